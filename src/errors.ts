@@ -1,0 +1,49 @@
+/**
+ * The one error class of Lodestone, below every layer. A wrong type is a TypeError and a wrong value a RangeError at the library's edge
+ * (`core`); everything else that a caller can act on is a LodestoneError with a stable code. `http/status.ts` alone maps codes to statuses.
+ */
+export type ErrorCode =
+  /** The request is wrong: the message names the field and the fix. */
+  | "INVALID"
+  | "UNAUTHORIZED"
+  | "FORBIDDEN"
+  | "NOT_FOUND"
+  /** createOnly, ifVersion, unique, or a name that is taken. */
+  | "CONFLICT"
+  | "TOO_LARGE"
+  | "UNSUPPORTED_MEDIA_TYPE"
+  /** Beyond capacity: not processed; `retryAfterSeconds` says when to try again. */
+  | "OVERLOADED"
+  /** A statement ran past its time limit and was rolled back. */
+  | "TIMEOUT"
+  /** Not ready, shutting down, or the database cannot be reached. */
+  | "UNAVAILABLE"
+  | "OUT_OF_MEMORY"
+  /** A file or snapshot that fails its checks. */
+  | "CORRUPT";
+
+/** One failed operation of a transaction or bulk request. */
+export interface OperationError {
+  index: number;
+  message: string;
+  /** HTTP-like status of this operation alone, for clients that read it. */
+  status?: number;
+}
+
+export class LodestoneError extends Error {
+  readonly code: ErrorCode;
+  readonly errors: readonly OperationError[] | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    details: { errors?: readonly OperationError[]; retryAfterSeconds?: number; cause?: unknown } = {},
+  ) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = "LodestoneError";
+    this.code = code;
+    this.errors = details.errors;
+    this.retryAfterSeconds = details.retryAfterSeconds;
+  }
+}

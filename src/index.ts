@@ -1,0 +1,2 @@
+/** What the library exports; runs in browsers and Node. */
+export { LodestoneError } from "./errors.ts";

@@ -1,0 +1,32 @@
+/**
+ * What the record store asks of PostgreSQL, whichever it is: PGlite in a worker thread (one session) or a server (a pool).
+ * Everything else in `records/` is written against this interface and never asks which one it has.
+ */
+import type { QueryResult } from "pg";
+
+export interface Connection {
+  /** Runs one statement; `values` are bound, never spliced. A Buffer is sent in PostgreSQL's binary format of the parameter's type. */
+  query<Row extends object = Record<string, unknown>>(text: string, values?: readonly unknown[]): Promise<QueryResult<Row>>;
+}
+
+export interface TransactionOptions {
+  readonly readOnly?: boolean;
+  /** Default: read committed. "repeatable read" makes all statements see one snapshot. */
+  readonly isolation?: "read committed" | "repeatable read" | "serializable";
+  /** Runs as this role with the branch's schema alone in `search_path`; no SQL inside can undo it. For users' raw SQL only. */
+  readonly jail?: { readonly roleName: string; readonly schemaName: string };
+  /** Past it the work is cancelled, rolled back, and the promise rejects with LodestoneError TIMEOUT. Default: the engine's (60 s). */
+  readonly timeoutMs?: number;
+}
+
+export interface Engine {
+  readonly kind: "embedded" | "server";
+  /** One statement in a transaction of its own. */
+  query<Row extends object = Record<string, unknown>>(text: string, values?: readonly unknown[]): Promise<QueryResult<Row>>;
+  /** BEGIN, work, COMMIT; ROLLBACK when work rejects. Resolves only once the commit is durable (fsync). Serialization failures and deadlocks are retried a few times. */
+  transaction<Result>(work: (connection: Connection) => Promise<Result>, options?: TransactionOptions): Promise<Result>;
+  /** Calls `listener` with the payload of each NOTIFY on the channel; resubscribes after a reconnect (and then calls it with ""). */
+  listen(channel: string, listener: (payload: string) => void): Promise<() => Promise<void>>;
+  /** Finishes what runs, refuses what comes, checkpoints (embedded), and lets go of the directory or the pool. */
+  close(): Promise<void>;
+}

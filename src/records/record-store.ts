@@ -1,0 +1,127 @@
+/**
+ * The record store: what `http` and `cli` call. Implementations of each group stand in files of their own below `records/`.
+ * Every method rejects with a LodestoneError (INVALID, NOT_FOUND, CONFLICT, TIMEOUT …) whose message names the field and the fix, and then has changed nothing.
+ * Records go in and out as plain JSON objects in the API's shape: `{id, ...columns, xata: {version, createdAt, updatedAt}}`.
+ */
+import type { ChangeFeed } from "./feed.ts";
+import type { BranchInfo, BranchRef, BranchSchema, ColumnSchema, TableSchema } from "./schema.ts";
+
+export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
+export type JsonObject = { [key: string]: JsonValue };
+
+/** `columns` of the API: "*", "name", "team.*", "team.name", "config->a->b", reverse links. undefined: none but id and xata. */
+export type Selection = readonly (string | JsonObject)[];
+
+export interface WriteOptions {
+  readonly columns?: Selection;
+  readonly createOnly?: boolean;
+  readonly ifVersion?: number;
+}
+
+export type TransactionOperation =
+  | { insert: { table: string; record: JsonObject; createOnly?: boolean; ifVersion?: number; columns?: string[] } }
+  | { update: { table: string; id: string; fields: JsonObject; ifVersion?: number; upsert?: boolean; columns?: string[] } }
+  | { delete: { table: string; id: string; failIfMissing?: boolean; columns?: string[] } }
+  | { get: { table: string; id: string; columns?: string[] } };
+
+export type TransactionResult =
+  | { operation: "insert" | "update"; id: string; rows: number; columns?: JsonObject }
+  | { operation: "delete"; rows: number; columns?: JsonObject }
+  | { operation: "get"; columns: JsonObject };
+
+export interface PageRequest {
+  size?: number;
+  offset?: number;
+  after?: string;
+  before?: string;
+  start?: string;
+  end?: string;
+}
+
+export interface QueryRequest {
+  filter?: JsonValue;
+  sort?: JsonValue;
+  page?: PageRequest;
+  columns?: Selection;
+  consistency?: "strong" | "eventual";
+}
+
+export interface QueryResponse {
+  records: JsonObject[];
+  meta: { page: { cursor: string; more: boolean; size: number } };
+}
+
+export interface SqlRequest {
+  statement: string;
+  params?: readonly JsonValue[] | null;
+  responseType?: "json" | "array";
+  consistency?: "strong" | "eventual";
+}
+
+export interface SqlResponse {
+  records?: JsonObject[];
+  rows?: JsonValue[][];
+  columns: { name: string; type: string }[];
+  total: number;
+  rowCount: number;
+  warning?: string;
+}
+
+export interface RecordStore {
+  readonly kind: "embedded" | "server";
+  readonly feed: ChangeFeed;
+
+  listDatabases(): Promise<{ name: string; createdAt: string }[]>;
+  listBranches(database: string): Promise<{ name: string; createdAt: string }[]>;
+  createBranch(ref: BranchRef, options?: { from?: string }): Promise<BranchInfo>;
+  dropBranch(ref: BranchRef): Promise<void>;
+  dropDatabase(database: string): Promise<void>;
+  /** NOT_FOUND says whether the database or the branch is missing. Cheap (cached): http calls it on every request. */
+  branch(ref: BranchRef): Promise<BranchInfo>;
+
+  schema(ref: BranchRef): Promise<BranchSchema>;
+  createTable(ref: BranchRef, table: string, columns?: readonly ColumnSchema[]): Promise<void>;
+  renameTable(ref: BranchRef, table: string, to: string): Promise<void>;
+  dropTable(ref: BranchRef, table: string): Promise<void>;
+  tableSchema(ref: BranchRef, table: string): Promise<TableSchema>;
+  /** Makes the table's columns those given: adds and drops, refuses a change of type. */
+  setTableSchema(ref: BranchRef, table: string, columns: readonly ColumnSchema[]): Promise<void>;
+  addColumn(ref: BranchRef, table: string, column: ColumnSchema): Promise<void>;
+  column(ref: BranchRef, table: string, column: string): Promise<ColumnSchema>;
+  renameColumn(ref: BranchRef, table: string, column: string, to: string): Promise<void>;
+  dropColumn(ref: BranchRef, table: string, column: string): Promise<void>;
+
+  /** Inserts with an id made by the service. */
+  insertRecord(ref: BranchRef, table: string, record: JsonObject, options?: WriteOptions): Promise<JsonObject>;
+  /** PUT: replaces, or creates (`created` tells). */
+  replaceRecord(
+    ref: BranchRef,
+    table: string,
+    id: string,
+    record: JsonObject,
+    options?: WriteOptions,
+  ): Promise<{ record: JsonObject; created: boolean }>;
+  /** PATCH: NOT_FOUND when there is none. Takes $increment, $decrement, $multiply, $divide. */
+  updateRecord(ref: BranchRef, table: string, id: string, fields: JsonObject, options?: WriteOptions): Promise<JsonObject>;
+  /** POST …/data/{id}: updates or creates. */
+  upsertRecord(
+    ref: BranchRef,
+    table: string,
+    id: string,
+    fields: JsonObject,
+    options?: WriteOptions,
+  ): Promise<{ record: JsonObject; created: boolean }>;
+  getRecord(ref: BranchRef, table: string, id: string, options?: { columns?: Selection }): Promise<JsonObject>;
+  /** Records in the order of `ids`; those that are gone are left out. One statement. */
+  getRecords(ref: BranchRef, table: string, ids: readonly string[], options?: { columns?: Selection }): Promise<JsonObject[]>;
+  /** Returns the removed record when `columns` is given. NOT_FOUND when there is none. */
+  deleteRecord(ref: BranchRef, table: string, id: string, options?: { columns?: Selection }): Promise<JsonObject | undefined>;
+  /** Up to 1,000 records, all or nothing. INVALID with `errors[{index}]` otherwise. */
+  insertRecords(ref: BranchRef, table: string, records: readonly JsonObject[], options?: { columns?: Selection }): Promise<JsonObject[]>;
+
+  query(ref: BranchRef, table: string, request: QueryRequest): Promise<QueryResponse>;
+  transaction(ref: BranchRef, operations: readonly TransactionOperation[]): Promise<TransactionResult[]>;
+  sql(ref: BranchRef, request: SqlRequest): Promise<SqlResponse>;
+
+  close(): Promise<void>;
+}

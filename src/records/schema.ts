@@ -1,0 +1,60 @@
+/** The schema of a branch as users see it: the shapes of api.md's schema endpoints, and of the catalog that stands behind them. */
+
+/** Addresses a branch; on the wire `{database}:{branch}`. Names match `[a-zA-Z0-9_\-~]{1,255}`. */
+export interface BranchRef {
+  readonly database: string;
+  readonly branch: string;
+}
+
+/** PostgreSQL: text, text, text (checked), int8, float8, bool, timestamptz, text[], jsonb, text (foreign key, set null on delete), real[] (checked). */
+export type ColumnType = "string" | "text" | "email" | "int" | "float" | "bool" | "datetime" | "multiple" | "json" | "link" | "vector";
+
+export interface ColumnSchema {
+  readonly name: string;
+  readonly type: ColumnType;
+  readonly link?: { readonly table: string };
+  /** 2 to 10,000. */
+  readonly vector?: { readonly dimension: number };
+  readonly notNull?: boolean;
+  readonly unique?: boolean;
+  /** As the API takes it: a string, also for numbers and booleans; `"now"` for datetime. */
+  readonly defaultValue?: string;
+}
+
+export interface TableSchema {
+  readonly name: string;
+  readonly columns: readonly ColumnSchema[];
+}
+
+export interface BranchSchema {
+  readonly tables: readonly TableSchema[];
+}
+
+/** A branch resolved by the catalog. `version` grows by one with each schema change, so that a cache can tell that it is old. */
+export interface BranchInfo {
+  readonly ref: BranchRef;
+  /** The PostgreSQL schema that holds the branch: `database:branch`, or a hashed form of it over 63 bytes. Never typed by users. */
+  readonly schemaName: string;
+  /** The role that user SQL runs as in this branch. */
+  readonly roleName: string;
+  /** Fresh at creation, copy and restore: positions and snapshots of another incarnation mean nothing. */
+  readonly incarnation: string;
+  readonly version: number;
+  readonly createdAt: string;
+  readonly tables: ReadonlyMap<string, TableInfo>;
+}
+
+/** A table's name in PostgreSQL is its name here, cut to 63 bytes as PostgreSQL itself cuts it; creating two that collide is refused. The same holds for columns. */
+export interface TableInfo {
+  readonly name: string;
+  /** Cut to 63 bytes, unquoted. */
+  readonly physicalName: string;
+  readonly columns: ReadonlyMap<string, ColumnInfo>;
+}
+
+export interface ColumnInfo extends ColumnSchema {
+  readonly physicalName: string;
+}
+
+/** Columns that every table has beside its own, by their names in PostgreSQL and in SQL over HTTP. Read-only but for `id` on insert. */
+export const SYSTEM_COLUMNS = ["id", "xata.version", "xata.createdAt", "xata.updatedAt"] as const;

@@ -1,0 +1,43 @@
+/** The search store as `http` sees it. See design: eventually consistent, rebuildable, each search answers from one consistent position. */
+import type { BranchRef } from "../records/schema.ts";
+
+export type SimilarityFunction = "cosineSimilarity" | "l1" | "l2";
+
+export interface VectorSearchRequest {
+  column: string;
+  queryVector: readonly number[];
+  similarityFunction?: SimilarityFunction;
+  /** 1 to 1,000; default 10. */
+  size?: number;
+  offset?: number;
+  minScore?: number;
+  filter?: unknown;
+  consistency?: "strong" | "eventual";
+}
+
+export interface VectorSearchResponse {
+  totalCount: number;
+  results: { id: string; score: number }[];
+}
+
+export interface SearchStoreStatus {
+  /** True once the feed of every branch is caught up after start. */
+  ready: boolean;
+  /** What is not ready, for /readyz. */
+  pending: string[];
+  lagMs: number;
+  rows: number;
+  memoryBytes: number;
+}
+
+export interface SearchStore {
+  vectorSearch(ref: BranchRef, table: string, request: VectorSearchRequest): Promise<VectorSearchResponse>;
+  /** `queryVectors` (1 to 100) instead of `queryVector`: one answer each, scanned together, from one position. */
+  vectorSearchMany(
+    ref: BranchRef,
+    table: string,
+    request: Omit<VectorSearchRequest, "queryVector"> & { queryVectors: readonly (readonly number[])[] },
+  ): Promise<VectorSearchResponse[]>;
+  status(): SearchStoreStatus;
+  close(): Promise<void>;
+}

@@ -1,0 +1,21 @@
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+
+const dist = fileURLToPath(new URL("./dist/", import.meta.url));
+
+/** Tests name `src/…​.ts` for its types and run `dist/…​.js`: what is tested is what ships, and worker threads start as they will for users. */
+export default defineConfig({
+  resolve: {
+    alias: [{ find: /^(?:\.\.\/)+src\/(.*)\.ts$/, replacement: `${dist}$1.js` }],
+  },
+  test: {
+    include: ["test/**/*.test.ts"],
+    globalSetup: ["test/support/global-setup.ts"],
+    reporters: ["default", "./test/support/skip-reporter.ts"],
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    pool: "forks",
+    maxWorkers: 2,
+    server: { deps: { external: [/\/dist\//] } },
+  },
+});
