@@ -5,7 +5,7 @@ import { describe } from "vitest";
 /** What a test may need that a machine may not have. Each gives where it is, or undefined. */
 const FINDERS = {
   chromium: () =>
-    process.env["CHROMIUM_PATH"] ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((p) => existsSync(p)),
+    process.env.CHROMIUM_PATH ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((p) => existsSync(p)),
   /** The folder of initdb and postgres; tests start a throw-away cluster of their own from it. */
   postgresql: () => {
     const base = "/usr/lib/postgresql";

@@ -16,7 +16,7 @@ export default class SkipReporter implements Reporter {
     console.error(`\n${line}\n${skipped.length} TESTS DID NOT RUN:`);
     for (const [reason, count] of reasons) console.error(`  ${String(count).padStart(4)}  ${reason}`);
     console.error(`${line}\n`);
-    if (process.env["CI"] === "true") {
+    if (process.env.CI === "true") {
       console.error("CI=true: a skipped test is a failure.");
       process.exitCode = 1;
     }
