@@ -1,0 +1,63 @@
+/**
+ * Case folding for `$iContains` and `$iPattern`: one code point becomes one code point, by a map made once from JavaScript's `toLowerCase`.
+ * The SQL function is written from the very map, so that both sides agree whatever Unicode version or locale the database has.
+ *
+ * Simple on purpose: a character whose lower case has several code points (only U+0130) stays as it is, so lengths in code points never
+ * change, and `?` in a pattern matches the same characters with and without folding.
+ */
+
+/** Upper-case code points beyond ASCII that have a lower case of one code point, in order. */
+const FOLDED: ReadonlyMap<string, string> = makeMap();
+
+const ASCII_ONLY = /^[\0-\x7f]*$/;
+
+/** Lower case, code point by code point. Linear in the text. */
+export function fold(text: string): string {
+  if (ASCII_ONLY.test(text)) return text.toLowerCase();
+  let folded = "";
+  for (const character of text) {
+    folded += character <= "\x7f" ? character.toLowerCase() : (FOLDED.get(character) ?? character);
+  }
+  return folded;
+}
+
+function makeMap(): Map<string, string> {
+  const map = new Map<string, string>();
+  for (let code = 0x80; code <= 0x1ffff; code++) {
+    if (code >= 0xd800 && code <= 0xdfff) continue;
+    const character = String.fromCodePoint(code);
+    const lower = character.toLowerCase();
+    if (lower === character) continue;
+    const codePoint = lower.codePointAt(0)!;
+    if (String.fromCodePoint(codePoint) === lower) map.set(character, lower);
+  }
+  return map;
+}
+
+/**
+ * Scripts are translated apart: `translate()` looks through its whole list for each character, so a text pays only for the scripts it has
+ * upper-case letters of. The bounds are code points, each group ends below the next bound.
+ */
+const GROUP_BOUNDS = [0x80, 0x250, 0x400, 0x530, 0x10a0, 0x1e00, 0x1f00, 0x2100, 0x10400, 0x110000] as const;
+
+/**
+ * `CREATE OR REPLACE FUNCTION lodestone.fold(text)`: IMMUTABLE, null for null, the same as `fold`. The schema `lodestone` must exist;
+ * the database's encoding must be UTF8. A single expression, so the planner can put it in line.
+ */
+export function foldFunctionSql(): string {
+  let body = `lower($1 COLLATE "C")`;
+  for (let group = 0; group + 1 < GROUP_BOUNDS.length; group++) {
+    const members = [...FOLDED].filter(([upper]) => {
+      const code = upper.codePointAt(0)!;
+      return code >= GROUP_BOUNDS[group]! && code < GROUP_BOUNDS[group + 1]!;
+    });
+    if (members.length === 0) continue;
+    const upper = members.map(([from]) => from).join("");
+    const lower = members.map(([, to]) => to).join("");
+    // A text without one of the group's letters passes with an empty list: the regular expression is one character class, linear.
+    body = `translate(${body}, CASE WHEN $1 ~ '[${upper}]' THEN '${upper}' ELSE '' END, '${lower}')`;
+  }
+  return `CREATE OR REPLACE FUNCTION lodestone.fold(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $fold$
+SELECT CASE WHEN octet_length($1) = char_length($1) THEN lower($1 COLLATE "C") ELSE ${body} END
+$fold$`;
+}
