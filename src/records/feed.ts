@@ -5,7 +5,7 @@
  * transaction the last snapshot did not see (`NOT pg_visible_in_snapshot(txid, position)`), with the *current* values of their records, read in the
  * same snapshot. So a transaction that commits late is never skipped, a long one does not hold the feed back, and applying a change twice is harmless.
  */
-import type { BranchRef, TableSchema } from "./schema.ts";
+import type { BranchRef, TableInfo } from "./schema.ts";
 
 /** Opaque to followers; may be kept on disk with `BranchInfo.incarnation`. */
 export type FeedPosition = string;
@@ -34,7 +34,14 @@ export interface FeedBatch {
 
 export interface FeedChanges {
   readonly position: FeedPosition;
+  /**
+   * The branch's schema version as this read saw it. When it grows, compare the branch's tables and columns by `id`: what kept its id only may have
+   * another name (and is followed on from `position`), what lost its id is gone, and what has a new id is read with `readAll` (an older `position` stays
+   * right for it: applying a change twice is harmless).
+   */
   readonly schemaVersion: number;
+  /** False: more changes of the same transactions are to come; a state answers from one consistent position only when this is true. */
+  readonly complete: boolean;
   readonly batches: readonly FeedBatch[];
 }
 
@@ -53,7 +60,8 @@ export interface ChangeFeed {
     readonly position: FeedPosition;
     readonly incarnation: string;
     readonly schemaVersion: number;
-    readonly tables: readonly TableSchema[];
+    /** The schema in force at `position` (all tables of the branch). */
+    readonly tables: readonly TableInfo[];
   }>;
   /** What changed after `position`; at most some thousand records at once (call again until `batches` is empty). null: the position is too old or of another incarnation, read all again. */
   readSince(ref: BranchRef, position: FeedPosition, incarnation: string): Promise<FeedChanges | null>;

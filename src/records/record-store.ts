@@ -73,7 +73,11 @@ export interface RecordStore {
 
   listDatabases(): Promise<{ name: string; createdAt: string }[]>;
   listBranches(database: string): Promise<{ name: string; createdAt: string }[]>;
-  createBranch(ref: BranchRef, options?: { from?: string }): Promise<BranchInfo>;
+  /**
+   * Creates the branch, and its database with the first one. A branch that exists is answered as it is (`created: false`), so that set-up scripts can
+   * run twice; with `from` (a branch of the same database to copy, records included) it is a CONFLICT, since its records would not be those asked for.
+   */
+  createBranch(ref: BranchRef, options?: { from?: string }): Promise<{ branch: BranchInfo; created: boolean }>;
   dropBranch(ref: BranchRef): Promise<void>;
   dropDatabase(database: string): Promise<void>;
   /** NOT_FOUND says whether the database or the branch is missing. Cheap (cached): http calls it on every request. */

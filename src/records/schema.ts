@@ -46,6 +46,8 @@ export interface BranchInfo {
 
 /** A table's name in PostgreSQL is its name here, cut to 63 bytes as PostgreSQL itself cuts it; creating two that collide is refused. The same holds for columns. */
 export interface TableInfo {
+  /** Unique in the branch and never given again, shared with columns: the same id is the same data, whatever its name; a new id has to be read. */
+  readonly id: number;
   readonly name: string;
   /** Cut to 63 bytes, unquoted. */
   readonly physicalName: string;
@@ -53,6 +55,7 @@ export interface TableInfo {
 }
 
 export interface ColumnInfo extends ColumnSchema {
+  readonly id: number;
   readonly physicalName: string;
 }
 
