@@ -1,0 +1,152 @@
+/**
+ * The plain plan: a float32 SIMD pass over every selected row, exact float64 scores for those that it cannot rule out.
+ *
+ * Bounds (u = 2^-24, n = stride; Higham, Accuracy and Stability of Numerical Algorithms, §3.1). A lane sums n/16 terms, the four accumulators
+ * and the four lanes are joined by 4 more additions, a term itself has at most 3 roundings, so m = n/16 + 8 roundings touch any term:
+ *   dot:     |computed − Σxq| ≤ γ · ‖x‖‖q‖ + n·2^-149,  γ = m·u / (1 − m·u)   (Cauchy–Schwarz over Σ|xq|)
+ *   l1, l2:  all terms are ≥ 0, so computed ≤ true · (1 + γ) + n·2^-149, hence true ≥ (computed − n·2^-149)(1 − γ)
+ * The float64 sum that defines the score is itself within a relative 2^-39 of the true one (n·2^-53 for n ≤ 10,000); γ is doubled, which covers it
+ * and the float64 roundings of the test. Overflow: an infinite or NaN result rules nothing out; for dot, no partial sum can overflow while
+ * ‖x‖‖q‖ < 2^126, and rows beyond are not ruled out.
+ */
+import { exactDot, exactL1, exactL2 } from "./exact";
+import { floatsPtr, livePtr, segmentPtr, segmentRows, segmentShift, squaresPtr, stride } from "./rows";
+import { COSINE, cosineFloor, cosineScore, distanceCeiling, distanceScore, L1 } from "./similarity";
+import { offer, TopK } from "./top-k";
+
+const SAFE_PRODUCT: f64 = 8.507059173023462e37; // 2^126
+const TINY: f64 = 1.401298464324817e-45; // 2^-149
+
+function horizontalSum(v: v128): f32 {
+  return f32x4.extract_lane(v, 0) + f32x4.extract_lane(v, 1) + (f32x4.extract_lane(v, 2) + f32x4.extract_lane(v, 3));
+}
+
+function floatDot(x: usize, q: usize, n: i32): f32 {
+  let a = f32x4.splat(0);
+  let b = f32x4.splat(0);
+  let c = f32x4.splat(0);
+  let d = f32x4.splat(0);
+  const end = x + ((<usize>(n & ~15)) << 2);
+  while (x < end) {
+    a = f32x4.add(a, f32x4.mul(v128.load(x), v128.load(q)));
+    b = f32x4.add(b, f32x4.mul(v128.load(x, 16), v128.load(q, 16)));
+    c = f32x4.add(c, f32x4.mul(v128.load(x, 32), v128.load(q, 32)));
+    d = f32x4.add(d, f32x4.mul(v128.load(x, 48), v128.load(q, 48)));
+    x += 64;
+    q += 64;
+  }
+  const last = end + ((<usize>(n & 15)) << 2);
+  while (x < last) {
+    a = f32x4.add(a, f32x4.mul(v128.load(x), v128.load(q)));
+    x += 16;
+    q += 16;
+  }
+  return horizontalSum(f32x4.add(f32x4.add(a, b), f32x4.add(c, d)));
+}
+
+function floatL1(x: usize, q: usize, n: i32): f32 {
+  let a = f32x4.splat(0);
+  let b = f32x4.splat(0);
+  let c = f32x4.splat(0);
+  let d = f32x4.splat(0);
+  const end = x + ((<usize>(n & ~15)) << 2);
+  while (x < end) {
+    a = f32x4.add(a, f32x4.abs(f32x4.sub(v128.load(x), v128.load(q))));
+    b = f32x4.add(b, f32x4.abs(f32x4.sub(v128.load(x, 16), v128.load(q, 16))));
+    c = f32x4.add(c, f32x4.abs(f32x4.sub(v128.load(x, 32), v128.load(q, 32))));
+    d = f32x4.add(d, f32x4.abs(f32x4.sub(v128.load(x, 48), v128.load(q, 48))));
+    x += 64;
+    q += 64;
+  }
+  const last = end + ((<usize>(n & 15)) << 2);
+  while (x < last) {
+    a = f32x4.add(a, f32x4.abs(f32x4.sub(v128.load(x), v128.load(q))));
+    x += 16;
+    q += 16;
+  }
+  return horizontalSum(f32x4.add(f32x4.add(a, b), f32x4.add(c, d)));
+}
+
+function square(x: usize, q: usize): v128 {
+  const z = f32x4.sub(v128.load(x), v128.load(q));
+  return f32x4.mul(z, z);
+}
+
+function floatL2(x: usize, q: usize, n: i32): f32 {
+  let a = f32x4.splat(0);
+  let b = f32x4.splat(0);
+  let c = f32x4.splat(0);
+  let d = f32x4.splat(0);
+  const end = x + ((<usize>(n & ~15)) << 2);
+  while (x < end) {
+    a = f32x4.add(a, square(x, q));
+    b = f32x4.add(b, square(x + 16, q + 16));
+    c = f32x4.add(c, square(x + 32, q + 32));
+    d = f32x4.add(d, square(x + 48, q + 48));
+    x += 64;
+    q += 64;
+  }
+  const last = end + ((<usize>(n & 15)) << 2);
+  while (x < last) {
+    a = f32x4.add(a, square(x, q));
+    x += 16;
+    q += 16;
+  }
+  return horizontalSum(f32x4.add(f32x4.add(a, b), f32x4.add(c, d)));
+}
+
+/** Scans one segment. `filter` is the address of the segment's words of the row mask, or 0. */
+export function scanFloats(
+  segment: u32,
+  filter: usize,
+  similarity: i32,
+  query: usize,
+  queryDoubles: usize,
+  querySquares: f64,
+  heap: TopK,
+): void {
+  const base = segmentPtr(segment);
+  const live = livePtr(base);
+  const squares = squaresPtr(base);
+  const floats = floatsPtr(base);
+  const strideBytes = (<usize>stride) << 2;
+  const roundings = <f64>(stride / 16 + 8) * 5.9604644775390625e-8;
+  const gamma = (2 * roundings) / (1 - roundings);
+  const tiny = TINY * <f64>stride;
+  const queryNorm = Math.sqrt(querySquares);
+  const firstRow = segment << segmentShift;
+  const words = segmentRows >> 5;
+
+  let threshold = heap.threshold;
+  let limit = similarity === COSINE ? cosineFloor(threshold) - gamma : distanceCeiling(threshold);
+
+  for (let w: u32 = 0; w < words; w++) {
+    let bits = load<u32>(live + ((<usize>w) << 2));
+    if (filter !== 0) bits &= load<u32>(filter + ((<usize>w) << 2));
+    while (bits !== 0) {
+      const local = (w << 5) + ctz(bits);
+      bits &= bits - 1;
+      const x = floats + <usize>local * strideBytes;
+      let score: f64;
+      if (similarity === COSINE) {
+        const rowSquares = load<f64>(squares + ((<usize>local) << 3));
+        const product = queryNorm * Math.sqrt(rowSquares);
+        if (product < SAFE_PRODUCT && <f64>floatDot(x, query, stride) + tiny < limit * product - tiny) continue;
+        score = cosineScore(exactDot(x, queryDoubles, stride), querySquares, rowSquares);
+      } else if (similarity === L1) {
+        const sum = floatL1(x, query, stride);
+        if (sum <= f32.MAX_VALUE && (<f64>sum - tiny) * (1 - gamma) > limit) continue;
+        score = distanceScore(exactL1(x, queryDoubles, stride));
+      } else {
+        const sum = floatL2(x, query, stride);
+        if (sum <= f32.MAX_VALUE && (<f64>sum - tiny) * (1 - gamma) > limit) continue;
+        score = distanceScore(exactL2(x, queryDoubles, stride));
+      }
+      offer(heap, score, firstRow + local);
+      if (heap.threshold !== threshold) {
+        threshold = heap.threshold;
+        limit = similarity === COSINE ? cosineFloor(threshold) - gamma : distanceCeiling(threshold);
+      }
+    }
+  }
+}

@@ -1,0 +1,33 @@
+/**
+ * The bump allocator. This is the one file that calls memory.grow; nothing is ever returned to it (a shard is freed by dropping its instance).
+ * Invariant: every address handed out lies wholly inside linear memory. Sizes are u64, so that a request past 4 GiB fails instead of wrapping.
+ */
+
+const PAGE_BYTES: u64 = 65536;
+/** Rows and codes start on a cache line. */
+const ALIGNMENT: u64 = 64;
+
+let top: u64 = (<u64>__heap_base + ALIGNMENT - 1) & ~(ALIGNMENT - 1);
+let limitBytes: u64 = 65536 * PAGE_BYTES;
+
+/** @param pages  The most pages of 64 KiB that this instance may use, 1..65536. */
+export function setMemoryLimit(pages: u32): void {
+  limitBytes = <u64>pages * PAGE_BYTES;
+}
+
+/** @returns the address of `bytes` new zeroed bytes, or 0 when the limit is reached; then nothing has changed. */
+export function allocate(bytes: u64): usize {
+  const end = (top + bytes + ALIGNMENT - 1) & ~(ALIGNMENT - 1);
+  if (end > limitBytes) return 0;
+  const pagesWanted = <i64>((end + PAGE_BYTES - 1) / PAGE_BYTES);
+  const missing = pagesWanted - <i64>(<u32>memory.size());
+  if (missing > 0 && memory.grow(<i32>missing) < 0) return 0;
+  const ptr = <usize>top;
+  top = end;
+  return ptr;
+}
+
+/** @returns the bytes handed out so far, the module's own static data included. */
+export function usedBytes(): u64 {
+  return top;
+}

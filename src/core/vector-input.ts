@@ -1,0 +1,85 @@
+/** Checks what callers give as vectors: the one edge where a wrong type is a TypeError and a wrong value a RangeError. */
+
+export const MAX_DIMENSION = 10_000;
+
+/** @throws {TypeError | RangeError} unless an integer from 1 to 10,000. */
+export function checkDimension(dimension: number): void {
+  if (typeof dimension !== "number")
+    throw new TypeError(`dimension is of type ${typeof dimension}; expected an integer from 1 to ${MAX_DIMENSION}.`);
+  if (!Number.isInteger(dimension) || dimension < 1 || dimension > MAX_DIMENSION) {
+    throw new RangeError(`dimension is ${dimension}; expected an integer from 1 to ${MAX_DIMENSION}.`);
+  }
+}
+
+/** @throws {TypeError | RangeError} unless an integer of at least 1. */
+export function checkK(k: number): void {
+  if (typeof k !== "number") throw new TypeError(`k is of type ${typeof k}; expected an integer of at least 1.`);
+  if (!Number.isInteger(k) || k < 1) throw new RangeError(`k is ${k}; expected an integer of at least 1.`);
+}
+
+/**
+ * Takes `vector` as float32, rounding each element to the nearest.
+ *
+ * @param name  what the message calls it.
+ * @returns the vector itself if it is a Float32Array, else a copy.
+ * @throws {TypeError} not an array of numbers; {RangeError} another length than `dimension`, or an element that is not finite as float32 (NaN,
+ *   ±Infinity, or beyond ±3.4028235e38).
+ */
+export function toFloat32(name: string, vector: ArrayLike<number>, dimension: number): Float32Array {
+  if (vector === null || typeof vector !== "object" || typeof vector.length !== "number") {
+    throw new TypeError(`${name} is ${vector === null ? "null" : `of type ${typeof vector}`}; expected an array of ${dimension} numbers.`);
+  }
+  if (vector.length !== dimension) {
+    throw new RangeError(
+      `${name} has ${vector.length} ${vector.length === 1 ? "element" : "elements"}; expected ${dimension}, the dimension of the index.`,
+    );
+  }
+  if (vector instanceof Float32Array) {
+    checkFinite(name, vector, dimension);
+    return vector;
+  }
+  const floats = new Float32Array(dimension);
+  for (let i = 0; i < dimension; i++) {
+    const x: unknown = vector[i];
+    if (typeof x !== "number") throw new TypeError(`${name}[${i}] is ${describe(x)}; expected a finite number.`);
+    const rounded = Math.fround(x);
+    if (!Number.isFinite(rounded)) throw notFinite(`${name}[${i}]`, x);
+    floats[i] = rounded;
+  }
+  return floats;
+}
+
+/**
+ * Checks n × dimension values in row-major order, without copying.
+ *
+ * @throws {TypeError} not a Float32Array; {RangeError} wrong length, or an element that is not finite.
+ */
+export function checkMatrix(name: string, matrix: Float32Array, rows: number, dimension: number): void {
+  if (!(matrix instanceof Float32Array)) throw new TypeError(`${name} is ${describe(matrix)}; expected a Float32Array.`);
+  if (matrix.length !== rows * dimension) {
+    throw new RangeError(`${name} has ${matrix.length} elements; expected ${rows} × ${dimension} = ${rows * dimension}.`);
+  }
+  checkFinite(name, matrix, dimension);
+}
+
+/** Throws at the first element that is not finite. */
+function checkFinite(name: string, values: Float32Array, dimension: number): void {
+  for (let i = 0; i < values.length; i++) {
+    const x = values[i]!;
+    // NaN for NaN and ±Infinity, 0 otherwise: half the time of Number.isFinite in this loop.
+    if (x - x !== 0)
+      throw notFinite(
+        values.length === dimension ? `${name}[${i}]` : `${name} row ${Math.floor(i / dimension)}, element ${i % dimension}`,
+        x,
+      );
+  }
+}
+
+function notFinite(where: string, x: number): RangeError {
+  return new RangeError(`${where} is ${x}; expected a finite number within ±3.4028235e38 (float32).`);
+}
+
+function describe(x: unknown): string {
+  if (x === null || x === undefined) return String(x);
+  return typeof x === "object" ? "an object" : `${typeof x === "bigint" ? `${x}n` : JSON.stringify(x)} (${typeof x})`;
+}

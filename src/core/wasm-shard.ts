@@ -1,0 +1,151 @@
+/** VectorShard over an instance of assembly/. Typed-array views are taken anew wherever they are used: growing detaches them. */
+import { instantiate } from "@assemblyscript/loader";
+import { LodestoneError } from "../errors.ts";
+import { similarityCode } from "./similarity.ts";
+import type { ShardHits, ShardOptions, ShardSearch, VectorShard } from "./vector-shard.ts";
+import { coreModule } from "./wasm-module.ts";
+
+const PAGE_BYTES = 65536;
+const MAX_PAGES = 65536;
+const ENTRY_BYTES = 16;
+
+/** The exports of assembly/index.ts. Booleans and addresses come as i32. */
+interface CoreExports extends Record<string, unknown> {
+  memory: WebAssembly.Memory;
+  initialize(dimension: number, maximumPages: number): number;
+  capacity(): number;
+  size(): number;
+  usedBytes(): bigint;
+  reserveRows(rows: number): number;
+  rowPtr(row: number): number;
+  stagingPtr(): number;
+  setRow(row: number): void;
+  clearRow(row: number): number;
+  hasRow(row: number): number;
+  reserveQueries(count: number, k: number): number;
+  queryPtr(query: number): number;
+  filterPtr(words: number): number;
+  countSelected(isFiltered: number): number;
+  searchOne(query: number, similarity: number, isFiltered: number): number;
+  resultsPtr(query: number): number;
+}
+
+export class WasmShard implements VectorShard {
+  readonly dimension: number;
+  readonly #maximumPages: number;
+  #core: CoreExports | undefined;
+
+  private constructor(dimension: number, maximumPages: number, core: CoreExports) {
+    this.dimension = dimension;
+    this.#maximumPages = maximumPages;
+    this.#core = core;
+  }
+
+  /** @throws {LodestoneError} OUT_OF_MEMORY when the memory allowed does not hold an empty shard. */
+  static async create(options: ShardOptions): Promise<WasmShard> {
+    const isIdBefore = (a: number, b: number): number => (options.isIdBefore(a >>> 0, b >>> 0) ? 1 : 0);
+    const { exports } = await instantiate<CoreExports>(await coreModule(), { host: { isIdBefore } });
+    const maximumPages = Math.min(MAX_PAGES, Math.floor((options.maximumMemoryBytes ?? MAX_PAGES * PAGE_BYTES) / PAGE_BYTES));
+    const shard = new WasmShard(options.dimension, maximumPages, exports);
+    if (exports.initialize(options.dimension, maximumPages) === 0) throw shard.#outOfMemory("an empty index");
+    return shard;
+  }
+
+  get #exports(): CoreExports {
+    if (this.#core === undefined) throw new TypeError("The index was freed; create another one.");
+    return this.#core;
+  }
+
+  get capacity(): number {
+    return this.#exports.capacity() >>> 0;
+  }
+
+  get size(): number {
+    return this.#exports.size() >>> 0;
+  }
+
+  get memoryBytes(): number {
+    return this.#exports.memory.buffer.byteLength;
+  }
+
+  reserve(rows: number): void {
+    if (this.#exports.reserveRows(rows) === 0) throw this.#outOfMemory(`${rows} rows of dimension ${this.dimension}`);
+  }
+
+  set(row: number, vector: Float32Array): void {
+    const core = this.#exports;
+    if (row >= core.capacity() >>> 0) this.reserve(row + 1);
+    new Float32Array(core.memory.buffer, core.stagingPtr() >>> 0, this.dimension).set(vector);
+    core.setRow(row);
+  }
+
+  clear(row: number): boolean {
+    return this.#exports.clearRow(row) !== 0;
+  }
+
+  has(row: number): boolean {
+    return this.#exports.hasRow(row) !== 0;
+  }
+
+  read(row: number): Float32Array | undefined {
+    const core = this.#exports;
+    if (core.hasRow(row) === 0) return undefined;
+    return new Float32Array(core.memory.buffer, core.rowPtr(row) >>> 0, this.dimension).slice();
+  }
+
+  search(queries: Float32Array, options: ShardSearch): ShardHits[] {
+    const core = this.#exports;
+    const similarity = similarityCode(options.similarity);
+    const count = queries.length / this.dimension;
+    const isFiltered = options.mask === undefined ? 0 : this.#writeMask(options.mask);
+    const totalCount = core.countSelected(isFiltered) >>> 0;
+    const k = Math.min(options.k, totalCount);
+    if (k === 0) return Array.from({ length: count }, () => ({ totalCount, rows: new Uint32Array(0), scores: new Float64Array(0) }));
+    if (core.reserveQueries(count, k) === 0) throw this.#outOfMemory(`${count} queries with ${k} results`);
+    for (let i = 0; i < count; i++) {
+      const query = queries.subarray(i * this.dimension, (i + 1) * this.dimension);
+      new Float32Array(core.memory.buffer, core.queryPtr(i) >>> 0, this.dimension).set(query);
+    }
+    const answers: ShardHits[] = [];
+    for (let i = 0; i < count; i++) {
+      const found = core.searchOne(i, similarity, isFiltered);
+      answers.push({ totalCount, ...this.#readResults(core.resultsPtr(i) >>> 0, found) });
+    }
+    return answers;
+  }
+
+  free(): void {
+    this.#core = undefined;
+  }
+
+  /** Copies the mask, cut or zero-filled to the capacity. @returns 1. */
+  #writeMask(mask: Uint32Array): number {
+    const core = this.#exports;
+    const words = Math.ceil((core.capacity() >>> 0) / 32);
+    const ptr = core.filterPtr(words) >>> 0;
+    if (ptr === 0) throw this.#outOfMemory(`a mask of ${words} words`);
+    const target = new Uint32Array(core.memory.buffer, ptr, words);
+    target.set(mask.length > words ? mask.subarray(0, words) : mask);
+    if (mask.length < words) target.fill(0, mask.length);
+    return 1;
+  }
+
+  #readResults(ptr: number, count: number): { rows: Uint32Array; scores: Float64Array } {
+    const view = new DataView(this.#exports.memory.buffer, ptr, count * ENTRY_BYTES);
+    const rows = new Uint32Array(count);
+    const scores = new Float64Array(count);
+    for (let i = 0; i < count; i++) {
+      scores[i] = view.getFloat64(i * ENTRY_BYTES, true);
+      rows[i] = view.getUint32(i * ENTRY_BYTES + 8, true);
+    }
+    return { rows, scores };
+  }
+
+  #outOfMemory(what: string): LodestoneError {
+    const limitMiB = Math.floor((this.#maximumPages * PAGE_BYTES) / 2 ** 20);
+    return new LodestoneError(
+      "OUT_OF_MEMORY",
+      `No room for ${what}: the index holds ${this.size} rows and may use ${limitMiB} MiB. What is stored stays and answers; use a ParallelVectorIndex for more.`,
+    );
+  }
+}
