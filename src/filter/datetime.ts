@@ -1,0 +1,34 @@
+/** Points in time as microseconds since 1970 UTC, the resolution of timestamptz; RFC 3339 in, a form that PostgreSQL reads in every setting out. */
+
+const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,30}))?(?:[Zz]|([+-])(\d\d):(\d\d)))?$/;
+
+const FIRST_MICROS = BigInt(Date.parse("0001-01-01T00:00:00Z")) * 1000n;
+const LAST_MICROS = BigInt(Date.parse("9999-12-31T23:59:59.999Z")) * 1000n + 999n;
+
+/** undefined when the text is not a real point in time of the years 1 to 9999. A date alone is its midnight, UTC. Beyond microseconds it is rounded. */
+export function parseTimestamp(text: string): bigint | undefined {
+  const match = RFC_3339.exec(text);
+  if (match === null) return undefined;
+  const [, year, month, day, hour = "0", minute = "0", second = "0", fraction = "", sign = "+", offsetHour = "0", offsetMinute = "0"] =
+    match;
+  const date = new Date(0);
+  date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
+  // A day that the month does not have would have rolled over.
+  if (date.getUTCMonth() !== Number(month) - 1 || date.getUTCDate() !== Number(day)) return undefined;
+  // 24:00 is refused; the leap second :60 is the next second, as PostgreSQL takes it.
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60 || Number(offsetHour) > 23 || Number(offsetMinute) > 59)
+    return undefined;
+  const offsetMinutes = (Number(offsetHour) * 60 + Number(offsetMinute)) * (sign === "-" ? -1 : 1);
+  const seconds = date.getTime() / 1000 + Number(hour) * 3600 + (Number(minute) - offsetMinutes) * 60 + Number(second);
+  const digits = fraction.slice(0, 6).padEnd(6, "0");
+  const roundUp = fraction.length > 6 && fraction[6]! >= "5";
+  const micros = BigInt(seconds) * 1_000_000n + BigInt(digits) + (roundUp ? 1n : 0n);
+  return micros >= FIRST_MICROS && micros <= LAST_MICROS ? micros : undefined;
+}
+
+/** `2026-02-28T12:00:00.000000Z`; for what `parseTimestamp` returned. */
+export function formatTimestamp(micros: bigint): string {
+  const within = ((micros % 1_000_000n) + 1_000_000n) % 1_000_000n;
+  const milliseconds = Number((micros - within) / 1000n);
+  return `${new Date(milliseconds).toISOString().slice(0, 19)}.${String(within).padStart(6, "0")}Z`;
+}

@@ -1,0 +1,106 @@
+/** Checks the values in a filter against the type of the column that they are compared with, and brings them into the form that both compilers compare. */
+import { parseTimestamp } from "./datetime.ts";
+import { fault, type Place, show } from "./fault.ts";
+import { MAX_FILTER_TEXT_LENGTH } from "./limits.ts";
+import type { ColumnPath, FilterLeaf, Operand, RangeOperator } from "./tree.ts";
+
+const INT8_MIN = -(2n ** 63n);
+const INT8_MAX = 2n ** 63n - 1n;
+const INTEGER_TEXT = /^[+-]?[0-9]{1,400}$/;
+const UNPAIRED_SURROGATE = /\p{Surrogate}/u;
+
+/** Text that PostgreSQL can hold. */
+export function checkText(value: unknown, place: Place): string {
+  if (typeof value !== "string") throw fault(place, `expected a string, got ${show(value)}`);
+  if (value.length > MAX_FILTER_TEXT_LENGTH) {
+    throw fault(place, `the text has ${value.length} characters; at most ${MAX_FILTER_TEXT_LENGTH} are allowed`);
+  }
+  if (value.includes("\0")) throw fault(place, "the text contains a NUL character (\\u0000), which no stored text can have");
+  if (UNPAIRED_SURROGATE.test(value)) throw fault(place, "the text contains half of a surrogate pair; it is not valid Unicode");
+  return value;
+}
+
+/** A value to be equal to. undefined: no value of the column can equal it (1.5 or 1e300 for an int). */
+export function parseOperand(column: ColumnPath, value: unknown, place: Place): Operand | undefined {
+  if (value === null) throw fault(place, 'null never equals anything; ask for records without a value by {"$notExists": column}');
+  switch (column.kind) {
+    case "text":
+    case "multiple":
+      return checkText(value, place);
+    case "bool":
+      if (typeof value !== "boolean") throw fault(place, `expected true or false, got ${show(value)}`);
+      return value;
+    case "float":
+      return finite(value, place);
+    case "int": {
+      const exact = integer(value, place);
+      return typeof exact === "bigint" && exact >= INT8_MIN && exact <= INT8_MAX ? exact : undefined;
+    }
+    case "datetime":
+      return timestamp(value, place);
+    case "json":
+      if (typeof value === "string") return checkText(value, place);
+      if (typeof value === "boolean") return value;
+      if (typeof value === "number") return finite(value, place);
+      throw fault(place, `expected a string, a number, true or false, got ${show(value)}`);
+    case "vector":
+      throw fault(place, `column ${show(column.text)} is a vector; a filter can only ask whether it is there, by $exists and $notExists`);
+  }
+}
+
+/** `column < value` and the like. Bounds that an int column cannot have become one that it can, or a constant. */
+export function parseRange(column: ColumnPath, operator: RangeOperator, value: unknown, place: Place): FilterLeaf {
+  switch (column.kind) {
+    case "text":
+      return { kind: "range", column, operator, value: checkText(value, place) };
+    case "float":
+      return { kind: "range", column, operator, value: finite(value, place) };
+    case "datetime":
+      return { kind: "range", column, operator, value: timestamp(value, place) };
+    case "json":
+      if (typeof value === "string") return { kind: "range", column, operator, value: checkText(value, place) };
+      if (typeof value === "number") return { kind: "range", column, operator, value: finite(value, place) };
+      throw fault(place, `expected a number or a string, got ${show(value)}`);
+    case "int":
+      return intRange(column, operator, integer(value, place));
+    case "bool":
+    case "multiple":
+    case "vector":
+      throw fault(place, `column ${show(column.text)} is of type ${column.kind}, which has no order`);
+  }
+}
+
+function intRange(column: ColumnPath, operator: RangeOperator, bound: bigint | number): FilterLeaf {
+  const upper = operator === "lt" || operator === "le";
+  if (typeof bound === "number") {
+    // Between two integers: x < 1.5 and x <= 1.5 are both x <= 1.
+    const value = BigInt(upper ? Math.floor(bound) : Math.ceil(bound));
+    return intRange(column, upper ? "le" : "ge", value);
+  }
+  if (bound > INT8_MAX) return { kind: "constant", column, value: upper };
+  if (bound < INT8_MIN) return { kind: "constant", column, value: !upper };
+  return { kind: "range", column, operator, value: bound };
+}
+
+function finite(value: unknown, place: Place): number {
+  if (typeof value !== "number") throw fault(place, `expected a number, got ${show(value)}`);
+  if (!Number.isFinite(value)) throw fault(place, `expected a finite number, got ${value}`);
+  return value;
+}
+
+/** A bigint, or a number that is no integer. Text is taken too: a JSON number above 2^53 is not exact. */
+function integer(value: unknown, place: Place): bigint | number {
+  if (typeof value === "string" && INTEGER_TEXT.test(value)) return BigInt(value.startsWith("+") ? value.slice(1) : value);
+  if (typeof value === "bigint") return value;
+  const number = finite(value, place);
+  return Number.isInteger(number) ? BigInt(number) : number;
+}
+
+function timestamp(value: unknown, place: Place): bigint {
+  const text = value instanceof Date && !Number.isNaN(value.getTime()) ? value.toISOString() : value;
+  const micros = typeof text === "string" ? parseTimestamp(text) : undefined;
+  if (micros === undefined) {
+    throw fault(place, `expected a date and time as RFC 3339 has it, like "2026-02-28T12:00:00Z", got ${show(value)}`);
+  }
+  return micros;
+}
