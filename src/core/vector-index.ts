@@ -3,13 +3,13 @@
  *
  * Answers are those of an exhaustive float64 computation over the stored float32 values: same ids, same order, same scores, whatever build runs.
  */
+import { createShard } from "./create-shard.ts";
 import { checkId, RowDirectory } from "./row-directory.ts";
 import type { Similarity } from "./similarity.ts";
 import { similarityCode } from "./similarity.ts";
 import { decodeSnapshot, encodeSnapshot } from "./snapshot.ts";
 import { checkDimension, checkK, checkMatrix, toFloat32 } from "./vector-input.ts";
 import type { ShardHits, VectorShard } from "./vector-shard.ts";
-import { WasmShard } from "./wasm-shard.ts";
 
 /** Selects rows: a bit mask over rows of the directory (word row >> 5, bit row & 31; missing words select nothing), or a test of ids. */
 export type SearchFilter = Uint32Array | ((id: string) => boolean);
@@ -63,7 +63,7 @@ export class VectorIndex {
   static async create(options: VectorIndexOptions): Promise<VectorIndex> {
     checkDimension(options.dimension);
     const rows = options.rows ?? new RowDirectory();
-    const shard = await WasmShard.create({
+    const shard = await createShard({
       dimension: options.dimension,
       isIdBefore: (a, b) => rows.isBefore(a, b),
       maximumMemoryBytes: options.maximumMemoryBytes,

@@ -1,26 +1,49 @@
-/** Gets the compiled module of assembly/: inlined bytes by default, or what `init({ wasm })` gave. Compiled once, shared by all shards. */
+/**
+ * Chooses the build of the scoring core: the best that this runtime has, or what `init` asked for. All give identical answers.
+ *
+ *   simd     WebAssembly with SIMD: Node 16.4, Chrome 91, Firefox 89, Safari 16.4
+ *   scalar   plain JavaScript, where WebAssembly is missing or forbidden
+ */
 import { SIMD_WASM } from "./wasm-bytes.js";
 
 /** Bytes of a module, or a compiled one, as `import module from "lodestone/wasm"` gives it on edge runtimes. */
 export type WasmSource = WebAssembly.Module | BufferSource;
 
-let override: WasmSource | undefined;
-let compiled: Promise<WebAssembly.Module> | undefined;
+export type Build = "simd" | "scalar";
 
-/**
- * Optional; call it before the first index is created. `wasm` replaces the inlined bytes by those of `lodestone/wasm`, for runtimes that only take modules compiled
- * ahead of time.
- */
-export function init(options: { wasm: WasmSource }): void {
-  override = options.wasm;
-  compiled = undefined;
+export interface InitOptions {
+  /** Replaces the inlined bytes by those of `lodestone/wasm`, for runtimes that only take modules compiled ahead of time. */
+  wasm?: WasmSource;
+  /** Asks for one build; an index cannot be created if the runtime does not have it. */
+  build?: Build;
 }
 
-/** @internal */
-export function coreModule(): Promise<WebAssembly.Module> {
-  compiled ??=
-    override instanceof WebAssembly.Module ? Promise.resolve(override) : WebAssembly.compile(override ?? decodeBase64(SIMD_WASM));
-  return compiled;
+let requested: InitOptions = {};
+let chosen: Promise<WebAssembly.Module | undefined> | undefined;
+
+/** Optional. Applies to indexes created afterwards. */
+export function init(options: InitOptions): void {
+  requested = { ...options };
+  chosen = undefined;
+}
+
+/** @internal The compiled module, once for all shards, or undefined for the scalar build. */
+export function coreModule(): Promise<WebAssembly.Module | undefined> {
+  chosen ??= choose(requested);
+  return chosen;
+}
+
+async function choose({ wasm, build }: InitOptions): Promise<WebAssembly.Module | undefined> {
+  if (build === "scalar") return undefined;
+  if (wasm instanceof WebAssembly.Module) return wasm;
+  const bytes = wasm ?? decodeBase64(SIMD_WASM);
+  try {
+    return await WebAssembly.compile(bytes);
+  } catch (error) {
+    // A Content-Security-Policy forbids the compile, or the runtime has no SIMD.
+    if (wasm === undefined && build === undefined) return undefined;
+    throw error;
+  }
 }
 
 function decodeBase64(text: string): Uint8Array<ArrayBuffer> {

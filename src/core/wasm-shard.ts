@@ -3,7 +3,6 @@ import { instantiate } from "@assemblyscript/loader";
 import { LodestoneError } from "../errors.ts";
 import { similarityCode } from "./similarity.ts";
 import type { ShardHits, ShardOptions, ShardSearch, VectorShard } from "./vector-shard.ts";
-import { coreModule } from "./wasm-module.ts";
 
 const PAGE_BYTES = 65536;
 const MAX_PAGES = 65536;
@@ -42,9 +41,9 @@ export class WasmShard implements VectorShard {
   }
 
   /** @throws {LodestoneError} OUT_OF_MEMORY when the memory allowed does not hold an empty shard. */
-  static async create(options: ShardOptions): Promise<WasmShard> {
+  static async create(module: WebAssembly.Module, options: ShardOptions): Promise<WasmShard> {
     const isIdBefore = (a: number, b: number): number => (options.isIdBefore(a >>> 0, b >>> 0) ? 1 : 0);
-    const { exports } = await instantiate<CoreExports>(await coreModule(), { host: { isIdBefore } });
+    const { exports } = await instantiate<CoreExports>(module, { host: { isIdBefore } });
     const maximumPages = Math.min(MAX_PAGES, Math.floor((options.maximumMemoryBytes ?? MAX_PAGES * PAGE_BYTES) / PAGE_BYTES));
     const shard = new WasmShard(options.dimension, maximumPages, exports);
     if (exports.initialize(options.dimension, maximumPages) === 0) throw shard.#outOfMemory("an empty index");

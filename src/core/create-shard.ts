@@ -1,0 +1,10 @@
+import { ScalarShard } from "./scalar-shard.ts";
+import type { ShardOptions, VectorShard } from "./vector-shard.ts";
+import { coreModule } from "./wasm-module.ts";
+import { WasmShard } from "./wasm-shard.ts";
+
+/** An empty shard of the build that this runtime has. @throws {LodestoneError} OUT_OF_MEMORY when the memory allowed does not hold one. */
+export async function createShard(options: ShardOptions): Promise<VectorShard> {
+  const module = await coreModule();
+  return module === undefined ? new ScalarShard(options) : WasmShard.create(module, options);
+}

@@ -1,0 +1,169 @@
+/**
+ * VectorShard in plain JavaScript, for where WebAssembly is forbidden (a Content-Security-Policy without 'wasm-unsafe-eval'). It scores every
+ * selected row exactly: the same ids, order and scores as the WASM builds, without their speed.
+ */
+import { LodestoneError } from "../errors.ts";
+import { scorer, squares } from "./exact.ts";
+import type { ShardHits, ShardOptions, ShardSearch, VectorShard } from "./vector-shard.ts";
+
+/** Bytes that one block of rows aims at. */
+const BLOCK_TARGET_BYTES = 1 << 20;
+
+interface Hit {
+  row: number;
+  score: number;
+}
+
+export class ScalarShard implements VectorShard {
+  readonly dimension: number;
+  readonly #isIdBefore: (rowA: number, rowB: number) => boolean;
+  readonly #maximumBytes: number;
+  /** Rows of a block, a power of two. */
+  readonly #blockRows: number;
+  #blocks: Float32Array[] = [];
+  #squares: Float64Array[] = [];
+  #live = new Uint32Array(0);
+  #size = 0;
+  #isFreed = false;
+
+  constructor(options: ShardOptions) {
+    this.dimension = options.dimension;
+    this.#isIdBefore = options.isIdBefore;
+    this.#maximumBytes = options.maximumMemoryBytes ?? 2 ** 32;
+    this.#blockRows = 2 ** Math.max(5, Math.floor(Math.log2(BLOCK_TARGET_BYTES / (4 * options.dimension))));
+  }
+
+  get capacity(): number {
+    return this.#blocks.length * this.#blockRows;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get memoryBytes(): number {
+    return this.#blocks.length * this.#blockBytes;
+  }
+
+  get #blockBytes(): number {
+    return this.#blockRows * (4 * this.dimension + 8);
+  }
+
+  reserve(rows: number): void {
+    this.#checkUsable();
+    const wanted = Math.ceil(rows / this.#blockRows);
+    if (wanted * this.#blockBytes > this.#maximumBytes) {
+      throw new LodestoneError(
+        "OUT_OF_MEMORY",
+        `No room for ${rows} rows of dimension ${this.dimension}: the index holds ${this.#size} rows and may use ${this.#maximumBytes / 2 ** 20} MiB. What is stored stays and answers; use a ParallelVectorIndex for more.`,
+      );
+    }
+    while (this.#blocks.length < wanted) {
+      this.#blocks.push(new Float32Array(this.#blockRows * this.dimension));
+      this.#squares.push(new Float64Array(this.#blockRows));
+    }
+    const words = this.capacity / 32;
+    if (words > this.#live.length) {
+      const live = new Uint32Array(words);
+      live.set(this.#live);
+      this.#live = live;
+    }
+  }
+
+  set(row: number, vector: Float32Array): void {
+    if (row >= this.capacity) this.reserve(row + 1);
+    const block = this.#blocks[Math.floor(row / this.#blockRows)]!;
+    const at = (row % this.#blockRows) * this.dimension;
+    block.set(vector, at);
+    this.#squares[Math.floor(row / this.#blockRows)]![row % this.#blockRows] = squares(block, at, this.dimension);
+    if (!this.has(row)) this.#size++;
+    this.#live[row >>> 5]! |= 1 << (row & 31);
+  }
+
+  clear(row: number): boolean {
+    if (!this.has(row)) return false;
+    this.#live[row >>> 5]! &= ~(1 << (row & 31));
+    this.#size--;
+    return true;
+  }
+
+  has(row: number): boolean {
+    this.#checkUsable();
+    return (((this.#live[row >>> 5] ?? 0) >>> (row & 31)) & 1) === 1;
+  }
+
+  read(row: number): Float32Array | undefined {
+    if (!this.has(row)) return undefined;
+    const at = (row % this.#blockRows) * this.dimension;
+    return this.#blocks[Math.floor(row / this.#blockRows)]!.slice(at, at + this.dimension);
+  }
+
+  search(queries: Float32Array, options: ShardSearch): ShardHits[] {
+    this.#checkUsable();
+    const answers: ShardHits[] = [];
+    for (let at = 0; at < queries.length; at += this.dimension) {
+      answers.push(this.#searchOne(queries.slice(at, at + this.dimension), options));
+    }
+    return answers;
+  }
+
+  free(): void {
+    this.#isFreed = true;
+    this.#blocks = [];
+    this.#squares = [];
+    this.#live = new Uint32Array(0);
+    this.#size = 0;
+  }
+
+  #searchOne(query: Float32Array, { k, similarity, mask }: ShardSearch): ShardHits {
+    const score = scorer(similarity, query);
+    const best = new TopHits(k, this.#isIdBefore);
+    let totalCount = 0;
+    for (let word = 0; word < this.#live.length; word++) {
+      let bits = this.#live[word]! & (mask === undefined ? -1 : (mask[word] ?? 0));
+      while (bits !== 0) {
+        const row = word * 32 + (31 - Math.clz32(bits & -bits));
+        bits &= bits - 1;
+        totalCount++;
+        const block = Math.floor(row / this.#blockRows);
+        const local = row % this.#blockRows;
+        best.offer({ row, score: score(this.#blocks[block]!, local * this.dimension, this.#squares[block]![local]!) });
+      }
+    }
+    const hits = best.sorted();
+    return { totalCount, rows: Uint32Array.from(hits, (hit) => hit.row), scores: Float64Array.from(hits, (hit) => hit.score) };
+  }
+
+  #checkUsable(): void {
+    if (this.#isFreed) throw new TypeError("The index was freed; create another one.");
+  }
+}
+
+/** The k best hits: collects up to 2k, then sorts and cuts. */
+class TopHits {
+  readonly #k: number;
+  readonly #compare: (a: Hit, b: Hit) => number;
+  #hits: Hit[] = [];
+  #threshold = -1;
+
+  constructor(k: number, isIdBefore: (rowA: number, rowB: number) => boolean) {
+    this.#k = k;
+    this.#compare = (a, b) => b.score - a.score || (a.row === b.row ? 0 : isIdBefore(a.row, b.row) ? -1 : 1);
+  }
+
+  offer(hit: Hit): void {
+    if (hit.score < this.#threshold) return;
+    this.#hits.push(hit);
+    if (this.#hits.length >= 2 * this.#k) {
+      this.sorted();
+      this.#threshold = this.#hits[this.#k - 1]!.score;
+    }
+  }
+
+  /** Best first, at most k. */
+  sorted(): Hit[] {
+    this.#hits.sort(this.#compare);
+    this.#hits.length = Math.min(this.#hits.length, this.#k);
+    return this.#hits;
+  }
+}

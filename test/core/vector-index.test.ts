@@ -1,0 +1,184 @@
+import { expect, it } from "vitest";
+import { LodestoneError, RowDirectory, VectorIndex } from "../../src/index.ts";
+import { describeBuilds } from "./builds.ts";
+import { seededRandom } from "./vectors.ts";
+
+describeBuilds("VectorIndex", () => {
+  it("stores, reads back, replaces and deletes", async () => {
+    const index = await VectorIndex.create({ dimension: 3 });
+    index.upsert("a", [0.1, 2, 3]);
+    expect(index.get("a")).toEqual(Float32Array.of(0.1, 2, 3));
+    index.upsert("a", Float32Array.of(4, 5, 6));
+    expect(index.get("a")).toEqual(Float32Array.of(4, 5, 6));
+    expect([index.size, index.dimension, index.has("a"), index.has("b")]).toEqual([1, 3, true, false]);
+    expect(index.delete("a")).toBe(true);
+    expect(index.delete("a")).toBe(false);
+    expect([index.size, index.has("a"), index.get("a")]).toEqual([0, false, undefined]);
+    expect(index.search([1, 1, 1])).toEqual({ totalCount: 0, results: [] });
+  });
+
+  it("a deleted row never comes back when its place is taken by another id", async () => {
+    const index = await VectorIndex.create({ dimension: 2 });
+    index.upsert("a", [1, 0]);
+    index.delete("a");
+    index.upsert("b", [0, 1]);
+    expect(index.search([1, 0]).results.map((r) => r.id)).toEqual(["b"]);
+    expect(index.capacity).toBe(1);
+  });
+
+  it("ids that are names of Object's own properties are ordinary ids", async () => {
+    const index = await VectorIndex.create({ dimension: 1 });
+    for (const id of ["__proto__", "constructor", "toString"]) index.upsert(id, [1]);
+    expect(index.size).toBe(3);
+    expect(index.search([1]).results.map((r) => r.id)).toEqual(["__proto__", "constructor", "toString"]);
+  });
+
+  it("upsertMany takes a row-major matrix, and an id given twice keeps the last", async () => {
+    const index = await VectorIndex.create({ dimension: 2 });
+    index.upsertMany(["a", "b", "a"], Float32Array.of(1, 2, 3, 4, 5, 6));
+    expect(index.size).toBe(2);
+    expect(index.get("a")).toEqual(Float32Array.of(5, 6));
+    expect(index.get("b")).toEqual(Float32Array.of(3, 4));
+  });
+
+  it("k larger than the number of rows gives all; the default is 10", async () => {
+    const index = await VectorIndex.create({ dimension: 1 });
+    index.upsertMany(
+      Array.from({ length: 20 }, (_, i) => `id${i}`),
+      Float32Array.from({ length: 20 }, (_, i) => i),
+    );
+    expect(index.search([0], { similarity: "l1" }).results.length).toBe(10);
+    expect(index.search([0], { similarity: "l1", k: 100_000 }).results.map((r) => r.id)).toEqual(
+      Array.from({ length: 20 }, (_, i) => `id${i}`),
+    );
+  });
+
+  it("a filter is a function of ids or a bit mask over rows, and totalCount counts what passes", async () => {
+    const index = await VectorIndex.create({ dimension: 1 });
+    const ids = Array.from({ length: 100 }, (_, i) => `id${i}`);
+    index.upsertMany(
+      ids,
+      Float32Array.from(ids, (_, i) => i),
+    );
+    const mask = new Uint32Array(Math.ceil(index.capacity / 32));
+    for (const id of ["id7", "id64", "id99"]) {
+      const row = index.rows.rowOf(id)!;
+      mask[row >> 5]! |= 1 << (row & 31);
+    }
+    const expected = { totalCount: 3, ids: ["id64", "id99", "id7"] };
+    for (const filter of [mask, (id: string) => ["id7", "id64", "id99"].includes(id)]) {
+      const { totalCount, results } = index.search([66], { similarity: "l2", filter });
+      expect({ totalCount, ids: results.map((r) => r.id) }).toEqual(expected);
+    }
+    expect(index.search([66], { filter: mask.slice(0, 1), similarity: "l2" }).results.map((r) => r.id)).toEqual(["id7"]);
+    expect(index.search([66], { filter: new Uint32Array(1000).fill(2 ** 32 - 1), similarity: "l2" }).totalCount).toBe(100);
+    expect(index.search([66], { filter: new Uint32Array(0), similarity: "l2" })).toEqual({ totalCount: 0, results: [] });
+  });
+
+  it("searchMany gives for each query what search gives", async () => {
+    const random = seededRandom(3);
+    const index = await VectorIndex.create({ dimension: 24 });
+    const ids = Array.from({ length: 500 }, (_, i) => `id${i}`);
+    index.upsertMany(
+      ids,
+      Float32Array.from({ length: 500 * 24 }, () => random() - 0.5),
+    );
+    const queries = Array.from({ length: 37 }, () => Array.from({ length: 24 }, () => random() - 0.5));
+    for (const similarity of ["cosineSimilarity", "l1", "l2"] as const) {
+      const options = { similarity, k: 7, filter: (id: string) => !id.endsWith("3") };
+      expect(index.searchMany(queries, options)).toEqual(queries.map((query) => index.search(query, options)));
+    }
+    expect(index.searchMany([])).toEqual([]);
+  });
+
+  it("indexes that share a directory share rows; delete removes one vector, release removes the id everywhere", async () => {
+    const rows = new RowDirectory();
+    const title = await VectorIndex.create({ dimension: 2, rows });
+    const body = await VectorIndex.create({ dimension: 3, rows });
+    title.upsert("a", [1, 0]);
+    body.upsert("a", [1, 0, 0]);
+    body.upsert("b", [0, 1, 0]);
+    expect(rows.size).toBe(2);
+    expect(title.delete("a")).toBe(true);
+    expect([title.has("a"), body.has("a"), rows.rowOf("a")]).toEqual([false, true, 0]);
+    expect(title.delete("a")).toBe(false);
+    expect(rows.release("a")).toBe(true);
+    expect([body.has("a"), body.size, rows.size]).toEqual([false, 1, 1]);
+    title.upsert("c", [1, 1]);
+    expect(rows.rowOf("c")).toBe(0);
+    expect(body.has("c")).toBe(false);
+    body.free();
+    expect(rows.release("b")).toBe(true);
+  });
+
+  it("bad input is refused with what was got and expected, and changes nothing", async () => {
+    const index = await VectorIndex.create({ dimension: 3 });
+    index.upsert("a", [1, 2, 3]);
+    const refused: [() => unknown, typeof TypeError | typeof RangeError, RegExp][] = [
+      [() => index.upsert("b", [1, 2]), RangeError, /^vector has 2 elements; expected 3, the dimension of the index\.$/],
+      [() => index.upsert("b", [1, Number.NaN, 3]), RangeError, /^vector\[1\] is NaN; expected a finite number/],
+      [() => index.upsert("b", [1, 2, 1e300]), RangeError, /^vector\[2\] is 1e\+300; expected/],
+      [() => index.upsert("b", Float32Array.of(1, 2, Infinity)), RangeError, /^vector\[2\] is Infinity/],
+      [() => index.upsert("a", ["1", 2, 3] as unknown as number[]), TypeError, /^vector\[0\] is "1" \(string\); expected a finite number/],
+      [() => index.upsert("b", null as unknown as number[]), TypeError, /^vector is null; expected an array of 3 numbers/],
+      [() => index.upsert(5 as unknown as string, [1, 2, 3]), TypeError, /^id is of type number; expected a string/],
+      [() => index.upsert("\uD800", [1, 2, 3]), RangeError, /lone surrogate/],
+      [() => index.upsertMany(["b", "c"], Float32Array.of(1, 2, 3, 4, 5)), RangeError, /^matrix has 5 elements; expected 2 × 3 = 6/],
+      [() => index.upsertMany(["b", "c"], Float32Array.of(1, 2, 3, 4, NaN, 6)), RangeError, /^matrix row 1, element 1 is NaN/],
+      [() => index.upsertMany(["b", 7 as unknown as string], new Float32Array(6)), TypeError, /^id is of type number/],
+      [() => index.upsertMany(["b"], [1, 2, 3] as unknown as Float32Array), TypeError, /^matrix is an object; expected a Float32Array/],
+      [() => index.search([0, 0, -0]), RangeError, /^query is the zero vector/],
+      [() => index.search([1, 2, 3, 4]), RangeError, /^query has 4 elements; expected 3/],
+      [() => index.searchMany([[1, 2, 3], [1]]), RangeError, /^queries\[1\] has 1 element; expected 3/],
+      [() => index.search([1, 2, 3], { k: 0 }), RangeError, /^k is 0; expected an integer of at least 1/],
+      [() => index.search([1, 2, 3], { k: 1.5 }), RangeError, /^k is 1\.5/],
+      [() => index.search([1, 2, 3], { k: "3" as unknown as number }), TypeError, /^k is of type string/],
+      [() => index.search([1, 2, 3], { similarity: "dot" as "l1" }), RangeError, /^similarity is "dot"; expected/],
+      [() => index.search([1, 2, 3], { similarity: "__proto__" as "l1" }), RangeError, /^similarity is "__proto__"/],
+      [() => index.search([1, 2, 3], { filter: "x" as unknown as Uint32Array }), TypeError, /^filter is neither/],
+    ];
+    for (const [act, type, message] of refused) {
+      expect(act).toThrow(type);
+      expect(act).toThrow(message);
+    }
+    expect([index.size, index.rows.size, index.get("a")]).toEqual([1, 1, Float32Array.of(1, 2, 3)]);
+    for (const dimension of [0, -1, 1.5, 10_001, Number.NaN]) {
+      await expect(VectorIndex.create({ dimension })).rejects.toThrow(/^dimension is .*; expected an integer from 1 to 10000/);
+    }
+    await expect(VectorIndex.create({ dimension: "3" as unknown as number })).rejects.toThrow(TypeError);
+  });
+
+  it("grows as needed; at the memory limit says so, changes nothing and still answers", async () => {
+    const index = await VectorIndex.create({ dimension: 512, maximumMemoryBytes: 16 * 2 ** 20 });
+    const vector = new Float32Array(512).fill(1);
+    let stored = 0;
+    const fill = () => {
+      for (; stored < 100_000; stored++) index.upsert(`id${stored}`, vector);
+    };
+    expect(fill).toThrow(LodestoneError);
+    expect(fill).toThrow(expect.objectContaining({ code: "OUT_OF_MEMORY" }));
+    expect(stored).toBeGreaterThan(3000);
+    expect([index.size, index.rows.size, index.has(`id${stored}`)]).toEqual([stored, stored, false]);
+    expect(() => index.upsertMany(["x", "id0"], new Float32Array(1024))).toThrow(
+      /^No room for \d+ rows of dimension 512: the index holds \d+ rows and may use 16 MiB/,
+    );
+    expect([index.has("x"), index.get("id0")]).toEqual([false, vector]);
+    expect(index.search(vector, { k: 2 })).toEqual({
+      totalCount: stored,
+      results: [
+        { id: "id0", score: 2 },
+        { id: "id1", score: 2 },
+      ],
+    });
+    index.delete("id0");
+    index.upsert("again", vector);
+    expect(index.has("again")).toBe(true);
+  });
+
+  it("a freed index refuses to be used", async () => {
+    const index = await VectorIndex.create({ dimension: 2 });
+    index.free();
+    expect(() => index.upsert("a", [1, 2])).toThrow(/^The index was freed; create another one\.$/);
+    expect(() => index.search([1, 2])).toThrow(/freed/);
+  });
+});
