@@ -1,17 +1,140 @@
-/** Names on their way into SQL text. Every identifier that the record store splices goes through here; values are always bound. */
-import pg from "pg";
-import type { BranchInfo, ColumnInfo, TableInfo } from "./schema.ts";
+/**
+ * Names: which ones users may give, what they are called in PostgreSQL, and how to quote them.
+ *
+ * Invariant: a physical name is a pure function of the user's name, so nothing has to be looked up to address a table, and no text that a user typed
+ * becomes SQL but through `quoteIdentifier` or `quoteLiteral`.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import { LodestoneError } from "../errors.ts";
+import type { BranchRef } from "./schema.ts";
 
-/** PostgreSQL's own limit, NAMEDATALEN - 1. Names are ASCII, so bytes are characters. */
+/** PostgreSQL's NAMEDATALEN - 1. Names are ASCII, so bytes are characters. */
 export const MAX_IDENTIFIER_BYTES = 63;
 
-export const quoteIdentifier = (name: string): string => pg.escapeIdentifier(name);
+const NAME = /^[a-zA-Z0-9_\-~]{1,255}$/;
+const COLUMN_NAME = /^[a-zA-Z0-9_\-~.]{1,255}$/;
+const RECORD_ID = /^[a-zA-Z0-9_\-~:.]{1,255}$/;
+/** Columns that PostgreSQL gives every table by itself. */
+const POSTGRES_COLUMNS = new Set(["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"]);
 
-/** The name by which PostgreSQL knows `name`: it cuts identifiers, and so do we, so that SQL over HTTP with the long name finds the same table. */
-export const physicalName = (name: string): string => name.slice(0, MAX_IDENTIFIER_BYTES);
+export function quoteIdentifier(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
 
-/** `"db:branch"."table"`. The record store never relies on search_path. */
-export const qualifiedTable = (branch: BranchInfo, table: TableInfo): string =>
-  `${quoteIdentifier(branch.schemaName)}.${quoteIdentifier(table.physicalName)}`;
+/** Correct whatever standard_conforming_strings is. */
+export function quoteLiteral(value: string): string {
+  if (value.includes("\0"))
+    throw new LodestoneError("INVALID", "A text must not contain the character U+0000: PostgreSQL cannot store it.");
+  const quoted = `'${value.replaceAll("'", "''")}'`;
+  return value.includes("\\") ? ` E${quoted.replaceAll("\\", "\\\\")}` : quoted;
+}
 
-export const quotedColumn = (column: ColumnInfo): string => quoteIdentifier(column.physicalName);
+/** `"schema"."table"`. */
+export function qualified(schemaName: string, relation: string): string {
+  return `${quoteIdentifier(schemaName)}.${quoteIdentifier(relation)}`;
+}
+
+function shown(value: unknown): string {
+  if (typeof value !== "string") return value === undefined ? "nothing" : `a value of type ${value === null ? "null" : typeof value}`;
+  return `"${value.length > 80 ? `${value.slice(0, 80)}…` : value}"`;
+}
+
+function requireName(kind: string, name: unknown): void {
+  if (typeof name !== "string" || !NAME.test(name)) {
+    throw new LodestoneError("INVALID", `${kind} name: got ${shown(name)}, expected 1 to 255 of the characters a-z A-Z 0-9 _ - ~.`);
+  }
+}
+
+export function requireDatabaseName(name: unknown): asserts name is string {
+  requireName("Database", name);
+}
+
+export function requireBranchRef(ref: BranchRef): void {
+  requireName("Database", ref.database);
+  requireName("Branch", ref.branch);
+}
+
+export function requireTableName(name: unknown): asserts name is string {
+  requireName("Table", name);
+}
+
+export function requireColumnName(table: string, name: unknown): asserts name is string {
+  const prefix = `Column name in table "${table}"`;
+  if (typeof name !== "string" || !COLUMN_NAME.test(name)) {
+    throw new LodestoneError(
+      "INVALID",
+      `${prefix}: got ${shown(name)}, expected 1 to 255 of the characters a-z A-Z 0-9 _ - ~, and dots for columns of an object.`,
+    );
+  }
+  if (name.split(".").includes("")) {
+    throw new LodestoneError("INVALID", `${prefix}: got "${name}", expected a name between the dots ("address.city").`);
+  }
+  if (name === "id" || name === "xata" || name.startsWith("xata.") || POSTGRES_COLUMNS.has(name)) {
+    throw new LodestoneError("INVALID", `${prefix}: "${name}" is reserved for the service. Choose another name.`);
+  }
+}
+
+/** Record ids as the API writes them. Ids that SQL wrote are found whatever they are. */
+export function isRecordId(id: unknown): id is string {
+  return typeof id === "string" && RECORD_ID.test(id);
+}
+
+/** A table's or column's name in PostgreSQL: cut as PostgreSQL itself cuts it. */
+export function physicalNameOf(name: string): string {
+  return name.slice(0, MAX_IDENTIFIER_BYTES);
+}
+
+/** The schema of a branch. "#" is not in the names' alphabet, so a hashed or escaped name never meets a plain one. */
+export function schemaNameOf(ref: BranchRef): string {
+  const plain = `${ref.database}:${ref.branch}`;
+  const name = plain.startsWith("pg_") ? `#${plain}` : plain; // PostgreSQL keeps schemas that begin with pg_ for itself
+  if (name.length <= MAX_IDENTIFIER_BYTES) return name;
+  const digest = createHash("sha256").update(plain).digest("hex").slice(0, 24);
+  return `${name.slice(0, MAX_IDENTIFIER_BYTES - 1 - digest.length)}#${digest}`;
+}
+
+/** `database:branch`, as on the wire. */
+export function formatBranchRef(ref: BranchRef): string {
+  return `${ref.database}:${ref.branch}`;
+}
+
+/** undefined for anything that is not `database:branch`. */
+export function parseBranchRef(text: string): BranchRef | undefined {
+  const [database, branch, ...rest] = text.split(":");
+  return database !== undefined && branch !== undefined && rest.length === 0 && NAME.test(database) && NAME.test(branch)
+    ? { database, branch }
+    : undefined;
+}
+
+/** Roles belong to the whole cluster, so the name is unique by chance rather than by the branch's name, which another database may have too. */
+export function newRoleName(): string {
+  return `lodestone:${randomBytes(12).toString("hex")}`;
+}
+
+export type ConstraintKind = "unique" | "email" | "vector" | "link";
+
+/** `table.column.kind`; indexes share one namespace with tables, whose names have no dots. */
+export function constraintName(physicalTable: string, physicalColumn: string, kind: ConstraintKind | "key"): string {
+  const plain = `${physicalTable}.${physicalColumn}.${kind}`;
+  if (plain.length <= MAX_IDENTIFIER_BYTES) return plain;
+  const digest = createHash("sha256").update(plain).digest("hex").slice(0, 16);
+  return `${plain.slice(0, MAX_IDENTIFIER_BYTES - 1 - digest.length)}#${digest}`;
+}
+
+const ID_ALPHABET = "0123456789abcdefghijklmnopqrstuv";
+
+/** `rec_` + 48 bits of milliseconds and 52 random bits, as lodestone.record_id() makes them in SQL. */
+export function newRecordId(): string {
+  let time = Date.now();
+  const random = randomBytes(11);
+  // 48 + 2 bits in ten characters, then ten more random ones.
+  let head = ID_ALPHABET[(time % 8) * 4 + (random[10]! & 3)]!;
+  time = Math.floor(time / 8);
+  for (let i = 1; i < 10; i++) {
+    head = ID_ALPHABET[time % 32] + head;
+    time = Math.floor(time / 32);
+  }
+  let tail = "";
+  for (let i = 0; i < 10; i++) tail += ID_ALPHABET[random[i]! & 31];
+  return `rec_${head}${tail}`;
+}

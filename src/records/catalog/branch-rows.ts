@@ -1,0 +1,83 @@
+/** Rows of `lodestone.branches`: finding, locking, and dropping what one stands for. */
+import { LodestoneError } from "../../errors.ts";
+import type { Connection } from "../engine/engine.ts";
+import { quoteIdentifier } from "../identifiers.ts";
+import type { BranchInfo, BranchRef, TableInfo } from "../schema.ts";
+import { type BranchDocument, toTableInfos } from "./document.ts";
+import { roleGrantStatements } from "./table-ddl.ts";
+
+export interface BranchRow {
+  database: string;
+  branch: string;
+  schema_name: string;
+  role_name: string;
+  incarnation: string;
+  version: string;
+  document: BranchDocument;
+  created_at: string;
+}
+
+/** RFC 3339 with milliseconds, as the API gives times. */
+export const CREATED_AT = `to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS created_at`;
+
+export const BRANCH_COLUMNS = `database, branch, schema_name, role_name, incarnation::text, version::text, document, ${CREATED_AT}`;
+
+export function toBranchInfo(row: BranchRow): BranchInfo {
+  return {
+    ref: { database: row.database, branch: row.branch },
+    schemaName: row.schema_name,
+    roleName: row.role_name,
+    incarnation: row.incarnation,
+    version: Number(row.version),
+    createdAt: row.created_at,
+    tables: toTableInfos(row.document),
+  };
+}
+
+/** `locking` holds the row until the transaction ends. NOT_FOUND says which of the two is missing. */
+export async function findBranch(
+  connection: Pick<Connection, "query">,
+  ref: BranchRef,
+  locking: "" | "FOR SHARE" | "FOR UPDATE" = "",
+): Promise<BranchRow> {
+  const { rows } = await connection.query<BranchRow>(
+    `SELECT ${BRANCH_COLUMNS} FROM lodestone.branches WHERE database = $1 AND branch = $2 ${locking}`,
+    [ref.database, ref.branch],
+  );
+  if (rows[0] !== undefined) return rows[0];
+  await requireDatabase(connection, ref.database);
+  throw new LodestoneError("NOT_FOUND", `Branch "${ref.branch}" does not exist in database "${ref.database}".`);
+}
+
+export async function requireDatabase(connection: Pick<Connection, "query">, name: string, locking: "" | "FOR UPDATE" = ""): Promise<void> {
+  const { rows } = await connection.query(`SELECT 1 FROM lodestone.databases WHERE name = $1 ${locking}`, [name]);
+  if (rows.length === 0) throw new LodestoneError("NOT_FOUND", `Database "${name}" does not exist.`);
+}
+
+export function requireTable(branch: BranchInfo, name: string): TableInfo {
+  const table = branch.tables.get(name);
+  if (table === undefined) {
+    throw new LodestoneError("NOT_FOUND", `Table "${name}" does not exist in branch "${branch.ref.database}:${branch.ref.branch}".`);
+  }
+  return table;
+}
+
+/** Removes a branch with all it holds; its row is locked by the caller. */
+export async function dropBranchOf(connection: Connection, row: BranchRow): Promise<void> {
+  await connection.query(`DROP SCHEMA IF EXISTS ${quoteIdentifier(row.schema_name)} CASCADE`);
+  await connection.query("DELETE FROM lodestone.branches WHERE schema_name = $1", [row.schema_name]);
+  // A database made as a copy (CREATE DATABASE … TEMPLATE) shares the role: then it stays for the other.
+  const role = quoteIdentifier(row.role_name);
+  await connection.query("SAVEPOINT dropping_role");
+  try {
+    await connection.query(`DROP ROLE IF EXISTS ${role}`);
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== "2BP01") throw error;
+    await connection.query("ROLLBACK TO SAVEPOINT dropping_role");
+  }
+}
+
+/** Makes a branch's role again where a dump was restored without it. */
+export async function restoreRole(connection: Connection, row: BranchRow): Promise<void> {
+  for (const statement of roleGrantStatements(row.schema_name, row.role_name, row.document.tables)) await connection.query(statement);
+}

@@ -1,0 +1,253 @@
+/**
+ * Which databases, branches, tables and columns there are. Reads come from a cache that other servers' changes invalidate (NOTIFY); every change runs in a
+ * transaction that first locks the branch's row and works from what it finds there, so an old cache can answer late but never do harm.
+ */
+import { LodestoneError } from "../../errors.ts";
+import type { Connection, Engine } from "../engine/engine.ts";
+import { formatBranchRef, newRoleName, parseBranchRef, requireBranchRef, requireDatabaseName, schemaNameOf } from "../identifiers.ts";
+import type { BranchInfo, BranchRef, TableInfo } from "../schema.ts";
+import {
+  BRANCH_COLUMNS,
+  type BranchRow,
+  CREATED_AT,
+  dropBranchOf,
+  findBranch,
+  requireDatabase,
+  requireTable,
+  restoreRole,
+  toBranchInfo,
+} from "./branch-rows.ts";
+import { copyTables } from "./copy-branch.ts";
+import { EMPTY_DOCUMENT } from "./document.ts";
+import { installMetaSchema } from "./meta-schema.ts";
+import { SchemaEditor } from "./schema-editor.ts";
+import { createBranchStatements } from "./table-ddl.ts";
+
+/** Payload: `database:branch`. */
+export const SCHEMA_CHANNEL = "lodestone_schema";
+
+/** Building an index over many records takes its time. */
+const CHANGE_TIMEOUT_MS = 600_000;
+const COPY_TIMEOUT_MS = 6 * 3_600_000;
+/** A change of schema waits so long for the statements that use the table, and everybody else waits behind it. */
+const LOCK_TIMEOUT = "20s";
+
+export class Catalog {
+  readonly #engine: Engine;
+  /** By schema name. A promise, so that requests which come together ask once. */
+  readonly #cache = new Map<string, Promise<BranchInfo>>();
+  readonly #listeners = new Set<(ref: BranchRef | undefined) => void>();
+  #unlisten: (() => Promise<void>) | undefined;
+
+  private constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  /** Installs or upgrades the schema `lodestone`, and listens for changes that other servers make. */
+  static async open(engine: Engine): Promise<Catalog> {
+    await installMetaSchema(engine);
+    const catalog = new Catalog(engine);
+    catalog.#unlisten = await engine.listen(SCHEMA_CHANNEL, (payload) => catalog.#forget(parseBranchRef(payload)));
+    await catalog.#restoreRoles();
+    return catalog;
+  }
+
+  /** Stops listening; the engine stays open. */
+  async close(): Promise<void> {
+    await this.#unlisten?.();
+    this.#cache.clear();
+  }
+
+  /** Called with a branch whose schema or being there changed, or with undefined when any may have. */
+  onChange(listener: (ref: BranchRef | undefined) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** NOT_FOUND says whether the database or the branch is missing. From the cache once it was read. */
+  async branch(ref: BranchRef): Promise<BranchInfo> {
+    requireBranchRef(ref);
+    const key = schemaNameOf(ref);
+    let found = this.#cache.get(key);
+    if (found === undefined) {
+      found = this.#load(ref, this.#engine);
+      this.#cache.set(key, found);
+      // A failure is not remembered; nor is it a reason to forget what a later call has read.
+      found.catch(() => this.#cache.get(key) === found && this.#cache.delete(key));
+    }
+    return found;
+  }
+
+  /** Reads the branch anew: for a caller that has seen an answer which does not fit what `branch` gave. */
+  async refresh(ref: BranchRef): Promise<BranchInfo> {
+    this.#cache.delete(schemaNameOf(ref));
+    return this.branch(ref);
+  }
+
+  async table(ref: BranchRef, name: string): Promise<{ branch: BranchInfo; table: TableInfo }> {
+    const branch = await this.branch(ref);
+    return { branch, table: requireTable(branch, name) };
+  }
+
+  async listDatabases(): Promise<{ name: string; createdAt: string }[]> {
+    const { rows } = await this.#engine.query<{ name: string; created_at: string }>(
+      `SELECT name, ${CREATED_AT} FROM lodestone.databases ORDER BY name`,
+    );
+    return rows.map((row) => ({ name: row.name, createdAt: row.created_at }));
+  }
+
+  async listBranches(database: string): Promise<{ name: string; createdAt: string }[]> {
+    requireDatabaseName(database);
+    const { rows } = await this.#engine.query<{ branch: string; created_at: string }>(
+      `SELECT branch, ${CREATED_AT} FROM lodestone.branches WHERE database = $1 ORDER BY branch`,
+      [database],
+    );
+    if (rows.length === 0) await requireDatabase(this.#engine, database);
+    return rows.map((row) => ({ name: row.branch, createdAt: row.created_at }));
+  }
+
+  /** Every branch of every database, as it is now. */
+  async listAllBranches(): Promise<BranchInfo[]> {
+    const { rows } = await this.#engine.query<BranchRow>(`SELECT ${BRANCH_COLUMNS} FROM lodestone.branches ORDER BY database, branch`);
+    return rows.map(toBranchInfo);
+  }
+
+  /** See RecordStore.createBranch. A copy is one transaction: on the embedded engine other requests wait for it. */
+  async createBranch(ref: BranchRef, options: { from?: string } = {}): Promise<{ branch: BranchInfo; created: boolean }> {
+    requireBranchRef(ref);
+    const from = options.from === undefined ? undefined : { database: ref.database, branch: options.from };
+    if (from !== undefined) requireBranchRef(from);
+    const schemaName = schemaNameOf(ref);
+    const created = await this.#engine.transaction(
+      async (connection) => {
+        const source = from === undefined ? undefined : await findBranch(connection, from, "FOR SHARE");
+        await connection.query("INSERT INTO lodestone.databases (name) VALUES ($1) ON CONFLICT DO NOTHING", [ref.database]);
+        const roleName = newRoleName();
+        const document = source?.document ?? EMPTY_DOCUMENT;
+        const inserted = await connection.query(
+          `INSERT INTO lodestone.branches (database, branch, schema_name, role_name, document, started_from) VALUES ($1, $2, $3, $4, $5, $6)
+           ON CONFLICT DO NOTHING`,
+          [ref.database, ref.branch, schemaName, roleName, JSON.stringify(document), options.from ?? null],
+        );
+        if (inserted.rowCount === 0) {
+          if (from === undefined) return false;
+          throw new LodestoneError(
+            "CONFLICT",
+            `Branch "${ref.branch}" of database "${ref.database}" exists already; drop it before it can be made as a copy of "${options.from}".`,
+          );
+        }
+        for (const statement of createBranchStatements(ref, schemaName, roleName)) await connection.query(statement);
+        if (source !== undefined) await copyTables(connection, source.schema_name, { schemaName, roleName }, document);
+        await announce(connection, ref);
+        return true;
+      },
+      from === undefined ? { timeoutMs: CHANGE_TIMEOUT_MS } : { timeoutMs: COPY_TIMEOUT_MS, isolation: "repeatable read" },
+    );
+    this.#forget(ref);
+    return { branch: await this.branch(ref), created };
+  }
+
+  async dropBranch(ref: BranchRef): Promise<void> {
+    requireBranchRef(ref);
+    await this.#engine
+      .transaction(
+        async (connection) => {
+          await limitLockWait(connection);
+          const row = await findBranch(connection, ref, "FOR UPDATE");
+          await dropBranchOf(connection, row);
+          await announce(connection, ref);
+        },
+        { timeoutMs: CHANGE_TIMEOUT_MS },
+      )
+      .catch(rethrowBusy);
+    this.#forget(ref);
+  }
+
+  async dropDatabase(database: string): Promise<void> {
+    requireDatabaseName(database);
+    const dropped = await this.#engine
+      .transaction(
+        async (connection) => {
+          await limitLockWait(connection);
+          const found = await connection.query("SELECT 1 FROM lodestone.databases WHERE name = $1 FOR UPDATE", [database]);
+          if (found.rows.length === 0) throw new LodestoneError("NOT_FOUND", `Database "${database}" does not exist.`);
+          const { rows } = await connection.query<BranchRow>(
+            `SELECT ${BRANCH_COLUMNS} FROM lodestone.branches WHERE database = $1 ORDER BY branch FOR UPDATE`,
+            [database],
+          );
+          for (const row of rows) {
+            await dropBranchOf(connection, row);
+            await announce(connection, row);
+          }
+          await connection.query("DELETE FROM lodestone.databases WHERE name = $1", [database]);
+          return rows;
+        },
+        { timeoutMs: CHANGE_TIMEOUT_MS },
+      )
+      .catch(rethrowBusy);
+    for (const row of dropped) this.#forget({ database: row.database, branch: row.branch });
+  }
+
+  /** Runs schema changes of one branch as one unit; the version grows by one. Resolves to the branch as it is then. */
+  async change(ref: BranchRef, work: (editor: SchemaEditor, connection: Connection) => Promise<void>): Promise<BranchInfo> {
+    requireBranchRef(ref);
+    await this.#engine
+      .transaction(
+        async (connection) => {
+          await limitLockWait(connection);
+          const row = await findBranch(connection, ref, "FOR UPDATE");
+          const editor = new SchemaEditor(connection, { schemaName: row.schema_name, roleName: row.role_name }, row.document);
+          await work(editor, connection);
+          if (editor.document === row.document) return;
+          await connection.query("UPDATE lodestone.branches SET document = $2, version = version + 1 WHERE schema_name = $1", [
+            row.schema_name,
+            JSON.stringify(editor.document),
+          ]);
+          await announce(connection, ref);
+        },
+        { timeoutMs: CHANGE_TIMEOUT_MS },
+      )
+      .catch(rethrowBusy);
+    this.#forget(ref);
+    return this.branch(ref);
+  }
+
+  async #load(ref: BranchRef, connection: Connection): Promise<BranchInfo> {
+    return toBranchInfo(await findBranch(connection, ref));
+  }
+
+  #forget(ref: BranchRef | undefined): void {
+    if (ref === undefined) this.#cache.clear();
+    else this.#cache.delete(schemaNameOf(ref));
+    for (const listener of this.#listeners) listener(ref);
+  }
+
+  /** Roles are not in a dump of one database: after a restore into another cluster they are made again. */
+  async #restoreRoles(): Promise<void> {
+    const { rows } = await this.#engine.query<BranchRow>(
+      `SELECT ${BRANCH_COLUMNS} FROM lodestone.branches WHERE NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = role_name)`,
+    );
+    for (const row of rows) await this.#engine.transaction((connection) => restoreRole(connection, row));
+  }
+}
+
+async function announce(connection: Connection, ref: BranchRef): Promise<void> {
+  await connection.query("SELECT pg_notify($1, $2)", [SCHEMA_CHANNEL, formatBranchRef(ref)]);
+}
+
+async function limitLockWait(connection: Connection): Promise<void> {
+  await connection.query("SELECT set_config('lock_timeout', $1, true)", [LOCK_TIMEOUT]);
+}
+
+function rethrowBusy(error: unknown): never {
+  if ((error as { code?: unknown }).code === "55P03") {
+    throw new LodestoneError(
+      "UNAVAILABLE",
+      "The change waited too long for statements that still use the table; nothing was changed. Try again.",
+      {
+        cause: error,
+      },
+    );
+  }
+  throw error;
+}

@@ -1,0 +1,203 @@
+/** What each column type is in PostgreSQL: its type, its constraints, and its default. */
+import { LodestoneError } from "../../errors.ts";
+import { constraintName, physicalNameOf, qualified, quoteIdentifier, quoteLiteral, requireColumnName } from "../identifiers.ts";
+import type { ColumnInfo, ColumnSchema, ColumnType } from "../schema.ts";
+
+export const MIN_DIMENSION = 2;
+export const MAX_DIMENSION = 10_000;
+
+/** Text is ordered by code point everywhere: the same in JavaScript, in the embedded engine and on any server. */
+const SQL_TYPES: Readonly<Record<ColumnType, string>> = {
+  string: 'text COLLATE "C"',
+  text: 'text COLLATE "C"',
+  email: 'text COLLATE "C"',
+  int: "int8",
+  float: "float8",
+  bool: "bool",
+  datetime: "timestamptz",
+  multiple: 'text[] COLLATE "C"',
+  json: "jsonb",
+  link: 'text COLLATE "C"',
+  vector: "real[]",
+};
+
+const TYPE_NAMES = Object.keys(SQL_TYPES);
+const UNIQUE_TYPES: readonly ColumnType[] = ["string", "text", "email", "int", "float", "bool", "datetime", "link"];
+
+/** One @, no white space, something on both sides. The same in PostgreSQL's and in JavaScript's dialect; linear in both. */
+export const EMAIL_PATTERN = "^[^@[:space:]]+@[^@[:space:]]+$";
+const EMAIL = /^[^@\s]+@[^@\s]+$/;
+
+const COLUMN_KEYS = new Set(["name", "type", "link", "vector", "notNull", "unique", "defaultValue", "id"]);
+
+/** Checks a column as a client gives it, and answers it with nothing but the members that count for its type. */
+export function requireColumn(table: string, given: unknown): ColumnSchema {
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
+    throw new LodestoneError(
+      "INVALID",
+      `Table "${table}": a column is an object like {"name": "title", "type": "string"}; got ${JSON.stringify(given)}.`,
+    );
+  }
+  const column = given as ColumnSchema & Record<string, unknown>;
+  requireColumnName(table, column.name);
+  const name = column.name;
+  const fail = (message: string): never => {
+    throw new LodestoneError("INVALID", `Column "${name}" of table "${table}": ${message}`);
+  };
+  for (const key of Object.keys(column)) if (!COLUMN_KEYS.has(key)) fail(`unknown property "${key.slice(0, 80)}".`);
+  const type = column.type;
+  if (!TYPE_NAMES.includes(type)) fail(`type is ${JSON.stringify(type)}; expected one of ${TYPE_NAMES.join(", ")}.`);
+
+  for (const flag of ["notNull", "unique"] as const) {
+    const value: unknown = column[flag];
+    if (value !== undefined && value !== null && typeof value !== "boolean")
+      fail(`${flag} is ${JSON.stringify(value)}; expected true or false.`);
+  }
+  if (column.unique && !UNIQUE_TYPES.includes(type)) fail(`unique is not possible for type ${type}; it is for ${UNIQUE_TYPES.join(", ")}.`);
+  return {
+    name,
+    type,
+    ...(type === "link" ? { link: { table: requireLinkTarget(column.link, fail) } } : {}),
+    ...(type === "vector" ? { vector: { dimension: requireDimension(column.vector, fail) } } : {}),
+    ...(column.notNull ? { notNull: true } : {}),
+    ...(column.unique ? { unique: true } : {}),
+    ...requireDefault(column, fail),
+  };
+}
+
+type Fail = (message: string) => never;
+
+function requireLinkTarget(link: unknown, fail: Fail): string {
+  const table = (link as { table?: unknown } | null | undefined)?.table;
+  if (typeof table !== "string") return fail('a link needs the table it links to: "link": {"table": "teams"}.');
+  return table;
+}
+
+function requireDimension(vector: unknown, fail: Fail): number {
+  const dimension = (vector as { dimension?: unknown } | null | undefined)?.dimension;
+  if (typeof dimension !== "number" || !Number.isInteger(dimension) || dimension < MIN_DIMENSION || dimension > MAX_DIMENSION) {
+    return fail(
+      `vector.dimension is ${JSON.stringify(dimension) ?? "missing"}; expected a whole number from ${MIN_DIMENSION} to ${MAX_DIMENSION}, as in "vector": {"dimension": 768}.`,
+    );
+  }
+  return dimension;
+}
+
+function requireDefault(column: ColumnSchema & Record<string, unknown>, fail: Fail): { defaultValue?: string } {
+  const value: unknown = column.defaultValue;
+  if (value === undefined || value === null) return {};
+  if (typeof value !== "string") return fail(`defaultValue is ${JSON.stringify(value)}; expected a string, also for numbers and booleans.`);
+  defaultExpression(column, fail);
+  return { defaultValue: value };
+}
+
+/** The SQL expression of a default, checked here so that no insert fails because of it later. */
+function defaultExpression(column: ColumnSchema, fail: Fail): string {
+  const value = column.defaultValue!;
+  const bad = (expected: string): never => fail(`defaultValue is ${JSON.stringify(value.slice(0, 80))}; expected ${expected}.`);
+  switch (column.type) {
+    case "string":
+    case "text":
+    case "link":
+      return quoteLiteral(value);
+    case "email":
+      return EMAIL.test(value) ? quoteLiteral(value) : bad("an email address");
+    case "int": {
+      if (!/^[+-]?[0-9]{1,19}$/.test(value) || BigInt.asIntN(64, BigInt(value)) !== BigInt(value)) return bad("a whole number of 64 bits");
+      return `${quoteLiteral(value)}::int8`;
+    }
+    case "float": {
+      if (!/^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$/.test(value) || !Number.isFinite(Number(value)))
+        return bad("a finite number");
+      return `${quoteLiteral(String(Number(value)))}::float8`;
+    }
+    case "bool":
+      return value === "true" || value === "false" ? value : bad('"true" or "false"');
+    case "datetime": {
+      if (value === "now") return "now()";
+      const rfc3339 = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/;
+      if (!rfc3339.test(value) || Number.isNaN(Date.parse(value))) return bad('"now" or an RFC 3339 time such as "2026-01-31T12:00:00Z"');
+      return `${quoteLiteral(value)}::timestamptz`;
+    }
+    case "multiple": {
+      const items = parsed(value);
+      if (!Array.isArray(items) || !items.every((item) => typeof item === "string"))
+        return bad('a JSON array of strings such as "[\\"a\\", \\"b\\"]"');
+      return items.length === 0 ? "'{}'::text[]" : `ARRAY[${items.map(quoteLiteral).join(", ")}]::text[]`;
+    }
+    case "json": {
+      if (parsed(value) === undefined) return bad("JSON text");
+      if (value.includes("\\u0000")) return bad("JSON text without the character U+0000");
+      return `${quoteLiteral(value)}::jsonb`;
+    }
+    case "vector": {
+      const elements = parsed(value);
+      const dimension = column.vector?.dimension;
+      if (!Array.isArray(elements) || !elements.every((x) => typeof x === "number" && Number.isFinite(Math.fround(x)))) {
+        return bad("a JSON array of finite numbers");
+      }
+      if (elements.length !== dimension) return bad(`${dimension} elements, got ${elements.length}`);
+      return `'{${elements.map((x) => Math.fround(x as number)).join(",")}}'::real[]`;
+    }
+  }
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}
+
+export function toColumnInfo(column: ColumnSchema & { readonly id: number }): ColumnInfo {
+  return { ...column, physicalName: physicalNameOf(column.name) };
+}
+
+/** `"name" type [NOT NULL] [DEFAULT …]`, as in CREATE TABLE and ADD COLUMN. Constraints follow on their own. */
+export function columnDefinition(column: ColumnSchema): string {
+  const parts = [quoteIdentifier(physicalNameOf(column.name)), SQL_TYPES[column.type]];
+  if (column.notNull) parts.push("NOT NULL");
+  if (column.defaultValue !== undefined) {
+    parts.push(
+      `DEFAULT ${defaultExpression(column, (message) => {
+        throw new LodestoneError("CORRUPT", `Column "${column.name}": ${message}`);
+      })}`,
+    );
+  }
+  return parts.join(" ");
+}
+
+/** The statements that give a column, which is there, what its type and its flags promise. */
+export function columnConstraints(schemaName: string, physicalTable: string, column: ColumnSchema): string[] {
+  const table = qualified(schemaName, physicalTable);
+  const physicalColumn = physicalNameOf(column.name);
+  const quoted = quoteIdentifier(physicalColumn);
+  const named = (kind: Parameters<typeof constraintName>[2]) => quoteIdentifier(constraintName(physicalTable, physicalColumn, kind));
+  const statements: string[] = [];
+  if (column.unique) statements.push(`ALTER TABLE ${table} ADD CONSTRAINT ${named("unique")} UNIQUE (${quoted})`);
+  if (column.type === "email") {
+    statements.push(`ALTER TABLE ${table} ADD CONSTRAINT ${named("email")} CHECK (${quoted} ~ ${quoteLiteral(EMAIL_PATTERN)})`);
+  }
+  if (column.type === "vector") {
+    // EXTERNAL: float32 noise does not compress, and trying costs more than the row's insert.
+    statements.push(`ALTER TABLE ${table} ALTER COLUMN ${quoted} SET STORAGE EXTERNAL`);
+    // NaN is above Infinity in PostgreSQL's order, and a null element makes ALL null: IS TRUE refuses all three.
+    statements.push(
+      `ALTER TABLE ${table} ADD CONSTRAINT ${named("vector")} CHECK (${quoted} IS NULL OR (array_ndims(${quoted}) = 1 AND array_lower(${quoted}, 1) = 1 ` +
+        `AND array_length(${quoted}, 1) = ${column.vector!.dimension} AND ('Infinity'::real > ALL (${quoted}) AND '-Infinity'::real < ALL (${quoted})) IS TRUE))`,
+    );
+  }
+  if (column.type === "link") {
+    statements.push(
+      `ALTER TABLE ${table} ADD CONSTRAINT ${named("link")} FOREIGN KEY (${quoted}) ` +
+        `REFERENCES ${qualified(schemaName, physicalNameOf(column.link!.table))} ("id") ON DELETE SET NULL DEFERRABLE INITIALLY IMMEDIATE`,
+    );
+    // Deleting a record looks for the records that link to it, and so do reverse links.
+    if (!column.unique)
+      statements.push(
+        `CREATE INDEX ${quoteIdentifier(constraintName(physicalTable, `${physicalColumn}.link`, "key"))} ON ${table} (${quoted})`,
+      );
+  }
+  return statements;
+}

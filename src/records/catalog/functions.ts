@@ -1,0 +1,29 @@
+/** Functions of the schema `lodestone`, (re)installed at every start: they hold no state. */
+
+/** The alphabet's 32 characters are chosen by five bits at a time; see newRecordId in identifiers.ts for the layout. */
+const characters = (bits: string): string =>
+  [45, 40, 35, 30, 25, 20, 15, 10, 5, 0]
+    .map((shift) => `substr('0123456789abcdefghijklmnopqrstuv', ((${bits} >> ${shift}) & 31)::int4 + 1, 1)`)
+    .join(" || ");
+
+/** 48 bits of milliseconds, then 52 bits of a random UUID (its last 13 hexadecimal digits but the first few are random). */
+const RECORD_ID = `CREATE OR REPLACE FUNCTION lodestone.record_id() RETURNS text LANGUAGE sql VOLATILE PARALLEL SAFE
+  SET search_path = pg_catalog, pg_temp AS $body$
+  SELECT 'rec_' || ${characters("((ms << 2) | (random >> 50))")} || ${characters("random")}
+  FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8 AS ms,
+    ('x' || substr(replace(gen_random_uuid()::text, '-', ''), 20, 13))::bit(52)::int8 AS random) AS bits
+$body$`;
+
+/** BEFORE UPDATE FOR EACH ROW: so that SQL and API agree on versions, whoever writes. */
+const TOUCH_RECORD = `CREATE OR REPLACE FUNCTION lodestone.touch_record() RETURNS trigger LANGUAGE plpgsql AS $body$
+BEGIN
+  IF NEW."id" IS DISTINCT FROM OLD."id" THEN
+    RAISE EXCEPTION 'the id of a record cannot change' USING ERRCODE = 'integrity_constraint_violation', TABLE = TG_TABLE_NAME, COLUMN = 'id';
+  END IF;
+  NEW."xata.version" := OLD."xata.version" OPERATOR(pg_catalog.+) 1;
+  NEW."xata.createdAt" := OLD."xata.createdAt";
+  NEW."xata.updatedAt" := pg_catalog.now();
+  RETURN NEW;
+END $body$`;
+
+export const FUNCTIONS: readonly string[] = [RECORD_ID, TOUCH_RECORD];

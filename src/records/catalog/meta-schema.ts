@@ -1,0 +1,82 @@
+/**
+ * The schema `lodestone`: what the service knows of its databases and branches, and the functions that user tables need.
+ *
+ * Installed when a store is opened; two servers that open the same database at once are kept apart by an advisory lock. `FORMATS` is append-only: a
+ * later release adds a list of statements and never changes one that was published, so any older data comes up to date step by step.
+ */
+import { LodestoneError } from "../../errors.ts";
+import type { Connection, Engine } from "../engine/engine.ts";
+import { FUNCTIONS } from "./functions.ts";
+
+/** Any constant will do as long as every release uses this one. */
+const INSTALL_LOCK = "7020584115171942244";
+
+const FORMATS: readonly (readonly string[])[] = [
+  [
+    `CREATE TABLE lodestone.databases (
+       name text COLLATE "C" PRIMARY KEY,
+       metadata jsonb NOT NULL DEFAULT '{}',
+       created_at timestamptz NOT NULL DEFAULT now()
+     )`,
+    // The whole schema of a branch is one document in one row: it is read by one statement, and locked by one row lock.
+    `CREATE TABLE lodestone.branches (
+       database text COLLATE "C" NOT NULL REFERENCES lodestone.databases (name),
+       branch text COLLATE "C" NOT NULL,
+       schema_name text COLLATE "C" NOT NULL UNIQUE,
+       role_name text COLLATE "C" NOT NULL UNIQUE,
+       incarnation uuid NOT NULL DEFAULT gen_random_uuid(),
+       version int8 NOT NULL DEFAULT 1,
+       document jsonb NOT NULL,
+       metadata jsonb NOT NULL DEFAULT '{}',
+       started_from text,
+       -- Outbox rows that this snapshot sees may be gone. null: nothing was removed yet.
+       feed_horizon pg_snapshot,
+       created_at timestamptz NOT NULL DEFAULT now(),
+       PRIMARY KEY (database, branch)
+     )`,
+  ],
+];
+
+/**
+ * Positions in a change feed mean something only in the very cluster, database and timeline that gave them: after a dump was restored, the data directory
+ * of an older day was put back, or a standby was promoted, every branch gets a fresh incarnation.
+ */
+const ORIGIN = `SELECT concat_ws('/', (SELECT system_identifier FROM pg_control_system()), (SELECT oid FROM pg_database WHERE datname = current_database()),
+  (SELECT timeline_id FROM pg_control_checkpoint())) AS origin`;
+
+export async function installMetaSchema(engine: Engine): Promise<void> {
+  await engine.transaction(
+    async (connection) => {
+      await connection.query("SELECT pg_advisory_xact_lock($1::int8)", [INSTALL_LOCK]);
+      await connection.query("CREATE SCHEMA IF NOT EXISTS lodestone");
+      await connection.query("CREATE TABLE IF NOT EXISTS lodestone.format (version int4 NOT NULL, origin text NOT NULL)");
+      await upgrade(connection);
+      for (const statement of FUNCTIONS) await connection.query(statement);
+    },
+    { timeoutMs: 600_000 },
+  );
+}
+
+async function upgrade(connection: Connection): Promise<void> {
+  const { rows } = await connection.query<{ version: number; origin: string }>("SELECT version, origin FROM lodestone.format");
+  const origin = (await connection.query<{ origin: string }>(ORIGIN)).rows[0]!.origin;
+  const found = rows[0];
+  if (found !== undefined && found.version > FORMATS.length) {
+    throw new LodestoneError(
+      "UNAVAILABLE",
+      `This data was written by a newer Lodestone (format ${found.version}; this one knows up to ${FORMATS.length}). Start that version, or restore a backup.`,
+    );
+  }
+  for (const statements of FORMATS.slice(found?.version ?? 0)) for (const statement of statements) await connection.query(statement);
+  if (found === undefined) {
+    await connection.query("INSERT INTO lodestone.format (version, origin) VALUES ($1, $2)", [FORMATS.length, origin]);
+  } else if (found.version !== FORMATS.length || found.origin !== origin) {
+    await connection.query("UPDATE lodestone.format SET version = $1, origin = $2", [FORMATS.length, origin]);
+    if (found.origin !== origin) await renewIncarnations(connection);
+  }
+}
+
+/** After a restore: positions and index snapshots made before mean nothing any more. */
+export async function renewIncarnations(connection: Connection): Promise<void> {
+  await connection.query("UPDATE lodestone.branches SET incarnation = gen_random_uuid(), feed_horizon = NULL, version = version + 1");
+}
