@@ -4,9 +4,23 @@
  */
 import type { QueryResult } from "pg";
 
+export interface QueryOptions {
+  /** Every value comes as PostgreSQL's text (or null), unparsed. */
+  readonly raw?: boolean;
+  /** "array": each row is an array of values (rows of equal column names stay whole). */
+  readonly rowMode?: "object" | "array";
+}
+
 export interface Connection {
-  /** Runs one statement; `values` are bound, never spliced. A Buffer is sent in PostgreSQL's binary format of the parameter's type. */
-  query<Row extends object = Record<string, unknown>>(text: string, values?: readonly unknown[]): Promise<QueryResult<Row>>;
+  /**
+   * Runs one statement; `values` are bound, never spliced. A Buffer is sent in PostgreSQL's binary format of the parameter's type.
+   * What a caller gets for each type stands in pg-types.ts. Rejects with the database's own error (`code` is its SQLSTATE) or a LodestoneError.
+   */
+  query<Row extends object = Record<string, unknown>>(
+    text: string,
+    values?: readonly unknown[],
+    options?: QueryOptions,
+  ): Promise<QueryResult<Row>>;
 }
 
 export interface TransactionOptions {
@@ -19,10 +33,9 @@ export interface TransactionOptions {
   readonly timeoutMs?: number;
 }
 
-export interface Engine {
+/** `query` of an engine: one statement in a transaction of its own, committed and durable when it resolves. */
+export interface Engine extends Connection {
   readonly kind: "embedded" | "server";
-  /** One statement in a transaction of its own. */
-  query<Row extends object = Record<string, unknown>>(text: string, values?: readonly unknown[]): Promise<QueryResult<Row>>;
   /** BEGIN, work, COMMIT; ROLLBACK when work rejects. Resolves only once the commit is durable (fsync). Serialization failures and deadlocks are retried a few times. */
   transaction<Result>(work: (connection: Connection) => Promise<Result>, options?: TransactionOptions): Promise<Result>;
   /** Calls `listener` with the payload of each NOTIFY on the channel; resubscribes after a reconnect (and then calls it with ""). */

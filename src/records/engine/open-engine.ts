@@ -1,8 +1,38 @@
-/** Opens the engine that the options name. Implemented by the engine's own files beside this one. */
+/** Opens the engine that the options name. */
+
+import { EmbeddedEngine } from "./embedded/embedded-engine.ts";
 import type { Engine } from "./engine.ts";
+import { ServerEngine } from "./server/server-engine.ts";
 
-export type EngineOptions =
-  | { readonly dataDir: string; readonly databaseUrl?: undefined; readonly statementTimeoutMs?: number }
-  | { readonly databaseUrl: string; readonly dataDir?: undefined; readonly statementTimeoutMs?: number };
+interface CommonOptions {
+  /** How long a statement or a transaction's work may run. Default 60,000. */
+  readonly statementTimeoutMs?: number;
+}
 
-export type OpenEngine = (options: EngineOptions) => Promise<Engine>;
+export interface EmbeddedOptions extends CommonOptions {
+  /** Made when it is missing; one process at a time. */
+  readonly dataDir: string;
+  readonly databaseUrl?: undefined;
+  /** Keeps a pristine database between first starts: a new data directory is then a copy, which is faster. For tests. */
+  readonly templateDir?: string;
+}
+
+export interface ServerOptions extends CommonOptions {
+  /** `postgres://user:password@host:port/database`, PostgreSQL 15 or later. */
+  readonly databaseUrl: string;
+  readonly dataDir?: undefined;
+  /** Connections at most. Default 10. */
+  readonly poolSize?: number;
+}
+
+export type EngineOptions = EmbeddedOptions | ServerOptions;
+
+const DEFAULT_STATEMENT_TIMEOUT_MS = 60_000;
+
+/** @throws {LodestoneError} UNAVAILABLE (directory in use, server not reached or too old), CORRUPT (a directory of another version). */
+export function openEngine(options: EngineOptions): Promise<Engine> {
+  const statementTimeoutMs = options.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS;
+  return options.databaseUrl === undefined
+    ? EmbeddedEngine.open({ ...options, statementTimeoutMs })
+    : ServerEngine.open({ ...options, statementTimeoutMs });
+}

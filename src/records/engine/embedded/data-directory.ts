@@ -1,0 +1,131 @@
+/**
+ * What is on disk: `<data>/lodestone.json` (format and versions), `<data>/postgres` (PostgreSQL's own files), `<data>/lodestone.lock.<n>`.
+ *
+ * Invariant: `postgres` exists only whole. It is made as `postgres.new-…`, synced, and renamed; so a kill at any moment of the first start
+ * leaves either nothing or a good directory. Leftovers of such a kill are removed by the next start (under the lock).
+ */
+import {
+  closeSync,
+  cpSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { LodestoneError } from "../../../errors.ts";
+import { fsyncDirectory } from "./durable-node-fs.ts";
+
+/** Grows when what Lodestone keeps in the directory changes in a way that an older version cannot read. */
+export const DATA_FORMAT = 1;
+
+const pglite = JSON.parse(readFileSync(new URL("../package.json", import.meta.resolve("@electric-sql/pglite")), "utf8")) as {
+  version: string;
+};
+
+interface Marker {
+  readonly format: number;
+  readonly postgresMajor: string;
+  /** The version that made the directory. */
+  readonly pglite: string;
+}
+
+const markerPath = (dataDir: string): string => join(dataDir, "lodestone.json");
+export const pgDataPath = (dataDir: string): string => join(dataDir, "postgres");
+
+export function removeLeftovers(dataDir: string): void {
+  for (const name of readdirSync(dataDir))
+    if (name.startsWith("postgres.new-")) rmSync(join(dataDir, name), { recursive: true, force: true });
+}
+
+/**
+ * Checks that this version can open what is there. The major version of PostgreSQL is what decides: PGlite's minor versions keep the format.
+ * @returns true when there is a database, false when there is none yet.
+ * @throws {LodestoneError} CORRUPT
+ */
+export function checkDataDirectory(dataDir: string, supportedMajor: string): boolean {
+  if (!existsSync(join(pgDataPath(dataDir), "PG_VERSION"))) return false;
+  const major = readFileSync(join(pgDataPath(dataDir), "PG_VERSION"), "utf8").trim();
+  if (major !== supportedMajor) {
+    throw new LodestoneError(
+      "CORRUPT",
+      `The data directory ${dataDir} was written by PostgreSQL ${major}; this version of Lodestone runs PostgreSQL ${supportedMajor}. ` +
+        "Export the data with the version that wrote it (lodestone export) and import it into a new directory.",
+    );
+  }
+  let marker: Partial<Marker>;
+  try {
+    marker = JSON.parse(readFileSync(markerPath(dataDir), "utf8")) as Partial<Marker>;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") {
+      // The rename of `postgres` is the last step of the first start but one: a kill between the two leaves no marker.
+      writeMarker(dataDir, major);
+      return true;
+    }
+    throw new LodestoneError(
+      "CORRUPT",
+      `${markerPath(dataDir)} is damaged. It should read {"format":${DATA_FORMAT},"postgresMajor":"${major}"}.`,
+      {
+        cause: error,
+      },
+    );
+  }
+  if (marker.format !== DATA_FORMAT) {
+    throw new LodestoneError(
+      "CORRUPT",
+      `The data directory ${dataDir} has format ${marker.format}; this version of Lodestone reads format ${DATA_FORMAT}. Use the version that wrote it, or export and import.`,
+    );
+  }
+  return true;
+}
+
+/** Puts a finished directory in its place. */
+export function publish(dataDir: string, built: string): void {
+  renameSync(built, pgDataPath(dataDir));
+  fsyncDirectory(dataDir);
+  writeMarker(dataDir, readFileSync(join(pgDataPath(dataDir), "PG_VERSION"), "utf8").trim());
+}
+
+function writeMarker(dataDir: string, postgresMajor: string): void {
+  const marker: Marker = { format: DATA_FORMAT, postgresMajor, pglite: pglite.version };
+  const draft = `${markerPath(dataDir)}.new`;
+  writeFileSync(draft, `${JSON.stringify(marker)}\n`, { flush: true });
+  renameSync(draft, markerPath(dataDir));
+  fsyncDirectory(dataDir);
+}
+
+/** Files that a killed statement leaves behind; PostgreSQL removes them at start only when it runs as a full server. */
+export function removeTemporaryFiles(dataDir: string): void {
+  rmSync(join(pgDataPath(dataDir), "base", "pgsql_tmp"), { recursive: true, force: true });
+}
+
+export function copyTree(from: string, to: string): void {
+  cpSync(from, to, { recursive: true, force: false, errorOnExist: true });
+  syncTree(to);
+}
+
+/** fsync of every file and directory below `path`, and of itself. */
+export function syncTree(path: string): void {
+  for (const entry of readdirSync(path, { withFileTypes: true })) {
+    const child = join(path, entry.name);
+    if (entry.isDirectory()) syncTree(child);
+    else if (entry.isFile()) {
+      const descriptor = openSync(child, "r+");
+      fsyncSync(descriptor);
+      closeSync(descriptor);
+    }
+  }
+  fsyncDirectory(path);
+}
+
+export function ensureDirectory(path: string): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+}
+
+/** Identifies what a template directory was made by. */
+export const templateName = (): string => `lodestone-template-${DATA_FORMAT}-pglite-${pglite.version}`;

@@ -1,0 +1,62 @@
+/**
+ * PGlite's file system over a real directory, with an fsync that reaches the disk.
+ *
+ * Emscripten's NODEFS has no fsync operation, so every fsync of PostgreSQL would be a no-op; fdatasync cannot be hooked at all, so the
+ * server must run with `wal_sync_method=fsync`. PostgreSQL also syncs directories (after creating or renaming WAL segments), which
+ * NODEFS opens without a descriptor: those are opened here for the moment of the fsync.
+ * Shown by test/records/engine/durability.test.ts (strace).
+ */
+import { closeSync, fsyncSync, openSync } from "node:fs";
+import { PGlite } from "@electric-sql/pglite";
+import { NodeFS } from "@electric-sql/pglite/nodefs";
+
+interface NodeFsStream {
+  readonly nfd?: number;
+  readonly node: unknown;
+}
+
+interface EmscriptenModule {
+  FS: {
+    lookupPath(path: string): { node: { mount: { type: NodeFsType } } };
+    ErrnoError: new (errno: number) => Error;
+  };
+}
+
+interface NodeFsType {
+  stream_ops: { fsync?: (stream: NodeFsStream) => number };
+  realPath(node: unknown): string;
+}
+
+const EMSCRIPTEN_EIO = 29;
+
+export class DurableNodeFS extends NodeFS {
+  override async init(...args: Parameters<NodeFS["init"]>): ReturnType<NodeFS["init"]> {
+    const result = await super.init(...args);
+    const preRun = result.emscriptenOpts.preRun as unknown as ((module: EmscriptenModule) => void)[];
+    preRun.push((module) => {
+      const nodeFs = module.FS.lookupPath(PGlite.paths.PGDATA).node.mount.type;
+      nodeFs.stream_ops.fsync = (stream) => {
+        try {
+          if (stream.nfd !== undefined) fsyncSync(stream.nfd);
+          else fsyncDirectory(nodeFs.realPath(stream.node));
+        } catch (error) {
+          // EINVAL, EPERM (Windows directories): the file system has no fsync for this kind of file. Anything else PostgreSQL must hear of: it stops.
+          const code = (error as NodeJS.ErrnoException).code;
+          if (code !== "EINVAL" && code !== "EPERM" && code !== "EISDIR") throw new module.FS.ErrnoError(EMSCRIPTEN_EIO);
+        }
+        return 0;
+      };
+    });
+    return result;
+  }
+}
+
+/** Makes creations and renames inside a directory durable. */
+export function fsyncDirectory(path: string): void {
+  const descriptor = openSync(path, "r");
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}

@@ -1,0 +1,226 @@
+/**
+ * The embedded engine: one PostgreSQL session, so units of work (a statement, a transaction) run one after the other in the order they came.
+ *
+ * Invariants: at most one unit is on the session; a unit that overran its time or lost its session never reports success; the units
+ * behind it run on the session that is opened next, on the same directory.
+ */
+import type { QueryResult } from "pg";
+import { LodestoneError } from "../../../errors.ts";
+import { quoteIdentifier } from "../../identifiers.ts";
+import type { Connection, Engine, QueryOptions, TransactionOptions } from "../engine.ts";
+import { runTransaction } from "../transaction.ts";
+import { removeTemporaryFiles } from "./data-directory.ts";
+import { type OpenDirectory, openDataDirectory } from "./open-directory.ts";
+import { EmbeddedSession } from "./session.ts";
+
+export interface EmbeddedEngineOptions {
+  readonly dataDir: string;
+  readonly statementTimeoutMs: number;
+  readonly templateDir?: string;
+}
+
+interface Unit {
+  readonly run: (session: EmbeddedSession) => Promise<void>;
+  readonly refuse: (reason: LodestoneError) => void;
+}
+
+/** A commit is not cancelled by the time limit (its outcome would be unknown), but it may not hang for ever either. */
+const COMMIT_LIMIT_MS = 60_000;
+
+export class EmbeddedEngine implements Engine {
+  readonly kind = "embedded";
+  readonly #directory: OpenDirectory;
+  readonly #statementTimeoutMs: number;
+  readonly #queue: Unit[] = [];
+  readonly #listeners = new Map<string, Set<(payload: string) => void>>();
+  #session: EmbeddedSession | null = null;
+  #draining: Promise<void> | null = null;
+  #closing: Promise<void> | null = null;
+  #lost: LodestoneError | null = null;
+
+  private constructor(directory: OpenDirectory, options: EmbeddedEngineOptions) {
+    this.#directory = directory;
+    this.#statementTimeoutMs = options.statementTimeoutMs;
+  }
+
+  static async open(options: EmbeddedEngineOptions): Promise<EmbeddedEngine> {
+    let engine: EmbeddedEngine | undefined;
+    const directory = await openDataDirectory(options, () => {
+      if (engine !== undefined) engine.#onLockLost();
+    });
+    engine = new EmbeddedEngine(directory, options);
+    try {
+      await engine.#openSession();
+    } catch (error) {
+      directory.lock.release();
+      throw error;
+    }
+    return engine;
+  }
+
+  query<Row extends object = Record<string, unknown>>(
+    text: string,
+    values?: readonly unknown[],
+    options?: QueryOptions,
+  ): Promise<QueryResult<Row>> {
+    return this.#enqueue((session) =>
+      this.#withTimeLimit(session, this.#statementTimeoutMs, () => session.query<Row>(text, values, options)),
+    );
+  }
+
+  transaction<Result>(work: (connection: Connection) => Promise<Result>, options: TransactionOptions = {}): Promise<Result> {
+    const timeoutMs = options.timeoutMs ?? this.#statementTimeoutMs;
+    return this.#enqueue(async (session) => {
+      const roleOid = options.jail === undefined ? null : await roleOidOf(session, options.jail.roleName);
+      if (roleOid !== null) session.jail(roleOid);
+      try {
+        return await runTransaction(session, work, options, {
+          body: (run) => this.#withTimeLimit(session, timeoutMs, run),
+          commit: (run) => this.#withTimeLimit(session, COMMIT_LIMIT_MS, run),
+        });
+      } finally {
+        if (roleOid !== null && session.failure === null) await this.#unjail(session);
+      }
+    });
+  }
+
+  async listen(channel: string, listener: (payload: string) => void): Promise<() => Promise<void>> {
+    const listeners = this.#listeners.get(channel) ?? new Set();
+    const isNew = !this.#listeners.has(channel);
+    listeners.add(listener);
+    this.#listeners.set(channel, listeners);
+    if (isNew) await this.query(`LISTEN ${quoteIdentifier(channel)}`);
+    return async () => {
+      listeners.delete(listener);
+      if (listeners.size > 0 || this.#listeners.get(channel) !== listeners) return;
+      this.#listeners.delete(channel);
+      if (this.#closing === null) await this.query(`UNLISTEN ${quoteIdentifier(channel)}`);
+    };
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#draining;
+    await this.#session?.close();
+    this.#session = null;
+    this.#directory.lock.release();
+  }
+
+  #enqueue<Result>(work: (session: EmbeddedSession) => Promise<Result>): Promise<Result> {
+    const refusal = this.#lost ?? (this.#closing === null ? null : new LodestoneError("UNAVAILABLE", "The database is closed."));
+    if (refusal !== null) return Promise.reject(refusal);
+    return new Promise<Result>((resolve, reject) => {
+      this.#queue.push({ run: (session) => work(session).then(resolve, reject), refuse: reject });
+      this.#draining ??= this.#drain();
+    });
+  }
+
+  async #drain(): Promise<void> {
+    await null; // so that #draining is set before the first unit may finish
+    for (let unit = this.#queue.shift(); unit !== undefined; unit = this.#queue.shift()) {
+      if (this.#lost !== null) {
+        unit.refuse(this.#lost);
+        continue;
+      }
+      try {
+        if (this.#session === null || this.#session.failure !== null) await this.#openSession();
+      } catch (error) {
+        unit.refuse(
+          error instanceof LodestoneError
+            ? error
+            : new LodestoneError("UNAVAILABLE", `The database cannot be opened: ${String(error)}`, { cause: error }),
+        );
+        continue;
+      }
+      await unit.run(this.#session!);
+    }
+    this.#draining = null;
+  }
+
+  async #openSession(): Promise<void> {
+    // The thread of a session that failed must be gone before another one may touch the directory.
+    const reopening = this.#session !== null;
+    await this.#session?.kill(this.#session.failure!);
+    this.#session = null;
+    removeTemporaryFiles(this.#directory.dataDir);
+    const session = await EmbeddedSession.open(this.#directory.pgDataDirectory, {
+      onNotification: (channel, payload) => this.#notify(channel, payload),
+      onFailure: () => {},
+    });
+    for (const channel of this.#listeners.keys()) await session.query(`LISTEN ${quoteIdentifier(channel)}`);
+    this.#session = session;
+    // What was notified while there was no session is lost: each listener looks for itself.
+    if (reopening) for (const channel of this.#listeners.keys()) this.#notify(channel, "");
+  }
+
+  #notify(channel: string, payload: string): void {
+    for (const listener of this.#listeners.get(channel) ?? []) listener(payload);
+  }
+
+  async #withTimeLimit<Result>(session: EmbeddedSession, limitMs: number, run: () => Promise<Result>): Promise<Result> {
+    let overrun: Promise<void> | undefined;
+    const timeout = new LodestoneError(
+      "TIMEOUT",
+      `The statement ran longer than ${limitMs / 1000} seconds; it was cancelled and rolled back.`,
+    );
+    let onOverrun: (reason: LodestoneError) => void = () => {};
+    const expired = new Promise<never>((_resolve, reject) => {
+      onOverrun = reject;
+    });
+    // PGlite never looks at its own statement_timeout, and nothing but the end of its thread stops a statement.
+    const timer = setTimeout(() => {
+      overrun = session.kill(timeout);
+      overrun.then(
+        () => onOverrun(timeout),
+        () => onOverrun(timeout),
+      );
+    }, limitMs);
+    try {
+      return await Promise.race([run(), expired]);
+    } finally {
+      clearTimeout(timer);
+      await overrun;
+    }
+  }
+
+  /** Back to the owner, with nothing left of what the user's statement may have put into the session. */
+  async #unjail(session: EmbeddedSession): Promise<void> {
+    session.jail(null);
+    const listen = [...this.#listeners.keys()].map((channel) => `LISTEN ${quoteIdentifier(channel)}`);
+    await session.query(
+      [
+        "RESET ALL",
+        "DEALLOCATE ALL",
+        "CLOSE ALL",
+        "UNLISTEN *",
+        ...listen,
+        "SELECT pg_advisory_unlock_all()",
+        "DISCARD TEMP",
+        "DISCARD SEQUENCES",
+      ].join("; "),
+    );
+  }
+
+  #onLockLost(): void {
+    this.#lost = new LodestoneError(
+      "UNAVAILABLE",
+      `Another process took over the data directory ${this.#directory.dataDir}: this one has stopped using it. Restart it.`,
+    );
+    void this.#session?.kill(this.#lost);
+  }
+}
+
+async function roleOidOf(session: EmbeddedSession, roleName: string): Promise<number> {
+  const { rows } = await session.query<{ oid: number; safe: boolean }>(
+    "SELECT oid, NOT rolsuper AND NOT rolbypassrls AND NOT rolcreaterole AND oid > 16383 AS safe FROM pg_roles WHERE rolname = $1",
+    [roleName],
+  );
+  const role = rows[0];
+  if (role === undefined || !role.safe)
+    throw new LodestoneError("UNAVAILABLE", `The role ${roleName} that confines SQL does not exist or has privileges.`);
+  return role.oid;
+}

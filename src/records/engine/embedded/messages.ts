@@ -1,0 +1,27 @@
+/** What travels between the engine and the worker thread that runs PostgreSQL. */
+
+export interface WorkerInput {
+  readonly pgDataDirectory: string;
+  /** "create": make a new data directory at `pgDataDirectory`, fsync it, and exit. "serve": open it and run protocol messages. */
+  readonly mode: "create" | "serve";
+  /** One int32: bytes sent to the main thread and not consumed there yet. */
+  readonly unread: SharedArrayBuffer;
+}
+
+export type ToWorker =
+  /** Frontend protocol bytes. */
+  | Uint8Array
+  /** Switches the session's user, outside a transaction: to the role (SQL cannot undo it), or with null back to the owner. */
+  | { readonly jail: number | null }
+  | "close";
+
+export type FromWorker =
+  /** Backend protocol bytes. */
+  | Uint8Array
+  | { readonly ready: { readonly memoryBytes: number } }
+  /** PostgreSQL is in an unknown state (WASM trap, PANIC, exit): the worker must be ended and the directory opened again. */
+  | { readonly fatal: string }
+  | "closed";
+
+/** Beyond this many unconsumed bytes the worker waits: a reader that is slow holds PostgreSQL back instead of filling memory. */
+export const MAX_UNREAD_BYTES = 16 * 1024 * 1024;

@@ -1,0 +1,157 @@
+/**
+ * One life of the embedded PostgreSQL: a worker thread and the `pg` client that speaks to it. It is never repaired: when the worker dies, traps, or is
+ * ended because a statement ran too long, the session has failed for good and the engine opens another one on the same directory.
+ */
+import { Worker } from "node:worker_threads";
+import pg, { type QueryResult } from "pg";
+import { LodestoneError } from "../../../errors.ts";
+import type { QueryOptions } from "../engine.ts";
+import { PARSED_TYPES, RAW_TYPES } from "../pg-types.ts";
+import type { FromWorker, ToWorker, WorkerInput } from "./messages.ts";
+import { wireTo } from "./wire.ts";
+
+/** PostgreSQL checks the depth of its own stack; the thread's must be larger, or deep expressions break the session instead of failing. */
+const RESOURCE_LIMITS = { stackSizeMb: 64 };
+
+export interface SessionEvents {
+  onNotification(channel: string, payload: string): void;
+  /** Once, when the session ends other than by `close` or `kill`. */
+  onFailure(failure: LodestoneError): void;
+}
+
+export class EmbeddedSession {
+  readonly #worker: Worker;
+  readonly #client: pg.Client;
+  readonly #events: SessionEvents;
+  readonly #exited: Promise<void>;
+  #failure: LodestoneError | null = null;
+  #ending = false;
+
+  private constructor(worker: Worker, unread: Int32Array, events: SessionEvents) {
+    this.#worker = worker;
+    this.#events = events;
+    this.#exited = new Promise((resolve) => worker.once("exit", () => resolve()));
+    this.#client = new pg.Client({ stream: () => wireTo(worker, unread), user: "postgres", database: "postgres", password: "unused" });
+    this.#client.on("notification", ({ channel, payload }) => events.onNotification(channel, payload ?? ""));
+    this.#client.on("error", (error) => this.#fail(`the database connection broke: ${error.message}`));
+    worker.on("message", (message: FromWorker) => {
+      if (typeof message === "object" && "fatal" in message) this.#fail(`PostgreSQL stopped: ${message.fatal}`);
+    });
+    worker.on("error", (error) => this.#fail(`the database thread failed: ${String(error)}`));
+    worker.on("exit", () => this.#fail("the database thread ended"));
+  }
+
+  static async open(pgDataDirectory: string, events: SessionEvents): Promise<EmbeddedSession> {
+    const { worker, unread } = startWorker(pgDataDirectory, "serve");
+    const session = new EmbeddedSession(worker, unread, events);
+    try {
+      await Promise.race([messageOf(worker, (message) => typeof message === "object" && "ready" in message), session.#rejectOnExit()]);
+      await session.#client.connect();
+    } catch (error) {
+      session.#ending = true;
+      await worker.terminate();
+      throw error;
+    }
+    return session;
+  }
+
+  get failure(): LodestoneError | null {
+    return this.#failure;
+  }
+
+  async query<Row extends object>(text: string, values?: readonly unknown[], options: QueryOptions = {}): Promise<QueryResult<Row>> {
+    if (this.#failure !== null) throw this.#failure;
+    try {
+      return await this.#client.query<Row>({
+        text,
+        ...(values === undefined ? {} : { values: values as unknown[] }),
+        types: options.raw === true ? RAW_TYPES : PARSED_TYPES,
+        ...(options.rowMode === "array" ? { rowMode: "array" } : {}),
+      } as pg.QueryConfig);
+    } catch (error) {
+      throw this.#failure ?? error;
+    }
+  }
+
+  /** Switches the session's user; takes effect before any query that is sent after this call. Only outside a transaction. */
+  jail(roleOid: number | null): void {
+    this.#send({ jail: roleOid });
+  }
+
+  /** Ends the thread at once, whatever it runs. What is in flight rejects with `reason`. */
+  async kill(reason: LodestoneError): Promise<void> {
+    this.#failure ??= reason;
+    this.#ending = true;
+    await this.#worker.terminate();
+    this.#client.connection.stream.destroy();
+  }
+
+  /** Lets PostgreSQL shut down in order (it writes a checkpoint). */
+  async close(): Promise<void> {
+    this.#ending = true;
+    this.#failure ??= new LodestoneError("UNAVAILABLE", "The database is closed.");
+    const closed = messageOf(this.#worker, (message) => message === "closed" || (typeof message === "object" && "fatal" in message));
+    this.#send("close");
+    await Promise.race([closed, this.#exited]);
+    await this.#worker.terminate();
+    this.#client.connection.stream.destroy();
+  }
+
+  #send(message: ToWorker): void {
+    this.#worker.postMessage(message);
+  }
+
+  #fail(reason: string): void {
+    if (this.#ending || this.#failure !== null) return;
+    this.#failure = new LodestoneError(
+      "UNAVAILABLE",
+      `The database had to be restarted (${reason}). The request may not have been applied: try again.`,
+    );
+    void this.#worker.terminate().then(() => this.#client.connection.stream.destroy());
+    this.#events.onFailure(this.#failure);
+  }
+
+  #rejectOnExit(): Promise<never> {
+    return new Promise((_resolve, reject) => {
+      this.#worker.once("error", reject);
+      this.#worker.once("exit", (code) =>
+        reject(new LodestoneError("UNAVAILABLE", `The embedded database did not start (exit code ${code}).`)),
+      );
+    });
+  }
+}
+
+/** Makes a new data directory in a worker, synced to disk. */
+export async function createPgData(pgDataDirectory: string): Promise<void> {
+  const { worker } = startWorker(pgDataDirectory, "create");
+  const failed = new Promise<never>((_resolve, reject) => {
+    worker.once("error", reject);
+    worker.once("exit", (code) => reject(new LodestoneError("UNAVAILABLE", `Creating the database failed (exit code ${code}).`)));
+  });
+  await Promise.race([messageOf(worker, (message) => message === "closed"), failed]);
+  await worker.terminate();
+}
+
+function startWorker(pgDataDirectory: string, mode: WorkerInput["mode"]): { worker: Worker; unread: Int32Array } {
+  const input: WorkerInput = { pgDataDirectory, mode, unread: new SharedArrayBuffer(4) };
+  // PGlite and Emscripten read process.argv and environment variables of PostgreSQL's; the thread gets none of ours.
+  const worker = new Worker(new URL("./worker.js", import.meta.url), {
+    workerData: input,
+    resourceLimits: RESOURCE_LIMITS,
+    argv: [],
+    env: {},
+  });
+  worker.setMaxListeners(30);
+  return { worker, unread: new Int32Array(input.unread) };
+}
+
+function messageOf(worker: Worker, isIt: (message: FromWorker) => boolean): Promise<void> {
+  return new Promise((resolve) => {
+    const listen = (message: FromWorker): void => {
+      if (!isIt(message)) return;
+      worker.off("message", listen);
+      resolve();
+    };
+    worker.on("message", listen);
+  });
+}

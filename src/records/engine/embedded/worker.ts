@@ -1,0 +1,161 @@
+/**
+ * The worker thread that is PostgreSQL: PGlite fed with whole units of the frontend protocol, so nothing interleaves.
+ *
+ * Invariant: every message is handled to its end before the next one (all is synchronous), so a `jail` switch takes effect exactly
+ * between the units sent before it and those sent after it.
+ */
+import { parentPort, workerData } from "node:worker_threads";
+import { PGlite } from "@electric-sql/pglite";
+import { syncTree } from "./data-directory.ts";
+import { DurableNodeFS } from "./durable-node-fs.ts";
+import { type FromWorker, MAX_UNREAD_BYTES, type ToWorker, type WorkerInput } from "./messages.ts";
+
+const input = workerData as WorkerInput;
+const port = parentPort!;
+const unread = new Int32Array(input.unread);
+
+/** PostgreSQL's own error exit out of the main loop; every other exception leaves it in an unknown state. */
+const MAIN_LONGJMP_STATUS = 100;
+const OWNER_OID = 10; // the bootstrap superuser
+const SECURITY_LOCAL_USERID_CHANGE = 1;
+const SYNC = 0x53;
+const QUERY = 0x51;
+const TERMINATE = 0x58;
+const REPLY_CHUNK_BYTES = 1 << 20;
+
+/** PGlite's own parameters without -F (which switches fsync off), and with what a small, durable, single-session server needs. */
+const startParams = [
+  ...PGlite.defaultStartParams.filter((parameter) => parameter !== "-F"),
+  ...[
+    "wal_sync_method=fsync",
+    "shared_buffers=16MB",
+    "log_startup_progress_interval=0",
+    "max_wal_size=256MB",
+    "temp_file_limit=2GB",
+    "timezone=UTC",
+    "datestyle=ISO, MDY",
+    "track_counts=on",
+  ].flatMap((setting) => ["-c", setting]),
+];
+
+interface PostgresModule {
+  _PostgresMainLoopOnce(): void;
+  _SetUserIdAndSecContext(userOid: number, context: number): void;
+  _IsTransactionBlock(): number;
+  HEAPU8: Uint8Array;
+}
+
+const post = (message: FromWorker, transfer: ArrayBuffer[] = []): void => port.postMessage(message, transfer);
+
+if (input.mode === "create") await create();
+else await serve();
+
+async function create(): Promise<void> {
+  const db = await PGlite.create({ fs: new DurableNodeFS(input.pgDataDirectory), startParams });
+  // No user role may make temporary tables or look into `public`: the second wall of SQL over HTTP begins here.
+  await db.exec(`
+    REVOKE ALL ON DATABASE postgres FROM PUBLIC;
+    REVOKE ALL ON DATABASE template1 FROM PUBLIC;
+    REVOKE ALL ON SCHEMA public FROM PUBLIC;
+    CHECKPOINT;
+  `);
+  await db.close();
+  syncTree(input.pgDataDirectory);
+  post("closed");
+}
+
+async function serve(): Promise<void> {
+  const db = await PGlite.create({ fs: new DurableNodeFS(input.pgDataDirectory), startParams });
+  const module = db.Module as unknown as PostgresModule;
+  watchForTraps(module);
+  const run = (unit: Uint8Array): void => {
+    const reply = new Reply();
+    void db.execProtocolRawStream(unit, { syncToFs: false, onRawData: (bytes) => reply.append(bytes) });
+    reply.send();
+  };
+  let pending: Uint8Array = new Uint8Array(0);
+  let started = false; // the start-up packet has no type byte
+  port.on("message", (message: ToWorker) => {
+    if (message === "close") {
+      db.close().then(
+        () => post("closed"),
+        (error) => post({ fatal: `closing: ${String(error)}` }),
+      );
+    } else if (!(message instanceof Uint8Array)) {
+      if (module._IsTransactionBlock() !== 0) post({ fatal: "the session's user cannot be switched inside a transaction" });
+      else if (message.jail === null) module._SetUserIdAndSecContext(OWNER_OID, 0);
+      else module._SetUserIdAndSecContext(message.jail, SECURITY_LOCAL_USERID_CHANGE);
+    } else {
+      pending = pending.length === 0 ? message : Buffer.concat([pending, message]);
+      const view = new DataView(pending.buffer, pending.byteOffset, pending.byteLength);
+      if (!started) {
+        const length = pending.length >= 4 ? view.getInt32(0) : Number.POSITIVE_INFINITY;
+        if (pending.length < length) return;
+        const reply = new Reply();
+        reply.append(db.execProtocolRawSync(pending.slice(0, length)));
+        reply.send();
+        pending = pending.subarray(length);
+        started = true;
+        return;
+      }
+      let at = 0;
+      let end = 0; // only whole units up to Sync or Query are run
+      while (pending.length - at >= 5) {
+        const length = view.getInt32(at + 1) + 1;
+        if (pending.length - at < length) break;
+        const type = pending[at];
+        at += length;
+        if (type === SYNC || type === QUERY || type === TERMINATE) end = at;
+      }
+      if (end === 0) return;
+      const unit = pending.slice(0, end);
+      pending = pending.slice(end);
+      if (unit[0] !== TERMINATE) run(unit);
+    }
+  });
+  post({ ready: { memoryBytes: module.HEAPU8.length } });
+}
+
+/** Collects what PostgreSQL answers and posts it in pieces of about a MiB. */
+class Reply {
+  #parts: Uint8Array[] = [];
+  #length = 0;
+
+  append(bytes: Uint8Array): void {
+    this.#parts.push(bytes.slice());
+    this.#length += bytes.length;
+    if (this.#length >= REPLY_CHUNK_BYTES) this.send();
+  }
+
+  send(): void {
+    if (this.#length === 0) return;
+    const out = new Uint8Array(this.#length);
+    let at = 0;
+    for (const part of this.#parts) {
+      out.set(part, at);
+      at += part.length;
+    }
+    this.#parts = [];
+    this.#length = 0;
+    Atomics.add(unread, 0, out.length);
+    post(out, [out.buffer]);
+    for (let held = Atomics.load(unread, 0); held > MAX_UNREAD_BYTES; held = Atomics.load(unread, 0)) Atomics.wait(unread, 0, held);
+  }
+}
+
+/** PGlite swallows every exception of the main loop and goes on; only PostgreSQL's own error exit is safe to go on from. */
+function watchForTraps(module: PostgresModule): void {
+  const original = module._PostgresMainLoopOnce.bind(module);
+  module._PostgresMainLoopOnce = () => {
+    try {
+      original();
+    } catch (error) {
+      if ((error as { status?: number }).status !== MAIN_LONGJMP_STATUS) {
+        post({ fatal: String(error) });
+        // Nothing may run after a trap, not even the rest of this unit: wait here until the main thread ends this worker.
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+      }
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,58 @@
+/**
+ * What a caller gets for each PostgreSQL type, decided once for both engines. Sessions run with TimeZone UTC, DateStyle ISO and extra_float_digits 1.
+ *
+ * | PostgreSQL                                   | JavaScript                                                           |
+ * |----------------------------------------------|----------------------------------------------------------------------|
+ * | bool                                         | boolean                                                              |
+ * | int2, int4, oid, float4, float8              | number (NaN and infinities as such; float4 is its shortest decimal)  |
+ * | int8                                         | bigint, always (`count(*)` too: cast to int4 where a number is wanted) |
+ * | json, jsonb                                  | parsed                                                               |
+ * | bytea                                        | Buffer                                                               |
+ * | text[], varchar[]                            | (string or null)[]                                                   |
+ * | int4[], float4[], float8[]                   | (number or null)[], one dimension                                    |
+ * | int8[]                                       | (bigint or null)[]                                                   |
+ * | numeric, timestamptz, date, xid8, pg_snapshot and all the rest | PostgreSQL's text, so that no digit is lost        |
+ *
+ * With `raw` every value is PostgreSQL's text. Parameters: a Buffer is sent in the type's binary format; strings, numbers, bigints and booleans as text;
+ * an array as a PostgreSQL array literal; a plain object as JSON (so a JSON *array* for a jsonb parameter must be stringified by the caller).
+ */
+import type { CustomTypesConfig } from "pg";
+import pg from "pg";
+
+const parseElements =
+  <Element>(parse: (text: string) => Element) =>
+  (text: string): (Element | null)[] =>
+    text === "{}"
+      ? []
+      : text
+          .slice(1, -1)
+          .split(",")
+          .map((element) => (element === "NULL" ? null : parse(element)));
+
+const parseTextArray = pg.types.getTypeParser(1009 as 17); // the typings list no array types
+
+const BY_OID: ReadonlyMap<number, (text: string) => unknown> = new Map<number, (text: string) => unknown>([
+  [16, (text) => text === "t"],
+  [17, pg.types.getTypeParser(17)],
+  [20, BigInt],
+  [21, Number],
+  [23, Number],
+  [26, Number],
+  [114, JSON.parse],
+  [700, Number],
+  [701, Number],
+  [1007, parseElements(Number)],
+  [1009, parseTextArray],
+  [1015, parseTextArray],
+  [1016, parseElements(BigInt)],
+  [1021, parseElements(Number)],
+  [1022, parseElements(Number)],
+  [3802, JSON.parse],
+]);
+
+const asText = (text: string): string => text;
+
+const getTypeParser = (oid: number, _format?: string): ((text: string) => unknown) => BY_OID.get(oid) ?? asText;
+
+export const PARSED_TYPES: CustomTypesConfig = { getTypeParser: getTypeParser as CustomTypesConfig["getTypeParser"] };
+export const RAW_TYPES: CustomTypesConfig = { getTypeParser: (() => asText) as CustomTypesConfig["getTypeParser"] };

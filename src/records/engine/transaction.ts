@@ -1,0 +1,51 @@
+/** BEGIN … COMMIT around a piece of work, the same for both engines. */
+import { LodestoneError } from "../../errors.ts";
+import { quoteIdentifier } from "../identifiers.ts";
+import type { Connection, QueryOptions, TransactionOptions } from "./engine.ts";
+
+/** How the engine bounds each part in time. A commit must not be cut short by the work's limit: its outcome would be unknown. */
+export interface TransactionLimits {
+  body<Result>(run: () => Promise<Result>): Promise<Result>;
+  commit<Result>(run: () => Promise<Result>): Promise<Result>;
+}
+
+export async function runTransaction<Result>(
+  session: Connection,
+  work: (connection: Connection) => Promise<Result>,
+  options: TransactionOptions,
+  limits: TransactionLimits,
+): Promise<Result> {
+  let ended = false;
+  const connection: Connection = {
+    query: (text: string, values?: readonly unknown[], queryOptions?: QueryOptions) =>
+      ended
+        ? Promise.reject(new Error("A query was sent on a transaction that has ended; a promise inside its work was not awaited."))
+        : session.query(text, values, queryOptions),
+  };
+  let result: Result;
+  try {
+    result = await limits.body(async () => {
+      await session.query(beginStatement(options));
+      if (options.jail !== undefined) await session.query(`SET LOCAL search_path = ${quoteIdentifier(options.jail.schemaName)}`);
+      return await work(connection);
+    });
+  } catch (error) {
+    ended = true;
+    // The first error is the one that matters; a session that cannot roll back has failed, and the engine knows.
+    await limits.commit(() => session.query("ROLLBACK")).catch(() => {});
+    throw error;
+  }
+  ended = true;
+  const { command } = await limits.commit(() => session.query("COMMIT"));
+  // PostgreSQL answers COMMIT of a failed transaction with ROLLBACK: work that swallowed a statement's error must not believe it was applied.
+  if (command !== "COMMIT")
+    throw new LodestoneError("INVALID", "The transaction was rolled back because one of its statements had failed.");
+  return result;
+}
+
+function beginStatement(options: TransactionOptions): string {
+  const isolation = { "read committed": "READ COMMITTED", "repeatable read": "REPEATABLE READ", serializable: "SERIALIZABLE" }[
+    options.isolation ?? "read committed"
+  ];
+  return `BEGIN ISOLATION LEVEL ${isolation}${options.readOnly === true ? " READ ONLY" : ""}`;
+}

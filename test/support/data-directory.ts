@@ -1,0 +1,5 @@
+/** Where tests keep a pristine database, so that each new data directory is a copy instead of an initdb of its own. */
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+export const TEMPLATE_DIR = join(tmpdir(), "lodestone-test-template");
