@@ -56,6 +56,8 @@ export interface SqlRequest {
   params?: readonly JsonValue[] | null;
   responseType?: "json" | "array";
   consistency?: "strong" | "eventual";
+  /** Refuses (FORBIDDEN) whatever is not a SELECT through and through; runs in a read-only transaction. For keys that may only read. */
+  readOnly?: boolean;
 }
 
 export interface SqlResponse {

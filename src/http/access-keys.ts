@@ -1,0 +1,76 @@
+/**
+ * API keys: kept only as SHA-256 hashes (the keys that `lodestone keys` makes carry 256 random bits, so no slower hash is needed), compared in constant time,
+ * each with a scope and, if wanted, the databases that it is limited to.
+ */
+import { createHash, timingSafeEqual } from "node:crypto";
+import { LodestoneError } from "../errors.ts";
+import type { Access } from "./endpoint.ts";
+
+export type Scope = "read" | "write" | "admin";
+
+export const SCOPES: readonly Scope[] = ["read", "write", "admin"];
+
+export interface AccessKey {
+  /** Said in logs in place of the key. */
+  readonly name: string;
+  /** Hexadecimal SHA-256 of the key. */
+  readonly hash: string;
+  readonly scope: Scope;
+  /** undefined: all. */
+  readonly databases?: readonly string[];
+}
+
+export const hashKey = (key: string): string => createHash("sha256").update(key, "utf8").digest("hex");
+
+const LEVEL: Readonly<Record<Access, number>> = { public: 0, read: 1, write: 2, admin: 3 };
+
+/** What the caller may do. Without any key set, everything (such a server listens on loopback only). */
+export interface Caller {
+  readonly name: string;
+  readonly scope: Scope;
+  readonly databases: readonly string[] | undefined;
+}
+
+const ANYBODY: Caller = { name: "", scope: "admin", databases: undefined };
+
+export class Keyring {
+  /** True when no key is asked for. Never changes: a key ring whose last key was revoked lets nobody in. */
+  readonly isOpen: boolean;
+  #keys: { key: AccessKey; digest: Buffer }[] = [];
+
+  /** @param keys undefined: none is asked for. */
+  constructor(keys?: readonly AccessKey[]) {
+    this.isOpen = keys === undefined;
+    this.replace(keys ?? []);
+  }
+
+  /** The keys from now on; requests under way keep what they were allowed. */
+  replace(keys: readonly AccessKey[]): void {
+    this.#keys = keys.map((key) => ({ key, digest: Buffer.from(key.hash, "hex") }));
+  }
+
+  /** @throws {LodestoneError} UNAUTHORIZED, in the same words whether the key is missing, wrong or revoked beyond what the caller knows. */
+  authenticate(authorization: string | undefined): Caller {
+    if (this.isOpen) return ANYBODY;
+    const token = /^bearer +(\S+) *$/i.exec(authorization ?? "")?.[1];
+    if (token === undefined) {
+      throw new LodestoneError("UNAUTHORIZED", 'This server asks for an API key: send "Authorization: Bearer <key>".');
+    }
+    const digest = createHash("sha256").update(token, "utf8").digest();
+    let found: AccessKey | undefined;
+    // All keys are compared, whichever fits: the time tells nothing.
+    for (const { key, digest: expected } of this.#keys) if (timingSafeEqual(digest, expected)) found = key;
+    if (found === undefined) throw new LodestoneError("UNAUTHORIZED", "The API key is not valid.");
+    return { name: found.name, scope: found.scope, databases: found.databases };
+  }
+}
+
+/** @param database "" for endpoints that address none. @throws {LodestoneError} FORBIDDEN. */
+export function authorize(caller: Caller, access: Access, database: string): void {
+  if (LEVEL[caller.scope] < LEVEL[access]) {
+    throw new LodestoneError("FORBIDDEN", `This needs a key with the scope "${access}"; the key given has "${caller.scope}".`);
+  }
+  if (database !== "" && caller.databases !== undefined && !caller.databases.includes(database)) {
+    throw new LodestoneError("FORBIDDEN", `The key given is not for the database "${database}".`);
+  }
+}

@@ -1,0 +1,253 @@
+/**
+ * The HTTP application: Koa, a router made from the list of endpoints, and around each handler what all have in common: request id, key, admission, parameters,
+ * body, schema, error shape. No rule of the domain lives here.
+ */
+import { randomUUID } from "node:crypto";
+import cors from "@koa/cors";
+import { Router } from "@koa/router";
+import Koa, { type Context } from "koa";
+import type { Logger } from "pino";
+import { LodestoneError } from "../errors.ts";
+import type { RecordStore } from "../records/record-store.ts";
+import type { SearchStore } from "../search/search-store.ts";
+import { authorize, type Caller, Keyring } from "./access-keys.ts";
+import { Admission } from "./admission.ts";
+import { announcesBody, checkContentType, discardRest, readBody } from "./body-reader.ts";
+import type { ApiResponse, Endpoint } from "./endpoint.ts";
+import { createEndpoints } from "./endpoints/all.ts";
+import { parseJsonBody } from "./json-body.ts";
+import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./limits.ts";
+import { Metrics } from "./metrics.ts";
+import { parsePath, parseQuery } from "./parameters.ts";
+import { answerError, ClientGoneError, HttpError } from "./status.ts";
+import { compileSchema, SchemaFaultError, type Validate } from "./validation.ts";
+
+export interface AppOptions {
+  readonly records: RecordStore;
+  readonly search: SearchStore;
+  /** Default: none, everybody may do everything. */
+  readonly keyring?: Keyring;
+  readonly log: Logger;
+  readonly metrics?: Metrics;
+  readonly limits?: Partial<HttpLimits>;
+  /** Origins that browsers may call from, or "*". Default: none. */
+  readonly corsOrigins?: readonly string[];
+  readonly version: string;
+}
+
+export interface App {
+  readonly koa: Koa;
+  readonly admission: Admission;
+  /** From now on only health is answered; everything else gets 503. */
+  drain(): void;
+}
+
+/** Answers larger than this may be held back by a slow reader; smaller ones fit in the socket's buffers. */
+const LARGE_ANSWER_BYTES = 64 * 1024;
+
+interface State {
+  requestId: string;
+  endpoint: Endpoint | undefined;
+  caller: Caller | undefined;
+}
+
+export function createApp(options: AppOptions): App {
+  const limits: HttpLimits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
+  const keyring = options.keyring ?? new Keyring();
+  const metrics = options.metrics ?? new Metrics(options.search);
+  const admission = new Admission(limits);
+  const corsOrigins = options.corsOrigins ?? [];
+  let draining = false;
+
+  const endpoints = createEndpoints({ ...options, metrics, isDraining: () => draining });
+  const router = new Router({ sensitive: true });
+  for (const endpoint of endpoints) registerEndpoint(router, endpoint);
+
+  const koa = new Koa();
+  // Errors of a response that is already under way (a client that went away); everything else is answered below.
+  koa.on("error", (error: Error) => options.log.debug({ err: error }, "response failed"));
+
+  koa.use(async (ctx, next) => {
+    const startedMs = performance.now();
+    const state: State = { requestId: requestIdOf(ctx), endpoint: undefined, caller: undefined };
+    ctx.state = state;
+    ctx.set("X-Request-Id", state.requestId);
+    try {
+      await next();
+    } catch (error) {
+      answerFailure(ctx, state, error);
+    }
+    guardSlowReader(ctx);
+    const seconds = (performance.now() - startedMs) / 1000;
+    metrics.observeRequest(ctx.method, state.endpoint?.path ?? "other", ctx.status, seconds);
+    options.log[ctx.status >= 500 ? "warn" : "info"](
+      {
+        requestId: state.requestId,
+        method: ctx.method,
+        path: ctx.path,
+        endpoint: state.endpoint?.name,
+        status: ctx.status,
+        ms: Math.round(seconds * 1e6) / 1e3,
+        key: state.caller?.name || undefined,
+      },
+      "request",
+    );
+  });
+  if (corsOrigins.length > 0) koa.use(corsMiddleware(corsOrigins));
+  koa.use((ctx, next) => {
+    refuseForeignOrigin(ctx);
+    return next();
+  });
+  koa.use(router.routes());
+  koa.use(answerUnrouted);
+
+  function registerEndpoint(to: Router, endpoint: Endpoint): void {
+    const names = [...endpoint.path.replace("{db}:{branch}", "{dbBranch}").matchAll(/\{(\w+)\}/g)].map((match) => match[1] as string);
+    const routerPath = endpoint.path.replace("{db}:{branch}", ":dbBranch").replace(/\{(\w+)\}/g, ":$1");
+    const parameterNames = names.map((name) => (name === "db" ? "database" : name));
+    const validate = endpoint.body === undefined ? undefined : compileSchema(endpoint.body.schema);
+    to.register(routerPath, [endpoint.method], async (ctx) => {
+      const state = ctx.state as State;
+      state.endpoint = endpoint;
+      if (endpoint.access !== "public") state.caller = keyring.authenticate(ctx.get("authorization"));
+      if (draining && endpoint.always !== true) throw new LodestoneError("UNAVAILABLE", "The server is shutting down.");
+      const { path, ref } = parsePath(parameterNames, ctx.captures ?? []);
+      if (state.caller !== undefined) authorize(state.caller, endpoint.access, ref.database || (path.database ?? ""));
+      const query = parseQuery(endpoint.query ?? [], ctx.query);
+      const leave = endpoint.always === true ? () => {} : admission.enter(expectedBodyBytes(ctx, endpoint));
+      try {
+        const body = await readJson(ctx, endpoint);
+        if (body !== undefined && validate !== undefined) checkBody(body, validate, endpoint.indexedBy);
+        const response = await endpoint.handle({
+          requestId: state.requestId,
+          path,
+          ref,
+          query,
+          body,
+          isSdk: ctx.get("x-xata-agent") !== "",
+          databases: state.caller?.databases,
+          readOnly: state.caller?.scope === "read",
+        });
+        send(ctx, response);
+      } finally {
+        leave();
+      }
+    });
+  }
+
+  async function readJson(ctx: Context, endpoint: Endpoint): Promise<unknown> {
+    if (endpoint.body === undefined) return undefined;
+    if (announcesBody(ctx.req)) {
+      checkContentType(ctx.req);
+      const text = await readBody(ctx.req, limits);
+      if (text !== "") return parseJsonBody(text, limits.jsonDepth);
+    }
+    if (endpoint.body.required) throw new LodestoneError("INVALID", "The request needs a JSON body.");
+    return undefined;
+  }
+
+  async function answerUnrouted(ctx: Context): Promise<void> {
+    const layers = (ctx.matched ?? []) as { methods: string[] }[];
+    const methods = [...new Set(layers.flatMap((layer) => layer.methods))];
+    if (methods.length > 0) {
+      const allow = [...methods, "OPTIONS"].join(", ");
+      if (ctx.method === "OPTIONS") {
+        ctx.set("Allow", allow);
+        ctx.status = 204;
+        return;
+      }
+      throw new HttpError(405, `${ctx.method} is not possible here; expected ${methods.join(", ")}.`, { Allow: allow });
+    }
+    keyring.authenticate(ctx.get("authorization"));
+    throw new LodestoneError(
+      "NOT_FOUND",
+      `There is no endpoint ${ctx.method} ${ctx.path.slice(0, 200)}; GET /openapi.json lists them all.`,
+    );
+  }
+
+  function answerFailure(ctx: Context, state: State, error: unknown): void {
+    if (error instanceof ClientGoneError) {
+      ctx.status = 499;
+      return;
+    }
+    const answer = answerError(error, state.requestId);
+    if (answer.unexpected) options.log.error({ err: error, requestId: state.requestId, endpoint: state.endpoint?.name }, "request failed");
+    if (error instanceof LodestoneError && error.code === "TIMEOUT") metrics.countStatementTimeout();
+    if (announcesBody(ctx.req)) discardRest(ctx.req);
+    ctx.set(answer.headers as Record<string, string>);
+    ctx.status = answer.status;
+    ctx.type = "application/json";
+    ctx.body = JSON.stringify(answer.body);
+  }
+
+  /**
+   * A page from elsewhere must not steer an open server through its visitor's browser. CORS keeps it from reading; this keeps it from writing as well,
+   * also where no preflight is sent.
+   */
+  function refuseForeignOrigin(ctx: Context): void {
+    const origin = ctx.get("origin");
+    if (origin === "" || !keyring.isOpen || corsOrigins.includes("*") || corsOrigins.includes(origin)) return;
+    throw new LodestoneError(
+      "FORBIDDEN",
+      `The origin ${JSON.stringify(origin.slice(0, 200))} is not allowed; start the server with --cors-origin to allow it.`,
+    );
+  }
+
+  function guardSlowReader(ctx: Context): void {
+    if (typeof ctx.body !== "string" || ctx.body.length < LARGE_ANSWER_BYTES) return;
+    const timer = setTimeout(() => ctx.req.socket.destroy(), limits.answerTimeoutMs);
+    timer.unref();
+    ctx.res.once("close", () => clearTimeout(timer));
+  }
+
+  return {
+    koa,
+    admission,
+    drain: () => {
+      draining = true;
+    },
+  };
+}
+
+function checkBody(body: unknown, validate: Validate, indexedBy: string | undefined): void {
+  try {
+    validate(body);
+  } catch (error) {
+    if (!(error instanceof SchemaFaultError) || indexedBy === undefined || error.steps[0] !== indexedBy || error.steps[1] === undefined)
+      throw error;
+    throw new LodestoneError("INVALID", error.message, {
+      errors: [{ index: Number(error.steps[1]), message: error.message, status: 400 }],
+    });
+  }
+}
+
+function send(ctx: Context, response: ApiResponse): void {
+  ctx.status = response.status;
+  if (response.body === undefined) {
+    ctx.body = null;
+    ctx.status = response.status;
+    return;
+  }
+  ctx.type = response.contentType ?? "application/json";
+  ctx.body = response.contentType === undefined ? JSON.stringify(response.body) : response.body;
+}
+
+function expectedBodyBytes(ctx: Context, endpoint: Endpoint): number {
+  if (endpoint.body === undefined || !announcesBody(ctx.req)) return 0;
+  const length = ctx.req.headers["content-length"];
+  return length === undefined ? Number.POSITIVE_INFINITY : Number(length);
+}
+
+function requestIdOf(ctx: Context): string {
+  const given = ctx.get("x-request-id");
+  return /^[\w.-]{1,128}$/.test(given) ? given : randomUUID();
+}
+
+function corsMiddleware(origins: readonly string[]): Koa.Middleware {
+  return cors({
+    origin: (ctx) => (origins.includes("*") ? "*" : origins.includes(ctx.get("origin")) ? ctx.get("origin") : ""),
+    allowMethods: "GET,HEAD,PUT,PATCH,POST,DELETE",
+    exposeHeaders: "X-Request-Id,X-RateLimit-Reset,Retry-After",
+    maxAge: 600,
+  });
+}

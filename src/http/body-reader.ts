@@ -1,0 +1,124 @@
+/**
+ * Reads one request body: bounded in bytes, in time and in pauses. The body is refused before it is read when its headers already say that it will be,
+ * and a refused body is drained for a moment so that the client gets to read the answer.
+ */
+import { isUtf8 } from "node:buffer";
+import type { IncomingMessage } from "node:http";
+import { LodestoneError } from "../errors.ts";
+import type { HttpLimits } from "./limits.ts";
+import { ClientGoneError, HttpError } from "./status.ts";
+
+type BodyLimits = Pick<HttpLimits, "bodyBytes" | "bodyTimeoutMs" | "bodyIdleTimeoutMs">;
+
+/** True when the request's headers announce a body, be it empty in the end. */
+export function announcesBody(request: IncomingMessage): boolean {
+  return request.headers["transfer-encoding"] !== undefined || Number(request.headers["content-length"] ?? 0) > 0;
+}
+
+/** @throws {LodestoneError} UNSUPPORTED_MEDIA_TYPE unless the headers announce uncompressed JSON in UTF-8. */
+export function checkContentType(request: IncomingMessage): void {
+  const type = request.headers["content-type"];
+  if (type === undefined || !isJsonType(type)) {
+    const got = type === undefined ? "none" : JSON.stringify(type.slice(0, 100));
+    throw new LodestoneError("UNSUPPORTED_MEDIA_TYPE", `The body must be JSON: send "Content-Type: application/json"; got ${got}.`);
+  }
+  const encoding = request.headers["content-encoding"];
+  if (encoding !== undefined && encoding !== "identity") {
+    throw new LodestoneError("UNSUPPORTED_MEDIA_TYPE", "A compressed body is not taken: send it without Content-Encoding.");
+  }
+}
+
+function isJsonType(header: string): boolean {
+  const [type = "", ...parameters] = header.toLowerCase().split(";");
+  if (!/^\s*application\/(json|[\w.+-]+\+json)\s*$/.test(type)) return false;
+  return parameters.every((parameter) => {
+    const [name = "", value = ""] = parameter.split("=");
+    return name.trim() !== "charset" || /^\s*"?utf-?8"?\s*$/.test(value);
+  });
+}
+
+/** The body's text. "" for none. @throws {LodestoneError} TOO_LARGE, INVALID (not UTF-8); {HttpError} 408; {ClientGoneError}. */
+export async function readBody(request: IncomingMessage, limits: BodyLimits): Promise<string> {
+  if (Number(request.headers["content-length"] ?? 0) > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
+  const bytes = await collect(request, limits);
+  if (!isUtf8(bytes)) {
+    throw new LodestoneError("INVALID", `The body is not valid UTF-8: the fault is at byte ${firstBadUtf8Byte(bytes)}.`);
+  }
+  const hasByteOrderMark = bytes.length >= 3 && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+  return bytes.toString("utf8", hasByteOrderMark ? 3 : 0);
+}
+
+function collect(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let byteLength = 0;
+    const late = (waitedMs: number) =>
+      finish(() => reject(new HttpError(408, `The body did not arrive within ${waitedMs / 1000} s.`, { Connection: "close" })));
+    const totalTimer = setTimeout(() => late(limits.bodyTimeoutMs), limits.bodyTimeoutMs);
+    const idleTimer = setTimeout(() => late(limits.bodyIdleTimeoutMs), limits.bodyIdleTimeoutMs);
+    const finish = (settle: () => void) => {
+      clearTimeout(totalTimer);
+      clearTimeout(idleTimer);
+      request.off("data", onData).off("end", onEnd).off("close", onClose).off("error", onClose);
+      settle();
+    };
+    const onData = (chunk: Buffer) => {
+      byteLength += chunk.length;
+      if (byteLength > limits.bodyBytes) {
+        chunks.length = 0;
+        finish(() => reject(tooLarge(limits.bodyBytes)));
+        return;
+      }
+      idleTimer.refresh();
+      chunks.push(chunk);
+    };
+    const onEnd = () => finish(() => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, byteLength)));
+    const onClose = () => finish(() => reject(new ClientGoneError()));
+    request.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onClose);
+  });
+}
+
+/**
+ * Discards what is left of a request that was answered early, so that the answer is not lost in a connection reset; gives up after `drainMs` or `drainBytes`.
+ * Without it a client that is still sending may see its connection break instead of a 413.
+ */
+export function discardRest(request: IncomingMessage, drainMs = 5_000, drainBytes = 64 * 1024 * 1024): void {
+  if (request.complete || request.destroyed) return;
+  let byteLength = 0;
+  const timer = setTimeout(() => request.destroy(), drainMs);
+  timer.unref();
+  request.on("error", () => {});
+  request.on("close", () => clearTimeout(timer));
+  request.on("end", () => clearTimeout(timer));
+  request.on("data", (chunk: Buffer) => {
+    byteLength += chunk.length;
+    if (byteLength > drainBytes) request.destroy();
+  });
+  request.resume();
+}
+
+function tooLarge(limitBytes: number): LodestoneError {
+  return new LodestoneError(
+    "TOO_LARGE",
+    `The body is larger than ${limitBytes.toLocaleString("en-US")} bytes. Send fewer records in one request.`,
+  );
+}
+
+function firstBadUtf8Byte(bytes: Buffer): number {
+  // Halving works because a prefix that ends on a code point's edge is valid exactly when the fault lies behind it.
+  let validEnd = 0;
+  let badEnd = bytes.length;
+  while (badEnd - validEnd > 8) {
+    let middle = (validEnd + badEnd) >> 1;
+    while (middle > validEnd && ((bytes[middle] as number) & 0xc0) === 0x80) middle--;
+    if (middle === validEnd) break;
+    if (isUtf8(bytes.subarray(validEnd, middle))) validEnd = middle;
+    else badEnd = middle;
+  }
+  for (let at = validEnd; at < badEnd; ) {
+    const length = [1, 2, 3, 4].find((n) => at + n <= bytes.length && isUtf8(bytes.subarray(at, at + n)));
+    if (length === undefined) return at;
+    at += length;
+  }
+  return badEnd;
+}

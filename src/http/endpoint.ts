@@ -1,0 +1,83 @@
+/**
+ * What an endpoint is: one object that says how it is addressed, what it takes, what it answers and who may call it. The router, the validation, the key check
+ * and /openapi.json are all made from it, so they cannot disagree.
+ */
+import type { JsonValue, Selection } from "../records/record-store.ts";
+import type { BranchRef } from "../records/schema.ts";
+import type { JsonSchema } from "./validation.ts";
+
+export type Method = "GET" | "PUT" | "PATCH" | "POST" | "DELETE";
+
+/** What a key must be allowed to do. "public" needs no key; "admin" is whatever changes schemas, branches or databases. */
+export type Access = "public" | "read" | "write" | "admin";
+
+export type QueryParameterKind = "columns" | "boolean" | "integer" | "name" | "text";
+
+export interface QueryParameter {
+  readonly name: string;
+  readonly kind: QueryParameterKind;
+  readonly description: string;
+}
+
+/** Values of the query string, parsed by their kinds; only what was given. */
+export interface QueryValues {
+  readonly columns?: Selection;
+  readonly createOnly?: boolean;
+  readonly ifVersion?: number;
+  readonly from?: string;
+}
+
+export interface ApiRequest<Body = unknown> {
+  readonly requestId: string;
+  /** Decoded and checked path parameters: `database`, `table`, `column`, `id` as far as the path has them. */
+  readonly path: Readonly<Record<string, string>>;
+  /** The `{db}:{branch}` of the path. Empty names where the path has none. */
+  readonly ref: BranchRef;
+  readonly query: QueryValues;
+  /** Fits the endpoint's schema. undefined when there is none. */
+  readonly body: Body;
+  /** True for clients that announce themselves with X-Xata-Agent. */
+  readonly isSdk: boolean;
+  /** Databases that the caller's key is limited to. undefined: all. */
+  readonly databases: readonly string[] | undefined;
+  /** True when the caller's key may only read. */
+  readonly readOnly: boolean;
+}
+
+export interface ApiResponse {
+  readonly status: number;
+  /** JSON, or text where `contentType` says so. undefined: no body. */
+  readonly body?: unknown;
+  readonly contentType?: string;
+}
+
+export interface ResponseSpec {
+  readonly description: string;
+  readonly schema?: JsonSchema;
+}
+
+export interface Endpoint<Body = unknown> {
+  readonly method: Method;
+  /** As in OpenAPI: `/db/{db}:{branch}/tables/{table}`. */
+  readonly path: string;
+  /** operationId: unique, a verb and a noun. */
+  readonly name: string;
+  readonly summary: string;
+  readonly tag: string;
+  readonly access: Access;
+  readonly query?: readonly QueryParameter[];
+  readonly body?: { readonly schema: JsonSchema; readonly required: boolean };
+  /** The body's member whose elements are reported by their index when they are faulty: `{id, errors: [{index, message}]}`. */
+  readonly indexedBy?: string;
+  readonly responses: Readonly<Record<number, ResponseSpec>>;
+  /** Answered even when the server is at its limit or shutting down (health and metrics). */
+  readonly always?: boolean;
+  handle(request: ApiRequest<Body>): Promise<ApiResponse>;
+}
+
+/** Fixes the body's type for the handler; the schema is what makes it true. */
+export function endpoint<Body = undefined>(definition: Endpoint<Body>): Endpoint {
+  return definition as Endpoint;
+}
+
+export type JsonBody = { [key: string]: JsonValue };

@@ -1,0 +1,26 @@
+/** All endpoints, in the order of the documentation. */
+import type { Endpoint } from "../endpoint.ts";
+import { branchEndpoints } from "./branches.ts";
+import { databaseEndpoints } from "./databases.ts";
+import { operationEndpoints } from "./operation.ts";
+import { queryEndpoints } from "./query.ts";
+import { recordEndpoints } from "./records.ts";
+import type { Services } from "./services.ts";
+import { sqlEndpoints } from "./sql.ts";
+import { tableEndpoints } from "./tables.ts";
+import { transactionEndpoints } from "./transaction.ts";
+import { vectorSearchEndpoints } from "./vector-search.ts";
+
+export function createEndpoints(services: Services): readonly Endpoint[] {
+  const endpoints: Endpoint[] = [
+    ...databaseEndpoints(services),
+    ...branchEndpoints(services),
+    ...tableEndpoints(services),
+    ...recordEndpoints(services),
+    ...queryEndpoints(services),
+    ...vectorSearchEndpoints(services),
+    ...sqlEndpoints(services),
+    ...transactionEndpoints(services),
+  ];
+  return [...endpoints, ...operationEndpoints(services, endpoints)];
+}

@@ -1,0 +1,124 @@
+/** Branches: create (also as a copy), read, drop. */
+import type { BranchInfo } from "../../records/schema.ts";
+import { type Endpoint, endpoint } from "../endpoint.ts";
+import { MIGRATION_STATUS, NAME, objectOf, SCHEMA } from "../schemas.ts";
+import type { Services } from "./services.ts";
+
+interface CreateBranchBody {
+  from?: string;
+}
+
+const CREATED = {
+  type: "object",
+  properties: { databaseName: { type: "string" }, branchName: { type: "string" }, status: { enum: ["completed"] } },
+  required: ["databaseName", "branchName", "status"],
+};
+
+export function branchEndpoints({ records }: Services): Endpoint[] {
+  const path = "/db/{db}:{branch}";
+  const tag = "Databases and branches";
+  return [
+    endpoint<CreateBranchBody | undefined>({
+      method: "PUT",
+      path,
+      name: "createBranch",
+      summary: "Create a branch, and its database with the first one",
+      tag,
+      access: "admin",
+      query: [{ name: "from", kind: "name", description: "The branch of the same database to copy, records included." }],
+      body: {
+        required: false,
+        schema: objectOf({
+          from: { ...NAME, description: "The branch of the same database to copy, records included." },
+          clusterID: { type: "string", description: "Taken for the SDK's sake; there is one place for all branches." },
+          metadata: { type: "object", description: "Taken for the SDK's sake, not kept." },
+        }),
+      },
+      responses: {
+        201: { description: "The branch was created.", schema: CREATED },
+        200: { description: "The branch was there already; nothing was changed.", schema: CREATED },
+      },
+      async handle({ ref, body, query }) {
+        const from = body?.from ?? query.from;
+        const { created } = await records.createBranch(ref, from === undefined ? {} : { from });
+        return {
+          status: created ? 201 : 200,
+          body: { databaseName: ref.database, branchName: ref.branch, status: "completed" },
+        };
+      },
+    }),
+    endpoint({
+      method: "GET",
+      path,
+      name: "getBranch",
+      summary: "The schema and the state of a branch",
+      tag,
+      access: "read",
+      responses: {
+        200: {
+          description: "The branch.",
+          schema: {
+            type: "object",
+            properties: {
+              databaseName: { type: "string" },
+              branchName: { type: "string" },
+              createdAt: { type: "string", format: "date-time" },
+              id: { type: "string" },
+              version: { type: "integer", description: "Grows by one with each change of the schema." },
+              state: { enum: ["active"] },
+              lastMigrationID: { type: "string" },
+              schema: SCHEMA,
+            },
+            required: ["databaseName", "branchName", "createdAt", "id", "version", "state", "lastMigrationID", "schema"],
+          },
+        },
+      },
+      async handle({ ref }) {
+        const [branch, schema] = [await records.branch(ref), await records.schema(ref)];
+        return {
+          status: 200,
+          body: {
+            databaseName: ref.database,
+            branchName: ref.branch,
+            createdAt: branch.createdAt,
+            id: branch.incarnation,
+            version: branch.version,
+            state: "active",
+            lastMigrationID: migrationId(branch),
+            schema,
+          },
+        };
+      },
+    }),
+    endpoint({
+      method: "DELETE",
+      path,
+      name: "dropBranch",
+      summary: "Drop a branch with all its records; a database goes with its last branch",
+      tag,
+      access: "admin",
+      responses: { 200: { description: "The branch is gone.", schema: MIGRATION_STATUS } },
+      async handle({ ref }) {
+        await records.dropBranch(ref);
+        return { status: 200, body: { status: "completed" } };
+      },
+    }),
+    endpoint({
+      method: "GET",
+      path: `${path}/schema`,
+      name: "getSchema",
+      summary: "The tables and columns of a branch",
+      tag: "Schema",
+      access: "read",
+      responses: {
+        200: { description: "The schema.", schema: { type: "object", properties: { schema: SCHEMA }, required: ["schema"] } },
+      },
+      async handle({ ref }) {
+        return { status: 200, body: { schema: await records.schema(ref) } };
+      },
+    }),
+  ];
+}
+
+/** Schemas change in place and at once; the id says only which version of the branch's schema a change led to. */
+export const migrationId = (branch: Pick<BranchInfo, "version">, back = 0): string => `mig_${Math.max(0, branch.version - back)}`;

@@ -1,0 +1,68 @@
+/** Records of a table by filter, sort and page. */
+import type { QueryRequest } from "../../records/record-store.ts";
+import { type Endpoint, endpoint } from "../endpoint.ts";
+import { CONSISTENCY, FILTER, objectOf, RECORD, SELECTION } from "../schemas.ts";
+import type { JsonSchema } from "../validation.ts";
+import type { Services } from "./services.ts";
+
+const DIRECTION: JsonSchema = { enum: ["asc", "desc", "random"] };
+const SORT_OBJECT: JsonSchema = { type: "object", additionalProperties: DIRECTION };
+
+export const SORT: JsonSchema = {
+  description: 'A column by direction, or a list: `{"name": "desc"}`, `["name"]`, `[{"a": "asc"}, {"*": "random"}]`.',
+  anyOf: [SORT_OBJECT, { type: "array", items: { anyOf: [{ type: "string" }, SORT_OBJECT] }, maxItems: 100 }],
+};
+
+const PAGE: JsonSchema = objectOf({
+  size: { type: "integer", minimum: 1, maximum: 1000, description: "Default 20." },
+  offset: { type: "integer", minimum: 0 },
+  after: { type: "string", description: "The page behind this cursor." },
+  before: { type: "string", description: "The page before this cursor." },
+  start: { type: "string", description: "The first page of this cursor's query." },
+  end: { type: "string", description: "The last page of this cursor's query." },
+});
+
+export function queryEndpoints({ records }: Services): Endpoint[] {
+  return [
+    endpoint<QueryRequest | undefined>({
+      method: "POST",
+      path: "/db/{db}:{branch}/tables/{table}/query",
+      name: "queryRecords",
+      summary: "Records by filter, sort and page",
+      tag: "Search and query",
+      access: "read",
+      body: {
+        required: false,
+        schema: objectOf({ filter: FILTER, sort: SORT, page: PAGE, columns: SELECTION, consistency: CONSISTENCY }),
+      },
+      responses: {
+        200: {
+          description: "One page. `meta.page.cursor` leads to the next, and to the first, the last and the one before.",
+          schema: {
+            type: "object",
+            properties: {
+              records: { type: "array", items: RECORD },
+              meta: {
+                type: "object",
+                properties: {
+                  page: {
+                    type: "object",
+                    properties: { cursor: { type: "string" }, more: { type: "boolean" }, size: { type: "integer" } },
+                    required: ["cursor", "more", "size"],
+                  },
+                },
+                required: ["page"],
+              },
+            },
+            required: ["records", "meta"],
+          },
+        },
+      },
+      async handle({ ref, path, body }) {
+        const request = body ?? {};
+        const answer = await records.query(ref, path.table as string, { ...request, columns: request.columns ?? ["*"] });
+        return { status: 200, body: answer };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,167 @@
+/** Single records, and many inserted at once. */
+import type { JsonObject, WriteOptions } from "../../records/record-store.ts";
+import { type Endpoint, endpoint, type QueryParameter, type QueryValues } from "../endpoint.ts";
+import { MAX_OPERATIONS, OPERATION_ERRORS, objectOf, RECORD, RECORD_INPUT } from "../schemas.ts";
+import type { Services } from "./services.ts";
+
+const COLUMNS: QueryParameter = {
+  name: "columns",
+  kind: "columns",
+  description: 'Columns to answer with, separated by commas; "*" for all. Without it: the id and the metadata.',
+};
+const CREATE_ONLY: QueryParameter = { name: "createOnly", kind: "boolean", description: "Fail (422) when the record exists." };
+const IF_VERSION: QueryParameter = {
+  name: "ifVersion",
+  kind: "integer",
+  description: "Fail (422) unless the record has this version.",
+};
+
+const CONFLICT = { description: "The record is there (createOnly) or has another version (ifVersion). Nothing was changed." };
+
+export function recordEndpoints({ records }: Services): Endpoint[] {
+  const table = "/db/{db}:{branch}/tables/{table}";
+  const record = `${table}/data/{id}`;
+  const tag = "Records";
+  return [
+    endpoint<JsonObject | undefined>({
+      method: "POST",
+      path: `${table}/data`,
+      name: "insertRecord",
+      summary: "Insert a record; the service makes its id",
+      tag,
+      access: "write",
+      query: [COLUMNS],
+      body: { required: false, schema: RECORD_INPUT },
+      responses: { 201: { description: "The record was inserted.", schema: RECORD } },
+      async handle({ ref, path, query, body }) {
+        return { status: 201, body: await records.insertRecord(ref, path.table as string, body ?? {}, writeOptions(query)) };
+      },
+    }),
+    endpoint<{ records: JsonObject[] }>({
+      method: "POST",
+      path: `${table}/bulk`,
+      name: "insertRecords",
+      summary: "Insert up to 1,000 records, all or none",
+      tag,
+      access: "write",
+      indexedBy: "records",
+      query: [COLUMNS],
+      body: {
+        required: true,
+        schema: objectOf({ records: { type: "array", items: RECORD_INPUT, maxItems: MAX_OPERATIONS } }, ["records"]),
+      },
+      responses: {
+        200: {
+          description: "All records were inserted: their ids in the order of the request, or the records when `columns` is given.",
+          schema: {
+            type: "object",
+            properties: {
+              recordIDs: { type: "array", items: { type: "string" } },
+              records: { type: "array", items: RECORD },
+            },
+          },
+        },
+        400: { description: "A record cannot be inserted; none was.", schema: OPERATION_ERRORS },
+      },
+      async handle({ ref, path, query, body }) {
+        const inserted = await records.insertRecords(ref, path.table as string, body.records, writeOptions(query));
+        const answer = query.columns === undefined ? { recordIDs: inserted.map(({ id }) => id) } : { records: inserted };
+        return { status: 200, body: answer };
+      },
+    }),
+    endpoint({
+      method: "GET",
+      path: record,
+      name: "getRecord",
+      summary: "Read a record",
+      tag,
+      access: "read",
+      query: [{ ...COLUMNS, description: 'Columns to answer with, separated by commas. Default: "*", all.' }],
+      responses: { 200: { description: "The record.", schema: RECORD } },
+      async handle({ ref, path, query }) {
+        const columns = query.columns ?? ["*"];
+        return { status: 200, body: await records.getRecord(ref, path.table as string, path.id as string, { columns }) };
+      },
+    }),
+    endpoint<JsonObject | undefined>({
+      method: "PUT",
+      path: record,
+      name: "replaceRecord",
+      summary: "Create a record under this id, or replace the one that is there",
+      tag,
+      access: "write",
+      query: [COLUMNS, CREATE_ONLY, IF_VERSION],
+      body: { required: false, schema: RECORD_INPUT },
+      responses: {
+        201: { description: "The record was created.", schema: RECORD },
+        200: { description: "The record was replaced.", schema: RECORD },
+        422: CONFLICT,
+      },
+      async handle({ ref, path, query, body }) {
+        const result = await records.replaceRecord(ref, path.table as string, path.id as string, body ?? {}, writeOptions(query));
+        return { status: result.created ? 201 : 200, body: result.record };
+      },
+    }),
+    endpoint<JsonObject | undefined>({
+      method: "PATCH",
+      path: record,
+      name: "updateRecord",
+      summary: "Change the columns given of a record that exists",
+      tag,
+      access: "write",
+      query: [COLUMNS, IF_VERSION],
+      body: { required: false, schema: RECORD_INPUT },
+      responses: { 200: { description: "The record was updated.", schema: RECORD }, 422: CONFLICT },
+      async handle({ ref, path, query, body }) {
+        const updated = await records.updateRecord(ref, path.table as string, path.id as string, body ?? {}, writeOptions(query));
+        return { status: 200, body: updated };
+      },
+    }),
+    endpoint<JsonObject | undefined>({
+      method: "POST",
+      path: record,
+      name: "upsertRecord",
+      summary: "Change the columns given, or create the record",
+      tag,
+      access: "write",
+      query: [COLUMNS, IF_VERSION],
+      body: { required: false, schema: RECORD_INPUT },
+      responses: {
+        201: { description: "The record was created.", schema: RECORD },
+        200: { description: "The record was updated.", schema: RECORD },
+        422: CONFLICT,
+      },
+      async handle({ ref, path, query, body }) {
+        const result = await records.upsertRecord(ref, path.table as string, path.id as string, body ?? {}, writeOptions(query));
+        return { status: result.created ? 201 : 200, body: result.record };
+      },
+    }),
+    endpoint({
+      method: "DELETE",
+      path: record,
+      name: "deleteRecord",
+      summary: "Delete a record",
+      tag,
+      access: "write",
+      query: [{ ...COLUMNS, description: 'Answer with these columns of the removed record; "*" for all. Without it: 204.' }],
+      responses: {
+        204: { description: "The record is gone." },
+        200: { description: "The record is gone; this was it.", schema: RECORD },
+      },
+      async handle({ ref, path, query }) {
+        const removed = await records.deleteRecord(ref, path.table as string, path.id as string, writeOptions(query));
+        return query.columns === undefined ? { status: 204 } : { status: 200, body: removed };
+      },
+    }),
+  ];
+}
+
+/** The options of the query string as the record store takes them. */
+function writeOptions(query: QueryValues): WriteOptions {
+  const { columns, createOnly, ifVersion } = query;
+  return {
+    ...(columns === undefined ? {} : { columns }),
+    ...(createOnly === undefined ? {} : { createOnly }),
+    ...(ifVersion === undefined ? {} : { ifVersion }),
+  };
+}

@@ -1,0 +1,13 @@
+/** What the endpoints call. */
+import type { RecordStore } from "../../records/record-store.ts";
+import type { SearchStore } from "../../search/search-store.ts";
+import type { Metrics } from "../metrics.ts";
+
+export interface Services {
+  readonly records: RecordStore;
+  readonly search: SearchStore;
+  readonly metrics: Metrics;
+  readonly version: string;
+  /** True once the server has begun to shut down. */
+  isDraining(): boolean;
+}

@@ -1,0 +1,55 @@
+/** SQL over HTTP. What a statement may do is the record store's to say. */
+import type { SqlRequest } from "../../records/record-store.ts";
+import { type Endpoint, endpoint } from "../endpoint.ts";
+import { CONSISTENCY, objectOf } from "../schemas.ts";
+import type { JsonSchema } from "../validation.ts";
+import type { Services } from "./services.ts";
+
+const PARAMS: JsonSchema = { type: ["array", "null"], description: "Values for $1, $2 … in their order." };
+const RESPONSE_TYPE: JsonSchema = {
+  enum: ["json", "array"],
+  description: "Rows as objects in `records` (default), or as lists in `rows`.",
+};
+
+const BODY: JsonSchema = objectOf(
+  { statement: { type: "string", minLength: 1 }, params: PARAMS, consistency: CONSISTENCY, responseType: RESPONSE_TYPE },
+  ["statement"],
+);
+
+const ANSWER: JsonSchema = {
+  type: "object",
+  properties: {
+    records: { type: "array", items: { type: "object" } },
+    rows: { type: "array", items: { type: "array" } },
+    columns: {
+      type: "array",
+      items: {
+        type: "object",
+        properties: { name: { type: "string" }, type: { type: "string", description: "The PostgreSQL type: text, int8, _text …" } },
+        required: ["name", "type"],
+      },
+    },
+    total: { type: "integer", description: "Rows returned." },
+    rowCount: { type: "integer", description: "Rows returned or changed." },
+    warning: { type: "string" },
+  },
+  required: ["columns", "total", "rowCount"],
+};
+
+export function sqlEndpoints({ records }: Services): Endpoint[] {
+  return [
+    endpoint<SqlRequest>({
+      method: "POST",
+      path: "/db/{db}:{branch}/sql",
+      name: "runSql",
+      summary: "Run one SELECT, INSERT, UPDATE or DELETE in PostgreSQL's dialect",
+      tag: "SQL and transactions",
+      access: "read",
+      body: { required: true, schema: BODY },
+      responses: { 200: { description: "Its rows, at most 1,000.", schema: ANSWER } },
+      async handle({ ref, body, readOnly }) {
+        return { status: 200, body: await records.sql(ref, { ...body, readOnly }) };
+      },
+    }),
+  ];
+}

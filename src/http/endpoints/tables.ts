@@ -1,0 +1,166 @@
+/** Tables and their columns: the schema of a branch, changed in place. */
+import type { BranchRef, ColumnSchema } from "../../records/schema.ts";
+import { type ApiResponse, type Endpoint, endpoint } from "../endpoint.ts";
+import { COLUMN, COLUMN_NAME, COLUMNS, MIGRATION_STATUS, NAME, objectOf, SCHEMA_UPDATE } from "../schemas.ts";
+import type { JsonSchema } from "../validation.ts";
+import { migrationId } from "./branches.ts";
+import type { Services } from "./services.ts";
+
+const TABLE_COLUMNS: JsonSchema = objectOf({ columns: COLUMNS }, ["columns"]);
+const UPDATED = { 200: { description: "The schema has been changed.", schema: SCHEMA_UPDATE } };
+
+export function tableEndpoints({ records }: Services): Endpoint[] {
+  const path = "/db/{db}:{branch}/tables/{table}";
+  const tag = "Schema";
+
+  async function updated(ref: BranchRef): Promise<ApiResponse> {
+    const branch = await records.branch(ref);
+    return { status: 200, body: { migrationID: migrationId(branch), parentMigrationID: migrationId(branch, 1), status: "completed" } };
+  }
+
+  return [
+    endpoint<{ columns?: ColumnSchema[] } | undefined>({
+      method: "PUT",
+      path,
+      name: "createTable",
+      summary: "Create a table, with columns if given",
+      tag,
+      access: "admin",
+      body: { required: false, schema: objectOf({ columns: COLUMNS }) },
+      responses: {
+        201: {
+          description: "The table was created.",
+          schema: {
+            type: "object",
+            properties: { branchName: { type: "string" }, tableName: { type: "string" }, status: { enum: ["completed"] } },
+            required: ["branchName", "tableName", "status"],
+          },
+        },
+      },
+      async handle({ ref, path: { table }, body }) {
+        await records.createTable(ref, table as string, body?.columns ?? []);
+        return { status: 201, body: { branchName: ref.branch, tableName: table, status: "completed" } };
+      },
+    }),
+    endpoint<{ name: string }>({
+      method: "PATCH",
+      path,
+      name: "renameTable",
+      summary: "Rename a table",
+      tag,
+      access: "admin",
+      body: { required: true, schema: objectOf({ name: NAME }, ["name"]) },
+      responses: UPDATED,
+      async handle({ ref, path: { table }, body }) {
+        await records.renameTable(ref, table as string, body.name);
+        return updated(ref);
+      },
+    }),
+    endpoint({
+      method: "DELETE",
+      path,
+      name: "dropTable",
+      summary: "Drop a table with all its records",
+      tag,
+      access: "admin",
+      responses: { 200: { description: "The table is gone.", schema: MIGRATION_STATUS } },
+      async handle({ ref, path: { table } }) {
+        await records.dropTable(ref, table as string);
+        return { status: 200, body: { status: "completed" } };
+      },
+    }),
+    endpoint({
+      method: "GET",
+      path: `${path}/schema`,
+      name: "getTableSchema",
+      summary: "The columns of a table",
+      tag,
+      access: "read",
+      responses: { 200: { description: "The columns.", schema: TABLE_COLUMNS } },
+      async handle({ ref, path: { table } }) {
+        const { columns } = await records.tableSchema(ref, table as string);
+        return { status: 200, body: { columns } };
+      },
+    }),
+    endpoint<{ columns: ColumnSchema[] }>({
+      method: "PUT",
+      path: `${path}/schema`,
+      name: "setTableSchema",
+      summary: "Make the table's columns those given: adds and drops, refuses a change of type",
+      tag,
+      access: "admin",
+      body: { required: true, schema: TABLE_COLUMNS },
+      responses: UPDATED,
+      async handle({ ref, path: { table }, body }) {
+        await records.setTableSchema(ref, table as string, body.columns);
+        return updated(ref);
+      },
+    }),
+    endpoint({
+      method: "GET",
+      path: `${path}/columns`,
+      name: "listColumns",
+      summary: "The columns of a table",
+      tag,
+      access: "read",
+      responses: { 200: { description: "The columns.", schema: TABLE_COLUMNS } },
+      async handle({ ref, path: { table } }) {
+        const { columns } = await records.tableSchema(ref, table as string);
+        return { status: 200, body: { columns } };
+      },
+    }),
+    endpoint<ColumnSchema>({
+      method: "POST",
+      path: `${path}/columns`,
+      name: "addColumn",
+      summary: "Add a column",
+      tag,
+      access: "admin",
+      body: { required: true, schema: COLUMN },
+      responses: UPDATED,
+      async handle({ ref, path: { table }, body }) {
+        await records.addColumn(ref, table as string, body);
+        return updated(ref);
+      },
+    }),
+    endpoint({
+      method: "GET",
+      path: `${path}/columns/{column}`,
+      name: "getColumn",
+      summary: "One column",
+      tag,
+      access: "read",
+      responses: { 200: { description: "The column.", schema: COLUMN } },
+      async handle({ ref, path: { table, column } }) {
+        return { status: 200, body: await records.column(ref, table as string, column as string) };
+      },
+    }),
+    endpoint<{ name: string }>({
+      method: "PATCH",
+      path: `${path}/columns/{column}`,
+      name: "renameColumn",
+      summary: "Rename a column",
+      tag,
+      access: "admin",
+      body: { required: true, schema: objectOf({ name: COLUMN_NAME }, ["name"]) },
+      responses: UPDATED,
+      async handle({ ref, path: { table, column }, body }) {
+        await records.renameColumn(ref, table as string, column as string, body.name);
+        return updated(ref);
+      },
+    }),
+    endpoint({
+      method: "DELETE",
+      path: `${path}/columns/{column}`,
+      name: "dropColumn",
+      summary: "Drop a column with its values",
+      tag,
+      access: "admin",
+      responses: UPDATED,
+      async handle({ ref, path: { table, column } }) {
+        await records.dropColumn(ref, table as string, column as string);
+        return updated(ref);
+      },
+    }),
+  ];
+}

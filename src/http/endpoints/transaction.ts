@@ -1,0 +1,72 @@
+/** Many operations as one unit. */
+import { LodestoneError } from "../../errors.ts";
+import type { TransactionOperation } from "../../records/record-store.ts";
+import { type Endpoint, endpoint } from "../endpoint.ts";
+import { COLUMN_LIST, MAX_OPERATIONS, NAME, OPERATION_ERRORS, objectOf, RECORD_INPUT } from "../schemas.ts";
+import type { JsonSchema } from "../validation.ts";
+import type { Services } from "./services.ts";
+
+const ID: JsonSchema = { type: "string", minLength: 1 };
+const IF_VERSION: JsonSchema = { type: "integer", minimum: 0 };
+
+const OPERATION: JsonSchema = {
+  ...objectOf({
+    insert: objectOf({ table: NAME, record: RECORD_INPUT, createOnly: { type: "boolean" }, ifVersion: IF_VERSION, columns: COLUMN_LIST }, [
+      "table",
+      "record",
+    ]),
+    update: objectOf(
+      { table: NAME, id: ID, fields: RECORD_INPUT, ifVersion: IF_VERSION, upsert: { type: "boolean" }, columns: COLUMN_LIST },
+      ["table", "id", "fields"],
+    ),
+    delete: objectOf({ table: NAME, id: ID, failIfMissing: { type: "boolean" }, columns: COLUMN_LIST }, ["table", "id"]),
+    get: objectOf({ table: NAME, id: ID, columns: COLUMN_LIST }, ["table", "id"]),
+  }),
+  minProperties: 1,
+  maxProperties: 1,
+};
+
+const RESULT: JsonSchema = {
+  type: "object",
+  properties: {
+    operation: { enum: ["insert", "update", "delete", "get"] },
+    id: { type: "string" },
+    rows: { type: "integer" },
+    columns: { type: "object" },
+  },
+  required: ["operation"],
+};
+
+export function transactionEndpoints({ records }: Services): Endpoint[] {
+  return [
+    endpoint<{ operations: TransactionOperation[] }>({
+      method: "POST",
+      path: "/db/{db}:{branch}/transaction",
+      name: "runTransaction",
+      summary: "Up to 1,000 operations in order, all or none",
+      tag: "SQL and transactions",
+      access: "read",
+      indexedBy: "operations",
+      body: {
+        required: true,
+        schema: objectOf({ operations: { type: "array", items: OPERATION, maxItems: MAX_OPERATIONS } }, ["operations"]),
+      },
+      responses: {
+        200: {
+          description: "All were applied: one result each.",
+          schema: { type: "object", properties: { results: { type: "array", items: RESULT } }, required: ["results"] },
+        },
+        400: { description: "One failed; none was applied.", schema: OPERATION_ERRORS },
+      },
+      async handle({ ref, body, readOnly }) {
+        if (readOnly && body.operations.some((operation) => !("get" in operation))) {
+          throw new LodestoneError(
+            "FORBIDDEN",
+            'This needs a key with the scope "write": a transaction of a key with "read" may only have get operations.',
+          );
+        }
+        return { status: 200, body: { results: await records.transaction(ref, body.operations) } };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,121 @@
+/** The nearest vectors of a column: one query or many, with records on request. */
+import { LodestoneError } from "../../errors.ts";
+import type { JsonObject, Selection } from "../../records/record-store.ts";
+import type { BranchRef } from "../../records/schema.ts";
+import type { VectorSearchRequest, VectorSearchResponse } from "../../search/search-store.ts";
+import { type ApiRequest, type Endpoint, endpoint } from "../endpoint.ts";
+import { COLUMN_NAME, CONSISTENCY, FILTER, objectOf, RECORD, SELECTION } from "../schemas.ts";
+import type { JsonSchema } from "../validation.ts";
+import type { Services } from "./services.ts";
+
+interface VectorSearchBody extends Omit<VectorSearchRequest, "queryVector"> {
+  queryVector?: number[];
+  queryVectors?: number[][];
+  columns?: Selection;
+}
+
+export const MAX_QUERY_VECTORS = 100;
+
+const VECTOR: JsonSchema = { type: "array", items: { type: "number" } };
+
+const BODY: JsonSchema = objectOf(
+  {
+    column: { ...COLUMN_NAME, description: "A column of type vector." },
+    queryVector: { ...VECTOR, description: "As many finite numbers as the column's dimension." },
+    queryVectors: {
+      type: "array",
+      items: VECTOR,
+      minItems: 1,
+      maxItems: MAX_QUERY_VECTORS,
+      description: "Instead of queryVector: up to 100 queries, answered one by one in `answers`.",
+    },
+    similarityFunction: {
+      enum: ["cosineSimilarity", "l1", "l2"],
+      description: "Score: 1 + cos; 1 / (1 + Σ|x−y|); 1 / (1 + Σ(x−y)²). Default: cosineSimilarity.",
+    },
+    size: { type: "integer", minimum: 1, maximum: 1000, description: "Default 10." },
+    offset: { type: "integer", minimum: 0, maximum: 10_000, description: "Leave out the first results." },
+    minScore: { type: "number", description: "Leave out results below this score." },
+    filter: { ...FILTER, description: "Applied first; totalCount is what passes it." },
+    columns: { ...SELECTION, description: "Answer each result with these columns of its `record`." },
+    consistency: {
+      ...CONSISTENCY,
+      description: "strong: the answer reflects every write acknowledged before the request. Default: eventual, within milliseconds.",
+    },
+  },
+  ["column"],
+);
+
+const ANSWER: JsonSchema = {
+  type: "object",
+  properties: {
+    totalCount: { type: "integer", description: "Records that pass the filter and have a vector." },
+    results: {
+      type: "array",
+      items: {
+        type: "object",
+        properties: { id: { type: "string" }, score: { type: "number" }, record: RECORD },
+        required: ["id", "score"],
+      },
+    },
+    records: {
+      type: "array",
+      items: RECORD,
+      description: "For clients that send X-Xata-Agent: the records, with xata.score and xata.table.",
+    },
+    answers: { type: "array", description: "With queryVectors: one answer each.", items: { type: "object" } },
+  },
+};
+
+export function vectorSearchEndpoints({ records, search }: Services): Endpoint[] {
+  /** The records of all answers, fetched together. Those deleted since the search are not in it. */
+  async function fetchRecords(ref: BranchRef, table: string, answers: readonly VectorSearchResponse[], columns: Selection) {
+    const ids = [...new Set(answers.flatMap(({ results }) => results.map(({ id }) => id)))];
+    const found = await records.getRecords(ref, table, ids, { columns });
+    return new Map(found.map((record) => [record.id as string, record]));
+  }
+
+  async function complete({ ref, path, body, isSdk }: ApiRequest<VectorSearchBody>, answers: readonly VectorSearchResponse[]) {
+    const table = path.table as string;
+    if (body.columns === undefined && !isSdk) return answers;
+    const byId = await fetchRecords(ref, table, answers, body.columns ?? ["*"]);
+    return answers.map(({ totalCount, results }) => ({
+      totalCount,
+      results: body.columns === undefined ? results : results.map((result) => ({ ...result, record: byId.get(result.id) ?? null })),
+      ...(isSdk ? { records: results.flatMap(({ id, score }) => sdkRecord(byId.get(id), score, table)) } : {}),
+    }));
+  }
+
+  return [
+    endpoint<VectorSearchBody>({
+      method: "POST",
+      path: "/db/{db}:{branch}/tables/{table}/vectorSearch",
+      name: "vectorSearch",
+      summary: "The nearest vectors, exactly",
+      tag: "Search and query",
+      access: "read",
+      body: { required: true, schema: BODY },
+      responses: { 200: { description: "Best first; equal scores by id.", schema: ANSWER } },
+      async handle(request) {
+        const { ref, path, body } = request;
+        const { queryVector, queryVectors, columns: _columns, ...options } = body;
+        if ((queryVector === undefined) === (queryVectors === undefined)) {
+          throw new LodestoneError("INVALID", "queryVector: expected one of queryVector and queryVectors, got both or none.");
+        }
+        const table = path.table as string;
+        if (queryVectors !== undefined) {
+          const answers = await search.vectorSearchMany(ref, table, { ...options, queryVectors });
+          return { status: 200, body: { answers: await complete(request, answers) } };
+        }
+        const answer = await search.vectorSearch(ref, table, { ...options, queryVector: queryVector as number[] });
+        return { status: 200, body: (await complete(request, [answer]))[0] };
+      },
+    }),
+  ];
+}
+
+/** A record as the SDK reads it: metadata, score and table side by side. */
+function sdkRecord(record: JsonObject | undefined, score: number, table: string): JsonObject[] {
+  if (record === undefined) return [];
+  return [{ ...record, xata: { ...(record.xata as JsonObject), score, table } }];
+}

@@ -1,0 +1,76 @@
+/**
+ * Text to a JSON value that every layer below may trust: bounded in depth, only finite numbers, only text that PostgreSQL can hold (well-formed, no NUL), and
+ * no `__proto__` key. What JSON.parse tolerates beyond that (duplicate keys: the last one counts) is tolerated.
+ */
+import { LodestoneError } from "../errors.ts";
+import type { JsonValue } from "../records/record-store.ts";
+import { findJsonFault } from "./json-fault.ts";
+
+/** @throws {LodestoneError} INVALID, with the position or the path of the fault. */
+export function parseJsonBody(text: string, maxDepth: number): JsonValue {
+  let value: JsonValue;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new LodestoneError("INVALID", `The body is not valid JSON: ${findJsonFault(text)}.`);
+  }
+  const fault = findFault(value, maxDepth);
+  if (fault !== undefined) throw new LodestoneError("INVALID", `${pathOf(fault.path)}: ${fault.message}`);
+  return value;
+}
+
+interface Fault {
+  readonly message: string;
+  /** Innermost key first. */
+  readonly path: (string | number)[];
+}
+
+function findFault(value: JsonValue, levelsLeft: number): Fault | undefined {
+  switch (typeof value) {
+    case "string":
+      return findTextFault(value);
+    case "number":
+      return Number.isFinite(value) ? undefined : { message: "the number is too large for a double", path: [] };
+    case "object":
+      break;
+    default:
+      return undefined;
+  }
+  if (value === null) return undefined;
+  if (levelsLeft === 0) return { message: "nested too deep", path: [] };
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) {
+      const fault = findFault(value[i] as JsonValue, levelsLeft - 1);
+      if (fault !== undefined) return at(i, fault);
+    }
+    return undefined;
+  }
+  for (const key of Object.keys(value)) {
+    if (key === "__proto__") return { message: '"__proto__" is not allowed as a key', path: [] };
+    const fault = findTextFault(key) ?? findFault(value[key] as JsonValue, levelsLeft - 1);
+    if (fault !== undefined) return at(key, fault);
+  }
+  return undefined;
+}
+
+function at(key: string | number, fault: Fault): Fault {
+  fault.path.push(key);
+  return fault;
+}
+
+function findTextFault(text: string): Fault | undefined {
+  if (text.includes("\u0000")) return { message: "text cannot contain the character NUL (\\u0000)", path: [] };
+  if (!text.isWellFormed())
+    return { message: "text contains half of a surrogate pair (\\ud800 to \\udfff), which is no character", path: [] };
+  return undefined;
+}
+
+function pathOf(innermostFirst: readonly (string | number)[]): string {
+  const path = innermostFirst
+    .toReversed()
+    .map((key) => (typeof key === "number" ? `[${key}]` : `.${key}`))
+    .join("")
+    .replace(/^\./, "");
+  if (path === "") return "body";
+  return path.length > 200 ? `${path.slice(0, 200).toWellFormed()}…` : path;
+}

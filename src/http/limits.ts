@@ -1,0 +1,33 @@
+/** Limits of the HTTP edge. Each is listed in docs/limits.md and tested at n - 1, n and n + 1 (or at the time it names). */
+export interface HttpLimits {
+  /** Bytes of one request body; more is 413. */
+  readonly bodyBytes: number;
+  /** Levels of nested arrays and objects in a body; more is 400. */
+  readonly jsonDepth: number;
+  /** Requests worked on at once; more is 429. */
+  readonly concurrentRequests: number;
+  /** Bytes of request bodies held at once by all requests; more is 429. */
+  readonly concurrentBodyBytes: number;
+  /** A connection must send a request's headers within this time. */
+  readonly headersTimeoutMs: number;
+  /** A body must arrive whole within this time; later is 408. */
+  readonly bodyTimeoutMs: number;
+  /** A body must not pause for longer; longer is 408. */
+  readonly bodyIdleTimeoutMs: number;
+  /** A client must take an answer within this time; slower ones are cut off. */
+  readonly answerTimeoutMs: number;
+  /** What runs at a shut-down gets this long to finish. */
+  readonly shutdownTimeoutMs: number;
+}
+
+export const DEFAULT_HTTP_LIMITS: HttpLimits = {
+  bodyBytes: 20 * 1024 * 1024,
+  jsonDepth: 100,
+  concurrentRequests: 256,
+  concurrentBodyBytes: 256 * 1024 * 1024,
+  headersTimeoutMs: 10_000,
+  bodyTimeoutMs: 120_000,
+  bodyIdleTimeoutMs: 15_000,
+  answerTimeoutMs: 60_000,
+  shutdownTimeoutMs: 8_000,
+};

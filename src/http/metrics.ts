@@ -1,0 +1,75 @@
+/** What /metrics tells (Prometheus text format). Labels are endpoint templates, methods and statuses: never names, ids, keys or statements of users. */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { SearchStore } from "../search/search-store.ts";
+
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #requests: Counter<"method" | "endpoint" | "status">;
+  readonly #seconds: Histogram<"method" | "endpoint">;
+  readonly #statementTimeouts: Counter;
+  readonly #underWay: Gauge;
+
+  constructor(search: SearchStore) {
+    const registers = [this.#registry];
+    collectDefaultMetrics({ register: this.#registry });
+    this.#requests = new Counter({
+      name: "lodestone_http_requests_total",
+      help: "Answered requests.",
+      labelNames: ["method", "endpoint", "status"],
+      registers,
+    });
+    this.#seconds = new Histogram({
+      name: "lodestone_http_request_duration_seconds",
+      help: "From the request's headers to the end of its handling.",
+      labelNames: ["method", "endpoint"],
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+      registers,
+    });
+    this.#statementTimeouts = new Counter({
+      name: "lodestone_statement_timeouts_total",
+      help: "Statements that ran past their time limit and were rolled back.",
+      registers,
+    });
+    this.#underWay = new Gauge({ name: "lodestone_http_requests_in_progress", help: "Requests being worked on.", registers });
+    const statusGauge = (name: string, help: string, read: () => number) =>
+      new Gauge({
+        name,
+        help,
+        registers,
+        collect() {
+          this.set(read());
+        },
+      });
+    statusGauge(
+      "lodestone_search_lag_seconds",
+      "Age of the oldest change that searches do not see yet.",
+      () => search.status().lagMs / 1000,
+    );
+    statusGauge("lodestone_search_rows", "Vectors in the search store.", () => search.status().rows);
+    statusGauge("lodestone_search_memory_bytes", "Memory that the search store holds.", () => search.status().memoryBytes);
+    statusGauge("lodestone_search_ready", "1 when the search store has caught up after the start.", () => (search.status().ready ? 1 : 0));
+  }
+
+  observeRequest(method: string, endpoint: string, status: number, seconds: number): void {
+    // Methods are a small set here too: anything may stand in a request line.
+    const known = /^(GET|HEAD|PUT|PATCH|POST|DELETE|OPTIONS)$/.test(method) ? method : "other";
+    this.#requests.inc({ method: known, endpoint, status: String(status) });
+    this.#seconds.observe({ method: known, endpoint }, seconds);
+  }
+
+  countStatementTimeout(): void {
+    this.#statementTimeouts.inc();
+  }
+
+  trackUnderWay(change: 1 | -1): void {
+    this.#underWay.inc(change);
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  render(): Promise<string> {
+    return this.#registry.metrics();
+  }
+}

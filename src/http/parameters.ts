@@ -1,0 +1,109 @@
+/**
+ * Path and query parameters: raw text to checked values. Path segments are decoded here, once, from the undecoded path, so that an encoded slash is part of a name
+ * (and then refused or, in a record's id, taken) and never a separator.
+ */
+import type { ParsedUrlQuery } from "node:querystring";
+import { LodestoneError } from "../errors.ts";
+import type { BranchRef } from "../records/schema.ts";
+import type { QueryParameter, QueryValues } from "./endpoint.ts";
+
+/** Names of databases, branches and tables; those of columns may also contain dots. */
+export const NAME_PATTERN = "^[a-zA-Z0-9_~-]{1,255}$";
+export const COLUMN_NAME_PATTERN = "^[a-zA-Z0-9_~.-]{1,255}$";
+
+const NAME = new RegExp(NAME_PATTERN);
+const COLUMN_NAME = new RegExp(COLUMN_NAME_PATTERN);
+
+export interface PathValues {
+  readonly path: Record<string, string>;
+  readonly ref: BranchRef;
+}
+
+/** @param captures the raw segments, by the names in the endpoint's path. */
+export function parsePath(names: readonly string[], captures: readonly (string | undefined)[]): PathValues {
+  const path: Record<string, string> = {};
+  let ref: BranchRef = { database: "", branch: "" };
+  for (const [i, name] of names.entries()) {
+    const value = decodeSegment(captures[i] ?? "");
+    if (name === "dbBranch") ref = parseRef(value);
+    else if (name === "id") path.id = checkId(value);
+    else path[name] = checkName(value, name);
+  }
+  return { path, ref };
+}
+
+function decodeSegment(raw: string): string {
+  let value: string;
+  try {
+    value = decodeURIComponent(raw);
+  } catch {
+    throw invalid(`The path segment ${quoted(raw)} is not valid percent-encoding of UTF-8.`);
+  }
+  if (value.includes("\u0000")) throw invalid(`The path segment ${quoted(raw)} contains the character NUL.`);
+  return value;
+}
+
+function parseRef(segment: string): BranchRef {
+  const parts = segment.split(":");
+  if (parts.length !== 2) throw invalid(`The path needs {database}:{branch} in one segment, as in "demo:main"; got ${quoted(segment)}.`);
+  return { database: checkName(parts[0] as string, "database"), branch: checkName(parts[1] as string, "branch") };
+}
+
+function checkName(value: string, what: string): string {
+  const isColumn = what === "column";
+  if ((isColumn ? COLUMN_NAME : NAME).test(value)) return value;
+  const letters = isColumn ? "a-z A-Z 0-9 _ - ~ ." : "a-z A-Z 0-9 _ - ~";
+  throw invalid(`${what}: a name has 1 to 255 characters of ${letters}; got ${quoted(value)}.`);
+}
+
+/** Any id may be asked for, since SQL may have written any; which ids may be made is the record store's to say. */
+function checkId(value: string): string {
+  if (value === "") throw invalid("id: a record's id cannot be empty.");
+  return value;
+}
+
+export function parseQuery(specs: readonly QueryParameter[], query: ParsedUrlQuery): QueryValues {
+  const values: Record<string, unknown> = {};
+  for (const [name, raw] of Object.entries(query)) {
+    const spec = specs.find((candidate) => candidate.name === name);
+    if (spec === undefined) {
+      const known = specs.map((candidate) => `"${candidate.name}"`).join(", ");
+      throw invalid(`The query parameter ${quoted(name)} is not known here; ${known === "" ? "there is none" : `expected ${known}`}.`);
+    }
+    if (raw === undefined) continue;
+    values[name] = spec.kind === "columns" ? parseColumns([raw].flat()) : parseSingle(spec, raw);
+  }
+  return values;
+}
+
+/** `columns=a,b`, `columns=a&columns=b`, and what the SDK sends for a list: joined by commas. */
+function parseColumns(texts: readonly string[]): string[] {
+  const columns = texts.flatMap((text) => text.split(",")).map((column) => column.trim());
+  for (const column of columns) {
+    if (column === "") throw invalid('columns: expected names separated by commas, or "*"; got an empty name.');
+    if (!column.isWellFormed() || column.includes("\u0000")) throw invalid(`columns: ${quoted(column)} is no name.`);
+  }
+  return columns;
+}
+
+function parseSingle(spec: QueryParameter, raw: string | string[]): unknown {
+  if (Array.isArray(raw)) throw invalid(`${spec.name}: expected one value, got ${raw.length}.`);
+  switch (spec.kind) {
+    case "boolean":
+      if (raw !== "true" && raw !== "false") throw invalid(`${spec.name}: expected true or false, got ${quoted(raw)}.`);
+      return raw === "true";
+    case "integer":
+      if (!/^(0|[1-9][0-9]{0,9})$/.test(raw) || Number(raw) > 0x7fffffff) {
+        throw invalid(`${spec.name}: expected an integer from 0 to 2,147,483,647, got ${quoted(raw)}.`);
+      }
+      return Number(raw);
+    case "name":
+      return checkName(raw, spec.name);
+    default:
+      return raw;
+  }
+}
+
+const invalid = (message: string): LodestoneError => new LodestoneError("INVALID", message);
+
+const quoted = (text: string): string => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);

@@ -1,0 +1,119 @@
+/** JSON Schemas that several endpoints share. Those in NAMED_SCHEMAS become components of /openapi.json and are referred to by name there. */
+import { COLUMN_NAME_PATTERN, NAME_PATTERN } from "./parameters.ts";
+import type { JsonSchema } from "./validation.ts";
+
+export const MAX_OPERATIONS = 1000;
+
+/** An object with exactly these members; those in `required` must be there. */
+export function objectOf(properties: Readonly<Record<string, JsonSchema>>, required: readonly string[] = []): JsonSchema {
+  return { type: "object", properties, required, additionalProperties: false };
+}
+
+export const NAME: JsonSchema = { type: "string", pattern: NAME_PATTERN };
+export const COLUMN_NAME: JsonSchema = { type: "string", pattern: COLUMN_NAME_PATTERN };
+
+export const ERROR: JsonSchema = {
+  type: "object",
+  description: "What went wrong. `id` is the request's id, also in the header X-Request-Id and in the server's log.",
+  properties: { id: { type: "string" }, message: { type: "string" } },
+  required: ["id", "message"],
+};
+
+export const OPERATION_ERRORS: JsonSchema = {
+  type: "object",
+  description: "Which operations (or records) failed, by their index in the request. Nothing was applied.",
+  properties: {
+    id: { type: "string" },
+    errors: {
+      type: "array",
+      items: {
+        type: "object",
+        properties: { index: { type: "integer" }, message: { type: "string" }, status: { type: "integer" } },
+        required: ["index", "message"],
+      },
+    },
+  },
+  required: ["id", "errors"],
+};
+
+export const COLUMN: JsonSchema = {
+  ...objectOf(
+    {
+      name: COLUMN_NAME,
+      type: { enum: ["string", "text", "email", "int", "float", "bool", "datetime", "multiple", "json", "link", "vector"] },
+      link: { description: "For the type link: the table that it points to.", ...objectOf({ table: NAME }, ["table"]) },
+      vector: {
+        description: "For the type vector: how many float32 elements each value has.",
+        ...objectOf({ dimension: { type: "integer", minimum: 2, maximum: 10_000 } }, ["dimension"]),
+      },
+      notNull: { type: "boolean" },
+      unique: { type: "boolean" },
+      defaultValue: { type: "string", description: 'As text, whatever the type; "now" for datetime.' },
+    },
+    ["name", "type"],
+  ),
+};
+
+export const COLUMNS: JsonSchema = { type: "array", items: COLUMN, maxItems: 1000 };
+
+export const TABLE: JsonSchema = objectOf({ name: NAME, columns: COLUMNS }, ["name", "columns"]);
+
+export const SCHEMA: JsonSchema = objectOf({ tables: { type: "array", items: TABLE } }, ["tables"]);
+
+/** What a write endpoint takes for the values of a record; columns and their types are the record store's to check. */
+export const RECORD_INPUT: JsonSchema = { type: "object", description: "Values by column name." };
+
+export const RECORD: JsonSchema = {
+  type: "object",
+  description: "A record: its id, its metadata, and the columns asked for.",
+  properties: {
+    id: { type: "string" },
+    xata: {
+      type: "object",
+      properties: {
+        version: { type: "integer" },
+        createdAt: { type: "string", format: "date-time" },
+        updatedAt: { type: "string", format: "date-time" },
+      },
+      required: ["version", "createdAt", "updatedAt"],
+    },
+  },
+  required: ["id", "xata"],
+};
+
+/** Columns to answer with: names, `*`, paths into links and json, or objects for reverse links. */
+export const SELECTION: JsonSchema = { type: "array", items: { type: ["string", "object"] }, maxItems: 1000 };
+
+export const COLUMN_LIST: JsonSchema = { type: "array", items: { type: "string" }, maxItems: 1000 };
+
+export const FILTER: JsonSchema = {
+  type: "object",
+  description: "A filter expression. Its members are ANDed; see the documentation for the operators.",
+};
+
+export const CONSISTENCY: JsonSchema = { enum: ["strong", "eventual"] };
+
+export const MIGRATION_STATUS: JsonSchema = {
+  type: "object",
+  properties: { status: { enum: ["completed"] } },
+  required: ["status"],
+};
+
+export const SCHEMA_UPDATE: JsonSchema = {
+  type: "object",
+  properties: { migrationID: { type: "string" }, parentMigrationID: { type: "string" }, status: { enum: ["completed"] } },
+  required: ["migrationID", "parentMigrationID", "status"],
+};
+
+export const NAMED_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
+  Error: ERROR,
+  OperationErrors: OPERATION_ERRORS,
+  Column: COLUMN,
+  Table: TABLE,
+  Schema: SCHEMA,
+  RecordInput: RECORD_INPUT,
+  Record: RECORD,
+  Selection: SELECTION,
+  Filter: FILTER,
+  SchemaUpdate: SCHEMA_UPDATE,
+};

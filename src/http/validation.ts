@@ -1,0 +1,136 @@
+/**
+ * Compiles the JSON Schemas of the endpoints (the very ones that /openapi.json publishes) and turns the first fault into a sentence that names the field,
+ * what was expected and what was got: `size: expected an integer from 1 to 1,000, got 0`.
+ */
+import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
+import { LodestoneError } from "../errors.ts";
+
+/** A JSON Schema of draft 2020-12, as OpenAPI 3.1 takes it. */
+export interface JsonSchema {
+  readonly [keyword: string]: unknown;
+}
+
+/** Throws LodestoneError INVALID when the value does not fit. */
+export type Validate = (value: unknown) => void;
+
+interface Fault {
+  /** `operations[3].insert.table`; "" for the body itself. */
+  readonly path: string;
+  readonly message: string;
+  /** The first two steps of the path, for callers that report faults by index. */
+  readonly steps: readonly string[];
+}
+
+export class SchemaFaultError extends LodestoneError {
+  readonly steps: readonly string[];
+
+  constructor(fault: Fault) {
+    super("INVALID", `${fault.path === "" ? "body" : fault.path}: ${fault.message}`);
+    this.steps = fault.steps;
+  }
+}
+
+const ajv = new Ajv2020({
+  strict: true,
+  strictRequired: false,
+  allowUnionTypes: true,
+  strictTypes: false,
+  verbose: true,
+  allErrors: false,
+});
+
+export function compileSchema(schema: JsonSchema): Validate {
+  const validate = ajv.compile(schema);
+  return (value) => {
+    if (validate(value)) return;
+    const error = validate.errors?.[0] as ErrorObject;
+    throw new SchemaFaultError(toFault(error));
+  };
+}
+
+function toFault(error: ErrorObject): Fault {
+  const steps = error.instancePath
+    .split("/")
+    .slice(1)
+    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+  const parameters = error.params as Record<string, unknown>;
+  // A fault about a member is told at the member, where the reader looks for it.
+  const member = parameters.missingProperty ?? parameters.additionalProperty ?? parameters.propertyName;
+  const all = typeof member === "string" ? [...steps, member] : steps;
+  return { steps, path: pathOf(all), message: messageOf(error) };
+}
+
+function pathOf(steps: readonly string[]): string {
+  const path = steps.map((step) => (/^[0-9]+$/.test(step) ? `[${step}]` : `.${step}`)).join("");
+  const text = path.replace(/^\./, "");
+  return text.length > 200 ? `${text.slice(0, 200).toWellFormed()}…` : text;
+}
+
+function messageOf(error: ErrorObject): string {
+  const schema = error.parentSchema as JsonSchema;
+  switch (error.keyword) {
+    case "required":
+      return "is required";
+    case "additionalProperties": {
+      const known = Object.keys((schema.properties as object | undefined) ?? {});
+      return known.length === 0 ? "is not known here" : `is not known here; expected ${listOf(known, "or")}`;
+    }
+    case "minProperties":
+    case "maxProperties": {
+      const known = Object.keys((schema.properties as object | undefined) ?? {});
+      const names = Object.keys(error.data as object);
+      return `expected an object with exactly one of ${listOf(known, "or")}, got ${names.length === 0 ? "none" : listOf(names.slice(0, 5), "and")}`;
+    }
+    case "maxItems":
+      return `expected at most ${grouped(schema.maxItems)} elements, got ${grouped((error.data as unknown[]).length)}`;
+    case "minItems":
+      return `expected at least ${grouped(schema.minItems)} elements, got ${grouped((error.data as unknown[]).length)}`;
+    default:
+      return `expected ${expectation(schema)}, got ${describeValue(error.data)}`;
+  }
+}
+
+function expectation(schema: JsonSchema): string {
+  if (Array.isArray(schema.enum)) return listOf(schema.enum.map(String), "or");
+  const alternatives = (schema.anyOf ?? schema.oneOf) as JsonSchema[] | undefined;
+  if (alternatives !== undefined) return alternatives.map(expectation).join(" or ");
+  const types = [schema.type].flat() as string[];
+  const parts = types.map(
+    (type) => `${article(type)} ${type === "object" ? "object" : type}${type === "null" ? "" : boundsOf(schema, type)}`,
+  );
+  return parts.join(" or ").replace("a null", "null");
+}
+
+function boundsOf(schema: JsonSchema, type: string): string {
+  if (type === "integer" || type === "number") {
+    const { minimum, maximum } = schema;
+    if (minimum !== undefined && maximum !== undefined) return ` from ${grouped(minimum)} to ${grouped(maximum)}`;
+    if (minimum !== undefined) return ` of at least ${grouped(minimum)}`;
+    if (maximum !== undefined) return ` of at most ${grouped(maximum)}`;
+  }
+  if (type === "string") {
+    const { minLength, maxLength, pattern } = schema;
+    if (pattern !== undefined) return ` that matches ${pattern}`;
+    if (minLength !== undefined && maxLength !== undefined) return ` of ${grouped(minLength)} to ${grouped(maxLength)} characters`;
+    if (minLength !== undefined) return " that is not empty";
+    if (maxLength !== undefined) return ` of at most ${grouped(maxLength)} characters`;
+  }
+  return "";
+}
+
+function describeValue(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return `an array of ${grouped(value.length)}`;
+  if (typeof value === "object") return "an object";
+  if (typeof value === "string") return value.length > 60 ? `a string of ${grouped(value.length)} characters` : JSON.stringify(value);
+  return String(value);
+}
+
+const article = (noun: string): string => (/^[aeiou]/.test(noun) ? "an" : "a");
+
+const grouped = (value: unknown): string => (typeof value === "number" ? value.toLocaleString("en-US") : String(value));
+
+function listOf(names: readonly string[], conjunction: string): string {
+  const quoted = names.map((name) => `"${name.length > 60 ? `${name.slice(0, 60)}…` : name}"`);
+  return quoted.length < 2 ? quoted.join("") : `${quoted.slice(0, -1).join(", ")} ${conjunction} ${quoted.at(-1)}`;
+}
