@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Engine } from "../../../src/records/engine/engine.ts";
+import { openEngine } from "../../../src/records/engine/open-engine.ts";
+import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
+import { describeWith } from "../../support/requirements.ts";
+
+describeWith("postgresql", "the server engine", (bin) => {
+  let server: TestPostgres;
+  let engine: Engine;
+  beforeAll(async () => {
+    server = await startPostgres(bin);
+    engine = await openEngine({ databaseUrl: await server.createDatabase(), statementTimeoutMs: 1_000 });
+  });
+  afterAll(async () => {
+    await engine.close();
+    await server.stop();
+  });
+
+  test("gives the same JavaScript values as the embedded engine", async () => {
+    const { rows } = await engine.query(
+      "SELECT 9007199254740993::int8 AS int8, 0.1::float4 AS float4, '2026-01-02T03:04:05.123456Z'::timestamptz AS timestamptz, ARRAY[1.5,2]::float4[] AS v",
+    );
+    expect(rows).toEqual([{ int8: 9007199254740993n, float4: 0.1, timestamptz: "2026-01-02 03:04:05.123456+00", v: [1.5, 2] }]);
+  });
+
+  test("commits what resolves and rolls back what rejects", async () => {
+    await engine.query("CREATE TABLE unit (n int4 PRIMARY KEY)");
+    await engine.transaction((connection) => connection.query("INSERT INTO unit VALUES (1)"));
+    await expect(
+      engine.transaction(async (connection) => {
+        await connection.query("INSERT INTO unit VALUES (2)");
+        await connection.query("INSERT INTO unit VALUES (1)");
+      }),
+    ).rejects.toMatchObject({ code: "23505" });
+    expect((await engine.query("SELECT n FROM unit")).rows).toEqual([{ n: 1 }]);
+  });
+
+  test("cancels a statement that runs too long", async () => {
+    await expect(engine.query("SELECT count(*) FROM generate_series(1, 1e12)")).rejects.toMatchObject({
+      code: "TIMEOUT",
+      message: expect.stringContaining("1 seconds"),
+    });
+    await expect(engine.transaction((c) => c.query("SELECT pg_sleep(20)"), { timeoutMs: 100 })).rejects.toMatchObject({ code: "TIMEOUT" });
+    expect((await engine.query("SELECT 1 AS n")).rows).toEqual([{ n: 1 }]);
+  });
+
+  test("retries transactions that deadlock or cannot be serialized", async () => {
+    await engine.query("CREATE TABLE counter (n int4)");
+    await engine.query("INSERT INTO counter VALUES (0)");
+    const bump = () =>
+      engine.transaction(
+        async (connection) => {
+          const { rows } = await connection.query<{ n: number }>("SELECT n FROM counter");
+          await connection.query("UPDATE counter SET n = $1", [rows[0]!.n + 1]);
+        },
+        { isolation: "serializable" },
+      );
+    await Promise.all([bump(), bump()]);
+    expect((await engine.query("SELECT n FROM counter")).rows).toEqual([{ n: 2 }]);
+  });
+
+  test("goes on after the server crashed and came back, and listens again", async () => {
+    const payloads: string[] = [];
+    await engine.listen("lodestone_test", (payload) => payloads.push(payload));
+    await server.restart();
+    await expect.poll(() => payloads, { timeout: 20_000 }).toContain("");
+    expect((await engine.query("SELECT count(*)::int4 AS n FROM unit")).rows).toEqual([{ n: 1 }]);
+    await engine.query("SELECT pg_notify('lodestone_test', 'again')");
+    await expect.poll(() => payloads, { timeout: 10_000 }).toEqual(["", "again"]);
+  });
+
+  test("says what is wrong with a URL without telling its password", async () => {
+    await expect(openEngine({ databaseUrl: "nonsense" })).rejects.toMatchObject({ code: "INVALID" });
+    const refused = await openEngine({ databaseUrl: "postgres://user:s3cret@127.0.0.1:1/db" }).catch((error: Error) => error);
+    expect(refused).toMatchObject({ code: "UNAVAILABLE" });
+    expect(String(refused)).not.toContain("s3cret");
+  });
+});

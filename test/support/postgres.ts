@@ -1,0 +1,141 @@
+/**
+ * A throw-away PostgreSQL server for tests: its own cluster in a temporary directory, on a free loopback port, stopped and removed at the end.
+ * With LODESTONE_TEST_DATABASE_URL set (a role that may create databases), that server is used instead, with databases of our own on it.
+ *
+ * Usage: `describeWith("postgresql", "…", (bin) => { let server; beforeAll(async () => { server = await startPostgres(bin); }); afterAll(() => server.stop()); … })`
+ */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { chownSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+
+export interface TestPostgres {
+  /** An empty database of the server, as its superuser (trust authentication on loopback). */
+  createDatabase(): Promise<string>;
+  /** Stops the server as a crash would and starts it again on the same port. Not with LODESTONE_TEST_DATABASE_URL. */
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const START_LIMIT_MS = 30_000;
+
+/** @param bin  the folder of initdb and postgres, as describeWith("postgresql") gives it. */
+export async function startPostgres(bin: string): Promise<TestPostgres> {
+  const given = process.env.LODESTONE_TEST_DATABASE_URL;
+  if (given !== undefined) return onServer(given, { restart: () => Promise.reject(new Error("not our server")), stop: async () => {} });
+
+  const directory = mkdtempSync(join(tmpdir(), "lodestone-postgres-"));
+  const user = serverUser();
+  if (user !== undefined) chownSync(directory, user.uid, user.gid);
+  const asUser = { stdio: "ignore", cwd: directory, env: { PATH: process.env.PATH ?? "", LC_ALL: "C.UTF-8" }, ...user } as const;
+  const dataDirectory = join(directory, "data");
+  execFileSync(
+    join(bin, "initdb"),
+    ["-D", dataDirectory, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"],
+    asUser,
+  );
+  const port = await freePort();
+  const start = async (): Promise<ChildProcess> => {
+    const settings = [
+      "fsync=off",
+      "listen_addresses=127.0.0.1",
+      `unix_socket_directories=${directory}`,
+      "max_connections=60",
+      "shared_buffers=32MB",
+    ];
+    const server = spawn(join(bin, "postgres"), ["-D", dataDirectory, "-p", String(port), ...settings.flatMap((s) => ["-c", s])], asUser);
+    await answering(`postgres://postgres@127.0.0.1:${port}/postgres`, server);
+    return server;
+  };
+  let server = await start();
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    const exited = new Promise((resolve) => server.once("exit", resolve));
+    server.kill(signal);
+    await exited;
+  };
+  const atExit = (): void => {
+    server.kill("SIGQUIT");
+  };
+  process.once("exit", atExit);
+  return onServer(`postgres://postgres@127.0.0.1:${port}/postgres`, {
+    restart: async () => {
+      await end("SIGQUIT"); // immediate shutdown: connections break, recovery follows
+      server = await start();
+    },
+    stop: async () => {
+      process.off("exit", atExit);
+      await end("SIGINT");
+      rmSync(directory, { recursive: true, force: true });
+    },
+  });
+}
+
+function onServer(adminUrl: string, rest: { restart(): Promise<void>; stop(): Promise<void> }): TestPostgres {
+  const created: string[] = [];
+  const administer = async (statement: string): Promise<void> => {
+    const client = new pg.Client({ connectionString: adminUrl });
+    await client.connect();
+    try {
+      await client.query(statement);
+    } finally {
+      await client.end();
+    }
+  };
+  return {
+    async createDatabase() {
+      const name = `lodestone_test_${process.pid}_${created.length}_${Math.random().toString(36).slice(2, 8)}`;
+      await administer(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`);
+      created.push(name);
+      const url = new URL(adminUrl);
+      url.pathname = `/${name}`;
+      return url.href;
+    },
+    restart: rest.restart,
+    async stop() {
+      if (process.env.LODESTONE_TEST_DATABASE_URL !== undefined)
+        for (const name of created) await administer(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+      await rest.stop();
+    },
+  };
+}
+
+/** PostgreSQL refuses to run as root: then the `postgres` user of the Debian package runs it. */
+function serverUser(): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const line = readFileSync("/etc/passwd", "utf8")
+    .split("\n")
+    .find((entry) => entry.startsWith("postgres:"));
+  if (line === undefined) throw new Error('Tests run as root, and there is no user "postgres" to run PostgreSQL as.');
+  const [, , uid, gid] = line.split(":");
+  return { uid: Number(uid), gid: Number(gid) };
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once("error", reject);
+    probe.listen(0, "127.0.0.1", () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
+    });
+  });
+}
+
+async function answering(url: string, server: ChildProcess): Promise<void> {
+  const deadline = performance.now() + START_LIMIT_MS;
+  for (;;) {
+    const client = new pg.Client({ connectionString: url });
+    client.on("error", () => {});
+    try {
+      await client.connect();
+      await client.end();
+      return;
+    } catch (error) {
+      if (server.exitCode !== null || performance.now() > deadline) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
