@@ -15,6 +15,7 @@ interface Hit {
 }
 
 export class ScalarShard implements VectorShard {
+  readonly build = "scalar";
   readonly dimension: number;
   readonly #isIdBefore: (rowA: number, rowB: number) => boolean;
   readonly #maximumBytes: number;

@@ -10,6 +10,7 @@ import { similarityCode } from "./similarity.ts";
 import { decodeSnapshot, encodeSnapshot } from "./snapshot.ts";
 import { checkDimension, checkK, checkMatrix, toFloat32 } from "./vector-input.ts";
 import type { ShardHits, VectorShard } from "./vector-shard.ts";
+import type { Build } from "./wasm-module.ts";
 
 /** Selects rows: a bit mask over rows of the directory (word row >> 5, bit row & 31; missing words select nothing), or a test of ids. */
 export type SearchFilter = Uint32Array | ((id: string) => boolean);
@@ -69,6 +70,11 @@ export class VectorIndex {
       maximumMemoryBytes: options.maximumMemoryBytes,
     });
     return new VectorIndex(shard, rows, options.rows === undefined);
+  }
+
+  /** Which build of the core runs; all give identical answers. */
+  get build(): Build {
+    return this.#shard.build;
   }
 
   get dimension(): number {

@@ -1,5 +1,6 @@
 /** One linear memory's worth of rows, addressed by number. Knows no ids; see VectorIndex for those. */
 import type { Similarity } from "./similarity.ts";
+import type { Build } from "./wasm-module.ts";
 
 export interface ShardSearch {
   /** At least 1. */
@@ -28,6 +29,7 @@ export interface ShardOptions {
 
 /** Vectors given to a shard are finite float32 of its dimension: callers check (vector-input.ts). */
 export interface VectorShard {
+  readonly build: Build;
   readonly dimension: number;
   /** Rows that have room without growing. */
   readonly capacity: number;

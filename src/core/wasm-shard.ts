@@ -30,6 +30,7 @@ interface CoreExports extends Record<string, unknown> {
 }
 
 export class WasmShard implements VectorShard {
+  readonly build = "simd";
   readonly dimension: number;
   readonly #maximumPages: number;
   #core: CoreExports | undefined;
