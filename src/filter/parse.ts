@@ -62,6 +62,8 @@ const INCLUDES: ReadonlyMap<string, "any" | "all" | "none"> = new Map([
   ["$includesNone", "none"],
 ]);
 
+const EXISTENCE: ReadonlySet<string> = new Set(["$exists", "$notExists", "$existsNot"]);
+
 const CONTROLS: ReadonlySet<string> = new Set(["$any", "$all", "$none", "$not"]);
 
 /** What a condition is about: the column, and what `{name: ...}` inside it means. */
@@ -94,8 +96,10 @@ class Parser {
       const member: ParseMember = (name, inner, where, level) => this.#member(name, inner, scope, where, level);
       return this.#control(key, value, member, (inner, where, level) => this.expression(inner, scope, where, level), place, depth);
     }
-    if (key === "$exists") return this.#exists(value, scope, place);
-    if (key === "$notExists" || key === "$existsNot") return not(this.#exists(value, scope, place));
+    if (EXISTENCE.has(key)) {
+      const exists = this.#exists(value, scope, place);
+      return key === "$exists" ? exists : not(exists);
+    }
     if (key.startsWith("$")) {
       throw fault(
         place,
@@ -187,7 +191,8 @@ class Parser {
       const item: Subject = { column: { ...column, kind: "text", links: [], item: true }, link: null };
       return { kind: "includes", column, quantifier, predicate: this.#condition(value, item, place, depth) };
     }
-    if (key.startsWith("$")) throw fault(place, `unknown operator ${show(key)}`);
+    // Inside a link an expression may stand as well: {team: {$exists: "name"}}.
+    if (key.startsWith("$") && !(subject.link !== null && EXISTENCE.has(key))) throw fault(place, `unknown operator ${show(key)}`);
     return this.#inside(key, value, subject, place, depth);
   }
 

@@ -1,0 +1,40 @@
+/** Exact comparison of JSON numbers by their text, as PostgreSQL's numeric does it: a float64 would take 9007199254740993 for its neighbour. */
+
+/** Up to this many characters a JSON number has at most 15 significant digits, and float64 keeps those apart, if it is plain. */
+const EXACT_LENGTH = 15;
+
+/** @returns negative, 0 or positive for a < b, a = b, a > b; both are JSON numbers. */
+export function compareDecimals(a: string, b: string): number {
+  if (a.length <= EXACT_LENGTH && b.length <= EXACT_LENGTH && isPlain(a) && isPlain(b)) return Number(a) - Number(b);
+  const x = parseDecimal(a);
+  const y = parseDecimal(b);
+  if (x.sign !== y.sign) return x.sign - y.sign;
+  if (x.exponent !== y.exponent) return x.exponent < y.exponent ? -x.sign : x.sign;
+  if (x.digits === y.digits) return 0;
+  // Digit strings without trailing zeros: one that begins the other is less, as in 0.12 and 0.123.
+  return x.digits < y.digits ? -x.sign : x.sign;
+}
+
+/** sign × 0.digits × 10^exponent; digits neither begin nor end with 0. */
+interface Decimal {
+  readonly sign: -1 | 0 | 1;
+  readonly digits: string;
+  readonly exponent: number;
+}
+
+const JSON_NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
+
+function parseDecimal(text: string): Decimal {
+  const [, minus, whole = "", fraction = "", power = "0"] = JSON_NUMBER.exec(text) ?? [];
+  const all = whole + fraction;
+  let start = 0;
+  while (start < all.length && all[start] === "0") start++;
+  let end = all.length;
+  while (end > start && all[end - 1] === "0") end--;
+  if (start === end) return { sign: 0, digits: "", exponent: 0 };
+  return { sign: minus === "-" ? -1 : 1, digits: all.slice(start, end), exponent: whole.length - start + Number(power) };
+}
+
+function isPlain(text: string): boolean {
+  return !text.includes("e") && !text.includes("E");
+}

@@ -1,0 +1,43 @@
+/** A column of a followed table as the filter reads it, filled from the change feed. */
+
+import type { MaskColumn } from "../../filter/mask-table.ts";
+import type { FilterColumnType } from "../../filter/tree.ts";
+import type { FeedColumn } from "../../records/feed.ts";
+import { FlagColumn, NumberColumn, PresenceColumn, WideNumberColumn } from "./number-columns.ts";
+import { ItemsColumn, TextColumn } from "./text-columns.ts";
+
+export type StoredColumn = MaskColumn & ColumnStorage;
+
+export interface ColumnStorage {
+  /** Room for rows 0..rows − 1; called before any of them is set. */
+  reserve(rows: number): void;
+  /** Takes value `i` of the feed's column for `row`. */
+  set(row: number, from: FeedColumn, i: number): void;
+  /** The row has no value any more. */
+  clear(row: number): void;
+  readonly memoryBytes: number;
+}
+
+export function createColumn(type: FilterColumnType): StoredColumn {
+  switch (type) {
+    case "string":
+    case "text":
+    case "email":
+    case "link":
+      return new TextColumn("text");
+    case "json":
+      return new TextColumn("json");
+    case "int":
+      return new WideNumberColumn("int");
+    case "datetime":
+      return new WideNumberColumn("datetime");
+    case "float":
+      return new NumberColumn();
+    case "bool":
+      return new FlagColumn();
+    case "multiple":
+      return new ItemsColumn();
+    case "vector":
+      return new PresenceColumn();
+  }
+}

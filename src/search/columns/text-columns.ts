@@ -1,0 +1,80 @@
+/** Columns whose values stand in a dictionary: text, links, JSON documents and arrays of text. */
+import type { CodedColumn, MultipleColumn } from "../../filter/mask-table.ts";
+import type { FeedColumn } from "../../records/feed.ts";
+import { mismatch } from "./mismatch.ts";
+import { grownLength } from "./number-columns.ts";
+import { ValueDictionary } from "./value-dictionary.ts";
+
+const NULL_CODE = -1;
+
+export class TextColumn<Kind extends "text" | "json"> implements CodedColumn<Kind> {
+  readonly kind: Kind;
+  readonly dictionary = new ValueDictionary();
+  codes = new Int32Array(0);
+
+  constructor(kind: Kind) {
+    this.kind = kind;
+  }
+
+  reserve(rows: number): void {
+    const length = grownLength(this.codes.length, rows);
+    if (length === this.codes.length) return;
+    const grown = new Int32Array(length).fill(NULL_CODE, this.codes.length);
+    grown.set(this.codes);
+    this.codes = grown;
+  }
+
+  set(row: number, from: FeedColumn, i: number): void {
+    if (from.kind !== this.kind) throw mismatch(this.kind, from);
+    const value = (from as Extract<FeedColumn, { kind: "text" | "json" }>).values[i]!;
+    const before = this.codes[row]!;
+    // Acquired before the old one is released: an unchanged value keeps its code.
+    this.codes[row] = value === null ? NULL_CODE : this.dictionary.acquire(value);
+    if (before !== NULL_CODE) this.dictionary.release(before);
+  }
+
+  clear(row: number): void {
+    const before = this.codes[row]!;
+    if (before === NULL_CODE) return;
+    this.codes[row] = NULL_CODE;
+    this.dictionary.release(before);
+  }
+
+  get memoryBytes(): number {
+    return this.codes.byteLength + this.dictionary.memoryBytes;
+  }
+}
+
+export class ItemsColumn implements MultipleColumn {
+  readonly kind = "multiple";
+  readonly dictionary = new ValueDictionary();
+  readonly items: (Int32Array | undefined)[] = [];
+  #itemCount = 0;
+
+  reserve(rows: number): void {
+    // A dense array, so that V8 keeps it as one.
+    while (this.items.length < rows) this.items.push(undefined);
+  }
+
+  set(row: number, from: FeedColumn, i: number): void {
+    if (from.kind !== "multiple") throw mismatch(this.kind, from);
+    const values = from.values[i]!;
+    const codes =
+      values === null ? undefined : Int32Array.from(values, (value) => (value === null ? NULL_CODE : this.dictionary.acquire(value)));
+    this.clear(row);
+    this.items[row] = codes;
+    this.#itemCount += codes?.length ?? 0;
+  }
+
+  clear(row: number): void {
+    const before = this.items[row];
+    if (before === undefined) return;
+    for (const code of before) if (code !== NULL_CODE) this.dictionary.release(code);
+    this.#itemCount -= before.length;
+    this.items[row] = undefined;
+  }
+
+  get memoryBytes(): number {
+    return 100 * this.items.length + 4 * this.#itemCount + this.dictionary.memoryBytes;
+  }
+}
