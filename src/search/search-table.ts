@@ -120,7 +120,7 @@ export class SearchTable implements MaskTable {
       const i = vectors.rows[n]!;
       column.mark(rows[i]!);
       isSet[i] = 1;
-      if (vectors.dimension === dimension && isFinite(vectors.elements, n * dimension, dimension)) {
+      if (vectors.dimension === dimension && areFinite(vectors.elements, n * dimension, dimension)) {
         kept.push(n);
         searchable.push(ids[i]!);
       } else {
@@ -137,7 +137,7 @@ export class SearchTable implements MaskTable {
   }
 }
 
-function isFinite(elements: Float32Array, start: number, count: number): boolean {
+function areFinite(elements: Float32Array, start: number, count: number): boolean {
   for (let i = start; i < start + count; i++) if (elements[i]! - elements[i]! !== 0) return false;
   return true;
 }
