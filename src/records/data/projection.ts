@@ -1,0 +1,166 @@
+/**
+ * A selection as one SQL expression that gives a record as JSON text, and the way back from that text to the record of the API. Links and reverse
+ * links are subselects of the same expression, so whatever is selected, it is one statement, and one consistent state.
+ *
+ * Inside the JSON, fields have short names (`c0`, `c1` …): column names may be longer than PostgreSQL's identifiers and would be repeated per record.
+ * Vectors go through JSON too: printing float4 as its shortest decimal in PostgreSQL and parsing it with JSON.parse takes 0.25 ms for 768 elements,
+ * a third of what decoding the binary form and finding the shortest decimal in JavaScript takes.
+ */
+import { qualifiedTable, quotedColumn, quoteIdentifier } from "../identifiers.ts";
+import type { JsonObject, JsonValue } from "../record-store.ts";
+import type { BranchInfo, ColumnInfo } from "../schema.ts";
+import { formatTimestamp } from "./timestamp.ts";
+import type { RecordSelection, ReverseLink } from "./selection.ts";
+import { orderBy, randomOrder, sortTerms } from "./sort-sql.ts";
+
+export interface Projection {
+  /** Gives one record as JSON text; null when the row it is about is not there. */
+  readonly sql: string;
+  /** Of what `sql` gave. */
+  decode(text: string): JsonObject;
+}
+
+interface Field {
+  readonly sql: string;
+  put(record: JsonObject, value: JsonValue): void;
+}
+
+interface Row {
+  readonly sql: string;
+  decode(row: JsonObject): JsonObject;
+}
+
+/** @param alias How the record's row is called in the statement, unquoted. */
+export function compileProjection(branch: BranchInfo, selection: RecordSelection, alias: string): Projection {
+  const row = new ProjectionCompiler(branch).row(selection, alias, "");
+  return { sql: `(${row.sql})::text`, decode: (text) => row.decode(JSON.parse(text) as JsonObject) };
+}
+
+class ProjectionCompiler {
+  readonly #branch: BranchInfo;
+  #aliases = 0;
+
+  constructor(branch: BranchInfo) {
+    this.#branch = branch;
+  }
+
+  /** `SELECT row_to_json(…)` of one record, from `from` ("" when `alias` is in scope already). */
+  row(selection: RecordSelection, alias: string, from: string): Row {
+    const fields = this.#fields(selection, alias);
+    const list = fields.map((field, index) => `${field.sql} AS c${index}`).join(", ");
+    const inner = this.#alias();
+    return {
+      sql: `SELECT row_to_json(${inner}) FROM (SELECT ${list} ${from}) ${inner}`,
+      decode: (row) => {
+        const record: JsonObject = {};
+        fields.forEach((field, index) => {
+          const value = row[`c${index}`];
+          // Null is "not there", as the retired service had it: the SDK reads a datetime of null as 1970.
+          if (value !== null && value !== undefined) field.put(record, value);
+        });
+        return record;
+      },
+    };
+  }
+
+  #alias(): string {
+    this.#aliases += 1;
+    return `r${this.#aliases}`;
+  }
+
+  #fields(selection: RecordSelection, alias: string): Field[] {
+    const fields: Field[] = [{ sql: `${alias}."id"`, put: (record, value) => setOwn(record, "id", value) }];
+    for (const column of selection.columns) if (!selection.links.has(column)) fields.push(columnField(column, alias));
+    for (const [name, path] of selection.json) fields.push(jsonField(name, path, alias));
+    for (const [column, target] of selection.links) fields.push(this.#link(column, target, alias));
+    for (const [name, link] of selection.reverse) fields.push(this.#reverse(name, link, alias));
+    fields.push({
+      sql: `ARRAY[${alias}."xata.version"::text, ${instant(`${alias}."xata.createdAt"`)}, ${instant(`${alias}."xata.updatedAt"`)}]`,
+      put: (record, value) => {
+        const [version, createdAt, updatedAt] = value as string[];
+        setOwn(record, "xata", { version: Number(version), createdAt: formatTimestamp(createdAt!), updatedAt: formatTimestamp(updatedAt!) });
+      },
+    });
+    return fields;
+  }
+
+  #link(column: ColumnInfo, target: RecordSelection, alias: string): Field {
+    const linked = this.#alias();
+    const where = `FROM ${qualifiedTable(this.#branch, target.table)} ${linked} WHERE ${linked}."id" = ${alias}.${quotedColumn(column)}`;
+    const row = this.row(target, linked, where);
+    return { sql: `(${row.sql})`, put: (record, value) => setPath(record, column.name, row.decode(value as JsonObject)) };
+  }
+
+  #reverse(name: string, link: ReverseLink, alias: string): Field {
+    const linked = this.#alias();
+    const terms = sortTerms(this.#branch, link.selection.table, link.sort, linked, randomOrder(linked));
+    const from =
+      `FROM ${qualifiedTable(this.#branch, link.selection.table)} ${linked} WHERE ${linked}.${quotedColumn(link.column)} = ${alias}."id" ` +
+      `${orderBy(terms)} LIMIT ${link.limit} OFFSET ${link.offset}`;
+    const row = this.row(link.selection, linked, from);
+    const list = this.#alias();
+    return {
+      sql: `(SELECT coalesce(json_agg(${list}.record), '[]'::json) FROM (${row.sql}) ${list}(record))`,
+      put: (record, value) => setOwn(record, name, { records: (value as JsonObject[]).map((item) => row.decode(item)) }),
+    };
+  }
+}
+
+function columnField(column: ColumnInfo, alias: string): Field {
+  const value = `${alias}.${quotedColumn(column)}`;
+  switch (column.type) {
+    case "datetime":
+      return { sql: instant(value), put: (record, text) => setPath(record, column.name, formatTimestamp(text as string)) };
+    case "link":
+      return { sql: value, put: (record, id) => setPath(record, column.name, { id }) };
+    case "json":
+      // JSON text, as the retired service had it: the SDK parses it, and would take the array [5] for the text "5".
+      return { sql: `${value}::text`, put: (record, text) => setPath(record, column.name, text) };
+    default:
+      return { sql: value, put: (record, plain) => setPath(record, column.name, plain) };
+  }
+}
+
+function jsonField(name: string, path: { readonly column: ColumnInfo; readonly steps: readonly string[] }, alias: string): Field {
+  const steps = path.steps.map((step) => literal(step)).join(", ");
+  return { sql: `${alias}.${quotedColumn(path.column)} #> ARRAY[${steps}]::text[]`, put: (record, value) => setOwn(record, name, value) };
+}
+
+/** Microseconds since 1970 as text: independent of the session's time zone and date style. */
+function instant(value: string): string {
+  return `CASE WHEN isfinite(${value}) THEN (extract(epoch FROM ${value}) * 1000000)::int8::text ELSE ${value}::text END`;
+}
+
+function literal(text: string): string {
+  return quoteLiteral(text);
+}
+
+function quoteLiteral(text: string): string {
+  // Steps are plain text without NUL; backslashes need the E form.
+  const doubled = text.replaceAll("'", "''");
+  return doubled.includes("\\") ? ` E'${doubled.replaceAll("\\", "\\\\")}'` : `'${doubled}'`;
+}
+
+/** `address.city` goes to `record.address.city`. */
+function setPath(record: JsonObject, name: string, value: JsonValue): void {
+  if (!name.includes(".")) return setOwn(record, name, value);
+  const steps = name.split(".");
+  const last = steps.pop()!;
+  let object = record;
+  for (const step of steps) {
+    const inner = Object.hasOwn(object, step) ? object[step] : undefined;
+    if (typeof inner === "object" && inner !== null && !Array.isArray(inner)) object = inner;
+    else {
+      const created: JsonObject = {};
+      setOwn(object, step, created);
+      object = created;
+    }
+  }
+  setOwn(object, last, value);
+}
+
+/** An own property whatever its name: assignment would take `__proto__` for the prototype. */
+function setOwn(object: JsonObject, key: string, value: JsonValue): void {
+  if (key === "__proto__") Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
+  else object[key] = value;
+}

@@ -1,0 +1,67 @@
+/**
+ * The order of a sort in SQL. Nulls come last, up or down. The id is the last term, so the order is total, and a page can be continued from the
+ * values of its last record (keyset), which costs the same on the first page and on the last.
+ */
+import { qualifiedTable, quoteIdentifier } from "../identifiers.ts";
+import type { BranchInfo, TableInfo } from "../schema.ts";
+import { PARAMETER_TYPES } from "./column-value.ts";
+import type { SortColumn, SortKey } from "./sort.ts";
+
+export interface SortTerm {
+  /** The value ordered by. */
+  readonly sql: string;
+  /** The type that a bound value is cast to for comparison. */
+  readonly type: string;
+  readonly nullable: boolean;
+  readonly descending: boolean;
+}
+
+/** The record's terms in order, ending in its id. `random` is the expression for "random". */
+export function sortTerms(branch: BranchInfo, table: TableInfo, keys: readonly SortKey[], alias: string, random: SortTerm): SortTerm[] {
+  const terms: SortTerm[] = [];
+  for (const key of keys) {
+    if (key === "random") terms.push(random);
+    else {
+      terms.push({
+        sql: columnSql(branch, key, alias),
+        type: PARAMETER_TYPES[key.type],
+        nullable: key.nullable,
+        descending: key.direction === "desc",
+      });
+    }
+    // After the id nothing can be equal.
+    if (key !== "random" && key.column === "id" && key.links.length === 0) return terms;
+  }
+  const last = keys.at(-1);
+  const descending = last !== undefined && last !== "random" && last.direction === "desc";
+  terms.push({ sql: `${alias}."id"`, type: "text", nullable: false, descending });
+  return terms;
+}
+
+function columnSql(branch: BranchInfo, key: SortColumn, alias: string): string {
+  // Links from the outside in: each is a scalar subselect by primary key, so no row is lost where a link is null.
+  const path = (from: string, links: SortColumn["links"], level: number): string => {
+    const [link, ...rest] = links;
+    if (link === undefined) return `${from}.${quoteIdentifier(key.physicalName)}`;
+    const target = branch.tables.get(link.link!.table)!;
+    const next = `s${level}`;
+    return `(SELECT ${path(next, rest, level + 1)} FROM ${qualifiedTable(branch, target)} ${next} WHERE ${next}."id" = ${from}.${quoteIdentifier(link.physicalName)})`;
+  };
+  return path(alias, key.links, 1);
+}
+
+export function orderBy(terms: readonly SortTerm[]): string {
+  return `ORDER BY ${terms.map((term) => orderTerm(term, false)).join(", ")}`;
+}
+
+/** `reversed` turns the whole order around, nulls included: for pages that are read backwards. */
+export function orderTerm(term: SortTerm, reversed: boolean): string {
+  const direction = term.descending !== reversed ? "DESC" : "ASC";
+  if (!term.nullable) return `${term.sql} ${direction}`;
+  return `${term.sql} ${direction} NULLS ${reversed ? "FIRST" : "LAST"}`;
+}
+
+/** A new order each time: for what is never continued. */
+export function randomOrder(alias: string): SortTerm {
+  return { sql: `md5(${alias}."id" || random()::text)`, type: "text", nullable: false, descending: false };
+}
