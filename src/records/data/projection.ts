@@ -6,12 +6,13 @@
  * Vectors go through JSON too: printing float4 as its shortest decimal in PostgreSQL and parsing it with JSON.parse takes 0.25 ms for 768 elements,
  * a third of what decoding the binary form and finding the shortest decimal in JavaScript takes.
  */
-import { qualifiedTable, quotedColumn, quoteIdentifier } from "../identifiers.ts";
+import { quoteLiteral } from "../identifiers.ts";
 import type { JsonObject, JsonValue } from "../record-store.ts";
 import type { BranchInfo, ColumnInfo } from "../schema.ts";
-import { formatTimestamp } from "./timestamp.ts";
+import { quotedColumn, relation } from "./physical.ts";
 import type { RecordSelection, ReverseLink } from "./selection.ts";
 import { orderBy, randomOrder, sortTerms } from "./sort-sql.ts";
+import { formatTimestamp } from "./timestamp.ts";
 
 export interface Projection {
   /** Gives one record as JSON text; null when the row it is about is not there. */
@@ -86,16 +87,16 @@ class ProjectionCompiler {
 
   #link(column: ColumnInfo, target: RecordSelection, alias: string): Field {
     const linked = this.#alias();
-    const where = `FROM ${qualifiedTable(this.#branch, target.table)} ${linked} WHERE ${linked}."id" = ${alias}.${quotedColumn(column)}`;
+    const where = `FROM ${relation(this.#branch, target.table)} ${linked} WHERE ${linked}."id" = ${alias}.${quotedColumn(column)}`;
     const row = this.row(target, linked, where);
     return { sql: `(${row.sql})`, put: (record, value) => setPath(record, column.name, row.decode(value as JsonObject)) };
   }
 
   #reverse(name: string, link: ReverseLink, alias: string): Field {
     const linked = this.#alias();
-    const terms = sortTerms(this.#branch, link.selection.table, link.sort, linked, randomOrder(linked));
+    const terms = sortTerms(this.#branch, link.sort, linked, randomOrder(linked));
     const from =
-      `FROM ${qualifiedTable(this.#branch, link.selection.table)} ${linked} WHERE ${linked}.${quotedColumn(link.column)} = ${alias}."id" ` +
+      `FROM ${relation(this.#branch, link.selection.table)} ${linked} WHERE ${linked}.${quotedColumn(link.column)} = ${alias}."id" ` +
       `${orderBy(terms)} LIMIT ${link.limit} OFFSET ${link.offset}`;
     const row = this.row(link.selection, linked, from);
     const list = this.#alias();
@@ -122,23 +123,13 @@ function columnField(column: ColumnInfo, alias: string): Field {
 }
 
 function jsonField(name: string, path: { readonly column: ColumnInfo; readonly steps: readonly string[] }, alias: string): Field {
-  const steps = path.steps.map((step) => literal(step)).join(", ");
+  const steps = path.steps.map((step) => quoteLiteral(step)).join(", ");
   return { sql: `${alias}.${quotedColumn(path.column)} #> ARRAY[${steps}]::text[]`, put: (record, value) => setOwn(record, name, value) };
 }
 
 /** Microseconds since 1970 as text: independent of the session's time zone and date style. */
 function instant(value: string): string {
   return `CASE WHEN isfinite(${value}) THEN (extract(epoch FROM ${value}) * 1000000)::int8::text ELSE ${value}::text END`;
-}
-
-function literal(text: string): string {
-  return quoteLiteral(text);
-}
-
-function quoteLiteral(text: string): string {
-  // Steps are plain text without NUL; backslashes need the E form.
-  const doubled = text.replaceAll("'", "''");
-  return doubled.includes("\\") ? ` E'${doubled.replaceAll("\\", "\\\\")}'` : `'${doubled}'`;
 }
 
 /** `address.city` goes to `record.address.city`. */

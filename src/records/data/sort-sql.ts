@@ -2,9 +2,10 @@
  * The order of a sort in SQL. Nulls come last, up or down. The id is the last term, so the order is total, and a page can be continued from the
  * values of its last record (keyset), which costs the same on the first page and on the last.
  */
-import { qualifiedTable, quoteIdentifier } from "../identifiers.ts";
-import type { BranchInfo, TableInfo } from "../schema.ts";
+import { quoteIdentifier } from "../identifiers.ts";
+import type { BranchInfo } from "../schema.ts";
 import { PARAMETER_TYPES } from "./column-value.ts";
+import { relation } from "./physical.ts";
 import type { SortColumn, SortKey } from "./sort.ts";
 
 export interface SortTerm {
@@ -17,7 +18,7 @@ export interface SortTerm {
 }
 
 /** The record's terms in order, ending in its id. `random` is the expression for "random". */
-export function sortTerms(branch: BranchInfo, table: TableInfo, keys: readonly SortKey[], alias: string, random: SortTerm): SortTerm[] {
+export function sortTerms(branch: BranchInfo, keys: readonly SortKey[], alias: string, random: SortTerm): SortTerm[] {
   const terms: SortTerm[] = [];
   for (const key of keys) {
     if (key === "random") terms.push(random);
@@ -45,7 +46,7 @@ function columnSql(branch: BranchInfo, key: SortColumn, alias: string): string {
     if (link === undefined) return `${from}.${quoteIdentifier(key.physicalName)}`;
     const target = branch.tables.get(link.link!.table)!;
     const next = `s${level}`;
-    return `(SELECT ${path(next, rest, level + 1)} FROM ${qualifiedTable(branch, target)} ${next} WHERE ${next}."id" = ${from}.${quoteIdentifier(link.physicalName)})`;
+    return `(SELECT ${path(next, rest, level + 1)} FROM ${relation(branch, target)} ${next} WHERE ${next}."id" = ${from}.${quoteIdentifier(link.physicalName)})`;
   };
   return path(alias, key.links, 1);
 }

@@ -1,0 +1,41 @@
+/** GET …/data/{id}, and many of them by id in one statement. */
+import type { Connection } from "../engine/engine.ts";
+import type { JsonObject, Selection } from "../record-store.ts";
+import type { BranchInfo, TableInfo } from "../schema.ts";
+import { relation } from "./physical.ts";
+import { compileProjection } from "./projection.ts";
+import { ALL_COLUMNS, readSelection } from "./selection.ts";
+import { recordNotFound } from "./version-check.ts";
+import { ROW } from "./write-statement.ts";
+
+/** @throws {LodestoneError} NOT_FOUND. Without `columns`: all of the table. */
+export async function getRecord(connection: Connection, branch: BranchInfo, table: TableInfo, id: string, columns?: Selection): Promise<JsonObject> {
+  const [record] = await getRecords(connection, branch, table, [id], columns);
+  if (record === undefined) throw recordNotFound(table, id);
+  return record;
+}
+
+/** In the order of `ids` (an id that is given twice comes twice); those that are not there are left out. */
+export async function getRecords(
+  connection: Connection,
+  branch: BranchInfo,
+  table: TableInfo,
+  ids: readonly string[],
+  columns: Selection = ALL_COLUMNS,
+): Promise<JsonObject[]> {
+  const projection = compileProjection(branch, readSelection(branch, table, columns), ROW);
+  // What text cannot hold is no record's id.
+  const asked = ids.filter((id) => !id.includes("\u0000"));
+  if (asked.length === 0) return [];
+  const { rows } = await connection.query<{ id: string; record: string }>(
+    `SELECT ${ROW}."id", ${projection.sql} AS record FROM ${relation(branch, table)} AS ${ROW} WHERE ${ROW}."id" = ANY ($1::text[])`,
+    [asked],
+  );
+  const found = new Map(rows.map((row) => [row.id, row.record]));
+  const records: JsonObject[] = [];
+  for (const id of asked) {
+    const text = found.get(id);
+    if (text !== undefined) records.push(projection.decode(text));
+  }
+  return records;
+}
