@@ -48,7 +48,11 @@ export function toParameter(column: ColumnInfo, value: unknown, place: string): 
     case "int":
       if (typeof value !== "number" || !Number.isInteger(value)) throw expected(place, column, value, "a whole number");
       if (!Number.isSafeInteger(value)) {
-        throw wrong(place, column, `is ${value}; JSON numbers are exact only from -9007199254740991 to 9007199254740991, so send it as SQL or as text`);
+        throw wrong(
+          place,
+          column,
+          `is ${value}; JSON numbers are exact only from -9007199254740991 to 9007199254740991, so send it as SQL or as text`,
+        );
       }
       return value === 0 ? 0 : value;
     case "float":
@@ -81,7 +85,10 @@ export function vector(column: ColumnInfo, value: unknown, place: string): reado
   for (let i = 0; i < value.length; i++) {
     const element: unknown = value[i];
     if (typeof element !== "number" || !Number.isFinite(element)) {
-      throw new LodestoneError("INVALID", `${place}[${i}] is ${showValue(element)}; every element of vector column ${quoted(column.name)} is a finite number.`);
+      throw new LodestoneError(
+        "INVALID",
+        `${place}[${i}] is ${showValue(element)}; every element of vector column ${quoted(column.name)} is a finite number.`,
+      );
     }
     if (!Number.isFinite(Math.fround(element))) {
       throw new LodestoneError(
@@ -115,7 +122,14 @@ function datetime(column: ColumnInfo, value: unknown, place: string): string {
   const match = RFC_3339.exec(value);
   if (match === null) throw expected(place, column, value, remedy);
   const [year, month, day, hour, minute, second, offsetHour, offsetMinute] = match.slice(1).map((part) => Number(part ?? 0)) as [
-    number, number, number, number, number, number, number, number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
   ];
   const date = new Date(Date.UTC(2000, month - 1, 1));
   date.setUTCFullYear(year, month - 1, day);
@@ -148,7 +162,8 @@ function json(column: ColumnInfo, value: unknown, place: string): string {
   const source = typeof value === "string" ? value : JSON.stringify(value);
   const fault = checkJsonText(source);
   if (fault !== undefined) {
-    const remedy = typeof value === "string" ? "; a string sent to a json column is JSON text, so the text hello is sent as \"\\\"hello\\\"\"" : "";
+    const remedy =
+      typeof value === "string" ? '; a string sent to a json column is JSON text, so the text hello is sent as "\\"hello\\""' : "";
     throw wrong(place, column, `is ${showValue(value)}: ${fault}${remedy}`);
   }
   return source;

@@ -42,11 +42,20 @@ export function explain(table: TableInfo, error: unknown): ConstraintFault | und
   switch (error.code) {
     case "23505":
       return named === "id"
-        ? fault("CONFLICT", `Table ${quoted(table.name)} has a record with the id ${quoted(value ?? "")} already; update or replace it, or choose another id.`)
-        : fault("CONFLICT", `${upper(where)} is unique, and another record has ${value === undefined ? "that value" : quoted(value)} already; choose another value.`);
+        ? fault(
+            "CONFLICT",
+            `Table ${quoted(table.name)} has a record with the id ${quoted(value ?? "")} already; update or replace it, or choose another id.`,
+          )
+        : fault(
+            "CONFLICT",
+            `${upper(where)} is unique, and another record has ${value === undefined ? "that value" : quoted(value)} already; choose another value.`,
+          );
     case "23503":
       if (named !== undefined && named !== "id" && named.type === "link") {
-        return fault("INVALID", `${upper(where)} links to table ${quoted(named.link!.table)}, which has no record with the id ${quoted(value ?? "")}; create that first.`);
+        return fault(
+          "INVALID",
+          `${upper(where)} links to table ${quoted(named.link!.table)}, which has no record with the id ${quoted(value ?? "")}; create that first.`,
+        );
       }
       return fault("CONFLICT", `The record is still linked to: ${error.message}.`);
     case "23502":
@@ -71,7 +80,9 @@ export function explain(table: TableInfo, error: unknown): ConstraintFault | und
 }
 
 function isPostgresError(error: unknown): error is PostgresError {
-  return error instanceof Error && !(error instanceof LodestoneError) && /^[0-9A-Z]{5}$/.test(String((error as Partial<PostgresError>).code));
+  return (
+    error instanceof Error && !(error instanceof LodestoneError) && /^[0-9A-Z]{5}$/.test(String((error as Partial<PostgresError>).code))
+  );
 }
 
 function columnOf(table: TableInfo, physicalName: string | undefined): ColumnInfo | "id" | undefined {

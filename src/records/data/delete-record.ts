@@ -9,7 +9,13 @@ import { Parameters, ROW } from "./write-statement.ts";
 import { type Session, withWriter } from "./written-record.ts";
 
 /** @returns the removed record when `columns` is given. @throws {LodestoneError} NOT_FOUND. */
-export async function deleteRecord(session: Session, branch: BranchInfo, table: TableInfo, id: string, columns?: Selection): Promise<JsonObject | undefined> {
+export async function deleteRecord(
+  session: Session,
+  branch: BranchInfo,
+  table: TableInfo,
+  id: string,
+  columns?: Selection,
+): Promise<JsonObject | undefined> {
   if (id.includes("\u0000")) throw recordNotFound(table, id);
   const selection = readSelection(branch, table, columns);
   const parameters = new Parameters();

@@ -23,10 +23,13 @@ export function encodeRecord(table: TableInfo, record: unknown, place: string, i
 }
 
 /** A row that is new must have a value in each column that is notNull. */
-export function requireValues(table: TableInfo, values: ReadonlyMap<ColumnInfo, Parameter>, place: string): void {
+export function requireValues(table: TableInfo, values: ReadonlyMap<ColumnInfo, unknown>, place: string): void {
   for (const column of table.columns.values()) {
     if (column.notNull && column.defaultValue === undefined && !values.has(column)) {
-      throw new LodestoneError("INVALID", `${place} has no value for column ${quoted(column.name)}, which is notNull and has no default; give it one.`);
+      throw new LodestoneError(
+        "INVALID",
+        `${place} has no value for column ${quoted(column.name)}, which is notNull and has no default; give it one.`,
+      );
     }
   }
 }
@@ -36,5 +39,8 @@ export function idOf(fields: RecordFields, place: string, id: string | undefined
   if (fields.id === undefined || fields.id === null) return id;
   if (id === undefined) return requireRecordId(fields.id, `${place}.id`);
   if (fields.id === id) return id;
-  throw new LodestoneError("INVALID", `${place}.id is ${showValue(fields.id)}, but the request is about the record ${quoted(id)}; leave it out, or make them equal.`);
+  throw new LodestoneError(
+    "INVALID",
+    `${place}.id is ${showValue(fields.id)}, but the request is about the record ${quoted(id)}; leave it out, or make them equal.`,
+  );
 }

@@ -9,7 +9,13 @@ import { recordNotFound } from "./version-check.ts";
 import { ROW } from "./write-statement.ts";
 
 /** @throws {LodestoneError} NOT_FOUND. Without `columns`: all of the table. */
-export async function getRecord(connection: Connection, branch: BranchInfo, table: TableInfo, id: string, columns?: Selection): Promise<JsonObject> {
+export async function getRecord(
+  connection: Connection,
+  branch: BranchInfo,
+  table: TableInfo,
+  id: string,
+  columns?: Selection,
+): Promise<JsonObject> {
   const [record] = await getRecords(connection, branch, table, [id], columns);
   if (record === undefined) throw recordNotFound(table, id);
   return record;

@@ -2,7 +2,7 @@
 import { LodestoneError } from "../../errors.ts";
 import type { JsonObject, WriteOptions } from "../record-store.ts";
 import type { BranchInfo, TableInfo } from "../schema.ts";
-import { encodeRecord, type EncodedRecord } from "./encode-record.ts";
+import { type EncodedRecord, encodeRecord } from "./encode-record.ts";
 import { quotedColumn } from "./physical.ts";
 import { requireRecordId } from "./record-id.ts";
 import { readSelection } from "./selection.ts";
@@ -70,14 +70,19 @@ async function insert(writer: RecordWriter, record: EncodedRecord): Promise<Json
 
 async function refuseExisting(writer: RecordWriter, id: string): Promise<void> {
   if ((await writer.version(id)) === undefined) return;
-  throw new LodestoneError("CONFLICT", `Table ${quoted(writer.table.name)} has a record with the id ${quoted(id)} already, and createOnly is set.`);
+  throw new LodestoneError(
+    "CONFLICT",
+    `Table ${quoted(writer.table.name)} has a record with the id ${quoted(id)} already, and createOnly is set.`,
+  );
 }
 
 async function replaceVersion(writer: RecordWriter, record: EncodedRecord, ifVersion: number): Promise<JsonObject> {
   const parameters = new Parameters();
   const assignments = replaceAssignments(writer.table, record, parameters);
-  const written = await writer.write(updateStatement(writer.branch, writer.table, assignments, record.id, ifVersion, parameters), parameters);
+  const written = await writer.write(
+    updateStatement(writer.branch, writer.table, assignments, record.id, ifVersion, parameters),
+    parameters,
+  );
   if (written !== undefined) return written;
   throw versionConflict(writer.table, record.id, ifVersion, await writer.version(record.id));
 }
-

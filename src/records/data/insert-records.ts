@@ -16,9 +16,9 @@ import { readFields } from "./record-fields.ts";
 import { newRecordId } from "./record-id.ts";
 import { isFlat, readSelection } from "./selection.ts";
 import { showValue } from "./show-value.ts";
+import { encodeVectors } from "./vector-codec.ts";
 import { Parameters, ROW } from "./write-statement.ts";
 import type { Session } from "./written-record.ts";
-import { encodeVectors } from "./vector-codec.ts";
 
 export const MAX_BULK = 1_000;
 
@@ -38,7 +38,8 @@ export async function insertRecords(
   options: { columns?: Selection } = {},
 ): Promise<JsonObject[]> {
   if (!Array.isArray(records)) throw new LodestoneError("INVALID", `records is ${showValue(records)}; expected an array of records.`);
-  if (records.length > MAX_BULK) throw new LodestoneError("INVALID", `records has ${records.length} records; at most ${MAX_BULK} go into one request.`);
+  if (records.length > MAX_BULK)
+    throw new LodestoneError("INVALID", `records has ${records.length} records; at most ${MAX_BULK} go into one request.`);
   const selection = readSelection(branch, table, options.columns);
   const encoded = readBulkRecords(table, records);
   if (encoded.length === 0) return [];
@@ -59,7 +60,14 @@ export async function insertRecords(
       for (const row of rows) written.set(row.id, row.record);
     }
     if (groups.length > 1) await connection.query("SET CONSTRAINTS ALL IMMEDIATE");
-    if (!flat) return getRecords(connection, branch, table, encoded.map((record) => record.id), options.columns);
+    if (!flat)
+      return getRecords(
+        connection,
+        branch,
+        table,
+        encoded.map((record) => record.id),
+        options.columns,
+      );
     return encoded.map((record) => projection.decode(written.get(record.id)!));
   };
   try {
@@ -79,7 +87,10 @@ function readBulkRecords(table: TableInfo, records: readonly unknown[]): BulkRec
       const one = readBulkRecord(table, record, `records[${index}]`);
       const before = seen.get(one.id);
       if (before !== undefined) {
-        throw new LodestoneError("INVALID", `records[${index}].id is the id of records[${before}] as well; give each record an id of its own, or none.`);
+        throw new LodestoneError(
+          "INVALID",
+          `records[${index}].id is the id of records[${before}] as well; give each record an id of its own, or none.`,
+        );
       }
       seen.set(one.id, index);
       encoded.push(one);
@@ -143,7 +154,13 @@ export function bulkStatement(branch: BranchInfo, table: TableInfo, records: rea
 }
 
 /** The expression that cuts a row's vector out of all of them; rows without a vector say so by a slot of null. */
-function vectorSlices(column: ColumnInfo, records: readonly BulkRecord[], arrays: string[], names: string[], parameters: Parameters): string {
+function vectorSlices(
+  column: ColumnInfo,
+  records: readonly BulkRecord[],
+  arrays: string[],
+  names: string[],
+  parameters: Parameters,
+): string {
   const dimension = column.vector!.dimension;
   const rows: (readonly number[])[] = [];
   const slots = records.map((record) => {

@@ -79,7 +79,11 @@ class ProjectionCompiler {
       sql: `ARRAY[${alias}."xata.version"::text, ${instant(`${alias}."xata.createdAt"`)}, ${instant(`${alias}."xata.updatedAt"`)}]`,
       put: (record, value) => {
         const [version, createdAt, updatedAt] = value as string[];
-        setOwn(record, "xata", { version: Number(version), createdAt: formatTimestamp(createdAt!), updatedAt: formatTimestamp(updatedAt!) });
+        setOwn(record, "xata", {
+          version: Number(version),
+          createdAt: formatTimestamp(createdAt!),
+          updatedAt: formatTimestamp(updatedAt!),
+        });
       },
     });
     return fields;
@@ -134,7 +138,6 @@ function instant(value: string): string {
 
 /** `address.city` goes to `record.address.city`. */
 function setPath(record: JsonObject, name: string, value: JsonValue): void {
-  if (!name.includes(".")) return setOwn(record, name, value);
   const steps = name.split(".");
   const last = steps.pop()!;
   let object = record;

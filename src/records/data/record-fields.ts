@@ -45,7 +45,10 @@ export function readFields(table: TableInfo, record: unknown, place: string): Re
     else {
       throw new LodestoneError(
         "INVALID",
-        `${place}.${name} is ${showValue(value)}; expected an object, since the table has the columns ${showNames(members.map((column) => column.name), "")}.`,
+        `${place}.${name} is ${showValue(value)}; expected an object, since the table has the columns ${showNames(
+          members.map((column) => column.name),
+          "",
+        )}.`,
       );
     }
   };

@@ -62,9 +62,11 @@ class SelectionReader {
   }
 
   list(into: RecordSelection, items: unknown, place: string, depth: number): void {
-    if (!Array.isArray(items)) throw new LodestoneError("INVALID", `${place} is ${showValue(items)}; expected an array such as ["*", "team.name"].`);
+    if (!Array.isArray(items))
+      throw new LodestoneError("INVALID", `${place} is ${showValue(items)}; expected an array such as ["*", "team.name"].`);
     this.#count += items.length;
-    if (this.#count > MAX_SELECTED) throw new LodestoneError("INVALID", `${place} selects more than ${MAX_SELECTED} names; select "*" or fewer.`);
+    if (this.#count > MAX_SELECTED)
+      throw new LodestoneError("INVALID", `${place} selects more than ${MAX_SELECTED} names; select "*" or fewer.`);
     items.forEach((item: unknown, index) => {
       const at = `${place}[${index}]`;
       if (typeof item === "string") this.name(into, item, at, depth);
@@ -86,14 +88,21 @@ class SelectionReader {
     }
     if (SYSTEM.test(name)) return;
     const arrow = name.indexOf("->");
-    if (arrow !== -1) return this.#jsonPath(into, name, arrow, place);
+    if (arrow !== -1) {
+      this.#jsonPath(into, name, arrow, place);
+      return;
+    }
     for (let dot = name.indexOf("."); dot !== -1; dot = name.indexOf(".", dot + 1)) {
       const column = table.columns.get(name.slice(0, dot));
       if (column === undefined) continue;
       if (column.type !== "link") {
-        throw new LodestoneError("INVALID", `${place}: column ${quoted(column.name)} is of type ${column.type}, not a link; there is no ${quoted(name)}.`);
+        throw new LodestoneError(
+          "INVALID",
+          `${place}: column ${quoted(column.name)} is of type ${column.type}, not a link; there is no ${quoted(name)}.`,
+        );
       }
-      return this.name(this.#follow(into, column, place, depth), name.slice(dot + 1), place, depth + 1);
+      this.name(this.#follow(into, column, place, depth), name.slice(dot + 1), place, depth + 1);
+      return;
     }
     const below = columnsBelow(table, name.endsWith(".*") ? name.slice(0, -2) : name);
     if (below.length === 0) throw unknownColumn(table, name, place);
@@ -104,19 +113,25 @@ class SelectionReader {
     const column = into.table.columns.get(name.slice(0, arrow));
     if (column === undefined) throw unknownColumn(into.table, name.slice(0, arrow), place);
     if (column.type !== "json") {
-      throw new LodestoneError("INVALID", `${place}: column ${quoted(column.name)} is of type ${column.type}; only json columns have paths with "->".`);
+      throw new LodestoneError(
+        "INVALID",
+        `${place}: column ${quoted(column.name)} is of type ${column.type}; only json columns have paths with "->".`,
+      );
     }
     const steps = name.slice(arrow + 2).split("->");
-    if (name.includes("\u0000") || steps.length > 32) throw new LodestoneError("INVALID", `${place}: a json path has at most 32 steps of plain text.`);
+    if (name.includes("\u0000") || steps.length > 32)
+      throw new LodestoneError("INVALID", `${place}: a json path has at most 32 steps of plain text.`);
     into.json.set(name, { column, steps });
   }
 
   #follow(into: RecordSelection, column: ColumnInfo, place: string, depth: number): RecordSelection {
-    if (depth + 1 > MAX_SELECTION_DEPTH) throw new LodestoneError("INVALID", `${place} follows more than ${MAX_SELECTION_DEPTH} links in a row.`);
+    if (depth + 1 > MAX_SELECTION_DEPTH)
+      throw new LodestoneError("INVALID", `${place} follows more than ${MAX_SELECTION_DEPTH} links in a row.`);
     let target = into.links.get(column);
     if (target === undefined) {
       const table = this.#branch.tables.get(column.link?.table ?? "");
-      if (table === undefined) throw new LodestoneError("INVALID", `${place}: link column ${quoted(column.name)} points to a table that is not there.`);
+      if (table === undefined)
+        throw new LodestoneError("INVALID", `${place}: link column ${quoted(column.name)} points to a table that is not there.`);
       target = emptySelection(table);
       into.links.set(column, target);
     }
@@ -126,19 +141,31 @@ class SelectionReader {
   /** `{name: "<-posts.author", columns, as, sort, limit, offset}`, or the same of a link that is followed forward. */
   object(into: RecordSelection, item: JsonObject, place: string, depth: number): void {
     const { name, columns } = item;
-    if (typeof name !== "string") throw new LodestoneError("INVALID", `${place}.name is ${showValue(name)}; expected a column name, or "<-table.column".`);
+    if (typeof name !== "string")
+      throw new LodestoneError("INVALID", `${place}.name is ${showValue(name)}; expected a column name, or "<-table.column".`);
     if (!name.startsWith("<-")) {
       const column = into.table.columns.get(name);
       if (column?.type !== "link") {
-        if (columns !== undefined) throw new LodestoneError("INVALID", `${place}.name: ${quoted(name)} is no link, so it takes no columns.`);
-        return this.name(into, name, place, depth);
+        if (columns !== undefined)
+          throw new LodestoneError("INVALID", `${place}.name: ${quoted(name)} is no link, so it takes no columns.`);
+        this.name(into, name, place, depth);
+        return;
       }
-      return this.list(this.#follow(into, column, place, depth), columns ?? ALL_COLUMNS, `${place}.columns`, depth + 1);
+      this.list(this.#follow(into, column, place, depth), columns ?? ALL_COLUMNS, `${place}.columns`, depth + 1);
+      return;
     }
     const column = this.#reverseColumn(into.table, name, `${place}.name`);
-    if (depth + 1 > MAX_SELECTION_DEPTH) throw new LodestoneError("INVALID", `${place} follows more than ${MAX_SELECTION_DEPTH} links in a row.`);
+    if (depth + 1 > MAX_SELECTION_DEPTH)
+      throw new LodestoneError("INVALID", `${place} follows more than ${MAX_SELECTION_DEPTH} links in a row.`);
     const alias = item.as ?? column.table.name + column.column.name;
-    if (typeof alias !== "string" || alias === "" || alias === "id" || alias === "xata" || into.table.columns.has(alias) || into.reverse.has(alias)) {
+    if (
+      typeof alias !== "string" ||
+      alias === "" ||
+      alias === "id" ||
+      alias === "xata" ||
+      into.table.columns.has(alias) ||
+      into.reverse.has(alias)
+    ) {
       throw new LodestoneError("INVALID", `${place}.as is ${showValue(alias)}; expected a name that the record does not have yet.`);
     }
     const selection = emptySelection(column.table);

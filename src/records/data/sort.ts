@@ -42,7 +42,8 @@ export function readSort(branch: BranchInfo, table: TableInfo, sort: unknown, pl
       }
     }
   });
-  if (keys.length > MAX_SORT_KEYS) throw new LodestoneError("INVALID", `${place} has ${keys.length} keys; at most ${MAX_SORT_KEYS} are allowed.`);
+  if (keys.length > MAX_SORT_KEYS)
+    throw new LodestoneError("INVALID", `${place} has ${keys.length} keys; at most ${MAX_SORT_KEYS} are allowed.`);
   return keys;
 }
 
@@ -80,7 +81,10 @@ export function resolveColumn(branch: BranchInfo, table: TableInfo, name: string
     const own = at.columns.get(rest);
     if (own !== undefined) {
       if (own.type === "json" || own.type === "vector" || own.type === "multiple") {
-        throw new LodestoneError("INVALID", `${place}: column ${quoted(rest)} is of type ${own.type}, which has no order; sort by another column.`);
+        throw new LodestoneError(
+          "INVALID",
+          `${place}: column ${quoted(rest)} is of type ${own.type}, which has no order; sort by another column.`,
+        );
       }
       return { links, column: rest, physicalName: own.physicalName, type: own.type, nullable: links.length > 0 || own.notNull !== true };
     }
@@ -89,7 +93,10 @@ export function resolveColumn(branch: BranchInfo, table: TableInfo, name: string
     const step = followLink(branch, at, rest);
     if (step === undefined) {
       if (columnsBelow(at, rest).length > 0) {
-        throw new LodestoneError("INVALID", `${place}: ${quoted(rest)} is an object; sort by one of its columns, such as ${quoted(columnsBelow(at, rest)[0]!.name)}.`);
+        throw new LodestoneError(
+          "INVALID",
+          `${place}: ${quoted(rest)} is an object; sort by one of its columns, such as ${quoted(columnsBelow(at, rest)[0]!.name)}.`,
+        );
       }
       throw unknownColumn(at, rest, place);
     }
@@ -100,7 +107,11 @@ export function resolveColumn(branch: BranchInfo, table: TableInfo, name: string
   }
 }
 
-function followLink(branch: BranchInfo, table: TableInfo, name: string): { column: ColumnInfo; table: TableInfo; rest: string } | undefined {
+function followLink(
+  branch: BranchInfo,
+  table: TableInfo,
+  name: string,
+): { column: ColumnInfo; table: TableInfo; rest: string } | undefined {
   for (let dot = name.indexOf("."); dot !== -1; dot = name.indexOf(".", dot + 1)) {
     const column = table.columns.get(name.slice(0, dot));
     const target = column?.type === "link" ? branch.tables.get(column.link?.table ?? "") : undefined;

@@ -70,17 +70,29 @@ export async function upsertRecord(
       if (updated !== undefined) return { record: updated, created: false };
       if (ifVersion !== undefined) throw versionConflict(table, id, ifVersion, await writer.version(id));
       const parameters = new Parameters();
-      const inserted = await writer.write(`${insertStatement(branch, table, newRecord(table, id, changes, place), parameters)} ON CONFLICT ("id") DO NOTHING`, parameters);
+      const inserted = await writer.write(
+        `${insertStatement(branch, table, newRecord(table, id, changes, place), parameters)} ON CONFLICT ("id") DO NOTHING`,
+        parameters,
+      );
       if (inserted !== undefined) return { record: inserted, created: true };
       // Somebody else created it in between: then it is there to be updated.
     }
-    throw new LodestoneError("OVERLOADED", `Record ${quoted(id)} of table ${quoted(table.name)} is created and deleted all the time; try again.`, {
-      retryAfterSeconds: 1,
-    });
+    throw new LodestoneError(
+      "OVERLOADED",
+      `Record ${quoted(id)} of table ${quoted(table.name)} is created and deleted all the time; try again.`,
+      {
+        retryAfterSeconds: 1,
+      },
+    );
   });
 }
 
-async function update(writer: RecordWriter, id: string, changes: readonly Change[], ifVersion: number | undefined): Promise<JsonObject | undefined> {
+async function update(
+  writer: RecordWriter,
+  id: string,
+  changes: readonly Change[],
+  ifVersion: number | undefined,
+): Promise<JsonObject | undefined> {
   const parameters = new Parameters();
   const set = changes.length === 0 ? UNCHANGED : changes.map((change) => assignment(change, parameters)).join(", ");
   return writer.write(updateStatement(writer.branch, writer.table, set, id, ifVersion, parameters), parameters);
@@ -105,7 +117,11 @@ function readChanges(table: TableInfo, fields: unknown, place: string, id: strin
     changes.push({
       column,
       operator: operation?.operator,
-      value: toParameter(column, operation === undefined ? value : operation.operand, operation === undefined ? at : `${at}.${operation.operator}`),
+      value: toParameter(
+        column,
+        operation === undefined ? value : operation.operand,
+        operation === undefined ? at : `${at}.${operation.operator}`,
+      ),
     });
   }
   return changes;
@@ -118,10 +134,16 @@ function operatorOf(column: ColumnInfo, value: unknown, place: string): { operat
   const operator = keys.find((key) => key.startsWith("$"));
   if (operator === undefined) return undefined;
   if (keys.length > 1 || !Object.hasOwn(OPERATORS, operator)) {
-    throw new LodestoneError("INVALID", `${place} is ${showValue(value)}; expected one of $increment, $decrement, $multiply and $divide alone.`);
+    throw new LodestoneError(
+      "INVALID",
+      `${place} is ${showValue(value)}; expected one of $increment, $decrement, $multiply and $divide alone.`,
+    );
   }
   if (column.type !== "int" && column.type !== "float") {
-    throw new LodestoneError("INVALID", `${place}: ${operator} is for int and float columns; column ${quoted(column.name)} is of type ${column.type}.`);
+    throw new LodestoneError(
+      "INVALID",
+      `${place}: ${operator} is for int and float columns; column ${quoted(column.name)} is of type ${column.type}.`,
+    );
   }
   const operand: unknown = (value as Record<string, unknown>)[operator];
   if (operand === null || operand === undefined) throw new LodestoneError("INVALID", `${place}.${operator} is null; expected a number.`);
@@ -140,7 +162,12 @@ function newRecord(table: TableInfo, id: string, changes: readonly Change[], pla
     const adds = operator === "$increment" || operator === "$decrement";
     const base = column.defaultValue === undefined ? (adds ? 0 : null) : Number(column.defaultValue);
     if (base === null) continue;
-    const result = { $increment: base + Number(value), $decrement: base - Number(value), $multiply: base * Number(value), $divide: base / Number(value) }[operator];
+    const result = {
+      $increment: base + Number(value),
+      $decrement: base - Number(value),
+      $multiply: base * Number(value),
+      $divide: base / Number(value),
+    }[operator];
     values.set(column, toParameter(column, column.type === "int" ? Math.trunc(result) : result, `${place}.${column.name}`));
   }
   requireValues(table, values, place);

@@ -45,7 +45,14 @@ export function replaceAssignments(table: TableInfo, record: EncodedRecord, para
 /** An update of nothing is an update: the row's trigger makes a new version of it. */
 export const UNCHANGED = '"xata.version" = DEFAULT';
 
-export function updateStatement(branch: BranchInfo, table: TableInfo, assignments: string, id: string, ifVersion: number | undefined, parameters: Parameters): string {
+export function updateStatement(
+  branch: BranchInfo,
+  table: TableInfo,
+  assignments: string,
+  id: string,
+  ifVersion: number | undefined,
+  parameters: Parameters,
+): string {
   const version = ifVersion === undefined ? "" : ` AND ${ROW}."xata.version" = ${parameters.add(ifVersion)}::int4`;
   return `UPDATE ${relation(branch, table)} AS ${ROW} SET ${assignments} WHERE ${ROW}."id" = ${parameters.add(id)}${version}`;
 }

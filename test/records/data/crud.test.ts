@@ -1,0 +1,370 @@
+import { beforeAll, expect, test } from "vitest";
+import { deleteRecord } from "../../../src/records/data/delete-record.ts";
+import { getRecord, getRecords } from "../../../src/records/data/get-records.ts";
+import { insertRecord, replaceRecord } from "../../../src/records/data/insert-record.ts";
+import { updateRecord, upsertRecord } from "../../../src/records/data/update-record.ts";
+import type { JsonObject, WriteOptions } from "../../../src/records/record-store.ts";
+import { describeOnBothEngines } from "../../support/record-engines.ts";
+
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(?:\d{3})?Z$/;
+
+describeOnBothEngines("records", (fixture) => {
+  const ALL = { columns: ["*"] };
+  const on = (table: string) => {
+    const context = () => [fixture.engine, fixture.branch, fixture.table(table)] as const;
+    return {
+      insert: (record: unknown, options: WriteOptions = ALL) => insertRecord(...context(), record, options),
+      replace: (id: string, record: unknown, options: WriteOptions = ALL) => replaceRecord(...context(), id, record, options),
+      update: (id: string, fields: unknown, options: WriteOptions = ALL) => updateRecord(...context(), id, fields, options),
+      upsert: (id: string, fields: unknown, options: WriteOptions = ALL) => upsertRecord(...context(), id, fields, options),
+      get: (id: string, columns?: string[]) => getRecord(...context(), id, columns),
+      remove: (id: string, columns?: string[]) => deleteRecord(...context(), id, columns),
+    };
+  };
+  const everything = on("everything");
+  const teams = on("teams");
+  const users = on("users");
+
+  beforeAll(async () => {
+    await fixture.createTable("everything", [
+      { name: "string", type: "string" },
+      { name: "text", type: "text" },
+      { name: "email", type: "email" },
+      { name: "int", type: "int" },
+      { name: "float", type: "float" },
+      { name: "bool", type: "bool" },
+      { name: "datetime", type: "datetime" },
+      { name: "multiple", type: "multiple" },
+      { name: "json", type: "json" },
+      { name: "vector", type: "vector", vector: { dimension: 3 } },
+      { name: "address.city", type: "string" },
+      { name: "address.geo.lat", type: "float" },
+    ]);
+    await fixture.createTable("teams", [
+      { name: "name", type: "string", notNull: true },
+      { name: "code", type: "string", unique: true },
+      { name: "plan", type: "string", defaultValue: "free" },
+      { name: "size", type: "int", defaultValue: "7" },
+    ]);
+    await fixture.createTable("users", [
+      { name: "name", type: "string" },
+      { name: "team", type: "link", link: { table: "teams" } },
+      { name: "boss", type: "link", link: { table: "users" } },
+    ]);
+  });
+
+  test("give back every type as it was sent", async () => {
+    const record = {
+      string: "a \"quote\", a \\ and a 'tick' — 👀",
+      text: "",
+      email: "name@example.com",
+      int: -9007199254740991,
+      float: 1.0e-300,
+      bool: false,
+      datetime: "2026-02-28T12:00:00.000Z",
+      multiple: ["a", 'b"c', "d\\e", "", "{x,y}", "NULL"],
+      json: '{"a": [1, 2, {"b": null}]}',
+      vector: [0.1, -2.5, 3.4028234663852886e38],
+      address: { city: "Berlin", geo: { lat: 52.5 } },
+    };
+    const written = await everything.insert(record);
+    expect(written).toEqual({
+      ...record,
+      vector: [0.1, -2.5, 3.4028235e38],
+      id: expect.stringMatching(/^rec_[0-9a-v]{20}$/),
+      xata: { version: 0, createdAt: expect.stringMatching(TIME), updatedAt: expect.stringMatching(TIME) },
+    });
+    expect(await everything.get(written.id as string)).toEqual(written);
+  });
+
+  test("leave null columns out", async () => {
+    const nothing = { string: null, int: null, vector: null, json: null, address: null };
+    const written = await everything.insert(nothing);
+    expect(Object.keys(written).sort()).toEqual(["id", "xata"]);
+  });
+
+  test("take json as a value or as JSON text, and give it back as JSON text", async () => {
+    for (const [sent, stored] of [
+      [{ b: 1, a: ["x"] }, '{"a": ["x"], "b": 1}'],
+      ["[5]", "[5]"],
+      [[5], "[5]"],
+      ['"hello"', '"hello"'],
+      ["null", "null"],
+      [12.5, "12.5"],
+      [true, "true"],
+      ["123456789012345678901234567890", "123456789012345678901234567890"],
+    ] as const) {
+      const { id } = await everything.insert({ json: sent });
+      expect((await everything.get(id as string)).json).toBe(stored);
+    }
+  });
+
+  test("keep times to the microsecond and give them in UTC", async () => {
+    for (const [sent, given] of [
+      ["2026-02-28T13:00:00+01:00", "2026-02-28T12:00:00.000Z"],
+      ["0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000Z"],
+      ["1969-12-31T23:59:59.999999Z", "1969-12-31T23:59:59.999999Z"],
+      ["9999-12-31T23:59:59.5Z", "9999-12-31T23:59:59.500Z"],
+      ["2026-06-30T23:59:60Z", "2026-07-01T00:00:00.000Z"],
+    ] as const) {
+      const { id } = await everything.insert({ datetime: sent });
+      expect((await everything.get(id as string)).datetime).toBe(given);
+    }
+  });
+
+  test("take objects nested or flat, but not twice", async () => {
+    const flat = await everything.insert({ "address.city": "Oslo", "address.geo.lat": 59.9 });
+    expect(flat.address).toEqual({ city: "Oslo", geo: { lat: 59.9 } });
+    expect((await everything.update(flat.id as string, { address: { city: "Rome" } })).address).toEqual({
+      city: "Rome",
+      geo: { lat: 59.9 },
+    });
+    expect((await everything.update(flat.id as string, { address: null })).address).toBeUndefined();
+    await expect(everything.insert({ "address.city": "a", address: { city: "b" } })).rejects.toMatchObject({
+      code: "INVALID",
+      message: 'record gives column "address.city" twice; give it once.',
+    });
+  });
+
+  test.each([
+    [{ nope: 1 }, 'record: table "everything" has no column "nope"; it has "string", "text", '],
+    [JSON.parse('{"__proto__": {"a": 1}}'), 'record: table "everything" has no column "__proto__"'],
+    [{ constructor: 1 }, 'record: table "everything" has no column "constructor"'],
+    [{ string: 5 }, 'record.string (column "string" of type string) is number 5; expected a string.'],
+    [{ string: "a\u0000b" }, 'record.string (column "string" of type string) holds the character U+0000, which text cannot; remove it.'],
+    [{ string: "\ud800" }, "holds a lone surrogate"],
+    [
+      { email: "nobody" },
+      'record.email (column "email" of type email) is the string "nobody"; expected an address like "name@example.com".',
+    ],
+    [{ int: 1.5 }, 'record.int (column "int" of type int) is number 1.5; expected a whole number.'],
+    [{ int: "1" }, 'is the string "1"; expected a whole number.'],
+    [{ int: 2 ** 53 }, "JSON numbers are exact only from -9007199254740991 to 9007199254740991"],
+    [{ float: "x" }, "expected a finite number."],
+    [{ bool: 1 }, "expected true or false."],
+    [{ datetime: "yesterday" }, 'expected an RFC 3339 time with its offset such as "2026-02-28T12:00:00Z".'],
+    [{ datetime: "2026-02-30T00:00:00Z" }, "which is no date and time of the years 0001 to 9999."],
+    [{ datetime: "2026-02-28T12:00:00" }, "expected an RFC 3339 time"],
+    [{ multiple: "a" }, "expected an array of strings."],
+    [{ multiple: ["a", null] }, "record.multiple[1]"],
+    [{ json: "{" }, "it is not JSON"],
+    [{ json: "hello" }, "a string sent to a json column is JSON text"],
+    [{ json: '"\\u0000"' }, "it holds the character U+0000, which jsonb cannot"],
+    [{ json: '"\\ud800"' }, "it holds a lone surrogate"],
+    [{ json: "[".repeat(200) + "]".repeat(200) }, "it is nested deeper than 128 levels"],
+    [{ vector: [1, 2] }, 'record.vector (column "vector" of type vector) has 2 elements; the column has dimension 3.'],
+    [{ vector: [1, 2, null] }, 'record.vector[2] is null; every element of vector column "vector" is a finite number.'],
+    [
+      { vector: [1, 2, 1e39] },
+      'record.vector[2] is 1e+39; elements of vector column "vector" are float32, whose largest value is about 3.4e38.',
+    ],
+    [{ vector: [1e300, 2, 3] }, "record.vector[0] is 1e+300"],
+    [{ vector: "123" }, "expected an array of numbers."],
+    [{ address: 5 }, 'record.address is number 5; expected an object, since the table has the columns "address.city", "address.geo.lat".'],
+    [{ id: "a b" }, 'record.id is the string "a b"; a record id is 1 to 255 characters'],
+    [{ id: "" }, "a record id is 1 to 255 characters"],
+    [[], "record is an array of 0 elements; expected an object with values by column name."],
+  ])("refuse %j and change nothing", async (record, message) => {
+    const before = await fixture.engine.query('SELECT count(*)::int4 AS n FROM "test:main".everything');
+    await expect(everything.insert(record)).rejects.toMatchObject({ code: "INVALID", message: expect.stringContaining(message as string) });
+    expect((await fixture.engine.query('SELECT count(*)::int4 AS n FROM "test:main".everything')).rows).toEqual(before.rows);
+  });
+
+  test("pass over xata, which the SDK sends back", async () => {
+    const written = await teams.insert({ name: "a", xata: { version: 9 }, "xata.version": 5 });
+    expect(written.xata).toMatchObject({ version: 0 });
+  });
+
+  test("without columns answer id and xata alone", async () => {
+    const written = await teams.insert({ name: "a" }, {});
+    expect(Object.keys(written)).toEqual(["id", "xata"]);
+  });
+
+  test("use defaults for what is left out, and null for null", async () => {
+    expect(await teams.insert({ name: "a" })).toMatchObject({ plan: "free", size: 7 });
+    expect(await teams.insert({ name: "a", plan: null })).not.toHaveProperty("plan");
+  });
+
+  test("refuse a missing or null value of a notNull column", async () => {
+    await expect(teams.insert({})).rejects.toMatchObject({
+      code: "INVALID",
+      message: 'record has no value for column "name", which is notNull and has no default; give it one.',
+    });
+    await expect(teams.insert({ name: null })).rejects.toMatchObject({
+      message: 'record.name (column "name" of type string) is null; it is notNull, so give it a value.',
+    });
+  });
+
+  test("refuse a second record with a unique value, and name the column", async () => {
+    await teams.insert({ name: "a", code: "(x)=(y)" });
+    await expect(teams.insert({ name: "b", code: "(x)=(y)" })).rejects.toMatchObject({
+      code: "CONFLICT",
+      message: 'Column "code" is unique, and another record has "(x)=(y)" already; choose another value.',
+    });
+  });
+
+  test("refuse an id that is taken when inserted or with createOnly", async () => {
+    await teams.insert({ id: "taken", name: "a" });
+    const message = 'Table "teams" has a record with the id "taken" already; update or replace it, or choose another id.';
+    await expect(teams.insert({ id: "taken", name: "b" })).rejects.toMatchObject({ code: "CONFLICT", message });
+    await expect(teams.replace("taken", { name: "b" }, { createOnly: true })).rejects.toMatchObject({ code: "CONFLICT", message });
+    expect((await teams.get("taken")).name).toBe("a");
+  });
+
+  test("are replaced whole, with the defaults of what is left out", async () => {
+    const created = await teams.replace("whole", { name: "a", plan: "paid", size: 3, code: "w" });
+    expect(created).toMatchObject({ created: true, record: { id: "whole", xata: { version: 0 } } });
+    const replaced = await teams.replace("whole", { id: "whole", name: "b" });
+    expect(replaced.created).toBe(false);
+    expect(replaced.record).toEqual({ id: "whole", name: "b", plan: "free", size: 7, xata: expect.objectContaining({ version: 1 }) });
+    expect((replaced.record.xata as JsonObject).createdAt).toBe((created.record.xata as JsonObject).createdAt);
+    await expect(teams.replace("whole", { id: "other", name: "b" })).rejects.toMatchObject({
+      code: "INVALID",
+      message: 'record.id is the string "other", but the request is about the record "whole"; leave it out, or make them equal.',
+    });
+  });
+
+  test("are replaced and updated only at the version of ifVersion", async () => {
+    await teams.replace("versioned", { name: "a" });
+    expect((await teams.replace("versioned", { name: "b" }, { ifVersion: 0, columns: ["*"] })).record).toMatchObject({
+      name: "b",
+      size: 7,
+      xata: { version: 1 },
+    });
+    const message = 'Record "versioned" of table "teams" has version 1, but ifVersion is 0; read it again, then write again.';
+    await expect(teams.replace("versioned", { name: "c" }, { ifVersion: 0 })).rejects.toMatchObject({ code: "CONFLICT", message });
+    await expect(teams.update("versioned", { name: "c" }, { ifVersion: 0 })).rejects.toMatchObject({ code: "CONFLICT", message });
+    await expect(teams.upsert("versioned", { name: "c" }, { ifVersion: 0 })).rejects.toMatchObject({ code: "CONFLICT", message });
+    expect(await teams.update("versioned", { name: "c" }, { ifVersion: 1 })).toMatchObject({ xata: { version: 2 } });
+    await expect(teams.replace("absent", { name: "c" }, { ifVersion: 0 })).rejects.toMatchObject({
+      code: "CONFLICT",
+      message: 'Record "absent" of table "teams" does not exist, but ifVersion is 0; read it again, then write again.',
+    });
+    await expect(teams.update("versioned", { name: "d" }, { ifVersion: -1 })).rejects.toMatchObject({ code: "INVALID" });
+  });
+
+  test("are updated in part, and every update makes a version", async () => {
+    await teams.replace("part", { name: "a", plan: "paid" });
+    expect(await teams.update("part", { name: "b" })).toMatchObject({ name: "b", plan: "paid", xata: { version: 1 } });
+    expect(await teams.update("part", {})).toMatchObject({ name: "b", xata: { version: 2 } });
+    await expect(teams.update("absent", { name: "b" })).rejects.toMatchObject({
+      code: "NOT_FOUND",
+      message: 'Table "teams" has no record with the id "absent".',
+    });
+  });
+
+  test("count in the database: no increment of two at once is lost", async () => {
+    await teams.replace("counter", { name: "a", size: 0 });
+    await Promise.all(Array.from({ length: 20 }, () => teams.update("counter", { size: { $increment: 2 } })));
+    expect(await teams.get("counter")).toMatchObject({ size: 40, xata: { version: 20 } });
+    expect(await teams.update("counter", { size: { $decrement: 1 } })).toMatchObject({ size: 39 });
+    expect(await teams.update("counter", { size: { $multiply: 2 } })).toMatchObject({ size: 78 });
+    expect(await teams.update("counter", { size: { $divide: 4 } })).toMatchObject({ size: 19 });
+  });
+
+  test("take arithmetic on numbers only", async () => {
+    await teams.replace("arithmetic", { name: "a", size: null });
+    for (const [fields, message] of [
+      [{ name: { $increment: 1 } }, 'record.name: $increment is for int and float columns; column "name" is of type string.'],
+      [{ size: { $increment: 1.5 } }, 'record.size.$increment (column "size" of type int) is number 1.5; expected a whole number.'],
+      [{ size: { $increment: null } }, "record.size.$increment is null; expected a number."],
+      [{ size: { $divide: 0 } }, "record.size.$divide is 0; divide by another number."],
+      [{ size: { $power: 2 } }, "expected one of $increment, $decrement, $multiply and $divide alone."],
+      [{ size: { $increment: 1, $divide: 2 } }, "expected one of $increment, $decrement, $multiply and $divide alone."],
+    ] as const) {
+      await expect(teams.update("arithmetic", fields)).rejects.toMatchObject({
+        code: "INVALID",
+        message: expect.stringContaining(message),
+      });
+    }
+    expect(await teams.update("arithmetic", { size: { $multiply: 3 } })).not.toHaveProperty("size");
+    expect(await teams.update("arithmetic", { size: { $increment: 3 } })).toMatchObject({ size: 3 });
+  });
+
+  test("are created by an upsert, or updated though notNull columns are left out", async () => {
+    expect(await teams.upsert("up", { name: "a", size: { $increment: 1 } })).toMatchObject({
+      created: true,
+      record: { name: "a", size: 8, xata: { version: 0 } },
+    });
+    expect(await teams.upsert("up", { size: { $increment: 1 } })).toMatchObject({
+      created: false,
+      record: { name: "a", size: 9, xata: { version: 1 } },
+    });
+    await expect(teams.upsert("up2", { size: 1 })).rejects.toMatchObject({ code: "INVALID", message: expect.stringContaining('"name"') });
+    await expect(teams.upsert("up2", { name: "x" }, { ifVersion: 0 })).rejects.toMatchObject({ code: "CONFLICT" });
+  });
+
+  test("created by many upserts at once are one record", async () => {
+    const results = await Promise.all(Array.from({ length: 10 }, () => teams.upsert("race", { name: "a", size: { $increment: 1 } })));
+    expect(results.filter((result) => result.created)).toHaveLength(1);
+    expect(await teams.get("race")).toMatchObject({ size: 17, xata: { version: 9 } });
+  });
+
+  test("win only once when many replace the same version", async () => {
+    await teams.replace("contended", { name: "a" });
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 10 }, (_, i) => teams.replace("contended", { name: `n${i}` }, { ifVersion: 0 })),
+    );
+    expect(outcomes.filter((outcome) => outcome.status === "fulfilled")).toHaveLength(1);
+    expect(await teams.get("contended")).toMatchObject({ xata: { version: 1 } });
+  });
+
+  test("link by id or by object, and refuse a link to nothing", async () => {
+    await teams.replace("linked", { name: "L" });
+    const user = await users.insert({ name: "u", team: { id: "linked", name: "ignored" } });
+    expect(user.team).toEqual({ id: "linked" });
+    expect((await users.update(user.id as string, { team: "linked" })).team).toEqual({ id: "linked" });
+    await expect(users.insert({ team: "nowhere" })).rejects.toMatchObject({
+      code: "INVALID",
+      message: 'Column "team" links to table "teams", which has no record with the id "nowhere"; create that first.',
+    });
+    await expect(users.insert({ team: { name: "x" } })).rejects.toMatchObject({
+      message: expect.stringContaining('expected the id of a record of table "teams", or an object with that id.'),
+    });
+    await teams.remove("linked");
+    expect(await users.get(user.id as string)).not.toHaveProperty("team");
+  });
+
+  test("answer what lies behind links, of the very record that was written too", async () => {
+    await teams.replace("behind", { name: "B" });
+    const user = await users.insert({ id: "self", name: "u", team: "behind", boss: "self" }, { columns: ["name", "team.name", "boss.*"] });
+    expect(user).toEqual({
+      id: "self",
+      name: "u",
+      team: { id: "behind", name: "B", xata: expect.any(Object) },
+      boss: { id: "self", name: "u", team: { id: "behind" }, boss: { id: "self" }, xata: expect.objectContaining({ version: 0 }) },
+      xata: expect.objectContaining({ version: 0 }),
+    });
+    expect(await users.remove("self", ["boss.name"])).toEqual({
+      id: "self",
+      boss: { id: "self", name: "u", xata: expect.any(Object) },
+      xata: expect.any(Object),
+    });
+  });
+
+  test("are removed, once", async () => {
+    await teams.replace("gone", { name: "a" });
+    expect(await teams.remove("gone")).toBeUndefined();
+    await expect(teams.remove("gone")).rejects.toMatchObject({
+      code: "NOT_FOUND",
+      message: 'Table "teams" has no record with the id "gone".',
+    });
+    await expect(teams.get("gone")).rejects.toMatchObject({ code: "NOT_FOUND" });
+    await teams.replace("gone", { name: "again" });
+    expect(await teams.remove("gone", ["name"])).toEqual({ id: "gone", name: "again", xata: expect.objectContaining({ version: 0 }) });
+    await expect(teams.remove("gone", ["name"])).rejects.toMatchObject({ code: "NOT_FOUND" });
+    await expect(teams.remove("a\u0000b")).rejects.toMatchObject({ code: "NOT_FOUND" });
+  });
+
+  test("come in the order asked for, without those that are gone", async () => {
+    for (const id of ["m1", "m2", "m3"]) await teams.replace(id, { name: id });
+    const records = await getRecords(fixture.engine, fixture.branch, fixture.table("teams"), ["m3", "nope", "m1", "m3"], ["name"]);
+    expect(records.map((record) => record.name)).toEqual(["m3", "m1", "m3"]);
+  });
+
+  test("have ids made by the service that sort as they were made", async () => {
+    const ids: string[] = [];
+    for (let i = 0; i < 50; i++) ids.push((await teams.insert({ name: "a" })).id as string);
+    expect([...ids].sort()).toEqual(ids);
+  });
+});

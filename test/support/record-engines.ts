@@ -1,0 +1,81 @@
+/** The same tests on both engines: the embedded one always, PostgreSQL where the machine has it. Each suite has a database of its own. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe } from "vitest";
+import { Catalog } from "../../src/records/catalog/catalog.ts";
+import type { Engine } from "../../src/records/engine/engine.ts";
+import { openEngine } from "../../src/records/engine/open-engine.ts";
+import type { BranchInfo, BranchRef, ColumnSchema, TableInfo } from "../../src/records/schema.ts";
+import { TEMPLATE_DIR } from "./data-directory.ts";
+import { startPostgres, type TestPostgres } from "./postgres.ts";
+import { describeWith } from "./requirements.ts";
+
+export interface RecordFixture {
+  readonly engine: Engine;
+  readonly branch: BranchInfo;
+  table(name: string): TableInfo;
+  /** Creates a table and answers it; `branch` knows it from then on. */
+  createTable(name: string, columns?: readonly ColumnSchema[]): Promise<TableInfo>;
+}
+
+class EngineFixture implements RecordFixture {
+  #engine: Engine | undefined;
+  #catalog: Catalog | undefined;
+  #branch: BranchInfo | undefined;
+  readonly #ref: BranchRef = { database: "test", branch: "main" };
+
+  get engine(): Engine {
+    return this.#engine!;
+  }
+
+  get branch(): BranchInfo {
+    return this.#branch!;
+  }
+
+  table(name: string): TableInfo {
+    return this.branch.tables.get(name)!;
+  }
+
+  async createTable(name: string, columns: readonly ColumnSchema[] = []): Promise<TableInfo> {
+    this.#branch = await this.#catalog!.change(this.#ref, (editor) => editor.createTable(name, columns));
+    return this.table(name);
+  }
+
+  async open(engine: Engine): Promise<void> {
+    this.#engine = engine;
+    this.#catalog = await Catalog.open(engine);
+    this.#branch = (await this.#catalog.createBranch(this.#ref)).branch;
+  }
+
+  async close(): Promise<void> {
+    await this.#catalog?.close();
+    await this.#engine?.close();
+  }
+}
+
+export function describeOnBothEngines(name: string, body: (fixture: RecordFixture) => void): void {
+  describe(`${name} on the embedded engine`, () => {
+    const dataDir = mkdtempSync(join(tmpdir(), "lodestone-records-"));
+    const fixture = new EngineFixture();
+    beforeAll(async () => fixture.open(await openEngine({ dataDir, templateDir: TEMPLATE_DIR })));
+    afterAll(async () => {
+      await fixture.close();
+      rmSync(dataDir, { recursive: true, force: true });
+    });
+    body(fixture);
+  });
+  describeWith("postgresql", `${name} on a PostgreSQL server`, (bin) => {
+    let server: TestPostgres | undefined;
+    const fixture = new EngineFixture();
+    beforeAll(async () => {
+      server = await startPostgres(bin);
+      await fixture.open(await openEngine({ databaseUrl: await server.createDatabase() }));
+    });
+    afterAll(async () => {
+      await fixture.close();
+      await server?.stop();
+    });
+    body(fixture);
+  });
+}
