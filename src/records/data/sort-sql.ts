@@ -2,7 +2,7 @@
  * The order of a sort in SQL. Nulls come last, up or down. The id is the last term, so the order is total, and a page can be continued from the
  * values of its last record (keyset), which costs the same on the first page and on the last.
  */
-import { quoteIdentifier } from "../identifiers.ts";
+import { quoteIdentifier, quoteLiteral } from "../identifiers.ts";
 import type { BranchInfo } from "../schema.ts";
 import { PARAMETER_TYPES } from "./column-value.ts";
 import { relation } from "./physical.ts";
@@ -65,4 +65,9 @@ export function orderTerm(term: SortTerm, reversed: boolean): string {
 /** A new order each time: for what is never continued. */
 export function randomOrder(alias: string): SortTerm {
   return { sql: `md5(${alias}."id" || random()::text)`, type: "text", nullable: false, descending: false };
+}
+
+/** An order by chance that stays what it is as long as the seed does. */
+export function seededOrder(alias: string, seed: string): SortTerm {
+  return { sql: `md5(${quoteLiteral(seed)} || ${alias}."id") COLLATE "C"`, type: "text", nullable: false, descending: false };
 }

@@ -1,0 +1,32 @@
+/**
+ * "After this record" as a condition: the keyset method (Winand, use-the-index-luke.com, "no offset"). The order is total (sort-sql.ts), so a page
+ * neither loses nor repeats a record while others come and go, and its cost does not depend on how deep it is.
+ */
+import type { Position } from "./cursor.ts";
+import type { SortTerm } from "./sort-sql.ts";
+import type { Parameters } from "./write-statement.ts";
+
+/** The records behind `position` in the order of `terms`; before it when `reversed`. Nulls are last in the order, so first when reversed. */
+export function behind(terms: readonly SortTerm[], position: Position, reversed: boolean, parameters: Parameters): string {
+  const values = position.map((value, index) => (value === null ? null : `${parameters.add(value)}::${terms[index]!.type}`));
+  const descending = terms[0]!.descending;
+  if (terms.every((term, index) => !term.nullable && term.descending === descending && values[index] !== null)) {
+    // One comparison of rows is what an index over the terms can be entered with.
+    return `(${terms.map((term) => term.sql).join(", ")}) ${descending !== reversed ? "<" : ">"} (${values.join(", ")})`;
+  }
+  let condition = "FALSE";
+  for (let i = terms.length - 1; i >= 0; i--) {
+    const { sql } = terms[i]!;
+    const beyond = strictlyBehind(terms[i]!, values[i]!, reversed);
+    const same = values[i] === null ? `${sql} IS NULL` : `${sql} = ${values[i]}`;
+    condition = condition === "FALSE" ? beyond : `(${beyond} OR (${same} AND ${condition}))`;
+  }
+  return condition;
+}
+
+function strictlyBehind(term: SortTerm, value: string | null, reversed: boolean): string {
+  // Nothing is behind the nulls at the end, and everything else is before them.
+  if (value === null) return reversed ? `${term.sql} IS NOT NULL` : "FALSE";
+  const comparison = `${term.sql} ${term.descending !== reversed ? "<" : ">"} ${value}`;
+  return term.nullable && !reversed ? `(${comparison} OR ${term.sql} IS NULL)` : comparison;
+}
