@@ -1,0 +1,109 @@
+/**
+ * The HTTP client of the commands that talk to a running server (import, export, demo). It waits out 429, 503 and broken connections for a bounded time, so that a
+ * restart of the server does not end a long import; every request that is retried must therefore be harmless to repeat.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { LodestoneError } from "../errors.ts";
+import type { BranchRef, ColumnSchema, TableSchema } from "../records/schema.ts";
+
+export interface ClientOptions {
+  /** `http://127.0.0.1:8787`. */
+  readonly url: string;
+  readonly apiKey?: string;
+  /** How long a server that cannot be reached, or has no room, is waited for. Default 30 s. */
+  readonly patienceMs?: number;
+}
+
+/** An answer that is no success. */
+export class ApiError extends Error {
+  readonly status: number;
+  /** Faults of single records or operations, by their index in the request. */
+  readonly errors: readonly { index: number; message: string }[];
+
+  constructor(status: number, message: string, errors: readonly { index: number; message: string }[] = []) {
+    super(message);
+    this.name = "ApiError";
+    this.status = status;
+    this.errors = errors;
+  }
+}
+
+export class ApiClient {
+  readonly #base: string;
+  readonly #headers: Record<string, string>;
+  readonly #patienceMs: number;
+
+  constructor(options: ClientOptions) {
+    if (!URL.canParse(options.url) || !/^https?:$/.test(new URL(options.url).protocol)) {
+      throw new LodestoneError("INVALID", `--url: expected an address like http://127.0.0.1:8787, got ${JSON.stringify(options.url)}.`);
+    }
+    this.#base = options.url.replace(/\/+$/, "");
+    this.#headers = options.apiKey === undefined ? {} : { Authorization: `Bearer ${options.apiKey}` };
+    this.#patienceMs = options.patienceMs ?? 30_000;
+  }
+
+  get url(): string {
+    return this.#base;
+  }
+
+  async request<Answer = unknown>(method: string, path: string, body?: unknown): Promise<Answer> {
+    const text = body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body);
+    const headers = text === undefined ? this.#headers : { ...this.#headers, "Content-Type": "application/json" };
+    const deadlineMs = Date.now() + this.#patienceMs;
+    for (let attempt = 0; ; attempt++) {
+      let failure: Error;
+      try {
+        const response = await fetch(this.#base + path, { method, headers, ...(text === undefined ? {} : { body: text }) });
+        const answer = await response.text();
+        if (response.ok) return (answer === "" ? undefined : JSON.parse(answer)) as Answer;
+        failure = toApiError(response.status, answer);
+        if (response.status !== 429 && response.status !== 503) throw failure;
+      } catch (error) {
+        if (error instanceof ApiError && error.status !== 429 && error.status !== 503) throw error;
+        failure = error instanceof ApiError ? error : unreachable(this.#base, error);
+      }
+      const pauseMs = Math.min(2_000, 100 * 2 ** attempt);
+      if (Date.now() + pauseMs > deadlineMs) throw failure;
+      await sleep(pauseMs);
+    }
+  }
+
+  async createBranch(ref: BranchRef): Promise<void> {
+    await this.request("PUT", branchPath(ref), {});
+  }
+
+  /** undefined when there is no such table (the branch must exist). */
+  async tableColumns(ref: BranchRef, table: string): Promise<ColumnSchema[] | undefined> {
+    const { schema } = await this.request<{ schema: { tables: TableSchema[] } }>("GET", `${branchPath(ref)}/schema`);
+    const found = schema.tables.find(({ name }) => name === table);
+    return found === undefined ? undefined : [...found.columns];
+  }
+
+  async schema(ref: BranchRef): Promise<TableSchema[]> {
+    const { schema } = await this.request<{ schema: { tables: TableSchema[] } }>("GET", `${branchPath(ref)}/schema`);
+    return schema.tables;
+  }
+
+  async createTable(ref: BranchRef, table: string, columns: readonly ColumnSchema[]): Promise<void> {
+    await this.request("PUT", tablePath(ref, table), { columns });
+  }
+}
+
+export const branchPath = ({ database, branch }: BranchRef): string => `/db/${encodeURIComponent(database)}:${encodeURIComponent(branch)}`;
+
+export const tablePath = (ref: BranchRef, table: string): string => `${branchPath(ref)}/tables/${encodeURIComponent(table)}`;
+
+function toApiError(status: number, text: string): ApiError {
+  try {
+    const answer = JSON.parse(text) as { message?: string; errors?: { index: number; message: string }[] };
+    return new ApiError(status, answer.message ?? answer.errors?.[0]?.message ?? `status ${status}`, answer.errors);
+  } catch {
+    return new ApiError(status, `status ${status}: ${text.slice(0, 200)}`);
+  }
+}
+
+function unreachable(url: string, error: unknown): Error {
+  const { cause } = error as { cause?: { code?: string; message?: string } };
+  const reason = cause?.code ?? cause?.message ?? (error as Error).message;
+  return new LodestoneError("UNAVAILABLE", `No server answers at ${url} (${reason}). Start one with "lodestone serve", or name another with --url.`);
+}

@@ -1,0 +1,111 @@
+/**
+ * The demo data: the 148 named colours of CSS (Color Module Level 4, section 6.1) as vectors in CIE L*a*b*, where distance is roughly what the eye sees as difference.
+ * Lab is computed here from the hexadecimal values: sRGB (IEC 61966-2-1) to XYZ to Lab under D65 (CIE 15:2004).
+ */
+import type { ColumnSchema } from "../records/schema.ts";
+
+/** Name, then hexadecimal value, in the order of the specification. */
+const NAMED_COLORS = `
+aliceblue f0f8ff antiquewhite faebd7 aqua 00ffff aquamarine 7fffd4 azure f0ffff beige f5f5dc bisque ffe4c4 black 000000
+blanchedalmond ffebcd blue 0000ff blueviolet 8a2be2 brown a52a2a burlywood deb887 cadetblue 5f9ea0 chartreuse 7fff00 chocolate d2691e
+coral ff7f50 cornflowerblue 6495ed cornsilk fff8dc crimson dc143c cyan 00ffff darkblue 00008b darkcyan 008b8b darkgoldenrod b8860b
+darkgray a9a9a9 darkgreen 006400 darkgrey a9a9a9 darkkhaki bdb76b darkmagenta 8b008b darkolivegreen 556b2f darkorange ff8c00 darkorchid 9932cc
+darkred 8b0000 darksalmon e9967a darkseagreen 8fbc8f darkslateblue 483d8b darkslategray 2f4f4f darkslategrey 2f4f4f darkturquoise 00ced1
+darkviolet 9400d3 deeppink ff1493 deepskyblue 00bfff dimgray 696969 dimgrey 696969 dodgerblue 1e90ff firebrick b22222 floralwhite fffaf0
+forestgreen 228b22 fuchsia ff00ff gainsboro dcdcdc ghostwhite f8f8ff gold ffd700 goldenrod daa520 gray 808080 green 008000 greenyellow adff2f
+grey 808080 honeydew f0fff0 hotpink ff69b4 indianred cd5c5c indigo 4b0082 ivory fffff0 khaki f0e68c lavender e6e6fa lavenderblush fff0f5
+lawngreen 7cfc00 lemonchiffon fffacd lightblue add8e6 lightcoral f08080 lightcyan e0ffff lightgoldenrodyellow fafad2 lightgray d3d3d3
+lightgreen 90ee90 lightgrey d3d3d3 lightpink ffb6c1 lightsalmon ffa07a lightseagreen 20b2aa lightskyblue 87cefa lightslategray 778899
+lightslategrey 778899 lightsteelblue b0c4de lightyellow ffffe0 lime 00ff00 limegreen 32cd32 linen faf0e6 magenta ff00ff maroon 800000
+mediumaquamarine 66cdaa mediumblue 0000cd mediumorchid ba55d3 mediumpurple 9370db mediumseagreen 3cb371 mediumslateblue 7b68ee
+mediumspringgreen 00fa9a mediumturquoise 48d1cc mediumvioletred c71585 midnightblue 191970 mintcream f5fffa mistyrose ffe4e1 moccasin ffe4b5
+navajowhite ffdead navy 000080 oldlace fdf5e6 olive 808000 olivedrab 6b8e23 orange ffa500 orangered ff4500 orchid da70d6 palegoldenrod eee8aa
+palegreen 98fb98 paleturquoise afeeee palevioletred db7093 papayawhip ffefd5 peachpuff ffdab9 peru cd853f pink ffc0cb plum dda0dd
+powderblue b0e0e6 purple 800080 rebeccapurple 663399 red ff0000 rosybrown bc8f8f royalblue 4169e1 saddlebrown 8b4513 salmon fa8072
+sandybrown f4a460 seagreen 2e8b57 seashell fff5ee sienna a0522d silver c0c0c0 skyblue 87ceeb slateblue 6a5acd slategray 708090
+slategrey 708090 snow fffafa springgreen 00ff7f steelblue 4682b4 tan d2b48c teal 008080 thistle d8bfd8 tomato ff6347 turquoise 40e0d0
+violet ee82ee wheat f5deb3 white ffffff whitesmoke f5f5f5 yellow ffff00 yellowgreen 9acd32`;
+
+export interface DemoColor {
+  /** The name is the id: `DELETE …/data/rebeccapurple`. */
+  readonly id: string;
+  readonly name: string;
+  /** `#663399`. */
+  readonly hex: string;
+  /** gray, red, orange, yellow, green, cyan, blue, purple or pink, by the hue's angle. */
+  readonly family: string;
+  readonly dark: boolean;
+  /** L* 0 to 100, a* (green to red), b* (blue to yellow). */
+  readonly lab: readonly [number, number, number];
+}
+
+export const DEMO_TABLE = "colors";
+
+export const DEMO_COLUMNS: readonly ColumnSchema[] = [
+  { name: "name", type: "string" },
+  { name: "hex", type: "string" },
+  { name: "family", type: "string" },
+  { name: "dark", type: "bool" },
+  { name: "lab", type: "vector", vector: { dimension: 3 } },
+];
+
+export function demoColors(): DemoColor[] {
+  const words = NAMED_COLORS.trim().split(/\s+/);
+  const colors: DemoColor[] = [];
+  for (let i = 0; i < words.length; i += 2) {
+    const name = words[i] as string;
+    const rgb = parseHex(words[i + 1] as string);
+    const lab = labOf(rgb);
+    colors.push({ id: name, name, hex: `#${words[i + 1]}`, family: familyOf(rgb, lab[0]), dark: lab[0] < 50, lab });
+  }
+  return colors;
+}
+
+type Rgb = readonly [number, number, number];
+
+function parseHex(hex: string): Rgb {
+  const value = Number.parseInt(hex, 16);
+  return [value >> 16, (value >> 8) & 255, value & 255];
+}
+
+/** @param rgb each 0 to 255. @returns L*a*b* under D65, rounded to three decimals (an eye needs about a whole unit). */
+export function labOf(rgb: Rgb): [number, number, number] {
+  const [r, g, b] = rgb.map((channel) => {
+    const c = channel / 255;
+    return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  }) as [number, number, number];
+  // Rows of the sRGB matrix, divided by the white point D65 (0.95047, 1, 1.08883).
+  const x = f((0.4124564 * r + 0.3575761 * g + 0.1804375 * b) / 0.95047);
+  const y = f(0.2126729 * r + 0.7151522 * g + 0.072175 * b);
+  const z = f((0.0193339 * r + 0.119192 * g + 0.9503041 * b) / 1.08883);
+  return [round(116 * y - 16), round(500 * (x - y)), round(200 * (y - z))];
+}
+
+/** CIE 15:2004: the cube root, continued linearly below (6/29)³. */
+const f = (t: number): number => (t > 216 / 24389 ? Math.cbrt(t) : ((24389 / 27) * t + 16) / 116);
+
+// Adding 0 turns -0 into 0.
+const round = (value: number): number => Math.round(value * 1000) / 1000 + 0;
+
+function familyOf([r, g, b]: Rgb, lightness: number): string {
+  const max = Math.max(r, g, b);
+  const chroma = max - Math.min(r, g, b);
+  if (chroma < 24) return "gray";
+  const sextant = max === r ? ((g - b) / chroma + 6) % 6 : max === g ? (b - r) / chroma + 2 : (r - g) / chroma + 4;
+  const hue = sextant * 60;
+  const [, family] = FAMILIES.find(([end]) => hue < end) as readonly [number, string];
+  return family === "red" && lightness > 70 ? "pink" : family;
+}
+
+/** Where each family ends on the wheel of hues, in degrees. */
+const FAMILIES: readonly (readonly [number, string])[] = [
+  [15, "red"],
+  [45, "orange"],
+  [68, "yellow"],
+  [165, "green"],
+  [195, "cyan"],
+  [255, "blue"],
+  [305, "purple"],
+  [345, "pink"],
+  [360, "red"],
+];

@@ -1,0 +1,32 @@
+/** Loads the demo colours into `demo:main`, into a store in this process (`serve --demo`) or into a running server (`lodestone demo`). Twice does no harm. */
+import type { RecordStore, TransactionOperation } from "../records/record-store.ts";
+import type { BranchRef } from "../records/schema.ts";
+import { type ApiClient, branchPath } from "./api-client.ts";
+import { DEMO_COLUMNS, DEMO_TABLE, demoColors } from "./demo-colors.ts";
+
+export const DEMO_REF: BranchRef = { database: "demo", branch: "main" };
+
+/** Inserts with an id replace, so the colours are as new however often they are loaded. */
+function demoOperations(): TransactionOperation[] {
+  return demoColors().map((color) => ({ insert: { table: DEMO_TABLE, record: { ...color, lab: [...color.lab] } } }));
+}
+
+export async function loadDemoIntoStore(records: RecordStore): Promise<void> {
+  await records.createBranch(DEMO_REF);
+  const { tables } = await records.schema(DEMO_REF);
+  if (!tables.some(({ name }) => name === DEMO_TABLE)) await records.createTable(DEMO_REF, DEMO_TABLE, DEMO_COLUMNS);
+  await records.transaction(DEMO_REF, demoOperations());
+}
+
+export async function loadDemoOverHttp(client: ApiClient): Promise<void> {
+  await client.createBranch(DEMO_REF);
+  if ((await client.tableColumns(DEMO_REF, DEMO_TABLE)) === undefined) await client.createTable(DEMO_REF, DEMO_TABLE, DEMO_COLUMNS);
+  await client.request("POST", `${branchPath(DEMO_REF)}/transaction`, { operations: demoOperations() });
+}
+
+/** For rebeccapurple; the answer's first results can be judged by eye. */
+export function demoCurl(url: string): string {
+  return `curl -s ${url}${branchPath(DEMO_REF)}/tables/${DEMO_TABLE}/vectorSearch \\
+  -H 'Content-Type: application/json' \\
+  -d '{"column": "lab", "queryVector": [32.903, 42.883, -47.148], "similarityFunction": "l2", "size": 5}'`;
+}

@@ -1,0 +1,73 @@
+/**
+ * `lodestone export`: a table as JSON Lines, its columns in the first line, so that `lodestone import --create` makes the same table anywhere else. Read page by
+ * page in the order of the ids, so records are neither missed nor doubled; what is written meanwhile may or may not be in it.
+ */
+import { createWriteStream } from "node:fs";
+import { mkdir, rename, rm } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { once } from "node:events";
+import type { Writable } from "node:stream";
+import type { JsonObject } from "../records/record-store.ts";
+import type { BranchRef, TableSchema } from "../records/schema.ts";
+import { type ApiClient, tablePath } from "./api-client.ts";
+
+const PAGE_SIZE = 500;
+
+interface Page {
+  records: JsonObject[];
+  meta: { page: { cursor: string; more: boolean } };
+}
+
+export interface ExportOptions {
+  readonly signal: AbortSignal;
+  readonly onProgress: (table: string, records: number) => void;
+}
+
+/** Writes one table to a stream. @returns how many records; the stream is left open. */
+export async function exportTable(client: ApiClient, ref: BranchRef, table: TableSchema, to: Writable, options: ExportOptions): Promise<number> {
+  await write(to, { $lodestone: "export", version: 1, table: table.name, columns: table.columns });
+  let records = 0;
+  for (let after: string | undefined; ; ) {
+    const request = after === undefined ? { columns: ["*"], sort: { id: "asc" }, page: { size: PAGE_SIZE } } : { columns: ["*"], page: { size: PAGE_SIZE, after } };
+    const page = await client.request<Page>("POST", `${tablePath(ref, table.name)}/query`, request);
+    for (const record of page.records) await write(to, record);
+    records += page.records.length;
+    options.onProgress(table.name, records);
+    if (!page.meta.page.more) return records;
+    options.signal.throwIfAborted();
+    after = page.meta.page.cursor;
+  }
+}
+
+/** Writes one table to a file, which appears under its name only when it is complete. */
+export async function exportTableToFile(client: ApiClient, ref: BranchRef, table: TableSchema, file: string, options: ExportOptions): Promise<number> {
+  const partial = `${resolve(file)}.partial`;
+  await mkdir(dirname(partial), { recursive: true });
+  const stream = createWriteStream(partial);
+  await once(stream, "open");
+  try {
+    const records = await exportTable(client, ref, table, stream, options);
+    stream.end();
+    await once(stream, "close");
+    await rename(partial, file);
+    return records;
+  } catch (error) {
+    stream.destroy();
+    await rm(partial, { force: true });
+    throw error;
+  }
+}
+
+/** One file for each table of the branch. */
+export async function exportBranch(client: ApiClient, ref: BranchRef, folder: string, options: ExportOptions): Promise<Map<string, number>> {
+  const counts = new Map<string, number>();
+  for (const table of await client.schema(ref)) {
+    const file = join(folder, `${table.name}.jsonl`);
+    counts.set(table.name, await exportTableToFile(client, ref, table, file, options));
+  }
+  return counts;
+}
+
+async function write(to: Writable, line: object): Promise<void> {
+  if (!to.write(`${JSON.stringify(line)}\n`)) await once(to, "drain");
+}

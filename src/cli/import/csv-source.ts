@@ -1,0 +1,123 @@
+/**
+ * CSV (RFC 4180, with \n or \r\n, quoted or not): a header line with the columns' names, then records. Text gets its type from the table's column. An empty cell is
+ * null, a quoted empty cell is the empty text. Vectors, `multiple` and json are JSON in a cell; a vector may also be numbers between spaces, commas or semicolons.
+ */
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import { CsvError, type Options, parse } from "csv-parse";
+import type { JsonObject, JsonValue } from "../../records/record-store.ts";
+import type { ColumnSchema } from "../../records/schema.ts";
+import { MAX_LINE_BYTES } from "./jsonl-source.ts";
+import { type Source, SourceError, type SourcePosition, type SourceRow } from "./source.ts";
+
+type Cell = string | null;
+
+interface CsvRecord {
+  readonly info: { readonly bytes: number; readonly lines: number };
+  readonly record: Cell[];
+}
+
+const OPTIONS: Options = {
+  info: true,
+  record_delimiter: ["\r\n", "\n"],
+  skip_empty_lines: true,
+  max_record_size: MAX_LINE_BYTES,
+  cast: (text, context) => (text === "" && !context.quoting ? null : text),
+};
+
+export async function openCsv(path: string): Promise<Source & { readonly header: readonly string[] }> {
+  const { size } = await stat(path);
+  let header: string[] | undefined;
+  let start: SourcePosition = { offset: 0, row: 0, line: 0 };
+  for await (const { info, record } of records(path, start, true)) {
+    header = record.map((name) => name ?? "");
+    start = { offset: info.bytes, row: 0, line: info.lines };
+    break;
+  }
+  if (header === undefined) throw new SourceError("the file", "is empty; expected a header line with the columns' names");
+  const empty = header.indexOf("");
+  if (empty !== -1) throw new SourceError("line 1", `column ${empty + 1} has no name`);
+  const double = header.find((name, i) => header?.indexOf(name) !== i);
+  if (double !== undefined) throw new SourceError("line 1", `the column ${JSON.stringify(double)} stands there twice`);
+  const names = header;
+  return { header: names, columns: undefined, byteLength: size, start, rows: (from, columns) => rows(path, names, from, columns) };
+}
+
+async function* rows(
+  path: string,
+  header: readonly string[],
+  from: SourcePosition,
+  tableColumns: readonly ColumnSchema[],
+): AsyncGenerator<SourceRow> {
+  const types = header.map((name) => tableColumns.find((column) => column.name === name)?.type);
+  let row = from.row;
+  let line = from.line;
+  for await (const { info, record } of records(path, from, from.offset === 0)) {
+    const place = `line ${line + 1}`;
+    row++;
+    line = from.line + info.lines;
+    if (record.length !== header.length) {
+      throw new SourceError(place, `has ${record.length} cells; the header has ${header.length}`);
+    }
+    const values: JsonObject = {};
+    for (const [i, name] of header.entries()) values[name] = convert(record[i] as Cell, types[i], name, place);
+    yield { record: values, place, next: { offset: from.offset + info.bytes, row, line } };
+  }
+}
+
+async function* records(path: string, from: SourcePosition, bom: boolean): AsyncGenerator<CsvRecord> {
+  const parser = createReadStream(path, { start: from.offset, highWaterMark: 1 << 20 }).pipe(parse({ ...OPTIONS, bom }));
+  try {
+    for await (const entry of parser as AsyncIterable<CsvRecord>) yield entry;
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    const line = from.line + Number((error as { lines?: number }).lines ?? 0);
+    throw new SourceError(`line ${line}`, error.message.replace(/ at line \d+/, ""));
+  }
+}
+
+function convert(cell: Cell, type: string | undefined, name: string, place: string): JsonValue {
+  if (cell === null) return null;
+  const refuse = (expected: string) => new SourceError(place, `${name}: expected ${expected}, got ${JSON.stringify(cell.slice(0, 80))}`);
+  switch (type) {
+    case "int":
+    case "float": {
+      const value = Number(cell);
+      if (cell.trim() === "" || !Number.isFinite(value)) throw refuse("a number");
+      // Beyond 2^53 a double would round; the text keeps every digit.
+      return type === "int" && !Number.isSafeInteger(value) ? cell.trim() : value;
+    }
+    case "bool":
+      if (/^(true|t|yes|1)$/i.test(cell)) return true;
+      if (/^(false|f|no|0)$/i.test(cell)) return false;
+      throw refuse("true or false");
+    case "vector":
+      return parseVector(cell) ?? raise(refuse("numbers, as in [0.1, 0.2]"));
+    case "multiple":
+      return parseList(cell) ?? raise(refuse('a JSON list of texts, as in ["a", "b"]'));
+    default:
+      return cell;
+  }
+}
+
+function parseVector(cell: string): number[] | undefined {
+  const inner = /^\s*[[{(]?([^[\]{}()]*)[\]})]?\s*$/.exec(cell)?.[1];
+  const numbers = inner
+    ?.split(/[\s,;]+/)
+    .filter((text) => text !== "")
+    .map(Number);
+  return numbers === undefined || numbers.some((number) => !Number.isFinite(number)) ? undefined : numbers;
+}
+
+function parseList(cell: string): string[] | undefined {
+  try {
+    const value: unknown = JSON.parse(cell);
+    return Array.isArray(value) && value.every((element) => typeof element === "string") ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function raise(error: Error): never {
+  throw error;
+}

@@ -1,0 +1,104 @@
+/**
+ * JSON Lines: one record a line, in UTF-8. A first line `{"$lodestone": …, "columns": […]}`, as `lodestone export` writes it, says the columns. Lines are cut in
+ * bytes, not in text, so that a place in the file is known exactly and an import can go on from it.
+ */
+import { isUtf8 } from "node:buffer";
+import { createReadStream } from "node:fs";
+import { open, stat } from "node:fs/promises";
+import type { JsonObject } from "../../records/record-store.ts";
+import type { ColumnSchema } from "../../records/schema.ts";
+import { type Source, SourceError, type SourcePosition, type SourceRow } from "./source.ts";
+
+/** A line must fit in one request. */
+export const MAX_LINE_BYTES = 20 * 1024 * 1024;
+
+const NEWLINE = 0x0a;
+
+interface Line {
+  readonly text: string;
+  readonly number: number;
+  /** Offset behind the line and its newline. */
+  readonly end: number;
+}
+
+export async function openJsonl(path: string): Promise<Source> {
+  const { size } = await stat(path);
+  const first = await readFirstLine(path);
+  const columns = first === undefined ? undefined : exportedColumns(first.text);
+  const start = columns === undefined || first === undefined ? { offset: 0, row: 0, line: 0 } : { offset: first.end, row: 0, line: 1 };
+  return { columns, byteLength: size, start, rows: (from) => rows(path, from) };
+}
+
+async function* rows(path: string, from: SourcePosition): AsyncGenerator<SourceRow> {
+  let row = from.row;
+  for await (const { text, number, end } of lines(path, from)) {
+    if (text.trim() === "") continue;
+    row++;
+    yield { record: parseRecord(text, number), place: `line ${number}`, next: { offset: end, row, line: number } };
+  }
+}
+
+function parseRecord(text: string, number: number): JsonObject {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new SourceError(`line ${number}`, `not valid JSON: ${(error as Error).message}`);
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new SourceError(`line ${number}`, `expected a JSON object, got ${Array.isArray(value) ? "an array" : JSON.stringify(value)}`);
+  }
+  return value as JsonObject;
+}
+
+async function* lines(path: string, from: SourcePosition): AsyncGenerator<Line> {
+  let offset = from.offset;
+  let number = from.line;
+  let parts: Buffer[] = [];
+  let partsLength = 0;
+  const take = (last: Buffer): Line => {
+    const bytes = parts.length === 0 ? last : Buffer.concat([...parts, last]);
+    parts = [];
+    partsLength = 0;
+    number++;
+    if (!isUtf8(bytes)) throw new SourceError(`line ${number}`, "not valid UTF-8");
+    const hasByteOrderMark = offset === 0 && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+    return { text: bytes.toString("utf8", hasByteOrderMark ? 3 : 0), number, end: 0 };
+  };
+  for await (const chunk of createReadStream(path, { start: from.offset, highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) {
+    let begin = 0;
+    for (;;) {
+      const newline = chunk.indexOf(NEWLINE, begin);
+      if (newline === -1) break;
+      const length = partsLength + newline - begin;
+      const line = take(chunk.subarray(begin, newline));
+      offset += length + 1;
+      yield { ...line, end: offset };
+      begin = newline + 1;
+    }
+    // A copy, since the stream may use its buffer again.
+    const rest = Buffer.from(chunk.subarray(begin));
+    if (rest.length > 0) parts.push(rest);
+    partsLength += rest.length;
+    if (partsLength > MAX_LINE_BYTES) throw new SourceError(`line ${number + 1}`, `longer than ${MAX_LINE_BYTES.toLocaleString("en-US")} bytes`);
+  }
+  if (partsLength > 0) {
+    const length = partsLength;
+    const line = take(Buffer.alloc(0));
+    yield { ...line, end: offset + length };
+  }
+}
+
+async function readFirstLine(path: string): Promise<Line | undefined> {
+  const handle = await open(path, "r");
+  await handle.close();
+  for await (const line of lines(path, { offset: 0, row: 0, line: 0 })) return line;
+  return undefined;
+}
+
+/** The columns of an export's first line; undefined when the line is a record. */
+function exportedColumns(text: string): ColumnSchema[] | undefined {
+  if (!text.startsWith('{"$lodestone"')) return undefined;
+  const header = JSON.parse(text) as { columns?: ColumnSchema[] };
+  return header.columns;
+}

@@ -1,0 +1,229 @@
+/**
+ * Streams a file into a table of a running server: rows to batches, batches to transactions of inserts, at most two under way. An insert with an id replaces, so a
+ * batch may be sent twice without harm: after a lost answer, and when an import goes on from its journal. Memory: two batches and one chunk of the file.
+ */
+import { createHash, randomBytes } from "node:crypto";
+import { extname } from "node:path";
+import { LodestoneError } from "../../errors.ts";
+import type { JsonObject } from "../../records/record-store.ts";
+import type { BranchRef, ColumnSchema } from "../../records/schema.ts";
+import { type ApiClient, ApiError, branchPath } from "../api-client.ts";
+import { openCsv } from "./csv-source.ts";
+import { ImportJournal } from "./import-state.ts";
+import { inferColumns } from "./infer-columns.ts";
+import { openJsonl } from "./jsonl-source.ts";
+import type { Source, SourcePosition, SourceRow } from "./source.ts";
+import { SourceError } from "./source.ts";
+import { openVectorFile } from "./vector-file-source.ts";
+
+export const FORMATS = ["jsonl", "csv", "npy", "fvecs", "bvecs"] as const;
+export type Format = (typeof FORMATS)[number];
+
+export interface ImportOptions {
+  readonly file: string;
+  readonly ref: BranchRef;
+  readonly table: string;
+  readonly format?: Format;
+  /** Creates the branch, the table and the columns that are missing. */
+  readonly create: boolean;
+  /** Where the vectors of npy, fvecs and bvecs go. */
+  readonly vectorColumn: string;
+  /** The column of the file whose values become ids. Default: `id`, if there. */
+  readonly idColumn?: string;
+  readonly idPrefix: string;
+  readonly batchSize: number;
+  readonly statePath?: string;
+  /** Begin at the beginning, whatever the journal says. */
+  readonly restart: boolean;
+  /** Stops behind the batches under way. */
+  readonly signal: AbortSignal;
+  /** Called once the place to start from is known, and behind each acknowledged batch. */
+  readonly onProgress: (progress: ImportProgress) => void;
+}
+
+export interface ImportProgress {
+  readonly byteLength: number;
+  readonly position: SourcePosition;
+  /** Of this run. */
+  readonly records: number;
+  /** True when this run goes on where another was interrupted. */
+  readonly resumed: boolean;
+}
+
+export interface ImportOutcome {
+  readonly records: number;
+  readonly finished: boolean;
+  readonly journalPath: string;
+}
+
+const BATCH_BYTES = 4 << 20;
+const MAX_BATCHES_UNDER_WAY = 2;
+
+interface Batch {
+  readonly operations: string[];
+  readonly places: string[];
+  byteLength: number;
+  next: SourcePosition;
+}
+
+export async function runImport(client: ApiClient, options: ImportOptions): Promise<ImportOutcome> {
+  const source = await openSource(options);
+  const columns = await prepareTable(client, source, options);
+  const targetName = `${client.url}${branchPath(options.ref)}/${options.table}`;
+  const journal = await ImportJournal.open(options.file, targetName, options.statePath);
+  const state = options.restart ? undefined : await journal.load();
+  const idSeed = state?.idSeed ?? `${Date.now()}-${randomBytes(8).toString("hex")}`;
+  const makeId = idMaker(idSeed);
+
+  let acknowledged = state?.position ?? source.start;
+  let records = 0;
+  const report = () =>
+    options.onProgress({ byteLength: source.byteLength, position: acknowledged, records, resumed: state !== undefined });
+  report();
+
+  const underWay: { batch: Batch; sent: Promise<unknown> }[] = [];
+  const settleOldest = async () => {
+    const { batch, sent } = underWay.shift() as (typeof underWay)[number];
+    try {
+      await sent;
+    } catch (error) {
+      throw atPlace(error, batch);
+    }
+    acknowledged = batch.next;
+    records += batch.operations.length;
+    await journal.save(idSeed, acknowledged);
+    report();
+  };
+  const send = async (batch: Batch) => {
+    if (underWay.length === MAX_BATCHES_UNDER_WAY) await settleOldest();
+    const sent = client.request("POST", `${branchPath(options.ref)}/transaction`, `{"operations":[${batch.operations.join(",")}]}`);
+    // Its failure is reported when its turn comes.
+    sent.catch(() => {});
+    underWay.push({ batch, sent });
+  };
+
+  try {
+    let batch = emptyBatch(acknowledged);
+    for await (const row of source.rows(acknowledged, columns)) {
+      add(batch, row, toRecord(row, options, makeId), options.table);
+      if (batch.operations.length < options.batchSize && batch.byteLength < BATCH_BYTES) continue;
+      await send(batch);
+      batch = emptyBatch(batch.next);
+      if (options.signal.aborted) break;
+    }
+    if (batch.operations.length > 0 && !options.signal.aborted) await send(batch);
+  } finally {
+    // What was sent is waited for also when the file turned out to be faulty, so that the journal says how far it is.
+    while (underWay.length > 0) await settleOldest();
+  }
+  const finished = !options.signal.aborted || acknowledged.offset >= source.byteLength;
+  if (finished) await journal.remove();
+  return { records, finished, journalPath: journal.path };
+}
+
+async function openSource(options: ImportOptions): Promise<Source> {
+  const format = options.format ?? formatOf(options.file);
+  try {
+    switch (format) {
+      case "jsonl":
+        return await openJsonl(options.file);
+      case "csv":
+        return await openCsv(options.file);
+      default:
+        return await openVectorFile(options.file, format, options.vectorColumn);
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") throw new LodestoneError("NOT_FOUND", `There is no file ${options.file}.`);
+    throw error;
+  }
+}
+
+function formatOf(file: string): Format {
+  const extension = extname(file).slice(1).toLowerCase();
+  const format = extension === "ndjson" ? "jsonl" : FORMATS.find((candidate) => candidate === extension);
+  if (format === undefined) {
+    throw new LodestoneError("INVALID", `The format of ${file} cannot be told from its name; give --format, one of ${FORMATS.join(", ")}.`);
+  }
+  return format;
+}
+
+/** The table's columns, once it is there and fits. */
+async function prepareTable(client: ApiClient, source: Source, options: ImportOptions): Promise<ColumnSchema[]> {
+  const { ref, table } = options;
+  if (options.create) await client.createBranch(ref);
+  const existing = await client.tableColumns(ref, table);
+  if (existing === undefined && !options.create) {
+    throw new LodestoneError("NOT_FOUND", `${ref.database}:${ref.branch} has no table "${table}"; give --create to have it made.`);
+  }
+  if (!options.create) return checkDimensions(existing as ColumnSchema[], source, table);
+  const wanted = source.columns ?? (await inferColumns(source, ["id", "xata", options.idColumn ?? "id"]));
+  if (existing === undefined) {
+    await client.createTable(ref, table, wanted);
+    return [...wanted];
+  }
+  const missing = wanted.filter(({ name }) => !existing.some((column) => column.name === name));
+  for (const column of missing) await client.request("POST", `${branchPath(ref)}/tables/${encodeURIComponent(table)}/columns`, column);
+  return checkDimensions([...existing, ...missing], source, table);
+}
+
+function checkDimensions(columns: ColumnSchema[], source: Source, table: string): ColumnSchema[] {
+  for (const { name, vector } of source.columns ?? []) {
+    const column = columns.find((candidate) => candidate.name === name);
+    if (column === undefined) {
+      throw new LodestoneError("NOT_FOUND", `The table "${table}" has no column "${name}"; give --create to have it made, or name one with --vector-column.`);
+    }
+    if (vector !== undefined && column.vector?.dimension !== vector.dimension) {
+      const is = column.vector === undefined ? `has the type ${column.type}` : `has dimension ${column.vector.dimension}`;
+      throw new LodestoneError("INVALID", `The file's vectors have dimension ${vector.dimension}; the column "${name}" ${is}.`);
+    }
+  }
+  return columns;
+}
+
+function toRecord(row: SourceRow, options: ImportOptions, makeId: (row: number) => string): JsonObject {
+  const { xata: _metadata, ...record } = row.record;
+  const idColumn = options.idColumn ?? "id";
+  const id = record[idColumn];
+  if (options.idColumn !== undefined) delete record[options.idColumn];
+  if (id !== undefined && id !== null && typeof id !== "string" && typeof id !== "number") {
+    throw new SourceError(row.place, `${idColumn}: expected a text or a number for the id, got ${JSON.stringify(id).slice(0, 80)}`);
+  }
+  record.id = id === undefined || id === null ? makeId(row.next.row) : `${options.idPrefix}${id}`;
+  return record;
+}
+
+function emptyBatch(next: SourcePosition): Batch {
+  return { operations: [], places: [], byteLength: 0, next };
+}
+
+function add(batch: Batch, row: SourceRow, record: JsonObject, table: string): void {
+  const operation = JSON.stringify({ insert: { table, record } });
+  batch.operations.push(operation);
+  batch.places.push(row.place);
+  // Characters, which are bytes for all but texts beyond ASCII; BATCH_BYTES is far enough below the server's limit.
+  batch.byteLength += operation.length;
+  batch.next = row.next;
+}
+
+function atPlace(error: unknown, batch: Batch): unknown {
+  if (!(error instanceof ApiError)) return error;
+  const [first] = error.errors;
+  const place = first === undefined ? undefined : batch.places[first.index];
+  if (first !== undefined && place !== undefined) return new SourceError(place, first.message);
+  return new SourceError(`${batch.places[0]} to ${batch.places.at(-1)}`, error.message);
+}
+
+const ID_DIGITS = "0123456789abcdefghijklmnopqrstuv";
+
+/** Ids in the service's own form (`rec_` and 20 characters of [0-9a-v]), in the order of the rows, and the same whenever the same import asks again. */
+function idMaker(seed: string): (row: number) => string {
+  const startedMs = Number(seed.split("-")[0]);
+  const token = createHash("sha256").update(seed).digest().readUIntBE(0, 3) >> 4;
+  const encode = (value: number, digits: number): string => {
+    let text = "";
+    for (let rest = value, i = 0; i < digits; i++, rest = Math.floor(rest / 32)) text = ID_DIGITS[rest % 32] + text;
+    return text;
+  };
+  // 10 digits of time, 6 of the row, 4 of chance.
+  return (row) => `rec_${encode(startedMs, 10)}${encode(row, 6)}${encode(token, 4)}`;
+}

@@ -1,0 +1,39 @@
+/** What the readers of all formats deliver: one row after another, each with the place behind it, so that an import can go on from there. */
+import type { JsonObject } from "../../records/record-store.ts";
+import type { ColumnSchema } from "../../records/schema.ts";
+
+/** Where a source can be taken up again. */
+export interface SourcePosition {
+  /** In bytes from the start of the file. */
+  readonly offset: number;
+  /** Rows before it. */
+  readonly row: number;
+  /** Lines before it; 0 in binary formats. */
+  readonly line: number;
+}
+
+export interface SourceRow {
+  readonly record: JsonObject;
+  /** For messages: "line 17", or "vector 16" in binary formats. */
+  readonly place: string;
+  /** Where the next row begins. */
+  readonly next: SourcePosition;
+}
+
+export interface Source {
+  /** What the file says about its columns by itself: the vector's dimension, or the header of an export. */
+  readonly columns: readonly ColumnSchema[] | undefined;
+  /** Of the whole file. */
+  readonly byteLength: number;
+  readonly start: SourcePosition;
+  /** Rows from `from` on. Holds one chunk of the file at a time. `tableColumns` give text its types in formats that have none (csv). */
+  rows(from: SourcePosition, tableColumns: readonly ColumnSchema[]): AsyncIterable<SourceRow>;
+}
+
+/** The file is not what its format promises; tells where. */
+export class SourceError extends Error {
+  constructor(place: string, message: string) {
+    super(`${place}: ${message}`);
+    this.name = "SourceError";
+  }
+}

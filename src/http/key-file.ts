@@ -1,0 +1,88 @@
+/** The key file: names, hashes, scopes and databases of API keys, never the keys. Written by `lodestone keys`, read (again, when it changes) by the server. */
+import { randomBytes } from "node:crypto";
+import { readFile, rename, writeFile } from "node:fs/promises";
+import { LodestoneError } from "../errors.ts";
+import { type AccessKey, hashKey, SCOPES, type Scope } from "./access-keys.ts";
+import { NAME_PATTERN } from "./parameters.ts";
+import { compileSchema, type JsonSchema } from "./validation.ts";
+
+export interface StoredKey extends AccessKey {
+  readonly createdAt: string;
+}
+
+interface KeyFile {
+  readonly version: 1;
+  readonly keys: StoredKey[];
+}
+
+const KEY: JsonSchema = {
+  type: "object",
+  properties: {
+    name: { type: "string", pattern: NAME_PATTERN },
+    hash: { type: "string", pattern: "^[0-9a-f]{64}$" },
+    scope: { enum: SCOPES },
+    databases: { type: "array", items: { type: "string", pattern: NAME_PATTERN } },
+    createdAt: { type: "string" },
+  },
+  required: ["name", "hash", "scope", "createdAt"],
+  additionalProperties: false,
+};
+
+const validate = compileSchema({
+  type: "object",
+  properties: { version: { enum: [1] }, keys: { type: "array", items: KEY } },
+  required: ["version", "keys"],
+  additionalProperties: false,
+});
+
+/** @throws {LodestoneError} NOT_FOUND, or CORRUPT when the file is not what `lodestone keys` writes. */
+export async function readKeyFile(path: string): Promise<StoredKey[]> {
+  let text: string;
+  try {
+    text = await readFile(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    throw new LodestoneError("NOT_FOUND", `There is no key file ${path}; lodestone keys create makes it.`);
+  }
+  try {
+    const content: unknown = JSON.parse(text);
+    validate(content);
+    return (content as KeyFile).keys;
+  } catch (error) {
+    throw new LodestoneError("CORRUPT", `The key file ${path} is faulty: ${(error as Error).message}`);
+  }
+}
+
+/** The key itself is in the answer and nowhere else. @throws {LodestoneError} CONFLICT when the name is taken. */
+export async function createKey(path: string, name: string, scope: Scope, databases?: readonly string[]): Promise<string> {
+  const keys = await readKeyFileIfThere(path);
+  if (keys.some((key) => key.name === name)) throw new LodestoneError("CONFLICT", `There is a key with the name "${name}" already; revoke it first.`);
+  const key = `lds_${randomBytes(32).toString("base64url")}`;
+  const stored: StoredKey = { name, hash: hashKey(key), scope, ...(databases === undefined ? {} : { databases }), createdAt: new Date().toISOString() };
+  validate({ version: 1, keys: [stored] });
+  await writeKeyFile(path, [...keys, stored]);
+  return key;
+}
+
+/** @throws {LodestoneError} NOT_FOUND. */
+export async function revokeKey(path: string, name: string): Promise<void> {
+  const keys = await readKeyFile(path);
+  const left = keys.filter((key) => key.name !== name);
+  if (left.length === keys.length) throw new LodestoneError("NOT_FOUND", `There is no key with the name "${name}" in ${path}.`);
+  await writeKeyFile(path, left);
+}
+
+async function readKeyFileIfThere(path: string): Promise<StoredKey[]> {
+  try {
+    return await readKeyFile(path);
+  } catch (error) {
+    if (error instanceof LodestoneError && error.code === "NOT_FOUND") return [];
+    throw error;
+  }
+}
+
+async function writeKeyFile(path: string, keys: StoredKey[]): Promise<void> {
+  const content: KeyFile = { version: 1, keys };
+  await writeFile(`${path}.new`, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
+  await rename(`${path}.new`, path);
+}
