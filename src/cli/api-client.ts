@@ -105,5 +105,8 @@ function toApiError(status: number, text: string): ApiError {
 function unreachable(url: string, error: unknown): Error {
   const { cause } = error as { cause?: { code?: string; message?: string } };
   const reason = cause?.code ?? cause?.message ?? (error as Error).message;
-  return new LodestoneError("UNAVAILABLE", `No server answers at ${url} (${reason}). Start one with "lodestone serve", or name another with --url.`);
+  return new LodestoneError(
+    "UNAVAILABLE",
+    `No server answers at ${url} (${reason}). Start one with "lodestone serve", or name another with --url.`,
+  );
 }

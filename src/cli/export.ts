@@ -2,10 +2,11 @@
  * `lodestone export`: a table as JSON Lines, its columns in the first line, so that `lodestone import --create` makes the same table anywhere else. Read page by
  * page in the order of the ids, so records are neither missed nor doubled; what is written meanwhile may or may not be in it.
  */
+
+import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { once } from "node:events";
 import type { Writable } from "node:stream";
 import type { JsonObject } from "../records/record-store.ts";
 import type { BranchRef, TableSchema } from "../records/schema.ts";
@@ -24,11 +25,20 @@ export interface ExportOptions {
 }
 
 /** Writes one table to a stream. @returns how many records; the stream is left open. */
-export async function exportTable(client: ApiClient, ref: BranchRef, table: TableSchema, to: Writable, options: ExportOptions): Promise<number> {
+export async function exportTable(
+  client: ApiClient,
+  ref: BranchRef,
+  table: TableSchema,
+  to: Writable,
+  options: ExportOptions,
+): Promise<number> {
   await write(to, { $lodestone: "export", version: 1, table: table.name, columns: table.columns });
   let records = 0;
   for (let after: string | undefined; ; ) {
-    const request = after === undefined ? { columns: ["*"], sort: { id: "asc" }, page: { size: PAGE_SIZE } } : { columns: ["*"], page: { size: PAGE_SIZE, after } };
+    const request =
+      after === undefined
+        ? { columns: ["*"], sort: { id: "asc" }, page: { size: PAGE_SIZE } }
+        : { columns: ["*"], page: { size: PAGE_SIZE, after } };
     const page = await client.request<Page>("POST", `${tablePath(ref, table.name)}/query`, request);
     for (const record of page.records) await write(to, record);
     records += page.records.length;
@@ -40,7 +50,13 @@ export async function exportTable(client: ApiClient, ref: BranchRef, table: Tabl
 }
 
 /** Writes one table to a file, which appears under its name only when it is complete. */
-export async function exportTableToFile(client: ApiClient, ref: BranchRef, table: TableSchema, file: string, options: ExportOptions): Promise<number> {
+export async function exportTableToFile(
+  client: ApiClient,
+  ref: BranchRef,
+  table: TableSchema,
+  file: string,
+  options: ExportOptions,
+): Promise<number> {
   const partial = `${resolve(file)}.partial`;
   await mkdir(dirname(partial), { recursive: true });
   const stream = createWriteStream(partial);
@@ -59,7 +75,12 @@ export async function exportTableToFile(client: ApiClient, ref: BranchRef, table
 }
 
 /** One file for each table of the branch. */
-export async function exportBranch(client: ApiClient, ref: BranchRef, folder: string, options: ExportOptions): Promise<Map<string, number>> {
+export async function exportBranch(
+  client: ApiClient,
+  ref: BranchRef,
+  folder: string,
+  options: ExportOptions,
+): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for (const table of await client.schema(ref)) {
     const file = join(folder, `${table.name}.jsonl`);

@@ -66,7 +66,11 @@ class Scanner {
   }
 
   skipSpace(): void {
-    while (" \t\n\r".includes(this.#text[this.#at] ?? "x")) this.#at++;
+    for (;;) {
+      const code = this.#text.charCodeAt(this.#at);
+      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return;
+      this.#at++;
+    }
   }
 
   scalar(): boolean {

@@ -56,9 +56,16 @@ export async function readKeyFile(path: string): Promise<StoredKey[]> {
 /** The key itself is in the answer and nowhere else. @throws {LodestoneError} CONFLICT when the name is taken. */
 export async function createKey(path: string, name: string, scope: Scope, databases?: readonly string[]): Promise<string> {
   const keys = await readKeyFileIfThere(path);
-  if (keys.some((key) => key.name === name)) throw new LodestoneError("CONFLICT", `There is a key with the name "${name}" already; revoke it first.`);
+  if (keys.some((key) => key.name === name))
+    throw new LodestoneError("CONFLICT", `There is a key with the name "${name}" already; revoke it first.`);
   const key = `lds_${randomBytes(32).toString("base64url")}`;
-  const stored: StoredKey = { name, hash: hashKey(key), scope, ...(databases === undefined ? {} : { databases }), createdAt: new Date().toISOString() };
+  const stored: StoredKey = {
+    name,
+    hash: hashKey(key),
+    scope,
+    ...(databases === undefined ? {} : { databases }),
+    createdAt: new Date().toISOString(),
+  };
   validate({ version: 1, keys: [stored] });
   await writeKeyFile(path, [...keys, stored]);
   return key;

@@ -35,7 +35,8 @@ function inferType(values: readonly JsonValue[]): ColumnType {
   if (all((value) => typeof value === "number" || (typeof value === "string" && /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(value)))) {
     return "float";
   }
-  if (all((value) => typeof value === "string" && /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(value))) return "datetime";
+  if (all((value) => typeof value === "string" && /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(value)))
+    return "datetime";
   if (all((value) => Array.isArray(value) && value.every((element) => typeof element === "string"))) return "multiple";
   if (values.some((value) => typeof value === "object")) return "json";
   return values.some((value) => String(value).length > MAX_STRING_LENGTH) ? "text" : "string";

@@ -80,7 +80,8 @@ async function* lines(path: string, from: SourcePosition): AsyncGenerator<Line> 
     const rest = Buffer.from(chunk.subarray(begin));
     if (rest.length > 0) parts.push(rest);
     partsLength += rest.length;
-    if (partsLength > MAX_LINE_BYTES) throw new SourceError(`line ${number + 1}`, `longer than ${MAX_LINE_BYTES.toLocaleString("en-US")} bytes`);
+    if (partsLength > MAX_LINE_BYTES)
+      throw new SourceError(`line ${number + 1}`, `longer than ${MAX_LINE_BYTES.toLocaleString("en-US")} bytes`);
   }
   if (partsLength > 0) {
     const length = partsLength;

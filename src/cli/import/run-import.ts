@@ -77,8 +77,7 @@ export async function runImport(client: ApiClient, options: ImportOptions): Prom
 
   let acknowledged = state?.position ?? source.start;
   let records = 0;
-  const report = () =>
-    options.onProgress({ byteLength: source.byteLength, position: acknowledged, records, resumed: state !== undefined });
+  const report = () => options.onProgress({ byteLength: source.byteLength, position: acknowledged, records, resumed: state !== undefined });
   report();
 
   const underWay: { batch: Batch; sent: Promise<unknown> }[] = [];
@@ -170,7 +169,10 @@ function checkDimensions(columns: ColumnSchema[], source: Source, table: string)
   for (const { name, vector } of source.columns ?? []) {
     const column = columns.find((candidate) => candidate.name === name);
     if (column === undefined) {
-      throw new LodestoneError("NOT_FOUND", `The table "${table}" has no column "${name}"; give --create to have it made, or name one with --vector-column.`);
+      throw new LodestoneError(
+        "NOT_FOUND",
+        `The table "${table}" has no column "${name}"; give --create to have it made, or name one with --vector-column.`,
+      );
     }
     if (vector !== undefined && column.vector?.dimension !== vector.dimension) {
       const is = column.vector === undefined ? `has the type ${column.type}` : `has dimension ${column.vector.dimension}`;

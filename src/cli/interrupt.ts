@@ -1,0 +1,14 @@
+/** Ctrl-C for commands that can stop in good order: the first finishes what runs, the second ends at once. */
+
+export const INTERRUPTED_EXIT_CODE = 130;
+
+export function onInterrupt(message: string): { readonly signal: AbortSignal; readonly dispose: () => void } {
+  const controller = new AbortController();
+  const listener = () => {
+    if (controller.signal.aborted) process.exit(INTERRUPTED_EXIT_CODE);
+    process.stderr.write(`\n${message}\n`);
+    controller.abort();
+  };
+  process.on("SIGINT", listener).on("SIGTERM", listener);
+  return { signal: controller.signal, dispose: () => process.off("SIGINT", listener).off("SIGTERM", listener) };
+}

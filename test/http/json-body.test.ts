@@ -1,0 +1,107 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { parseJsonBody } from "../../src/http/json-body.ts";
+import { findJsonFault } from "../../src/http/json-fault.ts";
+
+function faultOf(text: string, maxDepth = 100): { code: string; message: string } {
+  try {
+    parseJsonBody(text, maxDepth);
+  } catch (error) {
+    return error as { code: string; message: string };
+  }
+  throw new Error(`was accepted: ${text}`);
+}
+
+describe("parseJsonBody", () => {
+  it("takes what JSON.parse takes, duplicate keys included (the last one counts)", () => {
+    expect(parseJsonBody('{"a": 1, "a": [true, null, "é\\u00e9\\ud83d\\ude00"]}', 100)).toEqual({ a: [true, null, "éé😀"] });
+  });
+
+  it("takes any value that JSON.stringify writes", () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ depthSize: "medium" }), (value) => {
+        const text = JSON.stringify(value);
+        const hasRefused = /__proto__|\\u0000|\\ud[89a-f]/i.test(text);
+        fc.pre(!hasRefused);
+        expect(parseJsonBody(text, 100)).toEqual(JSON.parse(text));
+      }),
+    );
+  });
+
+  it.each([
+    ["", "expected a value at line 1, column 1 (offset 0), got the end"],
+    ["{", "expected a key in double quotes at line 1, column 2 (offset 1), got the end"],
+    ['{"a" 1}', 'expected ":" behind the key at line 1, column 6 (offset 5), got "1"'],
+    ['{"a": 1,}', 'expected a key in double quotes at line 1, column 9 (offset 8), got "}"'],
+    ["{'a': 1}", 'expected a key in double quotes at line 1, column 2 (offset 1), got "\'"'],
+    ["[1, 2", 'expected "," or "]" at line 1, column 6 (offset 5), got the end'],
+    ['[1,\n 2,\n nan]', 'expected a value at line 3, column 2 (offset 9), got "n"'],
+    ["[1] x", 'expected the end of the body at line 1, column 5 (offset 4), got "x"'],
+    ['{"a": "b', "expected the end of the string at line 1, column 9 (offset 8), got the end"],
+    ['["\\x"]', 'expected one of the escapes \\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX at line 1, column 3 (offset 2), got "\\\\"'],
+    ["[01]", 'expected "," or "]" at line 1, column 3 (offset 2), got "1"'],
+    ["[NaN]", 'expected a value at line 1, column 2 (offset 1), got "N"'],
+  ])("refuses %j and says where the fault is", (text, fault) => {
+    expect(faultOf(text)).toMatchObject({ code: "INVALID", message: `The body is not valid JSON: ${fault}.` });
+  });
+
+  it("finds a fault in every text that JSON.parse refuses, and none elsewhere", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.nat(), fc.constantFrom("", '"', "{", "]", ",", "\\", "\n", "1", "x"), (value, at, insert) => {
+        const whole = JSON.stringify(value);
+        const cut = at % (whole.length + 1);
+        const text = whole.slice(0, cut) + insert + whole.slice(cut + 1);
+        let isValid = true;
+        try {
+          JSON.parse(text);
+        } catch {
+          isValid = false;
+        }
+        const fault = findJsonFault(text);
+        if (isValid) expect(fault).toMatch(/^expected the end of the body .* got the end$/);
+        else expect(fault).not.toMatch(/^expected the end of the body .* got the end$/);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it("refuses ten million brackets without overflowing the stack", () => {
+    expect(faultOf("[".repeat(10_000_000))).toMatchObject({ code: "INVALID", message: "body: nested deeper than 100 levels" });
+    expect(findJsonFault("[".repeat(100_000))).toContain("(offset 100000), got the end");
+  });
+
+  it("looks at the depth of large texts outside of their strings only", () => {
+    const text = JSON.stringify({ a: '[{"\\'.repeat(300_000), b: ["\\\\", '\"[['] });
+    expect(text.length).toBeGreaterThan(1 << 20);
+    expect(parseJsonBody(text, 2)).toEqual(JSON.parse(text));
+    expect(faultOf(text, 1)).toMatchObject({ code: "INVALID", message: "body: nested deeper than 1 levels" });
+  });
+
+  it("refuses a large text that is no JSON", () => {
+    expect(faultOf(`[${"1,".repeat(1_000_000)}]`)).toMatchObject({ code: "INVALID", message: expect.stringContaining("not valid JSON") });
+  });
+
+  it("takes 100 levels and refuses 101", () => {
+    const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+    expect(() => parseJsonBody(nested(99), 100)).not.toThrow();
+    expect(() => parseJsonBody(nested(100), 100)).not.toThrow();
+    expect(faultOf(nested(101))).toMatchObject({ code: "INVALID", message: expect.stringContaining("nested deeper than 100 levels") });
+    expect(faultOf(`{"a":${nested(1_000_000)}}`).message).toContain("nested deeper than 100 levels");
+  });
+
+  it.each([
+    ['{"a": [{"__proto__": {"x": 1}}]}', 'a[0]: "__proto__" is not allowed as a key'],
+    ['{"__proto__": null}', 'body: "__proto__" is not allowed as a key'],
+    ['{"a": {"b": 1e999}}', "a.b: the number is too large for a double"],
+    ['{"a": "x\\u0000y"}', "a: text cannot contain the character NUL (\\u0000)"],
+    ['{"a\\u0000": 1}', "a: text cannot contain the character NUL (\\u0000)"],
+    ['{"a": ["\\ud800"]}', "a[0]: text contains half of a surrogate pair (\\ud800 to \\udfff), which is no character"],
+  ])("refuses %s and names the place", (text, message) => {
+    expect(faultOf(text).message.replace("a\u0000", "a")).toBe(message);
+  });
+
+  it("changes no prototype, whatever the keys", () => {
+    parseJsonBody('{"constructor": {"prototype": {"polluted": true}}}', 100);
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+  });
+});
