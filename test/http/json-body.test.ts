@@ -35,7 +35,7 @@ describe("parseJsonBody", () => {
     ['{"a": 1,}', 'expected a key in double quotes at line 1, column 9 (offset 8), got "}"'],
     ["{'a': 1}", 'expected a key in double quotes at line 1, column 2 (offset 1), got "\'"'],
     ["[1, 2", 'expected "," or "]" at line 1, column 6 (offset 5), got the end'],
-    ['[1,\n 2,\n nan]', 'expected a value at line 3, column 2 (offset 9), got "n"'],
+    ["[1,\n 2,\n nan]", 'expected a value at line 3, column 2 (offset 9), got "n"'],
     ["[1] x", 'expected the end of the body at line 1, column 5 (offset 4), got "x"'],
     ['{"a": "b', "expected the end of the string at line 1, column 9 (offset 8), got the end"],
     ['["\\x"]', 'expected one of the escapes \\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX at line 1, column 3 (offset 2), got "\\\\"'],
@@ -71,7 +71,7 @@ describe("parseJsonBody", () => {
   });
 
   it("looks at the depth of large texts outside of their strings only", () => {
-    const text = JSON.stringify({ a: '[{"\\'.repeat(300_000), b: ["\\\\", '\"[['] });
+    const text = JSON.stringify({ a: '[{"\\'.repeat(300_000), b: ["\\\\", '"[['] });
     expect(text.length).toBeGreaterThan(1 << 20);
     expect(parseJsonBody(text, 2)).toEqual(JSON.parse(text));
     expect(faultOf(text, 1)).toMatchObject({ code: "INVALID", message: "body: nested deeper than 1 levels" });
