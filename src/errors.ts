@@ -8,7 +8,7 @@ export type ErrorCode =
   | "UNAUTHORIZED"
   | "FORBIDDEN"
   | "NOT_FOUND"
-  /** createOnly, ifVersion, unique, or a name that is taken. */
+  /** createOnly, ifVersion, or a name or id that is taken. (A value that a `unique` column has already is INVALID.) */
   | "CONFLICT"
   | "TOO_LARGE"
   | "UNSUPPORTED_MEDIA_TYPE"

@@ -46,8 +46,9 @@ export function explain(table: TableInfo, error: unknown): ConstraintFault | und
             "CONFLICT",
             `Table ${quoted(table.name)} has a record with the id ${quoted(value ?? "")} already; update or replace it, or choose another id.`,
           )
-        : fault(
-            "CONFLICT",
+        : // Not CONFLICT: the SDK takes a conflict of an update for "another version" and answers null, which would hide the fault.
+          fault(
+            "INVALID",
             `${upper(where)} is unique, and another record has ${value === undefined ? "that value" : quoted(value)} already; choose another value.`,
           );
     case "23503":

@@ -198,7 +198,7 @@ describeOnBothEngines("records", (fixture) => {
   test("refuse a second record with a unique value, and name the column", async () => {
     await teams.insert({ name: "a", code: "(x)=(y)" });
     await expect(teams.insert({ name: "b", code: "(x)=(y)" })).rejects.toMatchObject({
-      code: "CONFLICT",
+      code: "INVALID",
       message: 'Column "code" is unique, and another record has "(x)=(y)" already; choose another value.',
     });
   });
