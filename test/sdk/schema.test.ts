@@ -1,0 +1,352 @@
+/** Setting up by code: databases, branches, tables, columns and schema edits through the published SDK's XataApiClient. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { apiClient, openWorld, REGION, sdkClient, WORKSPACE, type World } from "./support/world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld("shaping");
+});
+afterAll(() => world?.stop());
+
+const at = (database: string, branch = "main") => ({ workspace: WORKSPACE, region: REGION, dbBranchName: `${database}:${branch}` });
+const databases = async () => (await world.api.databases.getDatabaseList({ pathParams: { workspaceId: WORKSPACE } })).databases.map(({ name }) => name);
+const create = (dbName: string, body: object = {}) =>
+  world.api.databases.createDatabase({ pathParams: { workspaceId: WORKSPACE, dbName }, body: { region: REGION, ...body } });
+const drop = (dbName: string) => world.api.databases.deleteDatabase({ pathParams: { workspaceId: WORKSPACE, dbName } });
+
+describe("databases of a workspace", () => {
+  test("create with its first branch, list, look at, delete", async () => {
+    expect(await create("shop")).toMatchObject({ databaseName: "shop", branchName: "main", status: "completed" });
+    expect(await databases()).toEqual(["shaping", "shop"]);
+    const list = await world.api.databases.getDatabaseList({ pathParams: { workspaceId: WORKSPACE } });
+    expect(list.databases[1]).toMatchObject({ name: "shop", region: expect.any(String), createdAt: expect.stringMatching(/^\d{4}-.*Z$/) });
+    expect(await world.api.databases.getDatabaseMetadata({ pathParams: { workspaceId: WORKSPACE, dbName: "shop" } })).toMatchObject({ name: "shop" });
+    expect(await drop("shop")).toEqual({ status: "completed" });
+    expect(await databases()).toEqual(["shaping"]);
+  });
+
+  test("the first branch may have another name", async () => {
+    await create("named", { branchName: "trunk" });
+    const { branches } = await world.api.branch.getBranchList({ pathParams: { workspace: WORKSPACE, region: REGION, dbName: "named" } });
+    expect(branches.map(({ name }) => name)).toEqual(["trunk"]);
+    await drop("named");
+  });
+
+  test("a name that is taken is a 422, one that is none a 400, a missing one a 404", async () => {
+    await expect(create("shaping")).rejects.toMatchObject({ status: 422, message: expect.stringContaining("shaping") });
+    await expect(create("no spaces")).rejects.toMatchObject({ status: 400 });
+    await expect(drop("missing")).rejects.toMatchObject({ status: 404, message: expect.stringContaining("missing") });
+  });
+
+  test("regions and workspaces have an answer", async () => {
+    expect((await world.api.databases.listRegions({ pathParams: { workspaceId: WORKSPACE } })).regions).toEqual([
+      { id: expect.any(String), name: expect.any(String) },
+    ]);
+    expect((await world.api.workspaces.getWorkspacesList({})).workspaces).toEqual([
+      expect.objectContaining({ id: expect.any(String), name: expect.any(String), slug: expect.any(String) }),
+    ]);
+  });
+});
+
+describe("branches", () => {
+  test("create empty, create from another with its records, list, look at, delete", async () => {
+    await create("tree");
+    await world.api.table.createTable({ pathParams: { ...at("tree"), tableName: "leaves" } });
+    await world.api.table.addTableColumn({ pathParams: { ...at("tree"), tableName: "leaves" }, body: { name: "colour", type: "string" } });
+    await world.api.records.insertRecordWithID({ pathParams: { ...at("tree"), tableName: "leaves", recordId: "l1" }, body: { colour: "green" } });
+
+    expect(await world.api.branch.createBranch({ pathParams: at("tree", "autumn"), body: { from: "main" } })).toMatchObject({
+      databaseName: "tree",
+      branchName: "autumn",
+      status: "completed",
+    });
+    expect(await world.api.branch.createBranch({ pathParams: at("tree", "winter"), queryParams: { from: "autumn" } })).toMatchObject({
+      branchName: "winter",
+    });
+    await world.api.branch.createBranch({ pathParams: at("tree", "bare"), body: {} });
+
+    const { databaseName, branches } = await world.api.branch.getBranchList({ pathParams: { workspace: WORKSPACE, region: REGION, dbName: "tree" } });
+    expect(databaseName).toBe("tree");
+    expect(branches.map(({ name }) => name).sort()).toEqual(["autumn", "bare", "main", "winter"]);
+    expect(branches[0]).toMatchObject({ state: "active", createdAt: expect.any(String) });
+
+    const details = await world.api.branch.getBranchDetails({ pathParams: at("tree", "winter") });
+    expect(details).toMatchObject({
+      databaseName: "tree",
+      branchName: "winter",
+      state: "active",
+      schema: { tables: [{ name: "leaves", columns: [{ name: "colour", type: "string" }] }] },
+    });
+
+    await world.api.records.updateRecordWithID({ pathParams: { ...at("tree", "winter"), tableName: "leaves", recordId: "l1" }, body: { colour: "none" } });
+    const colour = async (branch: string) =>
+      (await world.api.records.getRecord({ pathParams: { ...at("tree", branch), tableName: "leaves", recordId: "l1" } }) as { colour?: string }).colour;
+    expect([await colour("main"), await colour("autumn"), await colour("winter")]).toEqual(["green", "green", "none"]);
+
+    expect(await world.api.branch.deleteBranch({ pathParams: at("tree", "autumn") })).toEqual({ status: "completed" });
+    await expect(world.api.branch.getBranchDetails({ pathParams: at("tree", "autumn") })).rejects.toMatchObject({
+      status: 404,
+      message: expect.stringContaining("autumn"),
+    });
+    await drop("tree");
+  });
+
+  test("a branch name resolves: exact, fallback, default", async () => {
+    await world.api.branch.createBranch({ pathParams: at("shaping", "feature"), body: {} });
+    const resolve = async (queryParams: object) =>
+      world.api.branch.resolveBranch({ pathParams: { workspace: WORKSPACE, region: REGION, dbName: "shaping" }, queryParams });
+    expect(await resolve({ gitBranch: "feature" })).toMatchObject({ branch: "feature", reason: { code: "BRANCH_EXISTS" } });
+    expect(await resolve({ gitBranch: "gone", fallbackBranch: "feature" })).toMatchObject({ branch: "feature", reason: { code: "FALLBACK_BRANCH" } });
+    expect(await resolve({ gitBranch: "gone" })).toMatchObject({ branch: "main", reason: { code: "DEFAULT_BRANCH" } });
+    await world.api.branch.deleteBranch({ pathParams: at("shaping", "feature") });
+  });
+
+  test("a client on another branch sees that branch alone", async () => {
+    await world.api.branch.createBranch({ pathParams: at("shaping", "side"), body: { from: "main" } });
+    const side = sdkClient(world.port, "shaping", "side");
+    await side.db.users.create("only-here", { name: "Side" });
+    expect((await side.db.users.read("only-here"))?.name).toBe("Side");
+    expect(await world.client.db.users.read("only-here")).toBeNull();
+    await world.api.branch.deleteBranch({ pathParams: at("shaping", "side") });
+  });
+});
+
+describe("tables and columns", () => {
+  const table = (tableName: string) => ({ pathParams: { ...at("columns"), tableName } });
+  beforeAll(async () => {
+    await create("columns");
+  });
+
+  test("create, list columns of every type, rename, drop", async () => {
+    expect(await world.api.table.createTable(table("things"))).toMatchObject({ branchName: "main", tableName: "things", status: "completed" });
+    await world.api.table.createTable(table("others"));
+    const columns = [
+      { name: "a", type: "string", notNull: true, defaultValue: "x" },
+      { name: "b", type: "text" },
+      { name: "c", type: "email", unique: true },
+      { name: "d", type: "int" },
+      { name: "e", type: "float" },
+      { name: "f", type: "bool" },
+      { name: "g", type: "datetime" },
+      { name: "h", type: "multiple" },
+      { name: "i", type: "json" },
+      { name: "j", type: "link", link: { table: "others" } },
+      { name: "k", type: "vector", vector: { dimension: 4 } },
+    ];
+    const answer = await world.api.table.setTableSchema({ ...table("things"), body: { columns } });
+    expect(answer).toMatchObject({ status: "completed", migrationID: expect.stringMatching(/./), parentMigrationID: expect.any(String) });
+    expect((await world.api.table.getTableSchema(table("things"))).columns).toEqual(columns);
+    expect((await world.api.table.getTableColumns(table("things"))).columns).toEqual(columns);
+    expect(await world.api.table.getColumn({ pathParams: { ...table("things").pathParams, columnName: "k" } })).toEqual(columns[10]);
+
+    await world.api.table.addTableColumn({ ...table("things"), body: { name: "late", type: "int" } });
+    await world.api.table.updateColumn({ pathParams: { ...table("things").pathParams, columnName: "late" }, body: { name: "later" } });
+    await world.api.table.deleteColumn({ pathParams: { ...table("things").pathParams, columnName: "b" } });
+    expect((await world.api.table.getTableColumns(table("things"))).columns.map(({ name }) => name)).toEqual("acdefghijk".split("").concat("later"));
+
+    expect(await world.api.table.updateTable({ ...table("things"), body: { name: "stuff" } })).toMatchObject({ status: "completed" });
+    expect((await world.api.table.getTableColumns(table("stuff"))).columns).toHaveLength(11);
+    await expect(world.api.table.getTableColumns(table("things"))).rejects.toMatchObject({ status: 404, message: expect.stringContaining("things") });
+    expect(await world.api.table.deleteTable(table("stuff"))).toEqual({ status: "completed" });
+    await expect(world.api.table.getTableColumns(table("stuff"))).rejects.toMatchObject({ status: 404 });
+  });
+
+  test.each([
+    ["a table that is there", () => world.api.table.createTable(table("others")), 422, "others"],
+    ["a table whose name is none", () => world.api.table.createTable(table("no spaces")), 400, "no spaces"],
+    ["a column of an unknown type", () => world.api.table.addTableColumn({ ...table("others"), body: { name: "x", type: "money" } }), 400, "money"],
+    ["a vector of one dimension", () => world.api.table.addTableColumn({ ...table("others"), body: { name: "x", type: "vector", vector: { dimension: 1 } } }), 400, "dimension"],
+    ["a link to nowhere", () => world.api.table.addTableColumn({ ...table("others"), body: { name: "x", type: "link", link: { table: "nowhere" } } }), 400, "nowhere"],
+    ["a column that is not there", () => world.api.table.deleteColumn({ pathParams: { ...table("others").pathParams, columnName: "x" } }), 404, "x"],
+    ["a column in a table that is not there", () => world.api.table.addTableColumn({ ...table("gone"), body: { name: "x", type: "int" } }), 404, "gone"],
+  ])("%s is refused", async (_name, call, status, fragment) => {
+    await expect(call()).rejects.toMatchObject({ status, message: expect.stringContaining(fragment) });
+  });
+
+  test("a column with a default fills the records that are there", async () => {
+    await world.api.table.createTable(table("filled"));
+    await world.api.records.insertRecordWithID({ pathParams: { ...table("filled").pathParams, recordId: "old" }, body: {} });
+    await world.api.table.addTableColumn({ ...table("filled"), body: { name: "n", type: "int", notNull: true, defaultValue: "7" } });
+    expect(await world.api.records.getRecord({ pathParams: { ...table("filled").pathParams, recordId: "old" } })).toMatchObject({ n: 7 });
+  });
+});
+
+describe("schema edits", () => {
+  const operations = [
+    { addTable: { table: "authors" } },
+    { addColumn: { table: "authors", column: { name: "name", type: "string" } } },
+    { addTable: { table: "books" } },
+    { addColumn: { table: "books", column: { name: "title", type: "string", notNull: true, defaultValue: "untitled" } } },
+    { addColumn: { table: "books", column: { name: "author", type: "link", link: { table: "authors" } } } },
+    { addColumn: { table: "books", column: { name: "embedding", type: "vector", vector: { dimension: 3 } } } },
+  ];
+  const schema = {
+    tables: [
+      { name: "authors", columns: [{ name: "name", type: "string" }] },
+      {
+        name: "books",
+        columns: [
+          { name: "title", type: "string", notNull: true, defaultValue: "untitled" },
+          { name: "author", type: "link", link: { table: "authors" } },
+          { name: "embedding", type: "vector", vector: { dimension: 3 } },
+        ],
+      },
+    ],
+  };
+  const tablesOf = async (database: string, branch = "main") =>
+    (await world.api.branch.getBranchDetails({ pathParams: at(database, branch) })).schema.tables.map(({ name, columns }) => ({ name, columns }));
+
+  test("compare with a schema gives the operations, apply makes it so, and then nothing differs", async () => {
+    await create("library");
+    const compared = await world.api.migrations.compareBranchWithUserSchema({ pathParams: at("library"), body: { schema } });
+    expect(compared.source.tables).toEqual([]);
+    expect(compared.target.tables).toEqual(schema.tables);
+    expect(compared.edits.operations).toEqual(operations);
+
+    const preview = await world.api.migrations.previewBranchSchemaEdit({ pathParams: at("library"), body: { edits: compared.edits } });
+    expect(preview.original.tables).toEqual([]);
+    expect(preview.updated.tables).toEqual(schema.tables);
+    expect(await tablesOf("library")).toEqual([]);
+
+    const applied = await world.api.migrations.applyBranchSchemaEdit({ pathParams: at("library"), body: { edits: compared.edits } });
+    expect(applied).toMatchObject({ status: "completed", migrationID: expect.stringMatching(/./), parentMigrationID: expect.any(String) });
+    expect(await tablesOf("library")).toEqual(schema.tables);
+    const again = await world.api.migrations.compareBranchWithUserSchema({ pathParams: at("library"), body: { schema } });
+    expect(again.edits.operations).toEqual([]);
+
+    const details = await world.api.branch.getBranchDetails({ pathParams: at("library") });
+    expect(details.lastMigrationID).toBe(applied.migrationID);
+  });
+
+  test("a link to a table that comes later, and tables that link to each other", async () => {
+    await create("knot");
+    const knot = {
+      tables: [
+        { name: "a", columns: [{ name: "b", type: "link", link: { table: "b" } }] },
+        { name: "b", columns: [{ name: "a", type: "link", link: { table: "a" } }] },
+      ],
+    };
+    const { edits } = await world.api.migrations.compareBranchWithUserSchema({ pathParams: at("knot"), body: { schema: knot } });
+    await world.api.migrations.applyBranchSchemaEdit({ pathParams: at("knot"), body: { edits } });
+    expect(await tablesOf("knot")).toEqual(knot.tables);
+  });
+
+  test("renames and removals keep the data that stays", async () => {
+    const pathParams = at("library");
+    await world.api.records.insertRecordWithID({ pathParams: { ...pathParams, tableName: "books", recordId: "b1" }, body: { title: "Kept" } });
+    await world.api.migrations.updateBranchSchema({
+      pathParams,
+      body: {
+        operations: [
+          { renameTable: { oldName: "books", newName: "volumes" } },
+          { renameColumn: { table: "volumes", oldName: "title", newName: "name" } },
+          { removeColumn: { table: "volumes", column: "embedding" } },
+        ],
+      },
+    });
+    expect(await world.api.records.getRecord({ pathParams: { ...pathParams, tableName: "volumes", recordId: "b1" } })).toMatchObject({ id: "b1", name: "Kept" });
+    expect((await tablesOf("library")).find(({ name }) => name === "volumes")?.columns.map(({ name }) => name)).toEqual(["name", "author"]);
+  });
+
+  test("all or nothing: a fault in the last operation undoes the first", async () => {
+    const before = await tablesOf("library");
+    await expect(
+      world.api.migrations.applyBranchSchemaEdit({
+        pathParams: at("library"),
+        body: { edits: { operations: [{ addTable: { table: "half" } }, { addColumn: { table: "nowhere", column: { name: "x", type: "int" } } }] } },
+      }),
+    ).rejects.toMatchObject({ status: 400, message: expect.stringContaining("nowhere") });
+    expect(await tablesOf("library")).toEqual(before);
+  });
+
+  test("history tells what was done, newest first, and pages", async () => {
+    const { logs, meta } = await world.api.migrations.getBranchSchemaHistory({ pathParams: at("library"), body: {} });
+    expect(logs).toHaveLength(2);
+    expect(meta).toMatchObject({ more: false, cursor: expect.any(String) });
+    expect(logs[1]?.operations).toEqual(operations);
+    expect(logs[0]?.parentID).toBe(logs[1]?.id);
+    expect(logs[0]).toMatchObject({ id: expect.any(String), checksum: expect.any(String), createdAt: expect.stringMatching(/Z$/) });
+    const first = await world.api.migrations.getBranchSchemaHistory({ pathParams: at("library"), body: { page: { size: 1 } } });
+    expect(first.logs.map(({ id }) => id)).toEqual([logs[0]?.id]);
+    expect(first.meta.more).toBe(true);
+    const next = await world.api.migrations.getBranchSchemaHistory({ pathParams: at("library"), body: { page: { size: 1, after: first.meta.cursor } } });
+    expect(next.logs.map(({ id }) => id)).toEqual([logs[1]?.id]);
+    const { migrations } = await world.api.migrations.getBranchMigrationHistory({ pathParams: at("library") });
+    expect(migrations?.map(({ id, status }) => [id, status])).toEqual(logs.map(({ id }) => [id, "completed"]));
+  });
+
+  test("history can be pushed to another database", async () => {
+    const { logs } = await world.api.migrations.getBranchSchemaHistory({ pathParams: at("library"), body: {} });
+    await create("copy");
+    const migrations = [...logs].reverse().map(({ id, parentID, checksum, operations: ops }) => ({ id, ...(parentID ? { parentID } : {}), checksum, operations: ops }));
+    await world.api.migrations.pushBranchMigrations({ pathParams: at("copy"), body: { migrations } });
+    expect(await tablesOf("copy")).toEqual(await tablesOf("library"));
+    const { edits } = await world.api.migrations.compareBranchWithUserSchema({ pathParams: at("copy"), body: { schema: { tables: await tablesOf("library") } } });
+    expect(edits.operations).toEqual([]);
+    await expect(
+      world.api.migrations.pushBranchMigrations({
+        pathParams: at("copy"),
+        body: { migrations: [{ id: "x", parentID: logs[0]?.id ?? "", checksum: "wrong", operations: [{ addTable: { table: "t" } }] }] },
+      }),
+    ).rejects.toMatchObject({ status: 400, message: expect.stringContaining("checksum") });
+  });
+
+  test("two branches are compared", async () => {
+    await world.api.branch.createBranch({ pathParams: at("library", "next"), body: { from: "main" } });
+    await world.api.table.createTable({ pathParams: { ...at("library", "next"), tableName: "shelves" } });
+    const { edits } = await world.api.migrations.compareBranchSchemas({
+      pathParams: { ...at("library"), branchName: "next" },
+      body: {},
+    });
+    expect(edits.operations).toEqual([{ addTable: { table: "shelves" } }]);
+  });
+
+  test("plan and execute, the older pair", async () => {
+    await create("planned");
+    const plan = await world.api.migrations.getBranchMigrationPlan({ pathParams: at("planned"), body: schema });
+    expect(Object.keys(plan.migration.newTables ?? {})).toEqual(["authors", "books"]);
+    await world.api.migrations.executeBranchMigrationPlan({ pathParams: at("planned"), body: plan });
+    expect(await tablesOf("planned")).toEqual(schema.tables);
+  });
+
+  test("migrations/apply with the newer operations", async () => {
+    await create("rolled");
+    const { jobID } = await world.api.migrations.applyMigration({
+      pathParams: at("rolled"),
+      body: {
+        name: "first",
+        operations: [
+          { create_table: { name: "posts", columns: [{ name: "title", type: "text", nullable: false, default: "'new'" }, { name: "tags", type: "text[]", nullable: true }] } },
+          { add_column: { table: "posts", column: { name: "likes", type: "int8", nullable: true } } },
+        ],
+      },
+    });
+    expect(await world.api.migrations.getMigrationJobStatus({ pathParams: { ...at("rolled"), jobId: jobID } })).toMatchObject({ jobID, type: "apply", status: "completed" });
+    expect(await tablesOf("rolled")).toEqual([
+      {
+        name: "posts",
+        columns: [
+          { name: "title", type: "text", notNull: true, defaultValue: "new" },
+          { name: "tags", type: "multiple" },
+          { name: "likes", type: "int" },
+        ],
+      },
+    ]);
+  });
+
+  test("an SDK client built on what was set up works at once", async () => {
+    const { BaseClient } = await import("@xata.io/client");
+    const client = new BaseClient({ databaseURL: `http://w.r.localhost:${world.port}/db/copy`, apiKey: "k", branch: "main" });
+    const author = await client.db.authors?.create({ name: "Ursula" });
+    const volume = await client.db.volumes?.create({ name: "Lathe", author });
+    expect(volume).toMatchObject({ name: "Lathe", author: { id: author?.id } });
+  });
+});
+
+test("127.0.0.1 works for XataApiClient as it is", async () => {
+  const { XataApiClient } = await import("@xata.io/client");
+  const main = `http://127.0.0.1:${world.port}`;
+  const api = new XataApiClient({ apiKey: "k", host: { main, workspaces: main } });
+  expect((await api.branch.getBranchDetails({ pathParams: at("shaping") })).branchName).toBe("main");
+  expect((await apiClient(world.port).branch.getBranchDetails({ pathParams: at("shaping") })).branchName).toBe("main");
+});

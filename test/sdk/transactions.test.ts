@@ -1,0 +1,174 @@
+/** transactions.run through the published SDK: results of every operation, all or nothing, and what failures say. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openWorld, RECORD_ID, type World } from "./support/world.ts";
+
+let world: World;
+beforeAll(async () => {
+  world = await openWorld("transacting");
+});
+afterAll(() => world?.stop());
+
+const run = (operations: object[]) => world.client.transactions.run(operations as never) as Promise<{ results: unknown[] }>;
+const team = (id: string) => world.client.db.teams.read(id);
+
+describe("results", () => {
+  test("nothing to do", async () => {
+    expect((await run([])).results).toEqual([]);
+  });
+
+  test("insert: without an id, with one, with columns", async () => {
+    const { results } = await run([
+      { insert: { table: "teams", record: { name: "no id" } } },
+      { insert: { table: "teams", record: { id: "i1", name: "with id" } } },
+      { insert: { table: "teams", record: { id: "i2", name: "columns", index: 4 }, createOnly: true, columns: ["id", "index", "plan"] } },
+    ]);
+    expect(results).toEqual([
+      { operation: "insert", id: expect.stringMatching(RECORD_ID), rows: 1 },
+      { operation: "insert", id: "i1", rows: 1 },
+      { operation: "insert", id: "i2", rows: 1, columns: expect.objectContaining({ id: "i2", index: 4, plan: "free" }) },
+    ]);
+  });
+
+  test("insert replaces what is there, as a new version", async () => {
+    await run([{ insert: { table: "teams", record: { id: "r", name: "a", index: 1 } } }]);
+    await run([{ insert: { table: "teams", record: { id: "r", name: "b" } } }]);
+    expect(await team("r")).toMatchObject({ name: "b", index: null, xata: { version: 1 } });
+    const { results } = await run([{ insert: { table: "teams", record: { id: "r", name: "c" }, ifVersion: 1 } }]);
+    expect(results).toEqual([{ operation: "insert", id: "r", rows: 1 }]);
+    expect(await team("r")).toMatchObject({ name: "c", xata: { version: 2 } });
+  });
+
+  test("update, twice in one transaction, with operators, ifVersion and upsert", async () => {
+    await run([{ insert: { table: "teams", record: { id: "u", name: "a", index: 1 } } }]);
+    const { results } = await run([
+      { update: { table: "teams", id: "u", fields: { name: "b" } } },
+      { update: { table: "teams", id: "u", fields: { index: { $increment: 4 } }, ifVersion: 1, columns: ["index"] } },
+      { update: { table: "teams", id: "u-new", fields: { name: "upserted" }, upsert: true } },
+    ]);
+    expect(results).toEqual([
+      { operation: "update", id: "u", rows: 1 },
+      { operation: "update", id: "u", rows: 1, columns: expect.objectContaining({ index: 5 }) },
+      { operation: "update", id: "u-new", rows: 1 },
+    ]);
+    expect(await team("u")).toMatchObject({ name: "b", index: 5, xata: { version: 2 } });
+    expect(await team("u-new")).toMatchObject({ name: "upserted", xata: { version: 0 } });
+  });
+
+  test("delete: there, not there, with columns", async () => {
+    await run([
+      { insert: { table: "teams", record: { id: "d1", name: "a" } } },
+      { insert: { table: "teams", record: { id: "d2", name: "b" } } },
+    ]);
+    const { results } = await run([
+      { delete: { table: "teams", id: "d1" } },
+      { delete: { table: "teams", id: "nobody" } },
+      { delete: { table: "teams", id: "d2", failIfMissing: true, columns: ["name"] } },
+    ]);
+    expect(results).toEqual([
+      { operation: "delete", rows: 1 },
+      { operation: "delete", rows: 0 },
+      { operation: "delete", rows: 1, columns: expect.objectContaining({ name: "b" }) },
+    ]);
+    expect([await team("d1"), await team("d2")]).toEqual([null, null]);
+  });
+
+  test("get: there and not there; later operations see earlier ones", async () => {
+    const { results } = await run([
+      { get: { table: "teams", id: "g", columns: ["name"] } },
+      { insert: { table: "teams", record: { id: "g", name: "seen" } } },
+      { get: { table: "teams", id: "g", columns: ["name"] } },
+      { update: { table: "teams", id: "g", fields: { name: "changed" } } },
+      { get: { table: "teams", id: "g", columns: ["id", "name"] } },
+      { delete: { table: "teams", id: "g" } },
+      { get: { table: "teams", id: "g" } },
+    ]);
+    expect(results).toEqual([
+      { operation: "get", columns: {} },
+      { operation: "insert", id: "g", rows: 1 },
+      { operation: "get", columns: expect.objectContaining({ name: "seen" }) },
+      { operation: "update", id: "g", rows: 1 },
+      { operation: "get", columns: expect.objectContaining({ id: "g", name: "changed" }) },
+      { operation: "delete", rows: 1 },
+      { operation: "get", columns: {} },
+    ]);
+  });
+
+  test("several tables, links to what the same transaction made", async () => {
+    await run([
+      { insert: { table: "users", record: { id: "owner", name: "Owner" } } },
+      { insert: { table: "teams", record: { id: "owned", name: "Owned", owner: "owner" } } },
+    ]);
+    expect((await world.client.db.teams.read("owned", ["owner.name"]))?.owner?.name).toBe("Owner");
+  });
+
+  test("json, dates, lists and vectors as plain JSON", async () => {
+    await run([
+      {
+        insert: {
+          table: "teams",
+          record: { id: "typed", config: { a: [5] }, founded: "2020-01-01T00:00:00Z", labels: ["x"], rating: 0.5, dark: true },
+        },
+      },
+      { insert: { table: "colours", record: { id: "typed", lab: [1, 2, 3] } } },
+    ]);
+    expect(await team("typed")).toMatchObject({
+      config: { a: [5] },
+      founded: new Date("2020-01-01T00:00:00Z"),
+      labels: ["x"],
+      rating: 0.5,
+      dark: true,
+    });
+    expect((await world.client.db.colours.read("typed"))?.lab).toEqual([1, 2, 3]);
+  });
+
+  test("1,000 operations are taken, 1,001 are not", async () => {
+    const inserts = (n: number) => Array.from({ length: n }, (_, i) => ({ insert: { table: "users", record: { name: "crowd", age: i } } }));
+    expect((await run(inserts(1000))).results).toHaveLength(1000);
+    await expect(run(inserts(1001))).rejects.toMatchObject({ status: 400, message: expect.stringContaining("1000") });
+    expect((await world.client.db.users.aggregate({ n: { count: "*" } }, { name: "crowd" } as never)).aggs.n).toBe(1000);
+  });
+});
+
+describe("a failure applies nothing and says which operation and why", () => {
+  const failures: [string, object, string][] = [
+    ["an update of nothing", { update: { table: "teams", id: "nobody", fields: { name: "x" } } }, "nobody"],
+    ["a delete that must find one", { delete: { table: "teams", id: "nobody", failIfMissing: true } }, "nobody"],
+    ["createOnly on an id that is taken", { insert: { table: "teams", record: { id: "base", name: "x" }, createOnly: true } }, "base"],
+    ["a stale ifVersion on update", { update: { table: "teams", id: "base", fields: { name: "x" }, ifVersion: 9 } }, "version"],
+    ["a stale ifVersion on insert", { insert: { table: "teams", record: { id: "base", name: "x" }, ifVersion: 9 } }, "version"],
+    ["an unknown table", { insert: { table: "planets", record: { name: "x" } } }, "planets"],
+    ["an unknown column", { insert: { table: "teams", record: { colour: "x" } } }, "colour"],
+    ["a wrong type", { update: { table: "teams", id: "base", fields: { index: "x" } } }, "index"],
+    ["a unique value twice", { insert: { table: "teams", record: { email: "base@example.com" } } }, "email"],
+    ["a link to nobody", { insert: { table: "teams", record: { owner: "nobody" } } }, "owner"],
+    ["null in a notNull column", { insert: { table: "teams", record: { plan: null } } }, "plan"],
+  ];
+
+  test.each(failures)("%s", async (_name, operation, fragment) => {
+    await world.client.db.teams.createOrReplace("base", { name: "base", email: "base@example.com" });
+    const version = (await team("base"))?.getMetadata().version;
+    await expect(
+      run([
+        { insert: { table: "users", record: { id: "half", name: "must not stay" } } },
+        { update: { table: "teams", id: "base", fields: { name: "must not stay" } } },
+        operation,
+        { delete: { table: "teams", id: "base" } },
+      ]),
+    ).rejects.toMatchObject({
+      status: 400,
+      errors: expect.arrayContaining([{ index: 2, message: expect.stringContaining(fragment) }]),
+      requestId: expect.any(String),
+    });
+    expect(await world.client.db.users.read("half")).toBeNull();
+    expect(await team("base")).toMatchObject({ name: "base", xata: { version } });
+  });
+
+  test.each([
+    ["an operation with two keys", { get: { table: "teams", id: "a" }, delete: { table: "teams", id: "a" } }],
+    ["an unknown operation", { merge: { table: "teams" } }],
+    ["an operation without a table", { get: { id: "a" } }],
+    ["no object at all", "get"],
+  ])("%s is a 400", async (_name, operation) => {
+    await expect(run([operation as object])).rejects.toMatchObject({ status: 400 });
+  });
+});
