@@ -13,7 +13,17 @@ beforeAll(async () => {
     { id: "dog2", name: "Lyra", age: 3, email: "dog@example.com" },
   ]);
   await db.teams.create([
-    { id: "a", name: "r1", index: 6, rating: 1, founded: "2022-01-01T09:00:00Z", plan: "free", dark: true, owner: "dog1", config: { k: 1 } },
+    {
+      id: "a",
+      name: "r1",
+      index: 6,
+      rating: 1,
+      founded: "2022-01-01T09:00:00Z",
+      plan: "free",
+      dark: true,
+      owner: "dog1",
+      config: { k: 1 },
+    },
     { id: "b", name: "r1", index: 8, rating: 2.2, founded: "2022-01-01T18:00:00Z", plan: "free", dark: false, owner: "dog1" },
     { id: "c", name: "r2", index: 3, rating: 3.1, founded: "2022-01-05T09:00:00Z", plan: "paid", dark: true, owner: "cat", labels: ["x"] },
     { id: "d", name: "r2", index: 2, rating: 4, founded: "2022-01-05T18:00:00Z", plan: "paid", owner: "dog2", labels: ["y"] },
@@ -35,12 +45,17 @@ describe("aggregate", () => {
   });
 
   test("count: all, with a filter of its own, under a global filter", async () => {
-    expect(await aggregate({ all: { count: "*" }, free: { count: { filter: { plan: "free" } } }, dark: { count: { filter: { dark: true } } } })).toEqual({
+    expect(
+      await aggregate({ all: { count: "*" }, free: { count: { filter: { plan: "free" } } }, dark: { count: { filter: { dark: true } } } }),
+    ).toEqual({
       all: 6,
       free: 4,
       dark: 3,
     });
-    expect(await aggregate({ all: { count: "*" }, dark: { count: { filter: { dark: true } } } }, { plan: "paid" })).toEqual({ all: 2, dark: 1 });
+    expect(await aggregate({ all: { count: "*" }, dark: { count: { filter: { dark: true } } } }, { plan: "paid" })).toEqual({
+      all: 2,
+      dark: 1,
+    });
   });
 
   test("sum, min, max, average over int and float", async () => {
@@ -87,7 +102,9 @@ describe("aggregate", () => {
       names: 4,
       owners: 3,
     });
-    expect(await aggregate({ names: { uniqueCount: { column: "name", precisionThreshold: 100 } } }, { plan: "free" })).toEqual({ names: 3 });
+    expect(await aggregate({ names: { uniqueCount: { column: "name", precisionThreshold: 100 } } }, { plan: "free" })).toEqual({
+      names: 3,
+    });
   });
 
   test("percentiles interpolate, under the numbers given", async () => {
@@ -208,7 +225,15 @@ describe("aggregate", () => {
 
 describe("summarize", () => {
   test("columns alone: the groups", async () => {
-    expect(await summarize({ columns: ["name", "plan"], sort: [{ column: "name", direction: "asc" }, { column: "plan", direction: "asc" }] })).toEqual([
+    expect(
+      await summarize({
+        columns: ["name", "plan"],
+        sort: [
+          { column: "name", direction: "asc" },
+          { column: "plan", direction: "asc" },
+        ],
+      }),
+    ).toEqual([
       { name: "r1", plan: "free" },
       { name: "r2", plan: "paid" },
       { name: "r3", plan: "free" },
@@ -287,7 +312,11 @@ describe("summarize", () => {
   });
 
   test("a null group is a group", async () => {
-    const result = (await summarize({ columns: ["dark"], summaries: { n: { count: "*" } }, sort: [{ column: "dark", direction: "asc" }] })) as object[];
+    const result = (await summarize({
+      columns: ["dark"],
+      summaries: { n: { count: "*" } },
+      sort: [{ column: "dark", direction: "asc" }],
+    })) as object[];
     expect(result).toEqual([
       { dark: false, n: 1 },
       { dark: true, n: 3 },
@@ -315,7 +344,10 @@ describe("summarize", () => {
   });
 
   test("pagination.size cuts; 20 by default; nothing found is an empty list", async () => {
-    expect(await summarize({ columns: ["id"], sort: [{ column: "id", direction: "asc" }], pagination: { size: 2 } })).toEqual([{ id: "a" }, { id: "b" }]);
+    expect(await summarize({ columns: ["id"], sort: [{ column: "id", direction: "asc" }], pagination: { size: 2 } })).toEqual([
+      { id: "a" },
+      { id: "b" },
+    ]);
     expect(await summarize({ columns: ["name"], filter: { id: "nobody" } })).toEqual([]);
     await world.client.db.users.create(Array.from({ length: 30 }, (_, i) => ({ id: `s${i}`, name: `many ${String(i).padStart(2, "0")}` })));
     const { summaries } = await world.client.db.users.summarize({ columns: ["name"], filter: { name: { $startsWith: "many" } } as never });

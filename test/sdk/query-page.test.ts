@@ -47,7 +47,10 @@ describe("sort", () => {
   });
 
   test("by two columns, the second reversed", async () => {
-    const records = await users().sort("age", "asc").sort("id" as never, "desc").getAll();
+    const records = await users()
+      .sort("age", "asc")
+      .sort("id" as never, "desc")
+      .getAll();
     for (let i = 1; i < records.length; i++) {
       const [a, b] = [records[i - 1], records[i]];
       if (a?.age === b?.age) expect((a?.id ?? "") > (b?.id ?? "")).toBe(true);
@@ -127,9 +130,7 @@ describe("pages", () => {
   });
 
   test("previousPage of the second page is the first; startPage and endPage keep filter and sort", async () => {
-    const query = users()
-      .filter("age", gt(3))
-      .sort("age", "desc");
+    const query = users().filter("age", gt(3)).sort("age", "desc");
     const expected = sorted("desc").filter((id) => (ROWS.find((row) => row.id === id)?.age ?? -1) > 3);
     const first = await query.getPaginated({ pagination: { size: 4 } });
     const second = await first.nextPage();
@@ -243,8 +244,20 @@ describe("pages", () => {
 
 describe("getting many", () => {
   test("getFirst, getFirstOrThrow", async () => {
-    expect((await users().sort("id" as never).getFirst())?.id).toBe(idOf(0));
-    expect((await users().sort("id" as never, "desc").getFirstOrThrow()).id).toBe(idOf(COUNT - 1));
+    expect(
+      (
+        await users()
+          .sort("id" as never)
+          .getFirst()
+      )?.id,
+    ).toBe(idOf(0));
+    expect(
+      (
+        await users()
+          .sort("id" as never, "desc")
+          .getFirstOrThrow()
+      ).id,
+    ).toBe(idOf(COUNT - 1));
     expect(await users().filter("name", "nobody").getFirst()).toBeNull();
     await expect(users().filter("name", "nobody").getFirstOrThrow()).rejects.toThrow("No results found.");
   });
@@ -266,7 +279,10 @@ describe("getting many", () => {
     for await (const batch of users().sort("age", "desc").getIterator({ batchSize: 25 })) batches.push(ids(batch));
     expect(batches).toEqual([expected.slice(0, 25), expected.slice(25, 50), expected.slice(50)]);
     const one: string[] = [];
-    for await (const user of users().filter("age", 9).sort("id" as never)) one.push(user.id);
+    for await (const user of users()
+      .filter("age", 9)
+      .sort("id" as never))
+      one.push(user.id);
     expect(one).toEqual(ROWS.filter(({ age }) => age === 9).map(({ id }) => id));
   });
 

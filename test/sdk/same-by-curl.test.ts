@@ -79,10 +79,25 @@ describe("records", () => {
   test("failures: the same status and message", async () => {
     await world.client.db.teams.create("there", { name: "x" });
     for (const [path, method, body, call] of [
-      ["/tables/teams/data/there?createOnly=true&columns=*", "PUT", { name: "y" }, () => world.client.db.teams.create("there", { name: "y" })],
+      [
+        "/tables/teams/data/there?createOnly=true&columns=*",
+        "PUT",
+        { name: "y" },
+        () => world.client.db.teams.create("there", { name: "y" }),
+      ],
       ["/tables/teams/data?columns=*", "POST", { index: "x" }, () => world.client.db.teams.create({ index: "x" } as never)],
-      ["/tables/teams/data/there?ifVersion=7&columns=*", "POST", { name: "y" }, () => world.client.db.teams.createOrUpdate("there", { name: "y" }, { ifVersion: 7 })],
-      ["/transaction", "POST", { operations: [{ delete: { table: "teams", id: "gone", failIfMissing: true } }] }, () => world.client.transactions.run([{ delete: { table: "teams", id: "gone", failIfMissing: true } }] as never)],
+      [
+        "/tables/teams/data/there?ifVersion=7&columns=*",
+        "POST",
+        { name: "y" },
+        () => world.client.db.teams.createOrUpdate("there", { name: "y" }, { ifVersion: 7 }),
+      ],
+      [
+        "/transaction",
+        "POST",
+        { operations: [{ delete: { table: "teams", id: "gone", failIfMissing: true } }] },
+        () => world.client.transactions.run([{ delete: { table: "teams", id: "gone", failIfMissing: true } }] as never),
+      ],
       ["/sql", "POST", { statement: "DROP TABLE teams" }, () => world.client.sql({ statement: "DROP TABLE teams" })],
     ] as const) {
       const plain = await world.plain(method, path, body);
@@ -98,7 +113,12 @@ describe("records", () => {
 describe("reading many", () => {
   beforeAll(async () => {
     await world.client.db.users.create(
-      Array.from({ length: 30 }, (_, i) => ({ id: `u${String(i).padStart(2, "0")}`, name: `User ${i % 7}`, age: i, settings: [i] })) as never,
+      Array.from({ length: 30 }, (_, i) => ({
+        id: `u${String(i).padStart(2, "0")}`,
+        name: `User ${i % 7}`,
+        age: i,
+        settings: [i],
+      })) as never,
     );
     await world.client.db.colours.create([
       { id: "red", name: "red", family: "warm", lab: [53, 80, 67] },
@@ -108,10 +128,7 @@ describe("reading many", () => {
   });
 
   test("query with filter, sort, columns, and on to the next page", async () => {
-    const query = world.client.db.users
-      .filter("name", { $endsWith: "3" })
-      .sort("age", "desc")
-      .select(["age", "settings"]);
+    const query = world.client.db.users.filter("name", { $endsWith: "3" }).sort("age", "desc").select(["age", "settings"]);
     const sdk = await query.getPaginated({ pagination: { size: 3 } });
     const plain = await world.plain("POST", "/tables/users/query", {
       filter: { name: { $endsWith: "3" } },
@@ -121,12 +138,18 @@ describe("reading many", () => {
     });
     expect(bare(plain.body.records)).toEqual(bare([...sdk.records]));
     expect({ ...plain.body.meta.page, cursor: "" }).toEqual({ ...sdk.meta.page, cursor: "" });
-    const next = await world.plain("POST", "/tables/users/query", { page: { after: plain.body.meta.page.cursor }, columns: ["age", "settings"] });
+    const next = await world.plain("POST", "/tables/users/query", {
+      page: { after: plain.body.meta.page.cursor },
+      columns: ["age", "settings"],
+    });
     expect(bare(next.body.records)).toEqual(bare([...(await sdk.nextPage()).records]));
   });
 
   test("vectorSearch: ids, scores and totalCount", async () => {
-    const sdk = await world.client.db.colours.vectorSearch("lab", [30, 70, -100], { similarityFunction: "l2", filter: { family: "cold" } as never });
+    const sdk = await world.client.db.colours.vectorSearch("lab", [30, 70, -100], {
+      similarityFunction: "l2",
+      filter: { family: "cold" } as never,
+    });
     const plain = await world.plain("POST", "/tables/colours/vectorSearch", {
       column: "lab",
       queryVector: [30, 70, -100],
@@ -134,7 +157,10 @@ describe("reading many", () => {
       filter: { family: "cold" },
       consistency: "strong",
     });
-    expect(plain.body).toEqual({ totalCount: 2, results: sdk.records.map((record) => ({ id: record.id, score: record.getMetadata().score })) });
+    expect(plain.body).toEqual({
+      totalCount: 2,
+      results: sdk.records.map((record) => ({ id: record.id, score: record.getMetadata().score })),
+    });
     expect(plain.body.results.map(({ id }: { id: string }) => id)).toEqual(["blue", "navy"]);
     expect(sdk.totalCount).toBe(2);
   });
@@ -146,7 +172,9 @@ describe("reading many", () => {
     expect(bare(plainSearch.body.records)).toEqual(bare(searched.records));
 
     const aggs = { mean: { average: { column: "age" } }, top: { topValues: { column: "name", size: 2 } } };
-    expect((await world.plain("POST", "/tables/users/aggregate", { aggs })).body).toEqual(await world.client.db.users.aggregate(aggs as never));
+    expect((await world.plain("POST", "/tables/users/aggregate", { aggs })).body).toEqual(
+      await world.client.db.users.aggregate(aggs as never),
+    );
 
     const summary = { columns: ["name"], summaries: { n: { count: "*" } }, sort: [{ name: "asc" }] };
     const plainSummary = await world.plain("POST", "/tables/users/summarize", summary);
@@ -170,7 +198,9 @@ describe("reading many", () => {
       { get: { table: "users", id: "tx", columns: ["name", "age"] } },
       { delete: { table: "users", id: "tx" } },
     ];
-    expect((await world.plain("POST", "/transaction", { operations })).body).toEqual(await world.client.transactions.run(operations as never));
+    expect((await world.plain("POST", "/transaction", { operations })).body).toEqual(
+      await world.client.transactions.run(operations as never),
+    );
   });
 });
 

@@ -9,7 +9,8 @@ beforeAll(async () => {
 afterAll(() => world?.stop());
 
 const at = (database: string, branch = "main") => ({ workspace: WORKSPACE, region: REGION, dbBranchName: `${database}:${branch}` });
-const databases = async () => (await world.api.databases.getDatabaseList({ pathParams: { workspaceId: WORKSPACE } })).databases.map(({ name }) => name);
+const databases = async () =>
+  (await world.api.databases.getDatabaseList({ pathParams: { workspaceId: WORKSPACE } })).databases.map(({ name }) => name);
 const create = (dbName: string, body: object = {}) =>
   world.api.databases.createDatabase({ pathParams: { workspaceId: WORKSPACE, dbName }, body: { region: REGION, ...body } });
 const drop = (dbName: string) => world.api.databases.deleteDatabase({ pathParams: { workspaceId: WORKSPACE, dbName } });
@@ -20,7 +21,9 @@ describe("databases of a workspace", () => {
     expect(await databases()).toEqual(["shaping", "shop"]);
     const list = await world.api.databases.getDatabaseList({ pathParams: { workspaceId: WORKSPACE } });
     expect(list.databases[1]).toMatchObject({ name: "shop", region: expect.any(String), createdAt: expect.stringMatching(/^\d{4}-.*Z$/) });
-    expect(await world.api.databases.getDatabaseMetadata({ pathParams: { workspaceId: WORKSPACE, dbName: "shop" } })).toMatchObject({ name: "shop" });
+    expect(await world.api.databases.getDatabaseMetadata({ pathParams: { workspaceId: WORKSPACE, dbName: "shop" } })).toMatchObject({
+      name: "shop",
+    });
     expect(await drop("shop")).toEqual({ status: "completed" });
     expect(await databases()).toEqual(["shaping"]);
   });
@@ -53,7 +56,10 @@ describe("branches", () => {
     await create("tree");
     await world.api.table.createTable({ pathParams: { ...at("tree"), tableName: "leaves" } });
     await world.api.table.addTableColumn({ pathParams: { ...at("tree"), tableName: "leaves" }, body: { name: "colour", type: "string" } });
-    await world.api.records.insertRecordWithID({ pathParams: { ...at("tree"), tableName: "leaves", recordId: "l1" }, body: { colour: "green" } });
+    await world.api.records.insertRecordWithID({
+      pathParams: { ...at("tree"), tableName: "leaves", recordId: "l1" },
+      body: { colour: "green" },
+    });
 
     expect(await world.api.branch.createBranch({ pathParams: at("tree", "autumn"), body: { from: "main" } })).toMatchObject({
       databaseName: "tree",
@@ -65,7 +71,9 @@ describe("branches", () => {
     });
     await world.api.branch.createBranch({ pathParams: at("tree", "bare"), body: {} });
 
-    const { databaseName, branches } = await world.api.branch.getBranchList({ pathParams: { workspace: WORKSPACE, region: REGION, dbName: "tree" } });
+    const { databaseName, branches } = await world.api.branch.getBranchList({
+      pathParams: { workspace: WORKSPACE, region: REGION, dbName: "tree" },
+    });
     expect(databaseName).toBe("tree");
     expect(branches.map(({ name }) => name).sort()).toEqual(["autumn", "bare", "main", "winter"]);
     expect(branches[0]).toMatchObject({ state: "active", createdAt: expect.any(String) });
@@ -78,9 +86,16 @@ describe("branches", () => {
       schema: { tables: [{ name: "leaves", columns: [{ name: "colour", type: "string" }] }] },
     });
 
-    await world.api.records.updateRecordWithID({ pathParams: { ...at("tree", "winter"), tableName: "leaves", recordId: "l1" }, body: { colour: "none" } });
+    await world.api.records.updateRecordWithID({
+      pathParams: { ...at("tree", "winter"), tableName: "leaves", recordId: "l1" },
+      body: { colour: "none" },
+    });
     const colour = async (branch: string) =>
-      (await world.api.records.getRecord({ pathParams: { ...at("tree", branch), tableName: "leaves", recordId: "l1" } }) as { colour?: string }).colour;
+      (
+        (await world.api.records.getRecord({ pathParams: { ...at("tree", branch), tableName: "leaves", recordId: "l1" } })) as {
+          colour?: string;
+        }
+      ).colour;
     expect([await colour("main"), await colour("autumn"), await colour("winter")]).toEqual(["green", "green", "none"]);
 
     expect(await world.api.branch.deleteBranch({ pathParams: at("tree", "autumn") })).toEqual({ status: "completed" });
@@ -96,7 +111,10 @@ describe("branches", () => {
     const resolve = async (queryParams: object) =>
       world.api.branch.resolveBranch({ pathParams: { workspace: WORKSPACE, region: REGION, dbName: "shaping" }, queryParams });
     expect(await resolve({ gitBranch: "feature" })).toMatchObject({ branch: "feature", reason: { code: "BRANCH_EXISTS" } });
-    expect(await resolve({ gitBranch: "gone", fallbackBranch: "feature" })).toMatchObject({ branch: "feature", reason: { code: "FALLBACK_BRANCH" } });
+    expect(await resolve({ gitBranch: "gone", fallbackBranch: "feature" })).toMatchObject({
+      branch: "feature",
+      reason: { code: "FALLBACK_BRANCH" },
+    });
     expect(await resolve({ gitBranch: "gone" })).toMatchObject({ branch: "main", reason: { code: "DEFAULT_BRANCH" } });
     await world.api.branch.deleteBranch({ pathParams: at("shaping", "feature") });
   });
@@ -118,7 +136,11 @@ describe("tables and columns", () => {
   });
 
   test("create, list columns of every type, rename, drop", async () => {
-    expect(await world.api.table.createTable(table("things"))).toMatchObject({ branchName: "main", tableName: "things", status: "completed" });
+    expect(await world.api.table.createTable(table("things"))).toMatchObject({
+      branchName: "main",
+      tableName: "things",
+      status: "completed",
+    });
     await world.api.table.createTable(table("others"));
     const columns = [
       { name: "a", type: "string", notNull: true, defaultValue: "x" },
@@ -142,11 +164,16 @@ describe("tables and columns", () => {
     await world.api.table.addTableColumn({ ...table("things"), body: { name: "late", type: "int" } });
     await world.api.table.updateColumn({ pathParams: { ...table("things").pathParams, columnName: "late" }, body: { name: "later" } });
     await world.api.table.deleteColumn({ pathParams: { ...table("things").pathParams, columnName: "b" } });
-    expect((await world.api.table.getTableColumns(table("things"))).columns.map(({ name }) => name)).toEqual("acdefghijk".split("").concat("later"));
+    expect((await world.api.table.getTableColumns(table("things"))).columns.map(({ name }) => name)).toEqual(
+      "acdefghijk".split("").concat("later"),
+    );
 
     expect(await world.api.table.updateTable({ ...table("things"), body: { name: "stuff" } })).toMatchObject({ status: "completed" });
     expect((await world.api.table.getTableColumns(table("stuff"))).columns).toHaveLength(11);
-    await expect(world.api.table.getTableColumns(table("things"))).rejects.toMatchObject({ status: 404, message: expect.stringContaining("things") });
+    await expect(world.api.table.getTableColumns(table("things"))).rejects.toMatchObject({
+      status: 404,
+      message: expect.stringContaining("things"),
+    });
     expect(await world.api.table.deleteTable(table("stuff"))).toEqual({ status: "completed" });
     await expect(world.api.table.getTableColumns(table("stuff"))).rejects.toMatchObject({ status: 404 });
   });
@@ -154,11 +181,36 @@ describe("tables and columns", () => {
   test.each([
     ["a table that is there", () => world.api.table.createTable(table("others")), 422, "others"],
     ["a table whose name is none", () => world.api.table.createTable(table("no spaces")), 400, "no spaces"],
-    ["a column of an unknown type", () => world.api.table.addTableColumn({ ...table("others"), body: { name: "x", type: "money" } }), 400, "money"],
-    ["a vector of one dimension", () => world.api.table.addTableColumn({ ...table("others"), body: { name: "x", type: "vector", vector: { dimension: 1 } } }), 400, "dimension"],
-    ["a link to nowhere", () => world.api.table.addTableColumn({ ...table("others"), body: { name: "x", type: "link", link: { table: "nowhere" } } }), 400, "nowhere"],
-    ["a column that is not there", () => world.api.table.deleteColumn({ pathParams: { ...table("others").pathParams, columnName: "x" } }), 404, "x"],
-    ["a column in a table that is not there", () => world.api.table.addTableColumn({ ...table("gone"), body: { name: "x", type: "int" } }), 404, "gone"],
+    [
+      "a column of an unknown type",
+      () => world.api.table.addTableColumn({ ...table("others"), body: { name: "x", type: "money" } }),
+      400,
+      "money",
+    ],
+    [
+      "a vector of one dimension",
+      () => world.api.table.addTableColumn({ ...table("others"), body: { name: "x", type: "vector", vector: { dimension: 1 } } }),
+      400,
+      "dimension",
+    ],
+    [
+      "a link to nowhere",
+      () => world.api.table.addTableColumn({ ...table("others"), body: { name: "x", type: "link", link: { table: "nowhere" } } }),
+      400,
+      "nowhere",
+    ],
+    [
+      "a column that is not there",
+      () => world.api.table.deleteColumn({ pathParams: { ...table("others").pathParams, columnName: "x" } }),
+      404,
+      "x",
+    ],
+    [
+      "a column in a table that is not there",
+      () => world.api.table.addTableColumn({ ...table("gone"), body: { name: "x", type: "int" } }),
+      404,
+      "gone",
+    ],
   ])("%s is refused", async (_name, call, status, fragment) => {
     await expect(call()).rejects.toMatchObject({ status, message: expect.stringContaining(fragment) });
   });
@@ -194,7 +246,10 @@ describe("schema edits", () => {
     ],
   };
   const tablesOf = async (database: string, branch = "main") =>
-    (await world.api.branch.getBranchDetails({ pathParams: at(database, branch) })).schema.tables.map(({ name, columns }) => ({ name, columns }));
+    (await world.api.branch.getBranchDetails({ pathParams: at(database, branch) })).schema.tables.map(({ name, columns }) => ({
+      name,
+      columns,
+    }));
 
   test("compare with a schema gives the operations, apply makes it so, and then nothing differs", async () => {
     await create("library");
@@ -233,7 +288,10 @@ describe("schema edits", () => {
 
   test("renames and removals keep the data that stays", async () => {
     const pathParams = at("library");
-    await world.api.records.insertRecordWithID({ pathParams: { ...pathParams, tableName: "books", recordId: "b1" }, body: { title: "Kept" } });
+    await world.api.records.insertRecordWithID({
+      pathParams: { ...pathParams, tableName: "books", recordId: "b1" },
+      body: { title: "Kept" },
+    });
     await world.api.migrations.updateBranchSchema({
       pathParams,
       body: {
@@ -244,7 +302,10 @@ describe("schema edits", () => {
         ],
       },
     });
-    expect(await world.api.records.getRecord({ pathParams: { ...pathParams, tableName: "volumes", recordId: "b1" } })).toMatchObject({ id: "b1", name: "Kept" });
+    expect(await world.api.records.getRecord({ pathParams: { ...pathParams, tableName: "volumes", recordId: "b1" } })).toMatchObject({
+      id: "b1",
+      name: "Kept",
+    });
     expect((await tablesOf("library")).find(({ name }) => name === "volumes")?.columns.map(({ name }) => name)).toEqual(["name", "author"]);
   });
 
@@ -253,7 +314,9 @@ describe("schema edits", () => {
     await expect(
       world.api.migrations.applyBranchSchemaEdit({
         pathParams: at("library"),
-        body: { edits: { operations: [{ addTable: { table: "half" } }, { addColumn: { table: "nowhere", column: { name: "x", type: "int" } } }] } },
+        body: {
+          edits: { operations: [{ addTable: { table: "half" } }, { addColumn: { table: "nowhere", column: { name: "x", type: "int" } } }] },
+        },
       }),
     ).rejects.toMatchObject({ status: 400, message: expect.stringContaining("nowhere") });
     expect(await tablesOf("library")).toEqual(before);
@@ -269,7 +332,10 @@ describe("schema edits", () => {
     const first = await world.api.migrations.getBranchSchemaHistory({ pathParams: at("library"), body: { page: { size: 1 } } });
     expect(first.logs.map(({ id }) => id)).toEqual([logs[0]?.id]);
     expect(first.meta.more).toBe(true);
-    const next = await world.api.migrations.getBranchSchemaHistory({ pathParams: at("library"), body: { page: { size: 1, after: first.meta.cursor } } });
+    const next = await world.api.migrations.getBranchSchemaHistory({
+      pathParams: at("library"),
+      body: { page: { size: 1, after: first.meta.cursor } },
+    });
     expect(next.logs.map(({ id }) => id)).toEqual([logs[1]?.id]);
     const { migrations } = await world.api.migrations.getBranchMigrationHistory({ pathParams: at("library") });
     expect(migrations?.map(({ id, status }) => [id, status])).toEqual(logs.map(({ id }) => [id, "completed"]));
@@ -278,10 +344,15 @@ describe("schema edits", () => {
   test("history can be pushed to another database", async () => {
     const { logs } = await world.api.migrations.getBranchSchemaHistory({ pathParams: at("library"), body: {} });
     await create("copy");
-    const migrations = [...logs].reverse().map(({ id, parentID, checksum, operations: ops }) => ({ id, ...(parentID ? { parentID } : {}), checksum, operations: ops }));
+    const migrations = [...logs]
+      .reverse()
+      .map(({ id, parentID, checksum, operations: ops }) => ({ id, ...(parentID ? { parentID } : {}), checksum, operations: ops }));
     await world.api.migrations.pushBranchMigrations({ pathParams: at("copy"), body: { migrations } });
     expect(await tablesOf("copy")).toEqual(await tablesOf("library"));
-    const { edits } = await world.api.migrations.compareBranchWithUserSchema({ pathParams: at("copy"), body: { schema: { tables: await tablesOf("library") } } });
+    const { edits } = await world.api.migrations.compareBranchWithUserSchema({
+      pathParams: at("copy"),
+      body: { schema: { tables: await tablesOf("library") } },
+    });
     expect(edits.operations).toEqual([]);
     await expect(
       world.api.migrations.pushBranchMigrations({
@@ -316,12 +387,24 @@ describe("schema edits", () => {
       body: {
         name: "first",
         operations: [
-          { create_table: { name: "posts", columns: [{ name: "title", type: "text", nullable: false, default: "'new'" }, { name: "tags", type: "text[]", nullable: true }] } },
+          {
+            create_table: {
+              name: "posts",
+              columns: [
+                { name: "title", type: "text", nullable: false, default: "'new'" },
+                { name: "tags", type: "text[]", nullable: true },
+              ],
+            },
+          },
           { add_column: { table: "posts", column: { name: "likes", type: "int8", nullable: true } } },
         ],
       },
     });
-    expect(await world.api.migrations.getMigrationJobStatus({ pathParams: { ...at("rolled"), jobId: jobID } })).toMatchObject({ jobID, type: "apply", status: "completed" });
+    expect(await world.api.migrations.getMigrationJobStatus({ pathParams: { ...at("rolled"), jobId: jobID } })).toMatchObject({
+      jobID,
+      type: "apply",
+      status: "completed",
+    });
     expect(await tablesOf("rolled")).toEqual([
       {
         name: "posts",

@@ -100,10 +100,7 @@ describe("links", () => {
   test("link.column has that one; several add up; with * beside them too", async () => {
     const [record] = await plainQuery("teams", { filter: { id: "one" }, columns: ["name", "owner.name", "owner.age"] });
     expect(record).toEqual({ id: "one", name: "Team one", owner: { id: "ada", name: "Ada", age: 36, xata: meta }, xata: meta });
-    const team = await teams()
-      .select(["*", "owner.name"])
-      .filter("id", "two")
-      .getFirst();
+    const team = await teams().select(["*", "owner.name"]).filter("id", "two").getFirst();
     expect(team).toMatchObject({ id: "two", index: 2, plan: "free", owner: { id: "ada", name: "Ada" } });
   });
 
@@ -124,8 +121,8 @@ describe("links", () => {
 
   test("a linked record updates itself", async () => {
     const team = await teams().read("three", ["owner.*"]);
-    const updated = await team?.owner?.update({ age: 42 });
-    expect(updated?.age).toBe(42);
+    const updated = await team?.owner?.update({ age: 42 } as never);
+    expect(updated).toMatchObject({ id: "bob", age: 42 });
     expect((await users().read("bob"))?.age).toBe(42);
   });
 
@@ -255,7 +252,13 @@ describe("dates, emails, lists and numbers", () => {
     const user = await users().create({ name: "date", born: new Date(iso) });
     expect(user.born?.toISOString()).toBe(iso);
     expect((await users().read(user.id))?.born?.toISOString()).toBe(iso);
-    expect((await users().filter("born", new Date(iso) as never).getAll()).map(({ id }) => id)).toEqual([user.id]);
+    expect(
+      (
+        await users()
+          .filter("born", new Date(iso) as never)
+          .getAll()
+      ).map(({ id }) => id),
+    ).toEqual([user.id]);
     await users().delete(user.id);
   });
 

@@ -128,7 +128,8 @@ describe("parameters", () => {
 
   test("plain requests may send numbers, booleans, lists, objects and null", async () => {
     const answer = await world.plain("POST", "/sql", {
-      statement: 'UPDATE "teams" SET "index" = $1, "dark" = $2, "labels" = $3, "config" = $4, "description" = $5 WHERE "id" = $6 RETURNING "id"',
+      statement:
+        'UPDATE "teams" SET "index" = $1, "dark" = $2, "labels" = $3, "config" = $4, "description" = $5 WHERE "id" = $6 RETURNING "id"',
       params: [7, true, ["l"], { k: [1] }, null, "one"],
     });
     expect(answer.body).toMatchObject({ records: [{ id: "one" }], total: 1, rowCount: 1 });

@@ -14,7 +14,15 @@ beforeAll(async () => {
   await db.teams.create([
     { id: "fruits", name: "Team fruits", labels: ["apple", "banana", "orange"], description: "They grow on trees.", index: 1, rating: 1 },
     { id: "animals", name: "Team animals", labels: ["monkey", "lion"], description: "They eat fruits, and run.", index: 2, rating: 10 },
-    { id: "mixed", name: "Mixed team fruits & animals", labels: ["monkey", "banana"], description: "Both <b>kinds</b>.", index: 3, plan: "paid", rating: 3 },
+    {
+      id: "mixed",
+      name: "Mixed team fruits & animals",
+      labels: ["monkey", "banana"],
+      description: "Both <b>kinds</b>.",
+      index: 3,
+      plan: "paid",
+      rating: 3,
+    },
     { id: "planets", name: "Planetary society", description: "Mercury, Venus, Earth, Mars", founded: "2020-01-01T00:00:00Z" },
     { id: "rockets", name: "Rocket club", description: "To Mars and back", founded: "2024-01-01T00:00:00Z" },
     { id: "café", name: "Café Zürich", description: "Crème brûlée" },
@@ -24,7 +32,8 @@ afterAll(() => world?.stop());
 
 const teams = () => world.client.db.teams;
 // biome-ignore lint/suspicious/noExplicitAny: options are tried beyond what the SDK's types allow
-const find = async (query: string, options: any = {}): Promise<string[]> => (await teams().search(query, options)).records.map(({ id }) => id);
+const find = async (query: string, options: any = {}): Promise<string[]> =>
+  (await teams().search(query, options)).records.map(({ id }) => id);
 const sorted = (ids: string[]) => [...ids].sort();
 
 describe("in one table", () => {
@@ -93,9 +102,19 @@ describe("in one table", () => {
   test("target chooses the columns, weights their worth", async () => {
     expect(sorted(await find("fruits", { target: ["name"] }))).toEqual(["fruits", "mixed"]);
     expect(await find("fruits", { target: ["description"] })).toEqual(["animals"]);
-    const byDescription = await find("fruits", { target: [{ column: "name", weight: 1 }, { column: "description", weight: 10 }] });
+    const byDescription = await find("fruits", {
+      target: [
+        { column: "name", weight: 1 },
+        { column: "description", weight: 10 },
+      ],
+    });
     expect(byDescription[0]).toBe("animals");
-    const byName = await find("fruits", { target: [{ column: "name", weight: 10 }, { column: "description", weight: 1 }] });
+    const byName = await find("fruits", {
+      target: [
+        { column: "name", weight: 10 },
+        { column: "description", weight: 1 },
+      ],
+    });
     expect(byName[2]).toBe("animals");
   });
 
@@ -110,7 +129,9 @@ describe("in one table", () => {
     const boosted = await find("team", { target, boosters: [{ valueBooster: { column: "plan", value: "paid", factor: 50 } }] });
     expect(boosted[0]).toBe("mixed");
     expect((await find("team", { target, boosters: [{ numericBooster: { column: "rating", factor: 50 } }] }))[0]).toBe("animals");
-    expect((await find("team", { target, boosters: [{ numericBooster: { column: "rating", factor: 50, modifier: "reciprocal" } }] }))[0]).toBe("fruits");
+    expect(
+      (await find("team", { target, boosters: [{ numericBooster: { column: "rating", factor: 50, modifier: "reciprocal" } }] }))[0],
+    ).toBe("fruits");
     const date = (origin: string) => [{ dateBooster: { column: "founded", origin, scale: "30d", decay: 0.5, factor: 50 } }];
     expect(await find("mars", { boosters: date("2020-01-01T00:00:00Z") })).toEqual(["planets", "rockets"]);
     expect(await find("mars", { boosters: date("2024-01-01T00:00:00Z") })).toEqual(["rockets", "planets"]);
@@ -169,7 +190,10 @@ describe("in one table", () => {
     ["a booster of an unknown column", "x", { boosters: [{ numericBooster: { column: "colour", factor: 1 } }] }, "colour"],
     ["a scale that is none", "x", { boosters: [{ dateBooster: { column: "founded", scale: "soon", decay: 0.5 } }] }, "scale"],
   ])("%s is a 400 that names it", async (_name, query, options, fragment) => {
-    await expect(teams().search(query, options as never)).rejects.toMatchObject({ status: 400, message: expect.stringContaining(fragment) });
+    await expect(teams().search(query, options as never)).rejects.toMatchObject({
+      status: 400,
+      message: expect.stringContaining(fragment),
+    });
   });
 });
 

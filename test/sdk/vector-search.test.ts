@@ -156,7 +156,11 @@ describe("1536 dimensions", () => {
   });
 
   test("100 of them, found in the oracle's order by each function", async () => {
-    const rows = Array.from({ length: 100 }, (_, i) => ({ id: `d${String(i).padStart(3, "0")}`, title: `t${i}`, embedding: randomVector() }));
+    const rows = Array.from({ length: 100 }, (_, i) => ({
+      id: `d${String(i).padStart(3, "0")}`,
+      title: `t${i}`,
+      embedding: randomVector(),
+    }));
     await world.client.db.documents.create(rows);
     await settled("documents", "embedding", rows.length);
     const query = randomVector();

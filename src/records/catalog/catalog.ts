@@ -5,6 +5,8 @@
 import { LodestoneError } from "../../errors.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
 import { formatBranchRef, newRoleName, parseBranchRef, requireBranchRef, requireDatabaseName, schemaNameOf } from "../identifiers.ts";
+import { describeChange } from "../migrations/compare.ts";
+import { copyHistory, type MigrationNote, recordMigration } from "../migrations/history.ts";
 import type { BranchInfo, BranchRef, TableInfo } from "../schema.ts";
 import {
   BRANCH_COLUMNS,
@@ -137,7 +139,10 @@ export class Catalog {
           );
         }
         for (const statement of createBranchStatements(ref, schemaName, roleName)) await connection.query(statement);
-        if (source !== undefined) await copyTables(connection, source.schema_name, { schemaName, roleName }, document);
+        if (source !== undefined) {
+          await copyTables(connection, source.schema_name, { schemaName, roleName }, document);
+          await copyHistory(connection, source.schema_name, schemaName);
+        }
         await announce(connection, ref);
         return true;
       },
@@ -188,8 +193,14 @@ export class Catalog {
     for (const row of dropped) this.#forget({ database: row.database, branch: row.branch });
   }
 
-  /** Runs schema changes of one branch as one unit; the version grows by one. Resolves to the branch as it is then. */
-  async change(ref: BranchRef, work: (editor: SchemaEditor, connection: Connection) => Promise<void>): Promise<BranchInfo> {
+  /**
+   * Runs schema changes of one branch as one unit; the version grows by one. `work` may say what goes into the history; else it is derived from what
+   * changed. Resolves to the branch as it is then.
+   */
+  async change(
+    ref: BranchRef,
+    work: (editor: SchemaEditor, connection: Connection) => Promise<readonly MigrationNote[]> | Promise<void>,
+  ): Promise<BranchInfo> {
     requireBranchRef(ref);
     await this.#engine
       .transaction(
@@ -197,12 +208,14 @@ export class Catalog {
           await limitLockWait(connection);
           const row = await findBranch(connection, ref, "FOR UPDATE");
           const editor = new SchemaEditor(connection, { schemaName: row.schema_name, roleName: row.role_name }, row.document);
-          await work(editor, connection);
+          const notes = await work(editor, connection);
+          for (const note of notes ?? []) await recordMigration(connection, row.schema_name, note);
           if (editor.document === row.document) return;
           await connection.query("UPDATE lodestone.branches SET document = $2, version = version + 1 WHERE schema_name = $1", [
             row.schema_name,
             JSON.stringify(editor.document),
           ]);
+          if (!notes) await recordMigration(connection, row.schema_name, { operations: describeChange(row.document, editor.document) });
           await announce(connection, ref);
         },
         { timeoutMs: CHANGE_TIMEOUT_MS },

@@ -6,6 +6,7 @@
  */
 import { LodestoneError } from "../../errors.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
+import { MIGRATIONS_TABLE } from "../migrations/history.ts";
 import { FUNCTIONS } from "./functions.ts";
 
 /** Any constant will do as long as every release uses this one. */
@@ -34,6 +35,7 @@ const FORMATS: readonly (readonly string[])[] = [
        created_at timestamptz NOT NULL DEFAULT now(),
        PRIMARY KEY (database, branch)
      )`,
+    MIGRATIONS_TABLE,
   ],
 ];
 

@@ -1,0 +1,178 @@
+/** Schema changes as operations: apply, preview, compare, and a branch's history, on top of the catalog. */
+import { LodestoneError } from "../../errors.ts";
+import type { Catalog } from "../catalog/catalog.ts";
+import { requireColumn } from "../catalog/column-types.ts";
+import { type BranchDocument, toBranchSchema, toColumnSchema } from "../catalog/document.ts";
+import { SchemaEditor } from "../catalog/schema-editor.ts";
+import type { Connection, Engine } from "../engine/engine.ts";
+import { requireTableName, schemaNameOf } from "../identifiers.ts";
+import type { BranchInfo, BranchRef, BranchSchema, TableSchema } from "../schema.ts";
+import { compareSchemas } from "./compare.ts";
+import { checksumOf, type Migration, readMigrations } from "./history.ts";
+import { applyOperations, requireOperations, type SchemaOperation } from "./operations.ts";
+
+export interface PushedMigration {
+  readonly id: string;
+  readonly parentId: string | undefined;
+  readonly title: string | undefined;
+  readonly message: string | undefined;
+  readonly checksum: string;
+  readonly operations: readonly SchemaOperation[];
+}
+
+/** The engine's rows of one branch's history stay few; this is for those who drive it by script for years. */
+const MAX_PUSHED = 1_000;
+
+export class MigrationStore {
+  readonly #engine: Engine;
+  readonly #catalog: Catalog;
+
+  constructor(engine: Engine, catalog: Catalog) {
+    this.#engine = engine;
+    this.#catalog = catalog;
+  }
+
+  /** The id of the branch's newest change; undefined when its schema was never changed. */
+  async last(ref: BranchRef): Promise<string | undefined> {
+    return (await this.list(ref, { limit: 1 }))[0]?.id;
+  }
+
+  /** Newest first. NOT_FOUND for a branch that does not exist. */
+  async list(ref: BranchRef, options: { readonly limit: number; readonly before?: string; readonly since?: string }): Promise<Migration[]> {
+    const { schemaName } = await this.#catalog.branch(ref);
+    return readMigrations(this.#engine, schemaName, options);
+  }
+
+  /** All or nothing. INVALID names the operation that does not fit. Resolves to the ids of this change and of the one before it. */
+  async apply(
+    ref: BranchRef,
+    given: unknown,
+    path: string,
+    note: { readonly title?: string; readonly message?: string } = {},
+  ): Promise<{ id: string | undefined; parentId: string | undefined }> {
+    const operations = requireOperations(given, path);
+    if (operations.length > 0) {
+      await this.#catalog.change(ref, async (editor) => {
+        await applyOperations(editor, operations, path);
+        return [{ ...note, operations }];
+      });
+    }
+    const [last] = await this.list(ref, { limit: 1 });
+    return { id: last?.id, parentId: last?.parentId };
+  }
+
+  /** What the branch's schema would be; nothing is changed and nothing is locked. */
+  async preview(ref: BranchRef, given: unknown, path: string): Promise<{ original: BranchSchema; updated: BranchSchema }> {
+    const branch = await this.#catalog.branch(ref);
+    const updated = await rehearse(toDocument(branch), requireOperations(given, path), path);
+    return { original: toBranchSchema(branch), updated };
+  }
+
+  /** From the branch (after `sourceOperations`) to a schema given by a client (after `targetOperations`). */
+  async compareWithSchema(
+    ref: BranchRef,
+    schema: unknown,
+    operations: { readonly source?: unknown; readonly target?: unknown } = {},
+  ): Promise<{ source: BranchSchema; target: BranchSchema; operations: SchemaOperation[] }> {
+    const branch = await this.#catalog.branch(ref);
+    const source = await rehearse(toDocument(branch), requireOperations(operations.source ?? [], "branchOperations"), "branchOperations");
+    const given = withIds(requireSchema(schema));
+    const target = await rehearse(given, requireOperations(operations.target ?? [], "schemaOperations"), "schemaOperations");
+    return { source, target, operations: compareSchemas(source, target) };
+  }
+
+  /** From one branch to another of the same database. */
+  async compareBranches(
+    ref: BranchRef,
+    other: string,
+    operations: { readonly source?: unknown; readonly target?: unknown } = {},
+  ): Promise<{ source: BranchSchema; target: BranchSchema; operations: SchemaOperation[] }> {
+    const [from, to] = [await this.#catalog.branch(ref), await this.#catalog.branch({ database: ref.database, branch: other })];
+    const [sourcePath, targetPath] = ["sourceBranchOperations", "targetBranchOperations"];
+    const source = await rehearse(toDocument(from), requireOperations(operations.source ?? [], sourcePath), sourcePath);
+    const target = await rehearse(toDocument(to), requireOperations(operations.target ?? [], targetPath), targetPath);
+    return { source, target, operations: compareSchemas(source, target) };
+  }
+
+  /**
+   * Brings migrations of another branch here, oldest first, keeping their ids. Those that are here already are passed over; the rest has to follow on
+   * the newest one. All or nothing.
+   */
+  async push(ref: BranchRef, migrations: readonly PushedMigration[]): Promise<{ id: string | undefined; parentId: string | undefined }> {
+    if (migrations.length > MAX_PUSHED)
+      throw invalid(`migrations has ${migrations.length} elements; at most ${MAX_PUSHED} are possible at once.`);
+    for (const [i, { id, parentId, checksum, operations }] of migrations.entries()) {
+      if (checksum !== checksumOf(parentId, operations)) {
+        throw invalid(`migrations[${i}]: the checksum of migration "${id}" is not that of its parentID and operations.`);
+      }
+    }
+    await this.#catalog.change(ref, async (editor, connection) => {
+      const here = await readMigrations(connection, schemaNameOf(ref), { limit: 1_000_000 });
+      const known = new Set(here.map(({ id }) => id));
+      let last = here[0]?.id;
+      const fresh: PushedMigration[] = [];
+      for (const [i, migration] of migrations.entries()) {
+        if (known.has(migration.id)) continue;
+        if (migration.parentId !== last) {
+          const parent = migration.parentId === undefined ? "nothing" : `"${migration.parentId}"`;
+          throw invalid(
+            `migrations[${i}]: "${migration.id}" follows ${parent}, but the newest migration of the branch is ${last === undefined ? "none" : `"${last}"`}.`,
+          );
+        }
+        await applyOperations(editor, migration.operations, `migrations[${i}].operations`);
+        fresh.push(migration);
+        last = migration.id;
+      }
+      return fresh;
+    });
+    const [newest] = await this.list(ref, { limit: 1 });
+    return { id: newest?.id, parentId: newest?.parentId };
+  }
+}
+
+/** The editor's checks without its SQL: a rehearsal on the document alone. */
+async function rehearse(document: BranchDocument, operations: readonly SchemaOperation[], path: string): Promise<BranchSchema> {
+  const nobody = { query: async () => ({ rows: [], rowCount: 0 }) } as unknown as Connection;
+  const editor = new SchemaEditor(nobody, { schemaName: "rehearsal", roleName: "rehearsal" }, document);
+  await applyOperations(editor, operations, path);
+  return { tables: editor.document.tables.map(({ name, columns }) => ({ name, columns: columns.map(toColumnSchema) })) };
+}
+
+const toDocument = (branch: BranchInfo): BranchDocument => withIds(toBranchSchema(branch));
+
+function withIds(schema: BranchSchema): BranchDocument {
+  let nextId = 1;
+  const tables = schema.tables.map(({ name, columns }) => ({
+    id: nextId++,
+    name,
+    columns: columns.map((column) => ({ id: nextId++, ...column })),
+  }));
+  return { nextId, tables };
+}
+
+/** A schema as a client gives it: names, types, and links to tables that it has. */
+function requireSchema(given: unknown): BranchSchema {
+  const tables = (given as { tables?: unknown } | null | undefined)?.tables;
+  if (!Array.isArray(tables)) throw invalid('schema has to be an object like {"tables": [{"name": "teams", "columns": []}]}.');
+  const checked = tables.map((table: unknown): TableSchema => {
+    const { name, columns } = (table ?? {}) as { name?: unknown; columns?: unknown };
+    requireTableName(name);
+    if (!Array.isArray(columns)) throw invalid(`Table "${name}": columns has to be a list of columns.`);
+    const result = columns.map((column) => requireColumn(name, column));
+    const twice = result.find((column, i) => result.findIndex((other) => other.name === column.name) < i);
+    if (twice !== undefined) throw invalid(`Table "${name}" has two columns "${twice.name}".`);
+    return { name, columns: result };
+  });
+  const names = new Set(checked.map(({ name }) => name));
+  if (names.size !== checked.length) throw invalid("schema has two tables of one name.");
+  for (const { name, columns } of checked) {
+    for (const column of columns) {
+      if (column.link !== undefined && !names.has(column.link.table)) {
+        throw invalid(`Column "${column.name}" of table "${name}" links to table "${column.link.table}", which the schema does not have.`);
+      }
+    }
+  }
+  return { tables: checked };
+}
+
+const invalid = (message: string): LodestoneError => new LodestoneError("INVALID", message);
