@@ -56,10 +56,22 @@ export class SearchTable implements MaskTable {
     if (index !== undefined) this.indexes.set(name, index);
   }
 
-  dropColumn(name: string): void {
-    this.columns.delete(name);
-    this.indexes.get(name)?.free();
-    this.indexes.delete(name);
+  /** Renames columns (old name to new); those that are neither in `names` nor in `untouched` go. */
+  keepColumns(names: ReadonlyMap<string, string>, untouched: readonly string[]): void {
+    const columns = [...this.columns];
+    const indexes = [...this.indexes];
+    this.columns.clear();
+    this.indexes.clear();
+    const newName = (name: string): string | undefined => names.get(name) ?? (untouched.includes(name) ? name : undefined);
+    for (const [name, column] of columns) {
+      const to = newName(name);
+      if (to !== undefined) this.columns.set(to, column);
+    }
+    for (const [name, index] of indexes) {
+      const to = newName(name);
+      if (to === undefined) index.free();
+      else this.indexes.set(to, index);
+    }
   }
 
   /** Brings the records of the batch to the state that it gives. Columns that the batch has and the table does not keep are passed over. */

@@ -1,0 +1,286 @@
+/**
+ * Keeps one branch of the search worker up to date with the records: reads it whole, then follows the change feed, one round after another.
+ *
+ * A round reads everything that is there to read and applies it at once, so what searches see is always one position of the feed. When the
+ * schema has changed, new columns and tables are read first and come with the same step; when the branch was made anew, or the position is too
+ * old, the branch is read again aside and takes the old one's place.
+ */
+import { LodestoneError } from "../errors.ts";
+import type { ChangeFeed, FeedBatch, FeedPosition } from "../records/feed.ts";
+import type { BranchInfo, BranchRef } from "../records/schema.ts";
+import { type FollowedSchema, followedSchema, missingData } from "./followed-schema.ts";
+import type { BranchKey, BranchStats } from "./messages.ts";
+import type { WorkerClient } from "./worker-client.ts";
+
+/** What the search store needs of the record store; the record store has more. */
+export interface FollowedRecords {
+  readonly feed: ChangeFeed;
+  branch(ref: BranchRef): Promise<BranchInfo>;
+  listDatabases(): Promise<readonly { readonly name: string }[]>;
+  listBranches(database: string): Promise<readonly { readonly name: string }[]>;
+}
+
+interface FollowedState {
+  readonly incarnation: string;
+  readonly version: number;
+  readonly position: FeedPosition;
+  readonly schema: FollowedSchema;
+}
+
+/** A schema that changes while it is read is read again, at most this often in one round. */
+const MAX_SCHEMA_ATTEMPTS = 20;
+const SCHEMA_RETRY_MS = 20;
+const ACKNOWLEDGE_EVERY_MS = 1_000;
+
+let nextBuild = 1;
+
+export class BranchFollower {
+  readonly ref: BranchRef;
+  readonly key: BranchKey;
+  readonly #records: FollowedRecords;
+  readonly #worker: WorkerClient;
+  #state: FollowedState | undefined;
+  #stats: BranchStats = { vectors: 0, memoryBytes: 0 };
+  #running: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+  #isGone = false;
+  /** Grows with each loss of the worker: what began before it must not be believed after it. */
+  #epoch = 0;
+  #acknowledgedAt = 0;
+
+  constructor(ref: BranchRef, records: FollowedRecords, worker: WorkerClient) {
+    this.ref = ref;
+    this.key = branchKey(ref);
+    this.#records = records;
+    this.#worker = worker;
+  }
+
+  /** The incarnation and version of the schema that searches see; undefined before the branch was read. */
+  get state(): { readonly incarnation: string; readonly version: number } | undefined {
+    return this.#state;
+  }
+
+  get stats(): BranchStats {
+    return this.#stats;
+  }
+
+  /** The branch was dropped. */
+  get isGone(): boolean {
+    return this.#isGone;
+  }
+
+  /** What the worker had is lost. */
+  reset(): void {
+    this.#epoch++;
+    this.#state = undefined;
+    this.#stats = { vectors: 0, memoryBytes: 0 };
+  }
+
+  /**
+   * Resolves once searches see everything that was committed before the call: after a round that started after it. Calls that come while a round runs
+   * share the next.
+   */
+  sync(): Promise<void> {
+    if (this.#running === undefined) {
+      this.#running = this.#round().finally(() => {
+        this.#running = undefined;
+      });
+      return this.#running;
+    }
+    this.#next ??= this.#running
+      .catch(() => {})
+      .then(() => {
+        this.#next = undefined;
+        return this.sync();
+      });
+    return this.#next;
+  }
+
+  async #round(): Promise<void> {
+    let info: BranchInfo;
+    try {
+      info = await this.#records.branch(this.ref);
+      if (this.#state === undefined || this.#state.incarnation !== info.incarnation) await this.#build(info);
+      if (await this.#follow()) return;
+      await this.#build(await this.#records.branch(this.ref));
+    } catch (error) {
+      if (!(error instanceof LodestoneError && error.code === "NOT_FOUND")) throw error;
+      // Was it the branch, or only a table that went while it was read?
+      if (await this.#exists()) throw new LodestoneError("UNAVAILABLE", `Branch ${this.key} changed while it was read.`, { cause: error });
+      this.reset();
+      this.#isGone = true;
+      await this.#worker.call("drop", { key: this.key });
+    }
+  }
+
+  async #exists(): Promise<boolean> {
+    try {
+      await this.#records.branch(this.ref);
+      return true;
+    } catch (error) {
+      if (error instanceof LodestoneError && error.code === "NOT_FOUND") return false;
+      throw error;
+    }
+  }
+
+  /** Reads the branch whole, and again as long as its schema changes meanwhile. */
+  async #build(first: BranchInfo): Promise<void> {
+    let info = first;
+    const epoch = this.#epoch;
+    for (let attempt = 0; attempt < MAX_SCHEMA_ATTEMPTS; attempt++) {
+      const schema = followedSchema(info);
+      const build = nextBuild++;
+      await this.#worker.call("begin", { build, incarnation: info.incarnation, version: info.version, tables: schema });
+      try {
+        const tables = [...schema.keys()].map((table) => ({ table }));
+        const read = await this.#records.feed.readAll(this.ref, tables, async (batch) => {
+          await this.#worker.call("load", { build, batch }, buffersOf([batch]));
+        });
+        if (read.schemaVersion === info.version && read.incarnation === info.incarnation) {
+          const stats = await this.#worker.call("install", { build, key: this.key, batches: [] });
+          this.#enter({ incarnation: info.incarnation, version: info.version, position: read.position, schema }, stats, epoch);
+          return;
+        }
+      } catch (error) {
+        await this.#worker.call("abandon", { build }).catch(() => {});
+        throw error;
+      }
+      await this.#worker.call("abandon", { build });
+      info = await this.#infoAfter(info);
+    }
+    throw changing(this.key);
+  }
+
+  /** Applies what has changed. false: the branch has to be read whole. */
+  async #follow(): Promise<boolean> {
+    const { feed } = this.#records;
+    const epoch = this.#epoch;
+    for (;;) {
+      const state = this.#state!;
+      const batches: FeedBatch[] = [];
+      let { position, version } = state;
+      let complete = false;
+      while (!complete) {
+        const changes = await feed.readSince(this.ref, position, state.incarnation);
+        if (changes === null) return false;
+        // Names are those of the schema at the time of the read: what was read by older names is read again.
+        if (changes.schemaVersion !== version) {
+          batches.length = 0;
+          if (position !== state.position) {
+            position = state.position;
+            version = changes.schemaVersion;
+            continue;
+          }
+          version = changes.schemaVersion;
+        }
+        batches.push(...changes.batches);
+        position = changes.position;
+        complete = changes.complete;
+      }
+      if (version !== state.version) {
+        if (!(await this.#alter(state, version))) return false;
+        continue;
+      }
+      const stats = batches.length === 0 ? this.#stats : await this.#worker.call("commit", { key: this.key, batches }, buffersOf(batches));
+      this.#enter({ ...state, position }, stats, epoch);
+      await this.#acknowledge(position);
+      if (batches.length === 0) return true;
+    }
+  }
+
+  /**
+   * Goes over to the schema of at least `version`: reads what is new, then the changes since the position that searches see, and applies both at once.
+   * Reading the changes last makes the result right whatever was written while the new columns were read. false: the branch has to be read whole.
+   */
+  async #alter(state: FollowedState, version: number): Promise<boolean> {
+    const { feed } = this.#records;
+    const epoch = this.#epoch;
+    let info = await this.#infoAfter(state, version);
+    for (let attempt = 0; attempt < MAX_SCHEMA_ATTEMPTS; attempt++) {
+      if (info.incarnation !== state.incarnation) return false;
+      const schema = followedSchema(info);
+      const missing = missingData(state.schema, schema);
+      try {
+        let isStable = true;
+        if (missing.length > 0) {
+          const read = await feed.readAll(this.ref, missing, async (batch) => {
+            await this.#worker.call("stage", { key: this.key, batch }, buffersOf([batch]));
+          });
+          if (read.incarnation !== state.incarnation) return false;
+          isStable = read.schemaVersion === info.version;
+        }
+        const batches: FeedBatch[] = [];
+        let { position } = state;
+        for (let complete = false; isStable && !complete; ) {
+          const changes = await feed.readSince(this.ref, position, state.incarnation);
+          if (changes === null) return false;
+          isStable = changes.schemaVersion === info.version;
+          batches.push(...changes.batches);
+          position = changes.position;
+          complete = changes.complete;
+        }
+        if (isStable) {
+          const commit = { key: this.key, schema: { version: info.version, tables: schema }, batches };
+          const stats = await this.#worker.call("commit", commit, buffersOf(batches));
+          this.#enter({ incarnation: state.incarnation, version: info.version, position, schema }, stats, epoch);
+          return true;
+        }
+      } finally {
+        await this.#worker.call("unstage", { key: this.key });
+      }
+      info = await this.#infoAfter(info);
+    }
+    throw changing(this.key);
+  }
+
+  #enter(state: FollowedState, stats: BranchStats, epoch: number): void {
+    if (epoch !== this.#epoch) {
+      throw new LodestoneError("UNAVAILABLE", "The search store is starting again after a fault; try again in a moment.", {
+        retryAfterSeconds: 1,
+      });
+    }
+    this.#state = state;
+    this.#stats = stats;
+    this.#isGone = false;
+  }
+
+  /** Now and then is enough: it only lets the feed forget. */
+  async #acknowledge(position: FeedPosition): Promise<void> {
+    if (Date.now() - this.#acknowledgedAt < ACKNOWLEDGE_EVERY_MS) return;
+    this.#acknowledgedAt = Date.now();
+    await this.#records.feed.acknowledge(this.ref, position);
+  }
+
+  /** The branch as the catalog knows it, once it knows more than `before`. The catalog hears of changes by other servers a moment later. */
+  async #infoAfter(before: { readonly incarnation: string; readonly version: number }, version = before.version + 1): Promise<BranchInfo> {
+    for (let attempt = 0; ; attempt++) {
+      const info = await this.#records.branch(this.ref);
+      if (info.incarnation !== before.incarnation || info.version >= version || attempt === MAX_SCHEMA_ATTEMPTS) return info;
+      await new Promise((resolve) => setTimeout(resolve, SCHEMA_RETRY_MS));
+    }
+  }
+}
+
+export function branchKey(ref: BranchRef): BranchKey {
+  return `${ref.database}:${ref.branch}`;
+}
+
+/** Vector elements are moved to the worker, not copied. */
+function buffersOf(batches: readonly FeedBatch[]): ArrayBuffer[] {
+  const buffers = new Set<ArrayBuffer>();
+  for (const batch of batches) {
+    for (const column of batch.columns.values()) {
+      if (column.kind !== "vector") continue;
+      const { buffer, byteLength } = column.elements;
+      // A view into a larger buffer may share it with others.
+      if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffers.add(buffer);
+    }
+  }
+  return [...buffers];
+}
+
+function changing(key: BranchKey): LodestoneError {
+  return new LodestoneError("UNAVAILABLE", `The schema of branch ${key} keeps changing; the search store tries again.`, {
+    retryAfterSeconds: 1,
+  });
+}

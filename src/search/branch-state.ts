@@ -1,0 +1,149 @@
+/** One branch inside the worker: its followed tables, all at one position of the feed. Changed by `apply` and `alter` only, which do not yield once they change anything. */
+import { RowDirectory } from "../core/row-directory.ts";
+import { VectorIndex } from "../core/vector-index.ts";
+import { compileToMask } from "../filter/mask.ts";
+import { parseFilter } from "../filter/parse.ts";
+import type { FeedBatch } from "../records/feed.ts";
+import { createColumn } from "./columns/stored-column.ts";
+import { type FollowedColumn, type FollowedSchema, type FollowedTable, SYSTEM_COLUMNS } from "./followed-schema.ts";
+import type { BranchStats, SearchAnswer, SearchJob } from "./messages.ts";
+import { SearchTable } from "./search-table.ts";
+
+export class BranchState {
+  readonly incarnation: string;
+  #version: number;
+  #schema: FollowedSchema = new Map();
+  /** By name; the same tables as in the schema. */
+  #tables = new Map<string, SearchTable>();
+
+  private constructor(incarnation: string, version: number) {
+    this.incarnation = incarnation;
+    this.#version = version;
+  }
+
+  /** Empty tables of that schema. */
+  static async create(incarnation: string, version: number, schema: FollowedSchema): Promise<BranchState> {
+    const state = new BranchState(incarnation, version);
+    await state.alter(version, schema, []);
+    return state;
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+
+  apply(batches: readonly FeedBatch[]): void {
+    for (const batch of batches) this.#tables.get(batch.table)?.apply(batch);
+  }
+
+  /**
+   * Goes over to another schema: what kept its id keeps its data, under whatever name; the rest goes, what is new starts empty. Then the batches
+   * (named by the new schema) are applied. Nothing changes if it rejects.
+   */
+  async alter(version: number, schema: FollowedSchema, batches: readonly FeedBatch[]): Promise<void> {
+    const indexes = await this.#createIndexes(schema);
+    const before = new Map([...this.#schema.values()].map((table) => [table.id, table]));
+    const tables = new Map<string, SearchTable>();
+    for (const table of schema.values()) {
+      const old = before.get(table.id);
+      const data = old === undefined ? newTable(indexes.rowsOf(table.id)) : this.#tables.get(old.name)!;
+      alterColumns(data, old, table, indexes);
+      tables.set(table.name, data);
+      before.delete(table.id);
+    }
+    for (const gone of before.values()) this.#tables.get(gone.name)?.free();
+    this.#schema = schema;
+    this.#tables = tables;
+    this.#version = version;
+    this.apply(batches);
+  }
+
+  /** undefined when the table or the column is not there (any more, or yet). @throws {LodestoneError} INVALID for the filter. */
+  search(job: SearchJob): SearchAnswer[] | undefined {
+    const found = this.#find(job.tableId, job.columnId);
+    if (found === undefined) return undefined;
+    const { table, column } = found;
+    const index = this.#tables.get(table.name)?.indexes.get(column.name);
+    if (index === undefined || job.queries.length !== job.count * index.dimension) return undefined;
+    const mask =
+      job.filter === undefined
+        ? undefined
+        : compileToMask(parseFilter(job.filter, table, this.#schema), table.name, { table: (name) => this.#tables.get(name)! });
+    const queries = Array.from({ length: job.count }, (_, i) => job.queries.subarray(i * index.dimension, (i + 1) * index.dimension));
+    const answers = index.searchMany(queries, { k: job.offset + job.size, similarity: job.similarity, filter: mask });
+    return answers.map(({ totalCount, results }) => {
+      const { minScore } = job;
+      const page = results.slice(job.offset).filter(({ score }) => minScore === undefined || score >= minScore);
+      return { totalCount, ids: page.map(({ id }) => id), scores: Float64Array.from(page, ({ score }) => score) };
+    });
+  }
+
+  get stats(): BranchStats {
+    let vectors = 0;
+    let memoryBytes = 0;
+    for (const table of this.#tables.values()) {
+      memoryBytes += table.memoryBytes;
+      for (const index of table.indexes.values()) vectors += index.size;
+    }
+    return { vectors, memoryBytes };
+  }
+
+  free(): void {
+    for (const table of this.#tables.values()) table.free();
+    this.#tables.clear();
+  }
+
+  #find(tableId: number, columnId: number): { table: FollowedTable; column: FollowedColumn } | undefined {
+    for (const table of this.#schema.values()) {
+      if (table.id !== tableId) continue;
+      for (const column of table.columns.values()) if (column.id === columnId) return { table, column };
+    }
+    return undefined;
+  }
+
+  /** Makes, ahead of the change, the indexes of vector columns that the state does not have: making one yields. */
+  async #createIndexes(schema: FollowedSchema): Promise<NewIndexes> {
+    const rows = new Map<number, RowDirectory>();
+    const indexes = new Map<number, VectorIndex>();
+    const known = new Map([...this.#schema.values()].map((table) => [table.id, table]));
+    for (const table of schema.values()) {
+      const old = known.get(table.id);
+      const directory = old === undefined ? new RowDirectory() : this.#tables.get(old.name)!.rows;
+      rows.set(table.id, directory);
+      const oldIds = new Set([...(old?.columns.values() ?? [])].map((column) => column.id));
+      for (const column of table.columns.values()) {
+        if (column.vector === undefined || oldIds.has(column.id)) continue;
+        indexes.set(column.id, await VectorIndex.create({ dimension: column.vector.dimension, rows: directory }));
+      }
+    }
+    return { rowsOf: (tableId) => rows.get(tableId)!, index: (columnId) => indexes.get(columnId) };
+  }
+}
+
+interface NewIndexes {
+  rowsOf(tableId: number): RowDirectory;
+  index(columnId: number): VectorIndex | undefined;
+}
+
+function newTable(rows: RowDirectory): SearchTable {
+  const table = new SearchTable(rows);
+  for (const column of SYSTEM_COLUMNS) table.addColumn(column.name, createColumn(column.type));
+  return table;
+}
+
+function alterColumns(data: SearchTable, old: FollowedTable | undefined, table: FollowedTable, indexes: NewIndexes): void {
+  const oldById = new Map([...(old?.columns.values() ?? [])].map((column) => [column.id, column]));
+  const kept = new Map<string, string>();
+  for (const column of table.columns.values()) {
+    const before = oldById.get(column.id);
+    if (before !== undefined) kept.set(before.name, column.name);
+  }
+  // All at once, so that two columns may have swapped their names.
+  data.keepColumns(
+    kept,
+    SYSTEM_COLUMNS.map((column) => column.name),
+  );
+  for (const column of table.columns.values()) {
+    if (!oldById.has(column.id)) data.addColumn(column.name, createColumn(column.type), indexes.index(column.id));
+  }
+}

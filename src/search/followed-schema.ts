@@ -1,0 +1,62 @@
+/**
+ * What the search store keeps of a branch: tables with a vector column, and every table that their links lead to (filters reach through links),
+ * each with all its columns. Plain data, so that it crosses to the worker as it is.
+ */
+import type { FilterTable, FilterTableColumn } from "../filter/tree.ts";
+import type { BranchInfo, ColumnType, TableInfo } from "../records/schema.ts";
+
+export interface FollowedColumn extends FilterTableColumn {
+  /** The catalog's; a negative one for the system's columns, which are always there. */
+  readonly id: number;
+  readonly type: ColumnType;
+  readonly vector?: { readonly dimension: number };
+}
+
+export interface FollowedTable extends FilterTable {
+  readonly id: number;
+  readonly columns: ReadonlyMap<string, FollowedColumn>;
+}
+
+/** By name. */
+export type FollowedSchema = ReadonlyMap<string, FollowedTable>;
+
+/** Beside `id`, which is the row's. */
+export const SYSTEM_COLUMNS: readonly FollowedColumn[] = [
+  { id: -1, name: "xata.version", type: "int" },
+  { id: -2, name: "xata.createdAt", type: "datetime" },
+  { id: -3, name: "xata.updatedAt", type: "datetime" },
+];
+
+export function followedSchema(branch: Pick<BranchInfo, "tables">): FollowedSchema {
+  const followed = new Map<string, FollowedTable>();
+  const add = (table: TableInfo | undefined): void => {
+    if (table === undefined || followed.has(table.name)) return;
+    const columns = new Map<string, FollowedColumn>();
+    for (const { id, name, type, link, vector } of table.columns.values()) {
+      columns.set(name, { id, name, type, ...(link && { link }), ...(vector && { vector }) });
+    }
+    followed.set(table.name, { id: table.id, name: table.name, columns });
+    for (const column of columns.values()) if (column.link !== undefined) add(branch.tables.get(column.link.table));
+  };
+  for (const table of branch.tables.values()) {
+    for (const column of table.columns.values()) if (column.type === "vector") add(table);
+  }
+  return followed;
+}
+
+/** What has to be read before `next` can be answered from, where `current` is kept: new tables whole, else new columns. */
+export function missingData(current: FollowedSchema, next: FollowedSchema): { table: string; columns?: string[] }[] {
+  const currentById = new Map([...current.values()].map((table) => [table.id, table]));
+  const missing: { table: string; columns?: string[] }[] = [];
+  for (const table of next.values()) {
+    const before = currentById.get(table.id);
+    if (before === undefined) {
+      missing.push({ table: table.name });
+      continue;
+    }
+    const kept = new Set([...before.columns.values()].map((column) => column.id));
+    const columns = [...table.columns.values()].filter((column) => !kept.has(column.id)).map((column) => column.name);
+    if (columns.length > 0) missing.push({ table: table.name, columns });
+  }
+  return missing;
+}

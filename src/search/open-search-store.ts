@@ -1,0 +1,257 @@
+/** Opens the search store over a record store: one worker with the indexes, one follower per branch. */
+import { LodestoneError } from "../errors.ts";
+import type { BranchRef } from "../records/schema.ts";
+import { BranchFollower, branchKey, type FollowedRecords } from "./branch-follower.ts";
+import { LagMeter } from "./lag-meter.ts";
+import type { BranchKey, SearchAnswer, SearchJob } from "./messages.ts";
+import { checkQueryVectors, checkSearch, type Query } from "./request-check.ts";
+import type { SearchStore, SearchStoreStatus, VectorSearchRequest, VectorSearchResponse } from "./search-store.ts";
+import { WorkerClient } from "./worker-client.ts";
+
+export interface SearchStoreOptions {
+  /** A quiet branch is looked at this often, should a notification have been lost; default 5 s. */
+  readonly pollMs?: number;
+  /** How long a search waits for a branch or a schema that was not read yet before it is UNAVAILABLE; default 10 s. */
+  readonly waitMs?: number;
+  /** Told of faults that the store recovers from. */
+  readonly onFault?: (error: unknown) => void;
+}
+
+const DEFAULT_POLL_MS = 5_000;
+const DEFAULT_WAIT_MS = 10_000;
+/** New branches announce themselves; this finds those whose announcement was lost. */
+const LIST_EVERY_POLLS = 6;
+/** Rounds begin no closer than this, so that a stream of small writes is read in batches. */
+const MIN_ROUND_MS = 5;
+const FIRST_RETRY_MS = 50;
+const LAST_RETRY_MS = 5_000;
+
+/** Resolves at once; the branches are read meanwhile, and `status().ready` tells when all are. */
+export async function openSearchStore(records: FollowedRecords, options: SearchStoreOptions = {}): Promise<SearchStore> {
+  return new FollowingSearchStore(records, options);
+}
+
+/** A branch with the state of its following. */
+interface Followed {
+  readonly follower: BranchFollower;
+  readonly lag: LagMeter;
+  /** It was caught up once. */
+  isReady: boolean;
+  isScheduled: boolean;
+  retryMs: number;
+  lastRoundAt: number;
+  fault: string | undefined;
+}
+
+class FollowingSearchStore implements SearchStore {
+  readonly #records: FollowedRecords;
+  readonly #options: SearchStoreOptions;
+  readonly #worker: WorkerClient;
+  readonly #branches = new Map<BranchKey, Followed>();
+  readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #stopListening: () => void;
+  #isListed = false;
+  #isClosed = false;
+  #polls = 0;
+
+  constructor(records: FollowedRecords, options: SearchStoreOptions) {
+    this.#records = records;
+    this.#options = options;
+    this.#worker = new WorkerClient(
+      (error) => this.#workerLost(error),
+      () => {
+        for (const followed of this.#branches.values()) this.#schedule(followed, 0);
+      },
+    );
+    this.#stopListening = records.feed.onChange((ref) => this.#changed(ref));
+    void this.#list();
+    this.#after(options.pollMs ?? DEFAULT_POLL_MS, () => this.#poll());
+  }
+
+  async vectorSearch(ref: BranchRef, table: string, request: VectorSearchRequest): Promise<VectorSearchResponse> {
+    const answers = await this.#search(ref, table, request, [{ name: "queryVector", vector: request.queryVector }]);
+    return toResponse(answers[0]!);
+  }
+
+  async vectorSearchMany(
+    ref: BranchRef,
+    table: string,
+    request: Omit<VectorSearchRequest, "queryVector"> & { queryVectors: readonly (readonly number[])[] },
+  ): Promise<VectorSearchResponse[]> {
+    const answers = await this.#search(ref, table, request, checkQueryVectors(request.queryVectors));
+    return answers.map(toResponse);
+  }
+
+  status(): SearchStoreStatus {
+    const pending: string[] = this.#isListed ? [] : ["the list of branches"];
+    let lagMs = 0;
+    let rows = 0;
+    let memoryBytes = 0;
+    for (const { follower, isReady, lag, fault } of this.#branches.values()) {
+      if (!isReady) pending.push(fault === undefined ? follower.key : `${follower.key} (${fault})`);
+      lagMs = Math.max(lagMs, lag.currentMs);
+      rows += follower.stats.vectors;
+      memoryBytes += follower.stats.memoryBytes;
+    }
+    return { ready: pending.length === 0 && !this.#isClosed, pending, lagMs, rows, memoryBytes };
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#stopListening();
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#timers.clear();
+    await this.#worker.close();
+  }
+
+  async #search(
+    ref: BranchRef,
+    table: string,
+    request: Omit<VectorSearchRequest, "queryVector">,
+    queries: readonly Query[],
+  ): Promise<SearchAnswer[]> {
+    const deadline = Date.now() + (this.#options.waitMs ?? DEFAULT_WAIT_MS);
+    if (this.#isClosed) throw new LodestoneError("UNAVAILABLE", "The search store is closed.");
+    const { consistency } = request;
+    if (consistency !== undefined && consistency !== "strong" && consistency !== "eventual") {
+      throw new LodestoneError("INVALID", 'consistency: expected "strong" or "eventual".');
+    }
+    for (let attempt = 0; ; attempt++) {
+      const info = await this.#records.branch(ref);
+      const job: SearchJob = { key: branchKey(ref), ...checkSearch(info, table, request, queries) };
+      const followed = this.#follow(ref);
+      // Whatever was acknowledged before now was committed before the round that begins now.
+      if (consistency === "strong" && attempt === 0) while (!(await this.#catchUp(followed, deadline)));
+      if (followed.follower.state?.incarnation === info.incarnation) {
+        const outcome = await this.#worker.call("search", job);
+        if (outcome.kind === "answers") return outcome.answers;
+        // A fault of an old schema may be none of the new one.
+        if (outcome.kind === "invalid" && outcome.schemaVersion >= info.version) throw new LodestoneError("INVALID", outcome.message);
+      }
+      await this.#catchUp(followed, deadline);
+    }
+  }
+
+  /** One more round. false: it failed. @throws {LodestoneError} UNAVAILABLE past the deadline. */
+  async #catchUp({ follower, fault }: Followed, deadline: number): Promise<boolean> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<"late">((resolve) => {
+      timer = setTimeout(() => resolve("late"), Math.max(deadline - Date.now(), 0));
+    });
+    const round = follower.sync().then(
+      () => true,
+      // A pause, or the next attempt would follow at once.
+      () => new Promise<boolean>((resolve) => setTimeout(() => resolve(false), FIRST_RETRY_MS)),
+    );
+    const outcome = await Promise.race([round, late]);
+    clearTimeout(timer);
+    if (outcome !== "late") return outcome;
+    const why = fault === undefined ? "" : ` (${fault})`;
+    throw new LodestoneError("UNAVAILABLE", `The search store is still reading branch ${follower.key}${why}; try again in a moment.`, {
+      retryAfterSeconds: 1,
+    });
+  }
+
+  #follow(ref: BranchRef): Followed {
+    const key = branchKey(ref);
+    const known = this.#branches.get(key);
+    if (known !== undefined) return known;
+    const followed: Followed = {
+      follower: new BranchFollower({ database: ref.database, branch: ref.branch }, this.#records, this.#worker),
+      lag: new LagMeter(),
+      isReady: false,
+      isScheduled: false,
+      retryMs: FIRST_RETRY_MS,
+      lastRoundAt: 0,
+      fault: undefined,
+    };
+    this.#branches.set(key, followed);
+    this.#schedule(followed, 0);
+    return followed;
+  }
+
+  #changed(ref: BranchRef): void {
+    if (this.#isClosed) return;
+    const followed = this.#follow(ref);
+    followed.lag.changed();
+    this.#schedule(followed, Math.max(0, followed.lastRoundAt + MIN_ROUND_MS - Date.now()));
+  }
+
+  #schedule(followed: Followed, delayMs: number): void {
+    if (followed.isScheduled || this.#isClosed) return;
+    followed.isScheduled = true;
+    this.#after(delayMs, () => {
+      followed.isScheduled = false;
+      void this.#round(followed);
+    });
+  }
+
+  async #round(followed: Followed): Promise<void> {
+    const { follower, lag } = followed;
+    lag.begin();
+    followed.lastRoundAt = Date.now();
+    try {
+      await follower.sync();
+      lag.end();
+      followed.isReady = true;
+      followed.fault = undefined;
+      followed.retryMs = FIRST_RETRY_MS;
+      if (follower.isGone && this.#branches.get(follower.key) === followed) this.#branches.delete(follower.key);
+    } catch (error) {
+      lag.fail();
+      if (this.#isClosed) return;
+      followed.fault = error instanceof Error ? error.message : String(error);
+      this.#options.onFault?.(error);
+      this.#schedule(followed, followed.retryMs);
+      followed.retryMs = Math.min(2 * followed.retryMs, LAST_RETRY_MS);
+    }
+  }
+
+  async #list(): Promise<void> {
+    try {
+      for (const database of await this.#records.listDatabases()) {
+        for (const branch of await this.#records.listBranches(database.name)) {
+          if (this.#isClosed) return;
+          this.#follow({ database: database.name, branch: branch.name });
+        }
+      }
+      this.#isListed = true;
+    } catch (error) {
+      if (this.#isClosed) return;
+      this.#options.onFault?.(error);
+      this.#after(FIRST_RETRY_MS, () => void this.#list());
+    }
+  }
+
+  #poll(): void {
+    if (++this.#polls % LIST_EVERY_POLLS === 0) void this.#list();
+    const pollMs = this.#options.pollMs ?? DEFAULT_POLL_MS;
+    for (const followed of this.#branches.values()) {
+      if (Date.now() - followed.lastRoundAt >= pollMs) this.#schedule(followed, 0);
+    }
+    this.#after(pollMs, () => this.#poll());
+  }
+
+  #workerLost(error: Error): void {
+    this.#options.onFault?.(error);
+    for (const followed of this.#branches.values()) {
+      followed.follower.reset();
+      followed.isReady = false;
+    }
+  }
+
+  #after(delayMs: number, work: () => void): void {
+    if (this.#isClosed) return;
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      work();
+    }, delayMs);
+    timer.unref();
+    this.#timers.add(timer);
+  }
+}
+
+function toResponse({ totalCount, ids, scores }: SearchAnswer): VectorSearchResponse {
+  return { totalCount, results: ids.map((id, i) => ({ id, score: scores[i]! })) };
+}

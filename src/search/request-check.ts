@@ -1,0 +1,130 @@
+/** Checks a vector search as far as it can be without the worker: its own shape, and the column by the branch's schema. */
+import { LodestoneError } from "../errors.ts";
+import type { BranchInfo, ColumnInfo, TableInfo } from "../records/schema.ts";
+import type { SearchJob } from "./messages.ts";
+import type { SimilarityFunction, VectorSearchRequest } from "./search-store.ts";
+
+export const DEFAULT_SIZE = 10;
+export const MAX_SIZE = 1_000;
+export const MAX_OFFSET = 10_000;
+export const MAX_QUERY_VECTORS = 100;
+
+const SIMILARITY_FUNCTIONS: readonly SimilarityFunction[] = ["cosineSimilarity", "l1", "l2"];
+
+export interface Query {
+  /** `queryVector` or `queryVectors[3]`, for messages. */
+  readonly name: string;
+  readonly vector: readonly number[];
+}
+
+/** @throws {LodestoneError} NOT_FOUND for the table, INVALID for everything else; the message begins with the field. */
+export function checkSearch(
+  info: BranchInfo,
+  tableName: string,
+  request: Omit<VectorSearchRequest, "queryVector">,
+  queries: readonly Query[],
+): Omit<SearchJob, "key"> {
+  const table = info.tables.get(tableName);
+  if (table === undefined) {
+    throw new LodestoneError("NOT_FOUND", `Table "${tableName}" does not exist in branch "${info.ref.database}:${info.ref.branch}".`);
+  }
+  const column = checkColumn(table, request.column);
+  const { dimension } = column.vector!;
+  const similarity = checkSimilarity(request.similarityFunction);
+  const matrix = new Float32Array(queries.length * dimension);
+  queries.forEach((query, i) => {
+    checkQuery(query, column, dimension, similarity, matrix.subarray(i * dimension, (i + 1) * dimension));
+  });
+  if (request.minScore !== undefined && !Number.isFinite(request.minScore)) {
+    throw invalid("minScore", `expected a finite number, got ${describe(request.minScore)}`);
+  }
+  return {
+    incarnation: info.incarnation,
+    tableId: table.id,
+    columnId: column.id,
+    queries: matrix,
+    count: queries.length,
+    similarity,
+    size: checkInteger("size", request.size ?? DEFAULT_SIZE, 1, MAX_SIZE),
+    offset: checkInteger("offset", request.offset ?? 0, 0, MAX_OFFSET),
+    minScore: request.minScore,
+    filter: request.filter,
+  };
+}
+
+export function checkQueryVectors(vectors: unknown): Query[] {
+  if (!Array.isArray(vectors)) throw invalid("queryVectors", `expected a list of vectors, got ${describe(vectors)}`);
+  if (vectors.length < 1 || vectors.length > MAX_QUERY_VECTORS) {
+    throw invalid("queryVectors", `expected 1 to ${MAX_QUERY_VECTORS} vectors, got ${vectors.length}`);
+  }
+  return vectors.map((vector, i) => ({ name: `queryVectors[${i}]`, vector: vector as readonly number[] }));
+}
+
+function checkColumn(table: TableInfo, name: unknown): ColumnInfo {
+  if (typeof name !== "string") throw invalid("column", `expected the name of a vector column, got ${describe(name)}`);
+  const column = table.columns.get(name);
+  if (column === undefined) throw invalid("column", `table "${table.name}" has no column ${JSON.stringify(name)}${vectorColumns(table)}`);
+  if (column.type !== "vector")
+    throw invalid("column", `column ${JSON.stringify(name)} is of type ${column.type}, not vector${vectorColumns(table)}`);
+  return column;
+}
+
+function vectorColumns(table: TableInfo): string {
+  const names = [...table.columns.values()].filter((column) => column.type === "vector").map((column) => JSON.stringify(column.name));
+  return names.length === 0 ? `; the table has no vector column` : `; its vector columns are ${names.slice(0, 20).join(", ")}`;
+}
+
+function checkSimilarity(name: unknown): SimilarityFunction {
+  if (name === undefined) return "cosineSimilarity";
+  const known = SIMILARITY_FUNCTIONS.find((similarity) => similarity === name);
+  if (known === undefined)
+    throw invalid("similarityFunction", `expected ${SIMILARITY_FUNCTIONS.map((f) => `"${f}"`).join(", ")}, got ${describe(name)}`);
+  return known;
+}
+
+/** Writes the query, as float32, to `target`. */
+function checkQuery(
+  { name, vector }: Query,
+  column: ColumnInfo,
+  dimension: number,
+  similarity: SimilarityFunction,
+  target: Float32Array,
+): void {
+  if (!Array.isArray(vector)) throw invalid(name, `expected a list of ${dimension} numbers, got ${describe(vector)}`);
+  if (vector.length !== dimension) {
+    const elements = `${vector.length} ${vector.length === 1 ? "element" : "elements"}`;
+    throw new LodestoneError("INVALID", `${name} has ${elements}; column ${JSON.stringify(column.name)} has dimension ${dimension}.`);
+  }
+  let isZero = true;
+  for (let i = 0; i < dimension; i++) {
+    const element: unknown = vector[i];
+    if (typeof element !== "number") throw invalid(`${name}[${i}]`, `expected a number, got ${describe(element)}`);
+    target[i] = element;
+    const stored = target[i]!;
+    if (!Number.isFinite(stored))
+      throw invalid(`${name}[${i}]`, `expected a finite number within the range of float32 (±3.4028235e38), got ${element}`);
+    if (stored !== 0) isZero = false;
+  }
+  if (isZero && similarity === "cosineSimilarity") {
+    throw invalid(name, "the zero vector has no direction, so cosineSimilarity is not defined for it; use l1 or l2, or another vector");
+  }
+}
+
+function checkInteger(name: string, value: unknown, minimum: number, maximum: number): number {
+  if (typeof value !== "number" || !Number.isInteger(value) || value < minimum || value > maximum) {
+    throw invalid(name, `expected an integer from ${minimum} to ${maximum.toLocaleString("en")}, got ${describe(value)}`);
+  }
+  return value;
+}
+
+function invalid(field: string, problem: string): LodestoneError {
+  return new LodestoneError("INVALID", `${field}: ${problem}.`);
+}
+
+function describe(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (typeof value === "object" && value !== null) return "an object";
+  const text = typeof value === "string" ? JSON.stringify(value) : String(value);
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
+}

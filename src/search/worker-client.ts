@@ -1,0 +1,107 @@
+/** The main thread's side of the search worker: calls, and a new worker when one dies. */
+import { Worker } from "node:worker_threads";
+import { LodestoneError } from "../errors.ts";
+import type { Method, ReplyMessage, WorkerCalls } from "./messages.ts";
+
+interface Pending {
+  resolve(result: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** After a crash the next worker comes after this long, doubling up to the maximum while crashes go on. */
+const FIRST_RESTART_MS = 100;
+const LAST_RESTART_MS = 10_000;
+
+export class WorkerClient {
+  #worker: Worker | undefined;
+  readonly #pending = new Map<number, Pending>();
+  readonly #onRestart: () => void;
+  readonly #onCrash: (error: Error) => void;
+  #nextId = 1;
+  #isClosed = false;
+  #restartMs = FIRST_RESTART_MS;
+  #restartTimer: NodeJS.Timeout | undefined;
+
+  /** `onCrash` when a worker died, `onRestart` when an empty one has taken its place. */
+  constructor(onCrash: (error: Error) => void, onRestart: () => void) {
+    this.#onCrash = onCrash;
+    this.#onRestart = onRestart;
+    this.#start();
+  }
+
+  /** @throws {LodestoneError} UNAVAILABLE when the worker is gone; whatever the call itself rejects with. */
+  call<M extends Method>(
+    method: M,
+    argument: Parameters<WorkerCalls[M]>[0],
+    transfer: readonly ArrayBuffer[] = [],
+  ): Promise<ReturnType<WorkerCalls[M]>> {
+    const worker = this.#worker;
+    if (worker === undefined) return Promise.reject(unavailable(this.#isClosed ? "is closed" : "is starting again after a fault"));
+    const id = this.#nextId++;
+    return new Promise((resolve, reject) => {
+      this.#pending.set(id, { resolve: resolve as (result: unknown) => void, reject });
+      try {
+        worker.postMessage({ id, method, argument }, transfer);
+      } catch (error) {
+        // What cannot be cloned: a fault of this call alone.
+        this.#pending.delete(id);
+        reject(error);
+      }
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#restartTimer);
+    const worker = this.#worker;
+    this.#worker = undefined;
+    this.#rejectAll("is closed");
+    await worker?.terminate();
+  }
+
+  /** For tests of what follows a crash. @internal */
+  get threadId(): number | undefined {
+    return this.#worker?.threadId;
+  }
+
+  #start(): void {
+    const worker = new Worker(new URL("./worker.js", import.meta.url), { name: "lodestone-search" });
+    this.#worker = worker;
+    worker.on("message", (reply: ReplyMessage) => this.#receive(reply));
+    worker.on("error", (error) => this.#crashed(worker, error instanceof Error ? error : new Error(String(error))));
+    worker.on("exit", (code) => this.#crashed(worker, new Error(`The search worker ended with code ${code}.`)));
+  }
+
+  #receive(reply: ReplyMessage): void {
+    const pending = this.#pending.get(reply.id);
+    if (pending === undefined) return;
+    this.#pending.delete(reply.id);
+    this.#restartMs = FIRST_RESTART_MS;
+    if ("result" in reply) pending.resolve(reply.result);
+    else if (reply.error.code === null) pending.reject(new Error(`Search worker: ${reply.error.message}`));
+    else pending.reject(new LodestoneError(reply.error.code, reply.error.message));
+  }
+
+  #crashed(worker: Worker, error: Error): void {
+    if (this.#worker !== worker) return;
+    this.#worker = undefined;
+    this.#rejectAll("failed and is starting again");
+    this.#onCrash(error);
+    this.#restartTimer = setTimeout(() => {
+      if (this.#isClosed) return;
+      this.#start();
+      this.#onRestart();
+    }, this.#restartMs);
+    this.#restartMs = Math.min(2 * this.#restartMs, LAST_RESTART_MS);
+  }
+
+  #rejectAll(what: string): void {
+    const all = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const { reject } of all) reject(unavailable(what));
+  }
+}
+
+function unavailable(what: string): LodestoneError {
+  return new LodestoneError("UNAVAILABLE", `The search store ${what}; try again in a moment.`, { retryAfterSeconds: 1 });
+}

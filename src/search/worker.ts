@@ -1,0 +1,126 @@
+/**
+ * The thread that holds the vectors and answers searches. Messages that change something are worked on one after the other, in the order in which
+ * they came; a search runs to its end between two of them, and so from one position.
+ */
+import { parentPort } from "node:worker_threads";
+import { LodestoneError } from "../errors.ts";
+import type { FeedBatch } from "../records/feed.ts";
+import { BranchState } from "./branch-state.ts";
+import type {
+  BranchKey,
+  BranchStats,
+  CallMessage,
+  Commit,
+  Method,
+  ReplyMessage,
+  SearchJob,
+  SearchOutcome,
+  WorkerCalls,
+} from "./messages.ts";
+
+const branches = new Map<BranchKey, BranchState>();
+/** States that are being read, not searched yet. */
+const builds = new Map<number, BranchState>();
+/** What was read for a coming change of schema. */
+const staged = new Map<BranchKey, FeedBatch[]>();
+
+type Handlers = {
+  [M in Method]: (argument: Parameters<WorkerCalls[M]>[0]) => ReturnType<WorkerCalls[M]> | Promise<ReturnType<WorkerCalls[M]>>;
+};
+
+const handlers: Handlers = {
+  async begin({ build, incarnation, version, tables }) {
+    builds.set(build, await BranchState.create(incarnation, version, tables));
+  },
+
+  load({ build, batch }) {
+    builds.get(build)!.apply([batch]);
+  },
+
+  install({ build, key, batches }): BranchStats {
+    const state = builds.get(build)!;
+    state.apply(batches);
+    builds.delete(build);
+    branches.get(key)?.free();
+    branches.set(key, state);
+    return state.stats;
+  },
+
+  abandon({ build }) {
+    builds.get(build)?.free();
+    builds.delete(build);
+  },
+
+  stage({ key, batch }) {
+    const batches = staged.get(key) ?? [];
+    batches.push(batch);
+    staged.set(key, batches);
+  },
+
+  unstage({ key }) {
+    staged.delete(key);
+  },
+
+  async commit({ key, schema, batches }: Commit): Promise<BranchStats> {
+    const state = branches.get(key)!;
+    if (schema === undefined) state.apply(batches);
+    else {
+      const read = staged.get(key) ?? [];
+      staged.delete(key);
+      await state.alter(schema.version, schema.tables, [...read, ...batches]);
+    }
+    return state.stats;
+  },
+
+  drop({ key }) {
+    staged.delete(key);
+    branches.get(key)?.free();
+    branches.delete(key);
+  },
+
+  search(job: SearchJob): SearchOutcome {
+    const state = branches.get(job.key);
+    if (state === undefined || state.incarnation !== job.incarnation) return { kind: "behind" };
+    try {
+      const answers = state.search(job);
+      return answers === undefined ? { kind: "behind" } : { kind: "answers", answers };
+    } catch (error) {
+      if (error instanceof LodestoneError && error.code === "INVALID") {
+        return { kind: "invalid", message: error.message, schemaVersion: state.version };
+      }
+      throw error;
+    }
+  },
+};
+
+const port = parentPort!;
+let changes: Promise<void> = Promise.resolve();
+
+port.on("message", ({ id, method, argument }: CallMessage) => {
+  const handle = handlers[method] as (argument: unknown) => unknown;
+  if (method === "search") reply(id, () => handle(argument));
+  else changes = changes.then(() => reply(id, () => handle(argument)));
+});
+
+function reply(id: number, work: () => unknown): void | Promise<void> {
+  try {
+    const result = work();
+    if (result instanceof Promise)
+      return result.then(
+        (value) => send({ id, result: value }),
+        (error: unknown) => sendError(id, error),
+      );
+    send({ id, result });
+  } catch (error) {
+    sendError(id, error);
+  }
+}
+
+function send(message: ReplyMessage): void {
+  port.postMessage(message);
+}
+
+function sendError(id: number, error: unknown): void {
+  const message = error instanceof Error ? error.message : String(error);
+  send({ id, error: { code: error instanceof LodestoneError ? error.code : null, message } });
+}
