@@ -44,7 +44,10 @@ describe("search store", () => {
 
   test("answers as the exhaustive computation does, with filters, ties, offset and minScore", async () => {
     let seed = 7;
-    const random = () => (seed = (seed * 48271) % 2147483647) / 2147483647;
+    const random = (): number => {
+      seed = (seed * 48271) % 2147483647;
+      return seed / 2147483647;
+    };
     records.write(REF, "teams", [
       { id: "t1", name: "red" },
       { id: "t2", name: "blue" },
