@@ -107,7 +107,8 @@ function assignment({ column, operator, value }: Change, parameters: Parameters)
   return `${name} = ${base} ${OPERATORS[operator]} ${bound}`;
 }
 
-function readChanges(table: TableInfo, fields: unknown, place: string, id: string): Change[] {
+/** Checked, and bound values made. */
+export function readChanges(table: TableInfo, fields: unknown, place: string, id: string): Change[] {
   const read = readFields(table, fields, place);
   idOf(read, place, id);
   const changes: Change[] = [];
