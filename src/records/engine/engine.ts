@@ -23,6 +23,33 @@ export interface Connection {
   ): Promise<QueryResult<Row>>;
 }
 
+/** Users' SQL, whose result must not fill memory. */
+export interface BoundedQuery {
+  readonly text: string;
+  /** Gives the parameters as PostgreSQL's text, once PostgreSQL has said which types (oids) it takes them for. */
+  readonly values: (types: readonly number[]) => readonly (string | null)[];
+  readonly maxRows: number;
+  /** Of all values together; rows beyond are cut. A single row of more than four times as much fails with INVALID. */
+  readonly maxBytes: number;
+  /** Runs a cut result to its end (without keeping its rows) to learn how many rows there were: for INSERT, UPDATE and DELETE with RETURNING. */
+  readonly countsAll: boolean;
+}
+
+export interface BoundedResult {
+  readonly fields: readonly { readonly name: string; readonly dataTypeID: number }[];
+  /** Values as PostgreSQL's text. */
+  readonly rows: readonly (string | null)[][];
+  /** There were more rows, or they were too long. A cut SELECT is not computed any further; everything else has run to its end. */
+  readonly isCut: boolean;
+  /** Rows changed (or returned); null when a cut result leaves it unknown. */
+  readonly rowCount: number | null;
+}
+
+/** The connection inside a transaction. */
+export interface TransactionConnection extends Connection {
+  queryBounded(query: BoundedQuery): Promise<BoundedResult>;
+}
+
 export interface TransactionOptions {
   readonly readOnly?: boolean;
   /** Default: read committed. "repeatable read" makes all statements see one snapshot. */
@@ -37,7 +64,7 @@ export interface TransactionOptions {
 export interface Engine extends Connection {
   readonly kind: "embedded" | "server";
   /** BEGIN, work, COMMIT; ROLLBACK when work rejects. Resolves only once the commit is durable (fsync). Serialization failures and deadlocks are retried a few times. */
-  transaction<Result>(work: (connection: Connection) => Promise<Result>, options?: TransactionOptions): Promise<Result>;
+  transaction<Result>(work: (connection: TransactionConnection) => Promise<Result>, options?: TransactionOptions): Promise<Result>;
   /** Calls `listener` with the payload of each NOTIFY on the channel; resubscribes after a reconnect (and then calls it with ""). */
   listen(channel: string, listener: (payload: string) => void): Promise<() => Promise<void>>;
   /** Finishes what runs, refuses what comes, checkpoints (embedded), and lets go of the directory or the pool. */

@@ -1,7 +1,7 @@
 /** BEGIN … COMMIT around a piece of work, the same for both engines. */
 import { LodestoneError } from "../../errors.ts";
 import { quoteIdentifier } from "../identifiers.ts";
-import type { Connection, QueryOptions, TransactionOptions } from "./engine.ts";
+import type { BoundedQuery, QueryOptions, TransactionConnection, TransactionOptions } from "./engine.ts";
 
 /** How the engine bounds each part in time. A commit must not be cut short by the work's limit: its outcome would be unknown. */
 export interface TransactionLimits {
@@ -10,23 +10,26 @@ export interface TransactionLimits {
 }
 
 export async function runTransaction<Result>(
-  session: Connection,
-  work: (connection: Connection) => Promise<Result>,
+  session: TransactionConnection,
+  work: (connection: TransactionConnection) => Promise<Result>,
   options: TransactionOptions,
   limits: TransactionLimits,
+  settings: readonly string[] = [],
 ): Promise<Result> {
   let ended = false;
-  const connection: Connection = {
-    query: (text: string, values?: readonly unknown[], queryOptions?: QueryOptions) =>
-      ended
-        ? Promise.reject(new Error("A query was sent on a transaction that has ended; a promise inside its work was not awaited."))
-        : session.query(text, values, queryOptions),
+  const whileOpen = <Answer>(run: () => Promise<Answer>): Promise<Answer> =>
+    ended
+      ? Promise.reject(new Error("A query was sent on a transaction that has ended; a promise inside its work was not awaited."))
+      : run();
+  const connection: TransactionConnection = {
+    query: <Row extends object>(text: string, values?: readonly unknown[], queryOptions?: QueryOptions) =>
+      whileOpen(() => session.query<Row>(text, values, queryOptions)),
+    queryBounded: (query: BoundedQuery) => whileOpen(() => session.queryBounded(query)),
   };
   let result: Result;
   try {
     result = await limits.body(async () => {
-      await session.query(beginStatement(options));
-      if (options.jail !== undefined) await session.query(`SET LOCAL search_path = ${quoteIdentifier(options.jail.schemaName)}`);
+      await session.query(beginStatements(options, settings));
       return await work(connection);
     });
   } catch (error) {
@@ -43,9 +46,14 @@ export async function runTransaction<Result>(
   return result;
 }
 
-function beginStatement(options: TransactionOptions): string {
+/** One message: several statements without parameters may share it. @param settings  `name = value`, for this transaction alone. */
+function beginStatements(options: TransactionOptions, settings: readonly string[]): string {
   const isolation = { "read committed": "READ COMMITTED", "repeatable read": "REPEATABLE READ", serializable: "SERIALIZABLE" }[
     options.isolation ?? "read committed"
   ];
-  return `BEGIN ISOLATION LEVEL ${isolation}${options.readOnly === true ? " READ ONLY" : ""}`;
+  const searchPath = options.jail === undefined ? [] : [`search_path = ${quoteIdentifier(options.jail.schemaName)}`];
+  return [
+    `BEGIN ISOLATION LEVEL ${isolation} ${options.readOnly === true ? "READ ONLY" : "READ WRITE"}`,
+    ...[...settings, ...searchPath].map((setting) => `SET LOCAL ${setting}`),
+  ].join("; ");
 }

@@ -7,7 +7,7 @@
 import type { QueryResult } from "pg";
 import { LodestoneError } from "../../../errors.ts";
 import { quoteIdentifier } from "../../identifiers.ts";
-import type { Connection, Engine, QueryOptions, TransactionOptions } from "../engine.ts";
+import type { Engine, QueryOptions, TransactionConnection, TransactionOptions } from "../engine.ts";
 import { runTransaction } from "../transaction.ts";
 import { removeTemporaryFiles } from "./data-directory.ts";
 import { type OpenDirectory, openDataDirectory } from "./open-directory.ts";
@@ -68,7 +68,7 @@ export class EmbeddedEngine implements Engine {
     );
   }
 
-  transaction<Result>(work: (connection: Connection) => Promise<Result>, options: TransactionOptions = {}): Promise<Result> {
+  transaction<Result>(work: (connection: TransactionConnection) => Promise<Result>, options: TransactionOptions = {}): Promise<Result> {
     const timeoutMs = options.timeoutMs ?? this.#statementTimeoutMs;
     return this.#enqueue(async (session) => {
       const roleOid = options.jail === undefined ? null : await roleOidOf(session, options.jail.roleName);

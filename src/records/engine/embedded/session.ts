@@ -5,7 +5,8 @@
 import { Worker } from "node:worker_threads";
 import pg, { type QueryResult } from "pg";
 import { LodestoneError } from "../../../errors.ts";
-import type { QueryOptions } from "../engine.ts";
+import { runBounded } from "../bounded-query.ts";
+import type { BoundedQuery, BoundedResult, QueryOptions, TransactionConnection } from "../engine.ts";
 import { PARSED_TYPES, RAW_TYPES } from "../pg-types.ts";
 import type { FromWorker, ToWorker, WorkerInput } from "./messages.ts";
 import { wireTo } from "./wire.ts";
@@ -19,7 +20,7 @@ export interface SessionEvents {
   onFailure(failure: LodestoneError): void;
 }
 
-export class EmbeddedSession {
+export class EmbeddedSession implements TransactionConnection {
   readonly #worker: Worker;
   readonly #client: pg.Client;
   readonly #events: SessionEvents;
@@ -68,6 +69,15 @@ export class EmbeddedSession {
         types: options.raw === true ? RAW_TYPES : PARSED_TYPES,
         ...(options.rowMode === "array" ? { rowMode: "array" } : {}),
       } as pg.QueryConfig);
+    } catch (error) {
+      throw this.#failure ?? error;
+    }
+  }
+
+  async queryBounded(query: BoundedQuery): Promise<BoundedResult> {
+    if (this.#failure !== null) throw this.#failure;
+    try {
+      return await runBounded(this.#client, query, (tooLong) => void this.kill(tooLong));
     } catch (error) {
       throw this.#failure ?? error;
     }

@@ -4,12 +4,13 @@
  * Invariants: a connection goes back to the pool only outside a transaction and without a broken protocol state; an error of an idle connection
  * (a server that restarts) never reaches the process; the URL's password appears in no message.
  */
-import pg, { type PoolClient, type QueryResult } from "pg";
+import pg, { type QueryResult } from "pg";
 import { LodestoneError } from "../../../errors.ts";
 import { quoteIdentifier } from "../../identifiers.ts";
-import type { Connection, Engine, QueryOptions, TransactionOptions } from "../engine.ts";
-import { PARSED_TYPES, RAW_TYPES } from "../pg-types.ts";
+import type { Engine, QueryOptions, TransactionConnection, TransactionOptions } from "../engine.ts";
 import { runTransaction } from "../transaction.ts";
+import { BranchLogins } from "./branch-logins.ts";
+import { ServerSession } from "./server-session.ts";
 
 export interface ServerEngineOptions {
   readonly databaseUrl: string;
@@ -18,45 +19,41 @@ export interface ServerEngineOptions {
 }
 
 const MINIMUM_MAJOR = 15;
+const DEFAULT_POOL_SIZE = 10;
 const CONNECT_TIMEOUT_MS = 10_000;
 const RETRYABLE = new Set(["40001", "40P01"]); // serialization failure, deadlock
 const MAX_ATTEMPTS = 4;
 const LISTEN_RETRY_MS = 1_000;
+const TIMEOUT_GRACE_MS = 2_000;
 
 export class ServerEngine implements Engine {
   readonly kind = "server";
+  readonly #config: pg.PoolConfig;
   readonly #pool: pg.Pool;
+  readonly #logins: BranchLogins;
   readonly #statementTimeoutMs: number;
   readonly #listeners = new Map<string, Set<(payload: string) => void>>();
   #listening: Promise<pg.Client> | null = null;
   #closing: Promise<void> | null = null;
 
-  private constructor(pool: pg.Pool, statementTimeoutMs: number) {
+  private constructor(config: pg.PoolConfig, statementTimeoutMs: number) {
+    const pool = new pg.Pool(config);
+    this.#config = config;
     this.#pool = pool;
+    this.#logins = new BranchLogins(config, this);
     this.#statementTimeoutMs = statementTimeoutMs;
     // An idle connection that breaks (server restart) is dropped by the pool; without a listener it would end the process.
     pool.on("error", () => {});
   }
 
   static async open(options: ServerEngineOptions): Promise<ServerEngine> {
-    let config: pg.PoolConfig;
+    const engine = new ServerEngine(poolConfig(options), options.statementTimeoutMs);
     try {
-      new URL(options.databaseUrl);
-      config = { connectionString: options.databaseUrl };
-    } catch {
-      throw new LodestoneError("INVALID", "The database URL is not a URL; expected postgres://user:password@host:port/database.");
-    }
-    const pool = new pg.Pool({
-      ...config,
-      max: options.poolSize ?? 10,
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      application_name: "lodestone",
-      options: "-c TimeZone=UTC -c DateStyle=ISO -c extra_float_digits=1 -c client_encoding=UTF8",
-    });
-    const engine = new ServerEngine(pool, options.statementTimeoutMs);
-    try {
-      const { rows } = await engine.query<{ version: number }>("SELECT current_setting('server_version_num')::int4 AS version");
-      const version = rows[0]!.version;
+      const { rows } = await engine.query<{ version: number; encoding: string }>(
+        "SELECT current_setting('server_version_num')::int4 AS version, current_setting('server_encoding') AS encoding",
+      );
+      const { version, encoding } = rows[0]!;
+      if (encoding !== "UTF8") throw new LodestoneError("UNAVAILABLE", `The database has the encoding ${encoding}; Lodestone needs UTF8.`);
       if (version < MINIMUM_MAJOR * 10_000) {
         throw new LodestoneError(
           "UNAVAILABLE",
@@ -64,7 +61,7 @@ export class ServerEngine implements Engine {
         );
       }
     } catch (error) {
-      await pool.end();
+      await engine.close();
       if (error instanceof LodestoneError) throw error;
       throw new LodestoneError(
         "UNAVAILABLE",
@@ -80,15 +77,22 @@ export class ServerEngine implements Engine {
     values?: readonly unknown[],
     options?: QueryOptions,
   ): Promise<QueryResult<Row>> {
-    return this.#withClient(this.#statementTimeoutMs, (session) => session.query<Row>(text, values, options));
+    return this.#unit(this.#pool, this.#statementTimeoutMs, (session, withinTime) =>
+      withinTime(() => session.query<Row>(text, values, options)),
+    );
   }
 
-  async transaction<Result>(work: (connection: Connection) => Promise<Result>, options: TransactionOptions = {}): Promise<Result> {
+  async transaction<Result>(
+    work: (connection: TransactionConnection) => Promise<Result>,
+    options: TransactionOptions = {},
+  ): Promise<Result> {
     const timeoutMs = options.timeoutMs ?? this.#statementTimeoutMs;
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#withClient(timeoutMs, (session) =>
-          runTransaction(session, work, options, { body: (run) => run(), commit: (run) => run() }),
+        return await this.#unit(options.jail?.roleName ?? this.#pool, timeoutMs, (session, withinTime) =>
+          runTransaction(session, work, options, { body: withinTime, commit: (run) => run() }, [
+            `statement_timeout = ${Math.ceil(timeoutMs)}`,
+          ]),
         );
       } catch (error) {
         const isRetryable = RETRYABLE.has((error as { code?: string }).code ?? "");
@@ -122,29 +126,41 @@ export class ServerEngine implements Engine {
   async #close(): Promise<void> {
     const listening = await this.#listening?.catch(() => null);
     await listening?.end().catch(() => {});
+    await this.#logins.close();
     await this.#pool.end();
   }
 
-  async #withClient<Result>(timeoutMs: number, work: (session: Connection) => Promise<Result>): Promise<Result> {
+  /** @param where  our own pool, or the role of a branch: then a connection logged in as that role. */
+  async #unit<Result>(
+    where: pg.Pool | string,
+    timeoutMs: number,
+    work: (session: ServerSession, withinTime: <Answer>(run: () => Promise<Answer>) => Promise<Answer>) => Promise<Result>,
+  ): Promise<Result> {
     if (this.#closing !== null) throw new LodestoneError("UNAVAILABLE", "The database is closed.");
-    let client: PoolClient;
+    let session: ServerSession;
     try {
-      client = await this.#pool.connect();
+      session = typeof where === "string" ? await this.#logins.session(where) : new ServerSession(await where.connect());
     } catch (error) {
-      throw unavailable(error);
+      throw error instanceof LodestoneError ? error : unavailable(error);
     }
-    let broken: Error | undefined;
-    const onError = (error: Error): void => {
-      broken = error;
+    // The server's own statement_timeout comes first and ends one statement; this ends the whole, also when the server does not answer.
+    const withinTime = async <Answer>(run: () => Promise<Answer>): Promise<Answer> => {
+      const timer = setTimeout(() => session.end(timedOut(timeoutMs)), timeoutMs + TIMEOUT_GRACE_MS);
+      try {
+        return await run();
+      } finally {
+        clearTimeout(timer);
+      }
     };
-    client.on("error", onError);
     try {
-      return await work(sessionOf(client, timeoutMs));
+      return await work(session, withinTime);
     } catch (error) {
-      throw this.#translate(error, timeoutMs, broken !== undefined);
+      throw this.#translate(error, timeoutMs, session.failure !== null);
     } finally {
-      client.off("error", onError);
-      client.release(broken ?? false);
+      // Users' SQL leaves nothing behind for the next one of its branch.
+      if (typeof where === "string" && session.failure === null)
+        await session.query("DISCARD ALL").catch(() => session.end(unavailable(undefined)));
+      session.release();
     }
   }
 
@@ -163,7 +179,7 @@ export class ServerEngine implements Engine {
   }
 
   async #openListener(): Promise<pg.Client> {
-    const client = new pg.Client({ ...this.#pool.options } as pg.ClientConfig);
+    const client = new pg.Client(this.#config);
     client.on("notification", ({ channel, payload }) => this.#notify(channel, payload ?? ""));
     client.on("error", () => {});
     client.on("end", () => this.#reopenListener());
@@ -195,28 +211,49 @@ export class ServerEngine implements Engine {
   }
 }
 
-function sessionOf(client: PoolClient, timeoutMs: number): Connection {
-  let limited = false;
-  return {
-    async query<Row extends object>(text: string, values?: readonly unknown[], options: QueryOptions = {}): Promise<QueryResult<Row>> {
-      if (!limited) {
-        limited = true;
-        await client.query(`SET statement_timeout = ${Math.ceil(timeoutMs)}`);
-      }
-      return await client.query<Row>({
-        text,
-        ...(values === undefined ? {} : { values: values as unknown[] }),
-        types: options.raw === true ? RAW_TYPES : PARSED_TYPES,
-        ...(options.rowMode === "array" ? { rowMode: "array" } : {}),
-      } as pg.QueryConfig);
-    },
-  };
-}
+const timedOut = (timeoutMs: number, cause?: unknown): LodestoneError =>
+  new LodestoneError("TIMEOUT", `The statement ran longer than ${timeoutMs / 1000} seconds; it was cancelled and rolled back.`, { cause });
 
 const unavailable = (cause: unknown): LodestoneError =>
   new LodestoneError("UNAVAILABLE", "The database cannot be reached at the moment. The request may not have been applied: try again.", {
     cause,
   });
+
+/**
+ * The URL's parts, so that logins as other roles can share them. Session settings that the rest relies on, over whatever the database's or role's defaults are:
+ * standard_conforming_strings is what makes our reading of a statement and the server's the same.
+ */
+function poolConfig(options: ServerEngineOptions): pg.PoolConfig {
+  try {
+    new URL(options.databaseUrl);
+  } catch {
+    throw new LodestoneError("INVALID", "The database URL is not a URL; expected postgres://user:password@host:port/database.");
+  }
+  const { host, port, database, user, password, ssl } = new pg.Client({ connectionString: options.databaseUrl });
+  const settings = [
+    "TimeZone=UTC",
+    "DateStyle=ISO",
+    "IntervalStyle=postgres",
+    "extra_float_digits=1",
+    "client_encoding=UTF8",
+    "standard_conforming_strings=on",
+    "bytea_output=hex",
+    "client_connection_check_interval=1000",
+    `statement_timeout=${Math.ceil(options.statementTimeoutMs)}`,
+  ];
+  return {
+    host,
+    port,
+    database: database!,
+    user: user!,
+    password: password!,
+    ssl: ssl as boolean,
+    max: options.poolSize ?? DEFAULT_POOL_SIZE,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    application_name: "lodestone",
+    options: settings.map((setting) => `-c ${setting}`).join(" "),
+  };
+}
 
 /** Host and database only: a URL may hold a password. */
 function placeOf(databaseUrl: string): string {

@@ -1,0 +1,148 @@
+/**
+ * The second wall of SQL over HTTP on a server: users' statements run on connections that are logged in *as the branch's role itself*.
+ *
+ * Why not SET ROLE on our own connection: RESET ROLE is one statement, and nothing on a server forbids it for good. A session whose own user is the
+ * branch's role has nothing to go back to: the role owns nothing, is a member of nothing, and sees one schema.
+ *
+ * The catalog makes the role without LOGIN; the first statement in a branch gives it LOGIN and a password. The password is derived from a
+ * secret that only our own user may read (lodestone_private.sql_login), so that several servers on one database agree; the server is sent the SCRAM
+ * verifier, so no password appears in its log.
+ */
+import { createHash, createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
+import pg from "pg";
+import { LodestoneError } from "../../../errors.ts";
+import { quoteIdentifier, quoteLiteral } from "../../identifiers.ts";
+import type { Connection } from "../engine.ts";
+import { ServerSession } from "./server-session.ts";
+
+/** Connections of one branch, and branches with connections at a time. */
+const CONNECTIONS_PER_BRANCH = 2;
+const MAX_BRANCHES = 8;
+const IDLE_MS = 10_000;
+/** invalid_password, invalid_authorization: the role has no LOGIN yet, or another password. */
+const LOGIN_REFUSED = new Set(["28P01", "28000"]);
+
+export class BranchLogins {
+  readonly #config: pg.PoolConfig;
+  readonly #owner: Connection;
+  /** Most recently used last. */
+  readonly #pools = new Map<string, pg.Pool>();
+  #secret: Promise<string> | null = null;
+
+  /** @param config  of the owner's pool: the same server, database and session settings. */
+  constructor(config: pg.PoolConfig, owner: Connection) {
+    this.#config = config;
+    this.#owner = owner;
+  }
+
+  async session(roleName: string): Promise<ServerSession> {
+    const pool = await this.#pool(roleName);
+    try {
+      return new ServerSession(await pool.connect());
+    } catch (error) {
+      if (!LOGIN_REFUSED.has((error as { code?: string }).code ?? "")) throw error;
+    }
+    await this.#grantLogin(roleName);
+    try {
+      return new ServerSession(await pool.connect());
+    } catch (error) {
+      throw new LodestoneError(
+        "UNAVAILABLE",
+        `SQL over HTTP is not available: the database does not let the role ${roleName} log in (${(error as Error).message}). ` +
+          "Allow roles whose names begin with lodestone: to log in with a password (pg_hba.conf) from this host.",
+        { cause: error },
+      );
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#pools.values()].map((pool) => pool.end()));
+  }
+
+  async #pool(roleName: string): Promise<pg.Pool> {
+    this.#secret ??= readSecret(this.#owner);
+    let secret: string;
+    try {
+      secret = await this.#secret;
+    } catch (error) {
+      this.#secret = null;
+      throw error;
+    }
+    let pool = this.#pools.get(roleName);
+    if (pool === undefined) {
+      pool = new pg.Pool({
+        ...this.#config,
+        user: roleName,
+        password: passwordOf(secret, roleName),
+        max: CONNECTIONS_PER_BRANCH,
+        idleTimeoutMillis: IDLE_MS,
+        application_name: "lodestone sql",
+      });
+      pool.on("error", () => {});
+    }
+    this.#pools.delete(roleName);
+    this.#pools.set(roleName, pool);
+    this.#dropOldest();
+    return pool;
+  }
+
+  /** Pools that are in use stay, whatever their number. */
+  #dropOldest(): void {
+    for (const [roleName, pool] of this.#pools) {
+      if (this.#pools.size <= MAX_BRANCHES) return;
+      if (pool.idleCount !== pool.totalCount || pool.waitingCount > 0) continue;
+      this.#pools.delete(roleName);
+      void pool.end();
+    }
+  }
+
+  async #grantLogin(roleName: string): Promise<void> {
+    const { rows } = await this.#owner.query<{ confined: boolean }>(
+      `SELECT NOT (rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls)
+          AND NOT EXISTS (SELECT FROM pg_catalog.pg_auth_members WHERE member = role.oid) AS confined
+        FROM pg_catalog.pg_roles AS role WHERE rolname = $1`,
+      [roleName],
+    );
+    if (rows[0]?.confined !== true) {
+      throw new LodestoneError(
+        "UNAVAILABLE",
+        `SQL over HTTP is not available: the role ${roleName} is missing, or has privileges that it must not have.`,
+      );
+    }
+    const password = passwordOf(await this.#secret!, roleName);
+    try {
+      await this.#owner.query(`ALTER ROLE ${quoteIdentifier(roleName)} LOGIN PASSWORD ${quoteLiteral(scramVerifier(password))}`);
+    } catch (error) {
+      throw new LodestoneError(
+        "UNAVAILABLE",
+        `SQL over HTTP is not available: the database's user may not alter the role ${roleName} (${(error as Error).message}). Give it CREATEROLE.`,
+        { cause: error },
+      );
+    }
+  }
+}
+
+async function readSecret(owner: Connection): Promise<string> {
+  await owner.query("CREATE SCHEMA IF NOT EXISTS lodestone_private");
+  await owner.query(
+    "CREATE TABLE IF NOT EXISTS lodestone_private.sql_login (only_row bool PRIMARY KEY DEFAULT true CHECK (only_row), secret text NOT NULL)",
+  );
+  await owner.query("REVOKE ALL ON lodestone_private.sql_login FROM PUBLIC");
+  await owner.query("INSERT INTO lodestone_private.sql_login (secret) VALUES ($1) ON CONFLICT DO NOTHING", [
+    randomBytes(32).toString("hex"),
+  ]);
+  const { rows } = await owner.query<{ secret: string }>("SELECT secret FROM lodestone_private.sql_login");
+  return rows[0]!.secret;
+}
+
+const passwordOf = (secret: string, roleName: string): string => createHmac("sha256", secret).update(roleName).digest("base64url");
+
+/** RFC 5803, as PostgreSQL stores it: it takes a finished verifier as it is. */
+function scramVerifier(password: string): string {
+  const iterations = 4096;
+  const salt = randomBytes(16);
+  const salted = pbkdf2Sync(password, salt, iterations, 32, "sha256");
+  const key = (name: string): Buffer => createHmac("sha256", salted).update(name).digest();
+  const stored = createHash("sha256").update(key("Client Key")).digest("base64");
+  return `SCRAM-SHA-256$${iterations}:${salt.toString("base64")}$${stored}:${key("Server Key").toString("base64")}`;
+}

@@ -1,0 +1,243 @@
+/**
+ * Walks a parse tree and says what the statement is, or why it is refused. Knows the grammar and nothing of any branch: which tables exist is for the
+ * caller to check (vet.ts). Runs in the parser's thread.
+ *
+ * Invariant: a table name that the walk does not report is a CTE in scope at that very place. A name is searched as PostgreSQL does: WITH of the
+ * statement and of those around it; in WITH without RECURSIVE a query sees only those before it; the target of INSERT, UPDATE and DELETE is
+ * never a CTE.
+ */
+import {
+  ALLOWED_COLLATIONS,
+  ALLOWED_FUNCTIONS,
+  ALLOWED_OPERATORS,
+  ALLOWED_TYPES,
+  ALLOWED_VALUE_FUNCTIONS,
+  REFUSED_COLUMNS,
+} from "./allowed-names.ts";
+import { fieldRule, isKnownNode, REFUSALS } from "./grammar.ts";
+
+export type StatementKind = "SELECT" | "INSERT" | "UPDATE" | "DELETE";
+
+export interface StatementAnalysis {
+  readonly kind: StatementKind;
+  /** Tables that are read or written, each once. */
+  readonly tables: readonly string[];
+  /** Columns that are written, with their table. */
+  readonly writes: readonly { readonly table: string; readonly column: string; readonly by: "INSERT" | "UPDATE" }[];
+  /** Names after a parenthesis, `(x).name`: PostgreSQL calls a function of that name when there is no such field. */
+  readonly attributes: readonly string[];
+  /** The numbers of `$1`, `$2` …, ascending, each once. */
+  readonly parameters: readonly number[];
+}
+
+export class Refusal extends Error {
+  /** Characters before the fault; -1 when there is no place. */
+  readonly location: number;
+  constructor(message: string, location = -1) {
+    super(message);
+    this.location = location;
+  }
+}
+
+type Tree = { readonly [field: string]: unknown };
+type Scope = ReadonlySet<string>;
+
+const STATEMENTS: ReadonlyMap<string, StatementKind> = new Map([
+  ["SelectStmt", "SELECT"],
+  ["InsertStmt", "INSERT"],
+  ["UpdateStmt", "UPDATE"],
+  ["DeleteStmt", "DELETE"],
+]);
+
+/** @param statements  `stmts` of libpg-query's result. */
+export function analyse(statements: readonly unknown[]): StatementAnalysis {
+  if (statements.length === 0) throw new Refusal("the statement is empty");
+  if (statements.length > 1) throw new Refusal(`one statement is allowed, got ${statements.length}`);
+  const [type, tree] = unwrap((statements[0] as Tree).stmt);
+  const kind = STATEMENTS.get(type);
+  if (kind === undefined)
+    throw new Refusal(REFUSALS.get(type) ?? `only SELECT, INSERT, UPDATE and DELETE are allowed, got ${type.replace(/Stmt$/, "")}`);
+  const walk = new Walk();
+  walk.statement(type, tree, new Set());
+  return { kind, ...walk.result() };
+}
+
+class Walk {
+  readonly #tables = new Set<string>();
+  readonly #writes: { table: string; column: string; by: "INSERT" | "UPDATE" }[] = [];
+  readonly #attributes = new Set<string>();
+  readonly #parameters = new Set<number>();
+
+  result(): Omit<StatementAnalysis, "kind"> {
+    return {
+      tables: [...this.#tables],
+      writes: this.#writes,
+      attributes: [...this.#attributes],
+      parameters: [...this.#parameters].sort((a, b) => a - b),
+    };
+  }
+
+  /** A statement opens a scope of its own with its WITH. */
+  statement(type: string, tree: Tree, outer: Scope): void {
+    const scope = tree.withClause === undefined ? outer : this.#with(tree.withClause as Tree, outer);
+    for (const [field, value] of Object.entries(tree)) {
+      if (field === "withClause") continue;
+      const isTarget = field === "relation" && type !== "SelectStmt";
+      this.#field(type, field, value, isTarget ? new Set() : scope);
+    }
+    if (type === "InsertStmt") this.#insertTargets(tree);
+    if (type === "UpdateStmt") this.#updateTargets(tree.targetList, tree);
+    const conflict = tree.onConflictClause as Tree | undefined;
+    if (conflict?.targetList !== undefined) this.#updateTargets(conflict.targetList, tree);
+  }
+
+  #with(clause: Tree, outer: Scope): Scope {
+    this.#checkFields("WithClause", clause);
+    const list = (clause.ctes as unknown[]).map((cte) => unwrap(cte)[1]);
+    const scope = new Set(outer);
+    if (clause.recursive === true) for (const cte of list) scope.add(String(cte.ctename));
+    for (const cte of list) {
+      this.#checkFields("CommonTableExpr", cte);
+      for (const [field, value] of Object.entries(cte)) this.#field("CommonTableExpr", field, value, new Set(scope));
+      scope.add(String(cte.ctename));
+    }
+    return scope;
+  }
+
+  #insertTargets(tree: Tree): void {
+    const table = String((tree.relation as Tree).relname);
+    const columns = (tree.cols ?? []) as unknown[];
+    if (columns.length === 0 && tree.selectStmt !== undefined) {
+      throw new Refusal(
+        `INSERT must list its columns: INSERT INTO "${table}" ("id", …) …`,
+        (tree.relation as { location?: number }).location,
+      );
+    }
+    for (const column of columns) this.#writes.push({ table, column: String(unwrap(column)[1].name), by: "INSERT" });
+  }
+
+  #updateTargets(targets: unknown, tree: Tree): void {
+    const table = String((tree.relation as Tree).relname);
+    for (const target of targets as unknown[]) this.#writes.push({ table, column: String(unwrap(target)[1].name), by: "UPDATE" });
+  }
+
+  #checkFields(type: string, tree: Tree): void {
+    for (const field of Object.keys(tree)) {
+      if (fieldRule(type, field) === undefined) {
+        throw new Refusal(REFUSALS.get(`${type}.${field}`) ?? `${type}.${field} is not allowed`, locationOf(tree));
+      }
+    }
+  }
+
+  #field(type: string, field: string, value: unknown, scope: Scope): void {
+    const rule = fieldRule(type, field);
+    if (rule === undefined) throw new Refusal(REFUSALS.get(`${type}.${field}`) ?? `${type}.${field} is not allowed`, locationOf(value));
+    if (rule === "value") return;
+    if (rule === "nodes") this.#nodes(value, scope);
+    else this.#node(rule.slice(1), value as Tree, scope);
+  }
+
+  #nodes(value: unknown, scope: Scope): void {
+    if (Array.isArray(value)) {
+      for (const element of value) this.#nodes(element, scope);
+      return;
+    }
+    // An empty object is the grammar's null (a plain DISTINCT, an omitted bound).
+    if (Object.keys(value as Tree).length === 0) return;
+    const [type, tree] = unwrap(value);
+    this.#node(type, tree, scope);
+  }
+
+  #node(type: string, tree: Tree, scope: Scope): void {
+    if (!isKnownNode(type)) throw new Refusal(REFUSALS.get(type) ?? `${type} is not allowed`, locationOf(tree));
+    this.#check(type, tree, scope);
+    if (STATEMENTS.has(type)) {
+      this.statement(type, tree, scope);
+      return;
+    }
+    for (const [field, value] of Object.entries(tree)) this.#field(type, field, value, scope);
+  }
+
+  #check(type: string, tree: Tree, scope: Scope): void {
+    switch (type) {
+      case "RangeVar": {
+        const name = String(tree.relname);
+        if (tree.schemaname === undefined && tree.catalogname === undefined && !scope.has(name)) this.#tables.add(name);
+        return;
+      }
+      case "ParamRef": {
+        const number = Number(tree.number ?? 0);
+        if (number < 1 || number > 65_535) throw new Refusal(`parameters are $1 to $65535, got $${number}`, locationOf(tree));
+        this.#parameters.add(number);
+        return;
+      }
+      case "FuncCall":
+        checkName(tree.funcname, ALLOWED_FUNCTIONS, "function", tree);
+        return;
+      case "TypeName":
+        checkName(tree.names, ALLOWED_TYPES, "type", tree);
+        return;
+      case "CollateClause":
+        checkName(tree.collname, ALLOWED_COLLATIONS, "collation", tree);
+        return;
+      case "A_Expr":
+        checkName(tree.name, ALLOWED_OPERATORS, "operator", tree);
+        return;
+      case "SubLink":
+        if (tree.operName !== undefined) checkName(tree.operName, ALLOWED_OPERATORS, "operator", tree);
+        return;
+      case "SortBy":
+        if (tree.useOp !== undefined) checkName(tree.useOp, ALLOWED_OPERATORS, "operator", tree);
+        return;
+      case "SQLValueFunction":
+        if (!ALLOWED_VALUE_FUNCTIONS.has(String(tree.op))) {
+          throw new Refusal(`${String(tree.op).replace("SVFOP_", "")} is not allowed`, locationOf(tree));
+        }
+        return;
+      case "ColumnRef": {
+        const names = strings(tree.fields);
+        if (names.length > 2) throw new Refusal(`write "column" or "table"."column", got "${names.join('"."')}"`, locationOf(tree));
+        const last = names.at(-1) ?? "";
+        if (REFUSED_COLUMNS.has(last)) throw new Refusal(`column "${last}" is not allowed`, locationOf(tree));
+        return;
+      }
+      case "A_Indirection":
+        for (const name of strings(tree.indirection)) this.#attributes.add(name);
+        return;
+      case "RangeTableSample": {
+        checkName(tree.method, new Set(["system", "bernoulli"]), "sampling method", tree);
+        return;
+      }
+      default:
+        return;
+    }
+  }
+}
+
+/** One name, or one with pg_catalog before it (which is what the grammar itself makes of `extract(…)`, `int`, …). */
+function checkName(names: unknown, allowed: ReadonlySet<string>, what: string, tree: Tree): void {
+  const parts = strings(names);
+  const name = parts.at(-1) ?? "";
+  const isPlain = parts.length === 1 || (parts.length === 2 && parts[0] === "pg_catalog");
+  if (!isPlain) throw new Refusal(`${what} "${parts.join(".")}" is not allowed: write it without a schema`, locationOf(tree));
+  if (!allowed.has(name)) throw new Refusal(`${what} ${what === "function" ? `${name}()` : `"${name}"`} is not allowed`, locationOf(tree));
+}
+
+/** The strings of a list of String nodes; other nodes (A_Star, A_Indices) are left out. */
+function strings(list: unknown): string[] {
+  return ((list ?? []) as unknown[]).flatMap((element) => {
+    const [type, tree] = unwrap(element);
+    return type === "String" ? [String(tree.sval ?? "")] : [];
+  });
+}
+
+function unwrap(wrapped: unknown): [string, Tree] {
+  const entries = Object.entries(wrapped as Tree);
+  if (entries.length !== 1) throw new Refusal("the statement has a form that is not known");
+  return [entries[0]![0], entries[0]![1] as Tree];
+}
+
+function locationOf(tree: unknown): number {
+  const location = (tree as { location?: unknown } | null | undefined)?.location;
+  return typeof location === "number" ? location : -1;
+}

@@ -1,0 +1,44 @@
+/** Names of PostgreSQL's own types and functions, read once from each engine: versions differ. */
+import type { Engine } from "../engine/engine.ts";
+
+export interface CatalogNames {
+  /** By oid. */
+  readonly types: Map<number, string>;
+  /** Every function of pg_catalog. */
+  readonly functions: ReadonlySet<string>;
+}
+
+const known = new WeakMap<Engine, Promise<CatalogNames>>();
+
+export function catalogNames(engine: Engine): Promise<CatalogNames> {
+  let names = known.get(engine);
+  if (names === undefined) {
+    names = read(engine);
+    known.set(engine, names);
+    names.catch(() => known.delete(engine)); // asked again by the next statement
+  }
+  return names;
+}
+
+/** Row types of tables come and go: those not known yet are looked up. */
+export async function typeNames(engine: Engine, names: CatalogNames, oids: readonly number[]): Promise<string[]> {
+  const missing = oids.filter((oid) => !names.types.has(oid));
+  if (missing.length > 0) {
+    const { rows } = await engine.query<{ oid: number; name: string }>(
+      "SELECT oid, typname AS name FROM pg_catalog.pg_type WHERE oid = ANY($1::oid[])",
+      [missing],
+    );
+    for (const { oid, name } of rows) names.types.set(oid, name);
+  }
+  return oids.map((oid) => names.types.get(oid) ?? "unknown");
+}
+
+async function read(engine: Engine): Promise<CatalogNames> {
+  const types = await engine.query<{ oid: number; name: string }>(
+    "SELECT oid, typname AS name FROM pg_catalog.pg_type WHERE typnamespace = 'pg_catalog'::regnamespace",
+  );
+  const functions = await engine.query<{ name: string }>(
+    "SELECT DISTINCT proname AS name FROM pg_catalog.pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace",
+  );
+  return { types: new Map(types.rows.map(({ oid, name }) => [oid, name])), functions: new Set(functions.rows.map(({ name }) => name)) };
+}

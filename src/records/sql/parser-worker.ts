@@ -1,0 +1,48 @@
+/**
+ * The thread that parses and analyses users' statements.
+ *
+ * Why a thread: a long statement takes a while (200,000 literals: 400 ms), and one that is nested too deeply overflows the stack inside the WASM parser,
+ * whose own stack pointer is not restored then; after some such statements the parser's memory is damaged and its verdicts mean nothing.
+ * So after anything but a clean answer this thread is not used again (parser.ts ends it).
+ */
+import { parentPort } from "node:worker_threads";
+import { hasSqlDetails, loadModule, parseSync } from "libpg-query";
+import { analyse, Refusal, type StatementAnalysis } from "./analyse.ts";
+
+export interface ParseRequest {
+  readonly id: number;
+  readonly statement: string;
+}
+
+export type ParseReply =
+  | { readonly id: number; readonly analysis: StatementAnalysis }
+  /** `position`: characters from 1, as PostgreSQL counts; null when there is none. */
+  | { readonly id: number; readonly fault: string; readonly position: number | null }
+  /** The parser broke: the thread must be ended. */
+  | { readonly id: number; readonly broken: string };
+
+const port = parentPort!;
+await loadModule();
+
+port.on("message", ({ id, statement }: ParseRequest) => {
+  port.postMessage(reply(id, statement));
+});
+
+function reply(id: number, statement: string): ParseReply {
+  try {
+    return { id, analysis: analyse(parseSync(statement).stmts ?? []) };
+  } catch (error) {
+    if (error instanceof Refusal)
+      return { id, fault: error.message, position: error.location < 0 ? null : characters(statement, error.location) + 1 };
+    if (hasSqlDetails(error)) {
+      const position = error.sqlDetails?.cursorPosition ?? 0;
+      return { id, fault: error.message, position: position > 0 ? position : null };
+    }
+    return { id, broken: String(error) };
+  }
+}
+
+/** Locations are bytes of UTF-8; people count characters. */
+function characters(statement: string, bytes: number): number {
+  return Buffer.from(statement, "utf8").subarray(0, bytes).toString("utf8").length;
+}

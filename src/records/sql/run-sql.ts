@@ -1,0 +1,80 @@
+/**
+ * SQL over HTTP: a user's statement, vetted (the first wall) and run in the branch's jail (the second), each as if the other were not there.
+ */
+import { LodestoneError } from "../../errors.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { JsonObject, JsonValue, SqlRequest, SqlResponse } from "../record-store.ts";
+import type { BranchInfo } from "../schema.ts";
+import { type CatalogNames, catalogNames, typeNames } from "./catalog-names.ts";
+import { needsType, paramText } from "./params.ts";
+import { analyseStatement } from "./parser.ts";
+import { readerOf } from "./result-values.ts";
+import { translateError } from "./sql-errors.ts";
+import { vet } from "./vet.ts";
+
+export const MAX_RESULT_ROWS = 1_000;
+export const MAX_RESULT_BYTES = 32 * 1024 * 1024;
+export const MAX_PARAMS = 65_535;
+
+/** @throws {LodestoneError} INVALID (the statement or its params: nothing was changed), TIMEOUT, UNAVAILABLE. */
+export async function runSql(engine: Engine, branch: BranchInfo, request: SqlRequest): Promise<SqlResponse> {
+  const params = request.params ?? [];
+  if (params.length > MAX_PARAMS)
+    throw new LodestoneError("INVALID", `params has ${params.length} values; at most ${MAX_PARAMS} are allowed.`);
+  const analysis = await analyseStatement(request.statement);
+  const names = await catalogNames(engine);
+  vet(analysis, branch, params.length, names.functions);
+  let result: Awaited<ReturnType<typeof run>>;
+  try {
+    result = await run();
+  } catch (error) {
+    throw translateError(error);
+  }
+  const types = await typeNames(
+    engine,
+    names,
+    result.fields.map((field) => field.dataTypeID),
+  );
+  const columns = result.fields.map((field, index) => ({ name: field.name, type: types[index]! }));
+  const readers = columns.map((column) => readerOf(column.type));
+  const rows = result.rows.map((row) => row.map((text, index) => (text === null ? null : readers[index]!(text))));
+  return {
+    ...(request.responseType === "array" ? { rows } : { records: rows.map((row) => asRecord(columns, row)) }),
+    columns,
+    total: rows.length,
+    rowCount: result.rowCount ?? rows.length,
+    ...(result.isCut ? { warning: warningFor(rows.length) } : {}),
+  };
+
+  function run() {
+    return engine.transaction(
+      (connection) =>
+        connection.queryBounded({
+          text: request.statement,
+          values: (types) => paramTexts(params, types, names),
+          maxRows: MAX_RESULT_ROWS,
+          maxBytes: MAX_RESULT_BYTES,
+          countsAll: analysis.kind !== "SELECT",
+        }),
+      { jail: { roleName: branch.roleName, schemaName: branch.schemaName } },
+    );
+  }
+}
+
+const paramTexts = (params: readonly JsonValue[], types: readonly number[], names: CatalogNames): (string | null)[] =>
+  params.map((value, index) => paramText(value, needsType(value) ? names.types.get(types[index] ?? 0) : undefined, index));
+
+function warningFor(rowCount: number): string {
+  return rowCount === MAX_RESULT_ROWS
+    ? `Only the first ${MAX_RESULT_ROWS} rows are returned; use LIMIT and OFFSET, or a WHERE on the last id, to read on.`
+    : `Only the first ${rowCount} rows are returned, because the result is longer than ${MAX_RESULT_BYTES / 2 ** 20} MiB.`;
+}
+
+/** Of columns with the same name the last wins, as in other clients. No prototype: a column may be called "__proto__". */
+function asRecord(columns: readonly { name: string }[], row: readonly JsonValue[]): JsonObject {
+  const record = Object.create(null) as JsonObject;
+  columns.forEach((column, index) => {
+    record[column.name] = row[index]!;
+  });
+  return record;
+}

@@ -1,0 +1,19 @@
+/** What PostgreSQL says about a user's statement, as the service says it: nearly always INVALID with PostgreSQL's own words. */
+import { DatabaseError } from "pg";
+import { LodestoneError } from "../../errors.ts";
+
+export function translateError(error: unknown): unknown {
+  if (error instanceof LodestoneError || !(error instanceof DatabaseError)) return error;
+  const code = error.code ?? "";
+  // Class 53: out of disk, out of memory, too many connections. Out of memory is the statement's doing: it asked for too much.
+  if (code === "53200") return new LodestoneError("INVALID", `The statement needs too much memory: ${error.message}.`, { cause: error });
+  if (code === "53400" || code === "54000")
+    return new LodestoneError("INVALID", `The statement needs too much: ${error.message}.`, { cause: error });
+  if (code.startsWith("53") || code.startsWith("58") || code === "XX001" || code === "XX002") {
+    return new LodestoneError("UNAVAILABLE", "The database cannot run the statement at the moment.", { cause: error });
+  }
+  const detail = error.detail === undefined || error.detail === "" ? "" : ` ${error.detail}`;
+  const hint = error.hint === undefined || error.hint === "" ? "" : ` Hint: ${error.hint}`;
+  const position = error.position === undefined ? "" : ` (at character ${error.position})`;
+  return new LodestoneError("INVALID", `${error.message}${position}.${detail}${hint}`, { cause: error });
+}

@@ -1,0 +1,46 @@
+/** The first wall of SQL over HTTP, as far as it depends on the branch: the tables, the columns, the parameters. */
+import { LodestoneError } from "../../errors.ts";
+import { physicalNameOf } from "../identifiers.ts";
+import { type BranchInfo, SYSTEM_COLUMNS } from "../schema.ts";
+import { ALLOWED_FUNCTIONS } from "./allowed-names.ts";
+import type { StatementAnalysis } from "./analyse.ts";
+
+const SYSTEM = new Set<string>(SYSTEM_COLUMNS);
+
+/** @param functionNames  every function name of pg_catalog. */
+export function vet(analysis: StatementAnalysis, branch: BranchInfo, paramCount: number, functionNames: ReadonlySet<string>): void {
+  const tables = new Set([...branch.tables.values()].map((table) => table.physicalName));
+  for (const name of analysis.tables) {
+    if (!tables.has(physicalNameOf(name))) {
+      throw new LodestoneError("INVALID", `table "${name}" does not exist in branch "${branch.ref.database}:${branch.ref.branch}".`);
+    }
+    // pg_catalog is searched before the branch, and all its relations begin so.
+    if (name.startsWith("pg_"))
+      throw new LodestoneError("INVALID", `table "${name}" cannot be used in SQL: names that begin with pg_ are PostgreSQL's own.`);
+  }
+  for (const { table, column, by } of analysis.writes) {
+    if (SYSTEM.has(column) && !(by === "INSERT" && column === "id")) {
+      throw new LodestoneError(
+        "INVALID",
+        `column "${column}" of table "${table}" is written by the service alone; leave it out of the ${by}.`,
+      );
+    }
+  }
+  for (const name of analysis.attributes) {
+    if (functionNames.has(name) && !ALLOWED_FUNCTIONS.has(name)) throw new LodestoneError("INVALID", `function ${name}() is not allowed.`);
+  }
+  vetParameters(analysis.parameters, paramCount);
+}
+
+function vetParameters(used: readonly number[], given: number): void {
+  const highest = used.at(-1) ?? 0;
+  if (highest > given) {
+    throw new LodestoneError("INVALID", `the statement uses $${highest}, but params has ${given} ${given === 1 ? "value" : "values"}.`);
+  }
+  for (let number = 1; number <= given; number++) {
+    if (!used.includes(number)) {
+      const values = given === 1 ? "1 value" : `${given} values`;
+      throw new LodestoneError("INVALID", `params has ${values}, but the statement does not use $${number}.`);
+    }
+  }
+}
