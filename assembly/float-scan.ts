@@ -10,9 +10,10 @@
  * ‖x‖‖q‖ < 2^126, and rows beyond are not ruled out.
  */
 import { exactDot, exactL1, exactL2 } from "./exact";
+import { Query } from "./query";
 import { floatsPtr, livePtr, segmentPtr, segmentRows, segmentShift, squaresPtr, stride } from "./rows";
-import { COSINE, cosineFloor, cosineScore, distanceCeiling, distanceScore, L1 } from "./similarity";
-import { offer, TopK } from "./top-k";
+import { COSINE, cosineFloor, cosineScore, distanceCeiling, distanceScore, L1, L2 } from "./similarity";
+import { offer } from "./top-k";
 
 const SAFE_PRODUCT: f64 = 8.507059173023462e37; // 2^126
 const TINY: f64 = 1.401298464324817e-45; // 2^-149
@@ -95,54 +96,45 @@ function floatL2(x: usize, q: usize, n: i32): f32 {
   return horizontalSum(f32x4.add(f32x4.add(a, b), f32x4.add(c, d)));
 }
 
-/** Scans one segment. `filter` is the address of the segment's words of the row mask, or 0. */
-export function scanFloats(
-  segment: u32,
-  filter: usize,
-  similarity: i32,
-  query: usize,
-  queryDoubles: usize,
-  querySquares: f64,
-  heap: TopK,
-): void {
-  const base = segmentPtr(segment);
-  const live = livePtr(base);
-  const squares = squaresPtr(base);
-  const floats = floatsPtr(base);
+/** The score of a row of a segment, exactly as similarity.ts defines it. */
+export function exactScore(query: Query, similarity: i32, segment: usize, row: u32): f64 {
+  const x = floatsPtr(segment) + <usize>row * ((<usize>stride) << 2);
+  if (similarity === L1) return distanceScore(exactL1(x, query.doubles, stride));
+  if (similarity === L2) return distanceScore(exactL2(x, query.doubles, stride));
+  return cosineScore(exactDot(x, query.doubles, stride), query.squares, load<f64>(squaresPtr(segment) + ((<usize>row) << 3)));
+}
+
+/** Scans segment number `index`. `filter` is the address of its words of the row mask, or 0. */
+export function scanFloats(query: Query, similarity: i32, index: u32, filter: usize): void {
+  const segment = segmentPtr(index);
+  const live = livePtr(segment);
+  const squares = squaresPtr(segment);
+  const floats = floatsPtr(segment);
   const strideBytes = (<usize>stride) << 2;
   const roundings = <f64>(stride / 16 + 8) * 5.9604644775390625e-8;
   const gamma = (2 * roundings) / (1 - roundings);
   const tiny = TINY * <f64>stride;
-  const queryNorm = Math.sqrt(querySquares);
-  const firstRow = segment << segmentShift;
-  const words = segmentRows >> 5;
+  const queryNorm = Math.sqrt(query.squares);
+  const firstRow = index << segmentShift;
+  const heap = query.heap;
 
   let threshold = heap.threshold;
   let limit = similarity === COSINE ? cosineFloor(threshold) - gamma : distanceCeiling(threshold);
-
-  for (let w: u32 = 0; w < words; w++) {
+  for (let w: u32 = 0; w < segmentRows >> 5; w++) {
     let bits = load<u32>(live + ((<usize>w) << 2));
     if (filter !== 0) bits &= load<u32>(filter + ((<usize>w) << 2));
     while (bits !== 0) {
-      const local = (w << 5) + ctz(bits);
+      const row = (w << 5) + ctz(bits);
       bits &= bits - 1;
-      const x = floats + <usize>local * strideBytes;
-      let score: f64;
+      const x = floats + <usize>row * strideBytes;
       if (similarity === COSINE) {
-        const rowSquares = load<f64>(squares + ((<usize>local) << 3));
-        const product = queryNorm * Math.sqrt(rowSquares);
-        if (product < SAFE_PRODUCT && <f64>floatDot(x, query, stride) + tiny < limit * product - tiny) continue;
-        score = cosineScore(exactDot(x, queryDoubles, stride), querySquares, rowSquares);
-      } else if (similarity === L1) {
-        const sum = floatL1(x, query, stride);
-        if (sum <= f32.MAX_VALUE && (<f64>sum - tiny) * (1 - gamma) > limit) continue;
-        score = distanceScore(exactL1(x, queryDoubles, stride));
+        const product = queryNorm * Math.sqrt(load<f64>(squares + ((<usize>row) << 3)));
+        if (product < SAFE_PRODUCT && <f64>floatDot(x, query.floats, stride) + tiny < limit * product - tiny) continue;
       } else {
-        const sum = floatL2(x, query, stride);
+        const sum = similarity === L1 ? floatL1(x, query.floats, stride) : floatL2(x, query.floats, stride);
         if (sum <= f32.MAX_VALUE && (<f64>sum - tiny) * (1 - gamma) > limit) continue;
-        score = distanceScore(exactL2(x, queryDoubles, stride));
       }
-      offer(heap, score, firstRow + local);
+      offer(heap, exactScore(query, similarity, segment, row), firstRow + row);
       if (heap.threshold !== threshold) {
         threshold = heap.threshold;
         limit = similarity === COSINE ? cosineFloor(threshold) - gamma : distanceCeiling(threshold);

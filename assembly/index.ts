@@ -1,19 +1,34 @@
-/** What the host sees of a shard. Addresses are unsigned: the host reads them with `>>> 0`. Every view is to be taken again after a call that can grow memory (reserveRows, reserveQueries, filterPtr). */
+/**
+ * What the host sees of a shard. Addresses are unsigned: the host reads them with `>>> 0`. Every view is to be taken again after a call that can grow memory
+ * (reserveRows, reserveQueries, filterPtr, search).
+ */
+import { encodeSegment, initializeCodes } from "./codes";
 import { setMemoryLimit } from "./memory";
-import { initializeRows, liveRows } from "./rows";
+import { initializeRows, liveRows, segmentPtr, segmentRows, segmentShift, setRow } from "./rows";
 
+export { exactRowCount, fullRowCount } from "./cascade";
 export { usedBytes } from "./memory";
 export { filterPtr, queryPtr, reserveQueries } from "./query";
-export { capacity, clearRow, commitRow, firstNonFinite, hasRow, reserveRows, rowPtr, setRow, stagingPtr } from "./rows";
-export { countSelected, resultsPtr, searchOne } from "./search";
+export { capacity, clearRow, hasRow, reserveRows, rowPtr, stagingPtr } from "./rows";
+export { countSelected, resultCount, resultsPtr, search } from "./search";
 
 /** Call once, first. @returns false when `maximumPages` does not suffice for an empty shard. */
 export function initialize(dimension: i32, maximumPages: u32): bool {
   setMemoryLimit(maximumPages);
-  return initializeRows(dimension);
+  return initializeRows(dimension) && initializeCodes();
+}
+
+/** Whether this is the relaxed SIMD build. */
+export function isRelaxed(): bool {
+  return ASC_FEATURE_RELAXED_SIMD;
 }
 
 /** @returns the number of rows that have a vector. */
 export function size(): u32 {
   return liveRows;
+}
+
+/** Stores the staged vector at a row within capacity. A segment that is all new is coded at once, others when they are searched. */
+export function set(row: u32): void {
+  if (setRow(row) === segmentRows) encodeSegment(segmentPtr(row >> segmentShift));
 }

@@ -1,11 +1,57 @@
 /**
- * The queries of one search in linear memory, each as float32 (for the fast scan) and float64 (for the exact score), and its heap.
+ * The queries of one search in linear memory: float32 (for the float scan), float64 (for the exact score), codes (for the planes), and a heap.
  * Buffers grow by doubling and are kept for the next search; what was outgrown stays unused (together less than what is in use).
  */
 import { exactSquares } from "./exact";
 import { allocate } from "./memory";
-import { dimension, stride } from "./rows";
+import { codeDimension, dimension, stride } from "./rows";
 import { ENTRY_BYTES, resetTopK, TopK } from "./top-k";
+
+/** Steps whose l1 codes are kept at a time; rows of alike data have one or two. */
+export const STEP_SLOTS: i32 = 4;
+
+/** One query. Addresses are of its own part of the buffers. */
+@unmanaged
+export class Query {
+  floats: usize;
+  doubles: usize;
+  /** Σ q². */
+  squares: f64;
+
+  /** Codes for dot products: i8[codeDimension] or, for plain SIMD, i16 in the order of plane-dot.ts. */
+  dotCodes: usize;
+  /** Centre that dotCodes belong to; 0: the zero centre; 1: none yet. */
+  dotCentre: usize;
+  /** False when p = q − centre cannot be coded: then no bound may be used. */
+  isCodable: bool;
+  /** Unit of the codes. */
+  dotUnit: f64;
+  dotCodeSum: i32;
+  /** ‖p‖ of p = q − centre, ‖p̂‖, ‖p − p̂‖ (upper bounds), q · centre, ‖centre‖. */
+  norm: f64;
+  codedNorm: f64;
+  codeLoss: f64;
+  shift: f64;
+  centreNorm: f64;
+
+  /** For each slot: step (f32), centre, constants and codes of l1; see plane-l1.ts. */
+  stepSlots: usize;
+  nextSlot: i32;
+  slotMisses: i32;
+
+  /** Rows from which on the cascade may be tried again, and how long it was put off. */
+  floatsUntilSegment: u32;
+  backoff: u32;
+  isSeeded: bool;
+
+  heap: TopK;
+}
+
+/** Bytes of a slot: step f32, unused u32, centre, offsets of high and full plane f32 each; then codes for the high plane and for both. */
+export const SLOT_HEADER_BYTES: usize = 32;
+export function slotBytes(): usize {
+  return SLOT_HEADER_BYTES + 2 * <usize>codeDimension;
+}
 
 @unmanaged
 class Buffer {
@@ -15,9 +61,13 @@ class Buffer {
 
 const floats = changetype<Buffer>(memory.data(16, 8));
 const doubles = changetype<Buffer>(memory.data(16, 8));
+const codes = changetype<Buffer>(memory.data(16, 8));
 const heaps = changetype<Buffer>(memory.data(16, 8));
-const heapState = changetype<Buffer>(memory.data(16, 8));
+const heapStates = changetype<Buffer>(memory.data(16, 8));
+const states = changetype<Buffer>(memory.data(16, 8));
 const filterBits = changetype<Buffer>(memory.data(16, 8));
+const bounds = changetype<Buffer>(memory.data(16, 8));
+const seeds = changetype<Buffer>(memory.data(16, 8));
 
 function ensure(buffer: Buffer, bytes: u64): bool {
   if (buffer.bytes >= bytes) return true;
@@ -38,13 +88,26 @@ let heapCapacity: i32 = 0;
 /** Room for `count` queries with `k` results each. @returns false at the memory limit. */
 export function reserveQueries(count: i32, k: i32): bool {
   heapCapacity = k;
-  const elements = <u64>count * <u64>stride;
+  const n = <u64>count;
   return (
-    ensure(floats, elements << 2) &&
-    ensure(doubles, elements << 3) &&
-    ensure(heaps, <u64>count * <u64>k * <u64>ENTRY_BYTES) &&
-    ensure(heapState, <u64>count * <u64>offsetof<TopK>())
+    ensure(floats, n * <u64>stride * 4) &&
+    ensure(doubles, n * <u64>stride * 8) &&
+    ensure(codes, n * (<u64>codeDimension * 2 + <u64>STEP_SLOTS * <u64>slotBytes())) &&
+    ensure(heaps, n * <u64>k * <u64>ENTRY_BYTES) &&
+    ensure(heapStates, n * <u64>offsetof<TopK>()) &&
+    ensure(states, n * <u64>offsetof<Query>()) &&
+    ensure(seeds, <u64>k * 8)
   );
+}
+
+/** f32[rows] for each of `count` queries: lower bounds of a batch of rows, see cascade.ts. 0 at the memory limit. */
+export function reserveBounds(entries: u64): usize {
+  return ensure(bounds, entries * 4) ? bounds.ptr : 0;
+}
+
+/** Room for k seeds of 8 bytes. */
+export function seedsPtr(): usize {
+  return seeds.ptr;
 }
 
 /** Where the host writes f32[dimension] of query `i`; padding is made +0 here. */
@@ -63,19 +126,29 @@ export function currentFilterPtr(): usize {
   return filterBits.ptr;
 }
 
-export function queryDoublesPtr(i: i32): usize {
-  return doubles.ptr + <usize>i * ((<usize>stride) << 3);
+export function queryAt(i: i32): Query {
+  return changetype<Query>(states.ptr + <usize>i * offsetof<Query>());
 }
 
-export function heapOf(i: i32): TopK {
-  return changetype<TopK>(heapState.ptr + <usize>i * offsetof<TopK>());
-}
-
-/** Widens query `i` and empties its heap. @returns Σ q² as exact.ts defines it. */
-export function prepareQuery(i: i32): f64 {
+/** Widens query `i`, forgets its codes and empties its heap. */
+export function prepareQuery(i: i32): Query {
+  const query = queryAt(i);
   const q = queryPtr(i);
-  const wide = queryDoublesPtr(i);
+  const wide = doubles.ptr + <usize>i * ((<usize>stride) << 3);
   for (let j = 0; j < stride; j++) store<f64>(wide + ((<usize>j) << 3), <f64>load<f32>(q + ((<usize>j) << 2)));
-  resetTopK(heapOf(i), heaps.ptr + <usize>i * <usize>heapCapacity * ENTRY_BYTES, heapCapacity);
-  return exactSquares(q, stride);
+  query.floats = q;
+  query.doubles = wide;
+  query.squares = exactSquares(q, stride);
+  query.dotCodes = codes.ptr + <usize>i * (<usize>codeDimension * 2 + <usize>STEP_SLOTS * slotBytes());
+  query.dotCentre = 1;
+  query.stepSlots = query.dotCodes + <usize>codeDimension * 2;
+  for (let slot: usize = 0; slot < <usize>STEP_SLOTS; slot++) store<f32>(query.stepSlots + slot * slotBytes(), 0);
+  query.nextSlot = 0;
+  query.slotMisses = 0;
+  query.floatsUntilSegment = 0;
+  query.backoff = 0;
+  query.isSeeded = false;
+  query.heap = changetype<TopK>(heapStates.ptr + <usize>i * offsetof<TopK>());
+  resetTopK(query.heap, heaps.ptr + <usize>i * <usize>heapCapacity * ENTRY_BYTES, heapCapacity);
+  return query;
 }

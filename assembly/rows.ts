@@ -1,10 +1,11 @@
 /**
  * Rows in linear memory, in segments of a fixed number of rows, so that growing never moves what is there.
  *
- *   segment: | live bits u32[rows/32] | squares f64[rows] | float32[rows][stride] |        each part on a cache line
+ *   segment: | live bits | stale bits | squares f64 | norm, residual norm, shift, step f32 | losses 4 × u16 | centre | high plane | low plane | float32 |
  *
- * Invariants: stride is the dimension rounded up to 4 and padding elements are +0; bits of rows that were never set are 0;
- * squares[row] is exactSquares of the row.
+ * Each part starts on a cache line and has one entry a row; see codes.ts for what the codes' parts mean.
+ * Invariants: stride is the dimension rounded up to 4 and padding elements are +0; bits of rows that were never set are 0; squares[row] is
+ * exactSquares of the row; the codes of a row whose stale bit is 0 belong to its float32 values and its segment's centre.
  */
 import { exactSquares } from "./exact";
 import { allocate } from "./memory";
@@ -12,43 +13,76 @@ import { allocate } from "./memory";
 /** What a segment's float32 part should come to: large enough to stream, small enough that a little column stays little. */
 const SEGMENT_TARGET_BYTES: u32 = 2 << 20;
 const MIN_SEGMENT_ROWS: u32 = 32;
-const MAX_SEGMENT_ROWS: u32 = 4096;
-/** 4 GiB / the smallest segment (4096 rows of 16 bytes and their metadata) is below this. */
-const MAX_SEGMENTS: u32 = 49152;
+const MAX_SEGMENT_ROWS: u32 = 2048;
+/** 4 GiB / the smallest segment (2048 rows of 16 bytes and 12 bytes of metadata) is below this. */
+const MAX_SEGMENTS: u32 = 98304;
+/** Below this, codes padded to 64 dimensions are not shorter than the rows by enough to pay (bench/dimensions.mjs). */
+const MIN_CODED_DIMENSION: i32 = 48;
 
 export let dimension: i32 = 0;
 /** Elements between two rows. */
 export let stride: i32 = 0;
+/** Dimensions of a code, a multiple of 64; 0 when the dimension is too small for codes. */
+export let codeDimension: i32 = 0;
 export let segmentRows: u32 = 0;
 export let segmentShift: u32 = 0;
 export let segmentCount: u32 = 0;
 export let liveRows: u32 = 0;
 
-let segmentTablePtr: usize = 0;
-let segmentTableCapacity: u32 = 0;
-let stagingRowPtr: usize = 0;
+// Offsets of a segment's parts, in bytes.
+let staleOffset: usize = 0;
 let squaresOffset: usize = 0;
+let normsOffset: usize = 0;
+let residualNormsOffset: usize = 0;
+let shiftsOffset: usize = 0;
+let stepsOffset: usize = 0;
+let lossesOffset: usize = 0;
+let centreOffset: usize = 0;
+let highOffset: usize = 0;
+let lowOffset: usize = 0;
 let floatsOffset: usize = 0;
 let segmentBytes: u64 = 0;
 
-function roundUp(bytes: u64): u64 {
-  return (bytes + 63) & ~63;
+let segmentTablePtr: usize = 0;
+let segmentTableCapacity: u32 = 0;
+let stagingRowPtr: usize = 0;
+let layoutEnd: u64 = 0;
+
+/** Lays out the next part of a segment. */
+function part(bytes: u64): usize {
+  const offset = <usize>layoutEnd;
+  layoutEnd = (layoutEnd + bytes + 63) & ~63;
+  return offset;
 }
 
 /** @returns false when memory does not suffice even for an empty shard. */
 export function initializeRows(dim: i32): bool {
   dimension = dim;
   stride = (dim + 3) & ~3;
+  codeDimension = dim < MIN_CODED_DIMENSION ? 0 : (dim + 63) & ~63;
   segmentRows = MAX_SEGMENT_ROWS;
-  segmentShift = 12;
+  segmentShift = 11;
   while (segmentRows > MIN_SEGMENT_ROWS && segmentRows * ((<u32>stride) << 2) > SEGMENT_TARGET_BYTES) {
     segmentRows >>= 1;
     segmentShift--;
   }
   const rows = <u64>segmentRows;
-  squaresOffset = <usize>roundUp(rows >> 3);
-  floatsOffset = <usize>roundUp(<u64>squaresOffset + (rows << 3));
-  segmentBytes = roundUp(<u64>floatsOffset + rows * ((<u64>stride) << 2));
+  part(rows >> 3);
+  squaresOffset = part(rows << 3);
+  if (codeDimension > 0) {
+    staleOffset = part(rows >> 3);
+    normsOffset = part(rows << 2);
+    residualNormsOffset = part(rows << 2);
+    shiftsOffset = part(rows << 2);
+    stepsOffset = part(rows << 2);
+    lossesOffset = part(rows << 3);
+    // The centre, after a word that says whether it is other than zero and one that counts stale rows.
+    centreOffset = part(64 + ((<u64>codeDimension) << 2));
+    highOffset = part((rows * <u64>codeDimension) >> 1);
+    lowOffset = part((rows * <u64>codeDimension) >> 1);
+  }
+  floatsOffset = part(rows * ((<u64>stride) << 2));
+  segmentBytes = layoutEnd;
   stagingRowPtr = allocate((<u64>stride) << 2);
   return stagingRowPtr !== 0;
 }
@@ -91,8 +125,63 @@ export function livePtr(segment: usize): usize {
   return segment;
 }
 
+/** Bits of the rows whose codes are not those of their values. */
+export function stalePtr(segment: usize): usize {
+  return segment + staleOffset;
+}
+
+/** Σ x², f64. */
 export function squaresPtr(segment: usize): usize {
   return segment + squaresOffset;
+}
+
+/** ‖x‖, f32 to nearest; 1 for a zero row, whose dot products are 0 whatever they are divided by. */
+export function normsPtr(segment: usize): usize {
+  return segment + normsOffset;
+}
+
+/** ‖y‖ of the residual y = x − centre, f32, rounded up, at most 2^-21 too large. */
+export function residualNormsPtr(segment: usize): usize {
+  return segment + residualNormsOffset;
+}
+
+/** centre · y, f32. */
+export function shiftsPtr(segment: usize): usize {
+  return segment + shiftsOffset;
+}
+
+/** Step of the high plane, f32. */
+export function stepsPtr(segment: usize): usize {
+  return segment + stepsOffset;
+}
+
+/** Four arrays of u16[rows], the upper halves of f32s rounded up: what plane `loss` (see codes.ts) loses. */
+export function lossesPtr(segment: usize, loss: i32): usize {
+  return segment + lossesOffset + <usize>loss * ((<usize>segmentRows) << 1);
+}
+
+/** f32[codeDimension], padding 0. */
+export function centrePtr(segment: usize): usize {
+  return segment + centreOffset + 64;
+}
+
+/** u32: 1 when the centre is other than zero. */
+export function isCentredPtr(segment: usize): usize {
+  return segment + centreOffset;
+}
+
+/** u32: how many stale bits are set. */
+export function staleCountPtr(segment: usize): usize {
+  return segment + centreOffset + 4;
+}
+
+/** The planes of four bits, codeDimension / 2 bytes a row. */
+export function highPtr(segment: usize): usize {
+  return segment + highOffset;
+}
+
+export function lowPtr(segment: usize): usize {
+  return segment + lowOffset;
 }
 
 export function floatsPtr(segment: usize): usize {
@@ -104,52 +193,53 @@ export function rowPtr(row: u32): usize {
   return floatsPtr(segmentPtr(row >> segmentShift)) + <usize>(row & (segmentRows - 1)) * ((<usize>stride) << 2);
 }
 
+export function bitAt(words: usize, i: u32): bool {
+  return ((load<u32>(words + ((<usize>(i >> 5)) << 2)) >> (i & 31)) & 1) !== 0;
+}
+
+function setBit(words: usize, i: u32): void {
+  const at = words + ((<usize>(i >> 5)) << 2);
+  store<u32>(at, load<u32>(at) | ((<u32>1) << (i & 31)));
+}
+
+function clearBit(words: usize, i: u32): void {
+  const at = words + ((<usize>(i >> 5)) << 2);
+  store<u32>(at, load<u32>(at) & ~((<u32>1) << (i & 31)));
+}
+
 export function hasRow(row: u32): bool {
-  if (row >= capacity()) return false;
-  const local = row & (segmentRows - 1);
-  return ((load<u32>(livePtr(segmentPtr(row >> segmentShift)) + ((<usize>(local >> 5)) << 2)) >> (local & 31)) & 1) !== 0;
+  return row < capacity() && bitAt(livePtr(segmentPtr(row >> segmentShift)), row & (segmentRows - 1));
 }
 
-/** @returns the index of the first NaN or infinity among f32[count] at `ptr`, or −1. */
-export function firstNonFinite(ptr: usize, count: i32): i32 {
-  for (let i = 0; i < count; i++) {
-    const x = load<f32>(ptr + ((<usize>i) << 2));
-    if (!(abs(x) <= f32.MAX_VALUE)) return i;
-  }
-  return -1;
-}
-
-/** Takes the staged vector (finite; checked by the host) as the row's. The row is within capacity. */
-export function setRow(row: u32): void {
+/** Takes the staged vector (finite; checked by the host) as the row's, within capacity. @returns how many rows of its segment are stale. */
+export function setRow(row: u32): u32 {
   const segment = segmentPtr(row >> segmentShift);
   const local = row & (segmentRows - 1);
-  const x = floatsPtr(segment) + <usize>local * ((<usize>stride) << 2);
+  const x = rowPtr(row);
   memory.copy(x, stagingRowPtr, (<usize>dimension) << 2);
-  finishRow(segment, local, x);
-}
-
-/** Takes the f32[dimension] that the host wrote at rowPtr(row) itself. */
-export function commitRow(row: u32): void {
-  finishRow(segmentPtr(row >> segmentShift), row & (segmentRows - 1), rowPtr(row));
-}
-
-function finishRow(segment: usize, local: u32, x: usize): void {
   store<f64>(squaresPtr(segment) + ((<usize>local) << 3), exactSquares(x, stride));
-  const word = livePtr(segment) + ((<usize>(local >> 5)) << 2);
-  const bits = load<u32>(word);
-  const bit = (<u32>1) << (local & 31);
-  if (!(bits & bit)) {
-    store<u32>(word, bits | bit);
+  if (!bitAt(livePtr(segment), local)) {
+    setBit(livePtr(segment), local);
     liveRows++;
   }
+  if (codeDimension === 0) return 0;
+  if (!bitAt(stalePtr(segment), local)) {
+    setBit(stalePtr(segment), local);
+    store<u32>(staleCountPtr(segment), load<u32>(staleCountPtr(segment)) + 1);
+  }
+  return load<u32>(staleCountPtr(segment));
 }
 
 /** @returns whether there was a vector. */
 export function clearRow(row: u32): bool {
   if (!hasRow(row)) return false;
+  const segment = segmentPtr(row >> segmentShift);
   const local = row & (segmentRows - 1);
-  const word = livePtr(segmentPtr(row >> segmentShift)) + ((<usize>(local >> 5)) << 2);
-  store<u32>(word, load<u32>(word) & ~((<u32>1) << (local & 31)));
+  clearBit(livePtr(segment), local);
   liveRows--;
+  if (codeDimension > 0 && bitAt(stalePtr(segment), local)) {
+    clearBit(stalePtr(segment), local);
+    store<u32>(staleCountPtr(segment), load<u32>(staleCountPtr(segment)) - 1);
+  }
   return true;
 }

@@ -1,13 +1,12 @@
-/** One search: counts what the mask selects, then scans segment by segment. */
+/** One search: counts what the mask selects and chooses the plan. */
+import { cascade, filterOf } from "./cascade";
 import { scanFloats } from "./float-scan";
-import { currentFilterPtr, heapOf, prepareQuery, queryDoublesPtr, queryPtr } from "./query";
-import { livePtr, liveRows, segmentCount, segmentPtr, segmentRows } from "./rows";
+import { currentFilterPtr, prepareQuery, queryAt } from "./query";
+import { codeDimension, livePtr, liveRows, segmentCount, segmentPtr, segmentRows } from "./rows";
 import { sortBestFirst } from "./top-k";
 
-/** Segment `s`'s words of the mask that the host wrote, or 0 for no mask. */
-function filterOf(segment: u32, isFiltered: bool): usize {
-  return isFiltered ? currentFilterPtr() + <usize>segment * <usize>(segmentRows >> 3) : 0;
-}
+/** Below this share of rows that are not results, bounding them first saves nothing. */
+const CASCADE_ROWS_PER_RESULT: u32 = 8;
 
 /** @returns how many rows have a vector and pass the mask. */
 export function countSelected(isFiltered: bool): u32 {
@@ -15,24 +14,35 @@ export function countSelected(isFiltered: bool): u32 {
   let count: u32 = 0;
   for (let s: u32 = 0; s < segmentCount; s++) {
     const live = livePtr(segmentPtr(s));
-    const filter = filterOf(s, true);
+    const filter = filterOf(currentFilterPtr(), s);
     for (let w: usize = 0; w < <usize>segmentRows >> 3; w += 4) count += popcnt(load<u32>(live + w) & load<u32>(filter + w));
   }
   return count;
 }
 
-/** Fills the heap of query `i`, which the host wrote at queryPtr(i), and sorts it best first. @returns the number of results. */
-export function searchOne(i: i32, similarity: i32, isFiltered: bool): i32 {
-  const querySquares = prepareQuery(i);
-  const heap = heapOf(i);
-  for (let s: u32 = 0; s < segmentCount; s++) {
-    scanFloats(s, filterOf(s, isFiltered), similarity, queryPtr(i), queryDoublesPtr(i), querySquares, heap);
+/**
+ * Fills and sorts the heaps of queries 0..count−1, which the host wrote at queryPtr(i).
+ *
+ * @param selected  what countSelected gave.
+ * @param usesCodes  false: the plain float32 plan, for comparison.
+ */
+export function search(count: i32, similarity: i32, isFiltered: bool, selected: u32, usesCodes: bool): void {
+  const filterBits = isFiltered ? currentFilterPtr() : 0;
+  for (let i = 0; i < count; i++) prepareQuery(i);
+  const k = <u32>queryAt(0).heap.capacity;
+  if (!(usesCodes && codeDimension > 0 && selected / CASCADE_ROWS_PER_RESULT >= k && cascade(count, similarity, filterBits))) {
+    for (let s: u32 = 0; s < segmentCount; s++) {
+      for (let i = 0; i < count; i++) scanFloats(queryAt(i), similarity, s, filterOf(filterBits, s));
+    }
   }
-  sortBestFirst(heap);
-  return heap.count;
+  for (let i = 0; i < count; i++) sortBestFirst(queryAt(i).heap);
 }
 
 /** Address of the results of query `i`: entries of 16 bytes, score f64 and row u32. */
 export function resultsPtr(i: i32): usize {
-  return heapOf(i).ptr;
+  return queryAt(i).heap.ptr;
+}
+
+export function resultCount(i: i32): i32 {
+  return queryAt(i).heap.count;
 }

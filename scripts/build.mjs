@@ -10,12 +10,16 @@ const run = (command, ...args) => execFileSync(command, args, { cwd: root, stdio
 
 mkdirSync(`${root}build`, { recursive: true });
 mkdirSync(`${root}dist/wasm`, { recursive: true });
-run(bin("asc"), "assembly/index.ts", "--target", "simd");
+for (const target of ["simd", "relaxed"]) run(bin("asc"), "assembly/index.ts", "--target", target);
 run(bin("tsc"), "-p", "tsconfig.json");
 
-const simd = readFileSync(`${root}build/core.simd.wasm`);
-writeFileSync(`${root}dist/wasm/core.wasm`, simd);
-writeFileSync(`${root}dist/core/wasm-bytes.js`, `export const SIMD_WASM = "${simd.toString("base64")}";\n`);
+const wasm = (target) => readFileSync(`${root}build/core.${target}.wasm`);
+writeFileSync(`${root}dist/wasm/core.wasm`, wasm("simd"));
+writeFileSync(`${root}dist/wasm/core.relaxed.wasm`, wasm("relaxed"));
+writeFileSync(
+  `${root}dist/core/wasm-bytes.js`,
+  `export const SIMD_WASM = "${wasm("simd").toString("base64")}";\nexport const RELAXED_WASM = "${wasm("relaxed").toString("base64")}";\n`,
+);
 
 await build({
   absWorkingDir: root,

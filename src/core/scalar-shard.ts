@@ -16,6 +16,7 @@ interface Hit {
 
 export class ScalarShard implements VectorShard {
   readonly build = "scalar";
+  readonly lastScan = { fullRows: 0, exactRows: 0 };
   readonly dimension: number;
   readonly #isIdBefore: (rowA: number, rowB: number) => boolean;
   readonly #maximumBytes: number;

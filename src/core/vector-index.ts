@@ -9,7 +9,7 @@ import type { Similarity } from "./similarity.ts";
 import { similarityCode } from "./similarity.ts";
 import { decodeSnapshot, encodeSnapshot } from "./snapshot.ts";
 import { checkDimension, checkK, checkMatrix, toFloat32 } from "./vector-input.ts";
-import type { ShardHits, VectorShard } from "./vector-shard.ts";
+import type { Plan, ScanCounts, ShardHits, VectorShard } from "./vector-shard.ts";
 import type { Build } from "./wasm-module.ts";
 
 /** Selects rows: a bit mask over rows of the directory (word row >> 5, bit row & 31; missing words select nothing), or a test of ids. */
@@ -21,6 +21,8 @@ export interface SearchOptions {
   /** Default "cosineSimilarity". */
   similarity?: Similarity;
   filter?: SearchFilter | undefined;
+  /** "floats" reads float32 only, without the codes: the same answer, later; for measurements. Default "auto". */
+  plan?: Plan;
 }
 
 export interface SearchResult {
@@ -94,6 +96,11 @@ export class VectorIndex {
   /** Bytes of linear memory held. */
   get memoryBytes(): number {
     return this.#shard.memoryBytes;
+  }
+
+  /** What the last search read, for measurements. */
+  get lastScan(): ScanCounts {
+    return this.#shard.lastScan;
   }
 
   has(id: string): boolean {
@@ -172,7 +179,7 @@ export class VectorIndex {
 
   /** One answer for each of `queries`, which are scanned together. */
   searchMany(queries: readonly ArrayLike<number>[], options: SearchOptions = {}, name = "queries"): SearchResult[] {
-    const { k = 10, similarity = "cosineSimilarity", filter } = options;
+    const { k = 10, similarity = "cosineSimilarity", filter, plan } = options;
     checkK(k);
     similarityCode(similarity);
     const d = this.dimension;
@@ -188,7 +195,7 @@ export class VectorIndex {
       matrix.set(floats, i * d);
     });
     const mask = this.#toMask(filter);
-    return this.#shard.search(matrix, { k, similarity, mask }).map((hits) => this.#withIds(hits));
+    return this.#shard.search(matrix, { k, similarity, mask, plan }).map((hits) => this.#withIds(hits));
   }
 
   /** One buffer that fromBytes reads: versioned and checksummed, the same in Node and browsers. */

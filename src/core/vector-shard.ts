@@ -8,6 +8,16 @@ export interface ShardSearch {
   similarity: Similarity;
   /** Bit r of the mask (word r >> 5, bit r & 31) selects row r. Rows past its end are not selected; without a mask all are. */
   mask?: Uint32Array | undefined;
+  /** "floats": read float32 only, without the codes. The same answer, later; for measurements. */
+  plan?: Plan | undefined;
+}
+
+export type Plan = "auto" | "floats";
+
+/** What the last search read beyond the high planes of the selected rows: rows whose both planes were read, rows scored from float32. */
+export interface ScanCounts {
+  fullRows: number;
+  exactRows: number;
 }
 
 export interface ShardHits {
@@ -48,6 +58,8 @@ export interface VectorShard {
   read(row: number): Float32Array | undefined;
   /** `queries` is one or more queries, n × dimension; one answer each. */
   search(queries: Float32Array, options: ShardSearch): ShardHits[];
+  /** For measurements; zeros for builds and plans that read no codes. */
+  readonly lastScan: ScanCounts;
   /** Drops the memory. The shard cannot be used afterwards. */
   free(): void;
 }

@@ -2,11 +2,13 @@
 import { instantiate } from "@assemblyscript/loader";
 import { LodestoneError } from "../errors.ts";
 import { similarityCode } from "./similarity.ts";
-import type { ShardHits, ShardOptions, ShardSearch, VectorShard } from "./vector-shard.ts";
+import type { ScanCounts, ShardHits, ShardOptions, ShardSearch, VectorShard } from "./vector-shard.ts";
 
 const PAGE_BYTES = 65536;
 const MAX_PAGES = 65536;
 const ENTRY_BYTES = 16;
+
+import type { Build } from "./wasm-module.ts";
 
 /** The exports of assembly/index.ts. Booleans and addresses come as i32. */
 interface CoreExports extends Record<string, unknown> {
@@ -18,24 +20,29 @@ interface CoreExports extends Record<string, unknown> {
   reserveRows(rows: number): number;
   rowPtr(row: number): number;
   stagingPtr(): number;
-  setRow(row: number): void;
+  isRelaxed(): number;
+  set(row: number): void;
   clearRow(row: number): number;
   hasRow(row: number): number;
   reserveQueries(count: number, k: number): number;
   queryPtr(query: number): number;
   filterPtr(words: number): number;
   countSelected(isFiltered: number): number;
-  searchOne(query: number, similarity: number, isFiltered: number): number;
+  search(count: number, similarity: number, isFiltered: number, selected: number, usesCodes: number): void;
+  resultCount(query: number): number;
+  fullRowCount(): number;
+  exactRowCount(): number;
   resultsPtr(query: number): number;
 }
 
 export class WasmShard implements VectorShard {
-  readonly build = "simd";
+  readonly build: Build;
   readonly dimension: number;
   readonly #maximumPages: number;
   #core: CoreExports | undefined;
 
   private constructor(dimension: number, maximumPages: number, core: CoreExports) {
+    this.build = core.isRelaxed() === 0 ? "simd" : "relaxed";
     this.dimension = dimension;
     this.#maximumPages = maximumPages;
     this.#core = core;
@@ -76,7 +83,7 @@ export class WasmShard implements VectorShard {
     const core = this.#exports;
     if (row >= core.capacity() >>> 0) this.reserve(row + 1);
     new Float32Array(core.memory.buffer, core.stagingPtr() >>> 0, this.dimension).set(vector);
-    core.setRow(row);
+    core.set(row);
   }
 
   clear(row: number): boolean {
@@ -106,12 +113,14 @@ export class WasmShard implements VectorShard {
       const query = queries.subarray(i * this.dimension, (i + 1) * this.dimension);
       new Float32Array(core.memory.buffer, core.queryPtr(i) >>> 0, this.dimension).set(query);
     }
+    core.search(count, similarity, isFiltered, totalCount, options.plan === "floats" ? 0 : 1);
     const answers: ShardHits[] = [];
-    for (let i = 0; i < count; i++) {
-      const found = core.searchOne(i, similarity, isFiltered);
-      answers.push({ totalCount, ...this.#readResults(core.resultsPtr(i) >>> 0, found) });
-    }
+    for (let i = 0; i < count; i++) answers.push({ totalCount, ...this.#readResults(core.resultsPtr(i) >>> 0, core.resultCount(i)) });
     return answers;
+  }
+
+  get lastScan(): ScanCounts {
+    return { fullRows: this.#exports.fullRowCount(), exactRows: this.#exports.exactRowCount() };
   }
 
   free(): void {

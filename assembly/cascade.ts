@@ -1,0 +1,188 @@
+/**
+ * The cascade: reads the high planes of a batch of segments and bounds every row; scores the rows with the best bounds; then goes over the
+ * bounds, reads both planes of the rows that they do not rule out, and float32 of those that these do not.
+ *
+ * What a query's batch costs depends on its data. When more than half of the rows came down to float32, the codes are not worth reading: the next
+ * segments are scanned as floats, twice as many each time, before the cascade is tried again on a small batch.
+ */
+import { costLimit, dotBounds, fullBound, l1Bounds, setDotCoefficients } from "./bounds";
+import { encodeSegment } from "./codes";
+import { exactScore, scanFloats } from "./float-scan";
+import { Query, queryAt, reserveBounds, seedsPtr } from "./query";
+import { prepareDotCodes } from "./query-codes";
+import { livePtr, segmentCount, segmentPtr, segmentRows, segmentShift } from "./rows";
+import { addSeed, resetSeeds, seedCount, seedLimit, seedRow } from "./seeds";
+import { L1 } from "./similarity";
+import { offer } from "./top-k";
+
+/** Bounds of at most this many (row, query) pairs are held at a time: 4 MiB. */
+const MAX_BOUNDS: u32 = 1 << 20;
+/** A small batch is this share of the segments. */
+const SMALL_BATCH: u32 = 32;
+/** Steps for which l1 codes are made in one segment, before its other rows are taken as survivors. */
+const MAX_SLOT_MISSES: i32 = 8;
+
+// What the last search did, for measurements: rows whose both planes were read, rows scored exactly.
+let fullRows: u64 = 0;
+let exactRows: u64 = 0;
+
+export function fullRowCount(): f64 {
+  return <f64>fullRows;
+}
+
+export function exactRowCount(): f64 {
+  return <f64>exactRows;
+}
+
+/** Address of segment `s`'s words of the mask at `filterBits`, or 0 for no mask. */
+export function filterOf(filterBits: usize, s: u32): usize {
+  return filterBits === 0 ? 0 : filterBits + <usize>s * <usize>(segmentRows >> 3);
+}
+
+function selected(segment: usize, filter: usize, w: u32): u32 {
+  const bits = load<u32>(livePtr(segment) + ((<usize>w) << 2));
+  return filter === 0 ? bits : bits & load<u32>(filter + ((<usize>w) << 2));
+}
+
+/** Searches queries 0..count−1 over all segments. @returns false at the memory limit; then float scans are to be used. */
+export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
+  fullRows = 0;
+  exactRows = 0;
+  const small = max<u32>(1, segmentCount / SMALL_BATCH);
+  const large = max<u32>(1, min<u32>(segmentCount, MAX_BOUNDS / (<u32>count * segmentRows)));
+  const bounds = reserveBounds(<u64>max(small, large) * segmentRows * <u64>count);
+  if (bounds === 0) return false;
+  let start: u32 = 0;
+  let isProbe = true;
+  while (start < segmentCount) {
+    const end = min(segmentCount, start + (isProbe ? min(small, large) : large));
+    isProbe = false;
+    for (let s = start; s < end; s++) encodeSegment(segmentPtr(s));
+    for (let i = 0; i < count; i++) {
+      const query = queryAt(i);
+      if (start < query.floatsUntilSegment) {
+        for (let s = start; s < end; s++) scanFloats(query, similarity, s, filterOf(filterBits, s));
+        isProbe = true;
+      } else {
+        const own = bounds + <usize>i * (<usize>(end - start) * <usize>segmentRows * 4);
+        if (!searchBatch(query, similarity, start, end, filterBits, own)) isProbe = true;
+      }
+    }
+    start = end;
+  }
+  return true;
+}
+
+/** @returns false when the codes did not help in this batch; then query.floatsUntilSegment says from where to try again. */
+function searchBatch(query: Query, similarity: i32, start: u32, end: u32, filterBits: usize, bounds: usize): bool {
+  resetSeeds(seedsPtr(), query.heap.capacity);
+  let rows: u32 = 0;
+  for (let s = start; s < end; s++) rows += boundSegment(query, similarity, s, filterOf(filterBits, s), bounds, start);
+  const firstRow = start << segmentShift;
+  for (let i = 0; i < seedCount(); i++) {
+    const row = seedRow(i);
+    store<f32>(bounds + ((<usize>(row - firstRow)) << 2), Infinity);
+    offer(query.heap, exactScore(query, similarity, segmentPtr(row >> segmentShift), row & (segmentRows - 1)), row);
+  }
+  let scored = <u32>seedCount();
+  for (let s = start; s < end; s++) scored += scoreSurvivors(query, similarity, s, filterOf(filterBits, s), bounds, start);
+  exactRows += scored;
+  // The best k of a batch are always scored; only what comes on top tells of the codes.
+  if ((scored - <u32>seedCount()) * 2 <= rows) {
+    query.backoff = 0;
+    return true;
+  }
+  query.backoff = max<u32>(4 * (end - start), 2 * query.backoff);
+  query.floatsUntilSegment = end + query.backoff;
+  return false;
+}
+
+/** Bounds the selected rows of segment `s`. @returns how many they are. */
+function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, bounds: usize, start: u32): u32 {
+  const segment = segmentPtr(s);
+  const firstRow = s << segmentShift;
+  const own = bounds + ((<usize>((s - start) << segmentShift)) << 2);
+  if (similarity === L1) query.slotMisses = MAX_SLOT_MISSES;
+  else prepareDotCodes(query, segment);
+  const isCodable = similarity === L1 || query.isCodable;
+  if (isCodable && similarity !== L1) setDotCoefficients(query, similarity);
+  let rows: u32 = 0;
+  let limit = f32x4.splat(seedLimit());
+  for (let w: u32 = 0; w < segmentRows >> 5; w++) {
+    const bits = selected(segment, filter, w);
+    if (bits === 0) continue;
+    rows += popcnt(bits);
+    for (let group: u32 = 0; group < 8; group++) {
+      const four = (bits >> (group << 2)) & 15;
+      if (four === 0) continue;
+      const row = (w << 5) + (group << 2);
+      const at = own + ((<usize>row) << 2);
+      if (!isCodable) {
+        v128.store(at, f32x4.splat(-Infinity));
+        continue;
+      }
+      const bound = similarity === L1 ? l1Bounds(query, segment, row) : dotBounds(query, segment, row);
+      v128.store(at, bound);
+      let seeds = i32x4.bitmask(f32x4.lt(bound, limit)) & four;
+      if (seeds !== 0) {
+        while (seeds !== 0) {
+          const i = ctz(seeds);
+          seeds &= seeds - 1;
+          const value = load<f32>(at + ((<usize>i) << 2));
+          if (value < seedLimit()) addSeed(value, firstRow + row + i);
+        }
+        limit = f32x4.splat(seedLimit());
+      }
+    }
+  }
+  return rows;
+}
+
+/** Scores the rows of segment `s` that their bounds do not rule out. @returns how many were scored exactly. */
+function scoreSurvivors(query: Query, similarity: i32, s: u32, filter: usize, bounds: usize, start: u32): u32 {
+  const segment = segmentPtr(s);
+  const firstRow = s << segmentShift;
+  const own = bounds + ((<usize>((s - start) << segmentShift)) << 2);
+  const heap = query.heap;
+  let isPrepared = false;
+  let isCodable = true;
+  let checked: u32 = 0;
+  let scored: u32 = 0;
+  let limit = costLimit(similarity, heap.threshold, query);
+  for (let w: u32 = 0; w < segmentRows >> 5; w++) {
+    let bits = selected(segment, filter, w);
+    if (bits === 0) continue;
+    const limits = f32x4.splat(limit);
+    const at = own + ((<usize>w) << 7);
+    let skipped: u32 = 0;
+    for (let group: u32 = 0; group < 8; group++) {
+      skipped |= i32x4.bitmask(f32x4.gt(v128.load(at + ((<usize>group) << 4)), limits)) << (group << 2);
+    }
+    bits &= ~skipped;
+    while (bits !== 0) {
+      const row = (w << 5) + ctz(bits);
+      bits &= bits - 1;
+      if (!isPrepared) {
+        isPrepared = true;
+        if (similarity === L1) {
+          query.slotMisses = MAX_SLOT_MISSES;
+        } else {
+          prepareDotCodes(query, segment);
+          isCodable = query.isCodable;
+          if (isCodable) setDotCoefficients(query, similarity);
+        }
+      }
+      // When nearly all that get here are scored anyway, both planes are not read first.
+      if (isCodable && (checked < 64 || 4 * scored <= 3 * checked)) {
+        checked++;
+        if (fullBound(query, similarity, segment, row) > <f64>limit) continue;
+      }
+      const threshold = heap.threshold;
+      offer(heap, exactScore(query, similarity, segment, row), firstRow + row);
+      scored++;
+      if (heap.threshold !== threshold) limit = costLimit(similarity, heap.threshold, query);
+    }
+  }
+  fullRows += checked;
+  return scored;
+}

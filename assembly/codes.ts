@@ -1,0 +1,290 @@
+/**
+ * Codes of rows: 8 bits a dimension in two planes of four, with proven bounds on what they lose.
+ *
+ *   y  = x − centre                                  the segment's centre, or 0
+ *   c  = clamp(nearest(y · 16 / Δ) + 136, 0, 255)    one step Δ a row; high plane h = c >> 4, low plane c & 15
+ *   ŷ8 = (c − 136) · Δ/16                            both planes
+ *   ŷ4 = (h − 8) · Δ                                 the high plane alone; zeros are kept exactly in either
+ *
+ * Δ makes the high plane's loss smallest: the largest values may be clipped, which 8 bits then pay for too, but few rows get that far.
+ * Δ has 4 significant bits (1 + e/8) 2^n, so ŷ8 and ŷ4 are exact in float32, and so few different Δ occur that l1, whose query must be
+ * quantised with the row's own step, can keep its codes for each.
+ *
+ * Four losses a row: ‖y − ŷ4‖₂, ‖y − ŷ8‖₂, ‖y − ŷ4‖₁, ‖y − ŷ8‖₁, never below the true ones. Proof (u = 2^-24): let y' = fl(x − centre), so
+ * |y − y'| ≤ u|y'|(1 + u) elementwise, and e' = fl(y' − ŷ), |e' − (y' − ŷ)| ≤ u|e'|. So ‖y − ŷ‖ ≤ ‖e'‖(1 + u) + 2u‖y'‖ in either norm. A float32 sum of n
+ * terms ≥ 0 is at least (1 − (n + 2)u) times the true one. Both are covered by (1 + (n + 64) 2^-23), and by + 2^-22 ‖y'‖ with ‖y'‖ from such a sum.
+ * Underflow: all of it is at most n·2^-149 while ‖y'‖ ≥ 2^-40, hence covered too. Rows whose largest |y'| is outside 2^-40..2^40 (and not 0) get infinite losses, so
+ * that no bound ever skips them and no product of bounds.ts overflows.
+ *
+ *   plane, 32 dimensions in 16 bytes: byte j = code of dimension j | code of dimension 16 + j << 4
+ */
+
+import { allocate } from "./memory";
+import {
+  bitAt,
+  centrePtr,
+  codeDimension,
+  dimension,
+  floatsPtr,
+  highPtr,
+  isCentredPtr,
+  livePtr,
+  lossesPtr,
+  lowPtr,
+  normsPtr,
+  residualNormsPtr,
+  segmentRows,
+  shiftsPtr,
+  squaresPtr,
+  staleCountPtr,
+  stalePtr,
+  stepsPtr,
+  stride,
+} from "./rows";
+
+export const HIGH_L2: i32 = 0;
+export const FULL_L2: i32 = 1;
+export const HIGH_L1: i32 = 2;
+export const FULL_L1: i32 = 3;
+
+/** Values that bounds can be computed with in float32: 2^-40 to 2^40. */
+export const MIN_CODABLE: f64 = 9.094947017729282e-13;
+export const MAX_CODABLE: f64 = 1099511627776;
+
+/** 2^-44, for rows that are all zero. */
+const SMALLEST_STEP: f32 = 1 / (<f32>(1 << 30) * <f32>(1 << 14));
+
+/** A centre pays when its norm is at least this share of the rows' norm: then it shrinks them, and the losses with them, by 2 % or more. */
+const CENTRE_SHARE: f64 = 0.2;
+
+/** f32[codeDimension]: the residual of the row in hand. */
+let residualPtr: usize = 0;
+/** f64[codeDimension]: sums for a centre. */
+let meanPtr: usize = 0;
+
+export function initializeCodes(): bool {
+  if (codeDimension === 0) return true;
+  residualPtr = allocate((<u64>codeDimension) << 2);
+  meanPtr = allocate((<u64>codeDimension) << 3);
+  return residualPtr !== 0 && meanPtr !== 0;
+}
+
+/** Brings the codes of a segment up to date; when half of its rows or more are stale, its centre is chosen anew first. */
+export function encodeSegment(segment: usize): void {
+  const stale = load<u32>(staleCountPtr(segment));
+  if (stale === 0) return;
+  let live: u32 = 0;
+  for (let w: usize = 0; w < <usize>segmentRows >> 3; w += 4) live += popcnt(load<u32>(livePtr(segment) + w));
+  let bitsPtr = stalePtr(segment);
+  if (stale * 2 >= live && chooseCentre(segment, live)) bitsPtr = livePtr(segment);
+  for (let w: u32 = 0; w < segmentRows >> 5; w++) {
+    let bits = load<u32>(bitsPtr + ((<usize>w) << 2));
+    while (bits !== 0) {
+      encodeRow(segment, (w << 5) + ctz(bits));
+      bits &= bits - 1;
+    }
+  }
+  memory.fill(stalePtr(segment), 0, <usize>segmentRows >> 3);
+  store<u32>(staleCountPtr(segment), 0);
+}
+
+/** Sets the centre to the mean of the live rows if that pays, else to 0. @returns whether it changed. */
+function chooseCentre(segment: usize, live: u32): bool {
+  memory.fill(meanPtr, 0, (<usize>codeDimension) << 3);
+  let squares: f64 = 0;
+  for (let row: u32 = 0; row < segmentRows; row++) {
+    if (!bitAt(livePtr(segment), row)) continue;
+    const x = floatsPtr(segment) + <usize>row * ((<usize>stride) << 2);
+    squares += load<f64>(squaresPtr(segment) + ((<usize>row) << 3));
+    for (let j = 0; j < stride; j += 2) {
+      const at = meanPtr + ((<usize>j) << 3);
+      v128.store(at, f64x2.add(v128.load(at), f64x2.promote_low_f32x4(v128.load64_zero(x + ((<usize>j) << 2)))));
+    }
+  }
+  const scale = 1 / <f64>live;
+  let meanSquares: f64 = 0;
+  for (let j = 0; j < dimension; j++) {
+    const mean = load<f64>(meanPtr + ((<usize>j) << 3)) * scale;
+    meanSquares += mean * mean;
+  }
+  const pays = meanSquares >= CENTRE_SHARE * CENTRE_SHARE * squares * scale && meanSquares > MIN_CODABLE && meanSquares < MAX_CODABLE;
+  const centre = centrePtr(segment);
+  const wasCentred = load<u32>(isCentredPtr(segment)) !== 0;
+  if (!pays && !wasCentred) return false;
+  store<u32>(isCentredPtr(segment), pays ? 1 : 0);
+  for (let j = 0; j < codeDimension; j++) {
+    const mean = pays && j < dimension ? <f32>(load<f64>(meanPtr + ((<usize>j) << 3)) * scale) : 0;
+    store<f32>(centre + ((<usize>j) << 2), mean);
+  }
+  return true;
+}
+
+function sumLanes(v: v128): f64 {
+  return <f64>f32x4.extract_lane(v, 0) + <f64>f32x4.extract_lane(v, 1) + <f64>f32x4.extract_lane(v, 2) + <f64>f32x4.extract_lane(v, 3);
+}
+
+function maxLane(v: v128): f32 {
+  return max(max(f32x4.extract_lane(v, 0), f32x4.extract_lane(v, 1)), max(f32x4.extract_lane(v, 2), f32x4.extract_lane(v, 3)));
+}
+
+/** ‖y' − ŷ4‖² for a step, nearly: it only chooses. */
+function tryStep(step: f32): f64 {
+  const inverse = f32x4.splat(1 / step);
+  const lowest = f32x4.splat(-8);
+  const highest = f32x4.splat(7);
+  const scale = f32x4.splat(step);
+  let sum = f32x4.splat(0);
+  const end = residualPtr + ((<usize>stride) << 2);
+  for (let at = residualPtr; at < end; at += 16) {
+    const y = v128.load(at);
+    const h = f32x4.min(f32x4.max(f32x4.nearest(f32x4.mul(y, inverse)), lowest), highest);
+    const e = f32x4.sub(y, f32x4.mul(h, scale));
+    sum = f32x4.add(sum, f32x4.mul(e, e));
+  }
+  return sumLanes(sum);
+}
+
+/** The next smaller or equal float32 of 4 significant bits. */
+function coarse(x: f32): f32 {
+  return reinterpret<f32>(reinterpret<u32>(x) & 0xfff00000);
+}
+
+/** The grid's neighbour below. */
+function below(step: f32): f32 {
+  return reinterpret<f32>(reinterpret<u32>(step) - 0x00100000);
+}
+
+function chooseStep(largest: f32): f32 {
+  let step = coarse((largest / 7.5) * 1.12);
+  let loss = tryStep(step);
+  // From no clipping downwards; the loss falls, then rises. At most 4 octaves.
+  for (let i = 0; i < 32; i++) {
+    const smaller = below(step);
+    const smallerLoss = tryStep(smaller);
+    if (smallerLoss > loss) break;
+    step = smaller;
+    loss = smallerLoss;
+  }
+  return step;
+}
+
+/** Upper half of a float32 that is not below `x` (≥ 0). */
+function roundUp16(x: f64): u16 {
+  const bits = reinterpret<u32>(<f32>(x * 1.0000002));
+  if (!(x < 1e38)) return 0x7f80;
+  return <u16>((bits + 0xffff) >> 16);
+}
+
+function encodeRow(segment: usize, row: u32): void {
+  const x = floatsPtr(segment) + <usize>row * ((<usize>stride) << 2);
+  const centre = centrePtr(segment);
+  let largest = f32x4.splat(0);
+  let absolutes = f32x4.splat(0);
+  let squares = f64x2.splat(0);
+  let shift: f64 = 0;
+  for (let j = 0; j < stride; j += 4) {
+    const at = (<usize>j) << 2;
+    const y = f32x4.sub(v128.load(x + at), v128.load(centre + at));
+    v128.store(residualPtr + at, y);
+    const magnitude = f32x4.abs(y);
+    largest = f32x4.max(largest, magnitude);
+    absolutes = f32x4.add(absolutes, magnitude);
+    const first = f64x2.promote_low_f32x4(y);
+    const second = f64x2.promote_low_f32x4(i32x4.shuffle(y, y, 2, 3, 2, 3));
+    squares = f64x2.add(squares, f64x2.add(f64x2.mul(first, first), f64x2.mul(second, second)));
+  }
+  if (load<u32>(isCentredPtr(segment)) !== 0) {
+    let sums = f64x2.splat(0);
+    for (let j = 0; j < stride; j += 2) {
+      const at = (<usize>j) << 2;
+      const y = f64x2.promote_low_f32x4(v128.load64_zero(residualPtr + at));
+      sums = f64x2.add(sums, f64x2.mul(y, f64x2.promote_low_f32x4(v128.load64_zero(centre + at))));
+    }
+    shift = f64x2.extract_lane(sums, 0) + f64x2.extract_lane(sums, 1);
+  }
+  for (let j = stride; j < codeDimension; j++) store<f32>(residualPtr + ((<usize>j) << 2), 0);
+
+  const peak = <f64>maxLane(largest);
+  const rowOffset = (<usize>row) << 2;
+  const rowSquares = load<f64>(squaresPtr(segment) + ((<usize>row) << 3));
+  store<f32>(normsPtr(segment) + rowOffset, rowSquares === 0 ? 1 : <f32>Math.sqrt(rowSquares));
+  if (!(peak <= MAX_CODABLE && (peak >= MIN_CODABLE || peak === 0))) {
+    // Not codable. 0x7f80 is the upper half of infinity.
+    store<f32>(residualNormsPtr(segment) + rowOffset, 0);
+    store<f32>(shiftsPtr(segment) + rowOffset, 0);
+    store<f32>(stepsPtr(segment) + rowOffset, 0);
+    for (let loss = HIGH_L2; loss <= FULL_L1; loss++) store<u16>(lossesPtr(segment, loss) + ((<usize>row) << 1), 0x7f80);
+    return;
+  }
+  // While |y'| ≤ 2^40 no square overflows. 1.4e-45 · n is far below what the slack adds to a norm of at least 2^-40.
+  const slack = 1 + <f64>(codeDimension + 64) * 1.1920928955078125e-7;
+  const norm = Math.sqrt(f64x2.extract_lane(squares, 0) + f64x2.extract_lane(squares, 1));
+  store<f32>(residualNormsPtr(segment) + rowOffset, <f32>(norm * (1 + 2.384185791015625e-7)));
+  store<f32>(shiftsPtr(segment) + rowOffset, <f32>shift);
+  const step = peak === 0 ? SMALLEST_STEP : chooseStep(<f32>peak);
+  store<f32>(stepsPtr(segment) + rowOffset, step);
+  writePlanes(segment, row, step);
+  const l2Rounding = norm * 2.384185791015625e-7;
+  const l1Rounding = sumLanes(absolutes) * slack * 2.384185791015625e-7;
+  const at = (<usize>row) << 1;
+  store<u16>(lossesPtr(segment, HIGH_L2) + at, roundUp16(Math.sqrt(sumLanes(highSquares)) * slack + l2Rounding));
+  store<u16>(lossesPtr(segment, FULL_L2) + at, roundUp16(Math.sqrt(sumLanes(fullSquares)) * slack + l2Rounding));
+  store<u16>(lossesPtr(segment, HIGH_L1) + at, roundUp16(sumLanes(highAbsolutes) * slack + l1Rounding));
+  store<u16>(lossesPtr(segment, FULL_L1) + at, roundUp16(sumLanes(fullAbsolutes) * slack + l1Rounding));
+}
+
+// What writePlanes measures, four lanes each.
+let highSquares: v128 = f32x4.splat(0);
+let fullSquares: v128 = f32x4.splat(0);
+let highAbsolutes: v128 = f32x4.splat(0);
+let fullAbsolutes: v128 = f32x4.splat(0);
+
+/** The codes of four residuals, i32x4 in 0..255, adding what they lose. */
+function encodeFour(at: usize, inverse: v128, unit: v128): v128 {
+  const y = v128.load(at);
+  const c = i32x4.trunc_sat_f32x4_s(
+    f32x4.min(f32x4.max(f32x4.add(f32x4.nearest(f32x4.mul(y, inverse)), f32x4.splat(136)), f32x4.splat(0)), f32x4.splat(255)),
+  );
+  const high = i32x4.sub(v128.and(c, i32x4.splat(0xf0)), i32x4.splat(128));
+  const highLoss = f32x4.abs(f32x4.sub(y, f32x4.mul(f32x4.convert_i32x4_s(high), unit)));
+  const fullLoss = f32x4.abs(f32x4.sub(y, f32x4.mul(f32x4.convert_i32x4_s(i32x4.sub(c, i32x4.splat(136))), unit)));
+  highAbsolutes = f32x4.add(highAbsolutes, highLoss);
+  fullAbsolutes = f32x4.add(fullAbsolutes, fullLoss);
+  highSquares = f32x4.add(highSquares, f32x4.mul(highLoss, highLoss));
+  fullSquares = f32x4.add(fullSquares, f32x4.mul(fullLoss, fullLoss));
+  return c;
+}
+
+/** Sixteen codes as bytes. */
+function encodeSixteen(at: usize, inverse: v128, unit: v128): v128 {
+  const a = encodeFour(at, inverse, unit);
+  const b = encodeFour(at + 16, inverse, unit);
+  const c = encodeFour(at + 32, inverse, unit);
+  const d = encodeFour(at + 48, inverse, unit);
+  return i8x16.narrow_i16x8_u(i16x8.narrow_i32x4_u(a, b), i16x8.narrow_i32x4_u(c, d));
+}
+
+/** Padding dimensions have y = 0, code 136, and lose nothing. */
+function writePlanes(segment: usize, row: u32, step: f32): void {
+  const inverse = f32x4.splat(16 / step);
+  const unit = f32x4.splat(step * 0.0625);
+  highSquares = f32x4.splat(0);
+  fullSquares = f32x4.splat(0);
+  highAbsolutes = f32x4.splat(0);
+  fullAbsolutes = f32x4.splat(0);
+  const planeBytes = <usize>codeDimension >> 1;
+  let high = highPtr(segment) + <usize>row * planeBytes;
+  let low = lowPtr(segment) + <usize>row * planeBytes;
+  const end = high + planeBytes;
+  let from = residualPtr;
+  const nibble = i8x16.splat(15);
+  while (high < end) {
+    const a = encodeSixteen(from, inverse, unit);
+    const b = encodeSixteen(from + 64, inverse, unit);
+    v128.store(high, v128.or(i8x16.shr_u(a, 4), v128.andnot(b, nibble)));
+    v128.store(low, v128.or(v128.and(a, nibble), i8x16.shl(b, 4)));
+    high += 16;
+    low += 16;
+    from += 128;
+  }
+}
