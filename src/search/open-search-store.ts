@@ -1,4 +1,5 @@
 /** Opens the search store over a record store: one worker with the indexes, one follower per branch. */
+import type { Worker } from "node:worker_threads";
 import { LodestoneError } from "../errors.ts";
 import type { BranchRef } from "../records/schema.ts";
 import { BranchFollower, branchKey, type FollowedRecords } from "./branch-follower.ts";
@@ -15,6 +16,8 @@ export interface SearchStoreOptions {
   readonly waitMs?: number;
   /** Told of faults that the store recovers from. */
   readonly onFault?: (error: unknown) => void;
+  /** Starts the search worker; for tests that need to end it. @internal */
+  readonly startWorker?: () => Worker;
 }
 
 const DEFAULT_POLL_MS = 5_000;
@@ -62,6 +65,7 @@ class FollowingSearchStore implements SearchStore {
       () => {
         for (const followed of this.#branches.values()) this.#schedule(followed, 0);
       },
+      options.startWorker,
     );
     this.#stopListening = records.feed.onChange((ref) => this.#changed(ref));
     void this.#list();

@@ -12,6 +12,10 @@ interface Pending {
 const FIRST_RESTART_MS = 100;
 const LAST_RESTART_MS = 10_000;
 
+export function startSearchWorker(): Worker {
+  return new Worker(new URL("./worker.js", import.meta.url), { name: "lodestone-search" });
+}
+
 export class WorkerClient {
   #worker: Worker | undefined;
   readonly #pending = new Map<number, Pending>();
@@ -21,9 +25,11 @@ export class WorkerClient {
   #isClosed = false;
   #restartMs = FIRST_RESTART_MS;
   #restartTimer: NodeJS.Timeout | undefined;
+  readonly #startWorker: () => Worker;
 
   /** `onCrash` when a worker died, `onRestart` when an empty one has taken its place. */
-  constructor(onCrash: (error: Error) => void, onRestart: () => void) {
+  constructor(onCrash: (error: Error) => void, onRestart: () => void, startWorker: () => Worker = startSearchWorker) {
+    this.#startWorker = startWorker;
     this.#onCrash = onCrash;
     this.#onRestart = onRestart;
     this.#start();
@@ -59,13 +65,8 @@ export class WorkerClient {
     await worker?.terminate();
   }
 
-  /** For tests of what follows a crash. @internal */
-  get threadId(): number | undefined {
-    return this.#worker?.threadId;
-  }
-
   #start(): void {
-    const worker = new Worker(new URL("./worker.js", import.meta.url), { name: "lodestone-search" });
+    const worker = this.#startWorker();
     this.#worker = worker;
     worker.on("message", (reply: ReplyMessage) => this.#receive(reply));
     worker.on("error", (error) => this.#crashed(worker, error instanceof Error ? error : new Error(String(error))));

@@ -1,7 +1,9 @@
+import type { Worker } from "node:worker_threads";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { BranchRef } from "../../src/records/schema.ts";
 import { openSearchStore, type SearchStoreOptions } from "../../src/search/open-search-store.ts";
 import type { SearchStore, SimilarityFunction, VectorSearchRequest } from "../../src/search/search-store.ts";
+import { startSearchWorker } from "../../src/search/worker-client.ts";
 import { referenceSearch } from "../reference.ts";
 import { type MemoryRecord, MemoryRecords, withId } from "./memory-records.ts";
 
@@ -383,6 +385,38 @@ describe("search store", () => {
     expect(await search({})).toMatchObject({ totalCount: 1, results: [{ id: "a" }] });
     records.write(REF, "items", [item("b", [1, 0, 0]), item("a", [Number.NaN, 0, 0])]);
     expect(await ids({})).toEqual(["b"]);
+  });
+
+  test("starts another worker when one dies and reads everything again; searches wait for it", async () => {
+    await store.close();
+    const workers: Worker[] = [];
+    const faults: unknown[] = [];
+    const startWorker = (): Worker => {
+      workers.push(startSearchWorker());
+      return workers.at(-1)!;
+    };
+    store = await openSearchStore(records, { ...OPTIONS, startWorker, onFault: (error) => faults.push(error) });
+    records.write(REF, "items", [item("a", [1, 2, 3]), item("b", [3, 2, 1])]);
+    expect(await ids({})).toEqual(["a", "b"]);
+    for (let crash = 1; crash <= 3; crash++) {
+      const inFlight = store.vectorSearchMany(REF, "items", {
+        column: "embedding",
+        queryVectors: Array.from({ length: 100 }, () => [1, 2, 3]),
+      });
+      // Answered before the worker went, or refused; never left hanging.
+      const outcome = inFlight.then(
+        (answers) => expect(answers).toHaveLength(100),
+        (error) => expect(error).toMatchObject({ code: "UNAVAILABLE", retryAfterSeconds: 1 }),
+      );
+      await workers.at(-1)!.terminate();
+      await outcome;
+      expect(store.status().ready).toBe(false);
+      records.write(REF, "items", [item(`c${crash}`, [0, 0, 1])], [`c${crash - 1}`]);
+      expect(await ids({ consistency: "eventual" })).toEqual(["a", `c${crash}`, "b"]);
+      await expect.poll(() => store.status().ready).toBe(true);
+      expect(workers).toHaveLength(crash + 1);
+    }
+    expect(faults.length).toBeGreaterThanOrEqual(3);
   });
 
   test("is UNAVAILABLE once closed", async () => {
