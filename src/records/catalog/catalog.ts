@@ -138,6 +138,7 @@ export class Catalog {
             `Branch "${ref.branch}" of database "${ref.database}" exists already; drop it before it can be made as a copy of "${options.from}".`,
           );
         }
+        await connection.query("INSERT INTO lodestone.feeds (schema_name) VALUES ($1)", [schemaName]);
         for (const statement of createBranchStatements(ref, schemaName, roleName)) await connection.query(statement);
         if (source !== undefined) {
           await copyTables(connection, source.schema_name, { schemaName, roleName }, document);

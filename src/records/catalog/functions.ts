@@ -1,4 +1,5 @@
 /** Functions of the schema `lodestone`, (re)installed at every start: they hold no state. */
+import { foldFunctionSql } from "../../filter/fold.ts";
 
 /** The alphabet's 32 characters are chosen by five bits at a time; see newRecordId in identifiers.ts for the layout. */
 const characters = (bits: string): string =>
@@ -26,4 +27,4 @@ BEGIN
   RETURN NEW;
 END $body$`;
 
-export const FUNCTIONS: readonly string[] = [RECORD_ID, TOUCH_RECORD];
+export const FUNCTIONS: readonly string[] = [RECORD_ID, TOUCH_RECORD, foldFunctionSql()];

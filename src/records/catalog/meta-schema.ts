@@ -30,12 +30,22 @@ const FORMATS: readonly (readonly string[])[] = [
        document jsonb NOT NULL,
        metadata jsonb NOT NULL DEFAULT '{}',
        started_from text,
-       -- Outbox rows that this snapshot sees may be gone. null: nothing was removed yet.
-       feed_horizon pg_snapshot,
        created_at timestamptz NOT NULL DEFAULT now(),
        PRIMARY KEY (database, branch)
      )`,
     MIGRATIONS_TABLE,
+    // Outbox rows of transactions below the horizon may be gone; see feed/retention.ts.
+    `CREATE TABLE lodestone.feeds (
+       schema_name text COLLATE "C" PRIMARY KEY REFERENCES lodestone.branches (schema_name) ON DELETE CASCADE,
+       horizon xid8 NOT NULL DEFAULT '0'
+     )`,
+    `CREATE TABLE lodestone.followers (
+       schema_name text COLLATE "C" NOT NULL REFERENCES lodestone.branches (schema_name) ON DELETE CASCADE,
+       follower text NOT NULL,
+       seen_below xid8 NOT NULL,
+       seen_at timestamptz NOT NULL DEFAULT now(),
+       PRIMARY KEY (schema_name, follower)
+     )`,
   ],
 ];
 
@@ -80,5 +90,7 @@ async function upgrade(connection: Connection): Promise<void> {
 
 /** After a restore: positions and index snapshots made before mean nothing any more. */
 export async function renewIncarnations(connection: Connection): Promise<void> {
-  await connection.query("UPDATE lodestone.branches SET incarnation = gen_random_uuid(), feed_horizon = NULL, version = version + 1");
+  await connection.query("UPDATE lodestone.branches SET incarnation = gen_random_uuid(), version = version + 1");
+  await connection.query("UPDATE lodestone.feeds SET horizon = '0'");
+  await connection.query("DELETE FROM lodestone.followers");
 }

@@ -1,0 +1,40 @@
+/**
+ * Positions in a branch's change feed, as text that only this folder reads.
+ *
+ * `<snapshot>`: everything that the snapshot sees has been delivered. `<snapshot>/<target>/<txid>,<seq>`: so has what `target`, a later snapshot, sees up
+ * to that row of the outbox, in the order (txid, seq); it stands between the pages of a read that was too large for one.
+ */
+
+export interface Position {
+  /** Text of a pg_snapshot, `xmin:xmax:xip,…`. */
+  readonly snapshot: string;
+  readonly partial?: { readonly target: string; readonly txid: string; readonly seq: string };
+}
+
+const SNAPSHOT = /^(\d{1,20}):(\d{1,20}):(\d{1,20}(,\d{1,20})*)?$/;
+const ROW = /^(\d{1,20}),(\d{1,19})$/;
+
+export function formatPosition(position: Position): string {
+  const { snapshot, partial } = position;
+  return partial === undefined ? snapshot : `${snapshot}/${partial.target}/${partial.txid},${partial.seq}`;
+}
+
+/** undefined for anything that `formatPosition` has not made: a position may come from a damaged file. */
+export function parsePosition(text: string): Position | undefined {
+  const [snapshot, target, row, ...rest] = text.split("/");
+  if (snapshot === undefined || !SNAPSHOT.test(snapshot) || rest.length > 0) return undefined;
+  if (target === undefined) return { snapshot };
+  const found = ROW.exec(row ?? "");
+  if (!SNAPSHOT.test(target) || found === null) return undefined;
+  return { snapshot, partial: { target, txid: found[1]!, seq: found[2]! } };
+}
+
+/** Every transaction below is finished, and seen if it committed. */
+export function xminOf(snapshot: string): bigint {
+  return BigInt(snapshot.slice(0, snapshot.indexOf(":")));
+}
+
+/** No transaction at or above had finished. */
+export function xmaxOf(snapshot: string): bigint {
+  return BigInt(snapshot.split(":")[1]!);
+}

@@ -1,0 +1,114 @@
+/**
+ * Which rows of the outboxes are still needed. Every process that follows a branch has a row in `lodestone.followers` with its position; what every one of
+ * them has seen is removed, and `lodestone.feeds.horizon` remembers how far. A process that is not heard of for `LEASE` no longer holds rows back: should it
+ * come again, it finds its position below the horizon and reads everything anew. Horizon and rows change in one transaction, so whoever reads both in one
+ * snapshot cannot be misled.
+ */
+import { randomUUID } from "node:crypto";
+import { FEED_TABLE } from "../catalog/table-ddl.ts";
+import type { Connection, Engine } from "../engine/engine.ts";
+import { qualified } from "../identifiers.ts";
+import type { BranchInfo } from "../schema.ts";
+import { xminOf } from "./position.ts";
+
+const LEASE = "10 minutes";
+const HEARTBEAT_MS = 60_000;
+/** Removing is a commit of its own; it is not worth one for every change. */
+const TRIM_INTERVAL_MS = 2_000;
+
+export class FeedRetention {
+  readonly #engine: Engine;
+  /** The embedded engine has one process at a time, so what an earlier one needed is what this one needs. */
+  readonly #follower: string;
+  readonly #trimIntervalMs: number;
+  /** By incarnation: the xmin that this process has acknowledged, and the one that the database knows of. */
+  readonly #branches = new Map<string, { schemaName: string; acknowledged: bigint; recorded: bigint }>();
+  readonly #pending = new Map<string, NodeJS.Timeout>();
+  readonly #heartbeat: NodeJS.Timeout | undefined;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(engine: Engine, options: { trimIntervalMs?: number } = {}) {
+    this.#engine = engine;
+    this.#follower = engine.kind === "embedded" ? "embedded" : randomUUID();
+    this.#trimIntervalMs = options.trimIntervalMs ?? TRIM_INTERVAL_MS;
+    if (engine.kind === "server") this.#heartbeat = setInterval(() => this.#beat(), HEARTBEAT_MS).unref();
+  }
+
+  /** Must be called before a position is relied on: from then on no other process removes what comes after it. Cheap when called again. */
+  async follow(branch: BranchInfo, snapshot: string): Promise<void> {
+    if (this.#branches.has(branch.incarnation)) return;
+    const xmin = xminOf(snapshot);
+    await this.#engine.transaction((connection) => this.#record(connection, branch.incarnation, branch.schemaName, xmin));
+    this.#branches.set(branch.incarnation, { schemaName: branch.schemaName, acknowledged: xmin, recorded: xmin });
+  }
+
+  /** Removes soon what nobody needs any more. */
+  async acknowledge(branch: BranchInfo, snapshot: string): Promise<void> {
+    await this.follow(branch, snapshot);
+    const state = this.#branches.get(branch.incarnation)!;
+    const xmin = xminOf(snapshot);
+    if (xmin > state.acknowledged) state.acknowledged = xmin;
+    if (state.acknowledged === state.recorded) return;
+    if (this.#trimIntervalMs === 0) return this.#trim(branch.incarnation);
+    if (this.#pending.has(branch.incarnation)) return;
+    const timer = setTimeout(() => {
+      this.#pending.delete(branch.incarnation);
+      // Rows that stay a little longer do no harm; the next acknowledgement tries again.
+      this.#running = this.#trim(branch.incarnation).catch(() => {});
+    }, this.#trimIntervalMs).unref();
+    this.#pending.set(branch.incarnation, timer);
+  }
+
+  /** The branch is gone, or another one has its name. */
+  forget(incarnation: string): void {
+    clearTimeout(this.#pending.get(incarnation));
+    this.#pending.delete(incarnation);
+    this.#branches.delete(incarnation);
+  }
+
+  /** The rows stay as they are: a process that starts again within the lease goes on where this one was. */
+  async close(): Promise<void> {
+    clearInterval(this.#heartbeat);
+    for (const timer of this.#pending.values()) clearTimeout(timer);
+    this.#pending.clear();
+    await this.#running;
+  }
+
+  async #trim(incarnation: string): Promise<void> {
+    const state = this.#branches.get(incarnation);
+    if (state === undefined) return;
+    const { acknowledged, schemaName } = state;
+    await this.#engine.transaction(async (connection) => {
+      // A branch that was dropped meanwhile has no row to lock, and nothing to remove.
+      const locked = await connection.query(
+        "SELECT 1 FROM lodestone.feeds JOIN lodestone.branches USING (schema_name) WHERE schema_name = $1 AND incarnation = $2::uuid FOR UPDATE OF feeds",
+        [schemaName, incarnation],
+      );
+      if (locked.rows.length === 0) return;
+      await this.#record(connection, incarnation, schemaName, acknowledged);
+      await connection.query(`DELETE FROM lodestone.followers WHERE schema_name = $1 AND seen_at < now() - interval '${LEASE}'`, [
+        schemaName,
+      ]);
+      const { rows } = await connection.query<{ horizon: string }>(
+        `UPDATE lodestone.feeds SET horizon = greatest(horizon, (SELECT min(seen_below) FROM lodestone.followers WHERE schema_name = $1))
+         WHERE schema_name = $1 RETURNING horizon::text`,
+        [schemaName],
+      );
+      await connection.query(`DELETE FROM ${qualified(schemaName, FEED_TABLE)} WHERE txid < $1::xid8`, [rows[0]!.horizon]);
+    });
+    state.recorded = acknowledged;
+  }
+
+  async #record(connection: Connection, incarnation: string, schemaName: string, xmin: bigint): Promise<void> {
+    await connection.query(
+      `INSERT INTO lodestone.followers (schema_name, follower, seen_below)
+       SELECT schema_name, $3, $4::xid8 FROM lodestone.branches WHERE schema_name = $1 AND incarnation = $2::uuid
+       ON CONFLICT (schema_name, follower) DO UPDATE SET seen_below = excluded.seen_below, seen_at = now()`,
+      [schemaName, incarnation, this.#follower, String(xmin)],
+    );
+  }
+
+  #beat(): void {
+    void this.#engine.query("UPDATE lodestone.followers SET seen_at = now() WHERE follower = $1", [this.#follower]).catch(() => {}); // The database is away: then nobody removes anything either.
+  }
+}
