@@ -18,6 +18,7 @@ import { createEndpoints } from "./endpoints/all.ts";
 import { parseJsonBody } from "./json-body.ts";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./limits.ts";
 import { Metrics } from "./metrics.ts";
+import { notOffered } from "./not-offered.ts";
 import { parsePath, parseQuery } from "./parameters.ts";
 import { answerError, ClientGoneError, HttpError } from "./status.ts";
 import { compileSchema, SchemaFaultError, type Validate } from "./validation.ts";
@@ -159,6 +160,8 @@ export function createApp(options: AppOptions): App {
       throw new HttpError(405, `${ctx.method} is not possible here; expected ${methods.join(", ")}.`, { Allow: allow });
     }
     keyring.authenticate(ctx.get("authorization"));
+    const sentence = notOffered(ctx.path);
+    if (sentence !== undefined) throw new LodestoneError("NOT_FOUND", sentence);
     throw new LodestoneError(
       "NOT_FOUND",
       `There is no endpoint ${ctx.method} ${ctx.path.slice(0, 200)}; GET /openapi.json lists them all.`,

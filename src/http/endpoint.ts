@@ -25,6 +25,8 @@ export interface QueryValues {
   readonly createOnly?: boolean;
   readonly ifVersion?: number;
   readonly from?: string;
+  readonly gitBranch?: string;
+  readonly fallbackBranch?: string;
 }
 
 export interface ApiRequest<Body = unknown> {

@@ -12,6 +12,9 @@ const PATH_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   table: { type: "string", pattern: NAME_PATTERN },
   column: { type: "string", pattern: COLUMN_NAME_PATTERN },
   id: { type: "string", minLength: 1 },
+  other: { type: "string", pattern: NAME_PATTERN },
+  workspace: { type: "string", pattern: NAME_PATTERN },
+  job: { type: "string", pattern: NAME_PATTERN },
 };
 
 const QUERY_SCHEMAS: Readonly<Record<QueryParameter["kind"], JsonSchema>> = {

@@ -4,6 +4,7 @@
  * Records go in and out as plain JSON objects in the API's shape: `{id, ...columns, xata: {version, createdAt, updatedAt}}`.
  */
 import type { ChangeFeed } from "./feed.ts";
+import type { MigrationStore } from "./migrations/migration-store.ts";
 import type { BranchInfo, BranchRef, BranchSchema, ColumnSchema, TableSchema } from "./schema.ts";
 
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
@@ -72,6 +73,8 @@ export interface SqlResponse {
 export interface RecordStore {
   readonly kind: "embedded" | "server";
   readonly feed: ChangeFeed;
+  /** Schema changes as operations, and the history of a branch. */
+  readonly migrations: MigrationStore;
 
   listDatabases(): Promise<{ name: string; createdAt: string }[]>;
   listBranches(database: string): Promise<{ name: string; createdAt: string }[]>;

@@ -2,25 +2,31 @@
 import type { Endpoint } from "../endpoint.ts";
 import { branchEndpoints } from "./branches.ts";
 import { databaseEndpoints } from "./databases.ts";
+import { migrationEndpoints } from "./migrations.ts";
 import { operationEndpoints } from "./operation.ts";
 import { queryEndpoints } from "./query.ts";
 import { recordEndpoints } from "./records.ts";
+import { schemaEditEndpoints } from "./schema-edits.ts";
 import type { Services } from "./services.ts";
 import { sqlEndpoints } from "./sql.ts";
 import { tableEndpoints } from "./tables.ts";
 import { transactionEndpoints } from "./transaction.ts";
 import { vectorSearchEndpoints } from "./vector-search.ts";
+import { workspaceEndpoints } from "./workspaces.ts";
 
 export function createEndpoints(services: Services): readonly Endpoint[] {
   const endpoints: Endpoint[] = [
     ...databaseEndpoints(services),
     ...branchEndpoints(services),
     ...tableEndpoints(services),
+    ...schemaEditEndpoints(services),
+    ...migrationEndpoints(services),
     ...recordEndpoints(services),
     ...queryEndpoints(services),
     ...vectorSearchEndpoints(services),
     ...sqlEndpoints(services),
     ...transactionEndpoints(services),
+    ...workspaceEndpoints(services),
   ];
   return [...endpoints, ...operationEndpoints(services, endpoints)];
 }

@@ -1,5 +1,4 @@
 /** Branches: create (also as a copy), read, drop. */
-import type { BranchInfo } from "../../records/schema.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { MIGRATION_STATUS, NAME, objectOf, SCHEMA } from "../schemas.ts";
 import type { Services } from "./services.ts";
@@ -75,6 +74,7 @@ export function branchEndpoints({ records }: Services): Endpoint[] {
       },
       async handle({ ref }) {
         const [branch, schema] = [await records.branch(ref), await records.schema(ref)];
+        const lastMigrationID = (await records.migrations.last(ref)) ?? "";
         return {
           status: 200,
           body: {
@@ -84,7 +84,7 @@ export function branchEndpoints({ records }: Services): Endpoint[] {
             id: branch.incarnation,
             version: branch.version,
             state: "active",
-            lastMigrationID: migrationId(branch),
+            lastMigrationID,
             schema,
           },
         };
@@ -119,6 +119,3 @@ export function branchEndpoints({ records }: Services): Endpoint[] {
     }),
   ];
 }
-
-/** Schemas change in place and at once; the id says only which version of the branch's schema a change led to. */
-export const migrationId = (branch: Pick<BranchInfo, "version">, back = 0): string => `mig_${Math.max(0, branch.version - back)}`;

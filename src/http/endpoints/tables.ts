@@ -3,7 +3,7 @@ import type { BranchRef, ColumnSchema } from "../../records/schema.ts";
 import { type ApiResponse, type Endpoint, endpoint } from "../endpoint.ts";
 import { COLUMN, COLUMN_NAME, COLUMNS, MIGRATION_STATUS, NAME, objectOf, SCHEMA_UPDATE } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";
-import { migrationId } from "./branches.ts";
+import { schemaUpdate } from "./schema-edits.ts";
 import type { Services } from "./services.ts";
 
 const TABLE_COLUMNS: JsonSchema = objectOf({ columns: COLUMNS }, ["columns"]);
@@ -13,10 +13,7 @@ export function tableEndpoints({ records }: Services): Endpoint[] {
   const path = "/db/{db}:{branch}/tables/{table}";
   const tag = "Schema";
 
-  async function updated(ref: BranchRef): Promise<ApiResponse> {
-    const branch = await records.branch(ref);
-    return { status: 200, body: { migrationID: migrationId(branch), parentMigrationID: migrationId(branch, 1), status: "completed" } };
-  }
+  const updated = (ref: BranchRef): Promise<ApiResponse> => schemaUpdate({ records }, ref);
 
   return [
     endpoint<{ columns?: ColumnSchema[] } | undefined>({
