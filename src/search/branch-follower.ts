@@ -34,6 +34,8 @@ const ACKNOWLEDGE_EVERY_MS = 1_000;
 
 let nextBuild = 1;
 
+type Tail<List extends unknown[]> = List extends [unknown, ...infer Rest] ? Rest : never;
+
 export class BranchFollower {
   readonly ref: BranchRef;
   readonly key: BranchKey;
@@ -133,10 +135,10 @@ export class BranchFollower {
       await this.#worker.call("begin", { build, incarnation: info.incarnation, version: info.version, tables: schema });
       try {
         const tables = [...schema.keys()].map((table) => ({ table }));
-        const read = await this.#records.feed.readAll(this.ref, tables, async (batch) => {
+        const read = await this.#readAll(tables, async (batch) => {
           await this.#worker.call("load", { build, batch }, buffersOf([batch]));
         });
-        if (read.schemaVersion === info.version && read.incarnation === info.incarnation) {
+        if (read !== null && read.schemaVersion === info.version && read.incarnation === info.incarnation) {
           const stats = await this.#worker.call("install", { build, key: this.key, batches: [] });
           this.#enter({ incarnation: info.incarnation, version: info.version, position: read.position, schema }, stats, epoch);
           return;
@@ -184,7 +186,8 @@ export class BranchFollower {
       const stats = batches.length === 0 ? this.#stats : await this.#worker.call("commit", { key: this.key, batches }, buffersOf(batches));
       this.#enter({ ...state, position }, stats, epoch);
       await this.#acknowledge(position);
-      if (batches.length === 0) return true;
+      // What a complete read delivers is all that its snapshot sees, and that was taken after the round began.
+      return true;
     }
   }
 
@@ -203,11 +206,11 @@ export class BranchFollower {
       try {
         let isStable = true;
         if (missing.length > 0) {
-          const read = await feed.readAll(this.ref, missing, async (batch) => {
+          const read = await this.#readAll(missing, async (batch) => {
             await this.#worker.call("stage", { key: this.key, batch }, buffersOf([batch]));
           });
-          if (read.incarnation !== state.incarnation) return false;
-          isStable = read.schemaVersion === info.version;
+          if (read !== null && read.incarnation !== state.incarnation) return false;
+          isStable = read?.schemaVersion === info.version;
         }
         const batches: FeedBatch[] = [];
         let { position } = state;
@@ -231,6 +234,18 @@ export class BranchFollower {
       info = await this.#infoAfter(info);
     }
     throw changing(this.key);
+  }
+
+  /** null: the schema changed while the tables were read. */
+  async #readAll(
+    ...[tables, onBatch]: Tail<Parameters<ChangeFeed["readAll"]>>
+  ): Promise<Awaited<ReturnType<ChangeFeed["readAll"]>> | null> {
+    try {
+      return await this.#records.feed.readAll(this.ref, tables, onBatch);
+    } catch (error) {
+      if (error instanceof LodestoneError && error.code === "CONFLICT") return null;
+      throw error;
+    }
   }
 
   #enter(state: FollowedState, stats: BranchStats, epoch: number): void {

@@ -59,7 +59,10 @@ export class MemoryRecords {
           batches.push(toBatch(table, records.slice(start, start + this.readLimit), [], columns));
         }
       }
-      for (const batch of batches) await onBatch(batch);
+      for (const batch of batches) {
+        await onBatch(batch);
+        if (branch.version !== info.version) throw new LodestoneError("CONFLICT", "The schema changed while the branch was being read.");
+      }
       return { position, incarnation: info.incarnation, schemaVersion: info.version, tables: [...info.tables.values()] };
     },
     readSince: async (ref, position, incarnation): Promise<FeedChanges | null> => {
