@@ -108,13 +108,14 @@ export interface Bounds {
 }
 
 /** Runs what DescribeQuery has parsed. Rows come as PostgreSQL's text. */
-export class ExecuteQuery extends Submittable<BoundedResult> {
+export class ExecuteQuery extends Submittable<BoundedResult & { readonly received: number }> {
   readonly #values: readonly (string | null)[] | null;
   readonly #bounds: Bounds;
   readonly #onOversize: () => void;
   readonly #rows: (string | null)[][] = [];
   #fields: BoundedResult["fields"] = [];
   #bytes = 0;
+  #received = 0;
   #isCut = false;
   #tag = "";
   #stopCounting: () => void = () => {};
@@ -156,6 +157,7 @@ export class ExecuteQuery extends Submittable<BoundedResult> {
 
   override handleDataRow(message: { fields: (string | null)[] }): void {
     this.#bytesSinceRow = 0;
+    this.#received++;
     if (this.#isCut) return;
     for (const value of message.fields) this.#bytes += value?.length ?? 0;
     if (this.#rows.length === this.#bounds.maxRows || this.#bytes > this.#bounds.maxBytes) this.#isCut = true;
@@ -177,7 +179,7 @@ export class ExecuteQuery extends Submittable<BoundedResult> {
 
   handleReadyForQuery(): void {
     this.#stopCounting();
-    this.resolve({ fields: this.#fields, rows: this.#rows, isCut: this.#isCut, rowCount: countOf(this.#tag) });
+    this.resolve({ fields: this.#fields, rows: this.#rows, received: this.#received, isCut: this.#isCut, rowCount: countOf(this.#tag) });
   }
 }
 
@@ -200,11 +202,11 @@ export async function runBounded(
     );
   const execute = new ExecuteQuery(values, bounds, onOversize);
   client.query(execute as unknown as pg.Submittable);
-  const result = await execute.done;
+  const { received, ...result } = await execute.done;
   if (!query.countsAll || result.rowCount !== null) return result;
   const rest = new ExecuteQuery(null, { ...bounds, maxRows: 0 }, onOversize);
   client.query(rest as unknown as pg.Submittable);
-  return { ...result, rowCount: result.rows.length + ((await rest.done).rowCount ?? 0) };
+  return { ...result, rowCount: received + ((await rest.done).rowCount ?? 0) };
 }
 
 /** The last number of a command tag: `SELECT 5`, `INSERT 0 3`. */

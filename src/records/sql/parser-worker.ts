@@ -35,8 +35,8 @@ function reply(id: number, statement: string): ParseReply {
     if (error instanceof Refusal)
       return { id, fault: error.message, position: error.location < 0 ? null : characters(statement, error.location) + 1 };
     if (hasSqlDetails(error)) {
-      const position = error.sqlDetails?.cursorPosition ?? 0;
-      return { id, fault: error.message, position: position > 0 ? position : null };
+      const position = error.sqlDetails?.cursorPosition ?? -1; // from 0
+      return { id, fault: error.message, position: position < 0 ? null : position + 1 };
     }
     return { id, broken: String(error) };
   }

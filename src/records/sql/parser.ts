@@ -36,6 +36,7 @@ export function analyseStatement(statement: string): Promise<StatementAnalysis> 
       ),
     );
   }
+  if (statement.trim() === "") return Promise.reject(new LodestoneError("INVALID", "the statement is empty"));
   // PostgreSQL's protocol and its parser end a string at NUL: what follows would be sent unseen.
   if (statement.includes("\0")) return Promise.reject(new LodestoneError("INVALID", "statement contains a NUL character."));
   if (!statement.isWellFormed())
