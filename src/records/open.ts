@@ -1,0 +1,115 @@
+/** Opens a record store: the engine, the catalog, the change feed, and the functions on records behind one interface. */
+
+import { LodestoneError } from "../errors.ts";
+import { requireTable } from "./catalog/branch-rows.ts";
+import { Catalog } from "./catalog/catalog.ts";
+import { toBranchSchema, toColumnSchema, toTableSchema } from "./catalog/document.ts";
+import { deleteRecord } from "./data/delete-record.ts";
+import { getRecord, getRecords } from "./data/get-records.ts";
+import { insertRecord, replaceRecord } from "./data/insert-record.ts";
+import { insertRecords } from "./data/insert-records.ts";
+import { queryRecords } from "./data/query-records.ts";
+import { runTransaction } from "./data/transaction.ts";
+import { updateRecord, upsertRecord } from "./data/update-record.ts";
+import type { Engine } from "./engine/engine.ts";
+import { type EngineOptions, openEngine } from "./engine/open-engine.ts";
+import { RecordFeed } from "./feed/change-feed.ts";
+import type { RecordStore } from "./record-store.ts";
+import type { BranchInfo, BranchRef, TableInfo } from "./schema.ts";
+import { runSql } from "./sql/run-sql.ts";
+
+/**
+ * @throws {LodestoneError} UNAVAILABLE: the directory is in use by another process, or the server cannot be reached, is too old, or holds data of a newer
+ * Lodestone. CORRUPT: a directory of another PostgreSQL version.
+ */
+export async function openRecordStore(options: EngineOptions): Promise<RecordStore> {
+  const engine = await openEngine(options);
+  try {
+    const catalog = await Catalog.open(engine);
+    return recordStoreOf(engine, catalog, await RecordFeed.open(engine, catalog));
+  } catch (error) {
+    await engine.close();
+    throw error;
+  }
+}
+
+/** The database says that a table or column is not there: our cache may be older than another server's change. */
+const STALE = new Set(["42P01", "42703", "3F000"]);
+
+function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed): RecordStore {
+  const onBranch = async <Result>(ref: BranchRef, work: (branch: BranchInfo) => Promise<Result>): Promise<Result> => {
+    const branch = await catalog.branch(ref);
+    try {
+      return await work(branch);
+    } catch (error) {
+      if (!STALE.has(sqlStateOf(error))) throw error;
+      const fresh = await catalog.refresh(ref);
+      if (fresh.version === branch.version && fresh.incarnation === branch.incarnation) throw error;
+      return await work(fresh);
+    }
+  };
+  const onTable = <Result>(
+    ref: BranchRef,
+    name: string,
+    work: (branch: BranchInfo, table: TableInfo) => Promise<Result>,
+  ): Promise<Result> => onBranch(ref, (branch) => work(branch, requireTable(branch, name)));
+  const tableOf = async (ref: BranchRef, name: string): Promise<TableInfo> => requireTable(await catalog.branch(ref), name);
+
+  return {
+    kind: engine.kind,
+    feed,
+
+    listDatabases: () => catalog.listDatabases(),
+    listBranches: (database) => catalog.listBranches(database),
+    createBranch: (ref, options) => catalog.createBranch(ref, options),
+    dropBranch: (ref) => catalog.dropBranch(ref),
+    dropDatabase: (database) => catalog.dropDatabase(database),
+    branch: (ref) => catalog.branch(ref),
+
+    schema: async (ref) => toBranchSchema(await catalog.branch(ref)),
+    createTable: async (ref, table, columns) => void (await catalog.change(ref, (editor) => editor.createTable(table, columns))),
+    renameTable: async (ref, table, to) => void (await catalog.change(ref, (editor) => editor.renameTable(table, to))),
+    dropTable: async (ref, table) => void (await catalog.change(ref, (editor) => editor.dropTable(table))),
+    tableSchema: async (ref, table) => toTableSchema(await tableOf(ref, table)),
+    setTableSchema: async (ref, table, columns) => void (await catalog.change(ref, (editor) => editor.setColumns(table, columns))),
+    addColumn: async (ref, table, column) => void (await catalog.change(ref, (editor) => editor.addColumn(table, column))),
+    column: async (ref, table, name) => {
+      const column = (await tableOf(ref, table)).columns.get(name);
+      if (column === undefined) throw new LodestoneError("NOT_FOUND", `Column "${name}" does not exist in table "${table}".`);
+      return toColumnSchema(column);
+    },
+    renameColumn: async (ref, table, column, to) => void (await catalog.change(ref, (editor) => editor.renameColumn(table, column, to))),
+    dropColumn: async (ref, table, column) => void (await catalog.change(ref, (editor) => editor.dropColumn(table, column))),
+
+    insertRecord: (ref, name, record, options) =>
+      onTable(ref, name, (branch, table) => insertRecord(engine, branch, table, record, options)),
+    replaceRecord: (ref, name, id, record, options) =>
+      onTable(ref, name, (branch, table) => replaceRecord(engine, branch, table, id, record, options)),
+    updateRecord: (ref, name, id, fields, options) =>
+      onTable(ref, name, (branch, table) => updateRecord(engine, branch, table, id, fields, options)),
+    upsertRecord: (ref, name, id, fields, options) =>
+      onTable(ref, name, (branch, table) => upsertRecord(engine, branch, table, id, fields, options)),
+    getRecord: (ref, name, id, options) => onTable(ref, name, (branch, table) => getRecord(engine, branch, table, id, options?.columns)),
+    getRecords: (ref, name, ids, options) =>
+      onTable(ref, name, (branch, table) => getRecords(engine, branch, table, ids, options?.columns)),
+    deleteRecord: (ref, name, id, options) =>
+      onTable(ref, name, (branch, table) => deleteRecord(engine, branch, table, id, options?.columns)),
+    insertRecords: (ref, name, records, options) =>
+      onTable(ref, name, (branch, table) => insertRecords(engine, branch, table, records, options)),
+
+    query: (ref, name, request) => onTable(ref, name, (branch, table) => queryRecords(engine, branch, table, request)),
+    transaction: (ref, operations) => onBranch(ref, (branch) => runTransaction(engine, branch, operations)),
+    sql: (ref, request) => onBranch(ref, (branch) => runSql(engine, branch, request)),
+
+    async close() {
+      await feed.close();
+      await catalog.close();
+      await engine.close();
+    },
+  };
+}
+
+function sqlStateOf(error: unknown): string {
+  const cause = error instanceof LodestoneError ? error.cause : error;
+  return String((cause as { code?: unknown } | null | undefined)?.code ?? "");
+}
