@@ -14,6 +14,7 @@ import { updateRecord, upsertRecord } from "./data/update-record.ts";
 import type { Engine } from "./engine/engine.ts";
 import { type EngineOptions, openEngine } from "./engine/open-engine.ts";
 import { RecordFeed } from "./feed/change-feed.ts";
+import { MigrationStore } from "./migrations/migration-store.ts";
 import type { RecordStore } from "./record-store.ts";
 import type { BranchInfo, BranchRef, TableInfo } from "./schema.ts";
 import { runSql } from "./sql/run-sql.ts";
@@ -58,6 +59,7 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed): Reco
   return {
     kind: engine.kind,
     feed,
+    migrations: new MigrationStore(engine, catalog),
 
     listDatabases: () => catalog.listDatabases(),
     listBranches: (database) => catalog.listBranches(database),
