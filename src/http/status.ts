@@ -51,8 +51,10 @@ export function answerError(error: unknown, requestId: string): ErrorAnswer {
     return { status: error.status, headers: error.headers, body: { id: requestId, message: error.message }, unexpected: false };
   }
   if (error instanceof LodestoneError) {
-    const status = STATUS_OF_CODE[error.code];
-    const body = error.errors === undefined ? { id: requestId, message: error.message } : { id: requestId, errors: error.errors };
+    const isIndexed = error.errors !== undefined && error.errors.length > 0;
+    // A transaction or bulk request that fails at one operation is wrong as a whole (400), whatever the single fault is.
+    const status = isIndexed && STATUS_OF_CODE[error.code] < 500 ? 400 : STATUS_OF_CODE[error.code];
+    const body = isIndexed ? { id: requestId, errors: error.errors } : { id: requestId, message: error.message };
     return { status, headers: headersOf(error), body, unexpected: error.code === "CORRUPT" };
   }
   const message = `Internal error. It is in the server's log under the request id ${requestId}.`;
