@@ -85,11 +85,15 @@ describe("a search", () => {
     ];
     await server.put(`${base}/tables/many`, { columns });
     const operations = Array.from({ length: 30 }, (_, i) => ({
-      insert: { table: "many", record: { id: `r${String(i).padStart(2, "0")}`, v: i < 25 ? [i, 1] : null, group: i % 2 === 0 ? "even" : "odd", n: i } },
+      insert: {
+        table: "many",
+        record: { id: `r${String(i).padStart(2, "0")}`, v: i < 25 ? [i, 1] : null, group: i % 2 === 0 ? "even" : "odd", n: i },
+      },
     }));
     await server.post(`${base}/transaction`, { operations });
   });
-  const l2 = (body: object, headers = {}) => search("many", { column: "v", queryVector: [0, 1], similarityFunction: "l2", ...body }, headers);
+  const l2 = (body: object, headers = {}) =>
+    search("many", { column: "v", queryVector: [0, 1], similarityFunction: "l2", ...body }, headers);
   const ids = (answer: { body: { results: { id: string }[] } }) => answer.body.results.map(({ id }) => id);
 
   it("gives 10 results when size is not said, and counts the records that have a vector", async () => {
@@ -128,16 +132,34 @@ describe("a search", () => {
   it("brings whole records, with score and table, to clients of the SDK", async () => {
     const answer = await l2({ size: 2 }, { "x-xata-agent": "client=TS_SDK; version=0.30.1" });
     expect(answer.body.records).toEqual([
-      { id: "r00", v: [0, 1], group: "even", n: 0, xata: expect.objectContaining({ version: 0, score: 1, table: "many", createdAt: expect.any(String) }) },
+      {
+        id: "r00",
+        v: [0, 1],
+        group: "even",
+        n: 0,
+        xata: expect.objectContaining({ version: 0, score: 1, table: "many", createdAt: expect.any(String) }),
+      },
       { id: "r01", v: [1, 1], group: "odd", n: 1, xata: expect.objectContaining({ version: 0, score: 0.5, table: "many" }) },
     ]);
     expect(answer.body.totalCount).toBe(25);
   });
 
   it("answers several queries one by one", async () => {
-    const { status, body } = await search("many", { column: "v", queryVectors: [[0, 1], [24, 1]], similarityFunction: "l2", size: 2, columns: ["n"] });
+    const { status, body } = await search("many", {
+      column: "v",
+      queryVectors: [
+        [0, 1],
+        [24, 1],
+      ],
+      similarityFunction: "l2",
+      size: 2,
+      columns: ["n"],
+    });
     expect(status).toBe(200);
-    expect(body.answers.map((answer: { results: { id: string }[] }) => answer.results.map(({ id }) => id))).toEqual([["r00", "r01"], ["r24", "r23"]]);
+    expect(body.answers.map((answer: { results: { id: string }[] }) => answer.results.map(({ id }) => id))).toEqual([
+      ["r00", "r01"],
+      ["r24", "r23"],
+    ]);
     expect(body.answers[1].totalCount).toBe(25);
     expect(body.answers[1].results[0].record).toMatchObject({ n: 24 });
   });
@@ -158,7 +180,11 @@ describe("a search", () => {
     const eventually = async (expected: string[]) => {
       const deadline = Date.now() + 10_000;
       for (;;) {
-        const { body } = await server.post(`${base}/tables/eventual/vectorSearch`, { column: "v", queryVector: [1, 0], similarityFunction: "l2" });
+        const { body } = await server.post(`${base}/tables/eventual/vectorSearch`, {
+          column: "v",
+          queryVector: [1, 0],
+          similarityFunction: "l2",
+        });
         const found = body.results.map(({ id }: { id: string }) => id);
         if (found.join() === expected.join() || Date.now() > deadline) {
           expect(found).toEqual(expected);
@@ -204,7 +230,11 @@ describe("a search", () => {
     ["a filter on an unknown column", { filter: { $all: [{ group: "odd" }, { nothing: 1 }] } }, "nothing"],
     ["a filter that is a list", { filter: [] }, "filter: expected an object"],
     ["an unknown member", { k: 5 }, 'k: is not known here; expected "column", "queryVector"'],
-    ["101 queries", { queryVector: undefined, queryVectors: Array.from({ length: 101 }, () => [1, 1]) }, "queryVectors: expected at most 100 elements, got 101"],
+    [
+      "101 queries",
+      { queryVector: undefined, queryVectors: Array.from({ length: 101 }, () => [1, 1]) },
+      "queryVectors: expected at most 100 elements, got 101",
+    ],
     ["an empty list of queries", { queryVector: undefined, queryVectors: [] }, "queryVectors: expected at least 1"],
     ["both one query and several", { queryVectors: [[1, 1]] }, "queryVector: expected one of"],
   ])("with %s is refused (400)", async (_what, body, message) => {

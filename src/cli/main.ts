@@ -1,0 +1,159 @@
+#!/usr/bin/env node
+/** The command line: the only place, with its neighbours here, that reads argv and the environment. */
+import { readFileSync } from "node:fs";
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { LodestoneError } from "../errors.ts";
+import { SCOPES, type Scope } from "../http/access-keys.ts";
+import { createKey, readKeyFile, revokeKey } from "../http/key-file.ts";
+import { ApiClient, ApiError } from "./api-client.ts";
+import { DEMO_REF, demoCurl, loadDemoOverHttp } from "./demo.ts";
+import { DEMO_TABLE } from "./demo-colors.ts";
+import { exportCommand } from "./export-command.ts";
+import { SourceError } from "./import/source.ts";
+import { importCommand } from "./import-command.ts";
+import { type ServeOptions, serve } from "./serve.ts";
+
+const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string };
+
+const DEFAULT_PORT = 8787;
+const DEFAULT_URL = `http://127.0.0.1:${DEFAULT_PORT}`;
+
+function parsePort(text: string): number {
+  const port = Number(text);
+  if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new InvalidArgumentError("Expected a port from 0 to 65535 (0: any that is free).");
+  return port;
+}
+
+function parseSeconds(text: string): number {
+  const seconds = Number(text);
+  if (!(seconds > 0 && seconds <= 86_400)) throw new InvalidArgumentError("Expected seconds, more than 0 and at most 86400.");
+  return seconds;
+}
+
+const collect = (value: string, previous: string[]): string[] => [...previous, ...value.split(",").filter((part) => part !== "")];
+
+/** A repeatable option. Its variable may hold several values, separated by commas. */
+const list = (flags: string, description: string, variable: string): Option =>
+  new Option(flags, description).env(variable).argParser(collect).default([], "none");
+
+/** The options of every command that talks to a running server. */
+function withServer(command: Command): Command {
+  return command
+    .addOption(new Option("--url <url>", "the running server").env("LODESTONE_URL").default(DEFAULT_URL))
+    .addOption(new Option("--api-key <key>", "a key of the server, when it asks for one").env("LODESTONE_API_KEY"));
+}
+
+function clientOf({ url, apiKey }: { url: string; apiKey?: string }): ApiClient {
+  return new ApiClient(apiKey === undefined ? { url } : { url, apiKey });
+}
+
+export function buildProgram(): Command {
+  const program = new Command("lodestone")
+    .description("Exact vector search: a data service you run yourself.")
+    .version(version)
+    .showHelpAfterError("(--help shows what there is)")
+    .configureHelp({ showGlobalOptions: true });
+
+  program
+    .command("serve")
+    .description("Run the server.")
+    .addOption(
+      new Option("--host <host>", "address to listen on; anything but loopback needs keys")
+        .env("LODESTONE_HOST")
+        .default(undefined, "localhost, IPv4 and IPv6"),
+    )
+    .addOption(new Option("--port <port>", "port to listen on").env("LODESTONE_PORT").argParser(parsePort).default(DEFAULT_PORT))
+    .addOption(new Option("--data-dir <folder>", "where the embedded database lives").env("LODESTONE_DATA_DIR").default("./data"))
+    .addOption(
+      new Option("--database-url <url>", "a PostgreSQL server (15 or later) instead of the embedded database").env(
+        "LODESTONE_DATABASE_URL",
+      ),
+    )
+    .addOption(list("--api-key <key>", "ask for this key (repeatable); scope admin", "LODESTONE_API_KEY"))
+    .addOption(new Option("--key-file <file>", "ask for one of the keys in this file, made by lodestone keys").env("LODESTONE_KEY_FILE"))
+    .addOption(
+      list(
+        "--cors-origin <origin>",
+        'let pages of this origin call the server from browsers (repeatable; "*" for all)',
+        "LODESTONE_CORS_ORIGIN",
+      ),
+    )
+    .addOption(
+      new Option("--statement-timeout <seconds>", "cancel statements that run longer")
+        .env("LODESTONE_STATEMENT_TIMEOUT")
+        .argParser(parseSeconds)
+        .default(60),
+    )
+    .addOption(
+      new Option("--log-level <level>", "what to log on stderr, as JSON lines")
+        .env("LODESTONE_LOG_LEVEL")
+        .choices(["fatal", "error", "warn", "info", "debug", "silent"])
+        .default(process.stderr.isTTY ? "warn" : "info", "warn on a terminal, else info"),
+    )
+    .option("--demo", "also load the demo: the 148 CSS named colours as Lab vectors in demo:main")
+    .action(async (options: Omit<ServeOptions, "version">) => serve({ ...options, version }));
+
+  withServer(
+    program.command("demo").description("Load the demo into a running server: the 148 CSS named colours as Lab vectors in demo:main."),
+  ).action(async (options: { url: string; apiKey?: string }) => {
+    const client = clientOf(options);
+    await loadDemoOverHttp(client);
+    console.log(
+      `The table "${DEMO_TABLE}" is in ${DEMO_REF.database}:${DEMO_REF.branch}. Which colours are nearest to rebeccapurple?\n\n${demoCurl(client.url)}`,
+    );
+  });
+
+  withServer(importCommand(program.command("import"), clientOf));
+  withServer(exportCommand(program.command("export"), clientOf));
+  addKeysCommand(program);
+  return program;
+}
+
+function addKeysCommand(program: Command): void {
+  const keys = program
+    .command("keys")
+    .description("Make, list and revoke the API keys of a key file. A running server sees changes within seconds.");
+  const file = () => new Option("--file <file>", "the key file").env("LODESTONE_KEY_FILE").default("./lodestone-keys.json");
+  keys
+    .command("create")
+    .description("Make a key and print it, once: the file keeps only its hash.")
+    .argument("<name>", "a name to know the key by, in logs and lists")
+    .addOption(file())
+    .addOption(new Option("--scope <scope>", "what it may do").choices(SCOPES).makeOptionMandatory())
+    .option("--database <name>", "limit it to this database (repeatable)", (value: string, previous: string[] = []) => [...previous, value])
+    .action(async (name: string, options: { file: string; scope: Scope; database?: string[] }) => {
+      console.log(await createKey(options.file, name, options.scope, options.database));
+    });
+  keys
+    .command("list")
+    .description("List the keys: names, scopes, databases and dates.")
+    .addOption(file())
+    .action(async (options: { file: string }) => {
+      for (const { name, scope, databases, createdAt } of await readKeyFile(options.file)) {
+        console.log([name, scope, databases?.join(",") ?? "all databases", createdAt].join("\t"));
+      }
+    });
+  keys
+    .command("revoke")
+    .description("Make a key worthless.")
+    .argument("<name>")
+    .addOption(file())
+    .action(async (name: string, options: { file: string }) => {
+      await revokeKey(options.file, name);
+      console.log(`The key "${name}" is revoked.`);
+    });
+}
+
+/** What a person can act on is said in a sentence; what is a fault of ours comes with its stack. */
+function describeFailure(error: unknown): string {
+  if (error instanceof ApiError) return `The server answered ${error.status}: ${error.message}`;
+  if (error instanceof LodestoneError || error instanceof SourceError) return error.message;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+try {
+  await buildProgram().parseAsync();
+} catch (error) {
+  if (!(error instanceof CommanderError)) console.error(`lodestone: ${describeFailure(error)}`);
+  process.exitCode = 1;
+}

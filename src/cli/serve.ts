@@ -1,0 +1,110 @@
+/** `lodestone serve`: opens the stores, listens, and on SIGTERM or Ctrl-C closes them again behind what runs. */
+import { unwatchFile, watchFile } from "node:fs";
+import { resolve } from "node:path";
+import { setFlagsFromString } from "node:v8";
+import { type Logger, pino } from "pino";
+import { type AccessKey, hashKey, Keyring } from "../http/access-keys.ts";
+import { createApp } from "../http/app.ts";
+import { readKeyFile } from "../http/key-file.ts";
+import { resolveListenAddresses } from "../http/listen-addresses.ts";
+import { listen, type RunningServer } from "../http/server.ts";
+import { openRecordStore } from "../records/open.ts";
+import { openSearchStore } from "../search/open-search-store.ts";
+import { DEMO_REF, demoCurl, loadDemoIntoStore } from "./demo.ts";
+
+export interface ServeOptions {
+  readonly host?: string;
+  readonly port: number;
+  readonly dataDir: string;
+  readonly databaseUrl?: string;
+  readonly apiKey: readonly string[];
+  readonly keyFile?: string;
+  readonly corsOrigin: readonly string[];
+  /** In seconds. */
+  readonly statementTimeout: number;
+  readonly logLevel: string;
+  readonly demo?: boolean;
+  readonly version: string;
+}
+
+const KEY_FILE_POLL_MS = 1_000;
+
+export async function serve(options: ServeOptions): Promise<void> {
+  enableRelaxedSimd();
+  const log = pino({ level: options.logLevel, redact: ["req.headers.authorization"] }, pino.destination({ fd: 2, sync: true }));
+  const fixedKeys = options.apiKey.map((key, i): AccessKey => ({ name: `--api-key ${i + 1}`, hash: hashKey(key), scope: "admin" }));
+  const fileKeys = options.keyFile === undefined ? [] : await readKeyFile(options.keyFile);
+  const hasKeys = fixedKeys.length > 0 || options.keyFile !== undefined;
+  const keyring = hasKeys ? new Keyring([...fixedKeys, ...fileKeys]) : new Keyring();
+  const addresses = await resolveListenAddresses(options.host, hasKeys);
+
+  const statementTimeoutMs = options.statementTimeout * 1000;
+  const records = await openRecordStore(
+    options.databaseUrl === undefined
+      ? { dataDir: options.dataDir, statementTimeoutMs }
+      : { databaseUrl: options.databaseUrl, statementTimeoutMs },
+  );
+  const search = await openSearchStore(records, { onFault: (error) => log.warn({ err: error }, "the search store recovers from a fault") });
+  let server: RunningServer;
+  try {
+    if (options.demo === true) await loadDemoIntoStore(records);
+    const app = createApp({ records, search, keyring, log, corsOrigins: options.corsOrigin, version: options.version });
+    server = await listen(app, { addresses, port: options.port });
+  } catch (error) {
+    await search.close();
+    await records.close();
+    throw error;
+  }
+  if (options.keyFile !== undefined) followKeyFile(options.keyFile, keyring, fixedKeys, log);
+  log.info({ urls: server.urls, database: records.kind, version: options.version }, "listening");
+  printWelcome(options, server, hasKeys);
+
+  await untilAskedToStop(log);
+  if (options.keyFile !== undefined) unwatchFile(options.keyFile);
+  await server.close();
+  await search.close();
+  await records.close();
+  log.info("stopped");
+}
+
+/** Node 20 has relaxed SIMD behind a flag, which only a process of our own may set; later versions have it anyway. Worker threads share it. */
+function enableRelaxedSimd(): void {
+  if (process.versions.node.startsWith("20.")) setFlagsFromString("--experimental-wasm-relaxed-simd");
+}
+
+function followKeyFile(path: string, keyring: Keyring, fixedKeys: readonly AccessKey[], log: Logger): void {
+  watchFile(path, { interval: KEY_FILE_POLL_MS, persistent: false }, () => {
+    readKeyFile(path).then(
+      (keys) => {
+        keyring.replace([...fixedKeys, ...keys]);
+        log.info({ keys: keys.length }, "key file read again");
+      },
+      // A half-written or removed file must neither let anybody in nor lock everybody out.
+      (error: Error) => log.error({ err: error }, "key file cannot be read; the keys stay as they were"),
+    );
+  });
+}
+
+/** The first signal asks to stop in good order, the second ends the process at once (what was acknowledged is on disk either way). */
+function untilAskedToStop(log: Logger): Promise<void> {
+  return new Promise((resolve) => {
+    let asked = false;
+    const listener = (signal: NodeJS.Signals) => {
+      if (asked) process.exit(1);
+      asked = true;
+      log.info({ signal }, "stopping behind what runs");
+      resolve();
+    };
+    process.on("SIGINT", listener).on("SIGTERM", listener);
+  });
+}
+
+function printWelcome(options: ServeOptions, server: RunningServer, hasKeys: boolean): void {
+  const url = server.urls[0] as string;
+  const where =
+    options.databaseUrl === undefined ? `Data in ${resolve(options.dataDir)}.` : "Data in the PostgreSQL server of --database-url.";
+  const who = hasKeys ? "API keys are asked for." : "No API keys: it listens on loopback only.";
+  const key = hasKeys ? " -H 'Authorization: Bearer <key>'" : "";
+  const first = options.demo === true ? demoCurl(url) : `curl -s -X PUT ${url}/db/${DEMO_REF.database}:${DEMO_REF.branch}`;
+  console.log(`Lodestone ${options.version} listens on ${server.urls.join(" and ")}\n${where} ${who}\n\nTry:\n${first}${key}\n`);
+}

@@ -1,0 +1,199 @@
+import { connect } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startServer, type TestServer } from "../support/server.ts";
+
+let server: TestServer;
+const table = "/db/protocol:main/tables/t";
+
+beforeAll(async () => {
+  server = await startServer();
+  await server.put("/db/protocol:main");
+  await server.put(table, { columns: [{ name: "s", type: "text" }] });
+});
+afterAll(() => server?.stop());
+
+/** Sends bytes as they are and gives back everything that comes until the connection closes or `until` matches. */
+function talk(bytes: (string | Buffer)[], until?: RegExp): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(server.port, "127.0.0.1");
+    let text = "";
+    socket.on("connect", () => {
+      for (const chunk of bytes) socket.write(chunk);
+    });
+    socket.on("data", (chunk) => {
+      text += chunk.toString();
+      if (until?.test(text)) socket.destroy();
+    });
+    socket.on("close", () => resolve(text));
+    socket.on("error", (error: NodeJS.ErrnoException) =>
+      error.code === "ECONNRESET" || error.code === "EPIPE" ? resolve(text) : reject(error),
+    );
+  });
+}
+
+const countRecords = async (): Promise<number> =>
+  (await server.post("/db/protocol:main/sql", { statement: 'SELECT count(*)::int AS n FROM "t"' })).body.records[0].n;
+
+describe("every answer", () => {
+  it("has a request id, in errors also in the body", async () => {
+    const good = await server.get("/dbs");
+    const other = await server.get("/dbs");
+    expect(good.headers["x-request-id"]).toMatch(/^[\w-]{36}$/);
+    expect(other.headers["x-request-id"]).not.toBe(good.headers["x-request-id"]);
+    const bad = await server.get("/db/nothing:main");
+    expect(bad.body.id).toBe(bad.headers["x-request-id"]);
+  });
+
+  it("carries the caller's request id when it is a harmless one", async () => {
+    expect((await server.get("/dbs", { "x-request-id": "trace-1.2" })).headers["x-request-id"]).toBe("trace-1.2");
+    expect((await server.get("/dbs", { "x-request-id": 'x" evil' })).headers["x-request-id"]).toMatch(/^[\w-]{36}$/);
+  });
+
+  it("does not depend on the Host header", async () => {
+    for (const host of ["workspace.us-east-1.localhost:8787", "example.com", "a:b:c"]) {
+      expect((await server.get("/dbs", { host })).status).toBe(200);
+    }
+  });
+});
+
+describe("paths and methods", () => {
+  it("an unknown path is 404", async () => {
+    for (const path of ["/", "/nothing", "/db/protocol:main/nothing", `${table}/data/x/y`, "/DBS", "//dbs"]) {
+      const { status, body } = await server.get(path);
+      expect([path, status]).toEqual([path, 404]);
+      expect(body.message).toContain("no endpoint");
+    }
+  });
+
+  it("a method that is not possible is 405, with those that are in Allow", async () => {
+    const answer = await server.delete("/dbs");
+    expect(answer).toMatchObject({ status: 405, body: { message: expect.stringContaining("GET") } });
+    expect(answer.headers.allow).toBe("HEAD, GET, OPTIONS");
+    const record = await server.request("TRACE", `${table}/data/x`);
+    expect(record.status).toBe(405);
+    expect(record.headers.allow?.split(", ").toSorted()).toEqual(["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"]);
+  });
+
+  it("OPTIONS says what is possible, HEAD is GET without the body", async () => {
+    const options = await server.request("OPTIONS", `${table}/query`);
+    expect(options.status).toBe(204);
+    expect(options.headers.allow).toBe("POST, OPTIONS");
+    const head = await server.request("HEAD", "/dbs");
+    expect(head.status).toBe(200);
+    expect(head.text).toBe("");
+    expect((await server.request("HEAD", "/db/nothing:main")).status).toBe(404);
+  });
+});
+
+describe("bodies", () => {
+  it("of 20 MiB are taken, of one byte more refused (413)", async () => {
+    const limit = 20 * 1024 * 1024;
+    const ofLength = (bytes: number) => {
+      const shell = JSON.stringify({ s: "" });
+      return `{"s":"${"x".repeat(bytes - shell.length)}"}`;
+    };
+    const before = await countRecords();
+    for (const bytes of [limit - 1, limit]) {
+      const taken = await server.post(`${table}/data`, ofLength(bytes));
+      expect([bytes, taken.status]).toEqual([bytes, 201]);
+    }
+    const refused = await server.post(`${table}/data`, ofLength(limit + 1));
+    expect(refused).toMatchObject({ status: 413, body: { message: expect.stringContaining("20,971,520 bytes") } });
+    expect(await countRecords()).toBe(before + 2);
+  });
+
+  it("without length are cut off at the same limit", async () => {
+    const before = await countRecords();
+    const chunk = `100000\r\n${"x".repeat(0x100000)}\r\n`;
+    const head = `POST ${table}/data HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`;
+    const answer = await talk([head, '6\r\n{"s":"\r\n', ...Array.from({ length: 25 }, () => chunk)], /"message"[^}]*\}/);
+    expect(answer).toMatch(/^HTTP\/1\.1 413 /);
+    expect(await countRecords()).toBe(before);
+  });
+
+  it("that are said to be too large are refused before they are sent", async () => {
+    const head = `POST ${table}/data HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99999999999\r\n\r\n`;
+    expect(await talk([head], /"message"[^}]*\}/)).toMatch(/^HTTP\/1\.1 413 /);
+  });
+
+  it("that a client breaks off change nothing, and the server goes on", async () => {
+    const before = await countRecords();
+    const head = `POST ${table}/data HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"s": "broken`;
+    for (let i = 0; i < 20; i++) {
+      await new Promise<void>((resolve) => {
+        const socket = connect(server.port, "127.0.0.1", () => socket.write(head, () => setTimeout(() => socket.destroy(), 5)));
+        socket.on("close", () => resolve());
+      });
+    }
+    expect(await countRecords()).toBe(before);
+  });
+
+  it("are optional where nothing is needed", async () => {
+    expect((await server.request("POST", `${table}/data`)).status).toBe(201);
+    expect((await server.request("POST", `${table}/query`, undefined, { "content-type": "application/json" })).status).toBe(200);
+    expect((await server.request("POST", `${table}/query`, "")).status).toBe(200);
+  });
+
+  it("may begin with a byte order mark", async () => {
+    expect((await server.post(`${table}/data?columns=s`, '\ufeff{"s": "marked"}')).body).toMatchObject({ s: "marked" });
+  });
+
+  it("of GET and DELETE are not looked at", async () => {
+    expect((await server.request("GET", "/dbs", "no json", { "content-type": "text/plain" })).status).toBe(200);
+  });
+
+  it("may have a key twice: the last one counts", async () => {
+    expect((await server.post(`${table}/data?columns=s`, '{"s": "first", "s": "last"}')).body).toMatchObject({ s: "last" });
+  });
+
+  it("may have constructor and prototype as keys of json values, and nothing comes of it", async () => {
+    await server.post(`${table}/columns`, { name: "j", type: "json" });
+    const record = await server.post(`${table}/data?columns=j`, { j: '{"constructor": {"prototype": {"polluted": 1}}}' });
+    expect(record.status).toBe(201);
+    expect((await server.post(`${table}/data`, { constructor: 1 })).status).toBe(400);
+    expect((await server.post(`${table}/data`, { toString: 1 })).status).toBe(400);
+  });
+});
+
+describe("what is no HTTP", () => {
+  it("is answered 400 in the API's shape", async () => {
+    const answer = await talk(["NONSENSE\r\n\r\n"]);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+    expect(answer).toMatch(/X-Request-Id: [\w-]{36}/);
+    expect(answer).toMatch(/\{"id":"[\w-]{36}","message":"The request is not valid HTTP\."\}$/);
+  });
+
+  it("headers beyond 16 KiB are answered 431", async () => {
+    expect(await talk([`GET /dbs HTTP/1.1\r\nHost: x\r\nX-Long: ${"x".repeat(20_000)}\r\n\r\n`])).toMatch(/^HTTP\/1\.1 431 /);
+  });
+});
+
+describe("health", () => {
+  it("/livez and /readyz answer", async () => {
+    expect(await server.get("/livez")).toMatchObject({ status: 200, body: { status: "alive" } });
+    const deadline = Date.now() + 20_000;
+    while ((await server.get("/readyz")).status !== 200 && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(await server.get("/readyz")).toMatchObject({ status: 200, body: { status: "ready" } });
+  });
+
+  it("/metrics counts requests by endpoint, and tells no names", async () => {
+    await server.get(`${table}/schema`);
+    const { status, text, headers } = await server.get("/metrics");
+    expect(status).toBe(200);
+    expect(headers["content-type"]).toContain("text/plain");
+    expect(text).toMatch(
+      /^lodestone_http_requests_total\{method="GET",endpoint="\/db\/\{db\}:\{branch\}\/tables\/\{table\}\/schema",status="200"\} \d+$/m,
+    );
+    for (const name of [
+      "http_request_duration_seconds_bucket",
+      "search_lag_seconds",
+      "search_rows",
+      "search_memory_bytes",
+      "statement_timeouts_total",
+    ]) {
+      expect(text).toContain(`lodestone_${name}`);
+    }
+    expect(text).toContain("process_resident_memory_bytes");
+    expect(text).not.toContain("protocol:main");
+  });
+});
