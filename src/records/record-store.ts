@@ -52,13 +52,20 @@ export interface QueryResponse {
   meta: { page: { cursor: string; more: boolean; size: number } };
 }
 
-export interface SqlRequest {
+export interface SqlStatement {
   statement: string;
   params?: readonly JsonValue[] | null;
+}
+
+export interface SqlRequest extends SqlStatement {
   responseType?: "json" | "array";
   consistency?: "strong" | "eventual";
   /** Refuses (FORBIDDEN) whatever is not a SELECT through and through; runs in a read-only transaction. For keys that may only read. */
   readOnly?: boolean;
+}
+
+export interface SqlBatchRequest extends Omit<SqlRequest, "statement" | "params"> {
+  statements: readonly SqlStatement[];
 }
 
 export interface SqlResponse {
@@ -131,6 +138,8 @@ export interface RecordStore {
   query(ref: BranchRef, table: string, request: QueryRequest): Promise<QueryResponse>;
   transaction(ref: BranchRef, operations: readonly TransactionOperation[]): Promise<TransactionResult[]>;
   sql(ref: BranchRef, request: SqlRequest): Promise<SqlResponse>;
+  /** Up to 1,000 statements as one transaction; the message names the one that failed. */
+  sqlBatch(ref: BranchRef, request: SqlBatchRequest): Promise<SqlResponse[]>;
 
   close(): Promise<void>;
 }

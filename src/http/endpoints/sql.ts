@@ -1,7 +1,7 @@
 /** SQL over HTTP. What a statement may do is the record store's to say. */
-import type { SqlRequest } from "../../records/record-store.ts";
+import type { SqlBatchRequest, SqlRequest } from "../../records/record-store.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
-import { CONSISTENCY, objectOf } from "../schemas.ts";
+import { CONSISTENCY, MAX_OPERATIONS } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";
 import type { Services } from "./services.ts";
 
@@ -14,6 +14,19 @@ const RESPONSE_TYPE: JsonSchema = {
 const BODY: JsonSchema = objectOf(
   { statement: { type: "string", minLength: 1 }, params: PARAMS, consistency: CONSISTENCY, responseType: RESPONSE_TYPE },
   ["statement"],
+);
+
+const BATCH: JsonSchema = objectOf(
+  {
+    statements: {
+      type: "array",
+      items: objectOf({ statement: { type: "string", minLength: 1 }, params: PARAMS }, ["statement"]),
+      maxItems: MAX_OPERATIONS,
+    },
+    consistency: CONSISTENCY,
+    responseType: RESPONSE_TYPE,
+  },
+  ["statements"],
 );
 
 const ANSWER: JsonSchema = {
@@ -49,6 +62,24 @@ export function sqlEndpoints({ records }: Services): Endpoint[] {
       responses: { 200: { description: "Its rows, at most 1,000.", schema: ANSWER } },
       async handle({ ref, body, readOnly }) {
         return { status: 200, body: await records.sql(ref, { ...body, readOnly }) };
+      },
+    }),
+    endpoint<SqlBatchRequest>({
+      method: "POST",
+      path: "/db/{db}:{branch}/sql/batch",
+      name: "runSqlBatch",
+      summary: "Run several statements in their order as one transaction",
+      tag: "SQL and transactions",
+      access: "read",
+      body: { required: true, schema: BATCH },
+      responses: {
+        200: {
+          description: "One answer for each statement.",
+          schema: { type: "object", properties: { results: { type: "array", items: ANSWER } }, required: ["results"] },
+        },
+      },
+      async handle({ ref, body, readOnly }) {
+        return { status: 200, body: { results: await records.sqlBatch(ref, { ...body, readOnly }) } };
       },
     }),
   ];

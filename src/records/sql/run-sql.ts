@@ -2,8 +2,8 @@
  * SQL over HTTP: a user's statement, vetted (the first wall) and run in the branch's jail (the second), each as if the other were not there.
  */
 import { LodestoneError } from "../../errors.ts";
-import type { Engine } from "../engine/engine.ts";
-import type { JsonObject, JsonValue, SqlRequest, SqlResponse } from "../record-store.ts";
+import type { BoundedResult, Engine, TransactionConnection } from "../engine/engine.ts";
+import type { JsonObject, JsonValue, SqlBatchRequest, SqlRequest, SqlResponse, SqlStatement } from "../record-store.ts";
 import type { BranchInfo } from "../schema.ts";
 import { type CatalogNames, catalogNames, typeNames } from "./catalog-names.ts";
 import { needsType, paramText } from "./params.ts";
@@ -16,20 +16,83 @@ export const MAX_RESULT_ROWS = 1_000;
 export const MAX_RESULT_BYTES = 32 * 1024 * 1024;
 export const MAX_PARAMS = 65_535;
 
+export const MAX_BATCH_STATEMENTS = 1_000;
+
 /** @throws {LodestoneError} INVALID (the statement or its params: nothing was changed), TIMEOUT, UNAVAILABLE. */
 export async function runSql(engine: Engine, branch: BranchInfo, request: SqlRequest): Promise<SqlResponse> {
+  const names = await catalogNames(engine);
+  const statement = await prepare(branch, request, names);
+  const result = await inJail(engine, branch, (connection) => statement.run(connection)).catch((error: unknown) => {
+    throw translateError(error);
+  });
+  return toResponse(engine, names, result, request.responseType);
+}
+
+/**
+ * Several statements in their order, as one transaction: later ones see what earlier ones did, and one that fails undoes all. Each is vetted as if it were alone.
+ *
+ * @throws {LodestoneError} INVALID, its message beginning with the statement that failed: `statements[3]: …`.
+ */
+export async function runSqlBatch(engine: Engine, branch: BranchInfo, request: SqlBatchRequest): Promise<SqlResponse[]> {
+  const { statements, responseType } = request;
+  if (statements.length > MAX_BATCH_STATEMENTS) {
+    throw new LodestoneError("INVALID", `statements has ${statements.length} elements; at most ${MAX_BATCH_STATEMENTS} are allowed.`);
+  }
+  const names = await catalogNames(engine);
+  const prepared: Prepared[] = [];
+  for (const [index, statement] of statements.entries()) {
+    prepared.push(await prepare(branch, statement, names).catch((error: unknown) => failAt(index, error)));
+  }
+  const results = await inJail(engine, branch, async (connection) => {
+    const all: BoundedResult[] = [];
+    for (const [index, { run }] of prepared.entries()) all.push(await run(connection).catch((error: unknown) => failAt(index, error)));
+    return all;
+  });
+  const answers: SqlResponse[] = [];
+  for (const result of results) answers.push(await toResponse(engine, names, result, responseType));
+  return answers;
+}
+
+interface Prepared {
+  run(connection: TransactionConnection): Promise<BoundedResult>;
+}
+
+async function prepare(branch: BranchInfo, request: SqlStatement, names: CatalogNames): Promise<Prepared> {
   const params = request.params ?? [];
   if (params.length > MAX_PARAMS)
     throw new LodestoneError("INVALID", `params has ${params.length} values; at most ${MAX_PARAMS} are allowed.`);
   const analysis = await analyseStatement(request.statement);
-  const names = await catalogNames(engine);
   vet(analysis, branch, params.length, names.functions);
-  let result: Awaited<ReturnType<typeof run>>;
-  try {
-    result = await run();
-  } catch (error) {
-    throw translateError(error);
-  }
+  return {
+    run: (connection) =>
+      connection.queryBounded({
+        text: request.statement,
+        values: (types) => paramTexts(params, types, names),
+        maxRows: MAX_RESULT_ROWS,
+        maxBytes: MAX_RESULT_BYTES,
+        countsAll: analysis.kind !== "SELECT",
+      }),
+  };
+}
+
+const inJail = <Result>(
+  engine: Engine,
+  branch: BranchInfo,
+  work: (connection: TransactionConnection) => Promise<Result>,
+): Promise<Result> => engine.transaction(work, { jail: { roleName: branch.roleName, schemaName: branch.schemaName } });
+
+function failAt(index: number, error: unknown): never {
+  const translated = translateError(error);
+  if (!(translated instanceof LodestoneError) || translated.code !== "INVALID") throw translated;
+  throw new LodestoneError("INVALID", `statements[${index}]: ${translated.message}`, { cause: translated });
+}
+
+async function toResponse(
+  engine: Engine,
+  names: CatalogNames,
+  result: BoundedResult,
+  responseType: SqlRequest["responseType"],
+): Promise<SqlResponse> {
   const types = await typeNames(
     engine,
     names,
@@ -39,26 +102,12 @@ export async function runSql(engine: Engine, branch: BranchInfo, request: SqlReq
   const readers = columns.map((column) => readerOf(column.type));
   const rows = result.rows.map((row) => row.map((text, index) => (text === null ? null : readers[index]!(text))));
   return {
-    ...(request.responseType === "array" ? { rows } : { records: rows.map((row) => asRecord(columns, row)) }),
+    ...(responseType === "array" ? { rows } : { records: rows.map((row) => asRecord(columns, row)) }),
     columns,
     total: rows.length,
     rowCount: result.rowCount ?? rows.length,
     ...(result.isCut ? { warning: warningFor(rows.length) } : {}),
   };
-
-  function run() {
-    return engine.transaction(
-      (connection) =>
-        connection.queryBounded({
-          text: request.statement,
-          values: (types) => paramTexts(params, types, names),
-          maxRows: MAX_RESULT_ROWS,
-          maxBytes: MAX_RESULT_BYTES,
-          countsAll: analysis.kind !== "SELECT",
-        }),
-      { jail: { roleName: branch.roleName, schemaName: branch.schemaName } },
-    );
-  }
 }
 
 const paramTexts = (params: readonly JsonValue[], types: readonly number[], names: CatalogNames): (string | null)[] =>
