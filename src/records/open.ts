@@ -17,7 +17,7 @@ import { RecordFeed } from "./feed/change-feed.ts";
 import { MigrationStore } from "./migrations/migration-store.ts";
 import type { RecordStore } from "./record-store.ts";
 import type { BranchInfo, BranchRef, TableInfo } from "./schema.ts";
-import { runSql } from "./sql/run-sql.ts";
+import { runSql, runSqlBatch } from "./sql/run-sql.ts";
 
 /**
  * @throws {LodestoneError} UNAVAILABLE: the directory is in use by another process, or the server cannot be reached, is too old, or holds data of a newer
@@ -102,6 +102,7 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed): Reco
     query: (ref, name, request) => onTable(ref, name, (branch, table) => queryRecords(engine, branch, table, request)),
     transaction: (ref, operations) => onBranch(ref, (branch) => runTransaction(engine, branch, operations)),
     sql: (ref, request) => onBranch(ref, (branch) => runSql(engine, branch, request)),
+    sqlBatch: (ref, request) => onBranch(ref, (branch) => runSqlBatch(engine, branch, request)),
 
     async close() {
       await feed.close();
