@@ -1,0 +1,17 @@
+/** Records that are only ever written together: what they show in one answer must be one state. */
+import type { Fault, Seen } from "./history.ts";
+
+export type Agreement = { readonly saw: Seen | null } | { readonly fault: Fault };
+
+/**
+ * @param members  what one answer (one statement, one transaction, one search) shows of each member of the group; null where it shows none.
+ * @param where  the request, for the message.
+ */
+export function agree(key: string, members: readonly (Seen | null)[], where: string): Agreement {
+  const first = members[0] ?? null;
+  const same = members.every((member) => member?.value === first?.value && member?.version === first?.version);
+  if (same) return { saw: first };
+  return {
+    fault: { kind: "torn", key, message: `${where} shows ${JSON.stringify(members)}; the group's records are only written together` },
+  };
+}
