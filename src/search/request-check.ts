@@ -48,7 +48,7 @@ export function checkSearch(
     size: checkInteger("size", request.size ?? DEFAULT_SIZE, 1, MAX_SIZE),
     offset: checkInteger("offset", request.offset ?? 0, 0, MAX_OFFSET),
     minScore: request.minScore,
-    filter: request.filter,
+    filter: request.filter ?? undefined,
   };
 }
 
