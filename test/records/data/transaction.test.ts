@@ -315,7 +315,7 @@ describeOnBothEngines("bulk inserts", (fixture) => {
     await insert([{ id: "old", code: "taken" }]);
     const before = await count();
     await expect(insert([{ code: "new" }, { code: "taken" }])).rejects.toMatchObject({
-      code: "CONFLICT",
+      code: "INVALID",
       message: 'records[1]: Column "code" is unique, and another record has "taken" already; choose another value.',
       errors: [{ index: 1 }],
     });
