@@ -91,16 +91,14 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed): Reco
       onTable(ref, name, (branch, table) => updateRecord(engine, branch, table, id, fields, options)),
     upsertRecord: (ref, name, id, fields, options) =>
       onTable(ref, name, (branch, table) => upsertRecord(engine, branch, table, id, fields, options)),
-    getRecord: (ref, name, id, options) => onTable(ref, name, (branch, table) => getRecord(engine, branch, table, id, options?.columns)),
-    getRecords: (ref, name, ids, options) =>
-      onTable(ref, name, (branch, table) => getRecords(engine, branch, table, ids, options?.columns)),
-    deleteRecord: (ref, name, id, options) =>
-      onTable(ref, name, (branch, table) => deleteRecord(engine, branch, table, id, options?.columns)),
+    getRecord: (ref, name, id, options) => onTable(ref, name, (branch, table) => getRecord(engine, branch, table, id, options)),
+    getRecords: (ref, name, ids, options) => onTable(ref, name, (branch, table) => getRecords(engine, branch, table, ids, options)),
+    deleteRecord: (ref, name, id, options) => onTable(ref, name, (branch, table) => deleteRecord(engine, branch, table, id, options)),
     insertRecords: (ref, name, records, options) =>
       onTable(ref, name, (branch, table) => insertRecords(engine, branch, table, records, options)),
 
-    query: (ref, name, request) => onTable(ref, name, (branch, table) => queryRecords(engine, branch, table, request)),
-    transaction: (ref, operations) => onBranch(ref, (branch) => runTransaction(engine, branch, operations)),
+    query: (ref, name, request, options) => onTable(ref, name, (branch, table) => queryRecords(engine, branch, table, request, options)),
+    transaction: (ref, operations, options) => onBranch(ref, (branch) => runTransaction(engine, branch, operations, options)),
     sql: (ref, request) => onBranch(ref, (branch) => runSql(engine, branch, request)),
     sqlBatch: (ref, request) => onBranch(ref, (branch) => runSqlBatch(engine, branch, request)),
 

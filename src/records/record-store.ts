@@ -13,8 +13,19 @@ export type JsonObject = { [key: string]: JsonValue };
 /** `columns` of the API: "*", "name", "team.*", "team.name", "config->a->b", reverse links. undefined: none but id and xata. */
 export type Selection = readonly (string | JsonObject)[];
 
-export interface WriteOptions {
+export interface AnswerOptions {
+  /**
+   * Columns of type json as JSON text instead of values. For the SDK, which parses them, and would take the array [5] for the number 5; to everybody
+   * else a json column is a value. Only for clients that announce themselves as the SDK.
+   */
+  readonly jsonText?: boolean;
+}
+
+export interface ReadOptions extends AnswerOptions {
   readonly columns?: Selection;
+}
+
+export interface WriteOptions extends ReadOptions {
   readonly createOnly?: boolean;
   readonly ifVersion?: number;
 }
@@ -50,6 +61,57 @@ export interface QueryRequest {
 export interface QueryResponse {
   records: JsonObject[];
   meta: { page: { cursor: string; more: boolean; size: number } };
+}
+
+export interface AggregateRequest {
+  filter?: JsonValue;
+  /** By name: `{count: "*"}`, `{sum: {column}}`, `{topValues: {column, size, aggs}}` … as in the SDK's types. */
+  aggs?: JsonObject;
+}
+
+export interface SummarizeRequest {
+  filter?: JsonValue;
+  columns?: readonly string[];
+  /** By name: `{count: "*"}`, `{min: "column"}`, `max`, `sum`, `average`. */
+  summaries?: JsonObject;
+  /** Over the columns and summaries of the groups. */
+  summariesFilter?: JsonValue;
+  sort?: JsonValue;
+  /** Default 20, at most 1,000. */
+  page?: { size?: number };
+  consistency?: "strong" | "eventual";
+}
+
+/** What is searched for, and how: the same for a table and for a branch. */
+export interface TextQuery {
+  query: string;
+  /** How many letters may differ: 0, 1 (the default) or 2. */
+  fuzziness?: number;
+  /** "phrase": the last word may be the beginning of one. Default "disabled". */
+  prefix?: "phrase" | "disabled";
+  highlight?: { enabled?: boolean; encodeHTML?: boolean };
+  /** Default size 25, at most 200; offset at most 800. */
+  page?: { size?: number; offset?: number };
+}
+
+/** Where in a table. */
+export interface TextSearchScope {
+  filter?: JsonValue;
+  /** Columns, with a weight of 1 to 10: `"name"` or `{column, weight}`. Default: all with text, of weight 1. */
+  target?: JsonValue;
+  boosters?: JsonValue;
+}
+
+export interface TextSearchRequest extends TextQuery, TextSearchScope {}
+
+export interface BranchSearchRequest extends TextQuery {
+  /** Default: all of the branch. */
+  tables?: readonly (string | (TextSearchScope & { table: string }))[];
+}
+
+export interface TextSearchResponse {
+  records: JsonObject[];
+  totalCount: number;
 }
 
 export interface SqlStatement {
@@ -127,16 +189,16 @@ export interface RecordStore {
     fields: JsonObject,
     options?: WriteOptions,
   ): Promise<{ record: JsonObject; created: boolean }>;
-  getRecord(ref: BranchRef, table: string, id: string, options?: { columns?: Selection }): Promise<JsonObject>;
+  getRecord(ref: BranchRef, table: string, id: string, options?: ReadOptions): Promise<JsonObject>;
   /** Records in the order of `ids`; those that are gone are left out. One statement. */
-  getRecords(ref: BranchRef, table: string, ids: readonly string[], options?: { columns?: Selection }): Promise<JsonObject[]>;
+  getRecords(ref: BranchRef, table: string, ids: readonly string[], options?: ReadOptions): Promise<JsonObject[]>;
   /** Returns the removed record when `columns` is given. NOT_FOUND when there is none. */
-  deleteRecord(ref: BranchRef, table: string, id: string, options?: { columns?: Selection }): Promise<JsonObject | undefined>;
+  deleteRecord(ref: BranchRef, table: string, id: string, options?: ReadOptions): Promise<JsonObject | undefined>;
   /** Up to 1,000 records, all or nothing. INVALID with `errors[{index}]` otherwise. */
-  insertRecords(ref: BranchRef, table: string, records: readonly JsonObject[], options?: { columns?: Selection }): Promise<JsonObject[]>;
+  insertRecords(ref: BranchRef, table: string, records: readonly JsonObject[], options?: ReadOptions): Promise<JsonObject[]>;
 
-  query(ref: BranchRef, table: string, request: QueryRequest): Promise<QueryResponse>;
-  transaction(ref: BranchRef, operations: readonly TransactionOperation[]): Promise<TransactionResult[]>;
+  query(ref: BranchRef, table: string, request: QueryRequest, options?: AnswerOptions): Promise<QueryResponse>;
+  transaction(ref: BranchRef, operations: readonly TransactionOperation[], options?: AnswerOptions): Promise<TransactionResult[]>;
   sql(ref: BranchRef, request: SqlRequest): Promise<SqlResponse>;
   /** Up to 1,000 statements as one transaction; the message names the one that failed. */
   sqlBatch(ref: BranchRef, request: SqlBatchRequest): Promise<SqlResponse[]>;

@@ -1,5 +1,5 @@
 /** DELETE …/data/{id}. Links to the record become null (the foreign keys see to that). */
-import type { JsonObject, Selection } from "../record-store.ts";
+import type { JsonObject, ReadOptions } from "../record-store.ts";
 import type { BranchInfo, TableInfo } from "../schema.ts";
 import { explained } from "./constraint-errors.ts";
 import { relation } from "./physical.ts";
@@ -14,18 +14,18 @@ export async function deleteRecord(
   branch: BranchInfo,
   table: TableInfo,
   id: string,
-  columns?: Selection,
+  options: ReadOptions = {},
 ): Promise<JsonObject | undefined> {
   if (id.includes("\u0000")) throw recordNotFound(table, id);
-  const selection = readSelection(branch, table, columns);
+  const selection = readSelection(branch, table, options.columns);
   const parameters = new Parameters();
   const statement = `DELETE FROM ${relation(branch, table)} AS ${ROW} WHERE ${ROW}."id" = ${parameters.add(id)}`;
-  if (columns === undefined) {
+  if (options.columns === undefined) {
     const { rowCount } = await explained(table, () => session.query(statement, parameters.values));
     if (rowCount === 0) throw recordNotFound(table, id);
     return undefined;
   }
-  return withWriter(session, branch, table, selection, async (writer) => {
+  return withWriter(session, branch, table, options, async (writer) => {
     // What lies behind links is read before the record goes; locked, so that it is the record that goes.
     const before = isFlat(selection) ? undefined : await writer.read(id, "FOR UPDATE");
     const removed = await writer.write(statement, parameters, before);

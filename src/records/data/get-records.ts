@@ -1,6 +1,6 @@
 /** GET …/data/{id}, and many of them by id in one statement. */
 import type { Connection } from "../engine/engine.ts";
-import type { JsonObject, Selection } from "../record-store.ts";
+import type { JsonObject, ReadOptions } from "../record-store.ts";
 import type { BranchInfo, TableInfo } from "../schema.ts";
 import { relation } from "./physical.ts";
 import { compileProjection } from "./projection.ts";
@@ -14,9 +14,9 @@ export async function getRecord(
   branch: BranchInfo,
   table: TableInfo,
   id: string,
-  columns?: Selection,
+  options: ReadOptions = {},
 ): Promise<JsonObject> {
-  const [record] = await getRecords(connection, branch, table, [id], columns);
+  const [record] = await getRecords(connection, branch, table, [id], options);
   if (record === undefined) throw recordNotFound(table, id);
   return record;
 }
@@ -27,9 +27,9 @@ export async function getRecords(
   branch: BranchInfo,
   table: TableInfo,
   ids: readonly string[],
-  columns: Selection = ALL_COLUMNS,
+  options: ReadOptions = {},
 ): Promise<JsonObject[]> {
-  const projection = compileProjection(branch, readSelection(branch, table, columns), ROW);
+  const projection = compileProjection(branch, readSelection(branch, table, options.columns ?? ALL_COLUMNS), ROW, options);
   // What text cannot hold is no record's id.
   const asked = ids.filter((id) => !id.includes("\u0000"));
   if (asked.length === 0) return [];

@@ -5,7 +5,6 @@ import type { BranchInfo, TableInfo } from "../schema.ts";
 import { type EncodedRecord, encodeRecord } from "./encode-record.ts";
 import { quotedColumn } from "./physical.ts";
 import { requireRecordId } from "./record-id.ts";
-import { readSelection } from "./selection.ts";
 import { quoted } from "./show-value.ts";
 import { checkIfVersion, versionConflict } from "./version-check.ts";
 import { insertStatement, Parameters, replaceAssignments, UNCHANGED, updateStatement } from "./write-statement.ts";
@@ -26,7 +25,7 @@ export async function insertRecord(
   place = "record",
 ): Promise<JsonObject> {
   const encoded = encodeRecord(table, record, place);
-  return withWriter(session, branch, table, readSelection(branch, table, options.columns), (writer) => insert(writer, encoded));
+  return withWriter(session, branch, table, options, (writer) => insert(writer, encoded));
 }
 
 /**
@@ -45,7 +44,7 @@ export async function replaceRecord(
   const encoded = encodeRecord(table, record, place, requireRecordId(id));
   checkIfVersion(options.ifVersion);
   const { createOnly = false, ifVersion } = options;
-  return withWriter(session, branch, table, readSelection(branch, table, options.columns), async (writer) => {
+  return withWriter(session, branch, table, options, async (writer) => {
     if (ifVersion !== undefined) {
       if (createOnly) await refuseExisting(writer, encoded.id);
       return { record: await replaceVersion(writer, encoded, ifVersion), created: false };

@@ -4,7 +4,7 @@
  */
 import { LodestoneError, type OperationError } from "../../errors.ts";
 import type { Connection } from "../engine/engine.ts";
-import type { JsonObject, Selection } from "../record-store.ts";
+import type { JsonObject, ReadOptions } from "../record-store.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../schema.ts";
 import { PARAMETER_TYPES, type Parameter, toParameter, vector } from "./column-value.ts";
 import { explain } from "./constraint-errors.ts";
@@ -35,7 +35,7 @@ export async function insertRecords(
   branch: BranchInfo,
   table: TableInfo,
   records: readonly unknown[],
-  options: { columns?: Selection } = {},
+  options: ReadOptions = {},
 ): Promise<JsonObject[]> {
   if (!Array.isArray(records)) throw new LodestoneError("INVALID", `records is ${showValue(records)}; expected an array of records.`);
   if (records.length > MAX_BULK)
@@ -48,7 +48,7 @@ export async function insertRecords(
   const work = async (connection: Connection): Promise<JsonObject[]> => {
     // Between groups a link may point ahead; within a statement PostgreSQL looks at its end.
     if (groups.length > 1) await connection.query("SET CONSTRAINTS ALL DEFERRED");
-    const projection = compileProjection(branch, selection, ROW);
+    const projection = compileProjection(branch, selection, ROW, options);
     const written = new Map<string, string>();
     for (const group of groups) {
       const parameters = new Parameters();
@@ -66,7 +66,7 @@ export async function insertRecords(
         branch,
         table,
         encoded.map((record) => record.id),
-        options.columns,
+        options,
       );
     return encoded.map((record) => projection.decode(written.get(record.id)!));
   };

@@ -1,4 +1,5 @@
-/** What JSON text a json column takes: JSON that both JavaScript and PostgreSQL can read, not too deep for either. */
+/** What JSON text a json column takes (JSON that both JavaScript and PostgreSQL can read, not too deep for either), and paths into it. */
+import { LodestoneError } from "../../errors.ts";
 
 /** Nesting of objects and arrays. PostgreSQL's parser is recursive, and a stack overflow inside the embedded engine would end it. */
 export const MAX_JSON_DEPTH = 128;
@@ -40,4 +41,15 @@ function jsonDepth(source: string): number {
     else if (code === 0x5d || code === 0x7d) depth--;
   }
   return deepest;
+}
+
+const MAX_JSON_STEPS = 32;
+
+/** `a->b` as the steps a and b. */
+export function jsonSteps(path: string, place: string): string[] {
+  const steps = path.split("->");
+  if (steps.length > MAX_JSON_STEPS || path.includes("\u0000")) {
+    throw new LodestoneError("INVALID", `${place}: a path into json has at most ${MAX_JSON_STEPS} steps, without the character U+0000.`);
+  }
+  return steps;
 }

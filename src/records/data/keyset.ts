@@ -6,7 +6,7 @@ import type { Position } from "./cursor.ts";
 import type { SortTerm } from "./sort-sql.ts";
 import type { Parameters } from "./write-statement.ts";
 
-/** The records behind `position` in the order of `terms`; before it when `reversed`. Nulls are last in the order, so first when reversed. */
+/** The records behind `position` in the order of `terms`; before it when `reversed`. Nulls are above every value. */
 export function behind(terms: readonly SortTerm[], position: Position, reversed: boolean, parameters: Parameters): string {
   const values = position.map((value, index) => (value === null ? null : `${parameters.add(value)}::${terms[index]!.type}`));
   const descending = terms[0]!.descending;
@@ -21,12 +21,17 @@ export function behind(terms: readonly SortTerm[], position: Position, reversed:
     const same = values[i] === null ? `${sql} IS NULL` : `${sql} = ${values[i]}`;
     condition = condition === "FALSE" ? beyond : `(${beyond} OR (${same} AND ${condition}))`;
   }
-  return condition;
+  const [first] = terms as [SortTerm];
+  const downwards = first.descending !== reversed;
+  if (values[0] === null || (first.nullable && !downwards)) return condition;
+  // Says nothing new, but an index cannot be entered with an OR.
+  return `${first.sql} ${downwards ? "<=" : ">="} ${values[0]} AND ${condition}`;
 }
 
 function strictlyBehind(term: SortTerm, value: string | null, reversed: boolean): string {
-  // Nothing is behind the nulls at the end, and everything else is before them.
-  if (value === null) return reversed ? `${term.sql} IS NOT NULL` : "FALSE";
-  const comparison = `${term.sql} ${term.descending !== reversed ? "<" : ">"} ${value}`;
-  return term.nullable && !reversed ? `(${comparison} OR ${term.sql} IS NULL)` : comparison;
+  const downwards = term.descending !== reversed;
+  // Going up, nothing comes after the nulls; going down, everything does.
+  if (value === null) return downwards ? `${term.sql} IS NOT NULL` : "FALSE";
+  const comparison = `${term.sql} ${downwards ? "<" : ">"} ${value}`;
+  return term.nullable && !downwards ? `(${comparison} OR ${term.sql} IS NULL)` : comparison;
 }

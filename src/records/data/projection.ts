@@ -7,7 +7,7 @@
  * a third of what decoding the binary form and finding the shortest decimal in JavaScript takes.
  */
 import { quoteLiteral } from "../identifiers.ts";
-import type { JsonObject, JsonValue } from "../record-store.ts";
+import type { AnswerOptions, JsonObject, JsonValue } from "../record-store.ts";
 import type { BranchInfo, ColumnInfo } from "../schema.ts";
 import { quotedColumn, relation } from "./physical.ts";
 import type { RecordSelection, ReverseLink } from "./selection.ts";
@@ -32,17 +32,19 @@ interface Row {
 }
 
 /** @param alias How the record's row is called in the statement, unquoted. */
-export function compileProjection(branch: BranchInfo, selection: RecordSelection, alias: string): Projection {
-  const row = new ProjectionCompiler(branch).row(selection, alias, "");
+export function compileProjection(branch: BranchInfo, selection: RecordSelection, alias: string, options: AnswerOptions = {}): Projection {
+  const row = new ProjectionCompiler(branch, options.jsonText === true).row(selection, alias, "");
   return { sql: `(${row.sql})::text`, decode: (text) => row.decode(JSON.parse(text) as JsonObject) };
 }
 
 class ProjectionCompiler {
   readonly #branch: BranchInfo;
+  readonly #jsonText: boolean;
   #aliases = 0;
 
-  constructor(branch: BranchInfo) {
+  constructor(branch: BranchInfo, jsonText: boolean) {
     this.#branch = branch;
+    this.#jsonText = jsonText;
   }
 
   /** `SELECT row_to_json(…)` of one record, from `from` ("" when `alias` is in scope already). */
@@ -71,7 +73,7 @@ class ProjectionCompiler {
 
   #fields(selection: RecordSelection, alias: string): Field[] {
     const fields: Field[] = [{ sql: `${alias}."id"`, put: (record, value) => setOwn(record, "id", value) }];
-    for (const column of selection.columns) if (!selection.links.has(column)) fields.push(columnField(column, alias));
+    for (const column of selection.columns) if (!selection.links.has(column)) fields.push(columnField(column, alias, this.#jsonText));
     for (const [name, path] of selection.json) fields.push(jsonField(name, path, alias));
     for (const [column, target] of selection.links) fields.push(this.#link(column, target, alias));
     for (const [name, link] of selection.reverse) fields.push(this.#reverse(name, link, alias));
@@ -111,7 +113,7 @@ class ProjectionCompiler {
   }
 }
 
-function columnField(column: ColumnInfo, alias: string): Field {
+function columnField(column: ColumnInfo, alias: string, jsonText: boolean): Field {
   const value = `${alias}.${quotedColumn(column)}`;
   switch (column.type) {
     case "datetime":
@@ -119,8 +121,7 @@ function columnField(column: ColumnInfo, alias: string): Field {
     case "link":
       return { sql: value, put: (record, id) => setPath(record, column.name, { id }) };
     case "json":
-      // JSON text, as the retired service had it: the SDK parses it, and would take the array [5] for the text "5".
-      return { sql: `${value}::text`, put: (record, text) => setPath(record, column.name, text) };
+      return { sql: jsonText ? `${value}::text` : value, put: (record, json) => setPath(record, column.name, json) };
     default:
       return { sql: value, put: (record, plain) => setPath(record, column.name, plain) };
   }

@@ -2,7 +2,7 @@
 
 import { LodestoneError } from "../../errors.ts";
 import type { Connection } from "../engine/engine.ts";
-import type { JsonObject, QueryRequest, QueryResponse } from "../record-store.ts";
+import type { AnswerOptions, JsonObject, QueryRequest, QueryResponse } from "../record-store.ts";
 import type { BranchInfo, TableInfo } from "../schema.ts";
 import { encodeCursor, type Position } from "./cursor.ts";
 import { compileFilter } from "./filter-sql.ts";
@@ -26,9 +26,10 @@ export async function queryRecords(
   branch: BranchInfo,
   table: TableInfo,
   request: QueryRequest,
+  options: AnswerOptions = {},
 ): Promise<QueryResponse> {
   const plan = planPage(table, request);
-  const query = new PageQuery(connection, branch, table, plan);
+  const query = new PageQuery(connection, branch, table, plan, options);
   const page = plan.tail ? await query.tail() : plan.fromEnd ? await query.lastRecords() : await query.firstRecords();
   const { filter, sort, columns, seed, size } = plan;
   const cursor = encodeCursor({ table: table.id, filter, sort, columns, seed, size, first: page.first, last: page.last });
@@ -47,12 +48,14 @@ class PageQuery {
   readonly #branch: BranchInfo;
   readonly #table: TableInfo;
   readonly #plan: PagePlan;
+  readonly #options: AnswerOptions;
 
-  constructor(connection: Connection, branch: BranchInfo, table: TableInfo, plan: PagePlan) {
+  constructor(connection: Connection, branch: BranchInfo, table: TableInfo, plan: PagePlan, options: AnswerOptions) {
     this.#connection = connection;
     this.#branch = branch;
     this.#table = table;
     this.#plan = plan;
+    this.#options = options;
   }
 
   async firstRecords(): Promise<Page> {
@@ -92,7 +95,7 @@ class PageQuery {
     const plan = this.#plan;
     const { after = plan.after, before = plan.before } = part;
     const parameters = new Parameters();
-    const projection = compileProjection(this.#branch, readSelection(this.#branch, this.#table, plan.columns), ROW);
+    const projection = compileProjection(this.#branch, readSelection(this.#branch, this.#table, plan.columns), ROW, this.#options);
     const where = [compileFilter(this.#branch, this.#table, plan.filter, ROW, parameters)];
     const terms = this.#terms();
     if (after !== null) where.push(behind(terms, this.#checked(after, terms), false, parameters));

@@ -13,8 +13,6 @@ export interface RecordFields {
   readonly values: ReadonlyMap<ColumnInfo, unknown>;
 }
 
-const SYSTEM = /^xata(?:\.(?:version|createdAt|updatedAt))?$/;
-
 /** @param place How messages name the record: `record`, `records[3]`, `operations[0].insert.record`. */
 export function readFields(table: TableInfo, record: unknown, place: string): RecordFields {
   if (typeof record !== "object" || record === null || Array.isArray(record)) {
@@ -33,7 +31,8 @@ export function readFields(table: TableInfo, record: unknown, place: string): Re
       const column = table.columns.get(name);
       if (column !== undefined) set(column, value);
       else if (name === "id") id = value;
-      else if (SYSTEM.test(name)) continue;
+      else if (name === "xata") continue;
+      else if (name.startsWith("xata.")) throw systemColumn(name, place);
       else visitObject(name, value);
     }
   };
@@ -60,6 +59,10 @@ export function readFields(table: TableInfo, record: unknown, place: string): Re
 export function columnsBelow(table: TableInfo, name: string): ColumnInfo[] {
   const prefix = `${name}.`;
   return [...table.columns.values()].filter((column) => column.name.startsWith(prefix));
+}
+
+function systemColumn(name: string, place: string): LodestoneError {
+  return new LodestoneError("INVALID", `${place}: ${quoted(name)} is kept by the service and cannot be written; leave it out.`);
 }
 
 export function unknownColumn(table: TableInfo, name: string, place: string): LodestoneError {

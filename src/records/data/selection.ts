@@ -5,6 +5,7 @@
 import { LodestoneError } from "../../errors.ts";
 import type { JsonObject, Selection } from "../record-store.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../schema.ts";
+import { jsonSteps } from "./json-text.ts";
 import { columnsBelow, unknownColumn } from "./record-fields.ts";
 import { quoted, showNames, showValue } from "./show-value.ts";
 import { readSort, type SortKey } from "./sort.ts";
@@ -118,9 +119,7 @@ class SelectionReader {
         `${place}: column ${quoted(column.name)} is of type ${column.type}; only json columns have paths with "->".`,
       );
     }
-    const steps = name.slice(arrow + 2).split("->");
-    if (name.includes("\u0000") || steps.length > 32)
-      throw new LodestoneError("INVALID", `${place}: a json path has at most 32 steps of plain text.`);
+    const steps = jsonSteps(name.slice(arrow + 2), place);
     into.json.set(name, { column, steps });
   }
 

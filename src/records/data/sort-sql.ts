@@ -1,6 +1,6 @@
 /**
- * The order of a sort in SQL. Nulls come last, up or down. The id is the last term, so the order is total, and a page can be continued from the
- * values of its last record (keyset), which costs the same on the first page and on the last.
+ * The order of a sort in SQL. Nulls are above everything, as PostgreSQL has it: last ascending, first descending. The id, ascending, is the last term,
+ * so the order is total, and a page can be continued from the values of its last record (keyset), which costs the same on the first page and on the last.
  */
 import { quoteIdentifier, quoteLiteral } from "../identifiers.ts";
 import type { BranchInfo } from "../schema.ts";
@@ -25,7 +25,7 @@ export function sortTerms(branch: BranchInfo, keys: readonly SortKey[], alias: s
     else {
       terms.push({
         sql: columnSql(branch, key, alias),
-        type: PARAMETER_TYPES[key.type],
+        type: key.json.length > 0 ? "jsonb" : PARAMETER_TYPES[key.type],
         nullable: key.nullable,
         descending: key.direction === "desc",
       });
@@ -33,9 +33,7 @@ export function sortTerms(branch: BranchInfo, keys: readonly SortKey[], alias: s
     // After the id nothing can be equal.
     if (key !== "random" && key.column === "id" && key.links.length === 0) return terms;
   }
-  const last = keys.at(-1);
-  const descending = last !== undefined && last !== "random" && last.direction === "desc";
-  terms.push({ sql: `${alias}."id"`, type: "text", nullable: false, descending });
+  terms.push({ sql: `${alias}."id"`, type: "text", nullable: false, descending: false });
   return terms;
 }
 
@@ -43,12 +41,18 @@ function columnSql(branch: BranchInfo, key: SortColumn, alias: string): string {
   // Links from the outside in: each is a scalar subselect by primary key, so no row is lost where a link is null.
   const path = (from: string, links: SortColumn["links"], level: number): string => {
     const [link, ...rest] = links;
-    if (link === undefined) return `${from}.${quoteIdentifier(key.physicalName)}`;
+    if (link === undefined) return valueSql(key, `${from}.${quoteIdentifier(key.physicalName)}`);
     const target = branch.tables.get(link.link!.table)!;
     const next = `s${level}`;
     return `(SELECT ${path(next, rest, level + 1)} FROM ${relation(branch, target)} ${next} WHERE ${next}."id" = ${from}.${quoteIdentifier(link.physicalName)})`;
   };
   return path(alias, key.links, 1);
+}
+
+/** In json, an absent value and a JSON null are null; the rest is ordered as jsonb is: texts before numbers before booleans. */
+function valueSql(key: SortColumn, column: string): string {
+  if (key.json.length === 0) return column;
+  return `nullif(${column} #> ARRAY[${key.json.map(quoteLiteral).join(", ")}]::text[], 'null'::jsonb)`;
 }
 
 export function orderBy(terms: readonly SortTerm[]): string {
@@ -57,9 +61,7 @@ export function orderBy(terms: readonly SortTerm[]): string {
 
 /** `reversed` turns the whole order around, nulls included: for pages that are read backwards. */
 export function orderTerm(term: SortTerm, reversed: boolean): string {
-  const direction = term.descending !== reversed ? "DESC" : "ASC";
-  if (!term.nullable) return `${term.sql} ${direction}`;
-  return `${term.sql} ${direction} NULLS ${reversed ? "FIRST" : "LAST"}`;
+  return `${term.sql} ${term.descending !== reversed ? "DESC" : "ASC"}`;
 }
 
 /** A new order each time: for what is never continued. */

@@ -4,6 +4,7 @@
  */
 import { LodestoneError } from "../../errors.ts";
 import type { BranchInfo, ColumnInfo, ColumnType, TableInfo } from "../schema.ts";
+import { jsonSteps } from "./json-text.ts";
 import { columnsBelow, unknownColumn } from "./record-fields.ts";
 import { quoted, showValue } from "./show-value.ts";
 
@@ -16,6 +17,8 @@ export interface SortColumn {
   readonly column: string;
   readonly physicalName: string;
   readonly type: ColumnType;
+  /** Steps into a json column; empty: the column itself. */
+  readonly json: readonly string[];
   /** Only over a column that cannot be null may the order be read off an index without a word on nulls. */
   readonly nullable: boolean;
   readonly direction: SortDirection;
@@ -75,21 +78,40 @@ const SYSTEM: ReadonlyMap<string, ColumnType> = new Map([
 
 export function resolveColumn(branch: BranchInfo, table: TableInfo, name: string, place: string): Omit<SortColumn, "direction"> {
   const links: ColumnInfo[] = [];
+  const arrow = name.indexOf("->");
+  const json = arrow === -1 ? [] : jsonSteps(name.slice(arrow + 2), place);
   let at = table;
-  let rest = name;
+  let rest = arrow === -1 ? name : name.slice(0, arrow);
   for (;;) {
     const own = at.columns.get(rest);
     if (own !== undefined) {
+      if (json.length > 0) {
+        if (own.type !== "json") {
+          throw new LodestoneError(
+            "INVALID",
+            `${place}: column ${quoted(rest)} is of type ${own.type}; only json columns have paths with "->".`,
+          );
+        }
+        return { links, column: rest, physicalName: own.physicalName, type: own.type, json, nullable: true };
+      }
       if (own.type === "json" || own.type === "vector" || own.type === "multiple") {
         throw new LodestoneError(
           "INVALID",
           `${place}: column ${quoted(rest)} is of type ${own.type}, which has no order; sort by another column.`,
         );
       }
-      return { links, column: rest, physicalName: own.physicalName, type: own.type, nullable: links.length > 0 || own.notNull !== true };
+      return {
+        links,
+        column: rest,
+        physicalName: own.physicalName,
+        type: own.type,
+        json,
+        nullable: links.length > 0 || own.notNull !== true,
+      };
     }
     const system = SYSTEM.get(rest);
-    if (system !== undefined) return { links, column: rest, physicalName: rest, type: system, nullable: links.length > 0 };
+    if (system !== undefined && json.length === 0)
+      return { links, column: rest, physicalName: rest, type: system, json, nullable: links.length > 0 };
     const step = followLink(branch, at, rest);
     if (step === undefined) {
       if (columnsBelow(at, rest).length > 0) {

@@ -68,7 +68,7 @@ export function readOperations(branch: BranchInfo, operations: unknown): Operati
       read.push(readOperation(branch, operation, index));
     } catch (error) {
       if (!(error instanceof LodestoneError)) throw error;
-      errors.push({ index, message: error.message, status: error.code === "NOT_FOUND" ? 404 : 400 });
+      errors.push({ index, message: error.message });
     }
   });
   if (errors.length > 0) throw transactionFailed(errors);

@@ -1,7 +1,7 @@
 /** POST …/transaction: operations in order, one unit; later ones see what earlier ones did; all or nothing. */
 import { LodestoneError } from "../../errors.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
-import type { JsonObject, TransactionResult } from "../record-store.ts";
+import type { AnswerOptions, JsonObject, ReadOptions, Selection, TransactionResult } from "../record-store.ts";
 import type { BranchInfo } from "../schema.ts";
 import { explained } from "./constraint-errors.ts";
 import { deleteRecord } from "./delete-record.ts";
@@ -11,7 +11,6 @@ import { bulkStatement, explainBulk } from "./insert-records.ts";
 import { lockRecords } from "./lock-records.ts";
 import { quotedColumn, relation } from "./physical.ts";
 import { compileProjection } from "./projection.ts";
-import { ALL_COLUMNS } from "./selection.ts";
 import { type Batch, batchesOf, isBatchable } from "./transaction-batches.ts";
 import {
   type DeleteOperation,
@@ -26,13 +25,18 @@ import { recordNotFound } from "./version-check.ts";
 import { Parameters, ROW, UNCHANGED } from "./write-statement.ts";
 
 /** @throws {LodestoneError} INVALID with `errors[{index, message}]`: all that are wrong in themselves, or the first that failed. Nothing is applied then. */
-export async function runTransaction(engine: Engine, branch: BranchInfo, operations: unknown): Promise<TransactionResult[]> {
+export async function runTransaction(
+  engine: Engine,
+  branch: BranchInfo,
+  operations: unknown,
+  options: AnswerOptions = {},
+): Promise<TransactionResult[]> {
   const read = readOperations(branch, operations);
   if (read.length === 0) return [];
   const batches = batchesOf(read);
   return engine.transaction(async (connection) => {
     await lockRecords(connection, branch, batches);
-    const runner = new TransactionRunner(connection, branch);
+    const runner = new TransactionRunner(connection, branch, options);
     for (const batch of batches) await runner.run(batch);
     return runner.results;
   });
@@ -42,10 +46,12 @@ class TransactionRunner {
   readonly results: TransactionResult[] = [];
   readonly #connection: Connection;
   readonly #branch: BranchInfo;
+  readonly #answer: AnswerOptions;
 
-  constructor(connection: Connection, branch: BranchInfo) {
+  constructor(connection: Connection, branch: BranchInfo, answer: AnswerOptions) {
     this.#connection = connection;
     this.#branch = branch;
+    this.#answer = answer;
   }
 
   async run({ kind, operations }: Batch): Promise<void> {
@@ -71,7 +77,7 @@ class TransactionRunner {
     } catch (error) {
       if (!(error instanceof LodestoneError) || PASSED_ON.has(error.code)) throw error;
       const [failed] = error.errors ?? [];
-      throw transactionFailed([failed ?? { index, message: error.message, status: STATUS[error.code] ?? 400 }], error);
+      throw transactionFailed([failed ?? { index, message: error.message }], error);
     }
   }
 
@@ -81,7 +87,7 @@ class TransactionRunner {
     const { table, columns, createOnly } = first;
     const records = operations.map((operation) => operation.record);
     const parameters = new Parameters();
-    const projection = compileProjection(this.#branch, first.selection, ROW);
+    const projection = compileProjection(this.#branch, first.selection, ROW, this.#answer);
     const statement =
       bulkStatement(this.#branch, table, records, parameters) +
       (createOnly ? "" : ` ON CONFLICT ("id") DO UPDATE SET ${replaced(first)}`) +
@@ -106,14 +112,14 @@ class TransactionRunner {
   async #insertOne(operation: InsertOperation): Promise<void> {
     const { table, record, source, columns, createOnly, ifVersion } = operation;
     const place = `operations[${operation.index}].insert.record`;
-    const options = { ...(columns === undefined ? {} : { columns }), createOnly, ...(ifVersion === undefined ? {} : { ifVersion }) };
+    const options = { ...this.#reading(columns), createOnly, ...(ifVersion === undefined ? {} : { ifVersion }) };
     const written = await replaceRecord(this.#connection, this.#branch, table, record.id, source, options, place);
     this.results.push({ operation: "insert", id: record.id, rows: 1, ...(columns === undefined ? {} : { columns: written.record }) });
   }
 
   async #update({ index, table, id, fields, upsert, ifVersion, columns }: UpdateOperation): Promise<void> {
     const place = `operations[${index}].update.fields`;
-    const options = { ...(columns === undefined ? {} : { columns }), ...(ifVersion === undefined ? {} : { ifVersion }) };
+    const options = { ...this.#reading(columns), ...(ifVersion === undefined ? {} : { ifVersion }) };
     const record = upsert
       ? (await upsertRecord(this.#connection, this.#branch, table, id, fields, options, place)).record
       : await updateRecord(this.#connection, this.#branch, table, id, fields, options, place);
@@ -141,7 +147,7 @@ class TransactionRunner {
 
   async #deleteOne({ table, id, columns, failIfMissing }: DeleteOperation): Promise<void> {
     try {
-      const record = await deleteRecord(this.#connection, this.#branch, table, id, columns);
+      const record = await deleteRecord(this.#connection, this.#branch, table, id, this.#reading(columns));
       this.results.push({ operation: "delete", rows: 1, columns: record! });
     } catch (error) {
       if (failIfMissing || !(error instanceof LodestoneError) || error.code !== "NOT_FOUND") throw error;
@@ -152,15 +158,18 @@ class TransactionRunner {
   async #get(operations: readonly GetOperation[]): Promise<void> {
     const [first] = operations as [GetOperation];
     const ids = operations.map((operation) => operation.id);
-    const records = await getRecords(this.#connection, this.#branch, first.table, ids, first.columns ?? ALL_COLUMNS);
+    const records = await getRecords(this.#connection, this.#branch, first.table, ids, this.#reading(first.columns));
     const found = new Map<string, JsonObject>(records.map((record) => [record.id as string, record]));
     for (const id of ids) this.results.push({ operation: "get", columns: found.get(id) ?? {} });
+  }
+
+  #reading(columns: Selection | undefined): ReadOptions {
+    return columns === undefined ? this.#answer : { ...this.#answer, columns };
   }
 }
 
 /** What is not about an operation: it says itself what to do. */
 const PASSED_ON: ReadonlySet<string> = new Set(["TIMEOUT", "UNAVAILABLE", "OVERLOADED", "OUT_OF_MEMORY", "CORRUPT"]);
-const STATUS: Readonly<Partial<Record<string, number>>> = { NOT_FOUND: 404, CONFLICT: 422 };
 
 function replaced({ table }: InsertOperation): string {
   const columns = [...table.columns.values()].map((column) => `${quotedColumn(column)} = EXCLUDED.${quotedColumn(column)}`);
@@ -173,5 +182,5 @@ function atOperation(operations: readonly { readonly index: number }[], error: u
   const within = error.errors?.[0];
   const { index } = operations[within?.index ?? 0]!;
   const message = within?.message ?? error.message;
-  return new LodestoneError(error.code, message, { errors: [{ index, message, status: STATUS[error.code] ?? 400 }], cause: error });
+  return new LodestoneError(error.code, message, { errors: [{ index, message }], cause: error });
 }

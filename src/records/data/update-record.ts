@@ -8,7 +8,6 @@ import type { WrittenRecord } from "./insert-record.ts";
 import { quotedColumn } from "./physical.ts";
 import { readFields } from "./record-fields.ts";
 import { requireRecordId } from "./record-id.ts";
-import { readSelection } from "./selection.ts";
 import { quoted, showValue } from "./show-value.ts";
 import { checkIfVersion, recordNotFound, versionConflict } from "./version-check.ts";
 import { insertStatement, Parameters, ROW, UNCHANGED, updateStatement } from "./write-statement.ts";
@@ -40,7 +39,7 @@ export async function updateRecord(
 ): Promise<JsonObject> {
   const changes = readChanges(table, fields, place, id);
   checkIfVersion(options.ifVersion);
-  return withWriter(session, branch, table, readSelection(branch, table, options.columns), async (writer) => {
+  return withWriter(session, branch, table, options, async (writer) => {
     const record = await update(writer, id, changes, options.ifVersion);
     if (record !== undefined) return record;
     const version = await writer.version(id);
@@ -63,7 +62,7 @@ export async function upsertRecord(
   const changes = readChanges(table, fields, place, id);
   const { ifVersion } = options;
   checkIfVersion(ifVersion);
-  return withWriter(session, branch, table, readSelection(branch, table, options.columns), async (writer) => {
+  return withWriter(session, branch, table, options, async (writer) => {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       // First the update: an insert that turns into an update would ask for notNull columns that the record has already.
       const updated = await update(writer, id, changes, ifVersion);

@@ -3,12 +3,12 @@
  * what lies behind links is read afterwards in the same transaction (a statement does not see its own changes in other rows).
  */
 import type { Connection, Engine } from "../engine/engine.ts";
-import type { JsonObject } from "../record-store.ts";
+import type { JsonObject, ReadOptions } from "../record-store.ts";
 import type { BranchInfo, TableInfo } from "../schema.ts";
 import { explained } from "./constraint-errors.ts";
 import { relation } from "./physical.ts";
 import { compileProjection, type Projection } from "./projection.ts";
-import { isFlat, type RecordSelection } from "./selection.ts";
+import { isFlat, type RecordSelection, readSelection } from "./selection.ts";
 import { type Parameters, ROW } from "./write-statement.ts";
 
 /** Where a single write runs: on its own, or as part of a transaction that is open already. */
@@ -21,12 +21,12 @@ export class RecordWriter {
   readonly #selection: RecordSelection;
   readonly #projection: Projection;
 
-  constructor(connection: Connection, branch: BranchInfo, table: TableInfo, selection: RecordSelection) {
+  constructor(connection: Connection, branch: BranchInfo, table: TableInfo, selection: RecordSelection, options: ReadOptions) {
     this.branch = branch;
     this.table = table;
     this.#connection = connection;
     this.#selection = selection;
-    this.#projection = compileProjection(branch, selection, ROW);
+    this.#projection = compileProjection(branch, selection, ROW, options);
   }
 
   /** `statement` changes at most one row, called `t`; undefined when it changed none. `before`: the answer, of a row that goes. */
@@ -64,9 +64,10 @@ export async function withWriter<Result>(
   session: Session,
   branch: BranchInfo,
   table: TableInfo,
-  selection: RecordSelection,
+  options: ReadOptions,
   work: (writer: RecordWriter) => Promise<Result>,
 ): Promise<Result> {
-  if (isFlat(selection) || !("transaction" in session)) return work(new RecordWriter(session, branch, table, selection));
-  return session.transaction((connection) => work(new RecordWriter(connection, branch, table, selection)));
+  const selection = readSelection(branch, table, options.columns);
+  if (isFlat(selection) || !("transaction" in session)) return work(new RecordWriter(session, branch, table, selection, options));
+  return session.transaction((connection) => work(new RecordWriter(connection, branch, table, selection, options)));
 }
