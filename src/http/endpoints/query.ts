@@ -58,10 +58,8 @@ export function queryEndpoints({ records }: Services): Endpoint[] {
           },
         },
       },
-      async handle({ ref, path, body }) {
-        const request = body ?? {};
-        const answer = await records.query(ref, path.table as string, { ...request, columns: request.columns ?? ["*"] });
-        return { status: 200, body: answer };
+      async handle({ ref, path, body, isSdk }) {
+        return { status: 200, body: await records.query(ref, path.table as string, body ?? {}, { jsonText: isSdk }) };
       },
     }),
   ];

@@ -33,8 +33,8 @@ export function recordEndpoints({ records }: Services): Endpoint[] {
       query: [COLUMNS],
       body: { required: false, schema: RECORD_INPUT },
       responses: { 201: { description: "The record was inserted.", schema: RECORD } },
-      async handle({ ref, path, query, body }) {
-        return { status: 201, body: await records.insertRecord(ref, path.table as string, body ?? {}, writeOptions(query)) };
+      async handle({ ref, path, query, body, isSdk }) {
+        return { status: 201, body: await records.insertRecord(ref, path.table as string, body ?? {}, writeOptions(query, isSdk)) };
       },
     }),
     endpoint<{ records: JsonObject[] }>({
@@ -63,8 +63,8 @@ export function recordEndpoints({ records }: Services): Endpoint[] {
         },
         400: { description: "A record cannot be inserted; none was.", schema: OPERATION_ERRORS },
       },
-      async handle({ ref, path, query, body }) {
-        const inserted = await records.insertRecords(ref, path.table as string, body.records, writeOptions(query));
+      async handle({ ref, path, query, body, isSdk }) {
+        const inserted = await records.insertRecords(ref, path.table as string, body.records, writeOptions(query, isSdk));
         const answer = query.columns === undefined ? { recordIDs: inserted.map(({ id }) => id) } : { records: inserted };
         return { status: 200, body: answer };
       },
@@ -78,9 +78,9 @@ export function recordEndpoints({ records }: Services): Endpoint[] {
       access: "read",
       query: [{ ...COLUMNS, description: 'Columns to answer with, separated by commas. Default: "*", all.' }],
       responses: { 200: { description: "The record.", schema: RECORD } },
-      async handle({ ref, path, query }) {
+      async handle({ ref, path, query, isSdk }) {
         const columns = query.columns ?? ["*"];
-        return { status: 200, body: await records.getRecord(ref, path.table as string, path.id as string, { columns }) };
+        return { status: 200, body: await records.getRecord(ref, path.table as string, path.id as string, { columns, jsonText: isSdk }) };
       },
     }),
     endpoint<JsonObject | undefined>({
@@ -97,8 +97,8 @@ export function recordEndpoints({ records }: Services): Endpoint[] {
         200: { description: "The record was replaced.", schema: RECORD },
         422: CONFLICT,
       },
-      async handle({ ref, path, query, body }) {
-        const result = await records.replaceRecord(ref, path.table as string, path.id as string, body ?? {}, writeOptions(query));
+      async handle({ ref, path, query, body, isSdk }) {
+        const result = await records.replaceRecord(ref, path.table as string, path.id as string, body ?? {}, writeOptions(query, isSdk));
         return { status: result.created ? 201 : 200, body: result.record };
       },
     }),
@@ -112,8 +112,8 @@ export function recordEndpoints({ records }: Services): Endpoint[] {
       query: [COLUMNS, IF_VERSION],
       body: { required: false, schema: RECORD_INPUT },
       responses: { 200: { description: "The record was updated.", schema: RECORD }, 422: CONFLICT },
-      async handle({ ref, path, query, body }) {
-        const updated = await records.updateRecord(ref, path.table as string, path.id as string, body ?? {}, writeOptions(query));
+      async handle({ ref, path, query, body, isSdk }) {
+        const updated = await records.updateRecord(ref, path.table as string, path.id as string, body ?? {}, writeOptions(query, isSdk));
         return { status: 200, body: updated };
       },
     }),
@@ -131,8 +131,8 @@ export function recordEndpoints({ records }: Services): Endpoint[] {
         200: { description: "The record was updated.", schema: RECORD },
         422: CONFLICT,
       },
-      async handle({ ref, path, query, body }) {
-        const result = await records.upsertRecord(ref, path.table as string, path.id as string, body ?? {}, writeOptions(query));
+      async handle({ ref, path, query, body, isSdk }) {
+        const result = await records.upsertRecord(ref, path.table as string, path.id as string, body ?? {}, writeOptions(query, isSdk));
         return { status: result.created ? 201 : 200, body: result.record };
       },
     }),
@@ -148,8 +148,8 @@ export function recordEndpoints({ records }: Services): Endpoint[] {
         204: { description: "The record is gone." },
         200: { description: "The record is gone; this was it.", schema: RECORD },
       },
-      async handle({ ref, path, query }) {
-        const removed = await records.deleteRecord(ref, path.table as string, path.id as string, writeOptions(query));
+      async handle({ ref, path, query, isSdk }) {
+        const removed = await records.deleteRecord(ref, path.table as string, path.id as string, writeOptions(query, isSdk));
         return query.columns === undefined ? { status: 204 } : { status: 200, body: removed };
       },
     }),
@@ -157,9 +157,10 @@ export function recordEndpoints({ records }: Services): Endpoint[] {
 }
 
 /** The options of the query string as the record store takes them. */
-function writeOptions(query: QueryValues): WriteOptions {
+function writeOptions(query: QueryValues, isSdk: boolean): WriteOptions {
   const { columns, createOnly, ifVersion } = query;
   return {
+    jsonText: isSdk,
     ...(columns === undefined ? {} : { columns }),
     ...(createOnly === undefined ? {} : { createOnly }),
     ...(ifVersion === undefined ? {} : { ifVersion }),

@@ -58,14 +58,14 @@ export function transactionEndpoints({ records }: Services): Endpoint[] {
         },
         400: { description: "One failed; none was applied.", schema: OPERATION_ERRORS },
       },
-      async handle({ ref, body, readOnly }) {
+      async handle({ ref, body, readOnly, isSdk }) {
         if (readOnly && body.operations.some((operation) => !("get" in operation))) {
           throw new LodestoneError(
             "FORBIDDEN",
             'This needs a key with the scope "write": a transaction of a key with "read" may only have get operations.',
           );
         }
-        return { status: 200, body: { results: await records.transaction(ref, body.operations) } };
+        return { status: 200, body: { results: await records.transaction(ref, body.operations, { jsonText: isSdk }) } };
       },
     }),
   ];

@@ -1,6 +1,6 @@
 /** The nearest vectors of a column: one query or many, with records on request. */
 import { LodestoneError } from "../../errors.ts";
-import type { JsonObject, Selection } from "../../records/record-store.ts";
+import type { JsonObject, ReadOptions, Selection } from "../../records/record-store.ts";
 import type { BranchRef } from "../../records/schema.ts";
 import type { VectorSearchRequest, VectorSearchResponse } from "../../search/search-store.ts";
 import { type ApiRequest, type Endpoint, endpoint } from "../endpoint.ts";
@@ -69,16 +69,16 @@ const ANSWER: JsonSchema = {
 
 export function vectorSearchEndpoints({ records, search }: Services): Endpoint[] {
   /** The records of all answers, fetched together. Those deleted since the search are not in it. */
-  async function fetchRecords(ref: BranchRef, table: string, answers: readonly VectorSearchResponse[], columns: Selection) {
+  async function fetchRecords(ref: BranchRef, table: string, answers: readonly VectorSearchResponse[], options: ReadOptions) {
     const ids = [...new Set(answers.flatMap(({ results }) => results.map(({ id }) => id)))];
-    const found = await records.getRecords(ref, table, ids, { columns });
+    const found = await records.getRecords(ref, table, ids, options);
     return new Map(found.map((record) => [record.id as string, record]));
   }
 
   async function complete({ ref, path, body, isSdk }: ApiRequest<VectorSearchBody>, answers: readonly VectorSearchResponse[]) {
     const table = path.table as string;
     if (body.columns === undefined && !isSdk) return answers;
-    const byId = await fetchRecords(ref, table, answers, body.columns ?? ["*"]);
+    const byId = await fetchRecords(ref, table, answers, { columns: body.columns ?? ["*"], jsonText: isSdk });
     return answers.map(({ totalCount, results }) => ({
       totalCount,
       results: body.columns === undefined ? results : results.map((result) => ({ ...result, record: byId.get(result.id) ?? null })),
