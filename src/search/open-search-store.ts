@@ -6,7 +6,8 @@ import { BranchFollower, branchKey, type FollowedRecords } from "./branch-follow
 import { LagMeter } from "./lag-meter.ts";
 import type { BranchKey, SearchAnswer, SearchJob } from "./messages.ts";
 import { checkQueryVectors, checkSearch, type Query } from "./request-check.ts";
-import type { SearchStore, SearchStoreStatus, VectorSearchRequest, VectorSearchResponse } from "./search-store.ts";
+import { SearchQueue } from "./search-queue.ts";
+import type { SearchCallOptions, SearchStore, SearchStoreStatus, VectorSearchRequest, VectorSearchResponse } from "./search-store.ts";
 import { WorkerClient } from "./worker-client.ts";
 
 export interface SearchStoreOptions {
@@ -14,6 +15,8 @@ export interface SearchStoreOptions {
   readonly pollMs?: number;
   /** How long a search waits for a branch or a schema that was not read yet before it is UNAVAILABLE; default 10 s. */
   readonly waitMs?: number;
+  /** More searches than this waiting for the worker are refused as OVERLOADED; default 512. */
+  readonly maxWaiting?: number;
   /** Told of faults that the store recovers from. */
   readonly onFault?: (error: unknown) => void;
   /** Starts the search worker; for tests that need to end it. @internal */
@@ -50,6 +53,7 @@ class FollowingSearchStore implements SearchStore {
   readonly #records: FollowedRecords;
   readonly #options: SearchStoreOptions;
   readonly #worker: WorkerClient;
+  readonly #queue: SearchQueue;
   readonly #branches = new Map<BranchKey, Followed>();
   readonly #timers = new Set<NodeJS.Timeout>();
   readonly #stopListening: () => void;
@@ -60,6 +64,7 @@ class FollowingSearchStore implements SearchStore {
   constructor(records: FollowedRecords, options: SearchStoreOptions) {
     this.#records = records;
     this.#options = options;
+    this.#queue = new SearchQueue(options.maxWaiting);
     this.#worker = new WorkerClient(
       (error) => this.#workerLost(error),
       () => {
@@ -72,8 +77,13 @@ class FollowingSearchStore implements SearchStore {
     this.#after(options.pollMs ?? DEFAULT_POLL_MS, () => this.#poll());
   }
 
-  async vectorSearch(ref: BranchRef, table: string, request: VectorSearchRequest): Promise<VectorSearchResponse> {
-    const answers = await this.#search(ref, table, request, [{ name: "queryVector", vector: request.queryVector }]);
+  async vectorSearch(
+    ref: BranchRef,
+    table: string,
+    request: VectorSearchRequest,
+    options?: SearchCallOptions,
+  ): Promise<VectorSearchResponse> {
+    const answers = await this.#search(ref, table, request, [{ name: "queryVector", vector: request.queryVector }], options?.signal);
     return toResponse(answers[0]!);
   }
 
@@ -81,23 +91,26 @@ class FollowingSearchStore implements SearchStore {
     ref: BranchRef,
     table: string,
     request: Omit<VectorSearchRequest, "queryVector"> & { queryVectors: readonly (readonly number[])[] },
+    options?: SearchCallOptions,
   ): Promise<VectorSearchResponse[]> {
-    const answers = await this.#search(ref, table, request, checkQueryVectors(request.queryVectors));
+    const answers = await this.#search(ref, table, request, checkQueryVectors(request.queryVectors), options?.signal);
     return answers.map(toResponse);
   }
 
   status(): SearchStoreStatus {
     const pending: string[] = this.#isListed ? [] : ["the list of branches"];
     let lagMs = 0;
+    let lagP99Ms = 0;
     let rows = 0;
     let memoryBytes = 0;
     for (const { follower, isReady, lag, fault } of this.#branches.values()) {
       if (!isReady) pending.push(fault === undefined ? follower.key : `${follower.key} (${fault})`);
       lagMs = Math.max(lagMs, lag.currentMs);
+      lagP99Ms = Math.max(lagP99Ms, lag.quantileMs(0.99));
       rows += follower.stats.vectors;
       memoryBytes += follower.stats.memoryBytes;
     }
-    return { ready: pending.length === 0 && !this.#isClosed, pending, lagMs, rows, memoryBytes };
+    return { ready: pending.length === 0 && !this.#isClosed, pending, lagMs, lagP99Ms, waiting: this.#queue.waiting, rows, memoryBytes };
   }
 
   async close(): Promise<void> {
@@ -106,6 +119,7 @@ class FollowingSearchStore implements SearchStore {
     this.#stopListening();
     for (const timer of this.#timers) clearTimeout(timer);
     this.#timers.clear();
+    this.#queue.close(new LodestoneError("UNAVAILABLE", "The search store is closed."));
     await this.#worker.close();
   }
 
@@ -114,6 +128,7 @@ class FollowingSearchStore implements SearchStore {
     table: string,
     request: Omit<VectorSearchRequest, "queryVector">,
     queries: readonly Query[],
+    signal: AbortSignal | undefined,
   ): Promise<SearchAnswer[]> {
     const deadline = Date.now() + (this.#options.waitMs ?? DEFAULT_WAIT_MS);
     if (this.#isClosed) throw new LodestoneError("UNAVAILABLE", "The search store is closed.");
@@ -122,13 +137,14 @@ class FollowingSearchStore implements SearchStore {
       throw new LodestoneError("INVALID", 'consistency: expected "strong" or "eventual".');
     }
     for (let attempt = 0; ; attempt++) {
+      signal?.throwIfAborted();
       const info = await this.#records.branch(ref);
       const job: SearchJob = { key: branchKey(ref), ...checkSearch(info, table, request, queries) };
       const followed = this.#follow(ref);
       // Whatever was acknowledged before now was committed before the round that begins now.
       if (consistency === "strong" && attempt === 0) while (!(await this.#catchUp(followed, deadline)));
       if (followed.follower.state?.incarnation === info.incarnation) {
-        const outcome = await this.#worker.call("search", job);
+        const outcome = await this.#queue.run(() => this.#worker.call("search", job), signal);
         if (outcome.kind === "answers") return outcome.answers;
         // A fault of an old schema may be none of the new one.
         if (outcome.kind === "invalid" && outcome.schemaVersion >= info.version) throw new LodestoneError("INVALID", outcome.message);

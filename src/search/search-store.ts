@@ -25,18 +25,29 @@ export interface SearchStoreStatus {
   ready: boolean;
   /** What is not ready, for /readyz. */
   pending: string[];
+  /** Age of the oldest change that searches do not see yet. */
   lagMs: number;
+  /** How long changes had to wait, of the last thousand rounds of the branch where it was longest. */
+  lagP99Ms: number;
+  /** Searches that wait for the worker. */
+  waiting: number;
   rows: number;
   memoryBytes: number;
 }
 
+export interface SearchCallOptions {
+  /** Aborted when nobody waits for the answer any more: a search that has not begun is given up, and rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
 export interface SearchStore {
-  vectorSearch(ref: BranchRef, table: string, request: VectorSearchRequest): Promise<VectorSearchResponse>;
+  vectorSearch(ref: BranchRef, table: string, request: VectorSearchRequest, options?: SearchCallOptions): Promise<VectorSearchResponse>;
   /** `queryVectors` (1 to 100) instead of `queryVector`: one answer each, scanned together, from one position. */
   vectorSearchMany(
     ref: BranchRef,
     table: string,
     request: Omit<VectorSearchRequest, "queryVector"> & { queryVectors: readonly (readonly number[])[] },
+    options?: SearchCallOptions,
   ): Promise<VectorSearchResponse[]>;
   status(): SearchStoreStatus;
   close(): Promise<void>;

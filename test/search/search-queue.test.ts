@@ -1,0 +1,95 @@
+import { describe, expect, test } from "vitest";
+import { SearchQueue } from "../../src/search/search-queue.ts";
+
+/** Work that ends when told. */
+function controlled() {
+  const started: string[] = [];
+  const ends = new Map<string, () => void>();
+  const work = (name: string) => () => {
+    started.push(name);
+    return new Promise<string>((resolve) => ends.set(name, () => resolve(name)));
+  };
+  return { started, work, end: (name: string) => ends.get(name)!() };
+}
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+describe("SearchQueue", () => {
+  test("sends two ahead and the rest in order", async () => {
+    const queue = new SearchQueue();
+    const { started, work, end } = controlled();
+    const all = ["a", "b", "c", "d"].map((name) => queue.run(work(name)));
+    await settled();
+    expect(started).toEqual(["a", "b"]);
+    expect(queue.waiting).toBe(2);
+    end("b");
+    await settled();
+    expect(started).toEqual(["a", "b", "c"]);
+    end("a");
+    await settled();
+    end("c");
+    end("d");
+    expect(await Promise.all(all)).toEqual(["a", "b", "c", "d"]);
+    const last = queue.run(work("e"));
+    await settled();
+    end("e");
+    expect(await last).toBe("e");
+  });
+
+  test("refuses what is too much, with the time to wait, and takes more once there is room", async () => {
+    const queue = new SearchQueue(2);
+    const { started, work, end } = controlled();
+    const all = ["a", "b", "c", "d"].map((name) => queue.run(work(name)));
+    await expect(queue.run(work("e"))).rejects.toMatchObject({
+      code: "OVERLOADED",
+      message: "2 searches are waiting already; try again in 1 s.",
+      retryAfterSeconds: 1,
+    });
+    end("a");
+    await settled();
+    const next = queue.run(work("f"));
+    for (const name of ["b", "c", "d", "f"]) {
+      await settled();
+      end(name);
+    }
+    expect(await Promise.all([...all, next])).toEqual(["a", "b", "c", "d", "f"]);
+    expect(started).not.toContain("e");
+  });
+
+  test("lets a caller go that gave up while it waited, and does not begin its work", async () => {
+    const queue = new SearchQueue();
+    const { started, work, end } = controlled();
+    const controller = new AbortController();
+    const [a, b] = [queue.run(work("a")), queue.run(work("b"))];
+    const given = queue.run(work("c"), controller.signal);
+    const d = queue.run(work("d"));
+    controller.abort(new Error("gone"));
+    await expect(given).rejects.toThrow("gone");
+    expect(queue.waiting).toBe(1);
+    for (const name of ["a", "b", "d"]) {
+      await settled();
+      end(name);
+    }
+    await Promise.all([a, b, d]);
+    expect(started).toEqual(["a", "b", "d"]);
+    await expect(queue.run(work("e"), controller.signal)).rejects.toThrow("gone");
+  });
+
+  test("goes on after work that fails", async () => {
+    const queue = new SearchQueue();
+    const failures = Array.from({ length: 5 }, () => queue.run(() => Promise.reject(new Error("no"))));
+    for (const failure of failures) await expect(failure).rejects.toThrow("no");
+    expect(await queue.run(async () => 1)).toBe(1);
+  });
+
+  test("refuses what waits when it is closed", async () => {
+    const queue = new SearchQueue();
+    const { work, end } = controlled();
+    const [a, b, c] = ["a", "b", "c"].map((name) => queue.run(work(name)));
+    queue.close(new Error("closed"));
+    await expect(c).rejects.toThrow("closed");
+    end("a");
+    end("b");
+    await Promise.all([a, b]);
+  });
+});
