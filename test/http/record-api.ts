@@ -495,7 +495,7 @@ export function describeRecordApi(server: () => TestServer): void {
     it("cuts an answer of more than 1,000 rows and says so", async () => {
       const { body } = await sql({ statement: 'SELECT a."n" FROM "Users" a CROSS JOIN (VALUES (1), (2)) b (x) ORDER BY 1' });
       expect(body.records).toHaveLength(1000);
-      expect(body.warning).toEqual(expect.stringContaining("1,000"));
+      expect(body.warning).toEqual(expect.stringMatching(/1,?000/));
     });
   });
 

@@ -9,6 +9,7 @@ import { request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHead
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { copyTemplate } from "./server-template.ts";
 
 export const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 
@@ -25,6 +26,8 @@ export interface Answer {
 
 export interface ServerOptions {
   readonly dataDir?: string;
+  /** Begins without a data directory, as a user does. */
+  readonly fresh?: boolean;
   readonly databaseUrl?: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -41,6 +44,7 @@ export class TestServer {
   constructor(options: ServerOptions) {
     this.#options = options;
     this.dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), "lodestone-server-"));
+    if (options.dataDir === undefined && options.databaseUrl === undefined && options.fresh !== true) copyTemplate(this.dataDir);
   }
 
   /** `http://127.0.0.1:port`. */

@@ -1,0 +1,42 @@
+/**
+ * A data directory as a first start leaves it, made once for each build and copied for each server under test: an initdb for every test file would be most of the
+ * tests' time. (First starts themselves are tested with `fresh: true`.)
+ */
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const RECORDS = fileURLToPath(new URL("../../dist/records/", import.meta.url));
+
+const OPEN = JSON.stringify(new URL("../../dist/records/open.js", import.meta.url).href);
+const START = `import(${OPEN}).then(({ openRecordStore }) => openRecordStore({ dataDir: process.argv[1] })).then((records) => records.close())`;
+
+export function copyTemplate(target: string): void {
+  const template = join(tmpdir(), `lodestone-server-template-${hashOfBuild()}`);
+  if (!existsSync(template)) makeTemplate(template);
+  mkdirSync(target, { recursive: true });
+  cpSync(template, target, { recursive: true });
+}
+
+function makeTemplate(template: string): void {
+  const folder = mkdtempSync(join(tmpdir(), "lodestone-server-template-new-"));
+  const { status, stderr } = spawnSync(process.execPath, ["-e", START, folder], { encoding: "utf8" });
+  if (status !== 0) throw new Error(`the template could not be made: ${stderr}`);
+  try {
+    renameSync(folder, template);
+  } catch {
+    // Another test process was faster.
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function hashOfBuild(): string {
+  const hash = createHash("sha256");
+  for (const file of readdirSync(RECORDS, { recursive: true, encoding: "utf8" }).toSorted()) {
+    if (file.endsWith(".js")) hash.update(file).update(readFileSync(join(RECORDS, file)));
+  }
+  return hash.digest("hex").slice(0, 16);
+}
