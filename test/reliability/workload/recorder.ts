@@ -1,0 +1,96 @@
+/**
+ * Writes the history of all clients, key by key. A key that has seen enough operations is retired: it is read once more when nobody uses it, judged,
+ * and its history forgotten but for the state it was left in, which every later audit must find again.
+ */
+import { appendFileSync } from "node:fs";
+import { type Action, describeOperation, type Fault, type Operation } from "../checker/history.ts";
+import { isAnswered } from "../checker/record-model.ts";
+import { judgeKey } from "../checker/verdict.ts";
+
+interface KeyHistory {
+  readonly operations: Operation[];
+  pending: number;
+}
+
+export class Recorder {
+  readonly faults: Fault[] = [];
+  /** Answers that the workload has no explanation for: a 5xx, a refusal where none is possible. */
+  readonly unexpected: string[] = [];
+  operations = 0;
+  unanswered = 0;
+  refusedForLoad = 0;
+  keysJudged = 0;
+  readonly #keys = new Map<string, KeyHistory>();
+  #lastValue = 0;
+
+  /** A value that nobody has written yet. Below 2^24, so that a float32 keeps it. */
+  freshValue(): number {
+    return ++this.#lastValue;
+  }
+
+  /**
+   * Runs one request on a key and records what came of it.
+   * @param perform  gives the action as answered; without its answer when there was none; undefined for a request that is known to have done nothing.
+   */
+  async record(client: number, key: string, perform: () => Promise<Action | undefined>): Promise<void> {
+    const history = this.#historyOf(key);
+    const invokedMs = performance.now();
+    history.pending++;
+    try {
+      const action = await perform();
+      if (action === undefined) return;
+      const answered = isAnswered(action);
+      this.operations++;
+      if (!answered) this.unanswered++;
+      const returnedMs = answered ? performance.now() : Number.POSITIVE_INFINITY;
+      history.operations.push({ client, key, action, invokedMs, returnedMs });
+    } finally {
+      history.pending--;
+    }
+  }
+
+  /** The server is gone: what has not been answered until now was carried out before, or never will be. */
+  serverEnded(): void {
+    const nowMs = performance.now();
+    for (const { operations } of this.#keys.values()) {
+      for (const [index, operation] of operations.entries()) {
+        if (operation.returnedMs === Number.POSITIVE_INFINITY) operations[index] = { ...operation, returnedMs: nowMs };
+      }
+    }
+  }
+
+  operationsOn(key: string): number {
+    return this.#keys.get(key)?.operations.length ?? 0;
+  }
+
+  isBusy(key: string): boolean {
+    return (this.#keys.get(key)?.pending ?? 0) > 0;
+  }
+
+  get keys(): string[] {
+    return [...this.#keys.keys()];
+  }
+
+  /** Judges the key and forgets its history. */
+  judge(key: string): void {
+    const history = this.#keys.get(key);
+    if (history === undefined) return;
+    this.#keys.delete(key);
+    this.keysJudged++;
+    const faults = judgeKey(history.operations);
+    this.faults.push(...faults);
+    const path = process.env.LODESTONE_SOAK_HISTORY;
+    if (faults.length > 0 && path !== undefined) {
+      const lines = history.operations.sort((a, b) => a.invokedMs - b.invokedMs).map(describeOperation);
+      appendFileSync(path, `${faults.map((fault) => `${fault.kind}: ${fault.message}`).join("\n")}\n${lines.join("\n")}\n\n`);
+    }
+  }
+
+  #historyOf(key: string): KeyHistory {
+    const known = this.#keys.get(key);
+    if (known !== undefined) return known;
+    const history: KeyHistory = { operations: [], pending: 0 };
+    this.#keys.set(key, history);
+    return history;
+  }
+}

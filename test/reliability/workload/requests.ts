@@ -1,0 +1,71 @@
+/** What a request of the workload has at hand, and how answers are sorted: carried out, known not to be, or unknown. */
+import { Connection, type Reply } from "./connection.ts";
+import type { Random } from "./random.ts";
+import type { Recorder } from "./recorder.ts";
+
+export type Sent =
+  | ({ readonly kind: "answered" } & Reply)
+  /** Carried out or not: there was no answer, or one that does not say. */
+  | { readonly kind: "unknown" }
+  /** Refused beyond capacity: known not to have been carried out. */
+  | { readonly kind: "refused" };
+
+export interface ContextOptions {
+  readonly port: number;
+  readonly recorder: Recorder;
+  readonly random: Random;
+  /** How far behind a search may be. */
+  readonly lagLimitMs: number;
+  /** Share of requests whose client goes away before the answer. */
+  readonly leaving: number;
+  /** True while the test makes the server fail: then a 5xx is an unknown outcome and no fault. */
+  readonly mayFail: () => boolean;
+}
+
+export class RequestContext {
+  readonly recorder: Recorder;
+  readonly random: Random;
+  readonly lagLimitMs: number;
+  readonly #options: ContextOptions;
+  #connection: Connection;
+
+  constructor(options: ContextOptions) {
+    this.recorder = options.recorder;
+    this.random = options.random;
+    this.lagLimitMs = options.lagLimitMs;
+    this.#options = options;
+    this.#connection = new Connection(options.port);
+  }
+
+  async send(method: string, path: string, body?: unknown): Promise<Sent> {
+    const leaves = this.random.next() < this.#options.leaving;
+    const reply = await this.#connection.send(method, path, body, leaves ? this.random.next() * 10 : undefined);
+    if (reply === null) return { kind: "unknown" };
+    if (reply.status === 429) {
+      const resetSeconds = Number(reply.headers["x-ratelimit-reset"]);
+      if (!(resetSeconds >= 1)) this.report(`429 with X-RateLimit-Reset ${reply.headers["x-ratelimit-reset"]}`);
+      this.recorder.refusedForLoad++;
+      return { kind: "refused" };
+    }
+    if (reply.status >= 500) {
+      if (!this.#options.mayFail()) this.report(`${method} ${path} answers ${reply.status} ${JSON.stringify(reply.body)}`);
+      return { kind: "unknown" };
+    }
+    return { kind: "answered", ...reply };
+  }
+
+  /** False, and noted, when the answer has none of the statuses that it can have. */
+  expect(reply: Reply, ...statuses: number[]): boolean {
+    if (statuses.includes(reply.status)) return true;
+    this.report(`expected ${statuses.join(" or ")}, got ${reply.status} ${JSON.stringify(reply.body)}`);
+    return false;
+  }
+
+  report(message: string): void {
+    this.recorder.unexpected.push(message);
+  }
+
+  close(): void {
+    this.#connection.close();
+  }
+}

@@ -1,0 +1,158 @@
+/**
+ * Seeded clients over HTTP against one server, through any number of its lives. Clients of a cell share keys, so that they get in each other's way;
+ * keys are retired after some hundred operations, judged, and audited ever after.
+ */
+import type { Action } from "../checker/history.ts";
+import { GROUP_REQUESTS, readGroupBySql, searchGroup } from "./group-requests.ts";
+import { Random } from "./random.ts";
+import { COUNTER_REQUESTS, RECORD_REQUESTS, readCounter, readRecord, searchRecord } from "./record-requests.ts";
+import { Recorder } from "./recorder.ts";
+import { RequestContext } from "./requests.ts";
+
+type Perform = (context: RequestContext, key: string) => Promise<Action | undefined>;
+type Kind = "group" | "record" | "counter";
+
+const REQUESTS: Record<Kind, readonly (readonly [number, Perform])[]> = {
+  group: GROUP_REQUESTS,
+  record: RECORD_REQUESTS,
+  counter: COUNTER_REQUESTS,
+};
+
+/** What tells the state of a key for sure; the last one also asks the search store. */
+const INSPECTIONS: Record<Kind, readonly Perform[]> = {
+  group: [readGroupBySql, searchGroup("strong")],
+  record: [readRecord, searchRecord],
+  counter: [readCounter],
+};
+
+export interface WorkloadOptions {
+  readonly seed: number;
+  readonly clients: number;
+  /** Clients that share keys. */
+  readonly cellSize?: number;
+  readonly operationsPerKey?: number;
+  readonly lagLimitMs?: number;
+  readonly leaving?: number;
+  readonly mayFail?: () => boolean;
+}
+
+interface Slot {
+  readonly kind: Kind;
+  key: string;
+}
+
+const KINDS_OF_CELL: readonly Kind[] = ["group", "group", "record", "record", "record", "counter"];
+
+export class Workload {
+  readonly recorder = new Recorder();
+  readonly #options: Required<WorkloadOptions>;
+  readonly #cells: Slot[][];
+  readonly #randoms: Random[];
+  readonly #retiring = new Map<string, Kind>();
+  #keysMade = 0;
+  #stopped = true;
+
+  constructor(options: WorkloadOptions) {
+    this.#options = { cellSize: 8, operationsPerKey: 300, lagLimitMs: 5_000, leaving: 0.005, mayFail: () => false, ...options };
+    const cells = Math.ceil(options.clients / this.#options.cellSize);
+    this.#cells = Array.from({ length: cells }, () => KINDS_OF_CELL.map((kind) => ({ kind, key: this.#newKey(kind) })));
+    this.#randoms = Array.from({ length: options.clients }, (_, client) => new Random(options.seed * 1_000 + client));
+  }
+
+  /** Runs all clients until `stop`, or until their server is gone. */
+  async run(port: number): Promise<void> {
+    this.#stopped = false;
+    await Promise.all(this.#randoms.map((random, client) => this.#runClient(port, random, client)));
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  /** The server that `run` spoke to has ended. */
+  serverEnded(): void {
+    this.stop();
+    this.recorder.serverEnded();
+  }
+
+  /** Reads every key that is in use, from the records and from the search store. For a server that nobody else uses. */
+  async inspect(port: number): Promise<void> {
+    const context = this.#contextOf(port, this.#randoms[0]!, 0);
+    const kinds = new Map(this.#cells.flat().map(({ key, kind }) => [key, kind]));
+    for (const [key, kind] of [...kinds, ...this.#retiring]) await this.#inspectKey(context, key, kind);
+    context.close();
+  }
+
+  /** Inspects and judges what has not been judged yet. */
+  async finish(port: number): Promise<void> {
+    await this.inspect(port);
+    for (const key of this.recorder.keys) this.recorder.judge(key);
+    this.#retiring.clear();
+  }
+
+  async #runClient(port: number, random: Random, client: number): Promise<void> {
+    const context = this.#contextOf(port, random, this.#options.leaving);
+    const cell = this.#cells[Math.floor(client / this.#options.cellSize)]!;
+    let inVain = 0;
+    while (!this.#stopped && inVain < 5) {
+      const slot = random.of(cell);
+      const before = this.recorder.operationsOn(slot.key);
+      if (before >= this.#options.operationsPerKey) {
+        this.#retiring.set(slot.key, slot.kind);
+        slot.key = this.#newKey(slot.kind);
+      }
+      const { unanswered, operations } = this.recorder;
+      await this.#perform(context, client, slot.key, draw(REQUESTS[slot.kind], random));
+      // A client that only ever gets no answer has lost its server.
+      inVain = this.recorder.unanswered > unanswered && this.recorder.operations - operations <= 1 ? inVain + 1 : 0;
+      if (this.recorder.operations === operations) await new Promise((resolve) => setImmediate(resolve));
+      await this.#retireIdle(context, client);
+    }
+    context.close();
+  }
+
+  /** One client at a time looks after keys that nobody starts anything on any more. */
+  async #retireIdle(context: RequestContext, client: number): Promise<void> {
+    if (client % this.#options.cellSize !== 0) return;
+    for (const [key, kind] of this.#retiring) {
+      if (this.recorder.isBusy(key)) continue;
+      this.#retiring.delete(key);
+      await this.#inspectKey(context, key, kind);
+      this.recorder.judge(key);
+      break;
+    }
+  }
+
+  async #inspectKey(context: RequestContext, key: string, kind: Kind): Promise<void> {
+    for (const inspection of INSPECTIONS[kind]) await this.#perform(context, -1, key, inspection);
+  }
+
+  async #perform(context: RequestContext, client: number, key: string, perform: Perform): Promise<void> {
+    await this.recorder.record(client, key, async () => {
+      try {
+        return await perform(context, key);
+      } catch (error) {
+        context.report(`${key}: ${String(error)}`);
+        return undefined;
+      }
+    });
+  }
+
+  #contextOf(port: number, random: Random, leaving: number): RequestContext {
+    const { lagLimitMs, mayFail } = this.#options;
+    return new RequestContext({ port, recorder: this.recorder, random, lagLimitMs, leaving, mayFail });
+  }
+
+  #newKey(kind: Kind): string {
+    return `${kind[0]}${this.#keysMade++}`;
+  }
+}
+
+function draw(requests: readonly (readonly [number, Perform])[], random: Random): Perform {
+  let at = random.next() * requests.reduce((sum, [weight]) => sum + weight, 0);
+  for (const [weight, perform] of requests) {
+    at -= weight;
+    if (at < 0) return perform;
+  }
+  return requests[0]![1];
+}
