@@ -3,8 +3,8 @@
  * XataApiClient, and plain fetch (what curl does). The databaseURL is the one line that users change.
  */
 import { XataApiClient } from "@xata.io/client";
+import { startServer } from "../../support/server.ts";
 import { TABLES, XataClient } from "./schema.ts";
-import { startServerProcess } from "./server-process.ts";
 
 export interface Answer {
   readonly status: number;
@@ -44,7 +44,7 @@ export async function request(url: string, method: string, body?: unknown): Prom
 
 /** Starts a server and makes the suite's tables in `database` through the SDK's own set-up calls. */
 export async function openWorld(database: string): Promise<World> {
-  const server = await startServerProcess();
+  const server = await startServer({ env: { LODESTONE_LOG_LEVEL: "warn" } });
   const port = Number(new URL(server.url).port);
   const api = apiClient(port);
   const branchPath = { workspace: WORKSPACE, region: REGION, dbBranchName: `${database}:main` };
