@@ -119,11 +119,9 @@ function includesMask(
     const value = values[code];
     if (value !== undefined && predicate(value) === true) truth[code + 1] = 1;
   }
-  // Some item that matches, or for "all" some item that does not, decides.
-  const decisive = leaf.quantifier === "all" ? 0 : 1;
   const found = leaf.quantifier === "any";
   return itemsMask(data, capacity, (items) => {
-    for (let i = 0; i < items.length; i++) if (truth[items[i]! + 1] === decisive) return found === wanted;
+    for (let i = 0; i < items.length; i++) if (truth[items[i]! + 1] === 1) return found === wanted;
     return found !== wanted;
   });
 }

@@ -4,7 +4,7 @@
  *   expression  {name: condition, $any|$all|$none|$not: expression | [expression], $exists|$notExists|$existsNot: name}   members ANDed
  *   condition   value | [condition] (any of) | {operator: operand, ...} (ANDed) | on a link, a json column or an object: {name: condition}
  *   operators   $is $isNot (value or list) · $lt $le $gt $ge · $contains $iContains $startsWith $endsWith $pattern $iPattern
- *               $includes $includesAny $includesAll $includesNone (condition on the item) · $any $all $none $not (condition, list, or object)
+ *               $includes $includesAny $includesNone (condition on the item), $includesAll (each of a list of them) · $any $all $none $not (condition, list, or object)
  *
  * `$none: x` is `$not: {$any: x}`; `$any` of an object means any of its members; `$not` of an object, or of a list of expressions, denies that all
  * hold, and of a list of conditions (on a column: `{$not: ["a", "b"]}`) that any holds, as such a list means any of everywhere. On a link column a condition is about the id; on a `multiple`
@@ -55,10 +55,10 @@ const TEXTS: ReadonlyMap<string, { operator: TextOperator | "pattern"; fold: boo
   ["$iPattern", { operator: "pattern", fold: true }],
 ]);
 
-const INCLUDES: ReadonlyMap<string, "any" | "all" | "none"> = new Map([
+const INCLUDES: ReadonlyMap<string, "any" | "each" | "none"> = new Map([
   ["$includes", "any"],
   ["$includesAny", "any"],
-  ["$includesAll", "all"],
+  ["$includesAll", "each"],
   ["$includesNone", "none"],
 ]);
 
@@ -189,11 +189,26 @@ class Parser {
       if (column.kind !== "multiple")
         throw fault(place, `column ${show(column.text)} is ${kindOf(column)}; ${key} is for columns of type multiple`);
       const item: Subject = { column: { ...column, kind: "text", links: [], item: true }, link: null };
+      if (quantifier === "each") return this.#includesEach(value, column, item, place, depth);
       return { kind: "includes", column, quantifier, predicate: this.#condition(value, item, place, depth) };
     }
     // Inside a link an expression may stand as well: {team: {$exists: "name"}}.
     if (key.startsWith("$") && !(subject.link !== null && EXISTENCE.has(key))) throw fault(place, `unknown operator ${show(key)}`);
     return this.#inside(key, value, subject, place, depth);
+  }
+
+  /** `{$includesAll: ["a", {$contains: "b"}]}`: for each of the conditions there is an item, not necessarily the same, that it is true of. */
+  #includesEach(value: unknown, column: ColumnPath, item: Subject, place: Place, depth: number): FilterNode {
+    const conditions = Array.isArray(value) ? value.map((each, i) => [each, at(place, i)] as const) : [[value, place] as const];
+    const nodes = conditions.map(
+      ([condition, where]): FilterNode => ({
+        kind: "includes",
+        column,
+        quantifier: "any",
+        predicate: this.#condition(condition, item, where, depth),
+      }),
+    );
+    return nodes.length === 0 ? { kind: "constant", column, value: true } : and(nodes);
   }
 
   /** `{team: {name: "x"}}` and `{config: {a: {b: 1}}}`. */

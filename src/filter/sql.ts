@@ -109,7 +109,7 @@ class SqlCompiler {
     const { quantifier, predicate } = leaf;
     const value = this.#value(leaf.column);
     // The most common kinds, in a form that an index can serve. Null for a null column as they stand.
-    if (quantifier !== "all" && predicate.kind === "in") {
+    if (predicate.kind === "in") {
       const overlaps = `(${value} && ${this.#bind(predicate.values.map(String))}::text[])`;
       return quantifier === "any" ? overlaps : `(NOT ${overlaps})`;
     }
@@ -117,7 +117,7 @@ class SqlCompiler {
     this.#item = `${items}.item`;
     const matches = this.node(predicate);
     this.#item = "";
-    const found = `EXISTS (SELECT 1 FROM unnest(${value}) AS ${items}(item) WHERE ${quantifier === "all" ? `(${matches}) IS NOT TRUE` : matches})`;
+    const found = `EXISTS (SELECT 1 FROM unnest(${value}) AS ${items}(item) WHERE ${matches})`;
     return `CASE WHEN ${value} IS NOT NULL THEN ${quantifier === "any" ? found : `NOT ${found}`} END`;
   }
 

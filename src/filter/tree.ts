@@ -7,8 +7,9 @@
  * - A null never equals, differs or ranges: `$is`, `$isNot`, `$lt` … select no record whose value is null, and neither do their negations
  *   by `$not` and `$none` (`NOT unknown` is unknown). Records without a value are asked for by `$notExists` alone.
  * - A link that points nowhere, or any link on the way of a path that is null, makes the value null.
- * - `multiple`: an item matches when its predicate is true. `$includes`/`$includesAny`: some item matches; `$includesAll`: every item matches
- *   (true of an empty array); `$includesNone`: no item matches (true of an empty array). All three are unknown over a null column.
+ * - `multiple`: an item matches when its predicate is true. `$includes`/`$includesAny`: some item matches; `$includesAll`: for each predicate of the
+ *   list some item matches, as the retired service had it (its documentation said: every item); `$includesNone`: no item matches (true of an empty
+ *   array). All are unknown over a null column.
  * - `json`: an absent path and a JSON null are null. Equality compares type and value: "1" is not 1. Ranges and text operators are unknown
  *   when the value is of another type than the operand. Numbers are compared exactly, as decimals.
  * - Text is ordered by code point; a NaN equals itself and is above every other number, as PostgreSQL has it.
@@ -107,7 +108,7 @@ export type FilterLeaf =
   | {
       readonly kind: "includes";
       readonly column: ColumnPath;
-      readonly quantifier: "any" | "all" | "none";
+      readonly quantifier: "any" | "none";
       /** Over the item. */
       readonly predicate: FilterNode;
     };

@@ -71,6 +71,16 @@ describe("parseFilter", () => {
     }
   });
 
+  test("$includesAll asks for an item for each of its conditions", () => {
+    const any = (predicate: object) => ({ kind: "includes", quantifier: "any", predicate });
+    expect(parse({ labels: { $includesAll: ["a", { $contains: "b" }] } })).toMatchObject({
+      kind: "and",
+      nodes: [any({ kind: "in", values: ["a"] }), any({ kind: "text", operand: "b" })],
+    });
+    expect(parse({ labels: { $includesAll: "a" } })).toMatchObject(any({ kind: "in", values: ["a"] }));
+    expect(parse({ labels: { $includesAll: [] } })).toMatchObject({ kind: "constant", value: true });
+  });
+
   test("joins what belongs together into one leaf", () => {
     expect(parse({ title: ["a", { $is: "b" }, "c"] })).toMatchObject({
       kind: "or",

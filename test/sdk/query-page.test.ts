@@ -214,12 +214,12 @@ describe("pages", () => {
     expect(await users().getMany({ pagination: { size: PAGINATION_MAX_SIZE } })).toHaveLength(COUNT);
     await expect(users().getPaginated({ pagination: { size: PAGINATION_MAX_SIZE + 1 } })).rejects.toMatchObject({
       status: 400,
-      message: expect.stringContaining("1000"),
+      message: expect.stringMatching(/1,?000/),
     });
     expect((await users().getPaginated({ pagination: { offset: PAGINATION_MAX_OFFSET } })).records).toHaveLength(0);
     await expect(users().getPaginated({ pagination: { offset: PAGINATION_MAX_OFFSET + 1 } })).rejects.toMatchObject({
       status: 400,
-      message: expect.stringContaining("49000"),
+      message: expect.stringMatching(/49,?000/),
     });
     for (const page of [{ size: 0 }, { size: 1.5 }, { size: "10" }, { offset: -1 }]) {
       expect((await world.plain("POST", "/tables/users/query", { page })).status).toBe(400);
