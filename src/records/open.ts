@@ -9,6 +9,7 @@ import { getRecord, getRecords } from "./data/get-records.ts";
 import { insertRecord, replaceRecord } from "./data/insert-record.ts";
 import { insertRecords } from "./data/insert-records.ts";
 import { queryRecords } from "./data/query-records.ts";
+import { scanRecords } from "./data/scan-records.ts";
 import { runTransaction } from "./data/transaction.ts";
 import { updateRecord, upsertRecord } from "./data/update-record.ts";
 import type { Engine } from "./engine/engine.ts";
@@ -97,6 +98,10 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed): Reco
     insertRecords: (ref, name, records, options) =>
       onTable(ref, name, (branch, table) => insertRecords(engine, branch, table, records, options)),
 
+    async *scanRecords(ref, name, options) {
+      const branch = await catalog.branch(ref);
+      yield* scanRecords(engine, branch, requireTable(branch, name), options);
+    },
     query: (ref, name, request, options) => onTable(ref, name, (branch, table) => queryRecords(engine, branch, table, request, options)),
     transaction: (ref, operations, options) => onBranch(ref, (branch) => runTransaction(engine, branch, operations, options)),
     sql: (ref, request) => onBranch(ref, (branch) => runSql(engine, branch, request)),

@@ -197,6 +197,11 @@ export interface RecordStore {
   /** Up to 1,000 records, all or nothing. INVALID with `errors[{index}]` otherwise. */
   insertRecords(ref: BranchRef, table: string, records: readonly JsonObject[], options?: ReadOptions): Promise<JsonObject[]>;
 
+  /**
+   * All records of a table (by default with all columns), in the order of their ids, page by page: the next page is read when it is asked for, so a slow
+   * reader holds nothing up and memory stays bounded. A page is one consistent state; records written meanwhile come as they were or as they are.
+   */
+  scanRecords(ref: BranchRef, table: string, options?: ReadOptions): AsyncGenerator<JsonObject[], void, undefined>;
   query(ref: BranchRef, table: string, request: QueryRequest, options?: AnswerOptions): Promise<QueryResponse>;
   transaction(ref: BranchRef, operations: readonly TransactionOperation[], options?: AnswerOptions): Promise<TransactionResult[]>;
   sql(ref: BranchRef, request: SqlRequest): Promise<SqlResponse>;
