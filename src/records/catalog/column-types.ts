@@ -182,10 +182,10 @@ export function columnConstraints(schemaName: string, physicalTable: string, col
   if (column.type === "vector") {
     // EXTERNAL: float32 noise does not compress, and trying costs more than the row's insert.
     statements.push(`ALTER TABLE ${table} ALTER COLUMN ${quoted} SET STORAGE EXTERNAL`);
-    // NaN is above Infinity in PostgreSQL's order, and a null element makes ALL null: IS TRUE refuses all three.
+    // NaN is above Infinity in PostgreSQL's order, a null element makes ALL null, an empty array has no dimensions at all: IS TRUE refuses them.
     statements.push(
       `ALTER TABLE ${table} ADD CONSTRAINT ${named("vector")} CHECK (${quoted} IS NULL OR (array_ndims(${quoted}) = 1 AND array_lower(${quoted}, 1) = 1 ` +
-        `AND array_length(${quoted}, 1) = ${column.vector!.dimension} AND ('Infinity'::real > ALL (${quoted}) AND '-Infinity'::real < ALL (${quoted})) IS TRUE))`,
+        `AND array_length(${quoted}, 1) = ${column.vector!.dimension} AND 'Infinity'::real > ALL (${quoted}) AND '-Infinity'::real < ALL (${quoted})) IS TRUE)`,
     );
   }
   if (column.type === "link") {
