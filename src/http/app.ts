@@ -8,6 +8,7 @@ import { Router } from "@koa/router";
 import Koa, { type Context } from "koa";
 import type { Logger } from "pino";
 import { LodestoneError } from "../errors.ts";
+import { crashPoint } from "../fault-points.ts";
 import type { RecordStore } from "../records/record-store.ts";
 import type { SearchStore } from "../search/search-store.ts";
 import { authorize, type Caller, Keyring } from "./access-keys.ts";
@@ -129,6 +130,7 @@ export function createApp(options: AppOptions): App {
           databases: state.caller?.databases,
           readOnly: state.caller?.scope === "read",
         });
+        crashPoint("before-answer");
         send(ctx, response);
       } finally {
         leave();

@@ -4,6 +4,7 @@
  */
 import { parentPort } from "node:worker_threads";
 import { LodestoneError } from "../errors.ts";
+import { crashPoint } from "../fault-points.ts";
 import type { FeedBatch } from "../records/feed.ts";
 import { BranchState } from "./branch-state.ts";
 import type {
@@ -63,8 +64,10 @@ const handlers: Handlers = {
 
   async commit({ key, schema, batches }: Commit): Promise<BranchStats> {
     const state = branches.get(key)!;
-    if (schema === undefined) state.apply(batches);
-    else {
+    if (schema === undefined) {
+      state.apply(batches);
+      crashPoint("search-apply");
+    } else {
       const read = staged.get(key) ?? [];
       staged.delete(key);
       await state.alter(schema.version, schema.tables, [...read, ...batches]);

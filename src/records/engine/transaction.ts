@@ -1,5 +1,6 @@
 /** BEGIN … COMMIT around a piece of work, the same for both engines. */
 import { LodestoneError } from "../../errors.ts";
+import { crashPoint } from "../../fault-points.ts";
 import { quoteIdentifier } from "../identifiers.ts";
 import type { BoundedQuery, QueryOptions, TransactionConnection, TransactionOptions } from "./engine.ts";
 
@@ -39,6 +40,7 @@ export async function runTransaction<Result>(
     throw error;
   }
   ended = true;
+  crashPoint("before-commit");
   const { command } = await limits.commit(() => session.query("COMMIT"));
   // PostgreSQL answers COMMIT of a failed transaction with ROLLBACK: work that swallowed a statement's error must not believe it was applied.
   if (command !== "COMMIT")

@@ -19,6 +19,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { LodestoneError } from "../../../errors.ts";
+import { crashPoint } from "../../../fault-points.ts";
 import { fsyncDirectory } from "./durable-node-fs.ts";
 
 /** Grows when what Lodestone keeps in the directory changes in a way that an older version cannot read. */
@@ -86,8 +87,10 @@ export function checkDataDirectory(dataDir: string, supportedMajor: string): boo
 
 /** Puts a finished directory in its place. */
 export function publish(dataDir: string, built: string): void {
+  crashPoint("first-start-built");
   renameSync(built, pgDataPath(dataDir));
   fsyncDirectory(dataDir);
+  crashPoint("first-start-placed");
   writeMarker(dataDir, readFileSync(join(pgDataPath(dataDir), "PG_VERSION"), "utf8").trim());
 }
 

@@ -9,6 +9,7 @@
 import { closeSync, fsyncSync, openSync } from "node:fs";
 import { PGlite } from "@electric-sql/pglite";
 import { NodeFS } from "@electric-sql/pglite/nodefs";
+import { crashPoint } from "../../../fault-points.ts";
 
 interface NodeFsStream {
   readonly nfd?: number;
@@ -37,8 +38,12 @@ export class DurableNodeFS extends NodeFS {
       const nodeFs = module.FS.lookupPath(PGlite.paths.PGDATA).node.mount.type;
       nodeFs.stream_ops.fsync = (stream) => {
         try {
+          const path = nodeFs.realPath(stream.node);
+          const isLog = path.includes("/pg_wal/");
+          crashPoint(isLog ? "before-sync" : "checkpoint");
           if (stream.nfd !== undefined) fsyncSync(stream.nfd);
-          else fsyncDirectory(nodeFs.realPath(stream.node));
+          else fsyncDirectory(path);
+          if (isLog) crashPoint("after-sync");
         } catch (error) {
           // EINVAL, EPERM (Windows directories): the file system has no fsync for this kind of file. Anything else PostgreSQL must hear of: it stops.
           const code = (error as NodeJS.ErrnoException).code;

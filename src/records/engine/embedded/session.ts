@@ -5,6 +5,7 @@
 import { Worker } from "node:worker_threads";
 import pg, { type QueryResult } from "pg";
 import { LodestoneError } from "../../../errors.ts";
+import { FAULT_ENVIRONMENT } from "../../../fault-points.ts";
 import { runBounded } from "../bounded-query.ts";
 import type { BoundedQuery, BoundedResult, QueryOptions, TransactionConnection } from "../engine.ts";
 import { PARSED_TYPES, RAW_TYPES } from "../pg-types.ts";
@@ -149,7 +150,7 @@ function startWorker(pgDataDirectory: string, mode: WorkerInput["mode"]): { work
     workerData: input,
     resourceLimits: RESOURCE_LIMITS,
     argv: [],
-    env: {},
+    env: FAULT_ENVIRONMENT,
   });
   worker.setMaxListeners(30);
   return { worker, unread: new Int32Array(input.unread) };

@@ -6,6 +6,7 @@
  */
 import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
+import { crashPoint } from "../../../fault-points.ts";
 import { syncTree } from "./data-directory.ts";
 import { DurableNodeFS } from "./durable-node-fs.ts";
 import { type FromWorker, MAX_UNREAD_BYTES, type ToWorker, type WorkerInput } from "./messages.ts";
@@ -59,6 +60,7 @@ async function create(): Promise<void> {
     REVOKE ALL ON SCHEMA public FROM PUBLIC;
     CHECKPOINT;
   `);
+  crashPoint("first-start-building");
   await db.close();
   syncTree(input.pgDataDirectory);
   post("closed");

@@ -1,0 +1,43 @@
+/**
+ * Where tests end the process as a crash would (SIGKILL), below every layer. `LODESTONE_CRASH_AT=point` ends it at the first passage of that point,
+ * `LODESTONE_CRASH_AT=point:17` at the 17th. Read once; without it a passage costs an empty call.
+ * test/reliability/crash.test.ts kills a server at each of them and looks for what it had acknowledged.
+ */
+
+export type CrashPoint =
+  /** A first start: while the new database is built, before it is put in its place, and before its marker is written. */
+  | "first-start-building"
+  | "first-start-built"
+  | "first-start-placed"
+  /** A transaction's work is done, its COMMIT not yet sent. */
+  | "before-commit"
+  /** The embedded database has written a commit to its log, not yet synced it. */
+  | "before-sync"
+  /** It is synced; neither the record store nor the client knows. */
+  | "after-sync"
+  /** The record store knows; the answer has not been sent. */
+  | "before-answer"
+  /** The embedded database writes a checkpoint (its data files are synced one after the other). */
+  | "checkpoint"
+  /** The search store has applied some of a round's batches. */
+  | "search-apply"
+  /** A snapshot's file is partly written; and it is whole, but not yet in its place. */
+  | "snapshot-write"
+  | "snapshot-written";
+
+/** For threads that get no environment of their own. */
+export const FAULT_ENVIRONMENT: Readonly<Record<string, string>> =
+  process.env.LODESTONE_CRASH_AT === undefined ? {} : { LODESTONE_CRASH_AT: process.env.LODESTONE_CRASH_AT };
+
+const [wanted, count = "1"] = (FAULT_ENVIRONMENT.LODESTONE_CRASH_AT ?? "").split(":");
+let passagesLeft = Number(count);
+
+export const crashPoint: (point: CrashPoint) => void =
+  wanted === ""
+    ? () => {}
+    : (point) => {
+        if (point !== wanted || --passagesLeft > 0) return;
+        process.kill(process.pid, "SIGKILL");
+        // The signal ends all threads at any moment; this one must not go on until then.
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+      };
