@@ -1,0 +1,197 @@
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Catalog } from "../../../src/records/catalog/catalog.ts";
+import type { Engine } from "../../../src/records/engine/engine.ts";
+import { openEngine } from "../../../src/records/engine/open-engine.ts";
+import type { BranchInfo } from "../../../src/records/schema.ts";
+import { runSql } from "../../../src/records/sql/run-sql.ts";
+import { TEMPLATE_DIR } from "../../support/data-directory.ts";
+import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
+import { describeWith } from "../../support/requirements.ts";
+import { CANARY, REFUSED, RUNAWAY } from "./attacks.ts";
+
+const STATEMENT_TIMEOUT_MS = 1_500;
+
+test("the suite has at least 150 different attacks", () => {
+  const all = [...Object.values(REFUSED).flat(), ...RUNAWAY];
+  expect(new Set(all).size).toBe(all.length);
+  expect(all.length).toBeGreaterThanOrEqual(150);
+});
+
+/** What must be the same before and after every attack. */
+async function stateOf(engine: Engine): Promise<unknown> {
+  const { rows } = await engine.query(
+    `SELECT current_user AS me, session_user AS session, current_setting('search_path') AS path, current_setting('statement_timeout') AS timeout,
+        (SELECT jsonb_object_agg(name, setting) FROM pg_settings WHERE source = 'session' AND name NOT IN ('application_name')) AS settings,
+        (SELECT array_agg("name") FROM "test:other"."secrets") AS secrets,
+        (SELECT array_agg("id" || "name") FROM "test:main"."t") AS own,
+        (SELECT count(*)::int4 FROM lodestone.branches) AS branches,
+        (SELECT array_agg(tgname || tgenabled::text ORDER BY tgrelid, tgname) FROM pg_trigger WHERE NOT tgisinternal) AS triggers,
+        (SELECT array_agg(rolname || rolsuper ORDER BY rolname) FROM pg_roles) AS roles,
+        (SELECT array_agg(nspname || '.' || relname ORDER BY 1) FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
+          WHERE relkind IN ('r', 'v', 'm', 'S') AND nspname NOT IN ('pg_catalog', 'information_schema') AND nspname NOT LIKE 'pg\\_toast%') AS relations,
+        (SELECT array_agg(proname ORDER BY oid) FROM pg_proc WHERE oid > 16383) AS functions,
+        (SELECT count(*)::int4 FROM pg_largeobject_metadata) AS large_objects,
+        (SELECT count(*)::int4 FROM pg_locks WHERE locktype = 'advisory') AS advisory_locks,
+        (SELECT array_agg(name) FROM pg_prepared_statements) AS prepared`,
+  );
+  return rows;
+}
+
+function attackSuite(open: () => Promise<{ engine: Engine; close: () => Promise<void> }>): void {
+  let engine: Engine;
+  let branch: BranchInfo;
+  let catalog: Catalog;
+  let close: () => Promise<void>;
+  let before: unknown;
+
+  beforeAll(async () => {
+    ({ engine, close } = await open());
+    catalog = await Catalog.open(engine);
+    const other = { database: "test", branch: "other" };
+    await catalog.createBranch(other);
+    await catalog.change(other, (editor) => editor.createTable("secrets", [{ name: "name", type: "string" }]));
+    await engine.query(`INSERT INTO "test:other"."secrets" ("id", "name") VALUES ('s', $1)`, [CANARY]);
+    await catalog.createBranch({ database: "test", branch: "main" });
+    branch = await catalog.change({ database: "test", branch: "main" }, (editor) =>
+      editor.createTable("t", [{ name: "name", type: "string" }]),
+    );
+    await engine.query(`INSERT INTO "test:main"."t" ("id", "name") VALUES ('one', 'own')`);
+    // Logs in and reads names once, so that what these leave behind is in the state before.
+    await runSql(engine, branch, { statement: `SELECT 1` });
+    before = await stateOf(engine);
+  });
+  afterAll(async () => {
+    await catalog.close();
+    await close();
+  });
+
+  describe.each(Object.entries(REFUSED))("%s", (_group, statements) => {
+    test.each(statements)("the first wall refuses %j", async (statement) => {
+      await expect(runSql(engine, branch, { statement })).rejects.toMatchObject({ code: "INVALID" });
+    });
+
+    test("none of the refused statements changed anything", async () => {
+      expect(await stateOf(engine)).toEqual(before);
+    });
+
+    test.each(statements)("the second wall holds %j without the first", async (statement) => {
+      // Its effects inside its own branch are rolled back here; nothing else may change, and no secret may be seen.
+      const seen: unknown[] = [];
+      await engine
+        .transaction(
+          async (connection) => {
+            seen.push(await connection.query(statement.replaceAll("\0", " ")));
+            throw new Error("roll back");
+          },
+          { jail: { roleName: branch.roleName, schemaName: branch.schemaName }, timeoutMs: STATEMENT_TIMEOUT_MS },
+        )
+        .catch((error: Error) => seen.push(error.message));
+      const shown = JSON.stringify(seen, (_key, value) => (typeof value === "bigint" ? String(value) : (value as unknown)));
+      expect(shown).not.toContain(CANARY);
+      expect(shown).not.toContain("root:");
+      expect(await stateOf(engine)).toEqual(before);
+      expect(existsSync("/tmp/lodestone-attack")).toBe(false);
+    });
+  });
+
+  test.each(RUNAWAY.map((statement, index) => [index, statement.slice(0, 80), statement] as const))(
+    "runaway %i ends within the time limit and the next request is served: %s",
+    async (_index, _shown, statement) => {
+      const outcome = await runSql(engine, branch, { statement }).catch((error: { code?: string }) => error.code);
+      if (typeof outcome === "string") expect(["INVALID", "TIMEOUT"]).toContain(outcome);
+      expect((await runSql(engine, branch, { statement: `SELECT "name" FROM "t"` })).records).toEqual([{ name: "own" }]);
+      expect(await stateOf(engine)).toEqual(before);
+    },
+  );
+
+  test("what a user's session leaves behind is gone for the next", async () => {
+    const jail = { roleName: branch.roleName, schemaName: branch.schemaName };
+    const leave = [
+      "PREPARE left AS SELECT 1",
+      "SELECT set_config('application_name', 'left', false)",
+      "SET work_mem = '99MB'",
+      "SET search_path = pg_catalog",
+      "SELECT pg_advisory_lock(77)",
+      "LISTEN left_channel",
+      "DECLARE left_cursor CURSOR WITH HOLD FOR SELECT 1",
+    ];
+    for (const statement of leave) await engine.transaction((connection) => connection.query(statement), { jail }).catch(() => {});
+    await engine.transaction(
+      async (connection) => {
+        const { rows } = await connection.query(
+          `SELECT (SELECT count(*)::int4 FROM pg_prepared_statements WHERE name = 'left') AS prepared, current_setting('work_mem') = '99MB' AS kept,
+             current_setting('application_name') = 'left' AS named, (SELECT count(*)::int4 FROM pg_cursors WHERE name = 'left_cursor') AS cursors,
+             (SELECT count(*)::int4 FROM pg_locks WHERE locktype = 'advisory') AS locks, (SELECT count(*)::int4 FROM pg_listening_channels() AS c WHERE c = 'left_channel') AS channels,
+             current_setting('search_path') AS path`,
+        );
+        expect(rows).toEqual([{ prepared: 0, kept: false, named: false, cursors: 0, locks: 0, channels: 0, path: '"test:main"' }]);
+      },
+      { jail },
+    );
+  });
+
+  test("in the jail the user is the branch's role, and nothing brings another back", async () => {
+    const jail = { roleName: branch.roleName, schemaName: branch.schemaName };
+    for (const way of [
+      "RESET ROLE",
+      "SET ROLE NONE",
+      "RESET SESSION AUTHORIZATION",
+      "SET SESSION AUTHORIZATION DEFAULT",
+      "COMMIT",
+      "ROLLBACK",
+      "DISCARD ALL",
+      "RESET ALL",
+    ]) {
+      const users: unknown[] = [];
+      await engine
+        .transaction(
+          async (connection) => {
+            await connection.query("SAVEPOINT before");
+            await connection.query(way).catch(() => connection.query("ROLLBACK TO SAVEPOINT before"));
+            users.push(
+              (
+                await connection.query(
+                  "SELECT current_user::text AS me, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS super",
+                )
+              ).rows[0],
+            );
+          },
+          { jail },
+        )
+        .catch(() => {});
+      expect(users).toEqual([{ me: branch.roleName, super: false }]);
+    }
+    expect((await engine.query("SELECT rolsuper FROM pg_roles WHERE rolname = current_user")).rows).toEqual([{ rolsuper: true }]);
+  });
+}
+
+describe("attacks on the embedded engine", () => {
+  attackSuite(async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), "lodestone-attacks-"));
+    const engine = await openEngine({ dataDir, templateDir: TEMPLATE_DIR, statementTimeoutMs: STATEMENT_TIMEOUT_MS });
+    return {
+      engine,
+      close: async () => {
+        await engine.close();
+        rmSync(dataDir, { recursive: true, force: true });
+      },
+    };
+  });
+});
+
+describeWith("postgresql", "attacks on a PostgreSQL server", (bin) => {
+  attackSuite(async () => {
+    const server: TestPostgres = await startPostgres(bin);
+    const engine = await openEngine({ databaseUrl: await server.createDatabase(), statementTimeoutMs: STATEMENT_TIMEOUT_MS });
+    return {
+      engine,
+      close: async () => {
+        await engine.close();
+        await server.stop();
+      },
+    };
+  });
+});
