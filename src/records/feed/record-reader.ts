@@ -2,15 +2,14 @@
  * Reads records as columns of a FeedBatch, in statements of bounded size. Vectors travel as the bytes of PostgreSQL's own binary form, since its text form
  * costs ten times as much on both sides.
  */
+import { boundedPage, mayHaveMore, PAGE_BYTES } from "../bounded-page.ts";
 import type { Connection } from "../engine/engine.ts";
 import type { FeedBatch, FeedColumn } from "../feed.ts";
-import { qualified, quoteIdentifier } from "../identifiers.ts";
-import type { ColumnType, TableInfo } from "../schema.ts";
+import { quoteIdentifier } from "../identifiers.ts";
+import type { ColumnInfo, ColumnType, TableInfo } from "../schema.ts";
 
-/** Of values in PostgreSQL, per statement; so that neither session nor event loop is held for long. */
-const BATCH_BYTES = 1_500_000;
-const MAX_BATCH_RECORDS = 2_000;
-const FIXED_BYTES = 64;
+/** So that neither session nor event loop is held for long. */
+const BATCH = { maxRecords: 2_000, maxBytes: 1_500_000 };
 
 type Kind = FeedColumn["kind"];
 
@@ -34,8 +33,6 @@ interface ReadColumn {
   readonly dimension: number;
   /** Its value as SQL that gives text. */
   readonly value: string;
-  /** Its size in bytes as SQL, where that is not bounded; neither form reads the value itself. */
-  readonly size: string | undefined;
 }
 
 const SYSTEM = [
@@ -48,20 +45,19 @@ export class RecordReader {
   readonly #schemaName: string;
   readonly table: TableInfo;
   readonly #columns: readonly ReadColumn[];
-  readonly #limit: number;
+  /** Those of them that are the user's. */
+  readonly #sized: readonly ColumnInfo[];
 
   /** `names`: the columns to read, system columns among them; undefined for all. Names that the table does not have are an error of the caller's. */
   constructor(schemaName: string, table: TableInfo, names?: readonly string[]) {
     this.#schemaName = schemaName;
     this.table = table;
-    const wanted = names === undefined ? undefined : new Set(names);
-    const all = [
-      ...SYSTEM.map(([name, kind]) => readColumn(name, name, kind, 0)),
-      ...[...table.columns.values()].map((c) => readColumn(c.name, c.physicalName, KINDS[c.type], c.vector?.dimension ?? 0)),
+    const wanted = (name: string): boolean => names === undefined || names.includes(name);
+    this.#sized = [...table.columns.values()].filter((column) => wanted(column.name));
+    this.#columns = [
+      ...SYSTEM.filter(([name]) => wanted(name)).map(([name, kind]) => readColumn(name, name, kind, 0)),
+      ...this.#sized.map((c) => readColumn(c.name, c.physicalName, KINDS[c.type], c.vector?.dimension ?? 0)),
     ];
-    this.#columns = wanted === undefined ? all : all.filter((column) => wanted.has(column.name));
-    const bytes = this.#columns.reduce((sum, column) => sum + 4 * column.dimension, FIXED_BYTES);
-    this.#limit = Math.max(1, Math.min(MAX_BATCH_RECORDS, Math.floor(BATCH_BYTES / bytes)));
   }
 
   /**
@@ -78,26 +74,18 @@ export class RecordReader {
     if (after !== undefined) conditions.push(`"id" > $${values.push(after)}`);
     if (ids !== undefined) conditions.push(`"id" = ANY ($${values.push(ids)}::text[])`);
     const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
-    const page = `SELECT * FROM ${qualified(this.#schemaName, this.table.physicalName)} ${where} ORDER BY "id" LIMIT ${this.#limit}`;
-    const sizes = this.#columns.flatMap((column) => (column.size === undefined ? [] : [column.size]));
-    const select = ['"id"', ...this.#columns.map((column) => column.value)].join(", ");
-    // A record that alone passes the bound still comes, as the first of its batch.
-    const text =
-      sizes.length === 0
-        ? `SELECT ${select}, '0' FROM (${page}) AS page ORDER BY "id"`
-        : `SELECT ${select}, "xata.read"::text FROM (
-             SELECT *, sum("xata.bytes") OVER (ORDER BY "id" ROWS UNBOUNDED PRECEDING) AS "xata.read" FROM (
-               SELECT *, ${sizes.join(" + ")} AS "xata.bytes" FROM (${page}) AS page
-             ) AS sized
-           ) AS bounded WHERE "xata.read" - "xata.bytes" < ${BATCH_BYTES} ORDER BY "id"`;
-    const { rows } = await connection.query<(string | null)[]>(text, values, { raw: true, rowMode: "array" });
+    const select = ['"id"', ...this.#columns.map((column) => column.value), PAGE_BYTES].join(", ");
+    const { rows } = await connection.query<(string | null)[]>(
+      `SELECT ${select} FROM (${boundedPage(this.#schemaName, this.table, this.#sized, where, BATCH)}) AS page ORDER BY "id"`,
+      values,
+      { raw: true, rowMode: "array" },
+    );
     const last = rows.at(-1);
-    const unboundedBytes = Number(last?.at(-1) ?? 0);
-    const cut = rows.length === this.#limit || unboundedBytes >= BATCH_BYTES;
+    const bytes = Number(last?.at(-1) ?? 0);
     return {
       batch: toBatch(this.table.name, this.#columns, rows),
-      last: cut ? last![0]! : undefined,
-      bytes: unboundedBytes + rows.length * this.#columns.reduce((sum, column) => sum + 4 * column.dimension, FIXED_BYTES),
+      last: mayHaveMore(BATCH, rows.length, bytes) ? last![0]! : undefined,
+      bytes,
     };
   }
 }
@@ -107,23 +95,22 @@ function readColumn(name: string, physicalName: string, kind: Kind, dimension: n
   const column = { name, kind, dimension };
   switch (kind) {
     case "text":
-      return { ...column, value: quoted, size: `coalesce(octet_length(${quoted}), 0)` };
+      return { ...column, value: quoted };
     case "json":
-      return { ...column, value: `${quoted}::text`, size: `coalesce(pg_column_size(${quoted}), 0)` };
+      return { ...column, value: `${quoted}::text` };
     case "multiple":
-      return { ...column, value: `array_to_json(${quoted})::text`, size: `coalesce(pg_column_size(${quoted}), 0)` };
+      return { ...column, value: `array_to_json(${quoted})::text` };
     case "datetime":
       // The infinities are what PostgreSQL itself uses for them.
       return {
         ...column,
         value: `CASE WHEN isfinite(${quoted}) THEN (extract(epoch FROM ${quoted}) * 1000000)::int8
           WHEN ${quoted} > now() THEN 9223372036854775807 WHEN ${quoted} < now() THEN (-9223372036854775808) END`,
-        size: undefined,
       };
     case "vector":
-      return { ...column, value: `array_send(${quoted})`, size: undefined };
+      return { ...column, value: `array_send(${quoted})` };
     default:
-      return { ...column, value: quoted, size: undefined };
+      return { ...column, value: quoted };
   }
 }
 

@@ -1,0 +1,60 @@
+/**
+ * A page of a table in the order of the ids, bounded in records and in bytes, as SQL: so that a table of large records is read a few at a time and one of
+ * small ones thousands at a time, by one statement a page.
+ */
+import { qualified, quoteIdentifier } from "./identifiers.ts";
+import type { ColumnInfo, ColumnType, TableInfo } from "./schema.ts";
+
+/** The bytes up to a row, itself included, as the page gives them beside the table's columns; users' columns cannot have the name. */
+export const PAGE_BYTES = '"xata.pageBytes"';
+const RECORD_BYTES = '"xata.bytes"';
+
+/** Sizes are read from where the value is stored, not from the value. `pg_column_size` is that after compression. */
+const SIZES: Readonly<Partial<Record<ColumnType, (column: string) => string>>> = {
+  string: (column) => `coalesce(octet_length(${column}), 0)`,
+  text: (column) => `coalesce(octet_length(${column}), 0)`,
+  email: (column) => `coalesce(octet_length(${column}), 0)`,
+  link: (column) => `coalesce(octet_length(${column}), 0)`,
+  json: (column) => `coalesce(pg_column_size(${column}), 0)`,
+  multiple: (column) => `coalesce(pg_column_size(${column}), 0)`,
+};
+
+/** Of columns whose size has a bound of its own, with what a row costs anyway. */
+function fixedBytes(columns: readonly ColumnInfo[]): number {
+  return columns.reduce((sum, column) => sum + (column.type === "vector" ? 4 * column.vector!.dimension : 8), 64);
+}
+
+export interface PageBounds {
+  readonly maxRecords: number;
+  readonly maxBytes: number;
+}
+
+/** Whether there may be more after a page that ended with `rows` rows and `bytes` by PAGE_BYTES of the last. */
+export function mayHaveMore(bounds: PageBounds, rows: number, bytes: number): boolean {
+  return rows >= bounds.maxRecords || bytes >= bounds.maxBytes;
+}
+
+/**
+ * A SELECT of the table's columns and PAGE_BYTES, to stand in FROM; `where` holds no more than conditions on "id". Rows come until the bytes of `columns`
+ * reach the bound; a record that is larger than that alone still comes, as the first.
+ */
+export function boundedPage(
+  schemaName: string,
+  table: TableInfo,
+  columns: readonly ColumnInfo[],
+  where: string,
+  bounds: PageBounds,
+): string {
+  const sizes = [String(fixedBytes(columns))];
+  for (const column of columns) {
+    const size = SIZES[column.type]?.(quoteIdentifier(column.physicalName));
+    if (size !== undefined) sizes.push(size);
+  }
+  return `SELECT * FROM (
+    SELECT *, sum(${RECORD_BYTES}) OVER (ORDER BY "id" ROWS UNBOUNDED PRECEDING) AS ${PAGE_BYTES} FROM (
+      SELECT *, ${sizes.join(" + ")} AS ${RECORD_BYTES} FROM (
+        SELECT * FROM ${qualified(schemaName, table.physicalName)} ${where} ORDER BY "id" LIMIT ${bounds.maxRecords}
+      ) AS page
+    ) AS sized
+  ) AS bounded WHERE ${PAGE_BYTES} - ${RECORD_BYTES} < ${bounds.maxBytes}`;
+}
