@@ -1,0 +1,313 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { networkInterfaces, tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runCommand, startServer, type TestServer } from "../support/server.ts";
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+
+const folder = mkdtempSync(join(tmpdir(), "lodestone-keys-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("keys given on the command line", () => {
+  const KEY = "a-very-secret-key";
+  let server: TestServer;
+  beforeAll(async () => {
+    server = await startServer({ args: ["--api-key", KEY, "--api-key", "another-key"], env: { LODESTONE_LOG_LEVEL: "debug" } });
+  });
+  afterAll(() => server?.stop());
+
+  it.each([
+    ["none", {}],
+    ["a wrong one", bearer("wrong")],
+    ["a prefix of it", bearer(KEY.slice(0, -1))],
+    ["it with more behind", bearer(`${KEY}x`)],
+    ["it in another scheme", { authorization: `Basic ${Buffer.from(KEY).toString("base64")}` }],
+    ["an empty one", bearer("")],
+  ])("%s is refused (401), whatever is asked for", async (_what, headers) => {
+    for (const [method, path] of [
+      ["GET", "/dbs"],
+      ["GET", "/db/a:b"],
+      ["PUT", "/db/a:b"],
+      ["POST", "/db/a:b/sql"],
+      ["GET", "/metrics"],
+      ["GET", "/nothing"],
+    ] as const) {
+      const answer = await server.request(method, path, method === "POST" ? { statement: "SELECT 1" } : undefined, headers);
+      expect(answer).toMatchObject({ status: 401, body: { id: answer.headers["x-request-id"], message: expect.stringContaining("key") } });
+      expect(answer.headers["www-authenticate"]).toMatch(/^Bearer/);
+    }
+    expect((await server.get("/dbs", bearer(KEY))).body).toEqual({ databases: [] });
+  });
+
+  it("each of them is taken", async () => {
+    expect((await server.get("/dbs", bearer(KEY))).status).toBe(200);
+    expect((await server.get("/dbs", { authorization: "bearer another-key" })).status).toBe(200);
+  });
+
+  it("health and the API's description need none", async () => {
+    for (const path of ["/livez", "/openapi.json"]) expect((await server.get(path)).status).toBe(200);
+  });
+
+  it("appear in no log, error or metric", async () => {
+    await server.get("/dbs", bearer(KEY));
+    const metrics = (await server.get("/metrics", bearer(KEY))).text;
+    for (const text of [server.log, server.stdout, metrics]) {
+      expect(text).not.toContain(KEY);
+      expect(text).not.toContain("another-key");
+    }
+    expect(server.log).toContain('"key":"--api-key 1"');
+  });
+});
+
+describe("a key file", () => {
+  const file = join(folder, "keys.json");
+  let server: TestServer;
+  const keys: Record<string, string> = {};
+  beforeAll(async () => {
+    for (const [name, scope, ...databases] of [
+      ["boss", "admin"],
+      ["writer", "write"],
+      ["reader", "read"],
+      ["shop", "write", "shop"],
+    ] as [string, string, ...string[]][]) {
+      const created = await runCommand([
+        "keys",
+        "create",
+        name,
+        "--scope",
+        scope,
+        "--file",
+        file,
+        ...databases.flatMap((d) => ["--database", d]),
+      ]);
+      expect(created.code).toBe(0);
+      keys[name] = created.stdout.trim();
+    }
+    server = await startServer({ args: ["--key-file", file] });
+    const boss = bearer(keys.boss as string);
+    for (const database of ["shop", "other"]) {
+      await server.put(`/db/${database}:main`, {}, boss);
+      await server.put(
+        `/db/${database}:main/tables/t`,
+        {
+          columns: [
+            { name: "n", type: "int" },
+            { name: "v", type: "vector", vector: { dimension: 2 } },
+          ],
+        },
+        boss,
+      );
+      await server.put(`/db/${database}:main/tables/t/data/a`, { n: 1, v: [1, 0] }, boss);
+    }
+  });
+  afterAll(() => server?.stop());
+
+  const as = (name: string) => bearer(keys[name] as string);
+
+  it("holds hashes only, and is readable by its owner only", () => {
+    const text = readFileSync(file, "utf8");
+    for (const key of Object.values(keys)) expect(text).not.toContain(key);
+    expect(statSync(file).mode & 0o077).toBe(0);
+  });
+
+  it("is listed without keys and hashes", async () => {
+    const { stdout } = await runCommand(["keys", "list", "--file", file]);
+    expect(stdout).toMatch(/^boss\tadmin\tall databases\t\d{4}-/);
+    expect(stdout).toMatch(/^shop\twrite\tshop\t/m);
+    expect(stdout).not.toMatch(/[0-9a-f]{64}|lds_/);
+  });
+
+  it("a read key reads, queries, searches and SELECTs, and nothing else", async () => {
+    const path = "/db/shop:main";
+    const reads = [
+      await server.get("/dbs", as("reader")),
+      await server.get(path, as("reader")),
+      await server.get(`${path}/tables/t/data/a`, as("reader")),
+      await server.post(`${path}/tables/t/query`, {}, as("reader")),
+      await server.post(`${path}/tables/t/vectorSearch`, { column: "v", queryVector: [1, 0], consistency: "strong" }, as("reader")),
+      await server.post(`${path}/sql`, { statement: 'SELECT "n" FROM "t"' }, as("reader")),
+      await server.post(`${path}/transaction`, { operations: [{ get: { table: "t", id: "a" } }] }, as("reader")),
+    ];
+    expect(reads.map(({ status }) => status)).toEqual(reads.map(() => 200));
+    const writes = [
+      await server.put(`${path}/tables/t/data/b`, {}, as("reader")),
+      await server.post(`${path}/tables/t/data`, {}, as("reader")),
+      await server.post(`${path}/tables/t/bulk`, { records: [] }, as("reader")),
+      await server.patch(`${path}/tables/t/data/a`, { n: 2 }, as("reader")),
+      await server.delete(`${path}/tables/t/data/a`, as("reader")),
+      await server.post(`${path}/sql`, { statement: 'DELETE FROM "t"' }, as("reader")),
+      await server.post(`${path}/sql`, { statement: 'WITH d AS (DELETE FROM "t" RETURNING 1) SELECT * FROM d' }, as("reader")),
+      await server.post(`${path}/sql`, { statement: 'UPDATE "t" SET "n" = 5' }, as("reader")),
+      await server.post(`${path}/transaction`, { operations: [{ delete: { table: "t", id: "a" } }] }, as("reader")),
+      await server.put(`${path}/tables/u`, {}, as("reader")),
+      await server.delete(path, as("reader")),
+    ];
+    expect(writes.map(({ status }) => status)).toEqual(writes.map(() => 403));
+    expect(writes[0]?.body.message).toContain('"write"');
+    expect((await server.get(`${path}/tables/t/data/a`, as("boss"))).body).toMatchObject({ n: 1, xata: { version: 0 } });
+  });
+
+  it("a write key writes records, and changes no schema", async () => {
+    const path = "/db/other:main";
+    expect((await server.put(`${path}/tables/t/data/w`, { n: 1 }, as("writer"))).status).toBe(201);
+    expect((await server.delete(`${path}/tables/t/data/w`, as("writer"))).status).toBe(204);
+    expect((await server.post(`${path}/sql`, { statement: 'UPDATE "t" SET "n" = 1' }, as("writer"))).status).toBe(200);
+    for (const answer of [
+      await server.put(`${path}/tables/u`, {}, as("writer")),
+      await server.delete(`${path}/tables/t`, as("writer")),
+      await server.post(`${path}/tables/t/columns`, { name: "x", type: "int" }, as("writer")),
+      await server.put("/db/other:dev", {}, as("writer")),
+      await server.delete(path, as("writer")),
+    ]) {
+      expect(answer).toMatchObject({ status: 403, body: { message: expect.stringContaining('"admin"') } });
+    }
+  });
+
+  it("a key of one database sees no other", async () => {
+    expect((await server.get("/dbs", as("shop"))).body.databases.map(({ name }: { name: string }) => name)).toEqual(["shop"]);
+    expect((await server.get("/db/shop:main/tables/t/data/a", as("shop"))).status).toBe(200);
+    for (const path of ["/dbs/other", "/db/other:main", "/db/other:main/tables/t/data/a", "/db/nothing:main"]) {
+      expect(await server.get(path, as("shop"))).toMatchObject({
+        status: 403,
+        body: { message: expect.stringContaining("not for the database") },
+      });
+    }
+  });
+
+  it("a key that is revoked or made is so for the running server", async () => {
+    const made = (await runCommand(["keys", "create", "late", "--scope", "read", "--file", file])).stdout.trim();
+    const eventually = async (key: string, status: number) => {
+      const deadline = Date.now() + 15_000;
+      while ((await server.get("/dbs", bearer(key))).status !== status && Date.now() < deadline)
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      expect((await server.get("/dbs", bearer(key))).status).toBe(status);
+    };
+    await eventually(made, 200);
+    expect((await runCommand(["keys", "revoke", "late", "--file", file])).code).toBe(0);
+    await eventually(made, 401);
+    expect((await server.get("/dbs", as("boss"))).status).toBe(200);
+  });
+
+  it("an unreadable key file leaves the keys as they were", async () => {
+    const text = readFileSync(file, "utf8");
+    writeFileSync(file, "{ half");
+    const deadline = Date.now() + 15_000;
+    while (!server.log.includes("key file cannot be read") && Date.now() < deadline)
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(server.log).toContain("key file cannot be read");
+    expect((await server.get("/dbs", as("boss"))).status).toBe(200);
+    expect((await server.get("/dbs")).status).toBe(401);
+    writeFileSync(file, text);
+  });
+
+  it("faults of the commands are told", async () => {
+    expect(await runCommand(["keys", "create", "boss", "--scope", "read", "--file", file])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("already"),
+    });
+    expect(await runCommand(["keys", "create", "x", "--scope", "root", "--file", file])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("read, write, admin"),
+    });
+    expect(await runCommand(["keys", "revoke", "nobody", "--file", file])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("nobody"),
+    });
+    expect(await runCommand(["keys", "list", "--file", join(folder, "none.json")])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("none.json"),
+    });
+  });
+});
+
+describe("without keys", () => {
+  const outside = Object.values(networkInterfaces())
+    .flat()
+    .find((address) => address?.internal === false && address.family === "IPv4")?.address;
+
+  it.each(["0.0.0.0", "::", outside ?? "192.0.2.1"])("the server refuses to listen on %s, and says what to do", async (host) => {
+    const refused = await runCommand(["serve", "--host", host, "--port", "0", "--data-dir", join(folder, "data")]);
+    expect(refused).toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(/Without API keys.*--api-key/s) });
+  });
+
+  it("it listens on both loopback addresses, and says that it does so only there", async () => {
+    const server = await startServer();
+    try {
+      expect(server.stdout).toContain("listens on loopback only");
+      expect((await fetch(`http://localhost:${server.port}/livez`)).status).toBe(200);
+      expect((await fetch(`http://[::1]:${server.port}/livez`)).status).toBe(200);
+      if (outside !== undefined) await expect(fetch(`http://${outside}:${server.port}/livez`)).rejects.toThrow();
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it("a page from elsewhere gets nothing, not even a write that it cannot read the answer of", async () => {
+    const server = await startServer();
+    try {
+      const answer = await server.put("/db/evil:main", {}, { origin: "https://evil.example" });
+      expect(answer).toMatchObject({ status: 403, body: { message: expect.stringContaining("--cors-origin") } });
+      expect(answer.headers).not.toHaveProperty("access-control-allow-origin");
+      expect((await server.get("/dbs")).body.databases).toEqual([]);
+    } finally {
+      await server.stop();
+    }
+  });
+});
+
+describe("with keys, and listening everywhere", () => {
+  it("the server starts", async () => {
+    const server = await startServer({ args: ["--host", "0.0.0.0", "--api-key", "k"] });
+    try {
+      expect((await server.get("/dbs", bearer("k"))).status).toBe(200);
+    } finally {
+      await server.stop();
+    }
+  });
+});
+
+describe("CORS", () => {
+  it("is off by default: no header allows any page", async () => {
+    const server = await startServer({ args: ["--api-key", "k"] });
+    try {
+      const answer = await server.get("/dbs", { ...bearer("k"), origin: "https://app.example" });
+      expect(answer.status).toBe(200);
+      expect(Object.keys(answer.headers).filter((name) => name.startsWith("access-control"))).toEqual([]);
+      const preflight = await server.request("OPTIONS", "/dbs", undefined, {
+        origin: "https://app.example",
+        "access-control-request-method": "GET",
+      });
+      expect(Object.keys(preflight.headers).filter((name) => name.startsWith("access-control"))).toEqual([]);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it("lets the pages of the named origins in, and no others", async () => {
+    const server = await startServer({ args: ["--api-key", "k", "--cors-origin", "https://app.example"] });
+    try {
+      const preflight = await server.request("OPTIONS", "/db/a:b/tables/t/vectorSearch", undefined, {
+        origin: "https://app.example",
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "authorization,content-type",
+      });
+      expect(preflight.status).toBe(204);
+      expect(preflight.headers).toMatchObject({
+        "access-control-allow-origin": "https://app.example",
+        "access-control-allow-headers": "authorization,content-type",
+        "access-control-allow-methods": expect.stringContaining("POST"),
+      });
+      const allowed = await server.get("/dbs", { ...bearer("k"), origin: "https://app.example" });
+      expect(allowed.headers["access-control-allow-origin"]).toBe("https://app.example");
+      expect(allowed.headers.vary).toMatch(/Origin/i);
+      const unauthorised = await server.get("/dbs", { origin: "https://app.example" });
+      expect(unauthorised.status).toBe(401);
+      expect(unauthorised.headers["access-control-allow-origin"]).toBe("https://app.example");
+      const other = await server.get("/dbs", { ...bearer("k"), origin: "https://evil.example" });
+      expect(other.headers["access-control-allow-origin"] ?? "").not.toBe("https://evil.example");
+    } finally {
+      await server.stop();
+    }
+  });
+});
