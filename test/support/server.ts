@@ -13,7 +13,7 @@ import { copyTemplate } from "./server-template.ts";
 
 export const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 
-const START_LIMIT_MS = 60_000;
+const START_LIMIT_MS = 150_000;
 
 export interface Answer {
   readonly status: number;

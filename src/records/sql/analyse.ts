@@ -20,6 +20,8 @@ export type StatementKind = "SELECT" | "INSERT" | "UPDATE" | "DELETE";
 
 export interface StatementAnalysis {
   readonly kind: StatementKind;
+  /** True when it, or a statement in its WITH, is anything but a SELECT. */
+  readonly changes: boolean;
   /** Tables that are read or written, each once. */
   readonly tables: readonly string[];
   /** Columns that are written, with their table. */
@@ -67,9 +69,11 @@ class Walk {
   readonly #writes: { table: string; column: string; by: "INSERT" | "UPDATE" }[] = [];
   readonly #attributes = new Set<string>();
   readonly #parameters = new Set<number>();
+  #changes = false;
 
   result(): Omit<StatementAnalysis, "kind"> {
     return {
+      changes: this.#changes,
       tables: [...this.#tables],
       writes: this.#writes,
       attributes: [...this.#attributes],
@@ -79,6 +83,7 @@ class Walk {
 
   /** A statement opens a scope of its own with its WITH. */
   statement(type: string, tree: Tree, outer: Scope): void {
+    if (type !== "SelectStmt") this.#changes = true;
     const scope = tree.withClause === undefined ? outer : this.#with(tree.withClause as Tree, outer);
     for (const [field, value] of Object.entries(tree)) {
       if (field === "withClause") continue;

@@ -21,8 +21,8 @@ export const MAX_BATCH_STATEMENTS = 1_000;
 /** @throws {LodestoneError} INVALID (the statement or its params: nothing was changed), TIMEOUT, UNAVAILABLE. */
 export async function runSql(engine: Engine, branch: BranchInfo, request: SqlRequest): Promise<SqlResponse> {
   const names = await catalogNames(engine);
-  const statement = await prepare(branch, request, names);
-  const result = await inJail(engine, branch, (connection) => statement.run(connection)).catch((error: unknown) => {
+  const statement = await prepare(branch, request, names, request.readOnly);
+  const result = await inJail(engine, branch, request.readOnly, (connection) => statement.run(connection)).catch((error: unknown) => {
     throw translateError(error);
   });
   return toResponse(engine, names, result, request.responseType);
@@ -34,16 +34,16 @@ export async function runSql(engine: Engine, branch: BranchInfo, request: SqlReq
  * @throws {LodestoneError} INVALID, its message beginning with the statement that failed: `statements[3]: …`.
  */
 export async function runSqlBatch(engine: Engine, branch: BranchInfo, request: SqlBatchRequest): Promise<SqlResponse[]> {
-  const { statements, responseType } = request;
+  const { statements, responseType, readOnly } = request;
   if (statements.length > MAX_BATCH_STATEMENTS) {
     throw new LodestoneError("INVALID", `statements has ${statements.length} elements; at most ${MAX_BATCH_STATEMENTS} are allowed.`);
   }
   const names = await catalogNames(engine);
   const prepared: Prepared[] = [];
   for (const [index, statement] of statements.entries()) {
-    prepared.push(await prepare(branch, statement, names).catch((error: unknown) => failAt(index, error)));
+    prepared.push(await prepare(branch, statement, names, readOnly).catch((error: unknown) => failAt(index, error)));
   }
-  const results = await inJail(engine, branch, async (connection) => {
+  const results = await inJail(engine, branch, readOnly, async (connection) => {
     const all: BoundedResult[] = [];
     for (const [index, { run }] of prepared.entries()) all.push(await run(connection).catch((error: unknown) => failAt(index, error)));
     return all;
@@ -57,12 +57,15 @@ interface Prepared {
   run(connection: TransactionConnection): Promise<BoundedResult>;
 }
 
-async function prepare(branch: BranchInfo, request: SqlStatement, names: CatalogNames): Promise<Prepared> {
+async function prepare(branch: BranchInfo, request: SqlStatement, names: CatalogNames, readOnly = false): Promise<Prepared> {
   const params = request.params ?? [];
   if (params.length > MAX_PARAMS)
     throw new LodestoneError("INVALID", `params has ${params.length} values; at most ${MAX_PARAMS} are allowed.`);
   const analysis = await analyseStatement(request.statement);
   vet(analysis, branch, params.length, names.functions);
+  if (readOnly && analysis.changes) {
+    throw new LodestoneError("FORBIDDEN", 'This needs a key with the scope "write": a key with "read" may only SELECT.');
+  }
   return {
     run: (connection) =>
       connection.queryBounded({
@@ -78,8 +81,10 @@ async function prepare(branch: BranchInfo, request: SqlStatement, names: Catalog
 const inJail = <Result>(
   engine: Engine,
   branch: BranchInfo,
+  readOnly: boolean | undefined,
   work: (connection: TransactionConnection) => Promise<Result>,
-): Promise<Result> => engine.transaction(work, { jail: { roleName: branch.roleName, schemaName: branch.schemaName } });
+): Promise<Result> =>
+  engine.transaction(work, { jail: { roleName: branch.roleName, schemaName: branch.schemaName }, readOnly: readOnly === true });
 
 function failAt(index: number, error: unknown): never {
   const translated = translateError(error);
