@@ -7,9 +7,10 @@
  * a third of what decoding the binary form and finding the shortest decimal in JavaScript takes.
  */
 import { quoteLiteral } from "../identifiers.ts";
-import type { AnswerOptions, JsonObject, JsonValue } from "../record-store.ts";
+import type { AnswerOptions, JsonObject } from "../record-store.ts";
 import type { BranchInfo, ColumnInfo } from "../schema.ts";
 import { quotedColumn, relation } from "./physical.ts";
+import { type Field, instant, setOwn, setPath, valueField } from "./record-field.ts";
 import type { RecordSelection, ReverseLink } from "./selection.ts";
 import { orderBy, randomOrder, sortTerms } from "./sort-sql.ts";
 import { formatTimestamp } from "./timestamp.ts";
@@ -19,11 +20,6 @@ export interface Projection {
   readonly sql: string;
   /** Of what `sql` gave. */
   decode(text: string): JsonObject;
-}
-
-interface Field {
-  readonly sql: string;
-  put(record: JsonObject, value: JsonValue): void;
 }
 
 interface Row {
@@ -73,7 +69,9 @@ class ProjectionCompiler {
 
   #fields(selection: RecordSelection, alias: string): Field[] {
     const fields: Field[] = [{ sql: `${alias}."id"`, put: (record, value) => setOwn(record, "id", value) }];
-    for (const column of selection.columns) if (!selection.links.has(column)) fields.push(columnField(column, alias, this.#jsonText));
+    for (const column of selection.columns)
+      if (!selection.links.has(column))
+        fields.push(valueField(column.type, `${alias}.${quotedColumn(column)}`, column.name, this.#jsonText));
     for (const [name, path] of selection.json) fields.push(jsonField(name, path, alias));
     for (const [column, target] of selection.links) fields.push(this.#link(column, target, alias));
     for (const [name, link] of selection.reverse) fields.push(this.#reverse(name, link, alias));
@@ -113,49 +111,7 @@ class ProjectionCompiler {
   }
 }
 
-function columnField(column: ColumnInfo, alias: string, jsonText: boolean): Field {
-  const value = `${alias}.${quotedColumn(column)}`;
-  switch (column.type) {
-    case "datetime":
-      return { sql: instant(value), put: (record, text) => setPath(record, column.name, formatTimestamp(text as string)) };
-    case "link":
-      return { sql: value, put: (record, id) => setPath(record, column.name, { id }) };
-    case "json":
-      return { sql: jsonText ? `${value}::text` : value, put: (record, json) => setPath(record, column.name, json) };
-    default:
-      return { sql: value, put: (record, plain) => setPath(record, column.name, plain) };
-  }
-}
-
 function jsonField(name: string, path: { readonly column: ColumnInfo; readonly steps: readonly string[] }, alias: string): Field {
   const steps = path.steps.map((step) => quoteLiteral(step)).join(", ");
   return { sql: `${alias}.${quotedColumn(path.column)} #> ARRAY[${steps}]::text[]`, put: (record, value) => setOwn(record, name, value) };
-}
-
-/** Microseconds since 1970 as text: independent of the session's time zone and date style. */
-function instant(value: string): string {
-  return `CASE WHEN isfinite(${value}) THEN (extract(epoch FROM ${value}) * 1000000)::int8::text ELSE ${value}::text END`;
-}
-
-/** `address.city` goes to `record.address.city`. */
-function setPath(record: JsonObject, name: string, value: JsonValue): void {
-  const steps = name.split(".");
-  const last = steps.pop()!;
-  let object = record;
-  for (const step of steps) {
-    const inner = Object.hasOwn(object, step) ? object[step] : undefined;
-    if (typeof inner === "object" && inner !== null && !Array.isArray(inner)) object = inner;
-    else {
-      const created: JsonObject = {};
-      setOwn(object, step, created);
-      object = created;
-    }
-  }
-  setOwn(object, last, value);
-}
-
-/** An own property whatever its name: assignment would take `__proto__` for the prototype. */
-function setOwn(object: JsonObject, key: string, value: JsonValue): void {
-  if (key === "__proto__") Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
-  else object[key] = value;
 }

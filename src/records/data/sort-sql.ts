@@ -2,11 +2,11 @@
  * The order of a sort in SQL. Nulls are above everything, as PostgreSQL has it: last ascending, first descending. The id, ascending, is the last term,
  * so the order is total, and a page can be continued from the values of its last record (keyset), which costs the same on the first page and on the last.
  */
-import { quoteIdentifier, quoteLiteral } from "../identifiers.ts";
+import { quoteLiteral } from "../identifiers.ts";
 import type { BranchInfo } from "../schema.ts";
+import { columnSql } from "./column-reference.ts";
 import { PARAMETER_TYPES } from "./column-value.ts";
-import { relation } from "./physical.ts";
-import type { SortColumn, SortKey } from "./sort.ts";
+import type { SortKey } from "./sort.ts";
 
 export interface SortTerm {
   /** The value ordered by. */
@@ -35,24 +35,6 @@ export function sortTerms(branch: BranchInfo, keys: readonly SortKey[], alias: s
   }
   terms.push({ sql: `${alias}."id"`, type: "text", nullable: false, descending: false });
   return terms;
-}
-
-function columnSql(branch: BranchInfo, key: SortColumn, alias: string): string {
-  // Links from the outside in: each is a scalar subselect by primary key, so no row is lost where a link is null.
-  const path = (from: string, links: SortColumn["links"], level: number): string => {
-    const [link, ...rest] = links;
-    if (link === undefined) return valueSql(key, `${from}.${quoteIdentifier(key.physicalName)}`);
-    const target = branch.tables.get(link.link!.table)!;
-    const next = `s${level}`;
-    return `(SELECT ${path(next, rest, level + 1)} FROM ${relation(branch, target)} ${next} WHERE ${next}."id" = ${from}.${quoteIdentifier(link.physicalName)})`;
-  };
-  return path(alias, key.links, 1);
-}
-
-/** In json, an absent value and a JSON null are null; the rest is ordered as jsonb is: texts before numbers before booleans. */
-function valueSql(key: SortColumn, column: string): string {
-  if (key.json.length === 0) return column;
-  return `nullif(${column} #> ARRAY[${key.json.map(quoteLiteral).join(", ")}]::text[], 'null'::jsonb)`;
 }
 
 export function orderBy(terms: readonly SortTerm[]): string {
