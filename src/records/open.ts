@@ -4,12 +4,14 @@ import { LodestoneError } from "../errors.ts";
 import { requireTable } from "./catalog/branch-rows.ts";
 import { Catalog } from "./catalog/catalog.ts";
 import { toBranchSchema, toColumnSchema, toTableSchema } from "./catalog/document.ts";
+import { aggregateRecords } from "./data/aggregate-records.ts";
 import { deleteRecord } from "./data/delete-record.ts";
 import { getRecord, getRecords } from "./data/get-records.ts";
 import { insertRecord, replaceRecord } from "./data/insert-record.ts";
 import { insertRecords } from "./data/insert-records.ts";
 import { queryRecords } from "./data/query-records.ts";
 import { scanRecords } from "./data/scan-records.ts";
+import { summarizeRecords } from "./data/summarize-records.ts";
 import { runTransaction } from "./data/transaction.ts";
 import { updateRecord, upsertRecord } from "./data/update-record.ts";
 import type { Engine } from "./engine/engine.ts";
@@ -104,6 +106,9 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed): Reco
     },
     query: (ref, name, request, options) => onTable(ref, name, (branch, table) => queryRecords(engine, branch, table, request, options)),
     transaction: (ref, operations, options) => onBranch(ref, (branch) => runTransaction(engine, branch, operations, options)),
+    aggregate: (ref, name, request) => onTable(ref, name, (branch, table) => aggregateRecords(engine, branch, table, request)),
+    summarize: (ref, name, request, options) =>
+      onTable(ref, name, (branch, table) => summarizeRecords(engine, branch, table, request, options)),
     sql: (ref, request) => onBranch(ref, (branch) => runSql(engine, branch, request)),
     sqlBatch: (ref, request) => onBranch(ref, (branch) => runSqlBatch(engine, branch, request)),
 

@@ -204,6 +204,10 @@ export interface RecordStore {
   scanRecords(ref: BranchRef, table: string, options?: ReadOptions): AsyncGenerator<JsonObject[], void, undefined>;
   query(ref: BranchRef, table: string, request: QueryRequest, options?: AnswerOptions): Promise<QueryResponse>;
   transaction(ref: BranchRef, operations: readonly TransactionOperation[], options?: AnswerOptions): Promise<TransactionResult[]>;
+  /** Groups and counts as the API's `aggregate`; without `aggs` the number of records: `{aggs: {count}}`. Exact, and as of now. One statement per aggregation. */
+  aggregate(ref: BranchRef, table: string, request: AggregateRequest): Promise<{ aggs: JsonObject }>;
+  /** One row per group of equal `columns`, with a value for each of `summaries`. No columns: one row over all. */
+  summarize(ref: BranchRef, table: string, request: SummarizeRequest, options?: AnswerOptions): Promise<{ summaries: JsonObject[] }>;
   sql(ref: BranchRef, request: SqlRequest): Promise<SqlResponse>;
   /** Up to 1,000 statements as one transaction; the message names the one that failed. */
   sqlBatch(ref: BranchRef, request: SqlBatchRequest): Promise<SqlResponse[]>;

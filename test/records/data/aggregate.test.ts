@@ -1,0 +1,379 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { aggregateRecords } from "../../../src/records/data/aggregate-records.ts";
+import { insertRecords } from "../../../src/records/data/insert-records.ts";
+import { summarizeRecords } from "../../../src/records/data/summarize-records.ts";
+import type { JsonObject, JsonValue, SummarizeRequest } from "../../../src/records/record-store.ts";
+import { describeOnBothEngines } from "../../support/record-engines.ts";
+
+describeOnBothEngines("groups of records", (fixture) => {
+  const aggregate = async (aggs?: JsonObject, filter?: JsonValue): Promise<JsonObject> => {
+    const request = { ...(aggs === undefined ? {} : { aggs }), ...(filter === undefined ? {} : { filter }) };
+    return (await aggregateRecords(fixture.engine, fixture.branch, fixture.table("sales"), request)).aggs;
+  };
+  const summarize = async (request: SummarizeRequest) =>
+    (await summarizeRecords(fixture.engine, fixture.branch, fixture.table("sales"), request)).summaries;
+
+  beforeAll(async () => {
+    await fixture.createTable("shops", [
+      { name: "name", type: "string" },
+      { name: "place.city", type: "string" },
+    ]);
+    await fixture.createTable("sales", [
+      { name: "product", type: "string" },
+      { name: "amount", type: "int" },
+      { name: "price", type: "float" },
+      { name: "at", type: "datetime" },
+      { name: "paid", type: "bool" },
+      { name: "tags", type: "multiple" },
+      { name: "config", type: "json" },
+      { name: "shop", type: "link", link: { table: "shops" } },
+      { name: "buyer.name", type: "string" },
+      { name: "buyer.age", type: "int" },
+    ]);
+    await insertRecords(fixture.engine, fixture.branch, fixture.table("shops"), [
+      { id: "s1", name: "North", "place.city": "Oslo" },
+      { id: "s2", name: "South", "place.city": "Rome" },
+    ]);
+    const rows: [string | null, number | null, number | null, string | null, boolean | null, string | null][] = [
+      ["pear", 1, 0.1, "2026-01-01T00:30:00Z", true, "s1"],
+      ["pear", 2, 0.3, "2026-01-01T23:30:00Z", false, "s2"],
+      ["apple", 7, 0.7, "2026-01-31T12:00:00Z", true, "s1"],
+      ["apple", 12, null, "2026-02-01T00:00:00Z", null, null],
+      ["fig", -3, -1.5, "2026-12-31T23:59:59Z", true, "s1"],
+      [null, null, 2.5, null, false, "s2"],
+    ];
+    await insertRecords(
+      fixture.engine,
+      fixture.branch,
+      fixture.table("sales"),
+      rows.map(([product, amount, price, at, paid, shop], i) => ({
+        id: `r${i}`,
+        product,
+        amount,
+        price,
+        at,
+        paid,
+        shop,
+        tags: product === null ? null : [product, "all"],
+        config: { level: i % 2 },
+        "buyer.name": i < 3 ? "Ann" : null,
+        "buyer.age": i,
+      })),
+    );
+  });
+
+  describe("aggregate", () => {
+    test("without anything counts the records", async () => {
+      expect(await aggregate()).toEqual({ count: 6 });
+    });
+
+    test("gives values over all records, and over those of a filter", async () => {
+      const aggs = {
+        all: { count: "*" },
+        paid: { count: { filter: { paid: true } } },
+        oslo: { count: { filter: { "shop.place.city": "Oslo" } } },
+        sum: { sum: { column: "amount" } },
+        min: { min: { column: "price" } },
+        first: { min: { column: "at" } },
+        max: { max: { column: "amount" } },
+        average: { average: { column: "amount" } },
+        products: { uniqueCount: { column: "product" } },
+        shops: { uniqueCount: { column: "shop.name", precisionThreshold: 10 } },
+        percentiles: { percentiles: { column: "amount", percentiles: [0, 50, 99.5] } },
+      } satisfies JsonObject;
+      expect(await aggregate(aggs)).toEqual({
+        all: 6,
+        paid: 3,
+        oslo: 3,
+        sum: 19,
+        min: -1.5,
+        first: "2026-01-01T00:30:00.000Z",
+        max: 12,
+        average: 3.8,
+        products: 3,
+        shops: 2,
+        percentiles: { values: { "0": -3, "50": 2, "99.5": expect.closeTo(11.9, 9) } },
+      });
+      expect(await aggregate(aggs, { product: "nothing" })).toEqual({
+        all: 0,
+        paid: 0,
+        oslo: 0,
+        sum: null,
+        min: null,
+        first: null,
+        max: null,
+        average: null,
+        products: 0,
+        shops: 0,
+        percentiles: { values: { "0": null, "50": null, "99.5": null } },
+      });
+    });
+
+    test("gives the most frequent values, ties by value, with what is asked of each", async () => {
+      expect(
+        await aggregate({
+          top: {
+            topValues: {
+              column: "product",
+              size: 2,
+              aggs: { sum: { sum: { column: "amount" } }, shops: { topValues: { column: "shop.name", aggs: { n: { count: "*" } } } } },
+            },
+          },
+          paid: { topValues: { column: "paid" } },
+          amounts: { topValues: { column: "amount", size: 1 } },
+        }),
+      ).toEqual({
+        top: {
+          values: [
+            { $key: "apple", $count: 2, sum: 19, shops: { values: [{ $key: "North", $count: 1, n: 1 }] } },
+            {
+              $key: "pear",
+              $count: 2,
+              sum: 3,
+              shops: {
+                values: [
+                  { $key: "North", $count: 1, n: 1 },
+                  { $key: "South", $count: 1, n: 1 },
+                ],
+              },
+            },
+          ],
+        },
+        paid: {
+          values: [
+            { $key: true, $count: 3 },
+            { $key: false, $count: 2 },
+          ],
+        },
+        amounts: { values: [{ $key: -3, $count: 1 }] },
+      });
+    });
+
+    test.each<[JsonObject, [string, number][]]>([
+      [
+        { calendarInterval: "month" },
+        [
+          ["2026-01-01T00:00:00.000Z", 3],
+          ["2026-02-01T00:00:00.000Z", 1],
+          ["2026-12-01T00:00:00.000Z", 1],
+        ],
+      ],
+      [
+        { calendarInterval: "year", timezone: "+01:00" },
+        [
+          ["2025-12-31T23:00:00.000Z", 4],
+          ["2026-12-31T23:00:00.000Z", 1],
+        ],
+      ],
+      [
+        { calendarInterval: "day", timezone: "-01:00" },
+        [
+          ["2025-12-31T01:00:00.000Z", 1],
+          ["2026-01-01T01:00:00.000Z", 1],
+          ["2026-01-31T01:00:00.000Z", 2],
+          ["2026-12-31T01:00:00.000Z", 1],
+        ],
+      ],
+      [
+        { interval: "1h" },
+        [
+          ["2026-01-01T00:00:00.000Z", 1],
+          ["2026-01-01T23:00:00.000Z", 1],
+          ["2026-01-31T12:00:00.000Z", 1],
+          ["2026-02-01T00:00:00.000Z", 1],
+          ["2026-12-31T23:00:00.000Z", 1],
+        ],
+      ],
+      [
+        { interval: "400d", timezone: "+01:00" },
+        [
+          ["2025-10-23T23:00:00.000Z", 4],
+          ["2026-11-27T23:00:00.000Z", 1],
+        ],
+      ],
+    ])("makes buckets of time %j", async (interval, expected) => {
+      const { h } = (await aggregate({ h: { dateHistogram: { column: "at", ...interval } } })) as {
+        h: { values: { $key: string; $count: number }[] };
+      };
+      expect(h.values.map((bucket) => [bucket.$key, bucket.$count])).toEqual(expected);
+    });
+
+    test("makes buckets of numbers, exactly in decimals", async () => {
+      expect(
+        await aggregate({
+          price: { numericHistogram: { column: "price", interval: 0.1, aggs: { n: { count: "*" } } } },
+          amount: { numericHistogram: { column: "amount", interval: 5, offset: -3 } },
+        }),
+      ).toEqual({
+        price: {
+          values: [
+            { $key: -1.5, $count: 1, n: 1 },
+            { $key: 0.1, $count: 1, n: 1 },
+            { $key: 0.3, $count: 1, n: 1 },
+            { $key: 0.7, $count: 1, n: 1 },
+            { $key: 2.5, $count: 1, n: 1 },
+          ],
+        },
+        amount: {
+          values: [
+            { $key: -3, $count: 2 },
+            { $key: 2, $count: 1 },
+            { $key: 7, $count: 1 },
+            { $key: 12, $count: 1 },
+          ].filter(Boolean),
+        },
+      });
+    });
+
+    test("nests buckets four deep", async () => {
+      const nested = (levels: string[]): JsonObject =>
+        levels.length === 0 ? { n: { count: "*" } } : { by: { topValues: { column: levels[0]!, aggs: nested(levels.slice(1)) } } };
+      const answer = (await aggregate(nested(["shop.name", "product", "paid", "amount"]))) as { by: { values: JsonObject[] } };
+      const north = answer.by.values[0] as unknown as { $key: string; by: { values: { $key: string; by: { values: JsonObject[] } }[] } };
+      expect(north.$key).toBe("North");
+      expect(north.by.values.map((bucket) => bucket.$key)).toEqual(["apple", "fig", "pear"]);
+      expect(north.by.values[0]!.by.values).toEqual([{ $key: true, $count: 1, by: { values: [{ $key: 7, $count: 1, n: 1 }] } }]);
+    });
+
+    test("keeps times and numbers that are infinite out of the buckets", async () => {
+      await fixture.createTable("odd", [
+        { name: "at", type: "datetime" },
+        { name: "x", type: "float" },
+      ]);
+      await fixture.engine.query(
+        `INSERT INTO "test:main".odd (at, x) VALUES ('infinity', 'Infinity'), ('-infinity', 'NaN'), ('2026-01-01T00:00:00Z', '-Infinity'), (NULL, 1)`,
+      );
+      const { aggs } = await aggregateRecords(fixture.engine, fixture.branch, fixture.table("odd"), {
+        aggs: {
+          days: { dateHistogram: { column: "at", calendarInterval: "day" } },
+          hours: { dateHistogram: { column: "at", interval: "1h" } },
+          x: { numericHistogram: { column: "x", interval: 1 } },
+          average: { average: { column: "x" } },
+        },
+      });
+      const day = { values: [{ $key: "2026-01-01T00:00:00.000Z", $count: 1 }] };
+      expect(aggs).toEqual({ days: day, hours: day, x: { values: [{ $key: 1, $count: 1 }] }, average: null });
+    });
+
+    test.each<[JsonValue, string]>([
+      [{ x: { sum: { column: "nope" } } }, 'aggs.x.sum.column: table "sales" has no column "nope"'],
+      [{ x: { sum: { column: "product" } } }, 'aggs.x.sum.column: "product" is of type string; expected a column of type int, float.'],
+      [
+        { x: { median: { column: "amount" } } },
+        'aggs.x is an object with "median"; expected an object with one of the keys "count", "sum"',
+      ],
+      [{ x: { sum: { column: "amount" }, max: { column: "amount" } } }, "expected an object with one of the keys"],
+      [{ x: { count: { filter: { nope: 1 } } } }, "aggs.x.count.filter.nope"],
+      [{ x: { sum: { column: "amount", of: 1 } } }, 'aggs.x.sum has an unknown member "of"; it takes "column".'],
+      [
+        { x: { percentiles: { column: "amount", percentiles: [101] } } },
+        "aggs.x.percentiles.percentiles[0] is number 101; expected a percentile from 0 to 100.",
+      ],
+      [{ x: { dateHistogram: { column: "at" } } }, "needs an interval"],
+      [{ x: { dateHistogram: { column: "at", interval: "5 fortnights" } } }, "aggs.x.dateHistogram.interval is the string"],
+      [{ x: { dateHistogram: { column: "at", interval: "0d" } } }, "expected a number above 0"],
+      [{ x: { dateHistogram: { column: "at", calendarInterval: "moon" } } }, "expected one of minute, hour"],
+      [
+        { x: { dateHistogram: { column: "at", calendarInterval: "day", timezone: "CET" } } },
+        'expected an offset from UTC such as "+01:00".',
+      ],
+      [
+        { x: { numericHistogram: { column: "amount", interval: 0 } } },
+        "aggs.x.numericHistogram.interval is number 0; expected a number above 0.",
+      ],
+      [
+        { x: { topValues: { column: "product", size: 1001 } } },
+        "aggs.x.topValues.size is number 1001; expected a whole number from 1 to 1000.",
+      ],
+      [{ x: { topValues: { column: "config" } } }, '"config" is of type json'],
+      [{ $x: { count: "*" } }, 'a name must not begin with "$"'],
+      [{ x: { topValues: { column: "product", aggs: { y: { sum: { column: "product" } } } } } }, "aggs.x.topValues.aggs.y.sum.column"],
+      [5, "aggs is number 5"],
+      [{ x: { numericHistogram: { column: "buyer.age", interval: 0.0001 } } }, ""],
+    ])("refuses %j", async (aggs, message) => {
+      if (message === "") return void expect(await aggregate(aggs as JsonObject)).toBeDefined();
+      await expect(aggregate(aggs as JsonObject)).rejects.toMatchObject({ code: "INVALID", message: expect.stringContaining(message) });
+    });
+  });
+
+  describe("summarize", () => {
+    test("groups by columns, links, objects and json paths, and leaves null out", async () => {
+      expect(await summarize({ columns: ["product"] })).toEqual([{ product: "apple" }, { product: "fig" }, { product: "pear" }, {}]);
+      expect(
+        await summarize({ columns: ["shop", "shop.place.city"], filter: { $exists: "shop" }, summaries: { n: { count: "*" } } }),
+      ).toEqual([
+        { shop: { id: "s1", place: { city: "Oslo" } }, n: 3 },
+        { shop: { id: "s2", place: { city: "Rome" } }, n: 2 },
+      ]);
+      expect(await summarize({ columns: ["buyer.*"], filter: { "buyer.age": { $lt: 2 } } })).toEqual([
+        { buyer: { name: "Ann", age: 0 } },
+        { buyer: { name: "Ann", age: 1 } },
+      ]);
+      expect(await summarize({ columns: ["config->level"], summaries: { n: { count: "product" } } })).toEqual([
+        { "config->level": 0, n: 3 },
+        { "config->level": 1, n: 2 },
+      ]);
+      expect(await summarize({ columns: ["config", "paid"], filter: { id: "r0" } })).toEqual([{ config: { level: 0 }, paid: true }]);
+    });
+
+    test("without columns gives one row, also over nothing", async () => {
+      const summaries = {
+        all: { count: "*" },
+        tags: { max: "tags" },
+        first: { min: "at" },
+        sum: { sum: "amount" },
+        price: { sum: "price" },
+        average: { average: "amount" },
+        city: { max: "shop.place.city" },
+      };
+      expect(await summarize({ summaries })).toEqual([
+        {
+          all: 6,
+          tags: ["pear", "all"],
+          first: "2026-01-01T00:30:00.000Z",
+          sum: 19,
+          price: expect.closeTo(2.1, 9),
+          average: 3.8,
+          city: "Rome",
+        },
+      ]);
+      expect(await summarize({ summaries, filter: { id: "nobody" } })).toEqual([{ all: 0 }]);
+      expect(await summarize({ columns: ["product"], summaries, filter: { id: "nobody" } })).toEqual([]);
+    });
+
+    test("sorts and filters by columns and summaries alike, and cuts", async () => {
+      const request = { columns: ["product", "shop.name"], summaries: { n: { count: "*" }, best: { max: "amount" } } };
+      expect(
+        await summarize({ ...request, sort: [{ best: "desc" }], summariesFilter: { product: { $startsWith: "p" }, n: { $ge: 1 } } }),
+      ).toEqual([
+        { product: "pear", shop: { name: "South" }, n: 1, best: 2 },
+        { product: "pear", shop: { name: "North" }, n: 1, best: 1 },
+      ]);
+      expect(
+        await summarize({ ...request, summariesFilter: { "shop.name": "North", best: { $gt: 0 } }, sort: "product", page: { size: 1 } }),
+      ).toEqual([{ product: "apple", shop: { name: "North" }, n: 1, best: 7 }]);
+      expect(
+        await summarize({ columns: ["shop"], summaries: { n: { count: "*" } }, summariesFilter: { "shop.place.city": "Rome" } }),
+      ).toEqual([{ shop: { id: "s2" }, n: 2 }]);
+    });
+
+    test.each<[SummarizeRequest, string]>([
+      [{}, "summarize needs columns to group by, or summaries"],
+      [{ columns: ["nope"] }, 'columns[0]: table "sales" has no column "nope"'],
+      [
+        { summaries: { x: { median: "amount" } } },
+        'summaries.x is an object with "median"; expected an object with one of the keys "count", "min", "max", "sum", "average".',
+      ],
+      [{ summaries: { x: { sum: "product" } } }, 'summaries.x.sum: column "product" is of type string; expected int, float.'],
+      [{ columns: ["product"], summaries: { product: { count: "*" } } }, "summaries.product is called like a column that is asked for"],
+      [{ columns: ["buyer.*"], summaries: { buyer: { count: "*" } } }, "summaries.buyer is called like a column that is asked for"],
+      [{ columns: ["product"], sort: { amount: "asc" } }, 'sort: "amount" is none of what is asked for: "product".'],
+      [{ columns: ["product"], sort: { "*": "random" } }, "summaries are not sorted by chance"],
+      [{ columns: ["product"], summariesFilter: { amount: 1 } }, 'has no column "amount"'],
+      [{ columns: ["product"], summariesFilter: { id: "r1" } }, 'summariesFilter: "id" is none of what is asked for: "product".'],
+      [{ columns: ["product"], page: { size: 1001 } }, "page.size is number 1001; expected a whole number from 1 to 1000."],
+    ])("refuses %j", async (request, message) => {
+      await expect(summarize(request)).rejects.toMatchObject({ code: "INVALID", message: expect.stringContaining(message) });
+    });
+  });
+});
