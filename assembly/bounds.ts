@@ -18,7 +18,7 @@
  */
 import { FULL_L1, FULL_L2, HIGH_L1, HIGH_L2 } from "./codes";
 import { slotFor, slotFullCodes, slotFullOffset, slotHighCodes, slotHighOffset } from "./l1-slots";
-import { addLanes, addLanesOfFour, planeDot } from "./plane-dot";
+import { addLanes, addLanesOfFour, planeDot, planeDotOfFour } from "./plane-dot";
 import { fullL1, planeL1 } from "./plane-l1";
 import { Query } from "./query";
 import { codeDimension, highPtr, lossesPtr, lowPtr, normsPtr, residualNormsPtr, shiftsPtr, stepsPtr } from "./rows";
@@ -70,15 +70,8 @@ export function setDotCoefficients(query: Query, similarity: i32): void {
 
 /** Bounds of rows first..first+3 of a segment from their high planes, f32x4. */
 export function dotBounds(query: Query, segment: usize, first: u32): v128 {
-  const planeBytes = <usize>codeDimension >> 1;
-  const plane = highPtr(segment) + <usize>first * planeBytes;
-  const codes = query.dotCodes;
-  const sums = addLanesOfFour(
-    planeDot(codes, plane),
-    planeDot(codes, plane + planeBytes),
-    planeDot(codes, plane + 2 * planeBytes),
-    planeDot(codes, plane + 3 * planeBytes),
-  );
+  const plane = highPtr(segment) + <usize>first * (<usize>codeDimension >> 1);
+  const sums = planeDotOfFour(query.dotCodes, plane);
   const at = (<usize>first) << 2;
   const product = f32x4.mul(
     f32x4.mul(f32x4.convert_i32x4_s(i32x4.sub(sums, i32x4.splat(8 * query.dotCodeSum))), f32x4.splat(<f32>query.dotUnit)),
@@ -158,7 +151,7 @@ export function fullBound(query: Query, similarity: i32, segment: usize, row: u3
     const loss = oneLoss(lossesPtr(segment, FULL_L1) + ((<usize>row) << 1));
     return sum * <f64>step * 0.0625 * (1 - SLACK) + <f64>slotFullOffset(slot) - loss * (1 + SLACK);
   }
-  const sum = 16 * addLanes(planeDot(query.dotCodes, high)) + addLanes(planeDot(query.dotCodes, low)) - 136 * query.dotCodeSum;
+  const sum = 16 * planeDot(query.dotCodes, high) + planeDot(query.dotCodes, low) - 136 * query.dotCodeSum;
   const product = <f64>sum * query.dotUnit * <f64>step * 0.0625;
   const norm = <f64>load<f32>(residualNormsPtr(segment) + at);
   const upper = product + oneLoss(lossesPtr(segment, FULL_L2) + ((<usize>row) << 1)) * lossFactor + norm * normFactor;

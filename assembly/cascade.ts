@@ -20,7 +20,7 @@ const MAX_BOUNDS: u32 = 1 << 20;
 /** A small batch is this share of the segments. */
 const SMALL_BATCH: u32 = 32;
 /** Steps for which l1 codes are made in one segment, before its other rows are taken as survivors. */
-const MAX_SLOT_MISSES: i32 = 8;
+const MAX_SLOT_MISSES: i32 = 16;
 
 // What the last search did, for measurements: rows whose both planes were read, rows scored exactly.
 let fullRows: u64 = 0;

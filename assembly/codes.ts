@@ -281,8 +281,8 @@ function writePlanes(segment: usize, row: u32, step: f32): void {
   while (high < end) {
     const a = encodeSixteen(from, inverse, unit);
     const b = encodeSixteen(from + 64, inverse, unit);
-    v128.store(high, v128.or(i8x16.shr_u(a, 4), v128.andnot(b, nibble)));
-    v128.store(low, v128.or(v128.and(a, nibble), i8x16.shl(b, 4)));
+    v128.store(high, v128.or(v128.and(i16x8.shr_u(a, 4), nibble), v128.andnot(b, nibble)));
+    v128.store(low, v128.or(v128.and(a, nibble), v128.andnot(i16x8.shl(b, 4), nibble)));
     high += 16;
     low += 16;
     from += 128;

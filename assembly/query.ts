@@ -8,7 +8,7 @@ import { codeDimension, dimension, stride } from "./rows";
 import { ENTRY_BYTES, resetTopK, TopK } from "./top-k";
 
 /** Steps whose l1 codes are kept at a time; rows of alike data have one or two. */
-export const STEP_SLOTS: i32 = 4;
+export const STEP_SLOTS: i32 = 16;
 
 /** One query. Addresses are of its own part of the buffers. */
 @unmanaged
