@@ -68,10 +68,11 @@ export function setDotCoefficients(query: Query, similarity: i32): void {
   }
 }
 
-/** Bounds of rows first..first+3 of a segment from their high planes, f32x4. */
-export function dotBounds(query: Query, segment: usize, first: u32): v128 {
+/** Bounds of rows first..first+3 of a segment from their high planes, f32x4. Their Σ Q h, i32x4, are stored at `sumsPtr` for fullBound. */
+export function dotBounds(query: Query, segment: usize, first: u32, sumsPtr: usize): v128 {
   const plane = highPtr(segment) + <usize>first * (<usize>codeDimension >> 1);
   const sums = planeDotOfFour(query.dotCodes, plane);
+  v128.store(sumsPtr, sums);
   const at = (<usize>first) << 2;
   const product = f32x4.mul(
     f32x4.mul(f32x4.convert_i32x4_s(i32x4.sub(sums, i32x4.splat(8 * query.dotCodeSum))), f32x4.splat(<f32>query.dotUnit)),
@@ -137,8 +138,8 @@ function mixedL1Bounds(query: Query, segment: usize, plane: usize, steps: v128, 
   return f32x4.sub(f32x4.add(f32x4.mul(f32x4.convert_i32x4_s(sums), unit), offsets), loss);
 }
 
-/** Bound of one row from both planes. */
-export function fullBound(query: Query, similarity: i32, segment: usize, row: u32): f64 {
+/** Bound of one row from both planes. `highSum` is the Σ Q h that dotBounds found; l1 does not use it. */
+export function fullBound(query: Query, similarity: i32, segment: usize, row: u32, highSum: i32): f64 {
   const planeOffset = <usize>row * (<usize>codeDimension >> 1);
   const high = highPtr(segment) + planeOffset;
   const low = lowPtr(segment) + planeOffset;
@@ -151,8 +152,8 @@ export function fullBound(query: Query, similarity: i32, segment: usize, row: u3
     const loss = oneLoss(lossesPtr(segment, FULL_L1) + ((<usize>row) << 1));
     return sum * <f64>step * 0.0625 * (1 - SLACK) + <f64>slotFullOffset(slot) - loss * (1 + SLACK);
   }
-  const sum = 16 * planeDot(query.dotCodes, high) + planeDot(query.dotCodes, low) - 136 * query.dotCodeSum;
-  const product = <f64>sum * query.dotUnit * <f64>step * 0.0625;
+  const sum = 16 * <f64>highSum + <f64>planeDot(query.dotCodes, low) - 136 * <f64>query.dotCodeSum;
+  const product = sum * query.dotUnit * <f64>step * 0.0625;
   const norm = <f64>load<f32>(residualNormsPtr(segment) + at);
   const upper = product + oneLoss(lossesPtr(segment, FULL_L2) + ((<usize>row) << 1)) * lossFactor + norm * normFactor;
   if (isCosine) return -(upper + <f64>load<f32>(shiftsPtr(segment) + at) + constant) / <f64>load<f32>(normsPtr(segment) + at);

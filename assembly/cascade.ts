@@ -15,7 +15,7 @@ import { addSeed, resetSeeds, seedCount, seedLimit, seedRow } from "./seeds";
 import { L1 } from "./similarity";
 import { offer } from "./top-k";
 
-/** Bounds of at most this many (row, query) pairs are held at a time: 4 MiB. */
+/** Bounds and sums of at most this many (row, query) pairs are held at a time: 8 MiB. */
 const MAX_BOUNDS: u32 = 1 << 20;
 /** A small batch is this share of the segments. */
 const SMALL_BATCH: u32 = 32;
@@ -39,6 +39,14 @@ export function filterOf(filterBits: usize, s: u32): usize {
   return filterBits === 0 ? 0 : filterBits + <usize>s * <usize>(segmentRows >> 3);
 }
 
+/** Bytes of a bound and a sum; four rows lie as | bounds f32x4 | sums i32x4 |. */
+const BOUND_BYTES: usize = 8;
+
+/** Address of the bound of row `n` of the rows that start at `bounds`; its sum lies 16 bytes on. */
+function boundAt(bounds: usize, n: u32): usize {
+  return bounds + ((<usize>n & ~3) << 3) + ((<usize>n & 3) << 2);
+}
+
 function selected(segment: usize, filter: usize, w: u32): u32 {
   const bits = load<u32>(livePtr(segment) + ((<usize>w) << 2));
   return filter === 0 ? bits : bits & load<u32>(filter + ((<usize>w) << 2));
@@ -50,7 +58,7 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
   exactRows = 0;
   const small = max<u32>(1, segmentCount / SMALL_BATCH);
   const large = max<u32>(1, min<u32>(segmentCount, MAX_BOUNDS / (<u32>count * segmentRows)));
-  const bounds = reserveBounds(<u64>max(small, large) * segmentRows * <u64>count);
+  const bounds = reserveBounds(<u64>max(small, large) * segmentRows * <u64>count * BOUND_BYTES);
   if (bounds === 0) return false;
   let start: u32 = 0;
   let isProbe = true;
@@ -64,7 +72,7 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
         for (let s = start; s < end; s++) scanFloats(query, similarity, s, filterOf(filterBits, s));
         isProbe = true;
       } else {
-        const own = bounds + <usize>i * (<usize>(end - start) * <usize>segmentRows * 4);
+        const own = bounds + <usize>i * (<usize>(end - start) * <usize>segmentRows * BOUND_BYTES);
         if (!searchBatch(query, similarity, start, end, filterBits, own)) isProbe = true;
       }
     }
@@ -81,7 +89,7 @@ function searchBatch(query: Query, similarity: i32, start: u32, end: u32, filter
   const firstRow = start << segmentShift;
   for (let i = 0; i < seedCount(); i++) {
     const row = seedRow(i);
-    store<f32>(bounds + ((<usize>(row - firstRow)) << 2), Infinity);
+    store<f32>(boundAt(bounds, row - firstRow), Infinity);
     offer(query.heap, exactScore(query, similarity, segmentPtr(row >> segmentShift), row & (segmentRows - 1)), row);
   }
   let scored = <u32>seedCount();
@@ -101,7 +109,7 @@ function searchBatch(query: Query, similarity: i32, start: u32, end: u32, filter
 function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, bounds: usize, start: u32): u32 {
   const segment = segmentPtr(s);
   const firstRow = s << segmentShift;
-  const own = bounds + ((<usize>((s - start) << segmentShift)) << 2);
+  const own = bounds + <usize>((s - start) << segmentShift) * BOUND_BYTES;
   if (similarity === L1) query.slotMisses = MAX_SLOT_MISSES;
   else prepareDotCodes(query, segment);
   const isCodable = similarity === L1 || query.isCodable;
@@ -116,12 +124,12 @@ function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, boun
       const four = (bits >> (group << 2)) & 15;
       if (four === 0) continue;
       const row = (w << 5) + (group << 2);
-      const at = own + ((<usize>row) << 2);
+      const at = boundAt(own, row);
       if (!isCodable) {
         v128.store(at, f32x4.splat(-Infinity));
         continue;
       }
-      const bound = similarity === L1 ? l1Bounds(query, segment, row) : dotBounds(query, segment, row);
+      const bound = similarity === L1 ? l1Bounds(query, segment, row) : dotBounds(query, segment, row, at + 16);
       v128.store(at, bound);
       let seeds = i32x4.bitmask(f32x4.lt(bound, limit)) & four;
       if (seeds !== 0) {
@@ -142,7 +150,7 @@ function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, boun
 function scoreSurvivors(query: Query, similarity: i32, s: u32, filter: usize, bounds: usize, start: u32): u32 {
   const segment = segmentPtr(s);
   const firstRow = s << segmentShift;
-  const own = bounds + ((<usize>((s - start) << segmentShift)) << 2);
+  const own = bounds + <usize>((s - start) << segmentShift) * BOUND_BYTES;
   const heap = query.heap;
   let isPrepared = false;
   let isCodable = true;
@@ -153,10 +161,10 @@ function scoreSurvivors(query: Query, similarity: i32, s: u32, filter: usize, bo
     let bits = selected(segment, filter, w);
     if (bits === 0) continue;
     const limits = f32x4.splat(limit);
-    const at = own + ((<usize>w) << 7);
+    const at = boundAt(own, w << 5);
     let skipped: u32 = 0;
     for (let group: u32 = 0; group < 8; group++) {
-      skipped |= i32x4.bitmask(f32x4.gt(v128.load(at + ((<usize>group) << 4)), limits)) << (group << 2);
+      skipped |= i32x4.bitmask(f32x4.gt(v128.load(boundAt(at, group << 2)), limits)) << (group << 2);
     }
     bits &= ~skipped;
     while (bits !== 0) {
@@ -175,7 +183,7 @@ function scoreSurvivors(query: Query, similarity: i32, s: u32, filter: usize, bo
       // When nearly all that get here are scored anyway, both planes are not read first.
       if (isCodable && (checked < 64 || 4 * scored <= 3 * checked)) {
         checked++;
-        if (fullBound(query, similarity, segment, row) > <f64>limit) continue;
+        if (fullBound(query, similarity, segment, row, load<i32>(boundAt(own, row), 16)) > <f64>limit) continue;
       }
       const threshold = heap.threshold;
       offer(heap, exactScore(query, similarity, segment, row), firstRow + row);

@@ -1,13 +1,19 @@
 /**
- * Integer dot products of a query's codes with one plane of a row, Σ Q_j n_j for nibbles n_j in 0..15 and |Q_j| ≤ 127. Exact in every build.
+ * Integer dot products of a query's codes with one plane of a row, Σ Q_j n_j for nibbles n_j in 0..15. Exact in every build.
  *
  *   relaxed SIMD  i16x8.relaxed_dot_i8x16_i7x16_s multiplies bytes and adds pairs. Its second operand stays within 0..15, so all engines agree.
  *                 |pair| ≤ 2 · 15 · 127 = 3810: eight fit 16 bits, then pairs are widened.
  *   plain SIMD    the four nibbles of each 16-bit lane are masked in place (worth 1, 16, 256) or shifted down (the highest), and multiplied as 16-bit
- *                 integers. |Σ| ≤ 3840 · 127 · 2 · codeDimension / 32 < 2^31 for 10,000 dimensions. Codes of 32 dimensions lie as
+ *                 integers. |Σ| ≤ 3840 · |Q| · 2 · codeDimension / 32 = 240 · |Q| · codeDimension, which largestDotCode keeps below 2^31. Codes of 32 dimensions lie as
  *                 i16 | 0 2 .. 14 | 16 18 .. 30 | 1 3 .. 15 | 17 19 .. 31 |.
  */
 import { codeDimension } from "./rows";
+
+/** The largest |Q|: 127, or for plain SIMD as many bits as the sums leave room for, up to 11. */
+export function largestDotCode(): i32 {
+  if (ASC_FEATURE_RELAXED_SIMD) return 127;
+  return min(2047, i32.MAX_VALUE / (240 * codeDimension));
+}
 
 /** Stores the code of dimension j. */
 export function storeDotCode(codes: usize, j: i32, code: i32): void {

@@ -1,9 +1,9 @@
 /**
- * Codes of a query for dot products: p = q − centre ≈ p̂ = Q · unit, integers |Q| ≤ 127.
+ * Codes of a query for dot products: p = q − centre ≈ p̂ = Q · unit, integers |Q| ≤ largestDotCode().
  * All in float64 from float32 values, so a norm computed here is within a relative n·2^-52 of the true one; NORM_SLACK covers that.
  */
 import { MAX_CODABLE, MIN_CODABLE } from "./codes";
-import { storeDotCode } from "./plane-dot";
+import { largestDotCode, storeDotCode } from "./plane-dot";
 import { Query } from "./query";
 import { centrePtr, codeDimension, dimension, isCentredPtr } from "./rows";
 
@@ -40,8 +40,9 @@ export function prepareDotCodes(query: Query, segment: usize): void {
   }
   query.isCodable = largest <= MAX_CODABLE && (largest >= MIN_CODABLE || largest === 0);
   if (!query.isCodable) return;
-  const unit = largest / 127;
-  const inverse = largest === 0 ? 0 : 127 / largest;
+  const largestCode = <f64>largestDotCode();
+  const unit = largest / largestCode;
+  const inverse = largest === 0 ? 0 : largestCode / largest;
   let sum = 0;
   let codeSquares: f64 = 0;
   let lossSquares: f64 = 0;
@@ -50,7 +51,7 @@ export function prepareDotCodes(query: Query, segment: usize): void {
     const code = <i32>nearest(p * inverse);
     const loss = p - <f64>code * unit;
     sum += code;
-    codeSquares += <f64>(code * code);
+    codeSquares += <f64>code * <f64>code;
     lossSquares += loss * loss;
     storeDotCode(query.dotCodes, j, code);
   }

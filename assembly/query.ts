@@ -100,9 +100,9 @@ export function reserveQueries(count: i32, k: i32): bool {
   );
 }
 
-/** f32[rows] for each of `count` queries: lower bounds of a batch of rows, see cascade.ts. 0 at the memory limit. */
-export function reserveBounds(entries: u64): usize {
-  return ensure(bounds, entries * 4) ? bounds.ptr : 0;
+/** Room for what cascade.ts keeps of a batch of rows. 0 at the memory limit. */
+export function reserveBounds(bytes: u64): usize {
+  return ensure(bounds, bytes) ? bounds.ptr : 0;
 }
 
 /** Room for k seeds of 8 bytes. */
