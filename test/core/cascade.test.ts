@@ -1,0 +1,64 @@
+import { expect, it } from "vitest";
+import { VectorIndex } from "../../src/index.ts";
+import { referenceSearch, type Similarity } from "../reference.ts";
+import { describeBuilds } from "./builds.ts";
+import { DATA_KINDS, source } from "./data-kinds.ts";
+import { seededRandom } from "./vectors.ts";
+
+const SIMILARITIES: readonly Similarity[] = ["cosineSimilarity", "l1", "l2"];
+/** Several segments, the last one part full. */
+const SHAPES: readonly [dimension: number, rows: number][] = [
+  [65, 2100],
+  [768, 600],
+];
+
+describeBuilds("the cascade is exact", (build) => {
+  for (const kind of Object.keys(DATA_KINDS)) {
+    it.each(SHAPES)(`on ${kind}, dimension %i, %i rows, while rows change and with filters`, async (dimension, count) => {
+      const data = source(kind, dimension, dimension + count);
+      const random = seededRandom(count);
+      const index = await VectorIndex.create({ dimension });
+      const model = new Map<string, Float32Array>();
+      const put = (id: string) => {
+        const vector = data.next();
+        index.upsert(id, vector);
+        model.set(id, vector);
+      };
+      for (let i = 0; i < count; i++) put(`id${i}`);
+      const stored = [...model.values()];
+      for (let round = 0; round < 2; round++) {
+        const near = stored[Math.floor(random() * stored.length)]!;
+        const queries = round === 0 ? [data.next(), near] : [near.map((x) => -x / 3)];
+        const keeps = [undefined, (id: string) => id > "id3"][round];
+        for (const query of queries) {
+          for (const similarity of SIMILARITIES) {
+            if (similarity === "cosineSimilarity" && query.every((x) => x === 0)) continue;
+            const options = { k: [10, 1][round]!, similarity, ...(keeps && { filter: keeps }) };
+            expect(index.search(query, options), `${build} ${similarity} round ${round}`).toEqual(referenceSearch(model, query, options));
+          }
+        }
+        for (let i = 0; i < 60; i++) put(`id${Math.floor(random() * count)}`);
+        for (let i = 0; i < 60; i++) {
+          const id = `id${Math.floor(random() * count)}`;
+          expect(index.delete(id)).toBe(model.delete(id));
+        }
+      }
+      index.free();
+    });
+  }
+
+  it("reads few rows where the codes help, and gives up where they do not", async () => {
+    const counts = async (kind: string) => {
+      const data = source(kind, 256, 5);
+      const index = await VectorIndex.create({ dimension: 256 });
+      for (let i = 0; i < 8000; i++) index.upsert(`${i}`, data.next());
+      expect(index.search(data.next(), { k: 5 }).totalCount).toBe(8000);
+      return index.lastScan;
+    };
+    if (build === "scalar") return expect(await counts("clusters")).toEqual({ fullRows: 0, exactRows: 0 });
+    const helpful = await counts("clusters");
+    expect(helpful.exactRows).toBeLessThan(1000);
+    const hostile = await counts("one ulp apart");
+    expect(hostile.fullRows).toBeLessThan(4000);
+  });
+});
