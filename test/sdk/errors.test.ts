@@ -64,11 +64,11 @@ describe("what is not offered says so", () => {
   test("files", async () => {
     const location = { table: "teams", record: "r", column: "name" } as never;
     for (const call of [
-      world.client.files.download(location),
-      world.client.files.upload(location, new Blob(["x"], { type: "image/png" }) as never),
-      world.client.files.delete(location),
+      () => world.client.files.download(location),
+      () => world.client.files.upload(location, new Blob(["x"], { type: "image/png" }) as never),
+      () => world.client.files.delete(location),
     ]) {
-      const error = await failure(call as Promise<unknown>);
+      const error = await failure(call() as Promise<unknown>);
       expect(error.status).toBeGreaterThanOrEqual(400);
       expect(error.status).toBeLessThan(500);
     }
