@@ -14,6 +14,7 @@ interface ImportFlags {
   vectorColumn: string;
   idColumn?: string;
   idPrefix: string;
+  skipColumn: string[];
   batch: number;
   state?: string;
   restart?: boolean;
@@ -31,7 +32,10 @@ export function importCommand(command: Command, clientOf: (flags: ImportFlags) =
       "Load a file into a table of a running server. Files of any size; an interrupted import goes on where it was when it is run again.\n" +
         "A record that has an id replaces the one that is there.",
     )
-    .argument("<file>", "JSON Lines (one record a line), csv (with a header), npy, fvecs or bvecs")
+    .argument(
+      "<file>",
+      "JSON Lines (one record a line), csv (with a header), npy, fvecs, bvecs, or sql (a plain dump of pg_dump: the table of the target's name)",
+    )
     .argument("<target>", "{database}:{branch}/{table}, as in demo:main/colors")
     .addOption(new Option("--format <format>", "of the file").choices(FORMATS).default(undefined, "by the file's name"))
     .option("--create", "make the branch, the table and the columns that are missing")
@@ -41,6 +45,12 @@ export function importCommand(command: Command, clientOf: (flags: ImportFlags) =
       'the column of the file that gives the ids (default: "id" if there; else the number of the vector, or ids made here)',
     )
     .option("--id-prefix <text>", "put before each id of the file", "")
+    .option(
+      "--skip-column <name>",
+      "leave this column of the file out (repeatable): links to records that are not there yet, say",
+      (name: string, previous: string[] = []) => [...previous, name],
+      [],
+    )
     .addOption(new Option("--batch <size>", "records in one transaction").argParser(parseBatch).default(500))
     .option("--state <file>", "where to note how far it is (default: beside the file)")
     .option("--restart", "begin at the beginning, even if an earlier run was interrupted")
@@ -66,6 +76,7 @@ async function runCommand(file: string, targetText: string, flags: ImportFlags, 
       vectorColumn: flags.vectorColumn,
       ...(flags.idColumn === undefined ? {} : { idColumn: flags.idColumn }),
       idPrefix: flags.idPrefix,
+      skipColumns: flags.skipColumn,
       batchSize: flags.batch,
       ...(flags.state === undefined ? {} : { statePath: flags.state }),
       restart: flags.restart === true,

@@ -1,13 +1,16 @@
 /**
  * CSV (RFC 4180, with \n or \r\n, quoted or not): a header line with the columns' names, then records. Text gets its type from the table's column. An empty cell is
  * null, a quoted empty cell is the empty text. Vectors, `multiple` and json are JSON in a cell; a vector may also be numbers between spaces, commas or semicolons.
+ * What psql's \copy writes is read as well: arrays in braces, timestamps with a space.
  */
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { CsvError, type Options, parse } from "csv-parse";
 import type { JsonObject, JsonValue } from "../../records/record-store.ts";
 import type { ColumnSchema } from "../../records/schema.ts";
+import { importedName } from "./hosted-columns.ts";
 import { MAX_LINE_BYTES } from "./jsonl-source.ts";
+import { parseTextArray, toRfc3339 } from "./postgres-text.ts";
 import { type Source, SourceError, type SourcePosition, type SourceRow } from "./source.ts";
 
 type Cell = string | null;
@@ -49,7 +52,8 @@ async function* rows(
   from: SourcePosition,
   tableColumns: readonly ColumnSchema[],
 ): AsyncGenerator<SourceRow> {
-  const types = header.map((name) => tableColumns.find((column) => column.name === name)?.type);
+  const names = header.map((name) => importedName(name, header));
+  const types = names.map((name) => tableColumns.find((column) => column.name === name)?.type);
   let row = from.row;
   let line = from.line;
   for await (const { info, record } of records(path, from, from.offset === 0)) {
@@ -60,7 +64,9 @@ async function* rows(
       throw new SourceError(place, `has ${record.length} cells; the header has ${header.length}`);
     }
     const values: JsonObject = {};
-    for (const [i, name] of header.entries()) values[name] = convert(record[i] as Cell, types[i], name, place);
+    for (const [i, name] of names.entries()) {
+      if (name !== undefined) values[name] = convert(record[i] as Cell, types[i], name, place);
+    }
     yield { record: values, place, next: { offset: from.offset + info.bytes, row, line } };
   }
 }
@@ -94,7 +100,9 @@ function convert(cell: Cell, type: string | undefined, name: string, place: stri
     case "vector":
       return parseVector(cell) ?? raise(refuse("numbers, as in [0.1, 0.2]"));
     case "multiple":
-      return parseList(cell) ?? raise(refuse('a JSON list of texts, as in ["a", "b"]'));
+      return parseList(cell) ?? parseTextArray(cell) ?? raise(refuse('a JSON list of texts, as in ["a", "b"]'));
+    case "datetime":
+      return toRfc3339(cell) ?? cell;
     default:
       return cell;
   }

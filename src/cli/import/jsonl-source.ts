@@ -14,7 +14,7 @@ export const MAX_LINE_BYTES = 20 * 1024 * 1024;
 
 const NEWLINE = 0x0a;
 
-interface Line {
+export interface Line {
   readonly text: string;
   readonly number: number;
   /** Offset behind the line and its newline. */
@@ -51,7 +51,8 @@ function parseRecord(text: string, number: number): JsonObject {
   return value as JsonObject;
 }
 
-async function* lines(path: string, from: SourcePosition): AsyncGenerator<Line> {
+/** Lines from a place on, without their ends; each says where it ends. */
+export async function* lines(path: string, from: SourcePosition): AsyncGenerator<Line> {
   let offset = from.offset;
   let number = from.line;
   let parts: Buffer[] = [];

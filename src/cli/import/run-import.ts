@@ -9,6 +9,7 @@ import type { JsonObject } from "../../records/record-store.ts";
 import type { BranchRef, ColumnSchema } from "../../records/schema.ts";
 import { type ApiClient, ApiError, branchPath } from "../api-client.ts";
 import { openCsv } from "./csv-source.ts";
+import { openDump } from "./dump-source.ts";
 import { ImportJournal } from "./import-state.ts";
 import { inferColumns } from "./infer-columns.ts";
 import { openJsonl } from "./jsonl-source.ts";
@@ -16,7 +17,7 @@ import type { Source, SourcePosition, SourceRow } from "./source.ts";
 import { SourceError } from "./source.ts";
 import { openVectorFile } from "./vector-file-source.ts";
 
-export const FORMATS = ["jsonl", "csv", "npy", "fvecs", "bvecs"] as const;
+export const FORMATS = ["jsonl", "csv", "npy", "fvecs", "bvecs", "sql"] as const;
 export type Format = (typeof FORMATS)[number];
 
 export interface ImportOptions {
@@ -31,6 +32,8 @@ export interface ImportOptions {
   /** The column of the file whose values become ids. Default: `id`, if there. */
   readonly idColumn?: string;
   readonly idPrefix: string;
+  /** Columns of the file that are left out. */
+  readonly skipColumns: readonly string[];
   readonly batchSize: number;
   readonly statePath?: string;
   /** Begin at the beginning, whatever the journal says. */
@@ -128,6 +131,14 @@ async function openSource(options: ImportOptions): Promise<Source> {
         return await openJsonl(options.file);
       case "csv":
         return await openCsv(options.file);
+      case "sql":
+        if (options.create) {
+          throw new LodestoneError(
+            "INVALID",
+            "--create is not for dumps: make the table and its columns first, so that every value gets the right type.",
+          );
+        }
+        return await openDump(options.file, options.table);
       default:
         return await openVectorFile(options.file, format, options.vectorColumn);
     }
@@ -155,7 +166,8 @@ async function prepareTable(client: ApiClient, source: Source, options: ImportOp
     throw new LodestoneError("NOT_FOUND", `${ref.database}:${ref.branch} has no table "${table}"; give --create to have it made.`);
   }
   if (!options.create) return checkDimensions(existing as ColumnSchema[], source, table);
-  const wanted = source.columns ?? (await inferColumns(source, ["id", "xata", options.idColumn ?? "id"]));
+  const except = ["id", "xata", options.idColumn ?? "id", ...options.skipColumns];
+  const wanted = source.columns ?? (await inferColumns(source, except));
   if (existing === undefined) {
     await client.createTable(ref, table, wanted);
     return [...wanted];
@@ -187,6 +199,7 @@ function toRecord(row: SourceRow, options: ImportOptions, makeId: (row: number) 
   const idColumn = options.idColumn ?? "id";
   const id = record[idColumn];
   if (options.idColumn !== undefined) delete record[options.idColumn];
+  for (const name of options.skipColumns) delete record[name];
   if (id !== undefined && id !== null && typeof id !== "string" && typeof id !== "number") {
     throw new SourceError(row.place, `${idColumn}: expected a text or a number for the id, got ${JSON.stringify(id).slice(0, 80)}`);
   }

@@ -1,0 +1,120 @@
+/**
+ * One table of a SQL dump as `pg_dump` writes it: the lines between `COPY schema.table (columns) FROM stdin;` and `\.`, in COPY's text format (PostgreSQL
+ * documentation, "COPY", File Formats). Text gets its type from the table's column. Everything else in the dump is passed over.
+ */
+import { stat } from "node:fs/promises";
+import { LodestoneError } from "../../errors.ts";
+import type { JsonObject, JsonValue } from "../../records/record-store.ts";
+import type { ColumnSchema, ColumnType } from "../../records/schema.ts";
+import { importedName } from "./hosted-columns.ts";
+import { type Line, lines } from "./jsonl-source.ts";
+import { parseTextArray, toRfc3339 } from "./postgres-text.ts";
+import { type Source, SourceError, type SourcePosition, type SourceRow } from "./source.ts";
+
+const START: SourcePosition = { offset: 0, row: 0, line: 0 };
+
+export async function openDump(path: string, table: string): Promise<Source> {
+  const { size } = await stat(path);
+  const { header, start } = await findTable(path, table);
+  return { columns: undefined, byteLength: size, start, rows: (from, columns) => rows(path, header, from, columns) };
+}
+
+async function findTable(path: string, table: string): Promise<{ header: string[]; start: SourcePosition }> {
+  const others = new Set<string>();
+  let inserts = false;
+  let inBlock = false;
+  for await (const line of lines(path, START)) {
+    // A row may look like a statement.
+    if (inBlock) {
+      inBlock = line.text !== "\\.";
+      continue;
+    }
+    if (line.text.startsWith("INSERT INTO ")) inserts = true;
+    const copy = parseCopy(line.text);
+    if (copy === undefined) continue;
+    if (copy.table === table) return { header: copy.columns, start: positionBehind(line, 0) };
+    others.add(copy.table);
+    inBlock = true;
+  }
+  if (others.size === 0) {
+    const remedy = inserts ? "it has INSERT statements; make it without --inserts, so that it has COPY" : "is it a plain dump of pg_dump?";
+    throw new LodestoneError("INVALID", `The dump has no table's records: ${remedy}.`);
+  }
+  throw new LodestoneError("NOT_FOUND", `The dump has no records of a table "${table}"; it has those of ${[...others].join(", ")}.`);
+}
+
+/** `COPY public.teams (xata_id, "index", name) FROM stdin;` */
+export function parseCopy(text: string): { table: string; columns: string[] } | undefined {
+  const name = '(?:[^\\s"().,]+|"(?:[^"]|"")*")';
+  const match = new RegExp(`^COPY (?:${name}\\.)?(${name}) \\((.*)\\) FROM stdin;\\r?$`).exec(text);
+  if (match === null) return undefined;
+  const columns = (match[2] as string).match(new RegExp(name, "g")) ?? [];
+  return { table: unquote(match[1] as string), columns: columns.map(unquote) };
+}
+
+const unquote = (name: string): string => (name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name);
+
+async function* rows(
+  path: string,
+  header: readonly string[],
+  from: SourcePosition,
+  tableColumns: readonly ColumnSchema[],
+): AsyncGenerator<SourceRow> {
+  const names = header.map((name) => importedName(name, header));
+  const types = names.map((name) => tableColumns.find((column) => column.name === name)?.type);
+  let row = from.row;
+  for await (const line of lines(path, from)) {
+    if (line.text === "\\.") return;
+    row++;
+    const place = `line ${line.number}`;
+    const cells = line.text.replace(/\r$/, "").split("\t");
+    if (cells.length !== header.length) throw new SourceError(place, `has ${cells.length} values; the table has ${header.length} columns`);
+    const record: JsonObject = {};
+    for (const [i, name] of names.entries()) {
+      if (name !== undefined) record[name] = convert(decodeCell(cells[i] as string), types[i], name, place);
+    }
+    yield { record, place, next: positionBehind(line, row) };
+  }
+  throw new SourceError("the file", "ends in the middle of the table; it is cut off");
+}
+
+const positionBehind = ({ end, number }: Line, row: number): SourcePosition => ({ offset: end, row, line: number });
+
+const ESCAPES: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v" };
+
+/** `\N` is null; a backslash takes the meaning off what follows, or gives it one. */
+export function decodeCell(cell: string): string | null {
+  if (cell === "\\N") return null;
+  if (!cell.includes("\\")) return cell;
+  // Octal and hexadecimal stand for bytes; pg_dump writes neither.
+  return cell.replace(/\\(.)/gs, (_, character: string) => ESCAPES[character] ?? character);
+}
+
+function convert(cell: string | null, type: ColumnType | undefined, name: string, place: string): JsonValue {
+  if (cell === null) return null;
+  const refuse = (expected: string): never => {
+    throw new SourceError(place, `${name}: expected ${expected}, got ${JSON.stringify(cell.slice(0, 80))}`);
+  };
+  switch (type) {
+    case "int":
+    case "float": {
+      const value = Number(cell);
+      if (cell.trim() === "" || !Number.isFinite(value)) return refuse("a number");
+      // Beyond 2^53 a double would round; the text keeps every digit.
+      return type === "int" && !Number.isSafeInteger(value) ? cell : value;
+    }
+    case "bool":
+      return cell === "t" || cell === "f" ? cell === "t" : refuse("t or f");
+    case "datetime":
+      return toRfc3339(cell) ?? refuse("a timestamp with a time zone");
+    case "multiple":
+      return parseTextArray(cell) ?? refuse("an array of texts as in {a,b}, without NULL");
+    case "vector": {
+      // pgvector's own text has brackets.
+      const elements = parseTextArray(cell.replace(/^\[(.*)\]$/s, "{$1}"))?.map(Number);
+      return elements?.every((element) => Number.isFinite(element)) ? elements : refuse("numbers as in {0.1,0.2}");
+    }
+    default:
+      return cell;
+  }
+}

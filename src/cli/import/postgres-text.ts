@@ -1,0 +1,33 @@
+/** Values as PostgreSQL writes them as text, in dumps and in what psql's \copy makes (PostgreSQL documentation, "Array Input and Output Syntax"). */
+
+/** `2020-01-02 03:04:05.678+00`, timestamptz under ISO DateStyle, as RFC 3339. undefined for everything else. */
+export function toRfc3339(text: string): string | undefined {
+  const match = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)([+-]\d\d)(?::(\d\d))?$/.exec(text);
+  return match === null ? undefined : `${match[1]}T${match[2]}${match[3]}:${match[4] ?? "00"}`;
+}
+
+/** An element in quotes, with backslashes before what is meant literally; or bare; then a comma or the end. */
+const ELEMENT = /\s*(?:"((?:[^"\\]|\\.)*)"|((?:[^"\\{},\s]|\\.)(?:[^"\\{},]|\\.)*))\s*(,|$)/gsy;
+
+/** An array of one dimension: `{a,"b, c","d \"e\"",NULL}`. undefined when the text is none. */
+export function parseArray(text: string): (string | null)[] | undefined {
+  if (!text.startsWith("{") || !text.endsWith("}")) return undefined;
+  const inner = text.slice(1, -1);
+  if (inner.trim() === "") return [];
+  const elements: (string | null)[] = [];
+  const element = new RegExp(ELEMENT);
+  for (;;) {
+    const match = element.exec(inner);
+    if (match === null) return undefined;
+    const [, quoted, bare = "", separator] = match;
+    if (quoted !== undefined) elements.push(quoted.replace(/\\(.)/gs, "$1"));
+    else elements.push(bare.toUpperCase() === "NULL" ? null : bare.trimEnd().replace(/\\(.)/gs, "$1"));
+    if (separator === "") return elements;
+  }
+}
+
+/** Elements that are all there. */
+export function parseTextArray(text: string): string[] | undefined {
+  const elements = parseArray(text);
+  return elements?.some((element) => element === null) ? undefined : (elements as string[] | undefined);
+}
