@@ -122,14 +122,14 @@ function readSummaries(branch: BranchInfo, table: TableInfo, given: unknown, col
 
 function readSort(sort: unknown, columns: readonly GroupColumn[], summaries: readonly Summary[]): SummarizePlan["sort"] {
   return readSortItems(sort, "sort").map(({ name, direction, place }) => {
+    if (direction === "random")
+      throw new LodestoneError("INVALID", `${place}: summaries are not sorted by chance; expected "asc" or "desc".`);
     const column = columns.findIndex((candidate) => candidate.name === name);
     const summary = summaries.findIndex((candidate) => candidate.name === name);
     if (column === -1 && summary === -1) {
       const names = [...columns.map((candidate) => candidate.name), ...summaries.map((candidate) => candidate.name)];
       throw new LodestoneError("INVALID", `${place}: ${quoted(name)} is none of what is asked for: ${showNames(names, "nothing")}.`);
     }
-    if (direction === "random")
-      throw new LodestoneError("INVALID", `${place}: summaries are not sorted by chance; expected "asc" or "desc".`);
     return { by: summary === -1 ? `c${column}` : `s${summary}`, direction };
   });
 }

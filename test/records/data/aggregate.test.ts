@@ -187,8 +187,8 @@ describeOnBothEngines("groups of records", (fixture) => {
       [
         { interval: "400d", timezone: "+01:00" },
         [
-          ["2025-10-23T23:00:00.000Z", 4],
-          ["2026-11-27T23:00:00.000Z", 1],
+          ["2025-11-07T23:00:00.000Z", 4],
+          ["2026-12-12T23:00:00.000Z", 1],
         ],
       ],
     ])("makes buckets of time %j", async (interval, expected) => {
@@ -220,9 +220,23 @@ describeOnBothEngines("groups of records", (fixture) => {
             { $key: 2, $count: 1 },
             { $key: 7, $count: 1 },
             { $key: 12, $count: 1 },
-          ].filter(Boolean),
+          ],
         },
       });
+    });
+
+    test("refuses to make more than 10,000 buckets", async () => {
+      await fixture.createTable("many", [{ name: "x", type: "int" }]);
+      await fixture.engine.query(`INSERT INTO "test:main".many (x) SELECT generate_series(1, 10001)`);
+      const run = (interval: number) =>
+        aggregateRecords(fixture.engine, fixture.branch, fixture.table("many"), {
+          aggs: { h: { numericHistogram: { column: "x", interval } } },
+        });
+      await expect(run(1)).rejects.toMatchObject({
+        code: "INVALID",
+        message: "aggs.h.numericHistogram makes more than 10000 buckets; choose a larger interval, or filter the records.",
+      });
+      expect(((await run(2)).aggs.h as { values: unknown[] }).values).toHaveLength(5001);
     });
 
     test("nests buckets four deep", async () => {
@@ -289,9 +303,7 @@ describeOnBothEngines("groups of records", (fixture) => {
       [{ $x: { count: "*" } }, 'a name must not begin with "$"'],
       [{ x: { topValues: { column: "product", aggs: { y: { sum: { column: "product" } } } } } }, "aggs.x.topValues.aggs.y.sum.column"],
       [5, "aggs is number 5"],
-      [{ x: { numericHistogram: { column: "buyer.age", interval: 0.0001 } } }, ""],
     ])("refuses %j", async (aggs, message) => {
-      if (message === "") return void expect(await aggregate(aggs as JsonObject)).toBeDefined();
       await expect(aggregate(aggs as JsonObject)).rejects.toMatchObject({ code: "INVALID", message: expect.stringContaining(message) });
     });
   });
