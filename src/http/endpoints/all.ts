@@ -1,5 +1,6 @@
 /** All endpoints, in the order of the documentation. */
 import type { Endpoint } from "../endpoint.ts";
+import { aggregateEndpoints } from "./aggregate.ts";
 import { branchEndpoints } from "./branches.ts";
 import { databaseEndpoints } from "./databases.ts";
 import { migrationEndpoints } from "./migrations.ts";
@@ -23,6 +24,7 @@ export function createEndpoints(services: Services): readonly Endpoint[] {
     ...migrationEndpoints(services),
     ...recordEndpoints(services),
     ...queryEndpoints(services),
+    ...aggregateEndpoints(services),
     ...vectorSearchEndpoints(services),
     ...sqlEndpoints(services),
     ...transactionEndpoints(services),
