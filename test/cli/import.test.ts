@@ -1,0 +1,398 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type CommandResult, runCommand, startServer, type TestServer } from "../support/server.ts";
+
+let server: TestServer;
+const folder = mkdtempSync(join(tmpdir(), "lodestone-import-"));
+
+beforeAll(async () => {
+  server = await startServer();
+  await server.put("/db/i:main");
+});
+afterAll(async () => {
+  await server?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const file = (name: string, content: string | Uint8Array): string => {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+};
+const importFile = (path: string, table: string, ...flags: string[]): Promise<CommandResult> =>
+  runCommand(["import", path, `i:main/${table}`, "--url", server.url, ...flags]);
+const records = async (table: string) =>
+  (await server.post(`/db/i:main/tables/${table}/query`, { sort: { id: "asc" }, page: { size: 1000 } })).body.records;
+const count = async (table: string): Promise<number> =>
+  (await server.post("/db/i:main/sql", { statement: `SELECT count(*)::int AS n FROM "${table}"` })).body.records[0].n;
+const untilCount = async (table: string, least: number): Promise<void> => {
+  while ((await count(table)) < least) await new Promise((resolve) => setTimeout(resolve, 10));
+};
+const journals = () => readdirSync(folder).filter((name) => name.startsWith(".lodestone-import-"));
+
+describe("JSON Lines", () => {
+  it("makes the table with fitting columns, and keeps the ids", async () => {
+    const rows = [
+      { id: "a", s: "text", n: 1, f: 1.5, b: true, d: "2024-01-02T03:04:05Z", tags: ["x", "y"], v: [0.5, 1, 2] },
+      { id: "b", s: "ü", n: null, f: 2, b: false, d: null, tags: [], v: null },
+    ];
+    const path = file("typed.jsonl", `\ufeff${rows.map((row) => JSON.stringify(row)).join("\n")}\n\n`);
+    const result = await importFile(path, "typed", "--create");
+    expect(result).toMatchObject({ code: 0, stdout: expect.stringContaining("2 records imported into i:main/typed") });
+    expect((await server.get("/db/i:main/tables/typed/schema")).body.columns).toMatchObject([
+      { name: "s", type: "string" },
+      { name: "n", type: "int" },
+      { name: "f", type: "float" },
+      { name: "b", type: "bool" },
+      { name: "d", type: "datetime" },
+      { name: "tags", type: "multiple" },
+      { name: "v", type: "vector", vector: { dimension: 3 } },
+    ]);
+    expect(await records("typed")).toMatchObject([
+      { id: "a", s: "text", n: 1, f: 1.5, b: true, tags: ["x", "y"], v: [0.5, 1, 2] },
+      { id: "b", s: "ü", f: 2, b: false, tags: [] },
+    ]);
+    expect(journals()).toEqual([]);
+  });
+
+  it("is the same when it is imported twice: records with ids replace themselves", async () => {
+    const path = file("twice.jsonl", '{"id": "a", "n": 1}\n{"id": "b", "n": 2}');
+    await importFile(path, "twice", "--create");
+    await importFile(path, "twice");
+    expect(await count("twice")).toBe(2);
+  });
+
+  it("makes ids in the order of the lines for records that have none", async () => {
+    const path = file("noids.jsonl", Array.from({ length: 30 }, (_, n) => `{"n": ${n}}`).join("\n"));
+    expect((await importFile(path, "noids", "--create")).code).toBe(0);
+    const found = await records("noids");
+    expect(found.map(({ n }: { n: number }) => n)).toEqual(Array.from({ length: 30 }, (_, n) => n));
+    for (const { id } of found) expect(id).toMatch(/^rec_[0-9a-v]{20}$/);
+  });
+
+  it.each([
+    ["not JSON", '{"n": 1}\n{"n": 2\n{"n": 3}', "line 2: not valid JSON"],
+    ["no object", '{"n": 1}\n\n[1]', "line 3: expected a JSON object, got an array"],
+    ["a value of the wrong type", '{"n": 1}\n{"n": 2}\n\n{"n": "x"}', /line 4: .*n/],
+    ["an unknown column", '{"n": 1}\n{"m": 2}', /line 2: .*m/],
+    ["not UTF-8", Buffer.concat([Buffer.from('{"n": 1}\n{"s": "'), Buffer.from([0xff]), Buffer.from('"}')]), "line 2: not valid UTF-8"],
+  ])("a line that is %s is named, and nothing of its batch is imported", async (name, content, message) => {
+    const table = `faulty-${name.replaceAll(" ", "-")}`;
+    await server.put(`/db/i:main/tables/${table}`, { columns: [{ name: "n", type: "int" }] });
+    const path = file(`${table}.jsonl`, content);
+    const result = await importFile(path, table);
+    expect(result.code).toBe(1);
+    if (typeof message === "string") expect(result.stderr).toContain(message);
+    else expect(result.stderr).toMatch(message);
+    expect(result.stderr).not.toMatch(/\n\s+at /);
+    expect(await count(table)).toBe(0);
+  });
+
+  it("imports the batches before the fault; a mended file is another file and begins anew", async () => {
+    await server.put("/db/i:main/tables/mended", { columns: [{ name: "n", type: "int" }] });
+    const lines = Array.from({ length: 20 }, (_, n) => `{"id": "${n}", "n": ${n}}`);
+    const path = file("mended.jsonl", [...lines.slice(0, 15), '{"n": "x"}', ...lines.slice(16)].join("
+"));
+    expect(await importFile(path, "mended", "--batch", "5")).toMatchObject({ code: 1, stderr: expect.stringContaining("line 16") });
+    expect(await count("mended")).toBe(15);
+    expect(journals()).toHaveLength(1);
+    file("mended.jsonl", lines.join("
+"));
+    const again = await importFile(path, "mended", "--batch", "5");
+    expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining("20 records imported") });
+    expect(await count("mended")).toBe(20);
+    expect(journals()).toEqual([]);
+  });
+});
+
+describe("csv", () => {
+  it("takes types from the table, quotes, empty cells and line ends of both kinds", async () => {
+    const columns = [
+      { name: "s", type: "string" },
+      { name: "n", type: "int" },
+      { name: "f", type: "float" },
+      { name: "b", type: "bool" },
+      { name: "tags", type: "multiple" },
+      { name: "v", type: "vector", vector: { dimension: 2 } },
+    ];
+    await server.put("/db/i:main/tables/csv", { columns });
+    const path = file(
+      "typed.csv",
+      '\ufeffkey,s,n,f,b,tags,v\r\na,"say ""hi"",\nthere",1,1.5,true,"[""x"",""y""]","[1, 2]"\nb,"",,,,,1;2.5\r\n\r\nc,,9,-2e3,f,[],{3 4}\n',
+    );
+    expect(await importFile(path, "csv", "--id-column", "key")).toMatchObject({ code: 0, stdout: expect.stringContaining("3 records") });
+    expect(await records("csv")).toMatchObject([
+      { id: "a", s: 'say "hi",\nthere', n: 1, f: 1.5, b: true, tags: ["x", "y"], v: [1, 2] },
+      { id: "b", s: "", v: [1, 2.5] },
+      { id: "c", n: 9, f: -2000, b: false, tags: [], v: [3, 4] },
+    ]);
+    expect((await records("csv"))[2].s ?? null).toBeNull();
+  });
+
+  it("makes the table with columns that fit the cells", async () => {
+    const path = file("inferred.csv", 'id,n,f,b,v,s\n1,5,0.5,true,"[1,2,3]",x\n2,6,7,false,"[4,5,6]",y\n');
+    expect((await importFile(path, "inferred", "--create")).code).toBe(0);
+    expect((await server.get("/db/i:main/tables/inferred/schema")).body.columns).toMatchObject([
+      { name: "n", type: "int" },
+      { name: "f", type: "float" },
+      { name: "b", type: "bool" },
+      { name: "v", type: "vector", vector: { dimension: 3 } },
+      { name: "s", type: "string" },
+    ]);
+    expect(await records("inferred")).toMatchObject([
+      { id: "1", n: 5, f: 0.5, b: true, v: [1, 2, 3], s: "x" },
+      { id: "2", n: 6, f: 7, b: false, v: [4, 5, 6], s: "y" },
+    ]);
+  });
+
+  it.each([
+    ["a cell of the wrong type", "n\n1\nx\n", 'line 3: n: expected a number, got "x"'],
+    ["a surplus cell", "n\n1\n2,3\n", "line 3"],
+    ["a quote that does not end", 'n,m\n1,2\n"3,4\n', "line"],
+    ["a column without name", "n,,m\n1,2,3\n", "line 1: column 2 has no name"],
+    ["a column twice", "n,n\n1,2\n", 'line 1: the column "n" stands there twice'],
+    ["nothing at all", "", "is empty"],
+  ])("%s is told with its line", async (name, content, message) => {
+    const table = `csv-${name.replaceAll(" ", "-")}`;
+    await server.put(`/db/i:main/tables/${table}`, { columns: [{ name: "n", type: "int" }] });
+    expect(await importFile(file(`${table}.csv`, content), table)).toMatchObject({ code: 1, stderr: expect.stringContaining(message) });
+    expect(await count(table)).toBe(0);
+  });
+});
+
+describe("vector files", () => {
+  const vectors = [
+    [1.5, -2, 3],
+    [4, 5, 6],
+    [7, 8, 9.25],
+  ];
+  const fvecs = (rows: number[][]) =>
+    Buffer.concat(
+      rows.map((row) => Buffer.concat([Buffer.from(new Int32Array([row.length]).buffer), Buffer.from(new Float32Array(row).buffer)])),
+    );
+  const bvecs = (rows: number[][]) =>
+    Buffer.concat(rows.map((row) => Buffer.concat([Buffer.from(new Int32Array([row.length]).buffer), Buffer.from(row)])));
+  function npy(type: string, shape: string, data: Uint8Array, version = 1): Buffer {
+    const header = `{'descr': '${type}', 'fortran_order': False, 'shape': ${shape}, }`;
+    const prefix = version === 1 ? 10 : 12;
+    const padded = `${header.padEnd(Math.ceil((prefix + header.length + 1) / 64) * 64 - prefix - 1)}\n`;
+    const length = Buffer.alloc(version === 1 ? 2 : 4);
+    if (version === 1) length.writeUInt16LE(padded.length);
+    else length.writeUInt32LE(padded.length);
+    return Buffer.concat([Buffer.from("\x93NUMPY", "latin1"), Buffer.from([version, 0]), length, Buffer.from(padded, "latin1"), data]);
+  }
+  const flat = vectors.flat();
+
+  it.each([
+    ["v.fvecs", fvecs(vectors), vectors],
+    [
+      "v.bvecs",
+      bvecs([
+        [0, 1, 255],
+        [4, 5, 6],
+      ]),
+      [
+        [0, 1, 255],
+        [4, 5, 6],
+      ],
+    ],
+    ["f4.npy", npy("<f4", "(3, 3)", Buffer.from(new Float32Array(flat).buffer)), vectors],
+    ["f8.npy", npy("<f8", "(3, 3)", Buffer.from(new Float64Array(flat).buffer), 2), vectors],
+    [
+      "u1.npy",
+      npy("|u1", "(2, 3)", Buffer.from([1, 2, 3, 4, 5, 255])),
+      [
+        [1, 2, 3],
+        [4, 5, 255],
+      ],
+    ],
+    [
+      "i2.npy",
+      npy("<i2", "(2, 2)", Buffer.from(new Int16Array([-1, 2, 3, 300]).buffer)),
+      [
+        [-1, 2],
+        [3, 300],
+      ],
+    ],
+  ])("%s goes in with the numbers of its vectors as ids", async (name, content, expected) => {
+    const table = name.replace(".", "-");
+    const result = await importFile(file(name, content), table, "--create", "--vector-column", "vec", "--id-prefix", "v");
+    expect(result).toMatchObject({ code: 0, stdout: expect.stringContaining(`${expected.length} records`) });
+    expect(await records(table)).toMatchObject(expected.map((vec, i) => ({ id: `v${i}`, vec })));
+  });
+
+  it.each([
+    ["cut.fvecs", fvecs(vectors).subarray(0, -3), "no multiple"],
+    [
+      "mixed.bvecs",
+      bvecs(
+        [
+          [1, 2, 3],
+          [1, 2, 3],
+          [1, 2],
+        ].slice(0, 2),
+      ).fill(9, 7, 8),
+      "vector 1: has dimension",
+    ],
+    ["text.fvecs", "hello, this is text", "no fvecs file"],
+    ["text.npy", "hello, this is text", "is no npy file"],
+    ["short.npy", npy("<f4", "(4, 3)", Buffer.from(new Float32Array(flat).buffer)), "its header promises"],
+    ["big.npy", npy(">f4", "(3, 3)", Buffer.from(new Float32Array(flat).buffer)), 'has the type ">f4"'],
+    ["flat.npy", npy("<f4", "(9,)", Buffer.from(new Float32Array(flat).buffer)), "no shape (rows, dimension)"],
+    ["empty.fvecs", "", "is empty"],
+  ])("%s is refused with a sentence", async (name, content, message) => {
+    expect(await importFile(file(name, content), "refused", "--create")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(message),
+    });
+  });
+
+  it("a dimension that is not the column's is told before anything is sent", async () => {
+    await server.put("/db/i:main/tables/dim", { columns: [{ name: "embedding", type: "vector", vector: { dimension: 4 } }] });
+    const result = await importFile(file("dim.fvecs", fvecs(vectors)), "dim");
+    expect(result).toMatchObject({ code: 1, stderr: expect.stringContaining('dimension 3; the column "embedding" has dimension 4') });
+    expect(await count("dim")).toBe(0);
+  });
+});
+
+describe("an import", () => {
+  it("that is interrupted stops in good order, and goes on where it was", async () => {
+    const total = 6000;
+    const path = file("long.jsonl", Array.from({ length: total }, (_, n) => `{"n": ${n}}`).join("\n"));
+    await server.put("/db/i:main/tables/long", { columns: [{ name: "n", type: "int", unique: true }] });
+    const first = await runCommand(["import", path, "i:main/long", "--url", server.url, "--batch", "20"], {}, (child) => {
+      void untilCount("long", 100).then(() => child.kill("SIGINT"));
+    });
+    expect(first).toMatchObject({ code: 130, stdout: expect.stringContaining("run the same command again") });
+    const sofar = await count("long");
+    expect(sofar).toBeGreaterThanOrEqual(100);
+    expect(sofar).toBeLessThan(total);
+    expect(Number(first.stdout.split(" ")[0]?.replaceAll(",", ""))).toBe(sofar);
+    const second = await importFile(path, "long");
+    expect(second).toMatchObject({ code: 0, stderr: expect.stringContaining(`Going on behind record ${sofar.toLocaleString("en-US")}`) });
+    // Every n once: the column is unique, and none is missing.
+    expect(await count("long")).toBe(total);
+    expect(journals()).toEqual([]);
+  });
+
+  it("that is killed goes on, too, and doubles nothing", async () => {
+    const total = 4000;
+    const path = file("killed.jsonl", Array.from({ length: total }, (_, n) => `{"n": ${n}}`).join("\n"));
+    await server.put("/db/i:main/tables/killed", { columns: [{ name: "n", type: "int" }] });
+    const first = await runCommand(["import", path, "i:main/killed", "--url", server.url, "--batch", "20"], {}, (child) => {
+      void untilCount("killed", 100).then(() => child.kill("SIGKILL"));
+    });
+    expect(first.code).toBeNull();
+    expect((await importFile(path, "killed")).code).toBe(0);
+    const distinct = await server.post("/db/i:main/sql", {
+      statement: 'SELECT count(*)::int AS n, count(DISTINCT "n")::int AS d FROM "killed"',
+    });
+    expect(distinct.body.records).toEqual([{ n: total, d: total }]);
+  });
+
+  it("holds little memory whatever the file's size", async () => {
+    // 60 MB of lines, of which the server takes few bytes each: only the importer's own memory is looked at.
+    const padding = "x".repeat(60_000);
+    const path = file("large.jsonl", Array.from({ length: 1000 }, (_, n) => `{"id": "${n}", "s": "${padding}"}`).join("\n"));
+    await server.put("/db/i:main/tables/large", { columns: [{ name: "s", type: "text" }] });
+    const peak = await new Promise<number>((resolve) => {
+      let peakKib = 0;
+      void runCommand(["import", path, "i:main/large", "--url", server.url], {}, (child) => {
+        const watch = setInterval(() => {
+          const status = `/proc/${child.pid}/status`;
+          if (!existsSync(status)) return;
+          peakKib = Math.max(peakKib, Number(/VmHWM:\s+(\d+)/.exec(readFileSync(status, "utf8"))?.[1] ?? 0));
+        }, 20);
+        child.on("close", () => {
+          clearInterval(watch);
+          resolve(peakKib);
+        });
+      });
+    });
+    expect(await count("large")).toBe(1000);
+    if (peak > 0) expect(peak).toBeLessThan(300 * 1024);
+  });
+
+  it("tells what is missing", async () => {
+    const path = file("missing.jsonl", '{"n": 1}');
+    expect(await importFile(path, "nothing")).toMatchObject({ code: 1, stderr: expect.stringContaining("--create") });
+    expect(await importFile(join(folder, "none.jsonl"), "t")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("There is no file"),
+    });
+    expect(await importFile(file("x.parquet", "x"), "t")).toMatchObject({ code: 1, stderr: expect.stringContaining("--format") });
+    expect(await runCommand(["import", path, "i/t", "--url", server.url])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("{database}:{branch}/{table}"),
+    });
+    expect(await runCommand(["import", path, "nodb:main/t", "--url", server.url])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("nodb"),
+    });
+  });
+});
+
+describe("an export", () => {
+  it("and an import of it make the same table somewhere else", async () => {
+    const columns = [
+      { name: "s", type: "text" },
+      { name: "n", type: "int", notNull: true, defaultValue: "3" },
+      { name: "v", type: "vector", vector: { dimension: 2 } },
+      { name: "tags", type: "multiple" },
+      { name: "j", type: "json" },
+    ];
+    await server.put("/db/i:main/tables/source", { columns });
+    const operations = Array.from({ length: 1000 }, (_, n) => ({
+      insert: {
+        table: "source",
+        record: { id: `r${n}`, s: `line\n${n} "ü"`, n, v: [n / 3, -n], tags: ["a", `${n}`], j: { n, deep: [1, { x: null }] } },
+      },
+    }));
+    expect((await server.post("/db/i:main/transaction", { operations })).status).toBe(200);
+    await server.post("/db/i:main/transaction", {
+      operations: operations
+        .slice(0, 300)
+        .map(({ insert }) => ({ insert: { ...insert, record: { ...insert.record, id: `s${insert.record.id}` } } })),
+    });
+    const path = join(folder, "export", "source.jsonl");
+    expect(await runCommand(["export", "i:main/source", "--out", path, "--url", server.url])).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining("1,300 records"),
+    });
+    const [header, ...lines] = readFileSync(path, "utf8").trim().split("\n");
+    expect(JSON.parse(header as string)).toMatchObject({ $lodestone: "export", version: 1, table: "source", columns });
+    expect(lines).toHaveLength(1300);
+    expect((await importFile(path, "copy", "--create")).code).toBe(0);
+    expect((await server.get("/db/i:main/tables/copy/schema")).body).toEqual((await server.get("/db/i:main/tables/source/schema")).body);
+    const strip = (list: { xata: unknown }[]) => list.map(({ xata: _xata, ...record }) => record);
+    expect(strip(await records("copy"))).toEqual(strip(await records("source")));
+    expect(await count("copy")).toBe(1300);
+  });
+
+  it("of a branch makes a file for each table; to stdout it can be piped", async () => {
+    await server.put("/db/x:main");
+    await server.put("/db/x:main/tables/a", { columns: [{ name: "n", type: "int" }] });
+    await server.put("/db/x:main/tables/b");
+    await server.put("/db/x:main/tables/a/data/1", { n: 1 });
+    const out = join(folder, "whole");
+    expect((await runCommand(["export", "x:main", "--out", out, "--url", server.url])).code).toBe(0);
+    expect(readdirSync(out).toSorted()).toEqual(["a.jsonl", "b.jsonl"]);
+    const piped = await runCommand(["export", "x:main/a", "--url", server.url]);
+    expect(
+      piped.stdout
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line)),
+    ).toMatchObject([{ $lodestone: "export" }, { id: "1", n: 1 }]);
+    expect(await runCommand(["export", "x:main", "--url", server.url])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("--out"),
+    });
+    expect(await runCommand(["export", "x:main/none", "--url", server.url])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("none"),
+    });
+  });
+});
