@@ -93,13 +93,11 @@ describe("JSON Lines", () => {
   it("imports the batches before the fault; a mended file is another file and begins anew", async () => {
     await server.put("/db/i:main/tables/mended", { columns: [{ name: "n", type: "int" }] });
     const lines = Array.from({ length: 20 }, (_, n) => `{"id": "${n}", "n": ${n}}`);
-    const path = file("mended.jsonl", [...lines.slice(0, 15), '{"n": "x"}', ...lines.slice(16)].join("
-"));
+    const path = file("mended.jsonl", [...lines.slice(0, 15), '{"n": "x"}', ...lines.slice(16)].join("\n"));
     expect(await importFile(path, "mended", "--batch", "5")).toMatchObject({ code: 1, stderr: expect.stringContaining("line 16") });
     expect(await count("mended")).toBe(15);
     expect(journals()).toHaveLength(1);
-    file("mended.jsonl", lines.join("
-"));
+    file("mended.jsonl", lines.join("\n"));
     const again = await importFile(path, "mended", "--batch", "5");
     expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining("20 records imported") });
     expect(await count("mended")).toBe(20);
