@@ -227,12 +227,12 @@ describeWith("postgresql", "The change feed under transactions that overlap", (b
       let writing = true;
       const write = async (client: pg.Client, writer: number): Promise<void> => {
         for (let i = 0; i < 60; i++) {
-          const id = `r${(i * 7 + writer * 3) % 50}`;
+          const id = `w${writer}-${i}`;
           try {
             await client.query("BEGIN");
             await client.query("INSERT INTO t (id, n) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET n = excluded.n", [id, i]);
             if (i % 3 === 0) await client.query("SELECT pg_sleep(random() * 0.005)");
-            if (i % 5 === 0) await client.query("DELETE FROM t WHERE id = $1", [`r${(i * 11) % 50}`]);
+            if (i % 5 === 0) await client.query("DELETE FROM t WHERE id = $1", [`w${(writer + 1) % 8}-${i - 5}`]);
             await client.query(i % 7 === 6 ? "ROLLBACK" : "COMMIT");
           } catch (error) {
             if ((error as { code?: string }).code !== "40P01") throw error; // a deadlock between writers
