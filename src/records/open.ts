@@ -40,6 +40,9 @@ export async function openRecordStore(options: EngineOptions): Promise<RecordSto
 /** The database says that a table or column is not there: our cache may be older than another server's change. */
 const STALE = new Set(["42P01", "42703", "3F000"]);
 
+/** Most statements that cannot write, by their first word; functions that write are not to be called in any. */
+const READING = /^\s*(select|values|table)\b/i;
+
 function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed): RecordStore {
   const onBranch = async <Result>(ref: BranchRef, work: (branch: BranchInfo) => Promise<Result>): Promise<Result> => {
     const branch = await catalog.branch(ref);
@@ -57,6 +60,15 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed): Reco
     name: string,
     work: (branch: BranchInfo, table: TableInfo) => Promise<Result>,
   ): Promise<Result> => onBranch(ref, (branch) => work(branch, requireTable(branch, name)));
+  /** For whatever may write records. A write that fails may have been committed all the same: nobody is harmed by a look for nothing. */
+  const writing = async <Result>(ref: BranchRef, write: Promise<Result>): Promise<Result> => {
+    try {
+      return await write;
+    } finally {
+      feed.changed(ref);
+    }
+  };
+  const writingTable: typeof onTable = (ref, name, work) => writing(ref, onTable(ref, name, work));
   const tableOf = async (ref: BranchRef, name: string): Promise<TableInfo> => requireTable(await catalog.branch(ref), name);
 
   return {
@@ -87,30 +99,41 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed): Reco
     dropColumn: async (ref, table, column) => void (await catalog.change(ref, (editor) => editor.dropColumn(table, column))),
 
     insertRecord: (ref, name, record, options) =>
-      onTable(ref, name, (branch, table) => insertRecord(engine, branch, table, record, options)),
+      writingTable(ref, name, (branch, table) => insertRecord(engine, branch, table, record, options)),
     replaceRecord: (ref, name, id, record, options) =>
-      onTable(ref, name, (branch, table) => replaceRecord(engine, branch, table, id, record, options)),
+      writingTable(ref, name, (branch, table) => replaceRecord(engine, branch, table, id, record, options)),
     updateRecord: (ref, name, id, fields, options) =>
-      onTable(ref, name, (branch, table) => updateRecord(engine, branch, table, id, fields, options)),
+      writingTable(ref, name, (branch, table) => updateRecord(engine, branch, table, id, fields, options)),
     upsertRecord: (ref, name, id, fields, options) =>
-      onTable(ref, name, (branch, table) => upsertRecord(engine, branch, table, id, fields, options)),
+      writingTable(ref, name, (branch, table) => upsertRecord(engine, branch, table, id, fields, options)),
     getRecord: (ref, name, id, options) => onTable(ref, name, (branch, table) => getRecord(engine, branch, table, id, options)),
     getRecords: (ref, name, ids, options) => onTable(ref, name, (branch, table) => getRecords(engine, branch, table, ids, options)),
-    deleteRecord: (ref, name, id, options) => onTable(ref, name, (branch, table) => deleteRecord(engine, branch, table, id, options)),
+    deleteRecord: (ref, name, id, options) => writingTable(ref, name, (branch, table) => deleteRecord(engine, branch, table, id, options)),
     insertRecords: (ref, name, records, options) =>
-      onTable(ref, name, (branch, table) => insertRecords(engine, branch, table, records, options)),
+      writingTable(ref, name, (branch, table) => insertRecords(engine, branch, table, records, options)),
 
     async *scanRecords(ref, name, options) {
       const branch = await catalog.branch(ref);
       yield* scanRecords(engine, branch, requireTable(branch, name), options);
     },
     query: (ref, name, request, options) => onTable(ref, name, (branch, table) => queryRecords(engine, branch, table, request, options)),
-    transaction: (ref, operations, options) => onBranch(ref, (branch) => runTransaction(engine, branch, operations, options)),
+    transaction: (ref, operations, options) =>
+      writing(
+        ref,
+        onBranch(ref, (branch) => runTransaction(engine, branch, operations, options)),
+      ),
     aggregate: (ref, name, request) => onTable(ref, name, (branch, table) => aggregateRecords(engine, branch, table, request)),
     summarize: (ref, name, request, options) =>
       onTable(ref, name, (branch, table) => summarizeRecords(engine, branch, table, request, options)),
-    sql: (ref, request) => onBranch(ref, (branch) => runSql(engine, branch, request)),
-    sqlBatch: (ref, request) => onBranch(ref, (branch) => runSqlBatch(engine, branch, request)),
+    sql: (ref, request) => {
+      const running = onBranch(ref, (branch) => runSql(engine, branch, request));
+      return READING.test(request.statement) ? running : writing(ref, running);
+    },
+    sqlBatch: (ref, request) =>
+      writing(
+        ref,
+        onBranch(ref, (branch) => runSqlBatch(engine, branch, request)),
+      ),
 
     async close() {
       await feed.close();

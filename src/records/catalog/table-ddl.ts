@@ -37,7 +37,7 @@ function feedFunction(ref: BranchRef, schemaName: string): string {
   ELSE
     EXECUTE format('INSERT INTO %s (table_name, record_id) SELECT %L, "id" FROM %I.%I', ${quoteLiteral(feed)}, TG_TABLE_NAME, TG_TABLE_SCHEMA, TG_TABLE_NAME);
   END IF;
-  IF FOUND OR TG_OP = 'TRUNCATE' THEN
+  IF (FOUND OR TG_OP = 'TRUNCATE') AND coalesce(current_setting('lodestone.writer', true), '') <> 'service' THEN
     PERFORM pg_notify('${FEED_CHANNEL}', ${quoteLiteral(formatBranchRef(ref))});
   END IF;
   RETURN NULL;

@@ -2,15 +2,14 @@
 import { LodestoneError } from "../../errors.ts";
 import { findBranch, toBranchInfo } from "../catalog/branch-rows.ts";
 import type { Catalog } from "../catalog/catalog.ts";
-import { FEED_CHANNEL } from "../catalog/table-ddl.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
 import type { ChangeFeed, FeedBatch, FeedChanges, FeedPosition } from "../feed.ts";
-import { parseBranchRef } from "../identifiers.ts";
 import { type BranchInfo, type BranchRef, SYSTEM_COLUMNS, type TableInfo } from "../schema.ts";
 import { type OutboxRow, readOutbox } from "./outbox.ts";
 import { formatPosition, type Position, parsePosition, xmaxOf, xminOf } from "./position.ts";
 import { RecordReader } from "./record-reader.ts";
 import { FeedRetention } from "./retention.ts";
+import { WakeUps } from "./wake-ups.ts";
 
 /** Outbox rows per read, and what their values may take before the read is cut short. */
 const MAX_CHANGES = 4_096;
@@ -28,31 +27,31 @@ export class RecordFeed implements ChangeFeed {
   readonly #engine: Engine;
   readonly #catalog: Catalog;
   readonly #retention: FeedRetention;
-  readonly #listeners = new Set<(ref: BranchRef) => void>();
-  readonly #stops: (() => unknown)[] = [];
+  readonly #wakeUps: WakeUps;
 
-  private constructor(engine: Engine, catalog: Catalog, options: { trimIntervalMs?: number }) {
+  private constructor(engine: Engine, catalog: Catalog, wakeUps: WakeUps, options: { trimIntervalMs?: number }) {
     this.#engine = engine;
     this.#catalog = catalog;
+    this.#wakeUps = wakeUps;
     this.#retention = new FeedRetention(engine, options);
   }
 
   static async open(engine: Engine, catalog: Catalog, options: { trimIntervalMs?: number } = {}): Promise<RecordFeed> {
-    const feed = new RecordFeed(engine, catalog, options);
-    feed.#stops.push(await engine.listen(FEED_CHANNEL, (payload) => feed.#wake(parseBranchRef(payload))));
-    feed.#stops.push(catalog.onChange((ref) => feed.#wake(ref)));
-    return feed;
+    return new RecordFeed(engine, catalog, await WakeUps.open(engine, catalog), options);
   }
 
   async close(): Promise<void> {
-    this.#listeners.clear();
-    for (const stop of this.#stops) await stop();
+    await this.#wakeUps.close();
     await this.#retention.close();
   }
 
   onChange(listener: (ref: BranchRef) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#wakeUps.onChange(listener);
+  }
+
+  /** To be called after each write of records through this process, whether it succeeded or its outcome is not known. */
+  changed(ref: BranchRef): void {
+    this.#wakeUps.changed(ref);
   }
 
   /**
@@ -138,21 +137,6 @@ export class RecordFeed implements ChangeFeed {
 
   #read<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
     return this.#engine.transaction(work, { readOnly: true, isolation: "repeatable read" });
-  }
-
-  /** undefined: any branch may have changed. */
-  #wake(ref: BranchRef | undefined): void {
-    if (ref !== undefined) {
-      for (const listener of this.#listeners) listener(ref);
-      return;
-    }
-    // Notifications may have been lost. Should the list not be had, the engine reconnects later and says so again.
-    void this.#catalog.listAllBranches().then(
-      (branches) => {
-        for (const branch of branches) for (const listener of this.#listeners) listener(branch.ref);
-      },
-      () => {},
-    );
   }
 }
 

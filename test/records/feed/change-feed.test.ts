@@ -48,7 +48,10 @@ describeOnBothEngines("The change feed", (fixture) => {
       ref,
       sql: (text, values) =>
         fixture.engine.transaction(async (connection) => {
-          await connection.query("SELECT set_config('search_path', $1, true)", [`"${schemaName}"`]);
+          // As somebody else would write: psql, another service.
+          await connection.query("SELECT set_config('search_path', $1, true), set_config('lodestone.writer', '', true)", [
+            `"${schemaName}"`,
+          ]);
           await connection.query(text, values);
         }),
     };

@@ -152,6 +152,38 @@ describeWith("postgresql", "The change feed under transactions that overlap", (b
     }
   });
 
+  test("the followers of every server are woken: by the server that wrote, by anybody else's commit, and at last by their own look", async () => {
+    const ref = await newBranch();
+    const client = await newClient(ref);
+    const other = await openEngine({ databaseUrl: url });
+    const otherCatalog = await Catalog.open(other);
+    const otherFeed = await RecordFeed.open(other, otherCatalog);
+    const heard = (followed: RecordFeed): Promise<void> =>
+      new Promise((resolve) => {
+        const stop = followed.onChange((changed) => {
+          if (changed.branch !== ref.branch) return;
+          stop();
+          resolve();
+        });
+      });
+    try {
+      const [here, there] = [heard(feed), heard(otherFeed)];
+      feed.changed(ref);
+      await Promise.all([here, there]);
+      const byTrigger = heard(otherFeed);
+      await client.query("INSERT INTO t (id) VALUES ('a')");
+      await byTrigger;
+      // A server that commits, and dies before it tells.
+      const byLooking = heard(otherFeed);
+      await engine.query(`INSERT INTO "${(await catalog.branch(ref)).schemaName}".t (id) VALUES ('b')`);
+      await byLooking;
+    } finally {
+      await otherFeed.close();
+      await otherCatalog.close();
+      await other.close();
+    }
+  });
+
   describe("whatever writers do at once", () => {
     type Step = {
       readonly writer: number;

@@ -235,6 +235,8 @@ function poolConfig(options: ServerEngineOptions): pg.PoolConfig {
     "DateStyle=ISO",
     "IntervalStyle=postgres",
     "extra_float_digits=1",
+    // Triggers then leave the waking of the change feed's followers to this process; see feed/wake-ups.ts.
+    "lodestone.writer=service",
     "client_encoding=UTF8",
     "standard_conforming_strings=on",
     "bytea_output=hex",
