@@ -40,7 +40,10 @@ export interface FeedChanges {
    * right for it: applying a change twice is harmless).
    */
   readonly schemaVersion: number;
-  /** False: more changes of the same transactions are to come; a state answers from one consistent position only when this is true. */
+  /**
+   * True: everything that this read's snapshot sees has been delivered, and `position` is that snapshot. False: more is to come, of the same transactions
+   * too; a state answers from one consistent position only when this is true.
+   */
   readonly complete: boolean;
   readonly batches: readonly FeedBatch[];
 }
@@ -63,7 +66,7 @@ export interface ChangeFeed {
     /** The schema in force at `position` (all tables of the branch). */
     readonly tables: readonly TableInfo[];
   }>;
-  /** What changed after `position`; at most some thousand records at once (call again until `batches` is empty). null: the position is too old or of another incarnation, read all again. */
+  /** What changed after `position`; at most some thousand records at once (call again until `complete`). null: the position is too old or of another incarnation, read all again. */
   readSince(ref: BranchRef, position: FeedPosition, incarnation: string): Promise<FeedChanges | null>;
   /** Tells that this follower will never ask before `position`; outbox rows that nobody needs are removed. */
   acknowledge(ref: BranchRef, position: FeedPosition): Promise<void>;

@@ -20,12 +20,24 @@ export interface FollowedRecords {
   listBranches(database: string): Promise<readonly { readonly name: string }[]>;
 }
 
+export interface FollowerOptions {
+  /** Where the branch's snapshot stands; undefined for none. */
+  readonly snapshotPath: string | undefined;
+  /** Told of faults that are recovered from. */
+  readonly onFault: (error: unknown) => void;
+}
+
 interface FollowedState {
   readonly incarnation: string;
   readonly version: number;
   readonly position: FeedPosition;
   readonly schema: FollowedSchema;
+  /** False for what a snapshot gave, until the changes since are applied: it is not searched before. */
+  readonly isWhole: boolean;
 }
+
+/** Smaller branches are read from the records as fast as from a file. */
+const MIN_SNAPSHOT_VECTORS = 1_000;
 
 /** A schema that changes while it is read is read again, at most this often in one round. */
 const MAX_SCHEMA_ATTEMPTS = 20;
@@ -50,8 +62,17 @@ export class BranchFollower {
   #epoch = 0;
   #acknowledgedAt = 0;
 
-  constructor(ref: BranchRef, records: FollowedRecords, worker: WorkerClient) {
+  readonly #snapshotPath: string | undefined;
+  readonly #onFault: (error: unknown) => void;
+  /** Whether there is anything that the snapshot on disk does not have. */
+  #isUnsaved = false;
+  /** The snapshot on disk failed its checks: not to be tried again before another is written. */
+  #isSnapshotBad = false;
+
+  constructor(ref: BranchRef, records: FollowedRecords, worker: WorkerClient, options: FollowerOptions) {
     this.ref = ref;
+    this.#snapshotPath = options.snapshotPath;
+    this.#onFault = options.onFault;
     this.key = branchKey(ref);
     this.#records = records;
     this.#worker = worker;
@@ -102,6 +123,7 @@ export class BranchFollower {
     let info: BranchInfo;
     try {
       info = await this.#records.branch(this.ref);
+      if (this.#state === undefined) await this.#restore(info);
       if (this.#state === undefined || this.#state.incarnation !== info.incarnation) await this.#build(info);
       if (await this.#follow()) return;
       await this.#build(await this.#records.branch(this.ref));
@@ -125,6 +147,52 @@ export class BranchFollower {
     }
   }
 
+  /** Takes the branch from its snapshot, if there is one to be trusted; the round goes on from its position. */
+  async #restore(info: BranchInfo): Promise<void> {
+    if (this.#snapshotPath === undefined || this.#isSnapshotBad) return;
+    const epoch = this.#epoch;
+    const { incarnation } = info;
+    try {
+      const restored = await this.#worker.call("restore", { key: this.key, incarnation, path: this.#snapshotPath });
+      if (restored === null) return;
+      const { version, schema, position, stats } = restored;
+      this.#isUnsaved = false;
+      this.#enter({ incarnation, version, position, schema, isWhole: false }, stats, epoch);
+    } catch (error) {
+      if (error instanceof LodestoneError && error.code === "UNAVAILABLE") throw error;
+      this.#isSnapshotBad = true;
+      this.#onFault(error);
+    }
+  }
+
+  /** There is something to save that is worth a file. */
+  get needsSnapshot(): boolean {
+    return this.#snapshotPath !== undefined && this.#isUnsaved && this.#state?.isWhole === true && this.#isLarge;
+  }
+
+  /** Writes the branch to its file, while it is searched and changes. Afterwards the feed may forget what came before. */
+  async saveSnapshot(): Promise<void> {
+    const state = this.#state;
+    if (!this.needsSnapshot || state === undefined) return;
+    this.#isUnsaved = false;
+    try {
+      const saved = await this.#worker.call("snapshot", { key: this.key, path: this.#snapshotPath!, position: state.position });
+      if (saved === null) {
+        this.#isUnsaved = true;
+        return;
+      }
+    } catch (error) {
+      this.#isUnsaved = true;
+      throw error;
+    }
+    this.#isSnapshotBad = false;
+    await this.#records.feed.acknowledge(this.ref, state.position);
+  }
+
+  get #isLarge(): boolean {
+    return this.#stats.vectors >= MIN_SNAPSHOT_VECTORS;
+  }
+
   /** Reads the branch whole, and again as long as its schema changes meanwhile. */
   async #build(first: BranchInfo): Promise<void> {
     let info = first;
@@ -140,7 +208,9 @@ export class BranchFollower {
         });
         if (read !== null && read.schemaVersion === info.version && read.incarnation === info.incarnation) {
           const stats = await this.#worker.call("install", { build, key: this.key, batches: [] });
-          this.#enter({ incarnation: info.incarnation, version: info.version, position: read.position, schema }, stats, epoch);
+          const { incarnation, version } = info;
+          this.#isUnsaved = true;
+          this.#enter({ incarnation, version, position: read.position, schema, isWhole: true }, stats, epoch);
           return;
         }
       } catch (error) {
@@ -183,8 +253,12 @@ export class BranchFollower {
         if (!(await this.#alter(state, version))) return false;
         continue;
       }
-      const stats = batches.length === 0 ? this.#stats : await this.#worker.call("commit", { key: this.key, batches }, buffersOf(batches));
-      this.#enter({ ...state, position }, stats, epoch);
+      let stats = this.#stats;
+      if (batches.length > 0 || !state.isWhole) {
+        stats = await this.#worker.call("commit", { key: this.key, batches }, buffersOf(batches));
+        this.#isUnsaved ||= batches.length > 0;
+      }
+      this.#enter({ ...state, position, isWhole: true }, stats, epoch);
       await this.#acknowledge(position);
       // What a complete read delivers is all that its snapshot sees, and that was taken after the round began.
       return true;
@@ -225,7 +299,8 @@ export class BranchFollower {
         if (isStable) {
           const commit = { key: this.key, schema: { version: info.version, tables: schema }, batches };
           const stats = await this.#worker.call("commit", commit, buffersOf(batches));
-          this.#enter({ incarnation: state.incarnation, version: info.version, position, schema }, stats, epoch);
+          this.#isUnsaved = true;
+          this.#enter({ incarnation: state.incarnation, version: info.version, position, schema, isWhole: true }, stats, epoch);
           return true;
         }
       } finally {
@@ -259,8 +334,9 @@ export class BranchFollower {
     this.#isGone = false;
   }
 
-  /** Now and then is enough: it only lets the feed forget. */
+  /** Lets the feed forget, now and then; where there are snapshots, only what the last one has (`saveSnapshot`). */
   async #acknowledge(position: FeedPosition): Promise<void> {
+    if (this.#snapshotPath !== undefined && this.#isLarge) return;
     if (Date.now() - this.#acknowledgedAt < ACKNOWLEDGE_EVERY_MS) return;
     this.#acknowledgedAt = Date.now();
     await this.#records.feed.acknowledge(this.ref, position);

@@ -28,6 +28,10 @@ export class BranchState {
     return state;
   }
 
+  get schema(): FollowedSchema {
+    return this.#schema;
+  }
+
   get version(): number {
     return this.#version;
   }
@@ -76,6 +80,20 @@ export class BranchState {
       const page = results.slice(job.offset).filter(({ score }) => minScore === undefined || score >= minScore);
       return { totalCount, ids: page.map(({ id }) => id), scores: Float64Array.from(page, ({ score }) => score) };
     });
+  }
+
+  /** What `apply` would make the table again from, in pieces; each is read when it is asked for, and what changes in between is in or not. */
+  *read(table: string, pieceBytes: number): Generator<FeedBatch> {
+    const data = this.#tables.get(table)!;
+    let rows = 64;
+    for (let start = 0; start < data.capacity; ) {
+      const end = Math.min(start + rows, data.capacity);
+      yield data.read(table, start, end);
+      start = end;
+      // By what the rows take on average, at most twice as many each time.
+      const rowBytes = Math.max(1, data.memoryBytes / data.capacity);
+      rows = Math.max(1, Math.min(2 * rows, Math.floor(pieceBytes / rowBytes)));
+    }
   }
 
   get stats(): BranchStats {

@@ -1,6 +1,6 @@
 /** What main thread and search worker say to each other. Everything is structured-cloneable; large buffers are transferred. */
 import type { ErrorCode } from "../errors.ts";
-import type { FeedBatch } from "../records/feed.ts";
+import type { FeedBatch, FeedPosition } from "../records/feed.ts";
 import type { FollowedSchema } from "./followed-schema.ts";
 import type { SimilarityFunction } from "./search-store.ts";
 
@@ -51,6 +51,13 @@ export interface BranchStats {
   readonly memoryBytes: number;
 }
 
+export interface RestoredState {
+  readonly version: number;
+  readonly schema: FollowedSchema;
+  readonly position: FeedPosition;
+  readonly stats: BranchStats;
+}
+
 export interface WorkerCalls {
   /** Starts to build a branch anew, aside. */
   begin(call: { readonly build: number; readonly incarnation: string; readonly version: number; readonly tables: FollowedSchema }): void;
@@ -62,6 +69,13 @@ export interface WorkerCalls {
   stage(call: { readonly key: BranchKey; readonly batch: FeedBatch }): void;
   unstage(call: { readonly key: BranchKey }): void;
   commit(call: Commit): BranchStats;
+  /**
+   * Takes a branch from a snapshot. It is not searched before the next commit, since it stands between positions until the changes after `position`
+   * are applied. null: there is none of that incarnation. Rejects with CORRUPT when it cannot be trusted.
+   */
+  restore(call: { readonly key: BranchKey; readonly incarnation: string; readonly path: string }): RestoredState | null;
+  /** null: given up, because the branch was replaced or its schema changed meanwhile. */
+  snapshot(call: { readonly key: BranchKey; readonly path: string; readonly position: FeedPosition }): { readonly bytes: number } | null;
   drop(call: { readonly key: BranchKey }): void;
   search(call: SearchJob): SearchOutcome;
 }

@@ -5,7 +5,7 @@
 
 import type { RowDirectory } from "../core/row-directory.ts";
 import type { VectorIndex } from "../core/vector-index.ts";
-import { clearBit, setBit } from "../filter/bit-mask.ts";
+import { clearBit, hasBit, setBit } from "../filter/bit-mask.ts";
 import type { MaskTable } from "../filter/mask-table.ts";
 import type { FeedBatch, FeedColumn } from "../records/feed.ts";
 import { growMask, PresenceColumn } from "./columns/number-columns.ts";
@@ -88,6 +88,23 @@ export class SearchTable implements MaskTable {
     }
   }
 
+  /** The records of rows start to end − 1 as `apply` takes them. */
+  read(table: string, start: number, end: number): FeedBatch {
+    const rows: number[] = [];
+    const ids: string[] = [];
+    for (let row = start; row < end; row++) {
+      const id = this.rows.idOf(row);
+      if (id === undefined) continue;
+      rows.push(row);
+      ids.push(id);
+    }
+    const columns = new Map<string, FeedColumn>();
+    for (const [name, column] of this.columns) {
+      columns.set(name, column instanceof PresenceColumn ? this.#readVectors(name, column, ids, rows) : column.get(rows));
+    }
+    return { table, ids, columns, deleted: [] };
+  }
+
   get memoryBytes(): number {
     let bytes = this.#live.byteLength + 120 * this.rows.size;
     for (const column of this.columns.values()) bytes += column.memoryBytes;
@@ -112,6 +129,19 @@ export class SearchTable implements MaskTable {
   #reserve(): void {
     this.#live = growMask(this.#live, this.capacity);
     for (const column of this.columns.values()) column.reserve(this.capacity);
+  }
+
+  /** A vector that is there but not in the index comes as NaN, which will not be in the index again. */
+  #readVectors(name: string, column: PresenceColumn, ids: readonly string[], rows: readonly number[]): FeedColumn {
+    const index = this.indexes.get(name)!;
+    const present = Uint32Array.from(ids.keys()).filter((i) => hasBit(column.present, rows[i]!));
+    const elements = new Float32Array(present.length * index.dimension);
+    present.forEach((i, n) => {
+      const vector = index.get(ids[i]!);
+      if (vector === undefined) elements.fill(Number.NaN, n * index.dimension, (n + 1) * index.dimension);
+      else elements.set(vector, n * index.dimension);
+    });
+    return { kind: "vector", dimension: index.dimension, rows: present, elements };
   }
 
   #setVectors(

@@ -14,16 +14,30 @@ import type {
   Commit,
   Method,
   ReplyMessage,
+  RestoredState,
   SearchJob,
   SearchOutcome,
   WorkerCalls,
 } from "./messages.ts";
+import { readBranchSnapshot, writeBranchSnapshot } from "./snapshot/branch-snapshot.ts";
 
 const branches = new Map<BranchKey, BranchState>();
 /** States that are being read, not searched yet. */
 const builds = new Map<number, BranchState>();
 /** What was read for a coming change of schema. */
 const staged = new Map<BranchKey, FeedBatch[]>();
+
+/** Restored from a snapshot, and not yet brought to one position by a commit. */
+const unfinished = new Set<BranchKey>();
+
+function replace(key: BranchKey, state: BranchState): void {
+  branches.get(key)?.free();
+  branches.set(key, state);
+  unfinished.delete(key);
+}
+
+/** These yield while they read or write files, and keep nothing waiting. */
+const UNORDERED: ReadonlySet<Method> = new Set(["search", "snapshot", "restore"]);
 
 type Handlers = {
   [M in Method]: (argument: Parameters<WorkerCalls[M]>[0]) => ReturnType<WorkerCalls[M]> | Promise<ReturnType<WorkerCalls[M]>>;
@@ -42,8 +56,7 @@ const handlers: Handlers = {
     const state = builds.get(build)!;
     state.apply(batches);
     builds.delete(build);
-    branches.get(key)?.free();
-    branches.set(key, state);
+    replace(key, state);
     return state.stats;
   },
 
@@ -72,18 +85,36 @@ const handlers: Handlers = {
       staged.delete(key);
       await state.alter(schema.version, schema.tables, [...read, ...batches]);
     }
+    unfinished.delete(key);
     return state.stats;
+  },
+
+  async restore({ key, incarnation, path }): Promise<RestoredState | null> {
+    const restored = await readBranchSnapshot(path, key, incarnation);
+    if (restored === null) return null;
+    const { state, position } = restored;
+    replace(key, state);
+    unfinished.add(key);
+    return { version: state.version, schema: state.schema, position, stats: state.stats };
+  },
+
+  async snapshot({ key, path, position }) {
+    const state = branches.get(key);
+    if (state === undefined) return null;
+    const bytes = await writeBranchSnapshot(path, key, state, position, () => branches.get(key) === state);
+    return bytes === null ? null : { bytes };
   },
 
   drop({ key }) {
     staged.delete(key);
+    unfinished.delete(key);
     branches.get(key)?.free();
     branches.delete(key);
   },
 
   search(job: SearchJob): SearchOutcome {
     const state = branches.get(job.key);
-    if (state === undefined || state.incarnation !== job.incarnation) return { kind: "behind" };
+    if (state === undefined || state.incarnation !== job.incarnation || unfinished.has(job.key)) return { kind: "behind" };
     try {
       const answers = state.search(job);
       return answers === undefined ? { kind: "behind" } : { kind: "answers", answers };
@@ -101,7 +132,7 @@ let changes: Promise<void> = Promise.resolve();
 
 port.on("message", ({ id, method, argument }: CallMessage) => {
   const handle = handlers[method] as (argument: unknown) => unknown;
-  if (method === "search") reply(id, () => handle(argument));
+  if (UNORDERED.has(method)) void reply(id, () => handle(argument));
   else changes = changes.then(() => reply(id, () => handle(argument)));
 });
 

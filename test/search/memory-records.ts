@@ -30,7 +30,7 @@ let nextId = 1;
 export class MemoryRecords {
   readonly #branches = new Map<string, MemoryBranch>();
   readonly #listeners = new Set<(ref: BranchRef) => void>();
-  /** At most so many changes in one read; a transaction may be cut. */
+  /** At most so many changes in one read; a transaction may be cut, and then the read is not complete. */
   readLimit = 1000;
   /** Awaited before each read; may reject. */
   beforeRead: (kind: "all" | "since") => Promise<void> | void = () => {};
@@ -87,7 +87,7 @@ export class MemoryRecords {
           ),
         );
       }
-      const complete = end === branch.changes.length || branch.changes[end]!.transaction !== branch.changes[end - 1]!.transaction;
+      const complete = end === branch.changes.length;
       return { position: String(end), schemaVersion: branch.version, complete, batches };
     },
     acknowledge: async () => {},

@@ -1,5 +1,5 @@
 /** Columns of typed arrays. Rows above what was set are null. */
-import { clearBit, maskWords, setBit } from "../../filter/bit-mask.ts";
+import { clearBit, hasBit, maskWords, setBit } from "../../filter/bit-mask.ts";
 import type { BoolColumn, FloatColumn, VectorColumn, WideColumn } from "../../filter/mask-table.ts";
 import type { FeedColumn } from "../../records/feed.ts";
 import { mismatch } from "./mismatch.ts";
@@ -47,6 +47,10 @@ export class WideNumberColumn<Kind extends "int" | "datetime"> implements WideCo
     }
   }
 
+  get(rows: readonly number[]): FeedColumn {
+    return { kind: this.kind, values: rows.map((row) => (hasBit(this.present, row) ? this.#values[row]! : null)) };
+  }
+
   clear(row: number): void {
     clearBit(this.present, row);
   }
@@ -80,6 +84,10 @@ export class NumberColumn implements FloatColumn {
     }
   }
 
+  get(rows: readonly number[]): FeedColumn {
+    return { kind: "float", values: rows.map((row) => (hasBit(this.present, row) ? this.values[row]! : null)) };
+  }
+
   clear(row: number): void {
     clearBit(this.present, row);
   }
@@ -110,6 +118,10 @@ export class FlagColumn implements BoolColumn {
     }
   }
 
+  get(rows: readonly number[]): FeedColumn {
+    return { kind: "bool", values: rows.map((row) => (hasBit(this.present, row) ? hasBit(this.values, row) : null)) };
+  }
+
   clear(row: number): void {
     clearBit(this.present, row);
   }
@@ -133,6 +145,10 @@ export class PresenceColumn implements VectorColumn {
 
   mark(row: number): void {
     setBit(this.present, row);
+  }
+
+  get(): FeedColumn {
+    throw new TypeError("Vectors are read from their index.");
   }
 
   clear(row: number): void {

@@ -13,6 +13,8 @@ export interface ColumnStorage {
   reserve(rows: number): void;
   /** Takes value `i` of the feed's column for `row`. */
   set(row: number, from: FeedColumn, i: number): void;
+  /** The values of `rows`, as `set` takes them; a vector column has none of its own. */
+  get(rows: readonly number[]): FeedColumn;
   /** The row has no value any more. */
   clear(row: number): void;
   readonly memoryBytes: number;

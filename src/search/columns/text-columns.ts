@@ -33,6 +33,11 @@ export class TextColumn<Kind extends "text" | "json"> implements CodedColumn<Kin
     if (before !== NULL_CODE) this.dictionary.release(before);
   }
 
+  get(rows: readonly number[]): FeedColumn {
+    const { values } = this.dictionary;
+    return { kind: this.kind, values: rows.map((row) => values[this.codes[row]!] ?? null) };
+  }
+
   clear(row: number): void {
     const before = this.codes[row]!;
     if (before === NULL_CODE) return;
@@ -64,6 +69,17 @@ export class ItemsColumn implements MultipleColumn {
     this.clear(row);
     this.items[row] = codes;
     this.#itemCount += codes?.length ?? 0;
+  }
+
+  get(rows: readonly number[]): FeedColumn {
+    const { values } = this.dictionary;
+    return {
+      kind: "multiple",
+      values: rows.map((row) => {
+        const codes = this.items[row];
+        return codes === undefined ? null : Array.from(codes, (code) => values[code] ?? null);
+      }),
+    };
   }
 
   clear(row: number): void {

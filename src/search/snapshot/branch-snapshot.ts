@@ -1,0 +1,89 @@
+/**
+ * Writes a branch of the search store to a file and reads it back, while searches and changes go on.
+ *
+ * The snapshot is fuzzy: rows are written a piece at a time, each as it is at that moment, so some may be newer than the position in the header and
+ * none is older. Whoever reads it must apply the changes since that position before it is searched; they bring every record that changed while it
+ * was written (or was deleted) to its present state, and with that the whole is the state of one position again.
+ */
+import { LodestoneError } from "../../errors.ts";
+import type { FeedBatch, FeedPosition } from "../../records/feed.ts";
+import { BranchState } from "../branch-state.ts";
+import type { FollowedSchema } from "../followed-schema.ts";
+import type { BranchKey } from "../messages.ts";
+import { readSnapshot, SnapshotWriter } from "./snapshot-file.ts";
+
+interface SnapshotHeader {
+  readonly key: BranchKey;
+  readonly incarnation: string;
+  readonly version: number;
+  readonly schema: FollowedSchema;
+  readonly position: FeedPosition;
+}
+
+/** What is written between two moments in which searches can run. */
+const PIECE_BYTES = 1 << 20;
+
+/**
+ * @param position   one that the state has reached.
+ * @param isCurrent  false when the state is no longer that of the branch: then the file is given up.
+ * @returns the file's size in bytes, or null when it was given up (also when the schema changed meanwhile).
+ */
+export async function writeBranchSnapshot(
+  path: string,
+  key: BranchKey,
+  state: BranchState,
+  position: FeedPosition,
+  isCurrent: () => boolean,
+): Promise<number | null> {
+  const { incarnation, version, schema } = state;
+  const writer = await SnapshotWriter.create(path);
+  try {
+    await writer.write({ key, incarnation, version, schema, position } satisfies SnapshotHeader);
+    const isUsable = (): boolean => isCurrent() && state.version === version;
+    for (const name of schema.keys()) {
+      for (const batch of isUsable() ? state.read(name, PIECE_BYTES) : []) {
+        await writer.write(batch);
+        if (!isUsable()) break;
+      }
+    }
+    if (!isUsable()) {
+      await writer.abandon();
+      return null;
+    }
+    return await writer.finish();
+  } catch (error) {
+    await writer.abandon();
+    throw error;
+  }
+}
+
+export interface RestoredBranch {
+  readonly state: BranchState;
+  readonly position: FeedPosition;
+}
+
+/**
+ * @returns null when there is no file, or it is of another branch or incarnation.
+ * @throws {LodestoneError} CORRUPT when it cannot be trusted.
+ */
+export async function readBranchSnapshot(path: string, key: BranchKey, incarnation: string): Promise<RestoredBranch | null> {
+  const messages = readSnapshot(path);
+  let state: BranchState | undefined;
+  try {
+    const first = await messages.next();
+    if (first.done) throw new LodestoneError("CORRUPT", `The search snapshot ${path} is empty.`);
+    const header = first.value as SnapshotHeader;
+    if (header.key !== key || header.incarnation !== incarnation) {
+      await messages.return();
+      return null;
+    }
+    state = await BranchState.create(incarnation, header.version, header.schema);
+    for await (const batch of messages) state.apply([batch as FeedBatch]);
+    return { state, position: header.position };
+  } catch (error) {
+    state?.free();
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    if (error instanceof LodestoneError) throw error;
+    throw new LodestoneError("CORRUPT", `The search snapshot ${path} cannot be used: ${(error as Error).message}`, { cause: error });
+  }
+}

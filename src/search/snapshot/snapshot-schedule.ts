@@ -1,0 +1,102 @@
+/** When snapshots are written, where they stand, and which of them are nobody's any more. */
+import { createHash } from "node:crypto";
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { BranchFollower } from "../branch-follower.ts";
+import type { BranchKey } from "../messages.ts";
+
+export interface SnapshotScheduleOptions {
+  readonly everyMs: number;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** One that takes long is written less often: it may take this part of the time. */
+const MAX_SHARE_OF_TIME = 0.05;
+const CHECKS_PER_INTERVAL = 10;
+/** A close waits this long for the last ones; what is not whole then is left as it was, and the next start reads more from the records. */
+const CLOSE_MS = 5_000;
+
+const OURS = /^[0-9a-f]{32}\.snapshot(\.tmp)?$/;
+
+export class SnapshotSchedule {
+  readonly #directory: string;
+  readonly #followers: () => Iterable<BranchFollower>;
+  readonly #options: SnapshotScheduleOptions;
+  /** When the branch may have its next one. */
+  readonly #dueAt = new Map<BranchKey, number>();
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> = Promise.resolve();
+  #isClosed = false;
+
+  constructor(directory: string, followers: () => Iterable<BranchFollower>, options: SnapshotScheduleOptions) {
+    this.#directory = directory;
+    this.#followers = followers;
+    this.#options = options;
+    this.#plan();
+  }
+
+  pathOf(key: BranchKey): string {
+    return join(this.#directory, fileName(key));
+  }
+
+  /** Deletes the files of branches that are not followed (any more). */
+  async removeStrangers(): Promise<void> {
+    const known = new Set([...this.#followers()].map((follower) => fileName(follower.key)));
+    const files = await readdir(this.#directory).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return [];
+      throw error;
+    });
+    for (const file of files) {
+      // One that is being written belongs to whom its final name belongs to.
+      if (OURS.test(file) && !known.has(file.replace(/\.tmp$/, ""))) await rm(join(this.#directory, file), { force: true });
+    }
+  }
+
+  /** Writes what is not saved, for a few seconds at most. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, CLOSE_MS);
+    });
+    const all = this.#running.then(async () => {
+      for (const follower of this.#followers()) await this.#save(follower);
+    });
+    await Promise.race([all, late]);
+    clearTimeout(timer);
+  }
+
+  #plan(): void {
+    this.#timer = setTimeout(() => {
+      this.#running = this.#saveDue().finally(() => {
+        if (!this.#isClosed) this.#plan();
+      });
+    }, this.#options.everyMs / CHECKS_PER_INTERVAL);
+    this.#timer.unref();
+  }
+
+  async #saveDue(): Promise<void> {
+    for (const follower of this.#followers()) {
+      if (this.#isClosed) return;
+      if (Date.now() >= (this.#dueAt.get(follower.key) ?? 0)) await this.#save(follower);
+    }
+  }
+
+  async #save(follower: BranchFollower): Promise<void> {
+    if (!follower.needsSnapshot) return;
+    const startedAt = Date.now();
+    try {
+      await follower.saveSnapshot();
+    } catch (error) {
+      this.#options.onFault(error);
+    }
+    const elapsedMs = Date.now() - startedAt;
+    this.#dueAt.set(follower.key, Date.now() + Math.max(this.#options.everyMs, elapsedMs / MAX_SHARE_OF_TIME));
+  }
+}
+
+/** Names of branches have characters that file systems take for their own. */
+function fileName(key: BranchKey): string {
+  return `${createHash("sha256").update(key).digest("hex").slice(0, 32)}.snapshot`;
+}

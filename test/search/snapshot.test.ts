@@ -1,0 +1,373 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { BranchRef } from "../../src/records/schema.ts";
+import { openSearchStore, type SearchStoreOptions } from "../../src/search/open-search-store.ts";
+import type { SearchStore } from "../../src/search/search-store.ts";
+import { type MemoryRecord, MemoryRecords, withId } from "./memory-records.ts";
+
+const REF: BranchRef = { database: "db", branch: "main" };
+const ROWS = 3_000;
+
+describe("snapshots", () => {
+  let records: MemoryRecords;
+  let directory: string;
+  let store: SearchStore;
+  let faults: Error[];
+
+  const open = async (options: SearchStoreOptions = {}): Promise<void> => {
+    faults = [];
+    store = await openSearchStore(records, {
+      pollMs: 50,
+      snapshotDir: directory,
+      snapshotEveryMs: 3_600_000,
+      onFault: (error) => faults.push(error as Error),
+      ...options,
+    });
+  };
+  const ready = () => expect.poll(() => store.status().ready, { timeout: 10_000 }).toBe(true);
+  const restart = async (between: () => void = () => {}): Promise<void> => {
+    await store.close();
+    between();
+    records.reads = { all: 0, since: 0 };
+    await open();
+    await ready();
+  };
+  const snapshotFile = (): string => join(directory, readdirSync(directory).find((file) => file.endsWith(".snapshot"))!);
+
+  const item = (i: number, more: object = {}): MemoryRecord => ({
+    id: `i${i}`,
+    v: i % 10 === 0 ? null : [i % 7, i % 11, 1],
+    title: ["a", "é", null][i % 3],
+    count: i % 4 === 0 ? null : BigInt(i) * 2n ** 40n,
+    price: i % 5 === 0 ? Number.NaN : i / 3,
+    done: [true, false, null][i % 3],
+    at: BigInt(i) * 1_000_001n,
+    tags: [null, [], ["a", null], ["b", "b"]][i % 4],
+    config: [null, '{"k": 1}', '{"k": "x"}'][i % 3],
+    other: `o${i % 5}`,
+    ...more,
+  });
+
+  const FILTERS: unknown[] = [
+    undefined,
+    { title: "é" },
+    { count: { $gt: String(2n ** 50n) } },
+    { price: { $ge: 100 } },
+    { done: false },
+    { at: { $lt: "1970-01-01T00:05:00Z" } },
+    { tags: { $includes: "b" } },
+    { "config->k": 1 },
+    { "other.name": "n3" },
+    { $notExists: "v" },
+    { $exists: "v" },
+  ];
+  /** All that can be asked, strong, so that it is what the records say. */
+  const answers = () =>
+    Promise.all(
+      FILTERS.map((filter) =>
+        store.vectorSearch(REF, "items", {
+          column: "v",
+          queryVector: [1, 2, 3],
+          size: 1000,
+          filter,
+          similarityFunction: "l2",
+          consistency: "strong",
+        }),
+      ),
+    );
+  const answersWithoutSnapshot = async () => {
+    const plain = await openSearchStore(records, { pollMs: 50 });
+    const kept = store;
+    store = plain;
+    try {
+      return await answers();
+    } finally {
+      store = kept;
+      await plain.close();
+    }
+  };
+
+  beforeEach(async () => {
+    directory = mkdtempSync(join(tmpdir(), "lodestone-search-"));
+    records = new MemoryRecords();
+    records.createBranch(REF);
+    records.createTable(REF, "others", [{ name: "name", type: "string" }]);
+    records.createTable(REF, "items", [
+      { name: "v", type: "vector", vector: { dimension: 3 } },
+      { name: "title", type: "string" },
+      { name: "count", type: "int" },
+      { name: "price", type: "float" },
+      { name: "done", type: "bool" },
+      { name: "at", type: "datetime" },
+      { name: "tags", type: "multiple" },
+      { name: "config", type: "json" },
+      { name: "other", type: "link", link: { table: "others" } },
+    ]);
+    records.write(
+      REF,
+      "others",
+      [0, 1, 2, 3, 4].map((i) => ({ id: `o${i}`, name: `n${i}` })),
+    );
+    records.write(
+      REF,
+      "items",
+      Array.from({ length: ROWS }, (_, i) => item(i)),
+    );
+    await open();
+    await ready();
+  });
+  afterEach(async () => {
+    await store.close();
+    rmSync(directory, { recursive: true });
+  });
+
+  test("a restart reads the file and what changed since, not the records", async () => {
+    const before = await answers();
+    await restart();
+    expect(records.reads.all).toBe(0);
+    expect(await answers()).toEqual(before);
+    expect(before).toEqual(await answersWithoutSnapshot());
+    expect(faults).toEqual([]);
+  });
+
+  test("what was written, changed and deleted while the store was closed is seen; the deleted do not come back", async () => {
+    await restart(() => {
+      records.write(REF, "items", [item(1, { v: [9, 9, 9] }), item(5, { title: "é" }), item(ROWS + 1)], ["i2", "i3", "i4"]);
+      records.write(REF, "others", [{ id: "o3", name: "renamed" }], ["o1"]);
+    });
+    expect(records.reads.all).toBe(0);
+    const now = await answers();
+    expect(now).toEqual(await answersWithoutSnapshot());
+    expect(now.flatMap(({ results }) => results.map(({ id }) => id))).not.toContain("i2");
+    // And once more: the second file is made from the restored state.
+    await restart(() => records.write(REF, "items", [], ["i5"]));
+    expect(await answers()).toEqual(await answersWithoutSnapshot());
+  });
+
+  test("vectors that are not finite stay there and stay unsearched", async () => {
+    records.write(REF, "items", [item(1, { v: [Number.NaN, 0, 0] })]);
+    await answers();
+    await restart();
+    expect(records.reads.all).toBe(0);
+    expect(await answers()).toEqual(await answersWithoutSnapshot());
+  });
+
+  test("answers nothing before the changes since are applied", async () => {
+    await store.close();
+    records.write(
+      REF,
+      "items",
+      [],
+      Array.from({ length: ROWS }, (_, i) => `i${i}`),
+    );
+    let release = () => {};
+    const gate = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    records.beforeRead = () => gate;
+    await open({ waitMs: 300 });
+    const search = () => store.vectorSearch(REF, "items", { column: "v", queryVector: [1, 2, 3] });
+    await expect(search()).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    expect(store.status().ready).toBe(false);
+    release();
+    await ready();
+    expect(await search()).toEqual({ totalCount: 0, results: [] });
+  });
+
+  test("a schema that changed meanwhile is gone over to", async () => {
+    await restart(() => {
+      records.alter(REF, (tables) => {
+        const items = tables.find((table) => table.name === "items")!;
+        items.columns = items.columns
+          .filter(({ name }) => name !== "title")
+          .map((column) => (column.name === "done" ? { ...column, name: "finished" } : column));
+        items.columns.push(withId({ name: "title", type: "int" }));
+        for (const record of items.records.values()) {
+          record.finished = record.done;
+          record.title = 5n;
+        }
+      });
+    });
+    const ids = async (filter: unknown) =>
+      (await store.vectorSearch(REF, "items", { column: "v", queryVector: [1, 2, 3], filter })).totalCount;
+    expect(await ids({ title: 5 })).toBe(ROWS * 0.9);
+    expect(await ids({ finished: true })).toBe(ROWS * 0.3);
+    expect(await ids({ finished: false })).toBe(ROWS * 0.3);
+  });
+
+  test("is read again after the worker died", async () => {
+    await restart();
+    const before = await answers();
+    await restart();
+    expect(await answers()).toEqual(before);
+  });
+
+  describe("a file that cannot be trusted is not used", () => {
+    const check = async (isFault: RegExp | null): Promise<void> => {
+      expect(records.reads.all).toBeGreaterThan(0);
+      if (isFault === null) expect(faults).toEqual([]);
+      else expect(faults.map((fault) => fault.message)).toEqual([expect.stringMatching(isFault)]);
+      expect(await answers()).toEqual(await answersWithoutSnapshot());
+      // The next close writes a good one.
+      await restart();
+      expect(records.reads.all).toBe(0);
+      expect(faults).toEqual([]);
+    };
+    const damage = (change: (bytes: Buffer) => Buffer) => () => {
+      const path = snapshotFile();
+      writeFileSync(path, change(readFileSync(path)));
+      records.write(REF, "items", [], ["i7"]);
+    };
+
+    test("missing", async () => {
+      await restart(() => rmSync(snapshotFile()));
+      await check(null);
+    });
+
+    test("empty", async () => {
+      await restart(damage(() => Buffer.alloc(0)));
+      await check(/cannot be used: it ends at byte 0/);
+    });
+
+    test.each([0.1, 0.5, 0.9, 0.9999])("cut off after %f of it", async (part) => {
+      await restart(damage((bytes) => bytes.subarray(0, Math.floor(bytes.length * part))));
+      await check(/cannot be used: it ends at byte \d+, before its last message/);
+    });
+
+    test("cut off between two messages", async () => {
+      await restart(
+        damage((bytes) => {
+          let at = 12;
+          for (let message = 0; message < 3; message++) at += 8 + bytes.readUInt32LE(at);
+          return bytes.subarray(0, at);
+        }),
+      );
+      await check(/it ends at byte \d+, before its last message/);
+    });
+
+    test("with a message taken out", async () => {
+      await restart(
+        damage((bytes) => {
+          const second = 12 + 8 + bytes.readUInt32LE(12);
+          const third = second + 8 + bytes.readUInt32LE(second);
+          return Buffer.concat([bytes.subarray(0, second), bytes.subarray(third)]);
+        }),
+      );
+      await check(/the checksum of the message at byte \d+ does not match/);
+    });
+
+    test("with something behind its end", async () => {
+      await restart(damage((bytes) => Buffer.concat([bytes, Buffer.from("x")])));
+      await check(/1 bytes follow its end/);
+    });
+
+    test("of another format", async () => {
+      await restart(
+        damage((bytes) => {
+          bytes.writeUInt32LE(99, 8);
+          return bytes;
+        }),
+      );
+      await check(/it has format 99, this version reads format 1/);
+    });
+
+    test("no snapshot at all", async () => {
+      await restart(damage((bytes) => bytes.fill("x", 0, 4)));
+      await check(/it does not begin as one/);
+    });
+
+    test("of a branch that was dropped and made anew", async () => {
+      await restart(() => {
+        records.dropBranch(REF);
+        records.createBranch(REF);
+        records.createTable(REF, "others", [{ name: "name", type: "string" }]);
+        records.createTable(
+          REF,
+          "items",
+          ["v", "title", "count", "price", "done", "at", "tags", "config", "other"].map((name, i) =>
+            name === "v"
+              ? { name, type: "vector", vector: { dimension: 3 } }
+              : name === "other"
+                ? { name, type: "link", link: { table: "others" } }
+                : { name, type: (["string", "int", "float", "bool", "datetime", "multiple", "json"] as const)[i - 1]! },
+          ),
+        );
+        records.write(
+          REF,
+          "items",
+          Array.from({ length: 1_500 }, (_, i) => item(i)),
+        );
+      });
+      await check(null);
+    });
+
+    test("with a position that the feed has forgotten", async () => {
+      await restart(() => {
+        records.write(REF, "items", [], ["i7"]);
+        records.trimmedBelow = Number.MAX_SAFE_INTEGER;
+      });
+      records.trimmedBelow = 0;
+      await check(null);
+    });
+  });
+
+  test("any single bit that is flipped is noticed", async () => {
+    await store.close();
+    const path = snapshotFile();
+    const good = readFileSync(path);
+    // Fixed places through the whole file, its magic, format and first frame among them; each start is a store of its own.
+    const places = [0, 7, 8, 11, 12, 15, 16, 19, 20, ...Array.from({ length: 8 }, (_, i) => Math.floor((good.length - 1) * ((i + 1) / 8)))];
+    for (const place of places) {
+      const bad = Buffer.from(good);
+      bad[place]! ^= 1 << (place % 8);
+      writeFileSync(path, bad);
+      records.reads = { all: 0, since: 0 };
+      await open({ snapshotDir: directory });
+      await ready();
+      expect(records.reads.all, `bit ${place % 8} of byte ${place}`).toBe(1);
+      expect(faults).toHaveLength(1);
+      expect(faults[0]).toMatchObject({ code: "CORRUPT" });
+      writeFileSync(path, good);
+      await store.close();
+    }
+    await open();
+    await ready();
+  });
+
+  test("are written while records change and searches run, on schedule, and are whole", async () => {
+    await store.close();
+    await open({ snapshotEveryMs: 20 });
+    await ready();
+    let n = 0;
+    const until = Date.now() + 1_500;
+    while (Date.now() < until) {
+      n++;
+      records.write(REF, "items", [item(n % ROWS, { title: `t${n}` }), item(ROWS + n)], [`i${(n * 7) % ROWS}`]);
+      await store.vectorSearch(REF, "items", { column: "v", queryVector: [1, 2, n], consistency: "eventual" });
+    }
+    const written = snapshotFile();
+    // As after kill -9: what is on disk now is what the next start finds, whatever the close would write.
+    const killed = readFileSync(written);
+    await store.close();
+    writeFileSync(written, killed);
+    records.reads = { all: 0, since: 0 };
+    await open();
+    await ready();
+    expect(records.reads.all).toBe(0);
+    expect(faults).toEqual([]);
+    expect(await answers()).toEqual(await answersWithoutSnapshot());
+  });
+
+  test("of branches that are gone are deleted", async () => {
+    await store.close();
+    writeFileSync(join(directory, `${"0".repeat(32)}.snapshot`), "x");
+    writeFileSync(join(directory, "somebody-else's.txt"), "x");
+    await open();
+    await ready();
+    await expect.poll(() => readdirSync(directory)).not.toContain(`${"0".repeat(32)}.snapshot`);
+    expect(readdirSync(directory)).toContain("somebody-else's.txt");
+    expect(readdirSync(directory)).toHaveLength(2);
+  });
+});
