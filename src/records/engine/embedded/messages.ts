@@ -1,6 +1,9 @@
 /** What travels between the engine and the worker thread that runs PostgreSQL. */
 
+import type { CompiledModules } from "./compiled-modules.ts";
+
 export interface WorkerInput {
+  readonly modules: CompiledModules;
   readonly pgDataDirectory: string;
   /** "create": make a new data directory at `pgDataDirectory`, fsync it, and exit. "serve": open it and run protocol messages. */
   readonly mode: "create" | "serve";

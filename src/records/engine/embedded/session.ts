@@ -9,6 +9,7 @@ import { FAULT_ENVIRONMENT } from "../../../fault-points.ts";
 import { runBounded } from "../bounded-query.ts";
 import type { BoundedQuery, BoundedResult, QueryOptions, TransactionConnection } from "../engine.ts";
 import { PARSED_TYPES, RAW_TYPES } from "../pg-types.ts";
+import { compiledModules } from "./compiled-modules.ts";
 import type { FromWorker, ToWorker, WorkerInput } from "./messages.ts";
 import { wireTo } from "./wire.ts";
 
@@ -44,7 +45,7 @@ export class EmbeddedSession implements TransactionConnection {
   }
 
   static async open(pgDataDirectory: string, events: SessionEvents): Promise<EmbeddedSession> {
-    const { worker, unread } = startWorker(pgDataDirectory, "serve");
+    const { worker, unread } = await startWorker(pgDataDirectory, "serve");
     const session = new EmbeddedSession(worker, unread, events);
     try {
       await Promise.race([messageOf(worker, (message) => typeof message === "object" && "ready" in message), session.#rejectOnExit()]);
@@ -134,7 +135,7 @@ export class EmbeddedSession implements TransactionConnection {
 
 /** Makes a new data directory in a worker, synced to disk. */
 export async function createPgData(pgDataDirectory: string): Promise<void> {
-  const { worker } = startWorker(pgDataDirectory, "create");
+  const { worker } = await startWorker(pgDataDirectory, "create");
   const failed = new Promise<never>((_resolve, reject) => {
     worker.once("error", reject);
     worker.once("exit", (code) => reject(new LodestoneError("UNAVAILABLE", `Creating the database failed (exit code ${code}).`)));
@@ -143,8 +144,8 @@ export async function createPgData(pgDataDirectory: string): Promise<void> {
   await worker.terminate();
 }
 
-function startWorker(pgDataDirectory: string, mode: WorkerInput["mode"]): { worker: Worker; unread: Int32Array } {
-  const input: WorkerInput = { pgDataDirectory, mode, unread: new SharedArrayBuffer(4) };
+async function startWorker(pgDataDirectory: string, mode: WorkerInput["mode"]): Promise<{ worker: Worker; unread: Int32Array }> {
+  const input: WorkerInput = { pgDataDirectory, mode, unread: new SharedArrayBuffer(4), modules: await compiledModules() };
   // PGlite and Emscripten read process.argv and environment variables of PostgreSQL's; the thread gets none of ours.
   const worker = new Worker(new URL("./worker.js", import.meta.url), {
     workerData: input,

@@ -39,6 +39,14 @@ const startParams = [
   ].flatMap((setting) => ["-c", setting]),
 ];
 
+const openPostgres = (): Promise<PGlite> =>
+  PGlite.create({
+    fs: new DurableNodeFS(input.pgDataDirectory),
+    startParams,
+    pgliteWasmModule: input.modules.postgres,
+    initdbWasmModule: input.modules.initdb,
+  });
+
 interface PostgresModule {
   _PostgresMainLoopOnce(): void;
   _SetUserIdAndSecContext(userOid: number, context: number): void;
@@ -52,7 +60,7 @@ if (input.mode === "create") await create();
 else await serve();
 
 async function create(): Promise<void> {
-  const db = await PGlite.create({ fs: new DurableNodeFS(input.pgDataDirectory), startParams });
+  const db = await openPostgres();
   // No user role may make temporary tables or look into `public`: the second wall of SQL over HTTP begins here.
   await db.exec(`
     REVOKE ALL ON DATABASE postgres FROM PUBLIC;
@@ -67,7 +75,7 @@ async function create(): Promise<void> {
 }
 
 async function serve(): Promise<void> {
-  const db = await PGlite.create({ fs: new DurableNodeFS(input.pgDataDirectory), startParams });
+  const db = await openPostgres();
   const module = db.Module as unknown as PostgresModule;
   watchForTraps(module);
   const run = (unit: Uint8Array): void => {
