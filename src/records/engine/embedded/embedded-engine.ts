@@ -10,6 +10,8 @@ import { quoteIdentifier } from "../../identifiers.ts";
 import type { Engine, QueryOptions, TransactionConnection, TransactionOptions } from "../engine.ts";
 import { runTransaction } from "../transaction.ts";
 import { removeTemporaryFiles } from "./data-directory.ts";
+import { confinedRoleOid, leaveJail, verifyJail } from "./jail.ts";
+import { Maintenance, type MaintenanceHost } from "./maintenance.ts";
 import { type OpenDirectory, openDataDirectory } from "./open-directory.ts";
 import { EmbeddedSession } from "./session.ts";
 
@@ -26,6 +28,9 @@ interface Unit {
 
 /** A commit is not cancelled by the time limit (its outcome would be unknown), but it may not hang for ever either. */
 const COMMIT_LIMIT_MS = 60_000;
+/** After so many bytes sent to PostgreSQL its WAL is worth a look before the next tick. */
+const MAINTENANCE_AFTER_BYTES = 32 * 1024 * 1024;
+const RENEW_ABOVE_BYTES = 640 * 1024 * 1024;
 
 export class EmbeddedEngine implements Engine {
   readonly kind = "embedded";
@@ -37,10 +42,15 @@ export class EmbeddedEngine implements Engine {
   #draining: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
   #lost: LodestoneError | null = null;
+  #wasOpen = false;
+  #isJailVerified = false;
+  #unitsRun = 0;
+  readonly #maintenance: Maintenance;
 
   private constructor(directory: OpenDirectory, options: EmbeddedEngineOptions) {
     this.#directory = directory;
     this.#statementTimeoutMs = options.statementTimeoutMs;
+    this.#maintenance = new Maintenance(this.#maintenanceHost());
   }
 
   static async open(options: EmbeddedEngineOptions): Promise<EmbeddedEngine> {
@@ -71,7 +81,7 @@ export class EmbeddedEngine implements Engine {
   transaction<Result>(work: (connection: TransactionConnection) => Promise<Result>, options: TransactionOptions = {}): Promise<Result> {
     const timeoutMs = options.timeoutMs ?? this.#statementTimeoutMs;
     return this.#enqueue(async (session) => {
-      const roleOid = options.jail === undefined ? null : await roleOidOf(session, options.jail.roleName);
+      const roleOid = options.jail === undefined ? null : await this.#jailFor(session, options.jail.roleName);
       if (roleOid !== null) session.jail(roleOid);
       try {
         return await runTransaction(session, work, options, {
@@ -79,7 +89,7 @@ export class EmbeddedEngine implements Engine {
           commit: (run) => this.#withTimeLimit(session, COMMIT_LIMIT_MS, run),
         });
       } finally {
-        if (roleOid !== null && session.failure === null) await this.#unjail(session);
+        if (roleOid !== null && session.failure === null) await leaveJail(session, this.#listeners.keys());
       }
     });
   }
@@ -104,6 +114,7 @@ export class EmbeddedEngine implements Engine {
   }
 
   async #close(): Promise<void> {
+    await this.#maintenance.stop();
     await this.#draining;
     await this.#session?.close();
     this.#session = null;
@@ -112,11 +123,37 @@ export class EmbeddedEngine implements Engine {
 
   #enqueue<Result>(work: (session: EmbeddedSession) => Promise<Result>): Promise<Result> {
     const refusal = this.#lost ?? (this.#closing === null ? null : new LodestoneError("UNAVAILABLE", "The database is closed."));
-    if (refusal !== null) return Promise.reject(refusal);
+    return refusal === null ? this.#push(work, () => this.#unitsRun++) : Promise.reject(refusal);
+  }
+
+  #push<Result>(work: (session: EmbeddedSession) => Promise<Result>, onEnd: () => void = () => {}): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
-      this.#queue.push({ run: (session) => work(session).then(resolve, reject), refuse: reject });
+      this.#queue.push({ run: (session) => work(session).then(resolve, reject).finally(onEnd), refuse: reject });
       this.#draining ??= this.#drain();
     });
+  }
+
+  /** Maintenance queues like everybody, but has no time limit: a vacuum that is cut off is a vacuum for nothing. */
+  #maintenanceHost(): MaintenanceHost {
+    const engine = this;
+    return {
+      get waiting() {
+        return engine.#queue.length;
+      },
+      get unitsRun() {
+        return engine.#unitsRun;
+      },
+      query: (text, values, options) => engine.#push((session) => session.query(text, values, options)),
+    };
+  }
+
+  async #jailFor(session: EmbeddedSession, roleName: string): Promise<number> {
+    if (!this.#isJailVerified) {
+      await verifyJail(session);
+      for (const channel of this.#listeners.keys()) await session.query(`LISTEN ${quoteIdentifier(channel)}`);
+      this.#isJailVerified = true;
+    }
+    return await confinedRoleOid(session, roleName);
   }
 
   async #drain(): Promise<void> {
@@ -136,14 +173,26 @@ export class EmbeddedEngine implements Engine {
         );
         continue;
       }
-      await unit.run(this.#session!);
+      const session = this.#session!;
+      await unit.run(session);
+      await this.#lookAfter(session);
     }
     this.#draining = null;
   }
 
+  /** Between units: much written calls for a checkpoint, much memory for a new thread (WebAssembly never gives memory back). */
+  async #lookAfter(session: EmbeddedSession): Promise<void> {
+    if (session.isInDoubt && session.failure === null) await session.probe();
+    if (session.failure !== null) return;
+    if (session.takeWrittenBytes(MAINTENANCE_AFTER_BYTES)) this.#maintenance.look();
+    if (session.memoryBytes < RENEW_ABOVE_BYTES) return;
+    await session.close();
+    this.#session = null;
+  }
+
   async #openSession(): Promise<void> {
     // The thread of a session that failed must be gone before another one may touch the directory.
-    const reopening = this.#session !== null;
+    const isReopening = this.#wasOpen;
     await this.#session?.kill(this.#session.failure!);
     this.#session = null;
     removeTemporaryFiles(this.#directory.dataDir);
@@ -153,8 +202,9 @@ export class EmbeddedEngine implements Engine {
     });
     for (const channel of this.#listeners.keys()) await session.query(`LISTEN ${quoteIdentifier(channel)}`);
     this.#session = session;
+    this.#wasOpen = true;
     // What was notified while there was no session is lost: each listener looks for itself.
-    if (reopening) for (const channel of this.#listeners.keys()) this.#notify(channel, "");
+    if (isReopening) for (const channel of this.#listeners.keys()) this.#notify(channel, "");
   }
 
   #notify(channel: string, payload: string): void {
@@ -187,24 +237,6 @@ export class EmbeddedEngine implements Engine {
     }
   }
 
-  /** Back to the owner, with nothing left of what the user's statement may have put into the session. */
-  async #unjail(session: EmbeddedSession): Promise<void> {
-    session.jail(null);
-    const listen = [...this.#listeners.keys()].map((channel) => `LISTEN ${quoteIdentifier(channel)}`);
-    await session.query(
-      [
-        "RESET ALL",
-        "DEALLOCATE ALL",
-        "CLOSE ALL",
-        "UNLISTEN *",
-        ...listen,
-        "SELECT pg_advisory_unlock_all()",
-        "DISCARD TEMP",
-        "DISCARD SEQUENCES",
-      ].join("; "),
-    );
-  }
-
   #onLockLost(): void {
     this.#lost = new LodestoneError(
       "UNAVAILABLE",
@@ -212,15 +244,4 @@ export class EmbeddedEngine implements Engine {
     );
     void this.#session?.kill(this.#lost);
   }
-}
-
-async function roleOidOf(session: EmbeddedSession, roleName: string): Promise<number> {
-  const { rows } = await session.query<{ oid: number; safe: boolean }>(
-    "SELECT oid, NOT rolsuper AND NOT rolbypassrls AND NOT rolcreaterole AND oid > 16383 AS safe FROM pg_roles WHERE rolname = $1",
-    [roleName],
-  );
-  const role = rows[0];
-  if (role === undefined || !role.safe)
-    throw new LodestoneError("UNAVAILABLE", `The role ${roleName} that confines SQL does not exist or has privileges.`);
-  return role.oid;
 }

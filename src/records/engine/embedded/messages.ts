@@ -21,7 +21,9 @@ export type ToWorker =
 export type FromWorker =
   /** Backend protocol bytes. */
   | Uint8Array
-  | { readonly ready: { readonly memoryBytes: number } }
+  | "ready"
+  /** Size of PostgreSQL's linear memory, when it has grown. */
+  | { readonly memoryBytes: number }
   /** PostgreSQL is in an unknown state (WASM trap, PANIC, exit): the worker must be ended and the directory opened again. */
   | { readonly fatal: string }
   | "closed";

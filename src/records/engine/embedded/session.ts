@@ -13,6 +13,8 @@ import { compiledModules } from "./compiled-modules.ts";
 import type { FromWorker, ToWorker, WorkerInput } from "./messages.ts";
 import { wireTo } from "./wire.ts";
 
+const STACK_DEPTH_EXCEEDED = "54001";
+const PROBE_LIMIT_MS = 5_000;
 /** PostgreSQL checks the depth of its own stack; the thread's must be larger, or deep expressions break the session instead of failing. */
 const RESOURCE_LIMITS = { stackSizeMb: 64 };
 
@@ -29,15 +31,24 @@ export class EmbeddedSession implements TransactionConnection {
   readonly #exited: Promise<void>;
   #failure: LodestoneError | null = null;
   #ending = false;
+  #isInDoubt = false;
+  #memoryBytes = 0;
+  #writtenBytes = 0;
 
   private constructor(worker: Worker, unread: Int32Array, events: SessionEvents) {
     this.#worker = worker;
     this.#events = events;
     this.#exited = new Promise((resolve) => worker.once("exit", () => resolve()));
-    this.#client = new pg.Client({ stream: () => wireTo(worker, unread), user: "postgres", database: "postgres", password: "unused" });
+    this.#client = new pg.Client({
+      stream: () => wireTo(worker, unread, (bytes) => this.#count(bytes)),
+      user: "postgres",
+      database: "postgres",
+      password: "unused",
+    });
     this.#client.on("notification", ({ channel, payload }) => events.onNotification(channel, payload ?? ""));
     this.#client.on("error", (error) => this.#fail(`the database connection broke: ${error.message}`));
     worker.on("message", (message: FromWorker) => {
+      if (typeof message === "object" && "memoryBytes" in message) this.#memoryBytes = message.memoryBytes;
       if (typeof message === "object" && "fatal" in message) this.#fail(`PostgreSQL stopped: ${message.fatal}`);
     });
     worker.on("error", (error) => this.#fail(`the database thread failed: ${String(error)}`));
@@ -48,7 +59,7 @@ export class EmbeddedSession implements TransactionConnection {
     const { worker, unread } = await startWorker(pgDataDirectory, "serve");
     const session = new EmbeddedSession(worker, unread, events);
     try {
-      await Promise.race([messageOf(worker, (message) => typeof message === "object" && "ready" in message), session.#rejectOnExit()]);
+      await Promise.race([messageOf(worker, (message) => message === "ready"), session.#rejectOnExit()]);
       await session.#client.connect();
     } catch (error) {
       session.#ending = true;
@@ -62,6 +73,32 @@ export class EmbeddedSession implements TransactionConnection {
     return this.#failure;
   }
 
+  /** Of PostgreSQL's linear memory, which only grows. */
+  get memoryBytes(): number {
+    return this.#memoryBytes;
+  }
+
+  /** Whether more than `limit` bytes were sent since it last said so. */
+  takeWrittenBytes(limit: number): boolean {
+    if (this.#writtenBytes <= limit) return false;
+    this.#writtenBytes = 0;
+    return true;
+  }
+
+  /** A statement went too deep into the stack: the session must prove that it is still sound. */
+  get isInDoubt(): boolean {
+    return this.#isInDoubt;
+  }
+
+  /** Ends the session when it does not answer a simple question rightly. */
+  async probe(): Promise<void> {
+    this.#isInDoubt = false;
+    const timer = setTimeout(() => this.#fail("it did not answer after an error of stack depth"), PROBE_LIMIT_MS);
+    const answer = await this.query<{ n: number }>("SELECT 1 AS n").catch(() => null);
+    clearTimeout(timer);
+    if (answer?.rows[0]?.n !== 1) this.#fail("it answered wrongly after an error of stack depth");
+  }
+
   async query<Row extends object>(text: string, values?: readonly unknown[], options: QueryOptions = {}): Promise<QueryResult<Row>> {
     if (this.#failure !== null) throw this.#failure;
     try {
@@ -72,7 +109,7 @@ export class EmbeddedSession implements TransactionConnection {
         ...(options.rowMode === "array" ? { rowMode: "array" } : {}),
       } as pg.QueryConfig);
     } catch (error) {
-      throw this.#failure ?? error;
+      throw this.#seen(error);
     }
   }
 
@@ -81,7 +118,7 @@ export class EmbeddedSession implements TransactionConnection {
     try {
       return await runBounded(this.#client, query, (tooLong) => void this.kill(tooLong));
     } catch (error) {
-      throw this.#failure ?? error;
+      throw this.#seen(error);
     }
   }
 
@@ -107,6 +144,15 @@ export class EmbeddedSession implements TransactionConnection {
     await Promise.race([closed, this.#exited]);
     await this.#worker.terminate();
     this.#client.connection.stream.destroy();
+  }
+
+  #seen(error: unknown): unknown {
+    if ((error as { code?: string }).code === STACK_DEPTH_EXCEEDED) this.#isInDoubt = true;
+    return this.#failure ?? error;
+  }
+
+  #count(bytes: number): void {
+    this.#writtenBytes += bytes;
   }
 
   #send(message: ToWorker): void {

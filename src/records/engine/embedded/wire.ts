@@ -6,7 +6,7 @@ import type { Worker } from "node:worker_threads";
  * `unread` is what the worker has sent and the client has not taken yet; the worker waits while it is too much (messages.ts).
  * The client reads in flowing mode, so the count falls as messages are taken from the port, and stands still while the client pauses the stream.
  */
-export function wireTo(worker: Worker, unread: Int32Array): Duplex {
+export function wireTo(worker: Worker, unread: Int32Array, onWrite: (bytes: number) => void): Duplex {
   let owed = 0;
   const settle = (): void => {
     if (owed === 0) return;
@@ -17,11 +17,13 @@ export function wireTo(worker: Worker, unread: Int32Array): Duplex {
   const duplex = new Duplex({
     read: settle,
     write(chunk: Buffer, _encoding, done) {
+      onWrite(chunk.length);
       worker.postMessage(new Uint8Array(chunk));
       done();
     },
     writev(chunks, done) {
       const joined = Buffer.concat(chunks.map(({ chunk }) => chunk as Buffer));
+      onWrite(joined.length);
       worker.postMessage(new Uint8Array(joined));
       done();
     },

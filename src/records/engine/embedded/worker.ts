@@ -23,6 +23,8 @@ const SYNC = 0x53;
 const QUERY = 0x51;
 const TERMINATE = 0x58;
 const REPLY_CHUNK_BYTES = 1 << 20;
+/** 1 GiB. Beyond it a statement fails with "out of memory" and the session goes on. PGlite itself would let it grow to 2 GiB. */
+const MAX_MEMORY_PAGES = 16_384;
 
 /** PGlite's own parameters without -F (which switches fsync off), and with what a small, durable, single-session server needs. */
 const startParams = [
@@ -36,8 +38,11 @@ const startParams = [
     "timezone=UTC",
     "datestyle=ISO, MDY",
     "track_counts=on",
+    "min_wal_size=32MB",
   ].flatMap((setting) => ["-c", setting]),
 ];
+
+limitMemory(MAX_MEMORY_PAGES);
 
 const openPostgres = (): Promise<PGlite> =>
   PGlite.create({
@@ -82,7 +87,11 @@ async function serve(): Promise<void> {
     const reply = new Reply();
     void db.execProtocolRawStream(unit, { syncToFs: false, onRawData: (bytes) => reply.append(bytes) });
     reply.send();
+    if (module.HEAPU8.length === memoryBytes) return;
+    memoryBytes = module.HEAPU8.length;
+    post({ memoryBytes });
   };
+  let memoryBytes = 0;
   let pending: Uint8Array = new Uint8Array(0);
   let started = false; // the start-up packet has no type byte
   port.on("message", (message: ToWorker) => {
@@ -123,7 +132,7 @@ async function serve(): Promise<void> {
       if (unit[0] !== TERMINATE) run(unit);
     }
   });
-  post({ ready: { memoryBytes: module.HEAPU8.length } });
+  post("ready");
 }
 
 /** Collects what PostgreSQL answers and posts it in pieces of about a MiB. */
@@ -166,6 +175,16 @@ function watchForTraps(module: PostgresModule): void {
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
       }
       throw error;
+    }
+  };
+}
+
+/** PGlite has no option for it; a lower maximum than the one the module declares is what WebAssembly allows. */
+function limitMemory(maximumPages: number): void {
+  const Memory = WebAssembly.Memory;
+  WebAssembly.Memory = class extends Memory {
+    constructor(descriptor: WebAssembly.MemoryDescriptor) {
+      super({ ...descriptor, maximum: Math.min(descriptor.maximum ?? maximumPages, maximumPages) });
     }
   };
 }
