@@ -44,7 +44,10 @@ export async function serve(options: ServeOptions): Promise<void> {
       ? { dataDir: options.dataDir, statementTimeoutMs }
       : { databaseUrl: options.databaseUrl, statementTimeoutMs },
   );
-  const search = await openSearchStore(records, { onFault: (error) => log.warn({ err: error }, "the search store recovers from a fault") });
+  const search = await openSearchStore(records, {
+    snapshotDir: join(options.dataDir, "search"),
+    onFault: (error) => log.warn({ err: error }, "the search store recovers from a fault"),
+  });
   let server: RunningServer;
   try {
     if (options.demo === true) await loadDemoIntoStore(records);

@@ -36,9 +36,10 @@ export class SnapshotWriter {
   }
 
   static async create(path: string): Promise<SnapshotWriter> {
-    await mkdir(dirname(path), { recursive: true });
+    // Records' values stand in it: for the owner's eyes only.
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const temporary = `${path}.tmp`;
-    const file = await open(temporary, "w");
+    const file = await open(temporary, "w", 0o600);
     const header = Buffer.alloc(HEADER_BYTES);
     MAGIC.copy(header);
     header.writeUInt32LE(FORMAT, MAGIC.length);
