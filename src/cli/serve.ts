@@ -1,6 +1,6 @@
 /** `lodestone serve`: opens the stores, listens, and on SIGTERM or Ctrl-C closes them again behind what runs. */
 import { unwatchFile, watchFile } from "node:fs";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { type Logger, pino } from "pino";
 import { type AccessKey, hashKey, Keyring } from "../http/access-keys.ts";
