@@ -65,6 +65,11 @@ export class TestServer {
     return this.#stdout;
   }
 
+  /** False before the first start, and once the process has ended, by itself or by `end`. */
+  get isRunning(): boolean {
+    return this.#process !== undefined && this.#process.exitCode === null && this.#process.signalCode === null;
+  }
+
   get pid(): number {
     return this.#process?.pid as number;
   }

@@ -17,8 +17,8 @@ export class Connection {
     this.#port = port;
   }
 
-  /** null: no answer (the connection broke, or `leaveAfterMs` passed and the client went away): the request may have been carried out or not. */
-  send(method: string, path: string, body?: unknown, leaveAfterMs?: number): Promise<Reply | null> {
+  /** "unsent": nobody listens. null: no answer (the connection broke, or `leaveAfterMs` passed and the client went away): the request may have been carried out or not. */
+  send(method: string, path: string, body?: unknown, leaveAfterMs?: number): Promise<Reply | "unsent" | null> {
     const payload = body === undefined ? undefined : JSON.stringify(body);
     const headers = payload === undefined ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(payload) };
     return new Promise((resolve) => {
@@ -33,7 +33,7 @@ export class Connection {
           resolve({ status: response.statusCode!, headers: response.headers, body: isJson ? JSON.parse(text) : undefined });
         });
       });
-      outgoing.on("error", () => resolve(null));
+      outgoing.on("error", (error: NodeJS.ErrnoException) => resolve(error.code === "ECONNREFUSED" ? "unsent" : null));
       if (leaveAfterMs !== undefined) setTimeout(() => outgoing.destroy(), leaveAfterMs);
       outgoing.end(payload);
     });

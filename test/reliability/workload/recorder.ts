@@ -3,7 +3,7 @@
  * and its history forgotten but for the state it was left in, which every later audit must find again.
  */
 import { appendFileSync } from "node:fs";
-import { type Action, describeOperation, type Fault, type Operation } from "../checker/history.ts";
+import { type Action, describeOperation, type Fault, type Operation, type Seen } from "../checker/history.ts";
 import { isAnswered } from "../checker/record-model.ts";
 import { judgeKey } from "../checker/verdict.ts";
 
@@ -20,6 +20,9 @@ export class Recorder {
   unanswered = 0;
   refusedForLoad = 0;
   keysJudged = 0;
+  recordsAudited = 0;
+  /** What retired keys were left with. Nobody writes them any more, so this must never change. */
+  readonly retired = new Map<string, Seen | null>();
   readonly #keys = new Map<string, KeyHistory>();
   #lastValue = 0;
 
@@ -63,6 +66,11 @@ export class Recorder {
     return this.#keys.get(key)?.operations.length ?? 0;
   }
 
+  /** It has a history that was not judged yet. */
+  isOpen(key: string): boolean {
+    return this.#keys.has(key);
+  }
+
   isBusy(key: string): boolean {
     return (this.#keys.get(key)?.pending ?? 0) > 0;
   }
@@ -77,6 +85,15 @@ export class Recorder {
     if (history === undefined) return;
     this.#keys.delete(key);
     this.keysJudged++;
+    const last = history.operations.findLast(({ action }) => action.do === "read");
+    // Behind the client that went away a request may still be carried out: then nothing is known for sure.
+    const isSettled =
+      last !== undefined &&
+      history.operations.every(
+        ({ returnedMs, invokedMs, action }) =>
+          action.do === "read" || action.do === "follow" || (returnedMs < last.returnedMs && invokedMs < last.invokedMs),
+      );
+    if (isSettled && last.action.do === "read") this.retired.set(key, last.action.saw);
     const faults = judgeKey(history.operations);
     this.faults.push(...faults);
     const path = process.env.LODESTONE_SOAK_HISTORY;

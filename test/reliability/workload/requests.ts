@@ -7,7 +7,7 @@ export type Sent =
   | ({ readonly kind: "answered" } & Reply)
   /** Carried out or not: there was no answer, or one that does not say. */
   | { readonly kind: "unknown" }
-  /** Refused beyond capacity: known not to have been carried out. */
+  /** Refused beyond capacity, or never sent: known not to have been carried out. */
   | { readonly kind: "refused" };
 
 export interface ContextOptions {
@@ -27,7 +27,8 @@ export class RequestContext {
   readonly random: Random;
   readonly lagLimitMs: number;
   readonly #options: ContextOptions;
-  #connection: Connection;
+  readonly #connection: Connection;
+  #lostInARow = 0;
 
   constructor(options: ContextOptions) {
     this.recorder = options.recorder;
@@ -40,6 +41,9 @@ export class RequestContext {
   async send(method: string, path: string, body?: unknown): Promise<Sent> {
     const leaves = this.random.next() < this.#options.leaving;
     const reply = await this.#connection.send(method, path, body, leaves ? this.random.next() * 10 : undefined);
+    if (reply === "unsent" || (reply === null && !leaves)) this.#lostInARow++;
+    else this.#lostInARow = 0;
+    if (reply === "unsent") return { kind: "refused" };
     if (reply === null) return { kind: "unknown" };
     if (reply.status === 429) {
       const resetSeconds = Number(reply.headers["x-ratelimit-reset"]);
@@ -63,6 +67,11 @@ export class RequestContext {
 
   report(message: string): void {
     this.recorder.unexpected.push(message);
+  }
+
+  /** One connection may break; more than one in a row means that nobody is there any more. */
+  get serverIsGone(): boolean {
+    return this.#lostInARow >= 2;
   }
 
   close(): void {

@@ -34,7 +34,7 @@ export async function createTables(connection: Connection): Promise<void> {
   for (const [path, body] of requests) {
     const reply = await connection.send("PUT", path, body);
     // 400 and 422: it is there already.
-    if (reply === null || reply.status >= 500) throw new Error(`PUT ${path}: ${JSON.stringify(reply)}`);
+    if (reply === null || reply === "unsent" || reply.status >= 500) throw new Error(`PUT ${path}: ${JSON.stringify(reply)}`);
   }
 }
 

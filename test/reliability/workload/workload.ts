@@ -3,6 +3,7 @@
  * keys are retired after some hundred operations, judged, and audited ever after.
  */
 import type { Action } from "../checker/history.ts";
+import { audit } from "./audit.ts";
 import { GROUP_REQUESTS, readGroupBySql, searchGroup } from "./group-requests.ts";
 import { Random } from "./random.ts";
 import { COUNTER_REQUESTS, RECORD_REQUESTS, readCounter, readRecord, searchRecord } from "./record-requests.ts";
@@ -75,11 +76,12 @@ export class Workload {
     this.recorder.serverEnded();
   }
 
-  /** Reads every key that is in use, from the records and from the search store. For a server that nobody else uses. */
+  /** Reads every key from the records and from the search store; those that are retired must be as they were left. For a server that nobody else uses. */
   async inspect(port: number): Promise<void> {
     const context = this.#contextOf(port, this.#randoms[0]!, 0);
     const kinds = new Map(this.#cells.flat().map(({ key, kind }) => [key, kind]));
     for (const [key, kind] of [...kinds, ...this.#retiring]) await this.#inspectKey(context, key, kind);
+    await audit(context, kinds);
     context.close();
   }
 
@@ -93,19 +95,14 @@ export class Workload {
   async #runClient(port: number, random: Random, client: number): Promise<void> {
     const context = this.#contextOf(port, random, this.#options.leaving);
     const cell = this.#cells[Math.floor(client / this.#options.cellSize)]!;
-    let inVain = 0;
-    while (!this.#stopped && inVain < 5) {
+    while (!this.#stopped && !context.serverIsGone) {
       const slot = random.of(cell);
       const before = this.recorder.operationsOn(slot.key);
       if (before >= this.#options.operationsPerKey) {
         this.#retiring.set(slot.key, slot.kind);
         slot.key = this.#newKey(slot.kind);
       }
-      const { unanswered, operations } = this.recorder;
       await this.#perform(context, client, slot.key, draw(REQUESTS[slot.kind], random));
-      // A client that only ever gets no answer has lost its server.
-      inVain = this.recorder.unanswered > unanswered && this.recorder.operations - operations <= 1 ? inVain + 1 : 0;
-      if (this.recorder.operations === operations) await new Promise((resolve) => setImmediate(resolve));
       await this.#retireIdle(context, client);
     }
     context.close();
@@ -118,7 +115,8 @@ export class Workload {
       if (this.recorder.isBusy(key)) continue;
       this.#retiring.delete(key);
       await this.#inspectKey(context, key, kind);
-      this.recorder.judge(key);
+      if (context.serverIsGone) this.#retiring.set(key, kind);
+      else this.recorder.judge(key);
       break;
     }
   }

@@ -1,0 +1,69 @@
+/** All records against what is known of them, and the search store against the records. For a server that nobody else uses. */
+import type { Fault, FaultKind, Seen } from "../checker/history.ts";
+import type { RequestContext } from "./requests.ts";
+import { BRANCH, ITEMS, memberIds, valueOfScore, vectorOf } from "./tables.ts";
+
+const PAGE = 1_000;
+
+/** @param inUse  keys that are not retired: only that their records are theirs is known. */
+export async function audit(context: RequestContext, inUse: ReadonlyMap<string, unknown>): Promise<void> {
+  const items = await readTable(context, "items");
+  const extras = await readTable(context, "extras");
+  const counters = await readTable(context, "counters");
+  const indexed = await readIndex(context);
+  if (items === undefined || extras === undefined || counters === undefined || indexed === undefined) return;
+
+  const { retired } = context.recorder;
+  const faults: Fault[] = [];
+  const compare = (key: string, where: string, expected: Seen | null, found: Seen | undefined): void => {
+    if (expected?.value === found?.value && expected?.version === found?.version) return;
+    const kind: FaultKind = expected === null ? "resurrected" : found === undefined ? "lost" : "stale";
+    const message = `An audit finds ${JSON.stringify(found ?? null)} in ${where} where ${JSON.stringify(expected)} was left`;
+    faults.push({ kind, key, message });
+  };
+  for (const [key, state] of retired) {
+    if (key.startsWith("c")) compare(key, "counters", state, counters.get(key));
+    else if (key.startsWith("r")) compare(key, "items", state, items.get(key));
+    else {
+      for (const id of memberIds(key)) compare(key, `items (${id})`, state, items.get(id));
+      compare(key, "extras", state, extras.get(key));
+    }
+  }
+  for (const id of [...items.keys(), ...extras.keys(), ...counters.keys()]) {
+    const key = id.split(".")[0]!;
+    const isKnown = inUse.has(key) || retired.has(key) || context.recorder.isOpen(key);
+    if (!isKnown) faults.push({ kind: "phantom", key, message: `An audit finds ${id}, which nobody can have written` });
+  }
+  for (const id of new Set([...items.keys(), ...indexed.keys()])) {
+    const [record, vector] = [items.get(id), indexed.get(id)];
+    if (record?.value === vector) continue;
+    const kind: FaultKind = record === undefined ? "resurrected" : vector === undefined ? "lost" : "stale";
+    faults.push({ kind, key: id, message: `The search store shows ${vector} for ${id}, the records ${JSON.stringify(record ?? null)}` });
+  }
+  context.recorder.faults.push(...faults);
+  context.recorder.recordsAudited += items.size + extras.size + counters.size + indexed.size;
+}
+
+async function readTable(context: RequestContext, table: string): Promise<Map<string, Seen> | undefined> {
+  const rows = new Map<string, Seen>();
+  const statement = `SELECT "id", "val", "xata.version" AS version FROM "${table}" WHERE "id" > $1 ORDER BY "id" LIMIT ${PAGE}`;
+  for (let after = ""; ; ) {
+    const reply = await context.send("POST", `${BRANCH}/sql`, { statement, params: [after] });
+    if (reply.kind !== "answered" || !context.expect(reply, 200)) return undefined;
+    for (const { id, val, version } of reply.body.records) rows.set(id, { value: Number(val), version: Number(version) });
+    if (reply.body.records.length < PAGE) return rows;
+    after = reply.body.records.at(-1).id;
+  }
+}
+
+/** The value that the index holds for each record. */
+async function readIndex(context: RequestContext): Promise<Map<string, number> | undefined> {
+  const values = new Map<string, number>();
+  for (let offset = 0; ; offset += PAGE) {
+    const request = { column: "embedding", queryVector: vectorOf(0), similarityFunction: "l2", size: PAGE, offset, consistency: "strong" };
+    const reply = await context.send("POST", `${ITEMS}/vectorSearch`, request);
+    if (reply.kind !== "answered" || !context.expect(reply, 200)) return undefined;
+    for (const { id, score } of reply.body.results) values.set(id, valueOfScore(score));
+    if (reply.body.results.length < PAGE) return values;
+  }
+}
