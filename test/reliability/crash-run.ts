@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CrashPoint } from "../../src/fault-points.ts";
 import { TestServer } from "../support/server.ts";
+import { copyTemplate } from "../support/server-template.ts";
 import type { Fault } from "./checker/history.ts";
 import { Connection } from "./workload/connection.ts";
 import { Random } from "./workload/random.ts";
@@ -16,18 +17,19 @@ import { Workload } from "./workload/workload.ts";
 
 /** The server is on its way to readiness, or at work, when it passes these; each with how many passages to choose from. */
 export const POINTS_AT_WORK: readonly (readonly [point: CrashPoint, passages: number])[] = [
-  ["before-commit", 40],
-  ["before-sync", 60],
-  ["after-sync", 60],
-  ["before-answer", 120],
-  ["search-apply", 25],
-  ["checkpoint", 6],
+  ["before-commit", 12],
+  ["before-sync", 20],
+  ["after-sync", 20],
+  ["before-answer", 60],
+  ["search-apply", 8],
+  ["checkpoint", 4],
 ];
 
 export const POINTS_OF_FIRST_START: readonly CrashPoint[] = ["first-start-building", "first-start-built", "first-start-placed"];
 
 const READY_LIMIT_MS = 60_000;
-const LIFE_LIMIT_MS = 4_000;
+/** How long a life lasts that should end at a named point; it may not be passed often enough. */
+const POINT_LIMIT_MS = 30_000;
 
 export interface CrashRunOptions {
   readonly kills: number;
@@ -56,18 +58,29 @@ export async function crashRun(options: CrashRunOptions): Promise<CrashReport> {
   };
   const kills = (): number => Object.values(killsByPoint).reduce((sum, n) => sum + n, 0);
 
-  for (const point of POINTS_OF_FIRST_START) if (await survivesFirstStart(point, unexpected)) count(point);
-
   const env: Record<string, string> = { LODESTONE_LOG_LEVEL: "warn" };
   const dataDir = mkdtempSync(join(tmpdir(), "lodestone-crash-"));
+  copyTemplate(dataDir);
   const server = new TestServer({ dataDir, env });
   const workload = new Workload({ seed: options.seed, clients: options.clients, operationsPerKey: 120, mayFail: () => !server.isRunning });
   try {
-    for (let cycle = 0; kills() < options.kills && cycle < 2 * options.kills + 20; cycle++) {
-      const planned = cycle % 3 === 2 ? undefined : POINTS_AT_WORK[Math.floor(cycle - cycle / 3) % POINTS_AT_WORK.length]!;
+    let pointsUsed = 0;
+    let hasTables = false;
+    for (let cycle = 0; kills() < options.kills - POINTS_OF_FIRST_START.length && cycle < 2 * options.kills + 20; cycle++) {
+      const planned = cycle % 3 === 2 ? undefined : POINTS_AT_WORK[pointsUsed++ % POINTS_AT_WORK.length]!;
       if (planned === undefined) delete env.LODESTONE_CRASH_AT;
       else env.LODESTONE_CRASH_AT = `${planned[0]}:${1 + random.below(planned[1])}`;
-      const point = await oneLife(server, workload, random, cycle === 0);
+      const where = await oneLife(server, workload, {
+        // The first life's clients find tables, whatever it takes to make them.
+        prepare: async () => {
+          if (hasTables) await workload.inspect(server.port);
+          else hasTables = await makeTables(server);
+          return hasTables;
+        },
+        // A random time for a random kill; a limit for a point that is not passed often enough.
+        lifeMs: planned === undefined ? random.next() * random.of([300, 1_500]) : POINT_LIMIT_MS,
+      });
+      const point = where === "at the point" && planned !== undefined ? planned[0] : where;
       count(point);
       options.onCycle?.(
         `${kills()} ${env.LODESTONE_CRASH_AT ?? "at a random time"} -> ${point}; ${workload.recorder.operations} operations, ${workload.recorder.faults.length} faults`,
@@ -84,37 +97,53 @@ export async function crashRun(options: CrashRunOptions): Promise<CrashReport> {
     await server.end("SIGKILL");
     rmSync(dataDir, { recursive: true, force: true });
   }
+  for (const point of POINTS_OF_FIRST_START) if (await survivesFirstStart(point, unexpected)) count(point);
   const { operations, unanswered, keysJudged, recordsAudited, faults } = workload.recorder;
   unexpected.push(...workload.recorder.unexpected);
   return { kills: kills(), killsByPoint, operations, unanswered, keysJudged, recordsAudited, faults, unexpected };
 }
 
-/** From start to kill. @returns where it died. */
-async function oneLife(server: TestServer, workload: Workload, random: Random, isFirst: boolean): Promise<string> {
-  const point = (fallback: string): string => (server.isRunning ? fallback : "named point");
+/** From start to kill. @returns whether a named point ended it, or the kill at the end of `lifeMs`. */
+async function oneLife(
+  server: TestServer,
+  workload: Workload,
+  { prepare, lifeMs }: { prepare: () => Promise<boolean>; lifeMs: number },
+): Promise<"at the point" | "at a random time"> {
   try {
     await server.start();
     await untilReady(server);
   } catch (error) {
     if (server.isRunning) throw error;
     workload.serverEnded();
-    return "named point, while starting";
+    return "at the point";
   }
-  if (isFirst) {
-    const connection = new Connection(server.port);
-    await createTables(connection).catch(() => {});
-    connection.close();
-  } else await workload.inspect(server.port);
-  // A random time for a random kill; a limit for a point that is not passed often enough.
-  const lifeMs = random.next() < 0.5 ? random.next() * 300 : random.next() * 1_500;
-  const running = workload.run(server.port);
-  await Promise.race([running, sleep(lifeMs + (isFirst ? LIFE_LIMIT_MS : 0))]);
-  const where = point("random time");
+  if (await prepare()) {
+    const running = workload.run(server.port);
+    const limit = new AbortController();
+    await Promise.race([running, sleep(lifeMs, undefined, { signal: limit.signal }).catch(() => {})]);
+    limit.abort();
+    // A server that is ending by itself has been gone for its clients for a moment before it is gone for us.
+    if (lifeMs === POINT_LIMIT_MS) await sleep(100);
+    const where = server.isRunning ? "at a random time" : "at the point";
+    await server.end("SIGKILL");
+    workload.stop();
+    await running;
+    workload.serverEnded();
+    return where;
+  }
   await server.end("SIGKILL");
   workload.serverEnded();
-  await running;
-  workload.serverEnded();
-  return where;
+  return "at the point";
+}
+
+async function makeTables(server: TestServer): Promise<boolean> {
+  const connection = new Connection(server.port);
+  const made = await createTables(connection).then(
+    () => true,
+    () => false,
+  );
+  connection.close();
+  return made;
 }
 
 async function untilReady(server: TestServer): Promise<void> {
@@ -124,6 +153,7 @@ async function untilReady(server: TestServer): Promise<void> {
     for (;;) {
       const reply = await connection.send("GET", "/readyz");
       if (reply !== null && reply !== "unsent" && reply.status === 200) return;
+      if (reply === "unsent" || !server.isRunning) await sleep(50);
       if (!server.isRunning) throw new Error(`the server ended while starting: ${server.log}`);
       if (performance.now() > deadline) throw new Error(`the server was not ready within ${READY_LIMIT_MS} ms: ${server.log}`);
       await sleep(10);

@@ -4,6 +4,7 @@ import { Agent, request } from "node:http";
 export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
   /** The body as JSON; undefined when there is none. Read freely: the caller knows what it asked for. */
   // biome-ignore lint/suspicious/noExplicitAny: answers of every shape are examined here.
   readonly body: any;
@@ -30,7 +31,7 @@ export class Connection {
         response.on("end", () => {
           const text = Buffer.concat(chunks).toString();
           const isJson = text !== "" && /json/.test(response.headers["content-type"] ?? "");
-          resolve({ status: response.statusCode!, headers: response.headers, body: isJson ? JSON.parse(text) : undefined });
+          resolve({ status: response.statusCode!, headers: response.headers, text, body: isJson ? JSON.parse(text) : undefined });
         });
       });
       outgoing.on("error", (error: NodeJS.ErrnoException) => resolve(error.code === "ECONNREFUSED" ? "unsent" : null));

@@ -1,0 +1,16 @@
+/** kill -9 at named points and at random times, while clients write: nothing acknowledged is lost, nothing deleted returns. `npm run soak:crash` does it 200 times. */
+import { expect, it } from "vitest";
+import { crashRun, POINTS_AT_WORK, POINTS_OF_FIRST_START } from "./crash-run.ts";
+
+it("loses nothing that it acknowledged when it is killed, in the records and in the search store", { timeout: 240_000 }, async () => {
+  const seed = 20_260_228;
+  const report = await crashRun({ kills: 12, seed, clients: 16 });
+  expect(report.faults).toEqual([]);
+  expect(report.unexpected).toEqual([]);
+  expect(report.kills).toBe(12);
+  // Every point was passed: a run that never came there would prove nothing.
+  const points = [...POINTS_AT_WORK.map(([point]) => point), ...POINTS_OF_FIRST_START];
+  expect(Object.keys(report.killsByPoint).sort()).toEqual([...points, "at a random time"].sort());
+  expect(report.keysJudged).toBeGreaterThan(10);
+  expect(report.recordsAudited).toBeGreaterThan(0);
+});

@@ -1,0 +1,46 @@
+/** 64 connections at once for 20 seconds, on both engines. `npm run soak:load` does it for 10 minutes. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startPostgres, type TestPostgres } from "../support/postgres.ts";
+import { describeWith } from "../support/requirements.ts";
+import { startServer, type TestServer } from "../support/server.ts";
+import { loadRun } from "./load-run.ts";
+
+const QUIET = { env: { LODESTONE_LOG_LEVEL: "warn" } };
+
+function bearsTheLoad(serverOf: () => TestServer, seconds: number): void {
+  it("answers 64 connections without a 5xx, and every answer fits one history", { timeout: 180_000 }, async () => {
+    const report = await loadRun({ server: serverOf(), clients: 64, seconds, seed: 7 });
+    expect(report.faults).toEqual([]);
+    expect(report.unexpected).toEqual([]);
+    expect(Object.keys(report.statuses).filter((status) => status >= "500")).toEqual([]);
+    expect(report.keysJudged).toBeGreaterThan(40);
+    expect(report.operations).toBeGreaterThan(500);
+  });
+
+  it("stops on SIGTERM with nothing lost", async () => {
+    expect(await serverOf().end("SIGTERM")).toBe(0);
+  });
+}
+
+describe("The embedded engine under load", () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    server = await startServer(QUIET);
+  });
+  afterAll(() => server.stop());
+  bearsTheLoad(() => server, 20);
+});
+
+describeWith("postgresql", "A PostgreSQL server under load", (bin) => {
+  let postgres: TestPostgres;
+  let server: TestServer;
+  beforeAll(async () => {
+    postgres = await startPostgres(bin);
+    server = await startServer({ ...QUIET, databaseUrl: await postgres.createDatabase() });
+  });
+  afterAll(async () => {
+    await server.stop();
+    await postgres.stop();
+  });
+  bearsTheLoad(() => server, 10);
+});
