@@ -45,6 +45,11 @@ export class Metrics {
       "Age of the oldest change that searches do not see yet.",
       () => search.status().lagMs / 1000,
     );
+    statusGauge(
+      "lodestone_search_lag_p99_seconds",
+      "How long changes of late took to be seen by searches: 99 of 100 took no longer.",
+      () => search.status().lagP99Ms / 1000,
+    );
     statusGauge("lodestone_search_rows", "Vectors in the search store.", () => search.status().rows);
     statusGauge("lodestone_search_memory_bytes", "Memory that the search store holds.", () => search.status().memoryBytes);
     statusGauge("lodestone_search_ready", "1 when the search store has caught up after the start.", () => (search.status().ready ? 1 : 0));
