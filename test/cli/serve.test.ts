@@ -1,0 +1,161 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { type Answer, runCommand, startServer } from "../support/server.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "lodestone-serve-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("lodestone", () => {
+  it("tells its version and what there is", async () => {
+    expect((await runCommand(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    const { code, stdout } = await runCommand(["--help"]);
+    expect(code).toBe(0);
+    for (const command of ["serve", "demo", "import", "export", "keys"]) expect(stdout).toContain(`  ${command}`);
+  });
+
+  it.each([
+    [
+      ["serve"],
+      ["--host", "--port", "--data-dir", "--database-url", "--api-key", "--key-file", "--cors-origin", "--demo", "LODESTONE_PORT"],
+    ],
+    [["import"], ["--create", "--vector-column", "--id-column", "--restart", "--url", "LODESTONE_URL", "fvecs"]],
+    [["export"], ["--out", "--url", "--api-key"]],
+    [["demo"], ["--url"]],
+    [["keys"], ["create", "list", "revoke"]],
+    [
+      ["keys", "create"],
+      ["--scope", "--database", "--file"],
+    ],
+  ])("%s --help tells its options", async (command, words) => {
+    const { code, stdout } = await runCommand([...command, "--help"]);
+    expect(code).toBe(0);
+    for (const word of words) expect(stdout).toContain(word);
+  });
+
+  it.each([
+    [["serve", "--port", "70000"], "Expected a port from 0 to 65535"],
+    [["serve", "--nothing"], "unknown option '--nothing'"],
+    [["nothing"], "unknown command 'nothing'"],
+    [["serve", "--statement-timeout", "0"], "Expected seconds"],
+    [["export"], "missing required argument"],
+    [["demo", "--url", "nonsense"], "--url: expected an address"],
+  ])("%j is refused with a sentence", async (args, message) => {
+    const { code, stderr } = await runCommand(args);
+    expect(code).toBe(1);
+    expect(stderr).toContain(message);
+    expect(stderr).not.toMatch(/\n\s+at /);
+  });
+});
+
+describe("lodestone serve", () => {
+  it("starts on nothing but an empty folder, tells where it listens and what to try, and takes its settings from the environment", async () => {
+    const dataDir = join(folder, "fresh", "data");
+    const server = await startServer({
+      dataDir,
+      env: { LODESTONE_LOG_LEVEL: "silent", LODESTONE_STATEMENT_TIMEOUT: "5" },
+      args: ["--demo"],
+    });
+    try {
+      expect(server.stdout).toContain(`Data in ${dataDir}`);
+      expect(server.stdout).toMatch(/Try:\ncurl -s http:\/\/127\.0\.0\.1:\d+\/db\/demo:main/);
+      const { body } = await server.post("/db/demo:main/tables/colors/vectorSearch", {
+        column: "lab",
+        queryVector: [53.241, 80.092, 67.203],
+        similarityFunction: "l2",
+        size: 2,
+        consistency: "strong",
+      });
+      expect(body.totalCount).toBe(148);
+      expect(body.results[0].id).toBe("red");
+    } finally {
+      await server.stop();
+    }
+    expect(server.log).toBe("");
+  });
+
+  it.each(["SIGTERM", "SIGINT"] as const)("on %s finishes what runs, answers it, and keeps it", async (signal) => {
+    const server = await startServer();
+    try {
+      await server.put("/db/s:main");
+      await server.put("/db/s:main/tables/t", { columns: [{ name: "n", type: "int" }] });
+      // All of these are under way when the signal comes: the connections are open and the requests sent.
+      const writes = Array.from({ length: 40 }, (_, n) => server.put(`/db/s:main/tables/t/data/r${n}`, { n }));
+      const settled = Promise.allSettled(writes);
+      await Promise.race(writes);
+      const startedMs = Date.now();
+      expect(await server.end(signal)).toBe(0);
+      expect(Date.now() - startedMs).toBeLessThan(60_000);
+      const outcomes = await settled;
+      const acknowledged = outcomes.flatMap((outcome, n) => (outcome.status === "fulfilled" && outcome.value.status === 201 ? [n] : []));
+      const answered = outcomes.filter((outcome): outcome is PromiseFulfilledResult<Answer> => outcome.status === "fulfilled");
+      for (const { value } of answered) expect([201, 503]).toContain(value.status);
+      expect(acknowledged.length).toBeGreaterThan(0);
+      expect(server.log).toContain('"msg":"stopped"');
+      await server.start();
+      for (const n of acknowledged) expect((await server.get(`/db/s:main/tables/t/data/r${n}`)).body).toMatchObject({ n });
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it("refuses a data directory that another server has open, and leaves that one alone", async () => {
+    const server = await startServer();
+    try {
+      const second = await runCommand(["serve", "--port", "0", "--data-dir", server.dataDir]);
+      expect(second.code).toBe(1);
+      expect(second.stdout).toBe("");
+      expect(second.stderr).toMatch(/lodestone: .*(in use|another)/i);
+      expect((await server.put("/db/still:main")).status).toBe(201);
+      // A port that is taken is told as well; the address of the running server serves for that.
+      const other = await runCommand(["serve", "--port", String(server.port), "--data-dir", join(folder, "other")]);
+      expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining(`Port ${server.port} of 127.0.0.1 is taken`) });
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it("refuses a database server that is not there, without telling its password", async () => {
+    const refused = await runCommand(["serve", "--port", "0", "--database-url", "postgres://user:s3cret@127.0.0.1:1/x"]);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toMatch(/^lodestone: /);
+    expect(refused.stderr).not.toContain("s3cret");
+  });
+});
+
+describe("lodestone demo", () => {
+  it("loads the colours into a running server, twice if asked", async () => {
+    const server = await startServer();
+    try {
+      for (let i = 0; i < 2; i++) {
+        const { code, stdout } = await runCommand(["demo", "--url", server.url]);
+        expect(code).toBe(0);
+        expect(stdout).toContain(`curl -s ${server.url}/db/demo:main/tables/colors/vectorSearch`);
+      }
+      const { body } = await server.post("/db/demo:main/sql", { statement: 'SELECT count(*)::int AS n FROM "colors"' });
+      expect(body.records).toEqual([{ n: 148 }]);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it("waits for a server that is busy, and tells when there is none", async () => {
+    let requests = 0;
+    // Says "come back later" for a while, then nothing at all.
+    const busy = createServer((_request, response) => {
+      requests++;
+      response.writeHead(503, { "content-type": "application/json" }).end('{"id": "x", "message": "starting"}');
+      if (requests === 3) busy.close(() => {});
+      if (requests >= 3) busy.closeAllConnections();
+    });
+    await new Promise<void>((resolve) => busy.listen(0, "127.0.0.1", resolve));
+    const { port } = busy.address() as AddressInfo;
+    const { code, stderr } = await runCommand(["demo", "--url", `http://127.0.0.1:${port}`]);
+    expect(code).toBe(1);
+    expect(requests).toBeGreaterThanOrEqual(3);
+    expect(stderr).toMatch(/No server answers at http:\/\/127\.0\.0\.1:\d+ \(.*\)\. Start one with "lodestone serve"/);
+  });
+});
