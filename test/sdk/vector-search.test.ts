@@ -4,8 +4,9 @@ import { openWorld, values, type World } from "./support/world.ts";
 
 type Similarity = "cosineSimilarity" | "l1" | "l2";
 
-/** api.md's formulas over the stored float32 values. */
-function score(similarity: Similarity, query: readonly number[], stored: readonly number[]): number {
+/** The formulas of the three similarities in float64, over float32 values: rows are stored so, and the query is rounded the same way. */
+function score(similarity: Similarity, given: readonly number[], stored: readonly number[]): number {
+  const query = Float32Array.from(given);
   const row = Float32Array.from(stored);
   let [dot, qq, rr, l1, l2] = [0, 0, 0, 0, 0];
   for (let i = 0; i < row.length; i++) {
