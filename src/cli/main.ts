@@ -85,6 +85,12 @@ export function buildProgram(): Command {
         .default(60),
     )
     .addOption(
+      new Option("--snapshot-interval <seconds>", "write snapshots of changed search indexes this often, for fast starts")
+        .env("LODESTONE_SNAPSHOT_INTERVAL")
+        .argParser(parseSeconds)
+        .default(300),
+    )
+    .addOption(
       new Option("--log-level <level>", "what to log on stderr, as JSON lines")
         .env("LODESTONE_LOG_LEVEL")
         .choices(["fatal", "error", "warn", "info", "debug", "silent"])

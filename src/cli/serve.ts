@@ -22,6 +22,8 @@ export interface ServeOptions {
   readonly corsOrigin: readonly string[];
   /** In seconds. */
   readonly statementTimeout: number;
+  /** In seconds. */
+  readonly snapshotInterval: number;
   readonly logLevel: string;
   readonly demo?: boolean;
   readonly version: string;
@@ -46,6 +48,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   );
   const search = await openSearchStore(records, {
     snapshotDir: join(options.dataDir, "search"),
+    snapshotEveryMs: options.snapshotInterval * 1000,
     onFault: (error) => log.warn({ err: error }, "the search store recovers from a fault"),
   });
   let server: RunningServer;

@@ -22,6 +22,8 @@ export const POINTS_AT_WORK: readonly (readonly [point: CrashPoint, passages: nu
   ["after-sync", 20],
   ["before-answer", 60],
   ["search-apply", 8],
+  ["snapshot-write", 10],
+  ["snapshot-written", 3],
   ["checkpoint", 4],
 ];
 
@@ -58,7 +60,7 @@ export async function crashRun(options: CrashRunOptions): Promise<CrashReport> {
   };
   const kills = (): number => Object.values(killsByPoint).reduce((sum, n) => sum + n, 0);
 
-  const env: Record<string, string> = { LODESTONE_LOG_LEVEL: "warn" };
+  const env: Record<string, string> = { LODESTONE_LOG_LEVEL: "warn", LODESTONE_SNAPSHOT_INTERVAL: "0.3" };
   const dataDir = mkdtempSync(join(tmpdir(), "lodestone-crash-"));
   copyTemplate(dataDir);
   const server = new TestServer({ dataDir, env });

@@ -13,6 +13,7 @@ import { dirname } from "node:path";
 import { deserialize, serialize } from "node:v8";
 import { crc32 } from "node:zlib";
 import { LodestoneError } from "../../errors.ts";
+import { crashPoint } from "../../fault-points.ts";
 
 const MAGIC = Buffer.from("LODESEAR");
 /** Grows with every change of what the messages mean. */
@@ -55,6 +56,7 @@ export class SnapshotWriter {
     frame.writeUInt32LE(this.#checksum, 4);
     await this.#file.writev([frame, payload]);
     this.#bytes += FRAME_BYTES + payload.length;
+    crashPoint("snapshot-write");
   }
 
   /** Makes it durable and gives it its name. @returns its size in bytes. */
@@ -62,6 +64,7 @@ export class SnapshotWriter {
     await this.write(END);
     await this.#file.sync();
     await this.#file.close();
+    crashPoint("snapshot-written");
     await rename(this.#path, this.#finalPath);
     const directory = await open(dirname(this.#finalPath), "r");
     try {

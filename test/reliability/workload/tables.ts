@@ -10,6 +10,9 @@ export const ITEMS = `${BRANCH}/tables/items`;
 /** A group is this many records of `items` and one of `extras`, written together only. */
 export const GROUP_ITEMS = 3;
 
+/** Vectors that nobody touches: a branch with few is not worth a snapshot to the search store. */
+const BALLAST = 1_500;
+
 export const memberIds = (group: string): string[] => Array.from({ length: GROUP_ITEMS }, (_, index) => `${group}.${index}`);
 
 export const vectorOf = (value: number): number[] => [value, 0, 0, 0];
@@ -29,12 +32,18 @@ export async function createTables(connection: Connection): Promise<void> {
     [BRANCH, undefined],
     [ITEMS, { columns }],
     [`${BRANCH}/tables/extras`, { columns: columns.slice(0, 2) }],
+    [`${BRANCH}/tables/ballast`, { columns: columns.slice(3) }],
     [`${BRANCH}/tables/counters`, { columns: [{ name: "val", type: "int", notNull: true, defaultValue: "0" }] }],
   ];
   for (const [path, body] of requests) {
     const reply = await connection.send("PUT", path, body);
     // 400 and 422: it is there already.
     if (reply === null || reply === "unsent" || reply.status >= 500) throw new Error(`PUT ${path}: ${JSON.stringify(reply)}`);
+  }
+  for (let from = 0; from < BALLAST; from += 1_000) {
+    const records = Array.from({ length: Math.min(1_000, BALLAST - from) }, (_, index) => ({ embedding: vectorOf(from + index) }));
+    const reply = await connection.send("POST", `${BRANCH}/tables/ballast/bulk`, { records });
+    if (reply === null || reply === "unsent" || reply.status !== 200) throw new Error(`bulk: ${JSON.stringify(reply)}`);
   }
 }
 
