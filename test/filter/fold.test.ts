@@ -28,6 +28,17 @@ describe("fold", () => {
     expect(fold("\u0130x")).toBe("\u0130x");
   });
 
+  test("is the same for a character in any company", () => {
+    const character = fc.string({ unit: "binary", minLength: 1, maxLength: 1 });
+    const letter = fc.oneof(character, fc.constantFrom(..."ΣσςİIıAÅÄß\u{10400}\u0307"));
+    fc.assert(
+      fc.property(fc.array(letter, { maxLength: 6 }), (letters) => {
+        expect(fold(letters.join(""))).toBe(letters.map(fold).join(""));
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
   test("is the same in SQL for every code point", async () => {
     const texts: string[] = [];
     for (let start = 1; start < 0x20000; start += 256) {
