@@ -12,6 +12,7 @@ const FINDERS = {
     const versions = existsSync(base) ? readdirSync(base).sort((a, b) => Number(b) - Number(a)) : [];
     return versions.map((v) => `${base}/${v}/bin`).find((p) => existsSync(`${p}/initdb`));
   },
+  strace: () => ["/usr/bin/strace", "/usr/local/bin/strace"].find((p) => existsSync(p)),
   bigann10k: () => {
     const path = fileURLToPath(new URL("../../../shared/data/bigann10k/", import.meta.url));
     return existsSync(path) ? path : undefined;
@@ -21,6 +22,7 @@ const FINDERS = {
 const REMEDIES = {
   chromium: "needs Chromium (Debian: apt-get install chromium, or set CHROMIUM_PATH)",
   postgresql: "needs PostgreSQL 15 or later (Debian: apt-get install postgresql)",
+  strace: "needs strace (Debian: apt-get install strace)",
   bigann10k: "needs the bigann10k vectors in ../shared/data",
 } as const;
 

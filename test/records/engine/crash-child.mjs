@@ -1,0 +1,94 @@
+/** A process that the crash tests kill. usage: node crash-child.mjs MODE DATA_DIR [TEMPLATE_DIR]. Says what it has done on stdout, one line each. */
+import { writeSync } from "node:fs";
+import { DirectoryLock } from "../../../dist/records/engine/embedded/directory-lock.js";
+import { openEngine } from "../../../dist/records/engine/open-engine.js";
+
+const [mode, dataDir, templateDir] = process.argv.slice(2);
+/** A synchronous write: what was said was said before the kill. */
+const say = (line) => writeSync(1, `${line}\n`);
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const block = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+const die = () => {
+  process.kill(process.pid, "SIGKILL");
+  block(10_000);
+};
+
+if (mode === "lock") {
+  // All that were started together try at the same moment, which is given in place of the template.
+  await sleep(Math.max(0, Number(templateDir) - Date.now()));
+  try {
+    const lock = await DirectoryLock.acquire(dataDir, () => {});
+    const from = performance.timeOrigin + performance.now();
+    await sleep(300);
+    say(`got ${from} ${performance.timeOrigin + performance.now()}`);
+    lock.release();
+  } catch (error) {
+    say(`refused ${error.code}`);
+  }
+  process.exit(0);
+}
+
+const engine = await openEngine({ dataDir, ...(templateDir === undefined ? {} : { templateDir }) });
+await engine.query("CREATE TABLE IF NOT EXISTS pairs (n int4, half text, PRIMARY KEY (n, half))");
+const { rows } = await engine.query("SELECT coalesce(max(n), 0) AS n FROM pairs");
+let n = rows[0].n;
+say("open");
+
+const insertPair = async (connection, number) => {
+  await connection.query("INSERT INTO pairs VALUES ($1, 'a')", [number]);
+  await connection.query("INSERT INTO pairs VALUES ($1, 'b')", [number]);
+};
+const insert = async () => {
+  const number = ++n;
+  await engine.transaction((connection) => insertPair(connection, number));
+  say(`inserted ${number}`);
+};
+
+switch (mode) {
+  case "hold":
+    await sleep(600_000);
+    break;
+  case "write":
+    for (let i = 1; i <= 100_000; i++) {
+      await insert();
+      if (i % 7 === 0) {
+        const number = n - 3;
+        say(`deleting ${number}`);
+        await engine.query("DELETE FROM pairs WHERE n = $1", [number]);
+        say(`deleted ${number}`);
+      }
+      if (i % 50 === 0) await engine.query("CHECKPOINT");
+    }
+    break;
+  case "before-commit":
+    for (let i = 0; i < 20; i++) await insert();
+    await engine.transaction(async (connection) => {
+      await insertPair(connection, ++n);
+      die();
+    });
+    break;
+  case "after-commit":
+    for (let i = 0; i < 20; i++) await insert();
+    // The thread commits while this one cannot hear of it: committed, and never acknowledged.
+    void engine.query("INSERT INTO pairs SELECT $1, unnest(ARRAY['a', 'b'])", [++n]);
+    await null;
+    setImmediate(() => {
+      block(3_000);
+      die();
+    });
+    await sleep(10_000);
+    break;
+  case "during-checkpoint":
+    for (let i = 0; i < 100; i++) await insert();
+    void engine.query("CHECKPOINT");
+    setImmediate(() => {
+      block(Math.random() * 40);
+      die();
+    });
+    await sleep(10_000);
+    break;
+  case "count-syncs":
+    for (let i = 0; i < 30; i++) await insert();
+    await engine.close();
+    process.exit(0);
+}

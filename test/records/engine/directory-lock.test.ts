@@ -1,0 +1,103 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { DirectoryLock } from "../../../src/records/engine/embedded/directory-lock.ts";
+import { ownIdentity } from "../../../src/records/engine/embedded/process-identity.ts";
+import { openEngine } from "../../../src/records/engine/open-engine.ts";
+import { TEMPLATE_DIR } from "../../support/data-directory.ts";
+
+const CHILD = fileURLToPath(new URL("./crash-child.mjs", import.meta.url));
+
+describe("the lock on a data directory", () => {
+  let directory: string;
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), "lodestone-lock-"));
+  });
+  afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+  const lockFile = (): string => join(directory, readdirSync(directory).find((name) => name.startsWith("lodestone.lock."))!);
+  const leaveLock = (content: object): void =>
+    writeFileSync(
+      join(directory, "lodestone.lock.7"),
+      JSON.stringify({ state: "held", token: "left", since: "2026-01-01T00:00:00.000Z", ...content }),
+    );
+  const runChild = (startAt: number): Promise<string> =>
+    new Promise((resolve) => {
+      const child = spawn(process.execPath, [CHILD, "lock", directory, String(startAt)], { stdio: ["ignore", "pipe", "inherit"] });
+      let output = "";
+      child.stdout.on("data", (chunk: Buffer) => {
+        output += chunk.toString();
+      });
+      child.once("close", () => resolve(output.trim()));
+    });
+
+  test("refuses a second opener in the same process, and names the first", async () => {
+    const engine = await openEngine({ dataDir: directory, templateDir: TEMPLATE_DIR });
+    await expect(openEngine({ dataDir: directory, templateDir: TEMPLATE_DIR })).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      message: expect.stringMatching(new RegExp(`^The data directory ${directory} is in use by process ${process.pid} \\(since `)),
+    });
+    expect((await engine.query("SELECT 1 AS n")).rows).toEqual([{ n: 1 }]);
+    await engine.close();
+    const again = await openEngine({ dataDir: directory });
+    await again.close();
+  });
+
+  test("is taken over when its holder was killed, by only one at a time of many that race for it", async () => {
+    // The pid of a process that is gone.
+    leaveLock({ ...ownIdentity(), pid: 2 ** 22 - 3, startTime: "1" });
+    for (let round = 0; round < 3; round++) {
+      const startAt = Date.now() + 1_500;
+      const answers = await Promise.all(Array.from({ length: 5 }, () => runChild(startAt)));
+      const held = answers.flatMap((answer) => (answer.startsWith("got ") ? [answer.split(" ").slice(1).map(Number)] : []));
+      held.sort((a, b) => a[0]! - b[0]!);
+      // On a slow machine one may come after another has let go; never two at once.
+      expect(held.length).toBeGreaterThanOrEqual(1);
+      for (let i = 1; i < held.length; i++) expect(held[i]![0]).toBeGreaterThan(held[i - 1]![1]!);
+      expect(answers.filter((answer) => answer === "refused UNAVAILABLE")).toHaveLength(5 - held.length);
+    }
+  });
+
+  test("is taken over when its pid was given to another process since", async () => {
+    leaveLock({ ...ownIdentity(), startTime: "12345" });
+    const lock = await DirectoryLock.acquire(directory, () => {});
+    expect(lockFile()).toMatch(/lodestone\.lock\.8$/);
+    lock.release();
+  });
+
+  test("left by another boot or container is respected while it is refreshed, and taken over when it stands still", async () => {
+    leaveLock({ pid: 1, startTime: "1", realm: "another" });
+    const refresh = setInterval(() => utimesSync(join(directory, "lodestone.lock.7"), new Date(), new Date()), 200);
+    await expect(DirectoryLock.acquire(directory, () => {})).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    clearInterval(refresh);
+    const lock = await DirectoryLock.acquire(directory, () => {});
+    lock.release();
+  });
+
+  test("that is damaged does not keep the owner out for ever", async () => {
+    writeFileSync(join(directory, "lodestone.lock.3"), "{");
+    const lock = await DirectoryLock.acquire(directory, () => {});
+    lock.release();
+  });
+
+  test("that was taken by another makes the engine stop", async () => {
+    const engine = await openEngine({ dataDir: directory, templateDir: TEMPLATE_DIR });
+    const stolen = { ...(JSON.parse(readFileSync(lockFile(), "utf8")) as object), token: "thief" };
+    writeFileSync(`${lockFile()}.draft`, JSON.stringify(stolen));
+    renameSync(`${lockFile()}.draft`, lockFile());
+    await expect
+      .poll(
+        () =>
+          engine.query("SELECT 1").then(
+            () => "served",
+            (error: { code: string; message: string }) => `${error.code} ${error.message}`,
+          ),
+        { timeout: 20_000 },
+      )
+      .toContain("UNAVAILABLE Another process took over");
+    await engine.close();
+  });
+});
