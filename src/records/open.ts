@@ -11,6 +11,7 @@ import { insertRecord, replaceRecord } from "./data/insert-record.ts";
 import { insertRecords } from "./data/insert-records.ts";
 import { queryRecords } from "./data/query-records.ts";
 import { scanRecords } from "./data/scan-records.ts";
+import { searchBranchRecords, searchTableRecords } from "./data/search-records.ts";
 import { summarizeRecords } from "./data/summarize-records.ts";
 import { runTransaction } from "./data/transaction.ts";
 import { updateRecord, upsertRecord } from "./data/update-record.ts";
@@ -125,6 +126,9 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed): Reco
     aggregate: (ref, name, request) => onTable(ref, name, (branch, table) => aggregateRecords(engine, branch, table, request)),
     summarize: (ref, name, request, options) =>
       onTable(ref, name, (branch, table) => summarizeRecords(engine, branch, table, request, options)),
+    searchTable: (ref, name, request, options) =>
+      onTable(ref, name, (branch, table) => searchTableRecords(engine, branch, table, request, options)),
+    searchBranch: (ref, request, options) => onBranch(ref, (branch) => searchBranchRecords(engine, branch, request, options)),
     sql: (ref, request) => {
       const running = onBranch(ref, (branch) => runSql(engine, branch, request));
       return READING.test(request.statement) ? running : writing(ref, running);

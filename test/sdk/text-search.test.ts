@@ -25,7 +25,7 @@ beforeAll(async () => {
     },
     { id: "planets", name: "Planetary society", description: "Mercury, Venus, Earth, Mars", founded: "2020-01-01T00:00:00Z" },
     { id: "rockets", name: "Rocket club", description: "To Mars and back", founded: "2024-01-01T00:00:00Z" },
-    { id: "café", name: "Café Zürich", description: "Crème brûlée" },
+    { id: "cafe", name: "Café Zürich", description: "Crème brûlée" },
   ] as never);
 });
 afterAll(() => world?.stop());
@@ -58,9 +58,9 @@ describe("in one table", () => {
 
   test("case does not matter, nor do accents", async () => {
     expect(await find("PLANETARY")).toEqual(["planets"]);
-    expect(await find("cafe", { fuzziness: 0 })).toEqual(["café"]);
-    expect(await find("Zürich", { fuzziness: 0 })).toEqual(["café"]);
-    expect(await find("brulee", { fuzziness: 0 })).toEqual(["café"]);
+    expect(await find("cafe", { fuzziness: 0 })).toEqual(["cafe"]);
+    expect(await find("Zürich", { fuzziness: 0 })).toEqual(["cafe"]);
+    expect(await find("brulee", { fuzziness: 0 })).toEqual(["cafe"]);
   });
 
   test("words in lists are found", async () => {

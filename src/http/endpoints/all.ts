@@ -11,6 +11,7 @@ import { schemaEditEndpoints } from "./schema-edits.ts";
 import type { Services } from "./services.ts";
 import { sqlEndpoints } from "./sql.ts";
 import { tableEndpoints } from "./tables.ts";
+import { textSearchEndpoints } from "./text-search.ts";
 import { transactionEndpoints } from "./transaction.ts";
 import { vectorSearchEndpoints } from "./vector-search.ts";
 import { workspaceEndpoints } from "./workspaces.ts";
@@ -25,6 +26,7 @@ export function createEndpoints(services: Services): readonly Endpoint[] {
     ...recordEndpoints(services),
     ...queryEndpoints(services),
     ...aggregateEndpoints(services),
+    ...textSearchEndpoints(services),
     ...vectorSearchEndpoints(services),
     ...sqlEndpoints(services),
     ...transactionEndpoints(services),

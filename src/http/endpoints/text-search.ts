@@ -1,0 +1,83 @@
+/** Free text search in a table and in a branch. What targets and boosters may hold depends on the table, and is the record store's to check. */
+import type { BranchSearchRequest, TextSearchRequest } from "../../records/record-store.ts";
+import { type Endpoint, endpoint } from "../endpoint.ts";
+import { FILTER, objectOf, RECORD } from "../schemas.ts";
+import type { JsonSchema } from "../validation.ts";
+import type { Services } from "./services.ts";
+
+const QUERY: Readonly<Record<string, JsonSchema>> = {
+  query: { type: "string", minLength: 1, description: "Words: a record is found by any of them, and ranks higher with more." },
+  fuzziness: { type: "integer", minimum: 0, maximum: 2, description: "How many letters of a word may differ. Default 1." },
+  prefix: { enum: ["phrase", "disabled"], description: '"phrase": the last word may be the beginning of one. Default "disabled".' },
+  highlight: {
+    ...objectOf({ enabled: { type: "boolean" }, encodeHTML: { type: "boolean" } }),
+    description: "What was found, within <em>, in xata.highlight. Both are on by default.",
+  },
+  page: objectOf({
+    size: { type: "integer", minimum: 1, maximum: 200, description: "Default 25." },
+    offset: { type: "integer", minimum: 0, maximum: 800 },
+  }),
+};
+
+const SCOPE: Readonly<Record<string, JsonSchema>> = {
+  filter: FILTER,
+  target: {
+    type: "array",
+    description: 'Columns to look in: `"name"`, or `{"column": "name", "weight": 5}` with a weight of 1 to 10.',
+    maxItems: 1000,
+  },
+  boosters: { type: "array", description: "What lifts a record: `valueBooster`, `numericBooster` or `dateBooster`.", maxItems: 32 },
+};
+
+const FOUND: JsonSchema = {
+  type: "object",
+  properties: { records: { type: "array", items: RECORD }, totalCount: { type: "integer" } },
+  required: ["records", "totalCount"],
+};
+
+export function textSearchEndpoints({ records }: Services): Endpoint[] {
+  const tag = "Search and query";
+  const responses = { 200: { description: "Records, best first, with xata.score, xata.table and xata.highlight.", schema: FOUND } };
+  return [
+    endpoint<TextSearchRequest>({
+      method: "POST",
+      path: "/db/{db}:{branch}/tables/{table}/search",
+      name: "searchTable",
+      summary: "Free text search in a table",
+      tag,
+      access: "read",
+      body: { required: true, schema: objectOf({ ...QUERY, ...SCOPE }, ["query"]) },
+      responses,
+      async handle({ ref, path, body, isSdk }) {
+        return { status: 200, body: await records.searchTable(ref, path.table as string, body, { jsonText: isSdk }) };
+      },
+    }),
+    endpoint<BranchSearchRequest>({
+      method: "POST",
+      path: "/db/{db}:{branch}/search",
+      name: "searchBranch",
+      summary: "Free text search in several tables",
+      tag,
+      access: "read",
+      body: {
+        required: true,
+        schema: objectOf(
+          {
+            ...QUERY,
+            tables: {
+              type: "array",
+              maxItems: 1000,
+              items: { anyOf: [{ type: "string" }, objectOf({ table: { type: "string" }, ...SCOPE }, ["table"])] },
+              description: "Default: all.",
+            },
+          },
+          ["query"],
+        ),
+      },
+      responses,
+      async handle({ ref, body, isSdk }) {
+        return { status: 200, body: await records.searchBranch(ref, body, { jsonText: isSdk }) };
+      },
+    }),
+  ];
+}
