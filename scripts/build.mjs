@@ -23,13 +23,14 @@ writeFileSync(
 
 await build({
   absWorkingDir: root,
-  entryPoints: ["dist/index.js"],
-  outfile: "dist/browser/lodestone.js",
+  entryPoints: { lodestone: "dist/index.js", "shard-worker": "dist/core/shard-worker.js" },
+  outdir: "dist/browser",
   bundle: true,
   minify: true,
   sourcemap: true,
   format: "esm",
   platform: "browser",
+  external: ["node:*"],
   target: "es2022",
   logLevel: "warning",
 });

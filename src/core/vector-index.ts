@@ -5,32 +5,11 @@
  */
 import { createShard } from "./create-shard.ts";
 import { checkId, RowDirectory } from "./row-directory.ts";
-import type { Similarity } from "./similarity.ts";
-import { similarityCode } from "./similarity.ts";
+import { type SearchOptions, type SearchResult, toQueryMatrix, toShardSearch } from "./search-input.ts";
 import { decodeSnapshot, encodeSnapshot } from "./snapshot.ts";
-import { checkDimension, checkK, checkMatrix, toFloat32 } from "./vector-input.ts";
-import type { Plan, ScanCounts, ShardHits, VectorShard } from "./vector-shard.ts";
+import { checkDimension, checkMatrix, toFloat32 } from "./vector-input.ts";
+import type { ScanCounts, ShardHits, VectorShard } from "./vector-shard.ts";
 import type { Build } from "./wasm-module.ts";
-
-/** Selects rows: a bit mask over rows of the directory (word row >> 5, bit row & 31; missing words select nothing), or a test of ids. */
-export type SearchFilter = Uint32Array | ((id: string) => boolean);
-
-export interface SearchOptions {
-  /** How many results at most; an integer of at least 1, default 10. */
-  k?: number;
-  /** Default "cosineSimilarity". */
-  similarity?: Similarity;
-  filter?: SearchFilter | undefined;
-  /** "floats" reads float32 only, without the codes: the same answer, later; for measurements. Default "auto". */
-  plan?: Plan;
-}
-
-export interface SearchResult {
-  /** How many vectors pass the filter. */
-  totalCount: number;
-  /** Best first; equal scores: lower id first, by code points. */
-  results: { id: string; score: number }[];
-}
 
 export interface VectorIndexOptions {
   /** 1 to 10,000. */
@@ -174,28 +153,16 @@ export class VectorIndex {
    * @throws {TypeError | RangeError} for a bad query, k, similarity or filter.
    */
   search(query: ArrayLike<number>, options: SearchOptions = {}): SearchResult {
-    return this.searchMany([query], options, "query")[0]!;
+    return this.#search([query], options, () => "query")[0]!;
   }
 
-  /** One answer for each of `queries`, which are scanned together. */
-  searchMany(queries: readonly ArrayLike<number>[], options: SearchOptions = {}, name = "queries"): SearchResult[] {
-    const { k = 10, similarity = "cosineSimilarity", filter, plan } = options;
-    checkK(k);
-    similarityCode(similarity);
-    const d = this.dimension;
-    const matrix = new Float32Array(queries.length * d);
-    queries.forEach((query, i) => {
-      const label = name === "query" ? name : `${name}[${i}]`;
-      const floats = toFloat32(label, query, d);
-      if (similarity === "cosineSimilarity" && floats.every((x) => x === 0)) {
-        throw new RangeError(
-          `${label} is the zero vector, which has no direction; cosineSimilarity needs at least one element other than 0.`,
-        );
-      }
-      matrix.set(floats, i * d);
-    });
-    const mask = this.#toMask(filter);
-    return this.#shard.search(matrix, { k, similarity, mask, plan }).map((hits) => this.#withIds(hits));
+  /**
+   * One answer for each of `queries`, which are scanned together.
+   *
+   * @throws as search.
+   */
+  searchMany(queries: readonly ArrayLike<number>[], options: SearchOptions = {}): SearchResult[] {
+    return this.#search(queries, options, (i) => `queries[${i}]`);
   }
 
   /** One buffer that fromBytes reads: versioned and checksummed, the same in Node and browsers. */
@@ -229,12 +196,10 @@ export class VectorIndex {
     this.#shard.free();
   }
 
-  #toMask(filter: SearchFilter | undefined): Uint32Array | undefined {
-    if (filter === undefined || filter instanceof Uint32Array) return filter;
-    if (typeof filter !== "function") throw new TypeError("filter is neither a Uint32Array over rows nor a function of an id.");
-    const mask = new Uint32Array(Math.ceil(this.rows.capacity / 32));
-    for (const [id, row] of this.rows.entries()) if (filter(id)) mask[row >> 5]! |= 1 << (row & 31);
-    return mask;
+  #search(queries: readonly ArrayLike<number>[], options: SearchOptions, nameAt: (i: number) => string): SearchResult[] {
+    const search = toShardSearch(options, this.rows);
+    const matrix = toQueryMatrix(queries, this.dimension, search.similarity, nameAt);
+    return this.#shard.search(matrix, search).map((hits) => this.#withIds(hits));
   }
 
   #withIds({ totalCount, rows, scores }: ShardHits): SearchResult {

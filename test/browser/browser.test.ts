@@ -8,6 +8,7 @@ import { describeWith } from "../support/requirements.ts";
 import { type StaticFile, serveStatic } from "./static-server.ts";
 
 const LIBRARY = readFileSync(fileURLToPath(new URL("../../dist/browser/lodestone.js", import.meta.url)));
+const WORKER = readFileSync(fileURLToPath(new URL("../../dist/browser/shard-worker.js", import.meta.url)));
 const PAGE = `<!doctype html><title>Lodestone</title><script type="module">
 import * as lodestone from "./lodestone.js";
 globalThis.lodestone = lodestone;
@@ -42,6 +43,7 @@ describeWith("chromium", "the library in a browser", (executablePath) => {
         ["/", { type: "text/html", body: PAGE }],
         ["/no-wasm", { type: "text/html", body: PAGE, headers: { "content-security-policy": "script-src 'self' 'unsafe-inline'" } }],
         ["/lodestone.js", library],
+        ["/shard-worker.js", { type: "text/javascript", body: WORKER }],
       ]),
     );
     browser = await chromium.launch({ executablePath, args: CHROMIUM_ARGS });
@@ -97,6 +99,29 @@ describeWith("chromium", "the library in a browser", (executablePath) => {
     const { build, size, answers } = await exercise(page);
     expect(build).not.toBe("scalar");
     expect(size).toBe(expected()[0]!.totalCount);
+    expect(answers).toEqual(expected());
+    await page.close();
+  });
+
+  it("ParallelVectorIndex runs its shards in Web Workers, with the oracle's answers", async () => {
+    const page = await open("/");
+    const { shards, answers } = await page.evaluate(
+      async ({ vectors, updates, query }) => {
+        const index = await lodestone.ParallelVectorIndex.create({ dimension: 19, shards: 2 });
+        await index.upsertMany(
+          vectors.map((_, i) => `id${i}`),
+          Float32Array.from(vectors.flat()),
+        );
+        for (let i = 0; i < 300; i += 7) await index.delete(`id${i}`);
+        for (const [id, vector] of updates) await index.upsert(id, vector);
+        const answers = [];
+        for (const similarity of ["cosineSimilarity", "l1", "l2"] as const) answers.push(await index.search(query, { k: 12, similarity }));
+        await index.free();
+        return { shards: index.shards, answers };
+      },
+      { vectors: Array.from({ length: 300 }, (_, i) => vectorOf(i)), updates: updates(), query: vectorOf(1000) },
+    );
+    expect(shards).toBe(2);
     expect(answers).toEqual(expected());
     await page.close();
   });

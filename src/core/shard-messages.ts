@@ -1,0 +1,46 @@
+/** What a ParallelVectorIndex and its workers say to each other. Each request is answered by one reply with its number, in order. */
+import { type ErrorCode, LodestoneError } from "../errors.ts";
+import type { ShardSearch } from "./vector-shard.ts";
+import type { Build } from "./wasm-module.ts";
+
+export type ShardRequest =
+  | { type: "open"; dimension: number; module: WebAssembly.Module | undefined; maximumMemoryBytes: number | undefined }
+  /** `rows` are the worker's own; `matrix` is f32[rows.length × dimension]. Rows are reserved before any is set. */
+  | { type: "set"; rows: Uint32Array; ids: string[]; matrix: Float32Array }
+  | { type: "clear"; row: number }
+  /** Vectors of rows, f32[rows.length × dimension]; zeros for a row that has none. */
+  | { type: "read"; rows: Uint32Array }
+  | { type: "search"; queries: Float32Array; search: ShardSearch }
+  | { type: "memory" };
+
+/** One answer of one worker; ids and scores, best first. */
+export interface ShardAnswer {
+  totalCount: number;
+  ids: string[];
+  scores: Float64Array;
+}
+
+export interface ShardResults {
+  open: Build;
+  set: undefined;
+  clear: undefined;
+  read: Float32Array;
+  search: ShardAnswer[];
+  memory: number;
+}
+
+export interface ShardReply {
+  number: number;
+  value?: unknown;
+  error?: { name: string; message: string; code?: ErrorCode };
+}
+
+export function describeError(error: unknown): NonNullable<ShardReply["error"]> {
+  if (error instanceof LodestoneError) return { name: error.name, message: error.message, code: error.code };
+  return error instanceof Error ? { name: error.name, message: error.message } : { name: "Error", message: String(error) };
+}
+
+export function rebuildError({ name, message, code }: NonNullable<ShardReply["error"]>): Error {
+  if (code !== undefined) return new LodestoneError(code, message);
+  return name === "TypeError" ? new TypeError(message) : name === "RangeError" ? new RangeError(message) : new Error(message);
+}

@@ -1,0 +1,80 @@
+/**
+ * The program of one worker of a ParallelVectorIndex: a shard, and the ids of its rows, which decide between equal scores and go out with the answers, so that
+ * an answer is right even when rows change hands while it is on its way. Runs in worker_threads and in Web Workers.
+ */
+import { createShardOf } from "./create-shard.ts";
+import { compareIds } from "./id-order.ts";
+import { describeError, type ShardReply, type ShardRequest } from "./shard-messages.ts";
+import type { VectorShard } from "./vector-shard.ts";
+
+const ids: string[] = [];
+let shard: VectorShard | undefined;
+
+async function handle(request: ShardRequest): Promise<unknown> {
+  if (request.type === "open") {
+    shard = await createShardOf(request.module, {
+      dimension: request.dimension,
+      maximumMemoryBytes: request.maximumMemoryBytes,
+      isIdBefore: (a, b) => compareIds(ids[a]!, ids[b]!) < 0,
+    });
+    return shard.build;
+  }
+  if (shard === undefined) throw new Error("The worker was not opened.");
+  switch (request.type) {
+    case "set": {
+      const { rows, matrix } = request;
+      const d = shard.dimension;
+      shard.reserve(rows.reduce((most, row) => Math.max(most, row + 1), 0));
+      rows.forEach((row, i) => {
+        shard?.set(row, matrix.subarray(i * d, (i + 1) * d));
+        ids[row] = request.ids[i]!;
+      });
+      return undefined;
+    }
+    case "clear":
+      shard.clear(request.row);
+      return undefined;
+    case "read": {
+      const matrix = new Float32Array(request.rows.length * shard.dimension);
+      request.rows.forEach((row, i) => {
+        const vector = shard?.read(row);
+        if (vector !== undefined) matrix.set(vector, i * vector.length);
+      });
+      return matrix;
+    }
+    case "search":
+      return shard
+        .search(request.queries, request.search)
+        .map(({ totalCount, rows, scores }) => ({ totalCount, ids: Array.from(rows, (row) => ids[row]), scores }));
+    case "memory":
+      return shard.memoryBytes;
+  }
+}
+
+/** Requests are answered strictly one after the other: opening is the only one that waits. */
+let last: Promise<void> = Promise.resolve();
+
+function serve(post: (reply: ShardReply) => void): (message: { number: number; request: ShardRequest }) => void {
+  return ({ number, request }) => {
+    last = last.then(async () => {
+      try {
+        post({ number, value: await handle(request) });
+      } catch (error) {
+        post({ number, error: describeError(error) });
+      }
+    });
+  };
+}
+
+if (typeof process !== "undefined" && process.versions?.node !== undefined) {
+  const { parentPort } = await import("node:worker_threads");
+  parentPort?.on(
+    "message",
+    serve((reply) => parentPort.postMessage(reply)),
+  );
+} else {
+  const answer = serve((reply) => globalThis.postMessage(reply));
+  globalThis.addEventListener("message", (event: MessageEvent) => answer(event.data));
+  // Messages that came while this module was loading are kept by the browser until a listener is there only for `onmessage`; tell that we listen.
+  globalThis.postMessage({ number: 0 } satisfies ShardReply);
+}

@@ -1,0 +1,127 @@
+import { expect, it } from "vitest";
+import { ParallelVectorIndex, RowDirectory, VectorIndex } from "../../src/index.ts";
+import { describeBuilds } from "./builds.ts";
+import { source } from "./data-kinds.ts";
+
+const SIMILARITIES = ["cosineSimilarity", "l1", "l2"] as const;
+
+function dataOf(kind: string, dimension: number, count: number): { ids: string[]; matrix: Float32Array; query: Float32Array } {
+  const data = source(kind, dimension, 3);
+  const matrix = new Float32Array(count * dimension);
+  for (let i = 0; i < count; i++) matrix.set(data.next(), i * dimension);
+  return { ids: Array.from({ length: count }, (_, i) => `id${(i * 7919) % count}`), matrix, query: data.next() };
+}
+
+describeBuilds("ParallelVectorIndex", (build) => {
+  it.each([1, 2, 3])("%i shards give the answers of one index, with masks, deletions, updates and ties", async (shards) => {
+    for (const kind of ["clusters", "small whole numbers, many zeros and ties"]) {
+      const { ids, matrix, query } = dataOf(kind, 50, 9000);
+      const one = await VectorIndex.create({ dimension: 50 });
+      const many = await ParallelVectorIndex.create({ dimension: 50, shards });
+      expect([many.build, many.shards]).toEqual([build, shards]);
+      one.upsertMany(ids, matrix);
+      await many.upsertMany(ids, matrix);
+      for (let i = 0; i < 9000; i += 11) {
+        one.delete(`id${i}`);
+        await many.delete(`id${i}`);
+      }
+      for (let i = 0; i < 300; i++) {
+        one.upsert(`new${i}`, matrix.subarray(i * 50, i * 50 + 50));
+        await many.upsert(`new${i}`, matrix.subarray(i * 50, i * 50 + 50));
+      }
+      expect([many.size, many.capacity]).toEqual([one.size, one.capacity]);
+      const mask = new Uint32Array(Math.ceil(one.capacity / 32)).map((_, i) => Math.imul(i + 1, 0x9e3779b1));
+      for (const similarity of SIMILARITIES) {
+        for (const filter of [undefined, mask, mask.subarray(0, 100), (id: string) => id.endsWith("9")]) {
+          expect(await many.search(query, { similarity, filter, k: 25 })).toEqual(one.search(query, { similarity, filter, k: 25 }));
+        }
+        const queries = [query, matrix.subarray(0, 50), matrix.subarray(50, 100)].filter((q) => q.some((x) => x !== 0));
+        expect(await many.searchMany(queries, { similarity, k: 3 })).toEqual(one.searchMany(queries, { similarity, k: 3 }));
+      }
+      expect(await many.get("new7")).toEqual(one.get("new7"));
+      expect([await many.has("id11"), await many.has("id12"), await many.get("id11")]).toEqual([false, true, undefined]);
+      expect(await many.toBytes()).toEqual(one.toBytes());
+      const copy = await ParallelVectorIndex.fromBytes(one.toBytes(), { shards });
+      expect(await copy.search(query, { k: 25 })).toEqual(one.search(query, { k: 25 }));
+      await copy.free();
+      await many.free();
+    }
+  });
+
+  it("operations take effect in the order of the calls, awaited or not", async () => {
+    const index = await ParallelVectorIndex.create({ dimension: 2, shards: 2 });
+    const first = index.upsert("a", [1, 0]);
+    const before = index.search([0, 1], { similarity: "l2" });
+    const second = index.upsert("a", [0, 1]);
+    const after = index.search([0, 1], { similarity: "l2" });
+    const gone = index.delete("a");
+    const other = index.upsert("b", [5, 5]);
+    const last = index.search([0, 1], { similarity: "l2" });
+    expect((await before).results).toEqual([{ id: "a", score: 1 / 3 }]);
+    expect((await after).results).toEqual([{ id: "a", score: 1 }]);
+    expect((await last).results).toEqual([{ id: "b", score: 1 / (1 + 25 + 16) }]);
+    expect(await gone).toBe(true);
+    await Promise.all([first, second, other]);
+    await index.free();
+  });
+
+  it("holds more than one shard's memory; when all are full says so and still answers", async () => {
+    const limit = 8 * 2 ** 20;
+    const vector = new Float32Array(512).fill(1);
+    const alone = await VectorIndex.create({ dimension: 512, maximumMemoryBytes: limit });
+    let fits = 0;
+    const fill = () => {
+      for (; fits < 100_000; fits++) alone.upsert(`${fits}`, vector);
+    };
+    expect(fill).toThrow(/^No room/);
+    const index = await ParallelVectorIndex.create({ dimension: 512, shards: 3, maximumMemoryBytes: limit });
+    const count = 2 * 2048 + 1000;
+    expect(count).toBeGreaterThan(fits);
+    await index.upsertMany(
+      Array.from({ length: count }, (_, i) => `${i}`),
+      new Float32Array(count * 512).fill(1),
+    );
+    expect((await index.search(vector, { k: 1 })).totalCount).toBe(count);
+    const more = Array.from({ length: 9000 }, (_, i) => `more${i}`);
+    await expect(index.upsertMany(more, new Float32Array(9000 * 512).fill(1))).rejects.toMatchObject({
+      name: "LodestoneError",
+      code: "OUT_OF_MEMORY",
+    });
+    const { totalCount, results } = await index.search(vector, { k: 2 });
+    expect(totalCount).toBe(index.size);
+    expect(results).toEqual([
+      { id: "0", score: 2 },
+      { id: "1", score: 2 },
+    ]);
+    expect(index.rows.size).toBe(index.size);
+    await index.free();
+  });
+
+  it("shares a directory: releasing an id clears it in the workers", async () => {
+    const rows = new RowDirectory();
+    const a = await ParallelVectorIndex.create({ dimension: 1, rows, shards: 2 });
+    const b = await VectorIndex.create({ dimension: 1, rows });
+    await a.upsert("x", [1]);
+    b.upsert("x", [2]);
+    expect(await a.delete("x")).toBe(true);
+    expect([rows.rowOf("x"), b.has("x"), await a.has("x")]).toEqual([0, true, false]);
+    await a.upsert("x", [3]);
+    rows.release("x");
+    rows.add("y");
+    expect(await a.search([1])).toEqual({ totalCount: 0, results: [] });
+    await a.free();
+    rows.release("y");
+  });
+
+  it("refuses bad input as VectorIndex does, and use after free", async () => {
+    const index = await ParallelVectorIndex.create({ dimension: 2, shards: 1 });
+    await expect(index.upsert("a", [1])).rejects.toThrow(/^vector has 1 element; expected 2/);
+    await expect(index.search([0, 0])).rejects.toThrow(/^query is the zero vector/);
+    await expect(index.searchMany([[1, 2], [1]])).rejects.toThrow(/^queries\[1\] has 1 element/);
+    await expect(ParallelVectorIndex.create({ dimension: 2, shards: 0 })).rejects.toThrow(
+      /^shards is 0; expected an integer from 1 to 1024/,
+    );
+    await index.free();
+    await expect(index.search([1, 2])).rejects.toThrow(/freed/);
+  });
+});
