@@ -13,7 +13,6 @@ export const MAX_IDENTIFIER_BYTES = 63;
 
 const NAME = /^[a-zA-Z0-9_\-~]{1,255}$/;
 const COLUMN_NAME = /^[a-zA-Z0-9_\-~.]{1,255}$/;
-const RECORD_ID = /^[a-zA-Z0-9_\-~:.]{1,255}$/;
 /** Columns that PostgreSQL gives every table by itself. */
 const POSTGRES_COLUMNS = new Set(["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"]);
 
@@ -74,11 +73,6 @@ export function requireColumnName(table: string, name: unknown): asserts name is
   }
 }
 
-/** Record ids as the API writes them. Ids that SQL wrote are found whatever they are. */
-export function isRecordId(id: unknown): id is string {
-  return typeof id === "string" && RECORD_ID.test(id);
-}
-
 /** A table's or column's name in PostgreSQL: cut as PostgreSQL itself cuts it. */
 export function physicalNameOf(name: string): string {
   return name.slice(0, MAX_IDENTIFIER_BYTES);
@@ -119,22 +113,4 @@ export function constraintName(physicalTable: string, physicalColumn: string, ki
   if (plain.length <= MAX_IDENTIFIER_BYTES) return plain;
   const digest = createHash("sha256").update(plain).digest("hex").slice(0, 16);
   return `${plain.slice(0, MAX_IDENTIFIER_BYTES - 1 - digest.length)}#${digest}`;
-}
-
-const ID_ALPHABET = "0123456789abcdefghijklmnopqrstuv";
-
-/** `rec_` + 48 bits of milliseconds and 52 random bits, as lodestone.record_id() makes them in SQL. */
-export function newRecordId(): string {
-  let time = Date.now();
-  const random = randomBytes(11);
-  // 48 + 2 bits in ten characters, then ten more random ones.
-  let head = ID_ALPHABET[(time % 8) * 4 + (random[10]! & 3)]!;
-  time = Math.floor(time / 8);
-  for (let i = 1; i < 10; i++) {
-    head = ID_ALPHABET[time % 32] + head;
-    time = Math.floor(time / 32);
-  }
-  let tail = "";
-  for (let i = 0; i < 10; i++) tail += ID_ALPHABET[random[i]! & 31];
-  return `rec_${head}${tail}`;
 }

@@ -1,7 +1,7 @@
 /** Functions of the schema `lodestone`, (re)installed at every start: they hold no state. */
 import { foldFunctionSql } from "../../filter/fold.ts";
 
-/** The alphabet's 32 characters are chosen by five bits at a time; see newRecordId in identifiers.ts for the layout. */
+/** The alphabet's 32 characters are chosen by five bits at a time; newRecordId in data/record-id.ts makes the same in JavaScript. */
 const characters = (bits: string): string =>
   [45, 40, 35, 30, 25, 20, 15, 10, 5, 0]
     .map((shift) => `substr('0123456789abcdefghijklmnopqrstuv', ((${bits} >> ${shift}) & 31)::int4 + 1, 1)`)

@@ -7,7 +7,7 @@ import type { ChangeFeed, FeedBatch, FeedChanges, FeedPosition } from "../feed.t
 import { type BranchInfo, type BranchRef, SYSTEM_COLUMNS, type TableInfo } from "../schema.ts";
 import { type OutboxRow, readOutbox } from "./outbox.ts";
 import { formatPosition, type Position, parsePosition, xmaxOf, xminOf } from "./position.ts";
-import { RecordReader } from "./record-reader.ts";
+import { type RecordPiece, RecordReader } from "./record-reader.ts";
 import { FeedRetention } from "./retention.ts";
 import { WakeUps } from "./wake-ups.ts";
 
@@ -70,15 +70,19 @@ export class RecordFeed implements ChangeFeed {
     const start = await this.#read((connection) => readState(connection, ref));
     const readers = tables.map(({ table, columns }) => readerOf(start.branch, table, columns));
     for (const reader of readers) {
-      let last: string | undefined;
-      do {
-        const piece = await this.#read(async (connection) => {
+      const readPiece = (after: string | undefined): Promise<RecordPiece> =>
+        this.#read(async (connection) => {
           requireSame(start.branch, (await readState(connection, ref)).branch);
-          return reader.read(connection, last);
+          return reader.read(connection, after);
         });
-        last = piece.last;
-        if (piece.batch.ids.length > 0) await onBatch(piece.batch);
-      } while (last !== undefined);
+      // The database reads the next piece while the follower takes this one.
+      let next: Promise<RecordPiece> | undefined = readPiece(undefined);
+      while (next !== undefined) {
+        const { batch, last }: RecordPiece = await next;
+        next = last === undefined ? undefined : readPiece(last);
+        next?.catch(() => {}); // awaited in the next turn, unless onBatch rejects
+        if (batch.ids.length > 0) await onBatch(batch);
+      }
     }
 
     let position: Position = { snapshot: start.snapshot };

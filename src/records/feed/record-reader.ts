@@ -1,6 +1,6 @@
 /**
- * Reads records as columns of a FeedBatch, in statements of bounded size. Vectors travel as the bytes of PostgreSQL's own binary form, since its text form
- * costs ten times as much on both sides.
+ * Reads records as columns of a FeedBatch, in statements of bounded size. Vectors travel as PostgreSQL's binary form in base64: of the ways that were
+ * measured it is the lightest on this side (4 µs for 768 elements; hexadecimal 15, decimal numbers 70), where the event loop waits for it.
  */
 import { boundedPage, mayHaveMore, PAGE_BYTES } from "../bounded-page.ts";
 import type { Connection } from "../engine/engine.ts";
@@ -9,7 +9,7 @@ import { quoteIdentifier } from "../identifiers.ts";
 import type { ColumnInfo, ColumnType, TableInfo } from "../schema.ts";
 
 /** So that neither session nor event loop is held for long. */
-const BATCH = { maxRecords: 2_000, maxBytes: 1_500_000 };
+const BATCH = { maxRecords: 2_000, maxBytes: 1_000_000 };
 
 type Kind = FeedColumn["kind"];
 
@@ -41,6 +41,14 @@ const SYSTEM = [
   ["xata.updatedAt", "datetime"],
 ] as const;
 
+export interface RecordPiece {
+  readonly batch: FeedBatch;
+  /** The id to read on from; undefined when there are no more. */
+  readonly last: string | undefined;
+  /** About what the values take. */
+  readonly bytes: number;
+}
+
 export class RecordReader {
   readonly #schemaName: string;
   readonly table: TableInfo;
@@ -61,14 +69,9 @@ export class RecordReader {
   }
 
   /**
-   * The next records in the order of their ids, after `after`, of `ids` only if given; `last` is undefined when there are no more. `bytes` is about what
-   * the values take.
+   * The next records in the order of their ids, after `after`, of `ids` only if given.
    */
-  async read(
-    connection: Connection,
-    after: string | undefined,
-    ids?: readonly string[],
-  ): Promise<{ batch: FeedBatch; last: string | undefined; bytes: number }> {
+  async read(connection: Connection, after: string | undefined, ids?: readonly string[]): Promise<RecordPiece> {
     const conditions: string[] = [];
     const values: unknown[] = [];
     if (after !== undefined) conditions.push(`"id" > $${values.push(after)}`);
@@ -108,7 +111,7 @@ function readColumn(name: string, physicalName: string, kind: Kind, dimension: n
           WHEN ${quoted} > now() THEN 9223372036854775807 WHEN ${quoted} < now() THEN (-9223372036854775808) END`,
       };
     case "vector":
-      return { ...column, value: `array_send(${quoted})` };
+      return { ...column, value: `encode(array_send(${quoted}), 'base64')` };
     default:
       return { ...column, value: quoted };
   }
@@ -144,7 +147,7 @@ function toColumn(column: ReadColumn, texts: readonly (string | null)[]): FeedCo
   }
 }
 
-/** `\x` and 2 hexadecimal digits a byte: a header of 20 bytes, then 4 bytes of length and 4 of big-endian float32 for each element. */
+/** A header of 20 bytes, then 4 bytes of length and 4 of big-endian float32 for each element. */
 const HEADER_BYTES = 20;
 
 function toVectors(dimension: number, texts: readonly (string | null)[]): FeedColumn {
@@ -154,7 +157,7 @@ function toVectors(dimension: number, texts: readonly (string | null)[]): FeedCo
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = 0;
   for (const row of present) {
-    const written = bytes.write(texts[row]!.slice(2), "hex");
+    const written = bytes.write(texts[row]!, "base64");
     if (written !== bytes.length)
       throw new Error(`A vector has ${written} bytes where its column's dimension ${dimension} takes ${bytes.length}.`);
     for (let offset = HEADER_BYTES + 4; offset < written; offset += 8) elements[at++] = view.getFloat32(offset);
