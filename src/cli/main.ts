@@ -30,6 +30,12 @@ function parseSeconds(text: string): number {
   return seconds;
 }
 
+function parseCount(text: string): number {
+  const count = Number(text);
+  if (!/^\d{1,6}$/.test(text) || count < 1) throw new InvalidArgumentError("Expected a whole number from 1 to 999999.");
+  return count;
+}
+
 const collect = (value: string, previous: string[]): string[] => [...previous, ...value.split(",").filter((part) => part !== "")];
 
 /** A repeatable option. Its variable may hold several values, separated by commas. */
@@ -89,6 +95,12 @@ export function buildProgram(): Command {
         .env("LODESTONE_SNAPSHOT_INTERVAL")
         .argParser(parseSeconds)
         .default(300),
+    )
+    .addOption(
+      new Option("--max-requests <count>", "requests worked on at once; more are answered 429 and not processed")
+        .env("LODESTONE_MAX_REQUESTS")
+        .argParser(parseCount)
+        .default(256),
     )
     .addOption(
       new Option("--log-level <level>", "what to log on stderr, as JSON lines")

@@ -24,6 +24,7 @@ export interface ServeOptions {
   readonly statementTimeout: number;
   /** In seconds. */
   readonly snapshotInterval: number;
+  readonly maxRequests: number;
   readonly logLevel: string;
   readonly demo?: boolean;
   readonly version: string;
@@ -54,7 +55,8 @@ export async function serve(options: ServeOptions): Promise<void> {
   let server: RunningServer;
   try {
     if (options.demo === true) await loadDemoIntoStore(records);
-    const app = createApp({ records, search, keyring, log, corsOrigins: options.corsOrigin, version: options.version });
+    const limits = { concurrentRequests: options.maxRequests };
+    const app = createApp({ records, search, keyring, log, limits, corsOrigins: options.corsOrigin, version: options.version });
     server = await listen(app, { addresses, port: options.port });
   } catch (error) {
     await search.close();

@@ -56,8 +56,8 @@ interface State {
 export function createApp(options: AppOptions): App {
   const limits: HttpLimits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
   const keyring = options.keyring ?? new Keyring();
-  const metrics = options.metrics ?? new Metrics(options.search);
   const admission = new Admission(limits);
+  const metrics = options.metrics ?? new Metrics(options.search, () => admission.requests);
   const corsOrigins = options.corsOrigins ?? [];
   let draining = false;
 
@@ -115,7 +115,7 @@ export function createApp(options: AppOptions): App {
       if (draining && endpoint.always !== true) throw new LodestoneError("UNAVAILABLE", "The server is shutting down.");
       const { path, ref } = parsePath(parameterNames, ctx.captures ?? []);
       if (state.caller !== undefined) authorize(state.caller, endpoint.access, ref.database || (path.database ?? ""));
-      const query = parseQuery(endpoint.query ?? [], ctx.query);
+      const query = parseQuery(endpoint.query ?? [], ctx.querystring);
       const leave = endpoint.always === true ? () => {} : admission.enter(expectedBodyBytes(ctx, endpoint));
       try {
         const body = await readJson(ctx, endpoint);

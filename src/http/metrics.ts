@@ -7,9 +7,9 @@ export class Metrics {
   readonly #requests: Counter<"method" | "endpoint" | "status">;
   readonly #seconds: Histogram<"method" | "endpoint">;
   readonly #statementTimeouts: Counter;
-  readonly #underWay: Gauge;
 
-  constructor(search: SearchStore) {
+  /** @param requestsUnderWay how many are being worked on right now. */
+  constructor(search: SearchStore, requestsUnderWay: () => number) {
     const registers = [this.#registry];
     collectDefaultMetrics({ register: this.#registry });
     this.#requests = new Counter({
@@ -30,7 +30,6 @@ export class Metrics {
       help: "Statements that ran past their time limit and were rolled back.",
       registers,
     });
-    this.#underWay = new Gauge({ name: "lodestone_http_requests_in_progress", help: "Requests being worked on.", registers });
     const statusGauge = (name: string, help: string, read: () => number) =>
       new Gauge({
         name,
@@ -40,6 +39,7 @@ export class Metrics {
           this.set(read());
         },
       });
+    statusGauge("lodestone_http_requests_in_progress", "Requests being worked on.", requestsUnderWay);
     statusGauge(
       "lodestone_search_lag_seconds",
       "Age of the oldest change that searches do not see yet.",
@@ -64,10 +64,6 @@ export class Metrics {
 
   countStatementTimeout(): void {
     this.#statementTimeouts.inc();
-  }
-
-  trackUnderWay(change: 1 | -1): void {
-    this.#underWay.inc(change);
   }
 
   get contentType(): string {

@@ -37,6 +37,7 @@ const ERROR_DESCRIPTIONS: Readonly<Record<number, string>> = {
   429: "Beyond capacity, not processed; X-RateLimit-Reset says in how many seconds to try again.",
   503: "Starting, shutting down, or the database cannot be reached.",
   504: "Ran past its time limit and was rolled back.",
+  507: "A vector column has outgrown the memory of the search store; the records are not concerned.",
 };
 
 export function describeApi(endpoints: readonly Endpoint[], version: string): object {

@@ -2,7 +2,6 @@
  * Path and query parameters: raw text to checked values. Path segments are decoded here, once, from the undecoded path, so that an encoded slash is part of a name
  * (and then refused or, in a record's id, taken) and never a separator.
  */
-import type { ParsedUrlQuery } from "node:querystring";
 import { LodestoneError } from "../errors.ts";
 import type { BranchRef } from "../records/schema.ts";
 import type { QueryParameter, QueryValues } from "./endpoint.ts";
@@ -62,16 +61,19 @@ function checkId(value: string): string {
   return value;
 }
 
-export function parseQuery(specs: readonly QueryParameter[], query: ParsedUrlQuery): QueryValues {
+/** @param querystring what stands behind the "?". Its length is bounded by that of the headers. */
+export function parseQuery(specs: readonly QueryParameter[], querystring: string): QueryValues {
   const values: Record<string, unknown> = {};
-  for (const [name, raw] of Object.entries(query)) {
+  if (querystring === "") return values;
+  const parameters = new URLSearchParams(querystring);
+  for (const name of new Set(parameters.keys())) {
+    const raw = parameters.getAll(name);
     const spec = specs.find((candidate) => candidate.name === name);
     if (spec === undefined) {
       const known = specs.map((candidate) => `"${candidate.name}"`).join(", ");
       throw invalid(`The query parameter ${quoted(name)} is not known here; ${known === "" ? "there is none" : `expected ${known}`}.`);
     }
-    if (raw === undefined) continue;
-    values[name] = spec.kind === "columns" ? parseColumns([raw].flat()) : parseSingle(spec, raw);
+    values[name] = spec.kind === "columns" ? parseColumns(raw) : parseSingle(spec, raw);
   }
   return values;
 }
@@ -86,8 +88,8 @@ function parseColumns(texts: readonly string[]): string[] {
   return columns;
 }
 
-function parseSingle(spec: QueryParameter, raw: string | string[]): unknown {
-  if (Array.isArray(raw)) throw invalid(`${spec.name}: expected one value, got ${raw.length}.`);
+function parseSingle(spec: QueryParameter, [raw = "", ...more]: readonly string[]): unknown {
+  if (more.length > 0) throw invalid(`${spec.name}: expected one value, got ${more.length + 1}.`);
   switch (spec.kind) {
     case "boolean":
       if (raw !== "true" && raw !== "false") throw invalid(`${spec.name}: expected true or false, got ${quoted(raw)}.`);
