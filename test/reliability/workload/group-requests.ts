@@ -64,7 +64,7 @@ const update: Perform = async (context, group) => {
   }));
   const reply = await transaction(context, operations);
   if (reply.kind !== "answered") return reply.kind === "unknown" ? { do: "update", value } : undefined;
-  if (reply.status === 400 && reply.body.errors?.[0]?.status === 404) {
+  if (reply.status === 400 && /has no record with the id/.test(reply.body.errors?.[0]?.message)) {
     if (reply.body.errors[0].index !== 0) context.report(`half a group is there: ${JSON.stringify(reply.body)}`);
     return { do: "update", value, answer: { done: false } };
   }

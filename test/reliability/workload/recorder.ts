@@ -85,7 +85,10 @@ export class Recorder {
     if (history === undefined) return;
     this.#keys.delete(key);
     this.keysJudged++;
-    const last = history.operations.findLast(({ action }) => action.do === "read");
+    // Searches do not tell versions.
+    const last = history.operations.findLast(
+      ({ action }) => action.do === "read" && (action.saw === null || action.saw.version !== undefined),
+    );
     // Behind the client that went away a request may still be carried out: then nothing is known for sure.
     const isSettled =
       last !== undefined &&
