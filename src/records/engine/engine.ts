@@ -56,6 +56,8 @@ export interface TransactionOptions {
   readonly isolation?: "read committed" | "repeatable read" | "serializable";
   /** Runs as this role with the branch's schema alone in `search_path`; no SQL inside can undo it. For users' raw SQL only. */
   readonly jail?: { readonly roleName: string; readonly schemaName: string };
+  /** Goes before whatever waits for the session (embedded). For short reads that others wait for: the change feed's. */
+  readonly urgent?: boolean;
   /** Past it the work is cancelled, rolled back, and the promise rejects with LodestoneError TIMEOUT. Default: the engine's (60 s). */
   readonly timeoutMs?: number;
 }

@@ -126,7 +126,7 @@ export class RecordFeed implements ChangeFeed {
 
   /** `readers` limits what is read to their tables and columns. */
   async #readChanges(ref: BranchRef, position: Position, incarnation: string, readers?: readonly RecordReader[]) {
-    return this.#read(async (connection) => {
+    const read = async (connection: Connection) => {
       const state = await readState(connection, ref);
       if (state.branch.incarnation !== incarnation || !isReachable(position, state)) return null;
       const rows = await readOutbox(connection, state.branch.schemaName, position, MAX_CHANGES);
@@ -136,11 +136,13 @@ export class RecordFeed implements ChangeFeed {
           : readers.find((reader) => reader.table.physicalName === physicalName),
       );
       return { branch: state.branch, batches, ...advance(position, state.snapshot, rows, taken) };
-    });
+    };
+    // Before whatever waits: behind a queue of writers the searches would fall back by as long as the queue takes.
+    return this.#read(read, true);
   }
 
-  #read<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
-    return this.#engine.transaction(work, { readOnly: true, isolation: "repeatable read" });
+  #read<Result>(work: (connection: Connection) => Promise<Result>, urgent = false): Promise<Result> {
+    return this.#engine.transaction(work, { readOnly: true, isolation: "repeatable read", urgent });
   }
 }
 

@@ -80,7 +80,7 @@ export class EmbeddedEngine implements Engine {
 
   transaction<Result>(work: (connection: TransactionConnection) => Promise<Result>, options: TransactionOptions = {}): Promise<Result> {
     const timeoutMs = options.timeoutMs ?? this.#statementTimeoutMs;
-    return this.#enqueue(async (session) => {
+    const unit = async (session: EmbeddedSession): Promise<Result> => {
       const roleOid = options.jail === undefined ? null : await this.#jailFor(session, options.jail.roleName);
       if (roleOid !== null) session.jail(roleOid);
       try {
@@ -91,7 +91,8 @@ export class EmbeddedEngine implements Engine {
       } finally {
         if (roleOid !== null && session.failure === null) await leaveJail(session, this.#listeners.keys());
       }
-    });
+    };
+    return this.#enqueue(unit, options.urgent);
   }
 
   async listen(channel: string, listener: (payload: string) => void): Promise<() => Promise<void>> {
@@ -121,14 +122,19 @@ export class EmbeddedEngine implements Engine {
     this.#directory.lock.release();
   }
 
-  #enqueue<Result>(work: (session: EmbeddedSession) => Promise<Result>): Promise<Result> {
+  #enqueue<Result>(work: (session: EmbeddedSession) => Promise<Result>, isUrgent = false): Promise<Result> {
     const refusal = this.#lost ?? (this.#closing === null ? null : new LodestoneError("UNAVAILABLE", "The database is closed."));
-    return refusal === null ? this.#push(work, () => this.#unitsRun++) : Promise.reject(refusal);
+    return refusal === null ? this.#push(work, { onEnd: () => this.#unitsRun++, isUrgent }) : Promise.reject(refusal);
   }
 
-  #push<Result>(work: (session: EmbeddedSession) => Promise<Result>, onEnd: () => void = () => {}): Promise<Result> {
+  #push<Result>(
+    work: (session: EmbeddedSession) => Promise<Result>,
+    { onEnd = () => {}, isUrgent = false }: { onEnd?: () => void; isUrgent?: boolean } = {},
+  ): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
-      this.#queue.push({ run: (session) => work(session).then(resolve, reject).finally(onEnd), refuse: reject });
+      const unit: Unit = { run: (session) => work(session).then(resolve, reject).finally(onEnd), refuse: reject };
+      if (isUrgent) this.#queue.unshift(unit);
+      else this.#queue.push(unit);
       this.#draining ??= this.#drain();
     });
   }
