@@ -207,7 +207,7 @@ export class BranchFollower {
           await this.#worker.call("load", { build, batch }, buffersOf([batch]));
         });
         if (read !== null && read.schemaVersion === info.version && read.incarnation === info.incarnation) {
-          const stats = await this.#worker.call("install", { build, key: this.key, batches: [] });
+          const stats = await this.#worker.call("install", { build, key: this.key });
           const { incarnation, version } = info;
           this.#isUnsaved = true;
           this.#enter({ incarnation, version, position: read.position, schema, isWhole: true }, stats, epoch);

@@ -1,9 +1,9 @@
 /** One branch inside the worker: its followed tables, all at one position of the feed. Changed by `apply` and `alter` only, which do not yield once they change anything. */
 import { RowDirectory } from "../core/row-directory.ts";
-import { VectorIndex } from "../core/vector-index.ts";
 import { compileToMask } from "../filter/mask.ts";
 import { parseFilter } from "../filter/parse.ts";
 import type { FeedBatch } from "../records/feed.ts";
+import { ColumnIndex } from "./column-index.ts";
 import { createColumn } from "./columns/stored-column.ts";
 import { type FollowedColumn, type FollowedSchema, type FollowedTable, SYSTEM_COLUMNS } from "./followed-schema.ts";
 import type { BranchStats, SearchAnswer, SearchJob } from "./messages.ts";
@@ -16,14 +16,22 @@ export class BranchState {
   /** By name; the same tables as in the schema. */
   #tables = new Map<string, SearchTable>();
 
-  private constructor(incarnation: string, version: number) {
+  readonly #shardedFromBytes: number | undefined;
+
+  private constructor(incarnation: string, version: number, shardedFromBytes: number | undefined) {
     this.incarnation = incarnation;
     this.#version = version;
+    this.#shardedFromBytes = shardedFromBytes;
   }
 
   /** Empty tables of that schema. */
-  static async create(incarnation: string, version: number, schema: FollowedSchema): Promise<BranchState> {
-    const state = new BranchState(incarnation, version);
+  static async create(
+    incarnation: string,
+    version: number,
+    schema: FollowedSchema,
+    shardedFromBytes: number | undefined,
+  ): Promise<BranchState> {
+    const state = new BranchState(incarnation, version, shardedFromBytes);
     await state.alter(version, schema, []);
     return state;
   }
@@ -36,8 +44,14 @@ export class BranchState {
     return this.#version;
   }
 
+  /** Searches after the call see all of it. */
   apply(batches: readonly FeedBatch[]): void {
     for (const batch of batches) this.#tables.get(batch.table)?.apply(batch);
+  }
+
+  /** As SearchTable.settled; to be awaited after `apply` and `alter`, before the next of them. */
+  async settled(): Promise<void> {
+    for (const table of this.#tables.values()) await table.settled();
   }
 
   /**
@@ -62,8 +76,8 @@ export class BranchState {
     this.apply(batches);
   }
 
-  /** undefined when the table or the column is not there (any more, or yet). @throws {LodestoneError} INVALID for the filter. */
-  search(job: SearchJob): SearchAnswer[] | undefined {
+  /** From the state at the moment of the call. undefined when the table or the column is not there (any more, or yet). @throws {LodestoneError} INVALID for the filter. */
+  async search(job: SearchJob): Promise<SearchAnswer[] | undefined> {
     const found = this.#find(job.tableId, job.columnId);
     if (found === undefined) return undefined;
     const { table, column } = found;
@@ -74,7 +88,7 @@ export class BranchState {
         ? undefined
         : compileToMask(parseFilter(job.filter, table, this.#schema), table.name, { table: (name) => this.#tables.get(name)! });
     const queries = Array.from({ length: job.count }, (_, i) => job.queries.subarray(i * index.dimension, (i + 1) * index.dimension));
-    const answers = index.searchMany(queries, { k: job.offset + job.size, similarity: job.similarity, filter: mask });
+    const answers = await index.searchMany(queries, { k: job.offset + job.size, similarity: job.similarity, filter: mask });
     return answers.map(({ totalCount, results }) => {
       const { minScore } = job;
       const page = results.slice(job.offset).filter(({ score }) => minScore === undefined || score >= minScore);
@@ -83,12 +97,12 @@ export class BranchState {
   }
 
   /** What `apply` would make the table again from, in pieces; each is read when it is asked for, and what changes in between is in or not. */
-  *read(table: string, pieceBytes: number): Generator<FeedBatch> {
+  async *read(table: string, pieceBytes: number): AsyncGenerator<FeedBatch, void> {
     const data = this.#tables.get(table)!;
     let rows = 64;
     for (let start = 0; start < data.capacity; ) {
       const end = Math.min(start + rows, data.capacity);
-      yield data.read(table, start, end);
+      yield await data.read(table, start, end);
       start = end;
       // By what the rows take on average, at most twice as many each time.
       const rowBytes = Math.max(1, data.memoryBytes / data.capacity);
@@ -122,7 +136,7 @@ export class BranchState {
   /** Makes, ahead of the change, the indexes of vector columns that the state does not have: making one yields. */
   async #createIndexes(schema: FollowedSchema): Promise<NewIndexes> {
     const rows = new Map<number, RowDirectory>();
-    const indexes = new Map<number, VectorIndex>();
+    const indexes = new Map<number, ColumnIndex>();
     const known = new Map([...this.#schema.values()].map((table) => [table.id, table]));
     for (const table of schema.values()) {
       const old = known.get(table.id);
@@ -131,7 +145,7 @@ export class BranchState {
       const oldIds = new Set([...(old?.columns.values() ?? [])].map((column) => column.id));
       for (const column of table.columns.values()) {
         if (column.vector === undefined || oldIds.has(column.id)) continue;
-        indexes.set(column.id, await VectorIndex.create({ dimension: column.vector.dimension, rows: directory }));
+        indexes.set(column.id, await ColumnIndex.create({ dimension: column.vector.dimension, rows: directory, shardedFromBytes: this.#shardedFromBytes }));
       }
     }
     return { rowsOf: (tableId) => rows.get(tableId)!, index: (columnId) => indexes.get(columnId) };
@@ -140,7 +154,7 @@ export class BranchState {
 
 interface NewIndexes {
   rowsOf(tableId: number): RowDirectory;
-  index(columnId: number): VectorIndex | undefined;
+  index(columnId: number): ColumnIndex | undefined;
 }
 
 function newTable(rows: RowDirectory): SearchTable {

@@ -63,7 +63,7 @@ export interface WorkerCalls {
   begin(call: { readonly build: number; readonly incarnation: string; readonly version: number; readonly tables: FollowedSchema }): void;
   load(call: { readonly build: number; readonly batch: FeedBatch }): void;
   /** The build takes the place of what was there for the branch. */
-  install(call: { readonly build: number; readonly key: BranchKey; readonly batches: readonly FeedBatch[] }): BranchStats;
+  install(call: { readonly build: number; readonly key: BranchKey }): BranchStats;
   abandon(call: { readonly build: number }): void;
   /** Keeps a batch for the next commit with a schema. */
   stage(call: { readonly key: BranchKey; readonly batch: FeedBatch }): void;
@@ -81,6 +81,11 @@ export interface WorkerCalls {
 }
 
 export type Method = keyof WorkerCalls;
+
+/** What a worker is started with. */
+export interface WorkerOptions {
+  readonly shardedFromBytes?: number | undefined;
+}
 
 export interface CallMessage {
   readonly id: number;

@@ -9,7 +9,7 @@ import { checkQueryVectors, checkSearch, type Query } from "./request-check.ts";
 import { SearchQueue } from "./search-queue.ts";
 import type { SearchCallOptions, SearchStore, SearchStoreStatus, VectorSearchRequest, VectorSearchResponse } from "./search-store.ts";
 import { SnapshotSchedule } from "./snapshot/snapshot-schedule.ts";
-import { WorkerClient } from "./worker-client.ts";
+import { startSearchWorker, WorkerClient } from "./worker-client.ts";
 
 export interface SearchStoreOptions {
   /** A quiet branch is looked at this often, should a notification have been lost; default 5 s. */
@@ -25,6 +25,8 @@ export interface SearchStoreOptions {
   readonly snapshotDir?: string;
   /** A snapshot of a branch that changed is written this often, and at the close; default 5 minutes. Large ones, which take long, are written less often. */
   readonly snapshotEveryMs?: number;
+  /** Columns of at least this many bytes of float32 are searched by several threads; default 64 MiB. */
+  readonly shardedFromBytes?: number;
   /** Told of faults that the store recovers from. */
   readonly onFault?: (error: unknown) => void;
   /** Starts the search worker; for tests that need to end it. @internal */
@@ -80,7 +82,7 @@ class FollowingSearchStore implements SearchStore {
       () => {
         for (const followed of this.#branches.values()) this.#schedule(followed, 0);
       },
-      options.startWorker,
+      options.startWorker ?? (() => startSearchWorker({ shardedFromBytes: options.shardedFromBytes })),
     );
     if (options.snapshotDir !== undefined) {
       this.#snapshots = new SnapshotSchedule(options.snapshotDir, () => this.#followers(), {

@@ -4,17 +4,17 @@
  */
 
 import type { RowDirectory } from "../core/row-directory.ts";
-import type { VectorIndex } from "../core/vector-index.ts";
 import { clearBit, hasBit, setBit } from "../filter/bit-mask.ts";
 import type { MaskTable } from "../filter/mask-table.ts";
 import type { FeedBatch, FeedColumn } from "../records/feed.ts";
+import type { ColumnIndex } from "./column-index.ts";
 import { growMask, PresenceColumn } from "./columns/number-columns.ts";
 import type { StoredColumn } from "./columns/stored-column.ts";
 
 export class SearchTable implements MaskTable {
   readonly rows: RowDirectory;
   readonly columns = new Map<string, StoredColumn>();
-  readonly indexes = new Map<string, VectorIndex>();
+  readonly indexes = new Map<string, ColumnIndex>();
   #live = new Uint32Array(0);
   /** Vectors that SQL stored with NaN or infinite elements: they have no distance to anything and are not searched. */
   #unsearchable = 0;
@@ -50,7 +50,7 @@ export class SearchTable implements MaskTable {
   }
 
   /** Adds a column that has no value in any row yet. */
-  addColumn(name: string, column: StoredColumn, index?: VectorIndex): void {
+  addColumn(name: string, column: StoredColumn, index?: ColumnIndex): void {
     column.reserve(this.capacity);
     this.columns.set(name, column);
     if (index !== undefined) this.indexes.set(name, index);
@@ -69,7 +69,7 @@ export class SearchTable implements MaskTable {
     }
     for (const [name, index] of indexes) {
       const to = newName(name);
-      if (to === undefined) index.free();
+      if (to === undefined) void index.free();
       else this.indexes.set(to, index);
     }
   }
@@ -88,8 +88,8 @@ export class SearchTable implements MaskTable {
     }
   }
 
-  /** The records of rows start to end − 1 as `apply` takes them. */
-  read(table: string, start: number, end: number): FeedBatch {
+  /** The records of rows start to end − 1 at the moment of the call, as `apply` takes them. */
+  async read(table: string, start: number, end: number): Promise<FeedBatch> {
     const rows: number[] = [];
     const ids: string[] = [];
     for (let row = start; row < end; row++) {
@@ -98,11 +98,16 @@ export class SearchTable implements MaskTable {
       rows.push(row);
       ids.push(id);
     }
-    const columns = new Map<string, FeedColumn>();
-    for (const [name, column] of this.columns) {
-      columns.set(name, column instanceof PresenceColumn ? this.#readVectors(name, column, ids, rows) : column.get(rows));
-    }
-    return { table, ids, columns, deleted: [] };
+    // Everything is asked for before anything is waited for.
+    const columns = [...this.columns].map(([name, column]) =>
+      column instanceof PresenceColumn ? this.#readVectors(name, column, ids, rows) : ([name, column.get(rows)] as const),
+    );
+    return { table, ids, columns: new Map(await Promise.all(columns)), deleted: [] };
+  }
+
+  /** Resolves when all that was applied is in the indexes. @throws {LodestoneError} OUT_OF_MEMORY: then the changes have to be applied again. */
+  async settled(): Promise<void> {
+    for (const index of this.indexes.values()) await index.settled();
   }
 
   get memoryBytes(): number {
@@ -113,7 +118,7 @@ export class SearchTable implements MaskTable {
   }
 
   free(): void {
-    for (const index of this.indexes.values()) index.free();
+    for (const index of this.indexes.values()) void index.free();
     this.indexes.clear();
     this.columns.clear();
   }
@@ -132,16 +137,17 @@ export class SearchTable implements MaskTable {
   }
 
   /** A vector that is there but not in the index comes as NaN, which will not be in the index again. */
-  #readVectors(name: string, column: PresenceColumn, ids: readonly string[], rows: readonly number[]): FeedColumn {
+  async #readVectors(name: string, column: PresenceColumn, ids: readonly string[], rows: readonly number[]): Promise<[string, FeedColumn]> {
     const index = this.indexes.get(name)!;
+    const { dimension } = index;
     const present = Uint32Array.from(ids.keys()).filter((i) => hasBit(column.present, rows[i]!));
-    const elements = new Float32Array(present.length * index.dimension);
-    present.forEach((i, n) => {
-      const vector = index.get(ids[i]!);
-      if (vector === undefined) elements.fill(Number.NaN, n * index.dimension, (n + 1) * index.dimension);
-      else elements.set(vector, n * index.dimension);
+    const vectors = await index.getMany(Array.from(present, (i) => ids[i]!));
+    const elements = new Float32Array(present.length * dimension);
+    vectors.forEach((vector, n) => {
+      if (vector === undefined) elements.fill(Number.NaN, n * dimension, (n + 1) * dimension);
+      else elements.set(vector, n * dimension);
     });
-    return { kind: "vector", dimension: index.dimension, rows: present, elements };
+    return [name, { kind: "vector", dimension, rows: present, elements }];
   }
 
   #setVectors(

@@ -1,7 +1,7 @@
 /** The main thread's side of the search worker: calls, and a new worker when one dies. */
 import { Worker } from "node:worker_threads";
 import { LodestoneError } from "../errors.ts";
-import type { Method, ReplyMessage, WorkerCalls } from "./messages.ts";
+import type { Method, ReplyMessage, WorkerCalls, WorkerOptions } from "./messages.ts";
 
 interface Pending {
   resolve(result: unknown): void;
@@ -12,8 +12,8 @@ interface Pending {
 const FIRST_RESTART_MS = 100;
 const LAST_RESTART_MS = 10_000;
 
-export function startSearchWorker(): Worker {
-  return new Worker(new URL("./worker.js", import.meta.url), { name: "lodestone-search" });
+export function startSearchWorker(workerData: WorkerOptions = {}): Worker {
+  return new Worker(new URL("./worker.js", import.meta.url), { name: "lodestone-search", workerData });
 }
 
 export class WorkerClient {
@@ -28,7 +28,7 @@ export class WorkerClient {
   readonly #startWorker: () => Worker;
 
   /** `onCrash` when a worker died, `onRestart` when an empty one has taken its place. */
-  constructor(onCrash: (error: Error) => void, onRestart: () => void, startWorker: () => Worker = startSearchWorker) {
+  constructor(onCrash: (error: Error) => void, onRestart: () => void, startWorker: () => Worker) {
     this.#startWorker = startWorker;
     this.#onCrash = onCrash;
     this.#onRestart = onRestart;

@@ -2,9 +2,10 @@
  * The thread that holds the vectors and answers searches. Messages that change something are worked on one after the other, in the order in which
  * they came; a search runs to its end between two of them, and so from one position.
  */
-import { parentPort } from "node:worker_threads";
+import { parentPort, workerData } from "node:worker_threads";
 import { LodestoneError } from "../errors.ts";
 import { crashPoint } from "../fault-points.ts";
+import { isLost } from "./column-index.ts";
 import type { FeedBatch } from "../records/feed.ts";
 import { BranchState } from "./branch-state.ts";
 import type {
@@ -18,10 +19,13 @@ import type {
   SearchJob,
   SearchOutcome,
   WorkerCalls,
+  WorkerOptions,
 } from "./messages.ts";
 import { readBranchSnapshot, writeBranchSnapshot } from "./snapshot/branch-snapshot.ts";
 
 const branches = new Map<BranchKey, BranchState>();
+const { shardedFromBytes } = (workerData ?? {}) as WorkerOptions;
+
 /** States that are being read, not searched yet. */
 const builds = new Map<number, BranchState>();
 /** What was read for a coming change of schema. */
@@ -45,16 +49,17 @@ type Handlers = {
 
 const handlers: Handlers = {
   async begin({ build, incarnation, version, tables }) {
-    builds.set(build, await BranchState.create(incarnation, version, tables));
+    builds.set(build, await BranchState.create(incarnation, version, tables, shardedFromBytes));
   },
 
-  load({ build, batch }) {
-    builds.get(build)!.apply([batch]);
-  },
-
-  install({ build, key, batches }): BranchStats {
+  async load({ build, batch }) {
     const state = builds.get(build)!;
-    state.apply(batches);
+    state.apply([batch]);
+    await state.settled();
+  },
+
+  install({ build, key }): BranchStats {
+    const state = builds.get(build)!;
     builds.delete(build);
     replace(key, state);
     return state.stats;
@@ -90,7 +95,7 @@ const handlers: Handlers = {
   },
 
   async restore({ key, incarnation, path }): Promise<RestoredState | null> {
-    const restored = await readBranchSnapshot(path, key, incarnation);
+    const restored = await readBranchSnapshot(path, key, incarnation, shardedFromBytes);
     if (restored === null) return null;
     const { state, position } = restored;
     replace(key, state);
@@ -112,11 +117,11 @@ const handlers: Handlers = {
     branches.delete(key);
   },
 
-  search(job: SearchJob): SearchOutcome {
+  async search(job: SearchJob): Promise<SearchOutcome> {
     const state = branches.get(job.key);
     if (state === undefined || state.incarnation !== job.incarnation || unfinished.has(job.key)) return { kind: "behind" };
     try {
-      const answers = state.search(job);
+      const answers = await state.search(job);
       return answers === undefined ? { kind: "behind" } : { kind: "answers", answers };
     } catch (error) {
       if (error instanceof LodestoneError && error.code === "INVALID") {
@@ -155,6 +160,10 @@ function send(message: ReplyMessage): void {
 }
 
 function sendError(id: number, error: unknown): void {
+  // The vectors of a column are gone with their thread. So goes this thread, and the next one reads everything anew.
+  if (isLost(error)) setImmediate(() => {
+      throw error;
+    });
   const message = error instanceof Error ? error.message : String(error);
   send({ id, error: { code: error instanceof LodestoneError ? error.code : null, message } });
 }

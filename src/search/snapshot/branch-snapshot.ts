@@ -41,9 +41,10 @@ export async function writeBranchSnapshot(
     await writer.write({ key, incarnation, version, schema, position } satisfies SnapshotHeader);
     const isUsable = (): boolean => isCurrent() && state.version === version;
     for (const name of schema.keys()) {
-      for (const batch of isUsable() ? state.read(name, PIECE_BYTES) : []) {
-        await writer.write(batch);
+      if (!isUsable()) break;
+      for await (const batch of state.read(name, PIECE_BYTES)) {
         if (!isUsable()) break;
+        await writer.write(batch);
       }
     }
     if (!isUsable()) {
@@ -66,7 +67,7 @@ export interface RestoredBranch {
  * @returns null when there is no file, or it is of another branch or incarnation.
  * @throws {LodestoneError} CORRUPT when it cannot be trusted.
  */
-export async function readBranchSnapshot(path: string, key: BranchKey, incarnation: string): Promise<RestoredBranch | null> {
+export async function readBranchSnapshot(path: string, key: BranchKey, incarnation: string, shardedFromBytes: number | undefined): Promise<RestoredBranch | null> {
   const messages = readSnapshot(path);
   let state: BranchState | undefined;
   try {
@@ -77,8 +78,11 @@ export async function readBranchSnapshot(path: string, key: BranchKey, incarnati
       await messages.return();
       return null;
     }
-    state = await BranchState.create(incarnation, header.version, header.schema);
-    for await (const batch of messages) state.apply([batch as FeedBatch]);
+    state = await BranchState.create(incarnation, header.version, header.schema, shardedFromBytes);
+    for await (const batch of messages) {
+      state.apply([batch as FeedBatch]);
+      await state.settled();
+    }
     return { state, position: header.position };
   } catch (error) {
     state?.free();

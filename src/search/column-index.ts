@@ -1,0 +1,155 @@
+/**
+ * The vectors of one column: an index in this thread while they are few, shards in threads of their own beyond a size, where a search is worth the
+ * messages. Answers are the same. Rows are those of the table's directory.
+ *
+ * Writes take effect in the order of the calls, also with regard to searches, and are not waited for; `settled` tells of those that failed.
+ */
+import { availableParallelism } from "node:os";
+import { ParallelVectorIndex } from "../core/parallel-vector-index.ts";
+import type { RowDirectory } from "../core/row-directory.ts";
+import type { SearchOptions, SearchResult } from "../core/search-input.ts";
+import { VectorIndex } from "../core/vector-index.ts";
+import { LodestoneError } from "../errors.ts";
+
+export interface ColumnIndexOptions {
+  readonly dimension: number;
+  readonly rows: RowDirectory;
+  /** From this many bytes of float32 on the column is cut into shards; default 64 MiB. */
+  readonly shardedFromBytes?: number | undefined;
+}
+
+const DEFAULT_SHARDED_FROM_BYTES = 64 * 2 ** 20;
+/** A shard's memory holds 4 GiB, codes included; growing needs room. */
+const SHARD_BYTES = 2 * 2 ** 30;
+/** Vectors that move from one index to the next at a time. */
+const MOVED_BYTES = 16 * 2 ** 20;
+
+export class ColumnIndex {
+  readonly dimension: number;
+  readonly #rows: RowDirectory;
+  readonly #shardedFromBytes: number;
+  #index: VectorIndex | ParallelVectorIndex;
+  #shardedMemoryBytes = 0;
+  #writes: Promise<unknown>[] = [];
+  /** What shards are asked and have not answered: an index is not freed before. */
+  readonly #reads = new Set<Promise<unknown>>();
+
+  private constructor(index: VectorIndex, options: ColumnIndexOptions) {
+    this.dimension = options.dimension;
+    this.#rows = options.rows;
+    this.#shardedFromBytes = options.shardedFromBytes ?? DEFAULT_SHARDED_FROM_BYTES;
+    this.#index = index;
+  }
+
+  static async create(options: ColumnIndexOptions): Promise<ColumnIndex> {
+    return new ColumnIndex(await VectorIndex.create({ dimension: options.dimension, rows: options.rows }), options);
+  }
+
+  get size(): number {
+    return this.#index.size;
+  }
+
+  /** 0: in this thread. */
+  get shards(): number {
+    return this.#index instanceof VectorIndex ? 0 : this.#index.shards;
+  }
+
+  /** As of the last `settled` where there are shards. */
+  get memoryBytes(): number {
+    return this.#index instanceof VectorIndex ? this.#index.memoryBytes : this.#shardedMemoryBytes;
+  }
+
+  upsertMany(ids: readonly string[], matrix: Float32Array): void {
+    if (ids.length === 0) return;
+    if (this.#index instanceof VectorIndex) this.#index.upsertMany(ids, matrix);
+    else this.#writes.push(this.#index.upsertMany(ids, matrix));
+  }
+
+  delete(id: string): void {
+    if (this.#index instanceof VectorIndex) this.#index.delete(id);
+    else this.#writes.push(this.#index.delete(id));
+  }
+
+  /** The vectors as they are at the moment of the call. */
+  async getMany(ids: readonly string[]): Promise<(Float32Array | undefined)[]> {
+    const index = this.#index;
+    if (index instanceof VectorIndex) return ids.map((id) => index.get(id));
+    return this.#read(Promise.all(ids.map((id) => index.get(id))));
+  }
+
+  /** Over the state and the rows of the moment of the call. */
+  async searchMany(queries: readonly Float32Array[], options: SearchOptions): Promise<SearchResult[]> {
+    if (this.#index instanceof VectorIndex) return this.#index.searchMany(queries, options);
+    return this.#read(this.#index.searchMany(queries, options));
+  }
+
+  /**
+   * Resolves when everything written so far is in, and the column is cut as its size asks for. Nothing may be written meanwhile; searches may run.
+   *
+   * @throws {LodestoneError} OUT_OF_MEMORY: then it is not known which writes are in, and they have to be made again.
+   */
+  async settled(): Promise<void> {
+    const writes = this.#writes;
+    this.#writes = [];
+    const failed = (await Promise.allSettled(writes)).find((result) => result.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+    const wanted = this.#wantedShards();
+    if (wanted > this.shards) await this.#cut(Math.max(wanted, 2 * this.shards));
+    if (!(this.#index instanceof VectorIndex) && writes.length > 0) this.#shardedMemoryBytes = await this.#index.memoryBytes();
+  }
+
+  /** What was asked is answered first. */
+  async free(): Promise<void> {
+    const index = this.#index;
+    await Promise.allSettled(this.#reads);
+    await index.free();
+  }
+
+  async #read<Result>(read: Promise<Result>): Promise<Result> {
+    this.#reads.add(read);
+    try {
+      return await read;
+    } finally {
+      this.#reads.delete(read);
+    }
+  }
+
+  #wantedShards(): number {
+    const bytes = 4 * this.size * this.dimension;
+    const bySize = Math.ceil(bytes / SHARD_BYTES);
+    const byCores = bytes >= this.#shardedFromBytes ? availableParallelism() : 1;
+    const wanted = Math.max(bySize, byCores);
+    return wanted > 1 ? wanted : 0;
+  }
+
+  /** Moves the vectors over; searches are answered from the old index until all are there. */
+  async #cut(shards: number): Promise<void> {
+    const next = await ParallelVectorIndex.create({ dimension: this.dimension, rows: this.#rows, shards });
+    try {
+      const step = Math.max(1, Math.floor(MOVED_BYTES / (4 * this.dimension)));
+      const ids = [...this.#rows.entries()].map(([id]) => id);
+      for (let start = 0; start < ids.length; start += step) {
+        const piece = ids.slice(start, start + step);
+        const vectors = await this.getMany(piece);
+        const present = piece.filter((_, i) => vectors[i] !== undefined);
+        const matrix = new Float32Array(present.length * this.dimension);
+        let row = 0;
+        for (const vector of vectors) if (vector !== undefined) matrix.set(vector, this.dimension * row++);
+        await next.upsertMany(present, matrix);
+      }
+    } catch (error) {
+      await next.free();
+      throw error;
+    }
+    const before = this.#index;
+    this.#index = next;
+    this.#shardedMemoryBytes = await next.memoryBytes();
+    await Promise.allSettled(this.#reads);
+    await before.free();
+  }
+}
+
+/** A thread of a column died, and its vectors with it. */
+export function isLost(error: unknown): boolean {
+  return error instanceof LodestoneError && error.code === "UNAVAILABLE";
+}
