@@ -145,7 +145,10 @@ export class BranchState {
       const oldIds = new Set([...(old?.columns.values() ?? [])].map((column) => column.id));
       for (const column of table.columns.values()) {
         if (column.vector === undefined || oldIds.has(column.id)) continue;
-        indexes.set(column.id, await ColumnIndex.create({ dimension: column.vector.dimension, rows: directory, shardedFromBytes: this.#shardedFromBytes }));
+        indexes.set(
+          column.id,
+          await ColumnIndex.create({ dimension: column.vector.dimension, rows: directory, shardedFromBytes: this.#shardedFromBytes }),
+        );
       }
     }
     return { rowsOf: (tableId) => rows.get(tableId)!, index: (columnId) => indexes.get(columnId) };

@@ -5,9 +5,9 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { LodestoneError } from "../errors.ts";
 import { crashPoint } from "../fault-points.ts";
-import { isLost } from "./column-index.ts";
 import type { FeedBatch } from "../records/feed.ts";
 import { BranchState } from "./branch-state.ts";
+import { isLost } from "./column-index.ts";
 import type {
   BranchKey,
   BranchStats,
@@ -161,7 +161,8 @@ function send(message: ReplyMessage): void {
 
 function sendError(id: number, error: unknown): void {
   // The vectors of a column are gone with their thread. So goes this thread, and the next one reads everything anew.
-  if (isLost(error)) setImmediate(() => {
+  if (isLost(error))
+    setImmediate(() => {
       throw error;
     });
   const message = error instanceof Error ? error.message : String(error);

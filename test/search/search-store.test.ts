@@ -8,7 +8,7 @@ import { referenceSearch } from "../reference.ts";
 import { type MemoryRecord, MemoryRecords, withId } from "./memory-records.ts";
 
 const REF: BranchRef = { database: "db", branch: "main" };
-const OPTIONS: SearchStoreOptions = { pollMs: 50, waitMs: 3_000 };
+const OPTIONS: SearchStoreOptions = { pollMs: 50, waitMs: 30_000 };
 
 const invalid = (message: string | RegExp) => ({
   code: "INVALID",

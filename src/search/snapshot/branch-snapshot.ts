@@ -67,7 +67,12 @@ export interface RestoredBranch {
  * @returns null when there is no file, or it is of another branch or incarnation.
  * @throws {LodestoneError} CORRUPT when it cannot be trusted.
  */
-export async function readBranchSnapshot(path: string, key: BranchKey, incarnation: string, shardedFromBytes: number | undefined): Promise<RestoredBranch | null> {
+export async function readBranchSnapshot(
+  path: string,
+  key: BranchKey,
+  incarnation: string,
+  shardedFromBytes: number | undefined,
+): Promise<RestoredBranch | null> {
   const messages = readSnapshot(path);
   let state: BranchState | undefined;
   try {

@@ -1,0 +1,170 @@
+/** Columns that are cut into shards as they grow: the same answers as before, while it happens and after. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { RowDirectory } from "../../src/core/row-directory.ts";
+import type { BranchRef } from "../../src/records/schema.ts";
+import { ColumnIndex } from "../../src/search/column-index.ts";
+import { openSearchStore } from "../../src/search/open-search-store.ts";
+import type { SearchStore, SimilarityFunction } from "../../src/search/search-store.ts";
+import { referenceSearch } from "../reference.ts";
+import { type MemoryRecord, MemoryRecords } from "./memory-records.ts";
+
+const REF: BranchRef = { database: "db", branch: "main" };
+const DIMENSION = 8;
+
+/** Few values, so that there are equal scores across shards. */
+const vectorOf = (i: number): number[] => Array.from({ length: DIMENSION }, (_, j) => ((i * 31 + j * 17) % 7) - 3);
+
+describe("ColumnIndex", () => {
+  test("goes over to shards at its size, keeps every vector, and answers the same before and after", async () => {
+    const rows = new RowDirectory();
+    const index = await ColumnIndex.create({ dimension: DIMENSION, rows, shardedFromBytes: 4 * DIMENSION * 500 });
+    const kept = new Map<string, number[]>();
+    const query = Float32Array.from(vectorOf(3));
+    const check = async (): Promise<void> => {
+      for (const similarity of ["cosineSimilarity", "l1", "l2"] as const) {
+        const [answer] = await index.searchMany([query], { k: 50, similarity });
+        expect(answer).toEqual(referenceSearch(kept, query, { k: 50, similarity }));
+      }
+    };
+    for (let step = 0; step < 8; step++) {
+      const ids = Array.from({ length: 100 }, (_, i) => `r${step * 90 + i}`);
+      for (const [i, id] of ids.entries()) {
+        rows.add(id);
+        kept.set(id, vectorOf(step * 1000 + i));
+      }
+      index.upsertMany(ids, Float32Array.from(ids.flatMap((id) => kept.get(id)!)));
+      index.delete(ids[50]!);
+      kept.delete(ids[50]!);
+      const gone = ids[60]!;
+      kept.delete(gone);
+      rows.release(gone);
+      // Searches see what was written before they were asked, whether or not it has settled.
+      await check();
+      await index.settled();
+      await check();
+      expect(index.size).toBe(kept.size);
+      expect(index.shards).toBe(kept.size >= 500 && availableParallelism() > 1 ? availableParallelism() : 0);
+    }
+    const ids = [...kept.keys(), "nobody"];
+    const vectors = await index.getMany(ids);
+    expect(vectors.map((vector) => vector && Array.from(vector))).toEqual([...kept.values(), undefined]);
+    expect(index.memoryBytes).toBeGreaterThan(4 * DIMENSION * kept.size);
+    const last = index.searchMany([query], { k: 1 });
+    await index.free();
+    expect((await last)[0]!.results).toHaveLength(1);
+  });
+});
+
+describe("search store with shards", () => {
+  let records: MemoryRecords;
+  let store: SearchStore;
+  let directory: string;
+
+  const open = async (): Promise<void> => {
+    store = await openSearchStore(records, { pollMs: 50, waitMs: 30_000, shardedFromBytes: 4 * DIMENSION * 1_200, snapshotDir: directory });
+  };
+  beforeEach(async () => {
+    directory = mkdtempSync(join(tmpdir(), "lodestone-shards-"));
+    records = new MemoryRecords();
+    records.createBranch(REF);
+    records.createTable(REF, "items", [
+      { name: "v", type: "vector", vector: { dimension: DIMENSION } },
+      { name: "color", type: "string" },
+    ]);
+    await open();
+  });
+  afterEach(async () => {
+    await store.close();
+    rmSync(directory, { recursive: true });
+  });
+
+  const item = (i: number): MemoryRecord => ({ id: `i${i}`, v: vectorOf(i), color: ["red", "blue", null][i % 3] });
+  const kept = new Map<string, MemoryRecord>();
+  const write = (from: number, to: number, deleted: string[] = []): void => {
+    const rows = Array.from({ length: to - from }, (_, i) => item(from + i));
+    records.write(REF, "items", rows, deleted);
+    for (const row of rows) kept.set(row.id, row);
+    for (const id of deleted) kept.delete(id);
+  };
+  const check = async (): Promise<void> => {
+    const query = vectorOf(5);
+    for (const [color, similarityFunction] of [
+      [undefined, "l2"],
+      ["red", "cosineSimilarity"],
+      ["none", "l1"],
+    ] as [string | undefined, SimilarityFunction][]) {
+      const vectors = [...kept.values()]
+        .filter((row) => color === undefined || row.color === color)
+        .map((row) => [row.id, row.v as number[]] as const);
+      const filter = color === undefined ? undefined : { color };
+      const answer = await store.vectorSearch(REF, "items", {
+        column: "v",
+        queryVector: query,
+        size: 40,
+        similarityFunction,
+        filter,
+        consistency: "strong",
+      });
+      expect(answer).toEqual(referenceSearch(vectors, query, { k: 40, similarity: similarityFunction }));
+    }
+  };
+
+  test("answers as ever while a column grows over the size, and after restarts", async () => {
+    kept.clear();
+    write(0, 1_000);
+    await check();
+    write(1_000, 3_000, ["i5", "i6"]);
+    await check();
+    write(0, 100, ["i2999"]);
+    await check();
+    expect(store.status()).toMatchObject({ rows: kept.size });
+    await store.close();
+    records.write(REF, "items", [], ["i7"]);
+    kept.delete("i7");
+    records.reads.all = 0;
+    await open();
+    await check();
+    expect(records.reads.all).toBe(0);
+  });
+
+  test("applies a transaction at once, for searches on all shards", async () => {
+    kept.clear();
+    write(0, 2_000);
+    await check();
+    // All vectors change in each transaction; a mixture of two would have two scores.
+    records.write(
+      REF,
+      "items",
+      Array.from({ length: 2_000 }, (_, i) => ({ id: `i${i}`, v: vectorOf(0), color: i % 2 === 0 ? "x" : null })),
+    );
+    await store.vectorSearch(REF, "items", { column: "v", queryVector: vectorOf(1), consistency: "strong" });
+    let isWriting = true;
+    const reader = (async () => {
+      while (isWriting) {
+        const { totalCount, results } = await store.vectorSearch(REF, "items", {
+          column: "v",
+          queryVector: vectorOf(1),
+          size: 1000,
+          similarityFunction: "l2",
+          filter: { $exists: "color" },
+        });
+        expect(totalCount).toBe(1_000);
+        expect(new Set(results.map(({ score }) => score)).size).toBe(1);
+      }
+    })();
+    for (let n = 1; n < 12; n++) {
+      records.write(
+        REF,
+        "items",
+        Array.from({ length: 2_000 }, (_, i) => ({ id: `i${i}`, v: vectorOf(n), color: (i + n) % 2 === 0 ? "x" : null })),
+      );
+      await new Promise((resolve) => setTimeout(resolve, 30));
+    }
+    await store.vectorSearch(REF, "items", { column: "v", queryVector: vectorOf(1), consistency: "strong" });
+    isWriting = false;
+    await reader;
+  });
+});
