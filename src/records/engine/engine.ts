@@ -69,6 +69,11 @@ export interface Engine extends Connection {
   transaction<Result>(work: (connection: TransactionConnection) => Promise<Result>, options?: TransactionOptions): Promise<Result>;
   /** Calls `listener` with the payload of each NOTIFY on the channel; resubscribes after a reconnect (and then calls it with ""). */
   listen(channel: string, listener: (payload: string) => void): Promise<() => Promise<void>>;
+  /**
+   * Copies the embedded database into a new directory while it is in use; the copy is a data directory of its own. INVALID on a server, whose own tools
+   * (pg_dump, pg_basebackup) do this better.
+   */
+  backup(directory: string): Promise<void>;
   /** Finishes what runs, refuses what comes, checkpoints (embedded), and lets go of the directory or the pool. */
   close(): Promise<void>;
 }

@@ -87,6 +87,28 @@ switch (mode) {
     });
     await sleep(10_000);
     break;
+  case "fill":
+    await engine.query("CREATE TABLE IF NOT EXISTS filler (text text)");
+    await engine.query("ALTER TABLE filler ALTER text SET STORAGE EXTERNAL");
+    for (let i = 0, failures = 0; i < 400 && failures < 5; i++) {
+      const number = ++n;
+      await engine
+        .transaction(async (connection) => {
+          await insertPair(connection, number);
+          await connection.query("INSERT INTO filler VALUES (repeat('x', 200000))");
+        })
+        .then(() => say(`inserted ${number}`))
+        .catch((error) => {
+          failures++;
+          say(`failed ${error.code}`);
+        });
+    }
+    await engine.query("SELECT count(*)::int4 AS n FROM pairs").then(
+      ({ rows: counted }) => say(`read ${counted[0].n}`),
+      (error) => say(`unreadable ${error.code}`),
+    );
+    process.exit(0);
+    break;
   case "count-syncs":
     for (let i = 0; i < 30; i++) await insert();
     await engine.close();

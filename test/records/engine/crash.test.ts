@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -103,6 +103,31 @@ describe("kill -9", () => {
       if (point === "before-commit") expect(rows[0]!.n).toBe(0);
       if (point === "after-commit") expect(rows[0]!.n).toBe(2);
       await engine.close();
+    },
+  );
+
+  test.each([
+    // A data file meets the limit: the statement fails ("file too large" has no SQLSTATE of its own), and the service goes on.
+    { limitMiB: 24, expected: /^failed XX000/, readable: true },
+    // The log itself meets it: PostgreSQL stops, and comes back when there is room.
+    { limitMiB: 9, expected: /^failed UNAVAILABLE/, readable: false },
+  ])(
+    "a disk that refuses what goes beyond $limitMiB MiB of a file loses nothing and leaves nothing half done",
+    async ({ limitMiB, expected, readable }) => {
+      const dataDir = freshDirectory();
+      await (await openEngine({ dataDir, templateDir: TEMPLATE_DIR })).close();
+      const lines = execFileSync(
+        "bash",
+        ["-c", `trap '' XFSZ; ulimit -f ${limitMiB * 1024}; exec "$0" "$@"`, process.execPath, CHILD, "fill", dataDir],
+        {
+          encoding: "utf8",
+          stdio: ["ignore", "pipe", "inherit"],
+        },
+      ).split("\n");
+      expect(numbers(lines, "inserted").length).toBeGreaterThan(0);
+      expect(lines.filter((line) => line.startsWith("failed")).join("\n")).toMatch(expected);
+      expect(lines.some((line) => line.startsWith("read "))).toBe(readable);
+      await expectWhole(dataDir, lines);
     },
   );
 

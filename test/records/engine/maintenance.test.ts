@@ -20,7 +20,12 @@ describe("maintenance of the embedded engine", () => {
 
   /** One look, awaited to its end. */
   async function lookOnce(): Promise<void> {
-    const maintenance = new Maintenance({ waiting: 0, unitsRun: 1, query: (text, values, options) => engine.query(text, values, options) });
+    const maintenance = new Maintenance({
+      waiting: 0,
+      unitsRun: 1,
+      isHeld: false,
+      query: (text, values, options) => engine.query(text, values, options),
+    });
     maintenance.look();
     await maintenance.finished();
     await maintenance.stop();

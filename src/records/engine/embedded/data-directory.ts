@@ -94,6 +94,11 @@ export function publish(dataDir: string, built: string): void {
   writeMarker(dataDir, readFileSync(join(pgDataPath(dataDir), "PG_VERSION"), "utf8").trim());
 }
 
+/** For a copy of a database that is not in its place yet. */
+export function writeMarkerFor(dataDir: string): void {
+  writeMarker(dataDir, readFileSync(join(pgDataPath(dataDir), "PG_VERSION"), "utf8").trim());
+}
+
 function writeMarker(dataDir: string, postgresMajor: string): void {
   const marker: Marker = { format: DATA_FORMAT, postgresMajor, pglite: pglite.version };
   const draft = `${markerPath(dataDir)}.new`;

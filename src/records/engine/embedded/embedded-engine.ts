@@ -9,6 +9,7 @@ import { LodestoneError } from "../../../errors.ts";
 import { quoteIdentifier } from "../../identifiers.ts";
 import type { Engine, QueryOptions, TransactionConnection, TransactionOptions } from "../engine.ts";
 import { runTransaction } from "../transaction.ts";
+import { backupTo } from "./backup.ts";
 import { removeTemporaryFiles } from "./data-directory.ts";
 import { confinedRoleOid, leaveJail, verifyJail } from "./jail.ts";
 import { Maintenance, type MaintenanceHost } from "./maintenance.ts";
@@ -30,6 +31,7 @@ interface Unit {
 const COMMIT_LIMIT_MS = 60_000;
 /** After so many bytes sent to PostgreSQL its WAL is worth a look before the next tick. */
 const MAINTENANCE_AFTER_BYTES = 32 * 1024 * 1024;
+const REOPEN_PAUSE_MS = 1_000;
 const RENEW_ABOVE_BYTES = 640 * 1024 * 1024;
 
 export class EmbeddedEngine implements Engine {
@@ -43,8 +45,10 @@ export class EmbeddedEngine implements Engine {
   #closing: Promise<void> | null = null;
   #lost: LodestoneError | null = null;
   #wasOpen = false;
+  #unopenable: { readonly error: LodestoneError; readonly until: number } | null = null;
   #isJailVerified = false;
   #unitsRun = 0;
+  #backups = 0;
   readonly #maintenance: Maintenance;
 
   private constructor(directory: OpenDirectory, options: EmbeddedEngineOptions) {
@@ -109,6 +113,21 @@ export class EmbeddedEngine implements Engine {
     };
   }
 
+  async backup(directory: string): Promise<void> {
+    if (this.#backups > 0) throw new LodestoneError("CONFLICT", "A backup is being taken already.");
+    await this.#maintenance.finished();
+    await backupTo(
+      {
+        unit: (work) => this.#enqueue((session) => work(session)),
+        hold: (isHeld) => {
+          this.#backups += isHeld ? 1 : -1;
+        },
+      },
+      this.#directory.dataDir,
+      directory,
+    );
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -149,6 +168,9 @@ export class EmbeddedEngine implements Engine {
       get unitsRun() {
         return engine.#unitsRun;
       },
+      get isHeld() {
+        return engine.#backups > 0;
+      },
       query: (text, values, options) => engine.#push((session) => session.query(text, values, options)),
     };
   }
@@ -169,14 +191,9 @@ export class EmbeddedEngine implements Engine {
         unit.refuse(this.#lost);
         continue;
       }
-      try {
-        if (this.#session === null || this.#session.failure !== null) await this.#openSession();
-      } catch (error) {
-        unit.refuse(
-          error instanceof LodestoneError
-            ? error
-            : new LodestoneError("UNAVAILABLE", `The database cannot be opened: ${String(error)}`, { cause: error }),
-        );
+      const unavailable = await this.#requireSession();
+      if (unavailable !== null) {
+        unit.refuse(unavailable);
         continue;
       }
       const session = this.#session!;
@@ -186,12 +203,36 @@ export class EmbeddedEngine implements Engine {
     this.#draining = null;
   }
 
+  /** Opens a session when there is none. A directory that cannot be opened (the disk is full) is not tried again by every request. */
+  async #requireSession(): Promise<LodestoneError | null> {
+    if (this.#session !== null && this.#session.failure === null) return null;
+    if (this.#unopenable !== null && performance.now() < this.#unopenable.until) return this.#unopenable.error;
+    try {
+      await this.#openSession();
+      this.#unopenable = null;
+      return null;
+    } catch (error) {
+      const reason = error instanceof LodestoneError ? error.message : String((error as Error).message);
+      const unavailable = new LodestoneError(
+        "UNAVAILABLE",
+        `The database cannot be opened at the moment: ${reason}. Nothing was changed.`,
+        {
+          cause: error,
+          retryAfterSeconds: 1,
+        },
+      );
+      this.#unopenable = { error: unavailable, until: performance.now() + REOPEN_PAUSE_MS };
+      return unavailable;
+    }
+  }
+
   /** Between units: much written calls for a checkpoint, much memory for a new thread (WebAssembly never gives memory back). */
   async #lookAfter(session: EmbeddedSession): Promise<void> {
     if (session.isInDoubt && session.failure === null) await session.probe();
+    if (session.failure !== null && this.#closing === null && this.#lost === null) await this.#requireSession(); // so that the next need not wait
     if (session.failure !== null) return;
     if (session.takeWrittenBytes(MAINTENANCE_AFTER_BYTES)) this.#maintenance.look();
-    if (session.memoryBytes < RENEW_ABOVE_BYTES) return;
+    if (session.memoryBytes < RENEW_ABOVE_BYTES || this.#backups > 0) return;
     await session.close();
     this.#session = null;
   }

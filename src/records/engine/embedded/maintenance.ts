@@ -19,6 +19,8 @@ export interface MaintenanceHost extends Connection {
   readonly waiting: number;
   /** Units run so far, maintenance's own left out: unchanged means that nothing can have been written. */
   readonly unitsRun: number;
+  /** A backup runs: the log files that it needs must stay. */
+  readonly isHeld: boolean;
 }
 
 export class Maintenance {
@@ -36,7 +38,7 @@ export class Maintenance {
 
   /** Also called after much has been written, between two ticks. */
   look(): void {
-    if (this.#stopped || this.#running !== null || this.#host.unitsRun === this.#unitsSeen) return;
+    if (this.#stopped || this.#host.isHeld || this.#running !== null || this.#host.unitsRun === this.#unitsSeen) return;
     this.#unitsSeen = this.#host.unitsRun;
     this.#running = this.#run()
       // A statement that fails (disk full, a table dropped meanwhile) is tried again at the next look.

@@ -7,6 +7,7 @@ import pg, { type QueryResult } from "pg";
 import { LodestoneError } from "../../../errors.ts";
 import { FAULT_ENVIRONMENT } from "../../../fault-points.ts";
 import { runBounded } from "../bounded-query.ts";
+import { asServiceError } from "../database-errors.ts";
 import type { BoundedQuery, BoundedResult, QueryOptions, TransactionConnection } from "../engine.ts";
 import { PARSED_TYPES, RAW_TYPES } from "../pg-types.ts";
 import { compiledModules } from "./compiled-modules.ts";
@@ -148,7 +149,7 @@ export class EmbeddedSession implements TransactionConnection {
 
   #seen(error: unknown): unknown {
     if ((error as { code?: string }).code === STACK_DEPTH_EXCEEDED) this.#isInDoubt = true;
-    return this.#failure ?? error;
+    return this.#failure ?? asServiceError(error);
   }
 
   #count(bytes: number): void {
@@ -163,7 +164,10 @@ export class EmbeddedSession implements TransactionConnection {
     if (this.#ending || this.#failure !== null) return;
     this.#failure = new LodestoneError(
       "UNAVAILABLE",
-      `The database had to be restarted (${reason}). The request may not have been applied: try again.`,
+      "The database had to be restarted. The request may not have been applied: try again.",
+      {
+        cause: new Error(reason),
+      },
     );
     void this.#worker.terminate().then(() => this.#client.connection.stream.destroy());
     this.#events.onFailure(this.#failure);

@@ -44,12 +44,22 @@ const startParams = [
 
 limitMemory(MAX_MEMORY_PAGES);
 
+/** PostgreSQL's own words before it stopped; "" while it runs. */
+let lastWords = "";
+
 const openPostgres = (): Promise<PGlite> =>
   PGlite.create({
     fs: new DurableNodeFS(input.pgDataDirectory),
     startParams,
     pgliteWasmModule: input.modules.postgres,
     initdbWasmModule: input.modules.initdb,
+    onStderr: (line: string) => {
+      // What PostgreSQL says before it stops is the only explanation there is.
+      if (/\b(?:PANIC|FATAL):/.test(line)) lastWords = line.replace(/^.*?\b(PANIC|FATAL):\s*/, "");
+      return false;
+    },
+  }).catch((error: unknown) => {
+    throw new Error(lastWords === "" ? String(error) : lastWords);
   });
 
 interface PostgresModule {
@@ -170,7 +180,7 @@ function watchForTraps(module: PostgresModule): void {
       original();
     } catch (error) {
       if ((error as { status?: number }).status !== MAIN_LONGJMP_STATUS) {
-        post({ fatal: String(error) });
+        post({ fatal: lastWords === "" ? String(error) : lastWords });
         // Nothing may run after a trap, not even the rest of this unit: wait here until the main thread ends this worker.
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
       }

@@ -7,6 +7,7 @@
 import pg, { type QueryResult } from "pg";
 import { LodestoneError } from "../../../errors.ts";
 import { quoteIdentifier } from "../../identifiers.ts";
+import { asServiceError } from "../database-errors.ts";
 import type { Engine, QueryOptions, TransactionConnection, TransactionOptions } from "../engine.ts";
 import { runTransaction } from "../transaction.ts";
 import { BranchLogins } from "./branch-logins.ts";
@@ -118,6 +119,12 @@ export class ServerEngine implements Engine {
     };
   }
 
+  backup(_directory: string): Promise<void> {
+    return Promise.reject(
+      new LodestoneError("INVALID", "The records are on a PostgreSQL server: back them up with pg_dump or pg_basebackup."),
+    );
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -175,7 +182,7 @@ export class ServerEngine implements Engine {
     // Class 08: connection; 57P01-03: the server shuts down or starts; 53300: too many connections.
     if (isBroken || /^(08|57P0|53300)/.test(code) || (error as Error).message === "Connection terminated unexpectedly")
       return unavailable(error);
-    return error;
+    return asServiceError(error);
   }
 
   async #openListener(): Promise<pg.Client> {

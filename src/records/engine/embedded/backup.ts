@@ -1,0 +1,81 @@
+/**
+ * A copy of the embedded database that is consistent, taken while it is in use (PostgreSQL's low-level backup: pg_backup_start, copy, pg_backup_stop).
+ *
+ * The files are copied while statements go on changing them; what makes the copy whole is the write-ahead log since the start, which is copied
+ * last, and the label that tells recovery where to begin. So nothing may remove log files in between: checkpoints wait (`hold`).
+ * The result is a data directory: restoring it is copying it, or opening it where it is.
+ */
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { copyFile, mkdir, readdir } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { LodestoneError } from "../../../errors.ts";
+import type { Connection } from "../engine.ts";
+import { pgDataPath, syncTree, writeMarkerFor } from "./data-directory.ts";
+import { fsyncDirectory } from "./durable-node-fs.ts";
+
+export interface BackupHost {
+  /** One unit: nothing else runs on the session meanwhile. */
+  unit<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result>;
+  /** While set, no checkpoint is made and the session is not renewed. */
+  hold(isHeld: boolean): void;
+}
+
+/** Never part of a copy: the log comes last, the others belong to the running session. */
+const LEFT_OUT = new Set(["pg_wal", "postmaster.pid", "postmaster.opts", "pgsql_tmp", "backup_label", "pg_stat_tmp"]);
+
+/** pg_backup_stop without a start in the same session. */
+const NOT_IN_PROGRESS = "55000";
+
+/**
+ * @param target  must not exist; appears whole or not at all.
+ * @throws {LodestoneError} INVALID (the target exists), UNAVAILABLE (the session was restarted meanwhile: nothing was written).
+ */
+export async function backupTo(host: BackupHost, dataDir: string, target: string): Promise<void> {
+  const path = resolve(target);
+  if (existsSync(path)) throw new LodestoneError("INVALID", `The backup's directory ${path} exists already; name a new one.`);
+  mkdirSync(dirname(path), { recursive: true });
+  const building = mkdtempSync(join(dirname(path), `${basename(path)}.part-`));
+  const source = pgDataPath(dataDir);
+  const copy = pgDataPath(building);
+  host.hold(true);
+  try {
+    await host.unit((connection) => connection.query("SELECT pg_backup_start('lodestone', true)"));
+    await copyTreeWhileInUse(source, copy, LEFT_OUT);
+    await host.unit(async (connection) => {
+      const { rows } = await connection.query<{ labelfile: string }>("SELECT labelfile FROM pg_backup_stop(false)");
+      await copyTreeWhileInUse(join(source, "pg_wal"), join(copy, "pg_wal"), new Set());
+      writeFileSync(join(copy, "backup_label"), rows[0]!.labelfile);
+    });
+    writeMarkerFor(building);
+    syncTree(building);
+    renameSync(building, path);
+    fsyncDirectory(dirname(path));
+  } catch (error) {
+    rmSync(building, { recursive: true, force: true });
+    if ((error as { code?: string }).code === NOT_IN_PROGRESS) {
+      throw new LodestoneError("UNAVAILABLE", "The database was restarted while the backup was taken; nothing was written. Try again.", {
+        cause: error,
+      });
+    }
+    // The session must not stay in a backup that nobody finishes; when it has ended already, this fails and nothing is lost.
+    await host.unit((connection) => connection.query("SELECT pg_backup_stop(false)")).catch(() => {});
+    throw error;
+  } finally {
+    host.hold(false);
+  }
+}
+
+/** A file that goes away meanwhile is one that the log's replay removes too. */
+async function copyTreeWhileInUse(from: string, to: string, leftOut: ReadonlySet<string>): Promise<void> {
+  await mkdir(to, { recursive: true, mode: 0o700 });
+  for (const entry of await readdir(from, { withFileTypes: true })) {
+    if (leftOut.has(entry.name)) continue;
+    const [source, target] = [join(from, entry.name), join(to, entry.name)];
+    if (entry.isDirectory()) await copyTreeWhileInUse(source, target, leftOut);
+    else {
+      await copyFile(source, target).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== "ENOENT") throw error;
+      });
+    }
+  }
+}
