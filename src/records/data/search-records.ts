@@ -7,7 +7,7 @@ import { highlight } from "./search-highlight.ts";
 import { readScope, readTables, readTextQuery, type SearchPlan, type TablePlan } from "./search-request.ts";
 import { searchTable, type TextMatch } from "./search-table.ts";
 
-export function searchTableRecords(
+export async function searchTableRecords(
   connection: Connection,
   branch: BranchInfo,
   table: TableInfo,
@@ -18,7 +18,7 @@ export function searchTableRecords(
   return search(connection, branch, plan, [readScope(branch, table, request, "")], options);
 }
 
-export function searchBranchRecords(
+export async function searchBranchRecords(
   connection: Connection,
   branch: BranchInfo,
   request: BranchSearchRequest,

@@ -32,7 +32,11 @@ export async function searchTable(
   plan: TablePlan,
   terms: readonly Term[],
 ): Promise<TextMatch[]> {
-  if (terms.length === 0 || plan.targets.length === 0) return [];
+  // Compiled all the same: a fault in the filter is one whatever the words are.
+  if (terms.length === 0 || plan.targets.length === 0) {
+    batchStatement(branch, plan, terms, null);
+    return [];
+  }
   const found: { id: string; frequencies: Float64Array; boost: number }[] = [];
   const lengths = new Float64Array(plan.targets.length);
   let after: string | null = null;
@@ -60,7 +64,7 @@ function batchStatement(branch: BranchInfo, plan: TablePlan, terms: readonly Ter
   ]);
   const where = [compileFilter(branch, plan.table, plan.filter, ROW, parameters, `${plan.place}filter`)];
   const pieces = [...new Set(terms.flatMap(piecesOf))];
-  if (!pieces.includes("")) {
+  if (texts.length > 0 && !pieces.includes("")) {
     const patterns = parameters.add(pieces.map((piece) => `%${piece.replace(/[\\%_]/g, "\\$&")}%`));
     where.push(`(${texts.map((text) => `${plainSql(text)} LIKE ANY (${patterns}::text[])`).join(" OR ")})`);
   }

@@ -1,0 +1,251 @@
+import fc from "fast-check";
+import { beforeAll, describe, expect, test } from "vitest";
+import { insertRecords } from "../../../src/records/data/insert-records.ts";
+import { highlight } from "../../../src/records/data/search-highlight.ts";
+import { searchBranchRecords, searchTableRecords } from "../../../src/records/data/search-records.ts";
+import { levenshtein, matchQuality, piecesOf, plain, termsOf, wordsOf } from "../../../src/records/data/search-words.ts";
+import type { BranchSearchRequest, TextSearchRequest } from "../../../src/records/record-store.ts";
+import { describeOnBothEngines } from "../../support/record-engines.ts";
+
+describe("words", () => {
+  test("are runs of letters, digits and marks, compared without case and accents", () => {
+    expect(wordsOf("Crème brûlée, x2—ÄÖÜ ﬁn").map((word) => word.plain)).toEqual(["creme", "brulee", "x2", "aou", "fin"]);
+    expect(wordsOf("a👀b").map(({ start, end }) => [start, end])).toEqual([
+      [0, 1],
+      [3, 4],
+    ]);
+    expect(plain("İSTANBUL")).toBe(plain("i̇stanbul"));
+  });
+
+  test("are as far apart as the letters that have to change", () => {
+    const seed = Date.now() & 0x7fffffff;
+    console.log(`fast-check seed ${seed}`);
+    const word = fc.stringMatching(/^[ab]{0,7}$/);
+    fc.assert(
+      fc.property(word, word, fc.integer({ min: 0, max: 7 }), (a, b, limit) => {
+        const exact = (i: number, j: number): number =>
+          i === 0
+            ? j
+            : j === 0
+              ? i
+              : Math.min(exact(i - 1, j) + 1, exact(i, j - 1) + 1, exact(i - 1, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1));
+        const distance = exact(a.length, b.length);
+        const got = levenshtein(a, b, limit);
+        if (distance <= limit) expect(got).toBe(distance);
+        else expect(got).toBeGreaterThan(limit);
+      }),
+      { seed, numRuns: 200 },
+    );
+  });
+
+  test("that match hold a piece of what they match", () => {
+    const seed = Date.now() & 0x7fffffff;
+    const word = fc.stringMatching(/^[abc]{1,9}$/);
+    fc.assert(
+      fc.property(word, word, fc.integer({ min: 0, max: 2 }), fc.boolean(), (query, other, fuzziness, prefix) => {
+        const [term] = termsOf(query, fuzziness, prefix);
+        if (matchQuality(term!, other) > 0) expect(piecesOf(term!).some((piece) => other.includes(piece))).toBe(true);
+      }),
+      { seed, numRuns: 2_000 },
+    );
+  });
+
+  test("that are too short to be recognised with a letter changed must be exact", () => {
+    expect(termsOf("a ab abc abcde", 2, false).map((term) => term.distance)).toEqual([0, 0, 1, 2]);
+  });
+});
+
+describe("highlights", () => {
+  test("mark the words in the text as it is written, and encode what is around them", () => {
+    const terms = termsOf("creme", 0, false);
+    expect(highlight("<Crème> & crèmes", terms, true)).toEqual(["&lt;<em>Crème</em>&gt; &amp; crèmes"]);
+    expect(highlight("nothing", terms, true)).toEqual([]);
+  });
+
+  test("of a long text are parts of it around what was found", () => {
+    const text = `${"lorem ipsum ".repeat(50)}NEEDLE ${"dolor sit ".repeat(50)}needle end`;
+    const fragments = highlight(text, termsOf("needle", 0, false), true);
+    expect(fragments).toHaveLength(2);
+    expect(fragments[0]).toContain("<em>NEEDLE</em>");
+    expect(fragments[1]).toMatch(/<em>needle<\/em> end$/);
+    for (const fragment of fragments) expect(fragment.length).toBeLessThan(220);
+  });
+});
+
+describeOnBothEngines("free text search", (fixture) => {
+  const inTable = (request: TextSearchRequest) => searchTableRecords(fixture.engine, fixture.branch, fixture.table("books"), request);
+  const find = async (query: string, options: Omit<TextSearchRequest, "query"> = {}) =>
+    (await inTable({ query, ...options })).records.map((record) => record.id);
+
+  beforeAll(async () => {
+    await fixture.createTable("books", [
+      { name: "title", type: "string" },
+      { name: "about.text", type: "text" },
+      { name: "tags", type: "multiple" },
+      { name: "pages", type: "int" },
+      { name: "printed", type: "datetime" },
+    ]);
+    await fixture.createTable("authors", [{ name: "name", type: "string" }]);
+    await fixture.createTable("numbers", [{ name: "n", type: "int" }]);
+    await insertRecords(fixture.engine, fixture.branch, fixture.table("books"), [
+      {
+        id: "b1",
+        title: "The Planetary Garden",
+        "about.text": "Où poussent les forêts",
+        tags: ["trees", "Gärten"],
+        pages: 100,
+        printed: "2020-01-01T00:00:00Z",
+      },
+      {
+        id: "b2",
+        title: "Garden of forking paths",
+        "about.text": "A labyrinth of time, a garden, another garden",
+        pages: 10,
+        printed: "1941-01-01T00:00:00Z",
+      },
+      { id: "b3", title: "Time", tags: ["garden"], pages: 1 },
+      { id: "b4", title: null },
+      { id: "b5", title: "100% \\ of_it 👀 東京" },
+    ]);
+    await insertRecords(fixture.engine, fixture.branch, fixture.table("authors"), [{ id: "a1", name: "Garden, John" }]);
+  });
+
+  test("finds words in texts, objects and lists, whatever their case and accents, and gives whole records", async () => {
+    const answer = await inTable({ query: "FORETS", fuzziness: 0 });
+    expect(answer).toEqual({
+      totalCount: 1,
+      records: [
+        {
+          id: "b1",
+          title: "The Planetary Garden",
+          about: { text: "Où poussent les forêts" },
+          tags: ["trees", "Gärten"],
+          pages: 100,
+          printed: "2020-01-01T00:00:00.000Z",
+          xata: {
+            version: 0,
+            createdAt: expect.any(String),
+            updatedAt: expect.any(String),
+            table: "books",
+            score: expect.any(Number),
+            highlight: { "about.text": ["Où poussent les <em>forêts</em>"] },
+          },
+        },
+      ],
+    });
+    expect(await find("garten", { fuzziness: 0 })).toEqual(["b1"]);
+    expect((await find("garden", { fuzziness: 0 })).sort()).toEqual(["b1", "b2", "b3"]);
+    expect(await find("東京", { fuzziness: 0 })).toEqual(["b5"]);
+  });
+
+  test("forgives as many letters as it is told to", async () => {
+    expect(await find("planetery", { fuzziness: 0 })).toEqual([]);
+    expect(await find("planetery")).toEqual(["b1"]);
+    expect(await find("plenetery", { fuzziness: 2 })).toEqual(["b1"]);
+    expect(await find("planet", { fuzziness: 0, prefix: "phrase" })).toEqual(["b1"]);
+    expect(await find("planet garden", { fuzziness: 0, prefix: "phrase", target: ["tags"] })).toEqual(["b3"]);
+  });
+
+  test("puts first what matches more, and in columns that weigh more", async () => {
+    expect((await find("garden time", { fuzziness: 0 }))[0]).toBe("b3");
+    const target = (title: number, text: number) => [
+      { column: "title", weight: title },
+      { column: "about.text", weight: text },
+    ];
+    expect(await find("garden", { fuzziness: 0, target: target(1, 10) })).toEqual(["b2", "b1"]);
+  });
+
+  test("boosts by a value, a number and a time, where a filter matches", async () => {
+    const first = async (booster: object) => (await find("garden", { boosters: [booster] as never }))[0];
+    expect(await first({ valueBooster: { column: "pages", value: 1, factor: 100 } })).toBe("b3");
+    expect(await first({ numericBooster: { column: "pages", factor: 1 } })).toBe("b1");
+    expect(await first({ numericBooster: { column: "pages", factor: 100, modifier: "reciprocal" } })).toBe("b3");
+    expect(await first({ numericBooster: { column: "pages", factor: 100, ifMatchesFilter: { id: "b2" } } })).toBe("b2");
+    expect(
+      await first({ dateBooster: { column: "printed", origin: "1941-01-01T00:00:00Z", scale: "365d", decay: 0.5, factor: 100 } }),
+    ).toBe("b2");
+  });
+
+  test("filters first, pages, and counts all", async () => {
+    expect(await find("garden", { filter: { pages: { $lt: 50 } } })).toEqual(expect.arrayContaining(["b2", "b3"]));
+    const all = await find("garden");
+    const page = await inTable({ query: "garden", page: { size: 1, offset: 1 } });
+    expect([page.records.map((record) => record.id), page.totalCount]).toEqual([[all[1]], 3]);
+  });
+
+  test("takes every text as words and nothing else", async () => {
+    for (const query of ["%", "_", "\\", "'; DROP TABLE books; --", "!!!", "👀"])
+      expect(await inTable({ query })).toEqual({ records: [], totalCount: 0 });
+    expect(await find("100% of_it\\", { fuzziness: 0 })).toContain("b5");
+  });
+
+  test("over a branch gives every record with its table, best first", async () => {
+    const run = (request: BranchSearchRequest) => searchBranchRecords(fixture.engine, fixture.branch, request);
+    const { records, totalCount } = await run({ query: "garden", fuzziness: 0 });
+    expect(totalCount).toBe(4);
+    expect(records.map((record) => (record.xata as { table: string }).table).sort()).toEqual(["authors", "books", "books", "books"]);
+    const scores = records.map((record) => (record.xata as { score: number }).score);
+    expect(scores).toEqual([...scores].sort((a, b) => b - a));
+    const chosen = await run({
+      query: "garden",
+      fuzziness: 0,
+      tables: ["authors", { table: "books", filter: { id: "b2" }, target: ["title"] }],
+    });
+    expect(chosen.records.map((record) => record.id).sort()).toEqual(["a1", "b2"]);
+    await expect(run({ query: "x", tables: ["nope"] })).rejects.toMatchObject({
+      code: "NOT_FOUND",
+      message: 'tables[0]: there is no table "nope"; the branch has "books", "authors", "numbers".',
+    });
+  });
+
+  test("reads more records than one batch holds", async () => {
+    await fixture.createTable("crowd", [{ name: "name", type: "string" }]);
+    await fixture.engine.query(`INSERT INTO "test:main".crowd (name) SELECT 'person ' || n FROM generate_series(1, 2500) AS n`);
+    const answer = await searchTableRecords(fixture.engine, fixture.branch, fixture.table("crowd"), { query: "person 2500", fuzziness: 0 });
+    expect([answer.totalCount, answer.records[0]!.name]).toEqual([2500, "person 2500"]);
+  });
+
+  test.each<[object, string]>([
+    [{ query: "" }, 'query is the string ""; expected the words to search for.'],
+    [{ query: "x".repeat(2001) }, "query has 2001 characters; at most 2000 are allowed."],
+    [{ query: Array.from({ length: 65 }, (_, i) => `w${i}`).join(" ") }, "query has 65 different words; at most 64 are allowed."],
+    [{ query: "x", fuzziness: 3 }, "fuzziness is number 3; expected a whole number from 0 to 2."],
+    [{ query: "x", prefix: "word" }, 'prefix is the string "word"; expected "phrase" or "disabled".'],
+    [{ query: "x", target: ["nope"] }, 'target[0]: table "books" has no column "nope"'],
+    [
+      { query: "x", target: ["pages"] },
+      'target[0]: column "pages" is of type int; words are in columns of type string, text, email, multiple.',
+    ],
+    [{ query: "x", target: [{ column: "title", weight: 11 }] }, "target[0].weight is number 11; expected a weight from 1 to 10."],
+    [{ query: "x", page: { size: 201 } }, "page.size is number 201; expected a whole number from 1 to 200."],
+    [{ query: "x", page: { offset: 801 } }, "page.offset is number 801; expected a whole number from 0 to 800."],
+    [{ query: "x", filter: { nope: 1 } }, 'has no column "nope"'],
+    [{ query: "!", filter: { nope: 1 } }, 'has no column "nope"'],
+    [
+      { query: "x", boosters: [{ numericBooster: { column: "title", factor: 1 } }] },
+      'boosters[0].numericBooster.column: "title" is of type string; expected int, float.',
+    ],
+    [
+      { query: "x", boosters: [{ numericBooster: { column: "pages" } }] },
+      "boosters[0].numericBooster.factor is nothing; expected a number.",
+    ],
+    [{ query: "x", boosters: [{ valueBooster: { column: "pages", value: "many", factor: 1 } }] }, "boosters[0].valueBooster.value"],
+    [
+      { query: "x", boosters: [{ dateBooster: { column: "printed", scale: "soon", decay: 0.5 } }] },
+      'boosters[0].dateBooster.scale is the string "soon"',
+    ],
+    [
+      { query: "x", boosters: [{ dateBooster: { column: "printed", scale: "1d", decay: 2 } }] },
+      "boosters[0].dateBooster.decay is number 2; expected a number above 0, at most 1.",
+    ],
+    [
+      { query: "x", boosters: [{ numericBooster: { column: "pages", factor: 1, ifMatchesFilter: { nope: 1 } } }] },
+      "boosters[0].ifMatchesFilter.nope",
+    ],
+  ])("refuses %j", async (request, message) => {
+    await expect(inTable(request as TextSearchRequest)).rejects.toMatchObject({
+      code: "INVALID",
+      message: expect.stringContaining(message),
+    });
+  });
+});
