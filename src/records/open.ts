@@ -4,6 +4,7 @@ import { LodestoneError } from "../errors.ts";
 import { requireTable } from "./catalog/branch-rows.ts";
 import { Catalog } from "./catalog/catalog.ts";
 import { toBranchSchema, toColumnSchema, toTableSchema } from "./catalog/document.ts";
+import { checkBranch } from "./check/check-branch.ts";
 import { aggregateRecords } from "./data/aggregate-records.ts";
 import { deleteRecord } from "./data/delete-record.ts";
 import { getRecord, getRecords } from "./data/get-records.ts";
@@ -138,6 +139,8 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed): Reco
         ref,
         onBranch(ref, (branch) => runSqlBatch(engine, branch, request)),
       ),
+
+    check: (ref) => checkBranch(engine, ref),
 
     async close() {
       await feed.close();

@@ -3,6 +3,7 @@
  * Every method rejects with a LodestoneError (INVALID, NOT_FOUND, CONFLICT, TIMEOUT …) whose message names the field and the fix, and then has changed nothing.
  * Records go in and out as plain JSON objects in the API's shape: `{id, ...columns, xata: {version, createdAt, updatedAt}}`.
  */
+import type { BranchCheck } from "./check/check-branch.ts";
 import type { ChangeFeed } from "./feed.ts";
 import type { MigrationStore } from "./migrations/migration-store.ts";
 import type { BranchInfo, BranchRef, BranchSchema, ColumnSchema, TableSchema } from "./schema.ts";
@@ -215,6 +216,9 @@ export interface RecordStore {
   sql(ref: BranchRef, request: SqlRequest): Promise<SqlResponse>;
   /** Up to 1,000 statements as one transaction; the message names the one that failed. */
   sqlBatch(ref: BranchRef, request: SqlBatchRequest): Promise<SqlResponse[]>;
+
+  /** Verifies schema, records, indexes and change feed of a branch against the catalog; reads every record, and changes nothing. */
+  check(ref: BranchRef): Promise<BranchCheck>;
 
   close(): Promise<void>;
 }
