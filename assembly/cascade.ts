@@ -8,10 +8,10 @@
 import { costLimit, dotBounds, fullBound, l1Bounds, setDotCoefficients } from "./bounds";
 import { encodeSegment } from "./codes";
 import { exactScore, scanFloats } from "./float-scan";
-import { Query, queryAt, reserveBounds, seedsPtr } from "./query";
+import { Query, queryAt, reserveBounds } from "./query";
 import { prepareDotCodes } from "./query-codes";
 import { livePtr, segmentCount, segmentPtr, segmentRows, segmentShift } from "./rows";
-import { addSeed, resetSeeds, seedCount, seedLimit, seedRow } from "./seeds";
+import { addSeed, seedLimit, seedRow } from "./seeds";
 import { L1 } from "./similarity";
 import { offer } from "./top-k";
 
@@ -65,38 +65,48 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
   while (start < segmentCount) {
     const end = min(segmentCount, start + (isProbe ? min(small, large) : large));
     isProbe = false;
-    for (let s = start; s < end; s++) encodeSegment(segmentPtr(s));
+    const batchBytes = <usize>((end - start) << segmentShift) * BOUND_BYTES;
     for (let i = 0; i < count; i++) {
       const query = queryAt(i);
-      if (start < query.floatsUntilSegment) {
-        for (let s = start; s < end; s++) scanFloats(query, similarity, s, filterOf(filterBits, s));
-        isProbe = true;
-      } else {
-        const own = bounds + <usize>i * (<usize>(end - start) * <usize>segmentRows * BOUND_BYTES);
-        if (!searchBatch(query, similarity, start, end, filterBits, own)) isProbe = true;
+      query.isActive = start >= query.floatsUntilSegment;
+      query.seeds.count = 0;
+    }
+    let rows: u32 = 0;
+    for (let s = start; s < end; s++) {
+      const filter = filterOf(filterBits, s);
+      encodeSegment(segmentPtr(s));
+      let selectedRows: u32 = 0;
+      // Query by query over one segment: its high plane is read from memory once.
+      for (let i = 0; i < count; i++) {
+        const query = queryAt(i);
+        if (query.isActive) selectedRows = boundSegment(query, similarity, s, filter, bounds + <usize>i * batchBytes, start);
+        else scanFloats(query, similarity, s, filter);
       }
+      rows += selectedRows;
+    }
+    for (let i = 0; i < count; i++) {
+      const query = queryAt(i);
+      if (!(query.isActive && finishBatch(query, similarity, start, end, filterBits, bounds + <usize>i * batchBytes, rows))) isProbe = true;
     }
     start = end;
   }
   return true;
 }
 
-/** @returns false when the codes did not help in this batch; then query.floatsUntilSegment says from where to try again. */
-function searchBatch(query: Query, similarity: i32, start: u32, end: u32, filterBits: usize, bounds: usize): bool {
-  resetSeeds(seedsPtr(), query.heap.capacity);
-  let rows: u32 = 0;
-  for (let s = start; s < end; s++) rows += boundSegment(query, similarity, s, filterOf(filterBits, s), bounds, start);
+/** Scores what the bounds of a batch of `rows` rows leave. @returns false when the codes did not help; then query.floatsUntilSegment says from where to try again. */
+function finishBatch(query: Query, similarity: i32, start: u32, end: u32, filterBits: usize, bounds: usize, rows: u32): bool {
   const firstRow = start << segmentShift;
-  for (let i = 0; i < seedCount(); i++) {
-    const row = seedRow(i);
+  const seeds = query.seeds;
+  for (let i = 0; i < seeds.count; i++) {
+    const row = seedRow(seeds, i);
     store<f32>(boundAt(bounds, row - firstRow), Infinity);
     offer(query.heap, exactScore(query, similarity, segmentPtr(row >> segmentShift), row & (segmentRows - 1)), row);
   }
-  let scored = <u32>seedCount();
+  let scored: u32 = 0;
   for (let s = start; s < end; s++) scored += scoreSurvivors(query, similarity, s, filterOf(filterBits, s), bounds, start);
-  exactRows += scored;
+  exactRows += scored + <u32>seeds.count;
   // The best k of a batch are always scored; only what comes on top tells of the codes.
-  if ((scored - <u32>seedCount()) * 2 <= rows) {
+  if (scored * 2 <= rows) {
     query.backoff = 0;
     return true;
   }
@@ -115,7 +125,7 @@ function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, boun
   const isCodable = similarity === L1 || query.isCodable;
   if (isCodable && similarity !== L1) setDotCoefficients(query, similarity);
   let rows: u32 = 0;
-  let limit = f32x4.splat(seedLimit());
+  let limit = f32x4.splat(seedLimit(query.seeds));
   for (let w: u32 = 0; w < segmentRows >> 5; w++) {
     const bits = selected(segment, filter, w);
     if (bits === 0) continue;
@@ -137,9 +147,9 @@ function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, boun
           const i = ctz(seeds);
           seeds &= seeds - 1;
           const value = load<f32>(at + ((<usize>i) << 2));
-          if (value < seedLimit()) addSeed(value, firstRow + row + i);
+          if (value < seedLimit(query.seeds)) addSeed(query.seeds, value, firstRow + row + i);
         }
-        limit = f32x4.splat(seedLimit());
+        limit = f32x4.splat(seedLimit(query.seeds));
       }
     }
   }

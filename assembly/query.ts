@@ -5,6 +5,7 @@
 import { exactSquares } from "./exact";
 import { allocate } from "./memory";
 import { codeDimension, dimension, stride } from "./rows";
+import { Seeds } from "./seeds";
 import { ENTRY_BYTES, resetTopK, TopK } from "./top-k";
 
 /** Steps whose l1 codes are kept at a time; rows of alike data have one or two. */
@@ -42,8 +43,10 @@ export class Query {
   /** Rows from which on the cascade may be tried again, and how long it was put off. */
   floatsUntilSegment: u32;
   backoff: u32;
-  isSeeded: bool;
 
+  /** Whether the cascade has a part in the batch in hand. */
+  isActive: bool;
+  seeds: Seeds;
   heap: TopK;
 }
 
@@ -68,6 +71,7 @@ const states = changetype<Buffer>(memory.data(16, 8));
 const filterBits = changetype<Buffer>(memory.data(16, 8));
 const bounds = changetype<Buffer>(memory.data(16, 8));
 const seeds = changetype<Buffer>(memory.data(16, 8));
+const seedStates = changetype<Buffer>(memory.data(16, 8));
 
 function ensure(buffer: Buffer, bytes: u64): bool {
   if (buffer.bytes >= bytes) return true;
@@ -96,18 +100,14 @@ export function reserveQueries(count: i32, k: i32): bool {
     ensure(heaps, n * <u64>k * <u64>ENTRY_BYTES) &&
     ensure(heapStates, n * <u64>offsetof<TopK>()) &&
     ensure(states, n * <u64>offsetof<Query>()) &&
-    ensure(seeds, <u64>k * 8)
+    ensure(seeds, n * <u64>k * 8) &&
+    ensure(seedStates, n * <u64>offsetof<Seeds>())
   );
 }
 
 /** Room for what cascade.ts keeps of a batch of rows. 0 at the memory limit. */
 export function reserveBounds(bytes: u64): usize {
   return ensure(bounds, bytes) ? bounds.ptr : 0;
-}
-
-/** Room for k seeds of 8 bytes. */
-export function seedsPtr(): usize {
-  return seeds.ptr;
 }
 
 /** Where the host writes f32[dimension] of query `i`; padding is made +0 here. */
@@ -147,7 +147,9 @@ export function prepareQuery(i: i32): Query {
   query.slotMisses = 0;
   query.floatsUntilSegment = 0;
   query.backoff = 0;
-  query.isSeeded = false;
+  query.seeds = changetype<Seeds>(seedStates.ptr + <usize>i * offsetof<Seeds>());
+  query.seeds.ptr = seeds.ptr + <usize>i * <usize>heapCapacity * 8;
+  query.seeds.capacity = heapCapacity;
   query.heap = changetype<TopK>(heapStates.ptr + <usize>i * offsetof<TopK>());
   resetTopK(query.heap, heaps.ptr + <usize>i * <usize>heapCapacity * ENTRY_BYTES, heapCapacity);
   return query;

@@ -104,6 +104,7 @@ export class WasmShard implements VectorShard {
     const core = this.#exports;
     const similarity = similarityCode(options.similarity);
     const count = queries.length / this.dimension;
+    if (count === 0) return [];
     const isFiltered = options.mask === undefined ? 0 : this.#writeMask(options.mask);
     const totalCount = core.countSelected(isFiltered) >>> 0;
     const k = Math.min(options.k, totalCount);

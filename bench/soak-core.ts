@@ -1,0 +1,113 @@
+/**
+ * npm run soak:core -- [--minutes 60] [--seed N]: random data of every kind in every build, changed between searches, every answer compared with the float64
+ * oracle to the last bit: ids, order, scores, totalCount. Ends with the number of comparisons (one a result row), or at the first difference, with its seed.
+ */
+import { parseArgs } from "node:util";
+import v8 from "node:v8";
+import { type Build, init, RELAXED_SIMD_FLAG, VectorIndex } from "../dist/index.js";
+import { DATA_KINDS, source } from "../test/core/data-kinds.ts";
+import { seededRandom } from "../test/core/vectors.ts";
+import { referenceSearch, type Similarity } from "../test/reference.ts";
+
+const { values } = parseArgs({
+  options: { minutes: { type: "string", default: "60" }, seed: { type: "string", default: String(Date.now() % 1e9) } },
+});
+const deadline = Date.now() + Number(values.minutes) * 60_000;
+if (process.versions.node.startsWith("20.")) v8.setFlagsFromString(RELAXED_SIMD_FLAG);
+
+const BUILDS: readonly Build[] = ["relaxed", "simd", "scalar"];
+const SIMILARITIES: readonly Similarity[] = ["cosineSimilarity", "l1", "l2"];
+const DIMENSIONS = [1, 2, 3, 15, 16, 17, 47, 48, 63, 64, 65, 96, 128, 200, 384, 768, 1536, 4096, 10_000];
+/** Elements of one round's data: what the oracle gets through in a second or so. */
+const ELEMENTS = 300_000;
+
+let comparisons = 0;
+let answers = 0;
+let rounds = 0;
+let lastReport = Date.now();
+
+async function round(seed: number): Promise<void> {
+  const random = seededRandom(seed);
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
+  const kinds = Object.keys(DATA_KINDS);
+  const dimension = pick(DIMENSIONS);
+  // Half of the rounds mix two kinds of data in one index.
+  const kind = pick(kinds);
+  const sources = [source(kind, dimension, seed), source(random() < 0.5 ? kind : pick(kinds), dimension, seed + 1)] as const;
+  const next = () => pick(sources).next();
+  const rows = 1 + Math.floor(random() * Math.min(6000, ELEMENTS / dimension));
+  const indexes: VectorIndex[] = [];
+  for (const build of BUILDS) {
+    init({ build });
+    indexes.push(await VectorIndex.create({ dimension }));
+  }
+  const model = new Map<string, Float32Array>();
+  const put = (id: string) => {
+    const vector = next();
+    model.set(id, vector);
+    for (const index of indexes) index.upsert(id, vector);
+  };
+  for (let i = 0; i < rows; i++) put(`id${i}`);
+  for (let step = 0; step < 3; step++) {
+    const stored = pick([...model.values()].slice(0, 50));
+    const queries = [next(), stored ?? next(), (stored ?? next()).map((x) => -x)];
+    const share = pick([1, 1, 0.5, 0.1, 0.01]);
+    const salt = Math.floor(random() * 1e6);
+    const filter = share === 1 ? undefined : (id: string) => (Number(id.slice(2)) * 7919 + salt) % 1000 < share * 1000;
+    const k = pick([1, 3, 10, 100, rows + 5]);
+    for (const similarity of SIMILARITIES) {
+      const usable = queries.filter((query) => similarity !== "cosineSimilarity" || query.some((x) => x !== 0));
+      const expected = usable.map((query) => referenceSearch(model, query, { k, similarity, ...(filter && { filter }) }));
+      indexes.forEach((index, b) => {
+        const found =
+          step === 1
+            ? index.searchMany(usable, { k, similarity, filter })
+            : usable.map((query) => index.search(query, { k, similarity, filter }));
+        found.forEach((answer, i) => {
+          compare(
+            answer,
+            expected[i]!,
+            `seed ${seed}: ${BUILDS[b]}, ${kind}, dimension ${dimension}, ${rows} rows, ${similarity}, k ${k}, step ${step}, query ${i}`,
+          );
+        });
+      });
+    }
+    for (let i = 0; i < rows / 20; i++) put(`id${Math.floor(random() * rows)}`);
+    for (let i = 0; i < rows / 20; i++) {
+      const id = `id${Math.floor(random() * rows)}`;
+      model.delete(id);
+      for (const index of indexes) index.delete(id);
+    }
+  }
+  for (const index of indexes) index.free();
+}
+
+type Answer = ReturnType<typeof referenceSearch>;
+
+function compare(got: Answer, expected: Answer, where: string): void {
+  answers++;
+  if (got.totalCount !== expected.totalCount || got.results.length !== expected.results.length) {
+    throw new Error(
+      `${where}: totalCount ${got.totalCount}, ${got.results.length} results; expected ${expected.totalCount}, ${expected.results.length}`,
+    );
+  }
+  expected.results.forEach(({ id, score }, i) => {
+    comparisons++;
+    const other = got.results[i]!;
+    if (other.id !== id || !Object.is(other.score, score)) {
+      throw new Error(`${where}: result ${i} is ${other.id} ${other.score}; expected ${id} ${score}`);
+    }
+  });
+}
+
+const firstSeed = Number(values.seed);
+console.log(`seed ${firstSeed}, until ${new Date(deadline).toISOString()}`);
+while (Date.now() < deadline) {
+  await round(firstSeed + 2 * rounds);
+  rounds++;
+  if (Date.now() - lastReport > 30_000) {
+    lastReport = Date.now();
+    console.log(`${rounds} data sets, ${answers} answers, ${comparisons} results compared, no difference`);
+  }
+}
+console.log(`done: ${rounds} data sets, ${answers} answers, ${comparisons} results compared, no difference`);
