@@ -9,6 +9,7 @@ import { checkQueryVectors, checkSearch, type Query } from "./request-check.ts";
 import { SearchQueue } from "./search-queue.ts";
 import type { SearchCallOptions, SearchStore, SearchStoreStatus, VectorSearchRequest, VectorSearchResponse } from "./search-store.ts";
 import { SnapshotSchedule } from "./snapshot/snapshot-schedule.ts";
+import { Turns } from "./turns.ts";
 import { startSearchWorker, WorkerClient } from "./worker-client.ts";
 
 export interface SearchStoreOptions {
@@ -42,6 +43,11 @@ const LIST_EVERY_POLLS = 6;
 const MIN_ROUND_MS = 5;
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 5_000;
+/** Of its own accord the store reads so many branches whole, and follows so many, at once: the records have others to serve. */
+const BUILDS_AT_ONCE = 2;
+const ROUNDS_AT_ONCE = 16;
+/** Quiet branches that one poll looks at, those first that were not looked at for longest. */
+const POLLED_AT_ONCE = 50;
 
 /** Resolves at once; the branches are read meanwhile, and `status().ready` tells when all are. */
 export async function openSearchStore(records: FollowedRecords, options: SearchStoreOptions = {}): Promise<SearchStore> {
@@ -67,6 +73,8 @@ class FollowingSearchStore implements SearchStore {
   readonly #queue: SearchQueue;
   readonly #snapshots: SnapshotSchedule | undefined;
   readonly #branches = new Map<BranchKey, Followed>();
+  readonly #builds = new Turns(BUILDS_AT_ONCE);
+  readonly #rounds = new Turns(ROUNDS_AT_ONCE);
   readonly #timers = new Set<NodeJS.Timeout>();
   readonly #stopListening: () => void;
   #isListed = false;
@@ -232,10 +240,13 @@ class FollowingSearchStore implements SearchStore {
 
   async #round(followed: Followed): Promise<void> {
     const { follower, lag } = followed;
-    lag.begin();
-    followed.lastRoundAt = Date.now();
+    const turns = follower.state === undefined ? this.#builds : this.#rounds;
     try {
-      await follower.sync();
+      await turns.run(() => {
+        lag.begin();
+        followed.lastRoundAt = Date.now();
+        return follower.sync();
+      });
       lag.end();
       followed.isReady = true;
       followed.fault = undefined;
@@ -275,9 +286,9 @@ class FollowingSearchStore implements SearchStore {
   #poll(): void {
     if (++this.#polls % LIST_EVERY_POLLS === 0) void this.#list();
     const pollMs = this.#options.pollMs ?? DEFAULT_POLL_MS;
-    for (const followed of this.#branches.values()) {
-      if (Date.now() - followed.lastRoundAt >= pollMs) this.#schedule(followed, 0);
-    }
+    const quiet = [...this.#branches.values()].filter(({ lastRoundAt }) => Date.now() - lastRoundAt >= pollMs);
+    quiet.sort((a, b) => a.lastRoundAt - b.lastRoundAt);
+    for (const followed of quiet.slice(0, POLLED_AT_ONCE)) this.#schedule(followed, 0);
     this.#after(pollMs, () => this.#poll());
   }
 

@@ -292,6 +292,32 @@ describe("search store", () => {
     expect(store.status()).toMatchObject({ pending: [], rows: 0 });
   });
 
+  test("reads many branches a few at a time, and follows them all", async () => {
+    await store.close();
+    const refs = Array.from({ length: 120 }, (_, i) => ({ database: "many", branch: `b${i}` }));
+    for (const [i, ref] of refs.entries()) {
+      records.createBranch(ref);
+      records.createTable(ref, "items", [{ name: "v", type: "vector", vector: { dimension: 2 } }]);
+      records.write(ref, "items", [{ id: `i${i}`, v: [1, i] }]);
+    }
+    let reading = 0;
+    let most = 0;
+    records.beforeRead = async (kind) => {
+      if (kind === "since") return;
+      most = Math.max(most, ++reading);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      reading--;
+    };
+    store = await openSearchStore(records, OPTIONS);
+    await expect.poll(() => store.status().ready, { timeout: 20_000 }).toBe(true);
+    expect(most).toBeLessThanOrEqual(2);
+    expect(store.status().rows).toBe(120);
+    // Without notifications the poll has to come by all of them.
+    records.isSilent = true;
+    for (const ref of refs) records.write(ref, "items", [{ id: "second", v: [1, 1] }]);
+    await expect.poll(() => store.status().rows, { timeout: 20_000 }).toBe(240);
+  });
+
   test("goes on after reads that fail", async () => {
     let failures = 3;
     records.beforeRead = () => {
