@@ -241,7 +241,7 @@ describe("a filter that is wrong is a 400 whose message names the path to the fa
   test.each([
     ["an unknown column", { colour: "red" }, "colour"],
     ["an unknown operator", { name: { $like: "x" } }, "$like"],
-    ["an unknown top-level operator", { $nope: [] as unknown[], name: "x" }, "$nope"],
+    ["an unknown top-level operator", { $nope: [{ name: "x" }] }, "$nope"],
     ["a wrong type for the column", { index: "many" }, "index"],
     ["a range over a bool", { dark: { $gt: true } }, "dark"],
     ["a text operator on a number", { index: { $contains: "1" } }, "index"],
