@@ -1,7 +1,8 @@
 /** Finds the column that a name in a filter means: the table's own, one of the system's, behind links (`team.name`), inside json (`config->a`), or inside an object (`address` of `address.city`). */
+
+import { checkText } from "./check-text.ts";
 import { fault, type Place, show } from "./fault.ts";
 import { MAX_FILTER_LINKS, MAX_JSON_STEPS } from "./limits.ts";
-import { checkText } from "./operand.ts";
 import type { ColumnPath, FilterTable, FilterTableColumn, LinkStep, ValueKind } from "./tree.ts";
 
 /** Where names are looked up: a table, the links that led there, and the object that names are inside of ("" or "address."). */

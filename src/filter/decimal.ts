@@ -35,6 +35,12 @@ function parseDecimal(text: string): Decimal {
   return { sign: minus === "-" ? -1 : 1, digits: all.slice(start, end), exponent: whole.length - start + Number(power) };
 }
 
+/** One text for each value, itself a JSON number: equal numbers have equal keys. */
+export function decimalKey(text: string): string {
+  const { sign, digits, exponent } = parseDecimal(text);
+  return sign === 0 ? "0" : `${sign < 0 ? "-" : ""}0.${digits}e${exponent}`;
+}
+
 function isPlain(text: string): boolean {
   return !text.includes("e") && !text.includes("E");
 }

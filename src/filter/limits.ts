@@ -14,3 +14,5 @@ export const MAX_PATTERN_LENGTH = 1_000;
 export const MAX_FILTER_LINKS = 8;
 /** Steps of a path into json. */
 export const MAX_JSON_STEPS = 32;
+/** Of a JSON object or list that a json column is compared with. */
+export const MAX_JSON_DOCUMENT_DEPTH = 100;

@@ -1,24 +1,13 @@
 /** Checks the values in a filter against the type of the column that they are compared with, and brings them into the form that both compilers compare. */
+import { checkText } from "./check-text.ts";
 import { parseTimestamp } from "./datetime.ts";
 import { fault, type Place, show } from "./fault.ts";
-import { MAX_FILTER_TEXT_LENGTH } from "./limits.ts";
+import { parseJsonDocument } from "./json-document.ts";
 import type { ColumnPath, FilterLeaf, Operand, RangeOperator } from "./tree.ts";
 
 const INT8_MIN = -(2n ** 63n);
 const INT8_MAX = 2n ** 63n - 1n;
 const INTEGER_TEXT = /^[+-]?[0-9]{1,400}$/;
-const UNPAIRED_SURROGATE = /\p{Surrogate}/u;
-
-/** Text that PostgreSQL can hold. */
-export function checkText(value: unknown, place: Place): string {
-  if (typeof value !== "string") throw fault(place, `expected a string, got ${show(value)}`);
-  if (value.length > MAX_FILTER_TEXT_LENGTH) {
-    throw fault(place, `the text has ${value.length} characters; at most ${MAX_FILTER_TEXT_LENGTH} are allowed`);
-  }
-  if (value.includes("\0")) throw fault(place, "the text contains a NUL character (\\u0000), which no stored text can have");
-  if (UNPAIRED_SURROGATE.test(value)) throw fault(place, "the text contains half of a surrogate pair; it is not valid Unicode");
-  return value;
-}
 
 /** A value to be equal to. undefined: no value of the column can equal it (1.5 or 1e300 for an int). */
 export function parseOperand(column: ColumnPath, value: unknown, place: Place): Operand | undefined {
@@ -39,7 +28,7 @@ export function parseOperand(column: ColumnPath, value: unknown, place: Place): 
     case "datetime":
       return timestamp(value, place);
     case "json":
-      if (typeof value === "string") return checkText(value, place);
+      if (typeof value === "string") return parseJsonDocument(checkText(value, place), place) ?? value;
       if (typeof value === "boolean") return value;
       if (typeof value === "number") return finite(value, place);
       throw fault(place, `expected a string, a number, true or false, got ${show(value)}`);

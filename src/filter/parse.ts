@@ -10,11 +10,12 @@
  * hold, and of a list of conditions (on a column: `{$not: ["a", "b"]}`) that any holds, as such a list means any of everywhere. On a link column a condition is about the id; on a `multiple`
  * column a plain value means that the array includes it. Keys are only ever looked up in maps, so `__proto__` is a name like others.
  */
+import { checkText } from "./check-text.ts";
 import { jsonSteps, linkScope, objectColumns, resolveName, type Scope, type Tables } from "./column-path.ts";
 import { at, fault, type Place, rootPlace, show } from "./fault.ts";
 import { fold } from "./fold.ts";
 import { MAX_FILTER_CONDITIONS, MAX_FILTER_DEPTH, MAX_FILTER_VALUES } from "./limits.ts";
-import { checkText, parseOperand, parseRange } from "./operand.ts";
+import { parseOperand, parseRange } from "./operand.ts";
 import { parsePattern } from "./pattern.ts";
 import {
   type ColumnPath,

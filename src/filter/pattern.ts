@@ -4,10 +4,11 @@
  * The matcher is greedy between stars and never goes back over one, which is right for globs (a match of the text before a star is best
  * taken as early as possible): at most text × longest piece steps, never exponential, and an ordinary substring search where there is no `?`.
  */
+
+import { checkText } from "./check-text.ts";
 import { fault, type Place } from "./fault.ts";
 import { fold } from "./fold.ts";
 import { MAX_PATTERN_LENGTH } from "./limits.ts";
-import { checkText } from "./operand.ts";
 import { ANY_CHARACTER, ANY_TEXT, type PatternPart } from "./tree.ts";
 
 export function parsePattern(value: unknown, folded: boolean, place: Place): PatternPart[] {

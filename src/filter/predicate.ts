@@ -2,6 +2,7 @@
 import { compareText } from "./code-point-order.ts";
 import { compareDecimals } from "./decimal.ts";
 import { fold } from "./fold.ts";
+import { canonicalJson } from "./json-document.ts";
 import { jsonAt } from "./json-text.ts";
 import { PatternMatcher } from "./pattern.ts";
 import type { FilterLeaf, FilterNode, Operand, RangeOperator } from "./tree.ts";
@@ -126,6 +127,10 @@ function stringPredicate(leaf: ContentLeaf, valueAt: (document: string) => strin
 }
 
 function jsonEquals(operand: Operand): (value: string) => boolean {
+  if (typeof operand === "object") {
+    const { document } = operand;
+    return (value) => value[0] === document[0] && canonicalJson(value) === document;
+  }
   const text = JSON.stringify(operand as string | number | boolean);
   if (typeof operand === "number") return (value) => isNumber(value) && compareDecimals(value, text) === 0;
   if (typeof operand === "string")

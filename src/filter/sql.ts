@@ -124,7 +124,7 @@ class SqlCompiler {
   #jsonLeaf(leaf: Extract<FilterLeaf, { kind: "in" | "range" | "text" | "pattern" }>, column: ColumnPath): string {
     if (leaf.kind === "in") {
       const known = `NULLIF(${this.#jsonValue(column)}, 'null'::jsonb)`;
-      const operands = leaf.values.map((operand) => JSON.stringify(operand));
+      const operands = leaf.values.map((operand) => (typeof operand === "object" ? operand.document : JSON.stringify(operand)));
       if (operands.length === 1) return `(${known} = ${this.#bind(operands[0]!)}::jsonb)`;
       return `(${known} = ANY (${this.#bind(operands)}::jsonb[]))`;
     }

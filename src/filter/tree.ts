@@ -10,10 +10,13 @@
  * - `multiple`: an item matches when its predicate is true. `$includes`/`$includesAny`: some item matches; `$includesAll`: for each predicate of the
  *   list some item matches, as the retired service had it (its documentation said: every item); `$includesNone`: no item matches (true of an empty
  *   array). All are unknown over a null column.
- * - `json`: an absent path and a JSON null are null. Equality compares type and value: "1" is not 1. Ranges and text operators are unknown
+ * - `json`: an absent path and a JSON null are null. Equality compares type and value: "1" is not 1; a text that is a JSON object or list stands for
+ *   that object or list, as the SDK sends it. Ranges and text operators are unknown
  *   when the value is of another type than the operand. Numbers are compared exactly, as decimals.
  * - Text is ordered by code point; a NaN equals itself and is above every other number, as PostgreSQL has it.
  */
+
+import type { JsonDocument } from "./json-document.ts";
 
 /** The types of api.md, as far as the filter tells them apart. */
 export type FilterColumnType =
@@ -69,9 +72,9 @@ export interface ColumnPath {
 
 /**
  * text: string, well-formed and without NUL · int: bigint in the range of int8 · float: finite number · bool: boolean
- * datetime: bigint, microseconds since 1970 UTC · json: string, finite number or boolean.
+ * datetime: bigint, microseconds since 1970 UTC · json: string, finite number, boolean, or a whole object or list.
  */
-export type Operand = string | bigint | number | boolean;
+export type Operand = string | bigint | number | boolean | JsonDocument;
 
 export type RangeOperator = "lt" | "le" | "gt" | "ge";
 export type TextOperator = "contains" | "startsWith" | "endsWith";

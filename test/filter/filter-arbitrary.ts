@@ -255,7 +255,17 @@ const intCondition = nested(fc.oneof(range(intOperand), equality(intOperand)));
 const floatCondition = nested(fc.oneof(range(finite), equality(finite)));
 const timeCondition = nested(fc.oneof(range(time), equality(time)));
 const boolCondition = nested(equality(fc.boolean()));
-const jsonOperand = fc.oneof(scalar, fc.double({ noNaN: true, noDefaultInfinity: true }));
+/** Objects and lists as text: of few shapes, so that they meet stored ones, and written in more than one way. */
+const documentText = fc
+  .tuple(
+    fc.oneof(
+      fc.dictionary(fc.constantFrom("a", "b", "0"), scalar, { maxKeys: 2, noNullPrototype: true }),
+      fc.array(scalar, { maxLength: 2 }),
+    ),
+    fc.constantFrom(0, 2),
+  )
+  .map(([value, indent]) => JSON.stringify(value, null, indent));
+const jsonOperand = fc.oneof(scalar, fc.double({ noNaN: true, noDefaultInfinity: true }), documentText);
 const jsonCondition = nested(fc.oneof(equality(jsonOperand), range(fc.oneof(fc.constantFrom(0, 1, 1.5, 0.1, 1e21), text)), textOperator));
 const labelsCondition = nested(
   fc.oneof(

@@ -267,3 +267,35 @@ describe("parseFilter", () => {
     });
   });
 });
+
+describe("a whole JSON value", () => {
+  const document = (text: string) => parse({ config: text }) as { values?: unknown[] };
+
+  test("is one operand, however it is written", () => {
+    const canonical = document('{"b": [1, "x", null, {"d": true}], "a": 10}');
+    expect(document('\n{"a":1e1,"b":[1.0,"\\u0078",null,{"d":true}],  "a" : 10.00}')).toEqual(canonical);
+    const [operand] = canonical.values as { document: string }[];
+    expect(JSON.parse(operand?.document ?? "")).toEqual({ a: 10, b: [1, "x", null, { d: true }] });
+    expect(document('{"b": [1, "x", null, {"d": true}], "a": 11}')).not.toEqual(canonical);
+    expect(document("[]")).not.toEqual(document("{}"));
+    expect(document("[-0, 0.0]")).toEqual(document("[0, 0e5]"));
+  });
+
+  test("a text that only begins like one is a text", () => {
+    expect(document("{not json").values).toEqual(["{not json"]);
+    expect(document('"quoted"').values).toEqual(['"quoted"']);
+  });
+
+  test.each([
+    ['["\\u0000"]', "NUL"],
+    ['["\\ud800"]', "surrogate"],
+    ["[1e400000]", "beyond what can be compared"],
+    [`${"[".repeat(101)}${"]".repeat(101)}`, "nested more than 100 deep"],
+  ])("%s is refused", (text, message) => {
+    expect(() => parse({ config: text })).toThrow(message);
+  });
+
+  test("100 deep is not too deep", () => {
+    expect(() => parse({ config: `${"[".repeat(100)}${"]".repeat(100)}` })).not.toThrow();
+  });
+});

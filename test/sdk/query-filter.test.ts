@@ -174,6 +174,9 @@ describe("filters", () => {
   test("the whole json value is compared with JSON text", async () => {
     const config = { themes: ["dark"], bg: { alpha: 0.8, path: "a/b/c" }, size: 10, color: "blue" };
     expect(await teamIds({ config: JSON.stringify(config) })).toEqual(["animals"]);
+    expect(await teamIds({ config: JSON.stringify({ ...config, size: 11 }) })).toEqual([]);
+    expect(await teamIds({ "config->themes": { $is: '["dark"]' } })).toEqual(["animals"]);
+    expect(await teamIds({ "config->bg": { $isNot: '{"alpha": 0.80, "path": "a/b/c"}' } })).toEqual(["mixed"]);
   });
 
   test("chains: filter twice, any, all, not, none of queries", async () => {
