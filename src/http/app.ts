@@ -13,6 +13,7 @@ import type { RecordStore } from "../records/record-store.ts";
 import type { SearchStore } from "../search/search-store.ts";
 import { authorize, type Caller, Keyring } from "./access-keys.ts";
 import { Admission } from "./admission.ts";
+import { sliceForReader } from "./answer-stream.ts";
 import { announcesBody, checkContentType, discardRest, readBody } from "./body-reader.ts";
 import type { ApiResponse, Endpoint } from "./endpoint.ts";
 import { createEndpoints } from "./endpoints/all.ts";
@@ -129,6 +130,7 @@ export function createApp(options: AppOptions): App {
           isSdk: ctx.get("x-xata-agent") !== "",
           databases: state.caller?.databases,
           readOnly: state.caller?.scope === "read",
+          signal: signalOf(ctx),
         });
         crashPoint("before-answer");
         send(ctx, response);
@@ -199,10 +201,12 @@ export function createApp(options: AppOptions): App {
   }
 
   function guardSlowReader(ctx: Context): void {
-    if (typeof ctx.body !== "string" || ctx.body.length < LARGE_ANSWER_BYTES) return;
-    const timer = setTimeout(() => ctx.req.socket.destroy(), limits.answerTimeoutMs);
-    timer.unref();
-    ctx.res.once("close", () => clearTimeout(timer));
+    if (typeof ctx.body !== "string" || ctx.body.length < LARGE_ANSWER_BYTES || ctx.method === "HEAD") return;
+    const bytes = Buffer.from(ctx.body);
+    const { type } = ctx;
+    ctx.body = sliceForReader(bytes, ctx.req.socket, limits.answerIdleTimeoutMs);
+    ctx.type = type;
+    ctx.length = bytes.length;
   }
 
   return {
@@ -241,6 +245,14 @@ function expectedBodyBytes(ctx: Context, endpoint: Endpoint): number {
   if (endpoint.body === undefined || !announcesBody(ctx.req)) return 0;
   const length = ctx.req.headers["content-length"];
   return length === undefined ? Number.POSITIVE_INFINITY : Number(length);
+}
+
+function signalOf(ctx: Context): AbortSignal {
+  const controller = new AbortController();
+  ctx.res.once("close", () => {
+    if (!ctx.res.writableEnded) controller.abort(new ClientGoneError());
+  });
+  return controller.signal;
 }
 
 function requestIdOf(ctx: Context): string {

@@ -44,6 +44,8 @@ export interface ApiRequest<Body = unknown> {
   readonly databases: readonly string[] | undefined;
   /** True when the caller's key may only read. */
   readonly readOnly: boolean;
+  /** Aborted when the client has gone: what has not begun need not begin. */
+  readonly signal: AbortSignal;
 }
 
 export interface ApiResponse {

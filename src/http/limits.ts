@@ -14,8 +14,8 @@ export interface HttpLimits {
   readonly bodyTimeoutMs: number;
   /** A body must not pause for longer; longer is 408. */
   readonly bodyIdleTimeoutMs: number;
-  /** A client must take an answer within this time; slower ones are cut off. */
-  readonly answerTimeoutMs: number;
+  /** A client that takes nothing of a large answer for this long is cut off. */
+  readonly answerIdleTimeoutMs: number;
   /** What runs at a shut-down gets this long to finish. */
   readonly shutdownTimeoutMs: number;
 }
@@ -28,6 +28,6 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   headersTimeoutMs: 10_000,
   bodyTimeoutMs: 120_000,
   bodyIdleTimeoutMs: 15_000,
-  answerTimeoutMs: 60_000,
+  answerIdleTimeoutMs: 30_000,
   shutdownTimeoutMs: 8_000,
 };

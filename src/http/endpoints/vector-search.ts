@@ -97,17 +97,17 @@ export function vectorSearchEndpoints({ records, search }: Services): Endpoint[]
       body: { required: true, schema: BODY },
       responses: { 200: { description: "Best first; equal scores by id.", schema: ANSWER } },
       async handle(request) {
-        const { ref, path, body } = request;
+        const { ref, path, body, signal } = request;
         const { queryVector, queryVectors, columns: _columns, ...options } = body;
         if ((queryVector === undefined) === (queryVectors === undefined)) {
           throw new LodestoneError("INVALID", "queryVector: expected one of queryVector and queryVectors, got both or none.");
         }
         const table = path.table as string;
         if (queryVectors !== undefined) {
-          const answers = await search.vectorSearchMany(ref, table, { ...options, queryVectors });
+          const answers = await search.vectorSearchMany(ref, table, { ...options, queryVectors }, { signal });
           return { status: 200, body: { answers: await complete(request, answers) } };
         }
-        const answer = await search.vectorSearch(ref, table, { ...options, queryVector: queryVector as number[] });
+        const answer = await search.vectorSearch(ref, table, { ...options, queryVector: queryVector as number[] }, { signal });
         return { status: 200, body: (await complete(request, [answer]))[0] };
       },
     }),

@@ -1,0 +1,244 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pino } from "pino";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createApp } from "../../src/http/app.ts";
+import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "../../src/http/limits.ts";
+import { listen, type RunningServer } from "../../src/http/server.ts";
+import { openRecordStore } from "../../src/records/open.ts";
+import type { RecordStore } from "../../src/records/record-store.ts";
+import { openSearchStore } from "../../src/search/open-search-store.ts";
+import type { SearchStore } from "../../src/search/search-store.ts";
+import { copyTemplate } from "../support/server-template.ts";
+
+/** Limits of time and of what runs at once, with the real stores behind the real application, at values that a test can wait for. */
+
+const folder = mkdtempSync(join(tmpdir(), "lodestone-load-limits-"));
+let records: RecordStore;
+let search: SearchStore;
+
+beforeAll(async () => {
+  const dataDir = join(folder, "data");
+  copyTemplate(dataDir);
+  records = await openRecordStore({ dataDir });
+  search = await openSearchStore(records);
+  await records.createBranch({ database: "l", branch: "main" });
+  await records.createTable({ database: "l", branch: "main" }, "t", [{ name: "s", type: "text" }]);
+});
+afterAll(async () => {
+  await search?.close();
+  await records?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function withServer(limits: Partial<HttpLimits>, work: (server: RunningServer) => Promise<void>): Promise<void> {
+  const app = createApp({ records, search, log: pino({ level: "silent" }), limits, version: "0.0.0" });
+  const server = await listen(app, { addresses: ["127.0.0.1"], port: 0, limits });
+  try {
+    await work(server);
+  } finally {
+    await server.close();
+  }
+}
+
+/** An open connection whose answers are collected. */
+class Talk {
+  readonly socket: Socket;
+  text = "";
+  readonly closed: Promise<void>;
+
+  constructor(server: RunningServer) {
+    this.socket = connect(server.port, "127.0.0.1");
+    this.socket.on("data", (chunk) => {
+      this.text += chunk.toString();
+    });
+    this.socket.on("error", () => {});
+    this.closed = new Promise((resolve) => this.socket.on("close", () => resolve()));
+  }
+
+  send(text: string): void {
+    this.socket.write(text);
+  }
+
+  async answered(pattern: RegExp): Promise<void> {
+    const deadline = Date.now() + 30_000;
+    while (!pattern.test(this.text)) {
+      if (Date.now() > deadline) throw new Error(`no answer like ${pattern}: ${JSON.stringify(this.text.slice(0, 300))}`);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+}
+
+/** Metrics are answered at any load, and tell how many requests are being worked on. */
+async function untilUnderWay(server: RunningServer, count: number): Promise<void> {
+  const deadline = Date.now() + 30_000;
+  for (;;) {
+    const text = await (await fetch(`${server.urls[0]}/metrics`)).text();
+    if (text.includes(`lodestone_http_requests_in_progress ${count}\n`)) return;
+    if (Date.now() > deadline) throw new Error(`there were never ${count} requests under way`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+const HEAD = "POST /db/l:main/tables/t/data HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n";
+const countRecords = async () =>
+  (await records.sql({ database: "l", branch: "main" }, { statement: 'SELECT count(*)::int AS n FROM "t"' })).records?.[0]?.n as number;
+
+describe("requests at once", () => {
+  it.each([1, 3])(
+    "up to %i are worked on; one more is answered 429 and not processed; a place that is free again is given",
+    async (concurrentRequests) => {
+      await withServer({ concurrentRequests }, async (server) => {
+        const before = await countRecords();
+        // Requests whose bodies are not there yet hold their places.
+        const waiting = Array.from({ length: concurrentRequests }, () => new Talk(server));
+        for (const talk of waiting) talk.send(`${HEAD}Content-Length: 12\r\n\r\n{"s": `);
+        await untilUnderWay(server, concurrentRequests);
+        const refused = await fetch(`${server.urls[0]}/db/l:main/tables/t/data`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: '{"s": "x"}',
+        });
+        expect(refused.status).toBe(429);
+        expect(Number(refused.headers.get("x-ratelimit-reset"))).toBeGreaterThanOrEqual(1);
+        expect(refused.headers.get("retry-after")).toBe(refused.headers.get("x-ratelimit-reset"));
+        expect(await refused.json()).toMatchObject({ id: expect.any(String), message: expect.stringContaining("not processed") });
+        expect((await fetch(`${server.urls[0]}/livez`)).status).toBe(200);
+        expect((await fetch(`${server.urls[0]}/readyz`)).status).toBe(200);
+        expect(await countRecords()).toBe(before);
+
+        for (const talk of waiting) talk.send('"abc"}');
+        for (const talk of waiting) await talk.answered(/^HTTP\/1\.1 201 /);
+        expect(await countRecords()).toBe(before + concurrentRequests);
+        expect((await fetch(`${server.urls[0]}/dbs`)).status).toBe(200);
+        for (const talk of waiting) talk.socket.destroy();
+      });
+    },
+  );
+
+  it("a client that goes away gives its place back", async () => {
+    await withServer({ concurrentRequests: 1 }, async (server) => {
+      for (let i = 0; i < 5; i++) {
+        const talk = new Talk(server);
+        talk.send(`${HEAD}Content-Length: 12\r\n\r\n{"s": `);
+        await untilUnderWay(server, 1);
+        expect((await fetch(`${server.urls[0]}/dbs`)).status).toBe(429);
+        talk.socket.destroy();
+        await untilUnderWay(server, 0);
+        expect((await fetch(`${server.urls[0]}/dbs`)).status).toBe(200);
+      }
+    });
+  });
+
+  it("bodies may hold no more memory together than they are allowed", async () => {
+    await withServer({ concurrentBodyBytes: 100 }, async (server) => {
+      const talk = new Talk(server);
+      talk.send(`${HEAD}Content-Length: 60\r\n\r\n{"s": `);
+      const post = (length: number) =>
+        fetch(`${server.urls[0]}/db/l:main/tables/t/data`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: `{"s":"${"x".repeat(length - 8)}"}`,
+        });
+      while ((await post(41)).status !== 429) await new Promise((resolve) => setTimeout(resolve, 2));
+      expect((await post(39)).status).toBe(201);
+      expect((await post(40)).status).toBe(201);
+      expect((await post(41)).status).toBe(429);
+      talk.socket.destroy();
+    });
+  });
+
+  it("bodies of unknown length count as the largest that is taken", async () => {
+    await withServer({ bodyBytes: 50, concurrentBodyBytes: 60 }, async (server) => {
+      const talk = new Talk(server);
+      talk.send(`${HEAD}Transfer-Encoding: chunked\r\n\r\n`);
+      const post = () =>
+        fetch(`${server.urls[0]}/db/l:main/tables/t/data`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: '{"s":"xxxxxxxx"}',
+        });
+      while ((await post()).status !== 429) await new Promise((resolve) => setTimeout(resolve, 2));
+      talk.send('a\r\n{"s":"x"} \r\n0\r\n\r\n');
+      await talk.answered(/^HTTP\/1\.1 201 /);
+      expect((await post()).status).toBe(201);
+      talk.socket.destroy();
+    });
+  });
+});
+
+describe("slow clients", () => {
+  it("a body that pauses too long is answered 408 and changes nothing, one that dribbles on is taken", async () => {
+    await withServer({ bodyIdleTimeoutMs: 400 }, async (server) => {
+      const before = await countRecords();
+      const paused = new Talk(server);
+      paused.send(`${HEAD}Content-Length: 12\r\n\r\n{"s": `);
+      const slow = new Talk(server);
+      slow.send(`${HEAD}Content-Length: 12\r\n\r\n`);
+      for (const piece of ['{"s"', ": ", '"ab', 'c"', "}"]) {
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        slow.send(piece);
+      }
+      await slow.answered(/^HTTP\/1\.1 201 /);
+      await paused.answered(/^HTTP\/1\.1 408 [\s\S]*"message":"The body did not arrive within 0\.4 s\."/);
+      expect(await countRecords()).toBe(before + 1);
+      slow.socket.destroy();
+      await paused.closed;
+    });
+  });
+
+  it("a body that takes too long as a whole is answered 408", async () => {
+    await withServer({ bodyTimeoutMs: 500, bodyIdleTimeoutMs: 400 }, async (server) => {
+      const talk = new Talk(server);
+      talk.send(`${HEAD}Content-Length: 1000000\r\n\r\n`);
+      const timer = setInterval(() => talk.send(" "), 50);
+      await talk.answered(/^HTTP\/1\.1 408 /);
+      clearInterval(timer);
+      talk.socket.destroy();
+    });
+  });
+
+  it("headers that do not end are answered 408", async () => {
+    await withServer({ headersTimeoutMs: 500 }, async (server) => {
+      const talk = new Talk(server);
+      talk.send("GET /dbs HTTP/1.1\r\nHost: x\r\n");
+      await talk.answered(/^HTTP\/1\.1 408 [\s\S]*"message":"The request did not arrive in time\."/);
+      await talk.closed;
+    });
+  });
+
+  it("who does not take a large answer is cut off", async () => {
+    await withServer({ answerIdleTimeoutMs: 1_000 }, async (server) => {
+      await records.insertRecord({ database: "l", branch: "main" }, "t", { id: "large", s: "x".repeat(15_000_000) });
+      const talk = new Talk(server);
+      talk.socket.pause();
+      talk.send("GET /db/l:main/tables/t/data/large HTTP/1.1\r\nHost: x\r\n\r\n");
+      await new Promise((resolve) => setTimeout(resolve, 4_000));
+      talk.socket.resume();
+      await talk.closed;
+      expect(talk.text.length).toBeGreaterThan(0);
+      expect(talk.text.length).toBeLessThan(15_000_000);
+      // Who takes it gets it.
+      const whole = await (await fetch(`${server.urls[0]}/db/l:main/tables/t/data/large`)).json();
+      expect((whole as { s: string }).s).toHaveLength(15_000_000);
+    });
+  });
+});
+
+describe("the documented values", () => {
+  it("are those of the code", () => {
+    expect(DEFAULT_HTTP_LIMITS).toEqual({
+      bodyBytes: 20_971_520,
+      jsonDepth: 100,
+      concurrentRequests: 256,
+      concurrentBodyBytes: 256 * 1024 * 1024,
+      headersTimeoutMs: 10_000,
+      bodyTimeoutMs: 120_000,
+      bodyIdleTimeoutMs: 15_000,
+      answerIdleTimeoutMs: 30_000,
+      shutdownTimeoutMs: 8_000,
+    });
+  });
+});
