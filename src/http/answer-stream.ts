@@ -15,8 +15,9 @@ export function sliceForReader(bytes: Buffer, socket: Socket, idleTimeoutMs: num
     highWaterMark: SLICE_BYTES,
     read() {
       timer.refresh();
-      if (at >= bytes.length) this.push(null);
-      else this.push(bytes.subarray(at, (at += SLICE_BYTES)));
+      const slice = bytes.subarray(at, at + SLICE_BYTES);
+      at += slice.length;
+      this.push(slice.length === 0 ? null : slice);
     },
     destroy(error, callback) {
       // The last slices are still in the socket's buffers, which are small; the connection's own timeouts see to them.
