@@ -12,7 +12,7 @@ import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
 import { describeWith } from "../../support/requirements.ts";
 import { CANARY, REFUSED, RUNAWAY } from "./attacks.ts";
 
-const STATEMENT_TIMEOUT_MS = 1_500;
+const STATEMENT_TIMEOUT_MS = 2_500;
 
 test("the suite has at least 150 different attacks", () => {
   const all = [...Object.values(REFUSED).flat(), ...RUNAWAY];

@@ -31,6 +31,7 @@ interface Unit {
 const COMMIT_LIMIT_MS = 60_000;
 /** After so many bytes sent to PostgreSQL its WAL is worth a look before the next tick. */
 const MAINTENANCE_AFTER_BYTES = 32 * 1024 * 1024;
+const MAX_ROLE_OIDS = 10_000;
 const REOPEN_PAUSE_MS = 1_000;
 const RENEW_ABOVE_BYTES = 640 * 1024 * 1024;
 
@@ -47,6 +48,7 @@ export class EmbeddedEngine implements Engine {
   #wasOpen = false;
   #unopenable: { readonly error: LodestoneError; readonly until: number } | null = null;
   #isJailVerified = false;
+  readonly #roleOids = new Map<string, number>();
   #unitsRun = 0;
   #backups = 0;
   readonly #maintenance: Maintenance;
@@ -181,7 +183,14 @@ export class EmbeddedEngine implements Engine {
       for (const channel of this.#listeners.keys()) await session.query(`LISTEN ${quoteIdentifier(channel)}`);
       this.#isJailVerified = true;
     }
-    return await confinedRoleOid(session, roleName);
+    // Names of roles are random and never used again, so an oid that was found once stays right.
+    let oid = this.#roleOids.get(roleName);
+    if (oid === undefined) {
+      oid = await confinedRoleOid(session, roleName);
+      if (this.#roleOids.size >= MAX_ROLE_OIDS) this.#roleOids.clear();
+      this.#roleOids.set(roleName, oid);
+    }
+    return oid;
   }
 
   async #drain(): Promise<void> {

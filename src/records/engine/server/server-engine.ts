@@ -109,7 +109,14 @@ export class ServerEngine implements Engine {
     listeners.add(listener);
     this.#listeners.set(channel, listeners);
     this.#listening ??= this.#openListener();
-    const client = await this.#listening;
+    let client: pg.Client;
+    try {
+      client = await this.#listening;
+    } catch (error) {
+      this.#listening = null;
+      if (isNew) this.#listeners.delete(channel);
+      throw unavailable(error);
+    }
     if (isNew) await client.query(`LISTEN ${quoteIdentifier(channel)}`);
     return async () => {
       listeners.delete(listener);
@@ -148,7 +155,7 @@ export class ServerEngine implements Engine {
     try {
       session = typeof where === "string" ? await this.#logins.session(where) : new ServerSession(await where.connect());
     } catch (error) {
-      throw error instanceof LodestoneError ? error : unavailable(error);
+      throw error instanceof LodestoneError ? error : isPoolExhausted(error) ? overloaded(error) : unavailable(error);
     }
     // The server's own statement_timeout comes first and ends one statement; this ends the whole, also when the server does not answer.
     const withinTime = async <Answer>(run: () => Promise<Answer>): Promise<Answer> => {
@@ -220,6 +227,15 @@ export class ServerEngine implements Engine {
 
 const timedOut = (timeoutMs: number, cause?: unknown): LodestoneError =>
   new LodestoneError("TIMEOUT", `The statement ran longer than ${timeoutMs / 1000} seconds; it was cancelled and rolled back.`, { cause });
+
+/** pg-pool has no code for it. */
+const isPoolExhausted = (error: unknown): boolean => (error as Error).message === "timeout exceeded when trying to connect";
+
+const overloaded = (cause: unknown): LodestoneError =>
+  new LodestoneError("OVERLOADED", "All connections to the database are busy. Nothing was changed: try again.", {
+    cause,
+    retryAfterSeconds: 1,
+  });
 
 const unavailable = (cause: unknown): LodestoneError =>
   new LodestoneError("UNAVAILABLE", "The database cannot be reached at the moment. The request may not have been applied: try again.", {
