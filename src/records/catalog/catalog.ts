@@ -21,7 +21,7 @@ import {
 } from "./branch-rows.ts";
 import { copyTables } from "./copy-branch.ts";
 import { EMPTY_DOCUMENT } from "./document.ts";
-import { installMetaSchema } from "./meta-schema.ts";
+import { installMetaSchema, lockInstallation } from "./meta-schema.ts";
 import { SchemaEditor } from "./schema-editor.ts";
 import { createBranchStatements } from "./table-ddl.ts";
 
@@ -236,12 +236,17 @@ export class Catalog {
     for (const listener of this.#listeners) listener(ref);
   }
 
-  /** Roles are not in a dump of one database: after a restore into another cluster they are made again. */
+  /** Roles are not in a dump of one database: after a restore into another cluster they are made again, by one server of those that start. */
   async #restoreRoles(): Promise<void> {
-    const { rows } = await this.#engine.query<BranchRow>(
-      `SELECT ${BRANCH_COLUMNS} FROM lodestone.branches WHERE NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = role_name)`,
+    const missing = `SELECT ${BRANCH_COLUMNS} FROM lodestone.branches WHERE NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = role_name)`;
+    if ((await this.#engine.query(missing)).rows.length === 0) return;
+    await this.#engine.transaction(
+      async (connection) => {
+        await lockInstallation(connection);
+        for (const row of (await connection.query<BranchRow>(missing)).rows) await restoreRole(connection, row);
+      },
+      { timeoutMs: CHANGE_TIMEOUT_MS },
     );
-    for (const row of rows) await this.#engine.transaction((connection) => restoreRole(connection, row));
   }
 }
 

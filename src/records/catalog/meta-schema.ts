@@ -59,7 +59,7 @@ const ORIGIN = `SELECT concat_ws('/', (SELECT system_identifier FROM pg_control_
 export async function installMetaSchema(engine: Engine): Promise<void> {
   await engine.transaction(
     async (connection) => {
-      await connection.query("SELECT pg_advisory_xact_lock($1::int8)", [INSTALL_LOCK]);
+      await lockInstallation(connection);
       await connection.query("CREATE SCHEMA IF NOT EXISTS lodestone");
       await connection.query("CREATE TABLE IF NOT EXISTS lodestone.format (version int4 NOT NULL, origin text NOT NULL)");
       await upgrade(connection);
@@ -67,6 +67,11 @@ export async function installMetaSchema(engine: Engine): Promise<void> {
     },
     { timeoutMs: 600_000 },
   );
+}
+
+/** Held until the transaction ends: servers that start at once do what only one may do one after the other. */
+export async function lockInstallation(connection: Connection): Promise<void> {
+  await connection.query("SELECT pg_advisory_xact_lock($1::int8)", [INSTALL_LOCK]);
 }
 
 async function upgrade(connection: Connection): Promise<void> {

@@ -89,7 +89,10 @@ async function checkSchema(connection: Connection, branch: BranchInfo): Promise<
   for (const name of present)
     if (!known.has(name)) faults.push({ table: name, message: "The table is in the database and not in the catalog." });
   if (!present.has(FEED_TABLE)) faults.push({ message: "The outbox of the change feed is missing." });
-  const role = await connection.query("SELECT 1 FROM pg_roles WHERE rolname = $1 AND NOT rolcanlogin AND NOT rolsuper", [branch.roleName]);
+  const role = await connection.query(
+    "SELECT 1 FROM pg_roles WHERE rolname = $1 AND NOT (rolsuper OR rolcreaterole OR rolcreatedb OR rolbypassrls)",
+    [branch.roleName],
+  );
   if (role.rows.length === 0) faults.push({ message: `The role "${branch.roleName}" that confines SQL is missing, or may do too much.` });
   for (const table of branch.tables.values()) {
     if (!present.has(table.physicalName))

@@ -4,6 +4,7 @@ import { findBranch, toBranchInfo } from "../catalog/branch-rows.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
 import type { ChangeFeed, FeedBatch, FeedChanges, FeedPosition } from "../feed.ts";
+import { formatBranchRef } from "../identifiers.ts";
 import { type BranchInfo, type BranchRef, SYSTEM_COLUMNS, type TableInfo } from "../schema.ts";
 import { type OutboxRow, readOutbox } from "./outbox.ts";
 import { formatPosition, type Position, parsePosition, xmaxOf, xminOf } from "./position.ts";
@@ -28,6 +29,8 @@ export class RecordFeed implements ChangeFeed {
   readonly #catalog: Catalog;
   readonly #retention: FeedRetention;
   readonly #wakeUps: WakeUps;
+  /** As last read: schemas can be large, and change seldom. */
+  readonly #branches = new Map<string, BranchInfo>();
 
   private constructor(engine: Engine, catalog: Catalog, wakeUps: WakeUps, options: { trimIntervalMs?: number }) {
     this.#engine = engine;
@@ -65,14 +68,14 @@ export class RecordFeed implements ChangeFeed {
     tables: readonly { readonly table: string; readonly columns?: readonly string[] }[],
     onBatch: (batch: FeedBatch) => Promise<void>,
   ): Promise<{ position: FeedPosition; incarnation: string; schemaVersion: number; tables: readonly TableInfo[] }> {
-    const registered = await this.#read((connection) => readState(connection, ref));
+    const registered = await this.#read((connection) => this.#readState(connection, ref));
     await this.#retention.follow(registered.branch, registered.snapshot);
-    const start = await this.#read((connection) => readState(connection, ref));
+    const start = await this.#read((connection) => this.#readState(connection, ref));
     const readers = tables.map(({ table, columns }) => readerOf(start.branch, table, columns));
     for (const reader of readers) {
       const readPiece = (after: string | undefined): Promise<RecordPiece> =>
         this.#read(async (connection) => {
-          requireSame(start.branch, (await readState(connection, ref)).branch);
+          requireSame(start.branch, (await this.#readState(connection, ref)).branch);
           return reader.read(connection, after);
         });
       // The database reads the next piece while the follower takes this one.
@@ -127,7 +130,7 @@ export class RecordFeed implements ChangeFeed {
   /** `readers` limits what is read to their tables and columns. */
   async #readChanges(ref: BranchRef, position: Position, incarnation: string, readers?: readonly RecordReader[]) {
     const read = async (connection: Connection) => {
-      const state = await readState(connection, ref);
+      const state = await this.#readState(connection, ref);
       if (state.branch.incarnation !== incarnation || !isReachable(position, state)) return null;
       const rows = await readOutbox(connection, state.branch.schemaName, position, MAX_CHANGES);
       const { batches, taken } = await readValues(connection, rows, (physicalName) =>
@@ -141,19 +144,26 @@ export class RecordFeed implements ChangeFeed {
     return this.#read(read, true);
   }
 
+  /** The branch and the bounds of its feed, as the transaction's snapshot sees them. */
+  async #readState(connection: Connection, ref: BranchRef): Promise<BranchState> {
+    const { rows } = await connection.query<{ incarnation: string; version: string; snapshot: string; horizon: string }>(
+      `SELECT incarnation::text, version::text, pg_current_snapshot()::text AS snapshot, horizon::text
+       FROM lodestone.branches JOIN lodestone.feeds USING (schema_name) WHERE database = $1 AND branch = $2`,
+      [ref.database, ref.branch],
+    );
+    const key = formatBranchRef(ref);
+    let branch = this.#branches.get(key);
+    if (rows[0] === undefined || branch?.incarnation !== rows[0].incarnation || branch.version !== Number(rows[0].version)) {
+      this.#branches.delete(key);
+      branch = toBranchInfo(await findBranch(connection, ref));
+      this.#branches.set(key, branch);
+    }
+    return { snapshot: rows[0]!.snapshot, branch, horizon: BigInt(rows[0]!.horizon) };
+  }
+
   #read<Result>(work: (connection: Connection) => Promise<Result>, urgent = false): Promise<Result> {
     return this.#engine.transaction(work, { readOnly: true, isolation: "repeatable read", urgent });
   }
-}
-
-/** The branch and the bounds of its feed, as the transaction's snapshot sees them. */
-async function readState(connection: Connection, ref: BranchRef): Promise<BranchState> {
-  const row = await findBranch(connection, ref);
-  const { rows } = await connection.query<{ snapshot: string; horizon: string }>(
-    "SELECT pg_current_snapshot()::text AS snapshot, horizon::text FROM lodestone.feeds WHERE schema_name = $1",
-    [row.schema_name],
-  );
-  return { snapshot: rows[0]!.snapshot, branch: toBranchInfo(row), horizon: BigInt(rows[0]!.horizon) };
 }
 
 /** Not below what was removed, and not from a future that this database has not had (an older copy of it was put back). */

@@ -650,6 +650,40 @@ describeOnBothEngines("The catalog", (fixture) => {
     }
   });
 
+  test("a role that a restored dump did not bring is made again, with its grants", async () => {
+    const ref = await newBranch();
+    await catalog.change(ref, (editor) => editor.createTable("t", [{ name: "n", type: "int" }]));
+    const { schemaName, roleName } = await catalog.branch(ref);
+    await fixture.engine.query(`DROP OWNED BY "${roleName}"`);
+    await fixture.engine.query(`DROP ROLE "${roleName}"`);
+    const opened = await Promise.all([Catalog.open(fixture.engine), Catalog.open(fixture.engine)]);
+    for (const other of opened) await other.close();
+    const { rows } = await fixture.engine.transaction((connection) => connection.query("INSERT INTO t (n) VALUES (1) RETURNING n"), {
+      jail: { schemaName, roleName },
+    });
+    expect(rows).toEqual([{ n: 1n }]);
+  });
+
+  test("data that moved to another place, or back in time, makes positions in change feeds void", async () => {
+    const ref = await newBranch();
+    const before = await catalog.branch(ref);
+    await fixture.engine.query("UPDATE lodestone.format SET origin = 'elsewhere'");
+    const reopened = await Catalog.open(fixture.engine);
+    const after = await reopened.branch(ref);
+    await reopened.close();
+    await catalog.refresh(ref);
+    expect([after.incarnation === before.incarnation, after.version]).toEqual([false, before.version + 1]);
+  });
+
+  test("data of a newer release is refused, and left as it is", async () => {
+    await fixture.engine.query("UPDATE lodestone.format SET version = version + 1000");
+    await expect(Catalog.open(fixture.engine)).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      message: /written by a newer Lodestone \(format 100\d/,
+    });
+    await fixture.engine.query("UPDATE lodestone.format SET version = version - 1000");
+  });
+
   test("many catalogs may be opened over one database at once", async () => {
     const opened = await Promise.all(Array.from({ length: 4 }, () => Catalog.open(fixture.engine)));
     const { rows } = await fixture.engine.query("SELECT version FROM lodestone.format");
