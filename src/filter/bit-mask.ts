@@ -38,14 +38,3 @@ export function isEmpty(mask: Uint32Array): boolean {
   for (let word = 0; word < mask.length; word++) if (mask[word] !== 0) return false;
   return true;
 }
-
-export function countBits(mask: Uint32Array): number {
-  let count = 0;
-  for (let word = 0; word < mask.length; word++) {
-    let bits = mask[word]!;
-    bits -= (bits >>> 1) & 0x55555555;
-    bits = (bits & 0x33333333) + ((bits >>> 2) & 0x33333333);
-    count += (((bits + (bits >>> 4)) & 0x0f0f0f0f) * 0x01010101) >>> 24;
-  }
-  return count;
-}

@@ -5,7 +5,7 @@
  * then plain set operations (De Morgan holds in it), and no third mask is needed. A leaf behind links is found in the table that has its column,
  * and carried back link by link.
  */
-import { complement, hasBit, intersect, isEmpty, maskWords, setBit, unite } from "./bit-mask.ts";
+import { complement, hasBit, intersect, isEmpty, maskWords, unite } from "./bit-mask.ts";
 import { leafMask, presentMask, scatter } from "./mask-leaf.ts";
 import type { MaskTable } from "./mask-table.ts";
 import type { ColumnPath, FilterLeaf, FilterNode, LinkStep } from "./tree.ts";
@@ -78,11 +78,4 @@ function followLink(mask: Uint32Array, step: LinkStep, tables: MaskTables): Uint
     if (row !== undefined && hasBit(mask, row)) points[code + 1] = 1;
   }
   return scatter(link.codes, points, source.capacity);
-}
-
-/** A mask of single rows. */
-export function maskOfRows(rows: Iterable<number>, capacity: number): Uint32Array {
-  const mask = new Uint32Array(maskWords(capacity));
-  for (const row of rows) setBit(mask, row);
-  return mask;
 }
