@@ -6,6 +6,8 @@ import { LodestoneError } from "../errors.ts";
 import { SCOPES, type Scope } from "../http/access-keys.ts";
 import { createKey, readKeyFile, revokeKey } from "../http/key-file.ts";
 import { ApiClient, ApiError } from "./api-client.ts";
+import { backupCommand, restoreCommand } from "./backup-command.ts";
+import { checkCommand } from "./check-command.ts";
 import { DEMO_REF, demoCurl, loadDemoOverHttp } from "./demo.ts";
 import { DEMO_TABLE } from "./demo-colors.ts";
 import { exportCommand } from "./export-command.ts";
@@ -123,6 +125,9 @@ export function buildProgram(): Command {
 
   withServer(importCommand(program.command("import"), clientOf));
   withServer(exportCommand(program.command("export"), clientOf));
+  withServer(backupCommand(program.command("backup"), clientOf));
+  restoreCommand(program.command("restore"));
+  checkCommand(program.command("check"));
   addKeysCommand(program);
   return program;
 }

@@ -56,7 +56,16 @@ export async function serve(options: ServeOptions): Promise<void> {
   try {
     if (options.demo === true) await loadDemoIntoStore(records);
     const limits = { concurrentRequests: options.maxRequests };
-    const app = createApp({ records, search, keyring, log, limits, corsOrigins: options.corsOrigin, version: options.version });
+    const app = createApp({
+      backupDir: join(options.dataDir, "backups"),
+      records,
+      search,
+      keyring,
+      log,
+      limits,
+      corsOrigins: options.corsOrigin,
+      version: options.version,
+    });
     server = await listen(app, { addresses, port: options.port });
   } catch (error) {
     await search.close();

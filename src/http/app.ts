@@ -36,6 +36,8 @@ export interface AppOptions {
   /** Origins that browsers may call from, or "*". Default: none. */
   readonly corsOrigins?: readonly string[];
   readonly version: string;
+  /** Where `POST /backups` puts them; without it there are none. */
+  readonly backupDir?: string;
 }
 
 export interface App {

@@ -141,6 +141,7 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed): Reco
       ),
 
     check: (ref) => checkBranch(engine, ref),
+    backup: (directory) => engine.backup(directory),
 
     async close() {
       await feed.close();

@@ -219,6 +219,8 @@ export interface RecordStore {
 
   /** Verifies schema, records, indexes and change feed of a branch against the catalog; reads every record, and changes nothing. */
   check(ref: BranchRef): Promise<BranchCheck>;
+  /** Copies the whole embedded database, while it is in use, to a new directory that is a data directory of its own. INVALID on a server: use its own tools. */
+  backup(directory: string): Promise<void>;
 
   close(): Promise<void>;
 }

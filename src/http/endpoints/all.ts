@@ -1,6 +1,7 @@
 /** All endpoints, in the order of the documentation. */
 import type { Endpoint } from "../endpoint.ts";
 import { aggregateEndpoints } from "./aggregate.ts";
+import { backupEndpoints } from "./backups.ts";
 import { branchEndpoints } from "./branches.ts";
 import { databaseEndpoints } from "./databases.ts";
 import { migrationEndpoints } from "./migrations.ts";
@@ -31,6 +32,7 @@ export function createEndpoints(services: Services): readonly Endpoint[] {
     ...sqlEndpoints(services),
     ...transactionEndpoints(services),
     ...workspaceEndpoints(services),
+    ...backupEndpoints(services),
   ];
   return [...endpoints, ...operationEndpoints(services, endpoints)];
 }

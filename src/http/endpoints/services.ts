@@ -8,6 +8,8 @@ export interface Services {
   readonly search: SearchStore;
   readonly metrics: Metrics;
   readonly version: string;
+  /** Where backups go; undefined: none can be made. */
+  readonly backupDir?: string;
   /** True once the server has begun to shut down. */
   isDraining(): boolean;
 }

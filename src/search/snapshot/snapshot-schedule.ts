@@ -36,12 +36,12 @@ export class SnapshotSchedule {
   }
 
   pathOf(key: BranchKey): string {
-    return join(this.#directory, fileName(key));
+    return join(this.#directory, snapshotFileName(key));
   }
 
   /** Deletes the files of branches that are not followed (any more). */
   async removeStrangers(): Promise<void> {
-    const known = new Set([...this.#followers()].map((follower) => fileName(follower.key)));
+    const known = new Set([...this.#followers()].map((follower) => snapshotFileName(follower.key)));
     const files = await readdir(this.#directory).catch((error: NodeJS.ErrnoException) => {
       if (error.code === "ENOENT") return [];
       throw error;
@@ -97,6 +97,6 @@ export class SnapshotSchedule {
 }
 
 /** Names of branches have characters that file systems take for their own. */
-function fileName(key: BranchKey): string {
+export function snapshotFileName(key: BranchKey): string {
   return `${createHash("sha256").update(key).digest("hex").slice(0, 32)}.snapshot`;
 }

@@ -5,8 +5,7 @@ import { BRANCH, ITEMS, memberIds, valueOfScore, vectorOf } from "./tables.ts";
 
 const PAGE = 1_000;
 
-/** @param inUse  keys that are not retired: only that their records are theirs is known. */
-export async function audit(context: RequestContext, inUse: ReadonlyMap<string, unknown>): Promise<void> {
+export async function audit(context: RequestContext): Promise<void> {
   const items = await readTable(context, "items");
   const extras = await readTable(context, "extras");
   const counters = await readTable(context, "counters");
@@ -31,8 +30,8 @@ export async function audit(context: RequestContext, inUse: ReadonlyMap<string, 
   }
   for (const id of [...items.keys(), ...extras.keys(), ...counters.keys()]) {
     const key = id.split(".")[0]!;
-    const isKnown = inUse.has(key) || retired.has(key) || context.recorder.isOpen(key);
-    if (!isKnown) faults.push({ kind: "phantom", key, message: `An audit finds ${id}, which nobody can have written` });
+    if (!context.recorder.wasUsed(key))
+      faults.push({ kind: "phantom", key, message: `An audit finds ${id}, which nobody can have written` });
   }
   for (const id of new Set([...items.keys(), ...indexed.keys()])) {
     const [record, vector] = [items.get(id), indexed.get(id)];

@@ -24,6 +24,8 @@ export class Recorder {
   /** What retired keys were left with. Nobody writes them any more, so this must never change. */
   readonly retired = new Map<string, Seen | null>();
   readonly #keys = new Map<string, KeyHistory>();
+  /** Every key that anybody ever wrote. */
+  readonly #used = new Set<string>();
   #lastValue = 0;
 
   /** A value that nobody has written yet. Below 2^24, so that a float32 keeps it. */
@@ -66,9 +68,8 @@ export class Recorder {
     return this.#keys.get(key)?.operations.length ?? 0;
   }
 
-  /** It has a history that was not judged yet. */
-  isOpen(key: string): boolean {
-    return this.#keys.has(key);
+  wasUsed(key: string): boolean {
+    return this.#used.has(key);
   }
 
   isBusy(key: string): boolean {
@@ -111,6 +112,7 @@ export class Recorder {
     if (known !== undefined) return known;
     const history: KeyHistory = { operations: [], pending: 0 };
     this.#keys.set(key, history);
+    this.#used.add(key);
     return history;
   }
 }

@@ -81,7 +81,7 @@ export class Workload {
     const context = this.#contextOf(port, this.#randoms[0]!, 0);
     const kinds = new Map(this.#cells.flat().map(({ key, kind }) => [key, kind]));
     for (const [key, kind] of [...kinds, ...this.#retiring]) await this.#inspectKey(context, key, kind);
-    await audit(context, kinds);
+    await audit(context);
     context.close();
   }
 

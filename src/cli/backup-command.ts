@@ -1,0 +1,59 @@
+/** `lodestone backup` asks a running server for a copy of its database; `lodestone restore` makes a data directory of such a copy. */
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { type Command, Option } from "commander";
+import { LodestoneError } from "../errors.ts";
+import { openRecordStore } from "../records/open.ts";
+import type { ApiClient } from "./api-client.ts";
+
+export function backupCommand(command: Command, clientOf: (options: { url: string; apiKey?: string }) => ApiClient): Command {
+  return command
+    .description("Copy the database of a running server (embedded only) while it serves; prints the folder, on the server's machine.")
+    .action(async (options: { url: string; apiKey?: string }) => {
+      const { path, seconds } = await clientOf(options).request<{ path: string; seconds: number }>("POST", "/backups");
+      console.log(path);
+      console.error(`The backup took ${seconds} s. lodestone restore ${path} --data-dir <new folder> makes a data directory of it.`);
+    });
+}
+
+export function restoreCommand(command: Command): Command {
+  return command
+    .description("Make a new data directory from a backup, and open it once to see that it is whole.")
+    .argument("<backup>", "the folder that lodestone backup printed")
+    .addOption(new Option("--data-dir <folder>", "the data directory to make; must not exist, or be empty").makeOptionMandatory())
+    .action(async (backup: string, options: { dataDir: string }) => {
+      const branches = await restore(resolve(backup), resolve(options.dataDir));
+      console.log(
+        `Restored ${branches} ${branches === 1 ? "branch" : "branches"} into ${resolve(options.dataDir)}. lodestone serve --data-dir ${options.dataDir} serves it.`,
+      );
+    });
+}
+
+/** The directory appears whole or not at all. @returns how many branches it has. */
+async function restore(backup: string, dataDir: string): Promise<number> {
+  if (!existsSync(join(backup, "lodestone.json")) || !existsSync(join(backup, "postgres", "PG_VERSION"))) {
+    throw new LodestoneError("INVALID", `${backup} is no backup: it has no lodestone.json and postgres/PG_VERSION.`);
+  }
+  if (existsSync(dataDir) && readdirSync(dataDir).length > 0) {
+    throw new LodestoneError("INVALID", `${dataDir} is not empty. Restore into a new folder, then start the server with it.`);
+  }
+  mkdirSync(dirname(dataDir), { recursive: true });
+  const building = mkdtempSync(join(dirname(dataDir), `${basename(dataDir)}.restoring-`));
+  try {
+    for (const part of ["postgres", "lodestone.json"]) cpSync(join(backup, part), join(building, part), { recursive: true });
+    // Opening replays the log up to the end of the backup, and writes all of it to disk.
+    const records = await openRecordStore({ dataDir: building });
+    let branches = 0;
+    try {
+      for (const { name } of await records.listDatabases()) branches += (await records.listBranches(name)).length;
+    } finally {
+      await records.close();
+    }
+    // An empty directory gives way to a rename.
+    renameSync(building, dataDir);
+    return branches;
+  } catch (error) {
+    rmSync(building, { recursive: true, force: true });
+    throw error;
+  }
+}

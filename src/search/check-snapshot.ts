@@ -1,0 +1,93 @@
+/**
+ * Verifies a branch's search snapshot against the records: what the snapshot and the changes since give must be, row for row and bit for bit, what reading
+ * the records whole gives. For a store that nobody writes to. Holds the branch's search data twice.
+ */
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { serialize } from "node:v8";
+import { LodestoneError } from "../errors.ts";
+import type { FeedBatch } from "../records/feed.ts";
+import type { BranchRef } from "../records/schema.ts";
+import { branchKey, type FollowedRecords } from "./branch-follower.ts";
+import { BranchState } from "./branch-state.ts";
+import { followedSchema } from "./followed-schema.ts";
+import { readBranchSnapshot } from "./snapshot/branch-snapshot.ts";
+import { snapshotFileName } from "./snapshot/snapshot-schedule.ts";
+
+export interface SnapshotCheck {
+  /** "outdated": of another schema or too far back; it is not used, and harmless. "damaged": it fails its checksums; it is not used either. */
+  readonly snapshot: "none" | "sound" | "outdated" | "damaged";
+  /** Rows in which a sound snapshot differs from the records: each would be a wrong answer. */
+  readonly differences: readonly string[];
+  readonly detail?: string;
+}
+
+export async function checkSnapshot(records: FollowedRecords, ref: BranchRef, snapshotDir: string): Promise<SnapshotCheck> {
+  const info = await records.branch(ref);
+  let restored: Awaited<ReturnType<typeof readBranchSnapshot>>;
+  try {
+    restored = await readBranchSnapshot(join(snapshotDir, snapshotFileName(branchKey(ref))), branchKey(ref), info.incarnation, undefined);
+  } catch (error) {
+    if (error instanceof LodestoneError && error.code === "CORRUPT") return { snapshot: "damaged", differences: [], detail: error.message };
+    throw error;
+  }
+  if (restored === null) return { snapshot: "none", differences: [] };
+  const { state } = restored;
+  const whole = await BranchState.create(info.incarnation, info.version, followedSchema(info), undefined);
+  try {
+    if (state.version !== info.version) return { snapshot: "outdated", differences: [], detail: "the schema has changed since" };
+    for (let { position } = restored, complete = false; !complete; ) {
+      const changes = await records.feed.readSince(ref, position, info.incarnation);
+      if (changes === null) return { snapshot: "outdated", differences: [], detail: "the changes since are gone" };
+      state.apply(changes.batches);
+      ({ position, complete } = changes);
+    }
+    const tables = [...whole.schema.keys()];
+    await records.feed.readAll(
+      ref,
+      tables.map((table) => ({ table })),
+      async (batch) => whole.apply([batch]),
+    );
+    const differences: string[] = [];
+    for (const table of tables) differences.push(...(await differencesIn(table, state, whole)));
+    return { snapshot: "sound", differences };
+  } finally {
+    state.free();
+    whole.free();
+  }
+}
+
+const PIECE_BYTES = 1 << 20;
+
+async function differencesIn(table: string, state: BranchState, whole: BranchState): Promise<string[]> {
+  const [found, expected] = [await digests(table, state), await digests(table, whole)];
+  const ids = new Set([...found.keys(), ...expected.keys()]);
+  return [...ids].flatMap((id) => {
+    if (found.get(id) === expected.get(id)) return [];
+    const how = !found.has(id) ? "is missing" : !expected.has(id) ? "was deleted" : "has other values";
+    return [`record ${JSON.stringify(id)} of table ${JSON.stringify(table)} ${how} in the snapshot`];
+  });
+}
+
+/** A digest of each row's values, by id. */
+async function digests(table: string, state: BranchState): Promise<Map<string, string>> {
+  const rows = new Map<string, string>();
+  for await (const batch of state.read(table, PIECE_BYTES)) {
+    for (const [row, id] of batch.ids.entries()) rows.set(id, digest(batch, row));
+  }
+  return rows;
+}
+
+function digest(batch: FeedBatch, row: number): string {
+  const hash = createHash("sha256");
+  for (const [name, column] of [...batch.columns].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    hash.update(name);
+    if (column.kind === "vector") {
+      const at = column.rows.indexOf(row);
+      if (at < 0) continue;
+      const elements = column.elements.subarray(at * column.dimension, (at + 1) * column.dimension);
+      hash.update(new Uint8Array(elements.buffer, elements.byteOffset, elements.byteLength));
+    } else hash.update(serialize(column.values[row]));
+  }
+  return hash.digest("base64");
+}

@@ -1,0 +1,103 @@
+/** `lodestone backup` while serving, `restore` into a new directory, `check` of both; data directories of this format, and of one to come. */
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runCommand, startServer, TestServer } from "../support/server.ts";
+
+const TABLE = "/db/kept:main/tables/things";
+const COUNT = 1_200; // enough that the search store writes a snapshot
+
+describe("A data directory", () => {
+  let server: TestServer;
+  let root: string;
+  let restored: string;
+  beforeAll(async () => {
+    root = mkdtempSync(join(tmpdir(), "lodestone-kept-"));
+    restored = join(root, "restored");
+    server = await startServer({ env: { LODESTONE_LOG_LEVEL: "warn" } });
+    await server.put("/db/kept:main");
+    await server.put(TABLE, {
+      columns: [
+        { name: "n", type: "int" },
+        { name: "v", type: "vector", vector: { dimension: 3 } },
+      ],
+    });
+    for (let from = 0; from < COUNT; from += 600) {
+      const records = Array.from({ length: 600 }, (_, i) => ({ id: `r${from + i}`, n: from + i, v: [from + i, 1, 0] }));
+      expect((await server.post(`${TABLE}/bulk`, { records })).status).toBe(200);
+    }
+  });
+  afterAll(async () => {
+    await server.stop();
+    rmSync(root, { recursive: true, force: true });
+  });
+
+  it("is backed up while it serves, and the backup is restored with what was acknowledged before it", { timeout: 180_000 }, async () => {
+    const backup = await runCommand(["backup", "--url", server.url]);
+    expect(backup).toMatchObject({ code: 0 });
+    const path = backup.stdout.trim();
+    expect((await server.delete(`${TABLE}/data/r7`)).status).toBe(204);
+
+    expect(await runCommand(["restore", path, "--data-dir", restored])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("1 branch into"),
+    });
+    const copy = new TestServer({ dataDir: restored, env: { LODESTONE_LOG_LEVEL: "warn" } });
+    try {
+      await copy.start();
+      expect((await copy.get(`${TABLE}/data/r7`)).body).toMatchObject({ id: "r7", n: 7, v: [7, 1, 0] });
+      const request = { column: "v", queryVector: [7, 1, 0], similarityFunction: "l2", size: 1, consistency: "strong" };
+      expect((await copy.post(`${TABLE}/vectorSearch`, request)).body).toEqual({ totalCount: COUNT, results: [{ id: "r7", score: 1 }] });
+    } finally {
+      await copy.end("SIGTERM");
+    }
+    const again = await runCommand(["restore", path, "--data-dir", restored]);
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining("is not empty") });
+    expect(await runCommand(["restore", root, "--data-dir", join(root, "x")])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("is no backup"),
+    });
+    expect(existsSync(join(root, "x"))).toBe(false);
+  });
+
+  it("is checked, its search snapshot with it, and a damaged snapshot is seen and not used", { timeout: 180_000 }, async () => {
+    expect(await runCommand(["check", "--data-dir", server.dataDir])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("is in use"),
+    });
+    await server.end("SIGTERM");
+    const check = await runCommand(["check", "--data-dir", server.dataDir]);
+    expect(check.stderr).toBe("");
+    expect(check.stdout).toBe(`kept:main: 1 tables, ${COUNT - 1} records; search snapshot: sound\nEverything is as it should be.\n`);
+    expect(check.code).toBe(0);
+
+    const folder = join(server.dataDir, "search");
+    const file = join(folder, readdirSync(folder).find((name) => name.endsWith(".snapshot"))!);
+    const bytes = readFileSync(file);
+    bytes[bytes.length >> 1]! ^= 0x10;
+    writeFileSync(file, bytes);
+    const damaged = await runCommand(["check", "--data-dir", server.dataDir]);
+    expect(damaged.stdout).toContain("search snapshot: damaged (");
+    await server.start();
+    const request = { column: "v", queryVector: [7, 1, 0], similarityFunction: "l2", size: 1, consistency: "strong" };
+    expect((await server.post(`${TABLE}/vectorSearch`, request)).body).toEqual({
+      totalCount: COUNT - 1,
+      results: [{ id: "r6", score: 0.5 }],
+    });
+    await server.end("SIGTERM");
+  });
+
+  it("carries its format: this one opens, one of a newer version is refused and left as it is", { timeout: 120_000 }, async () => {
+    const marker = join(restored, "lodestone.json");
+    const written = readFileSync(marker, "utf8");
+    expect(JSON.parse(written)).toMatchObject({ format: 1 });
+    const newer = `${JSON.stringify({ ...JSON.parse(written), format: 2 })}\n`;
+    writeFileSync(marker, newer);
+    const refused = await runCommand(["serve", "--port", "0", "--data-dir", restored]);
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/has format 2; this version of Lodestone reads format 1/) });
+    expect(readFileSync(marker, "utf8")).toBe(newer);
+    writeFileSync(marker, written);
+    expect(await runCommand(["check", "--data-dir", restored])).toMatchObject({ code: 0 });
+  });
+});
