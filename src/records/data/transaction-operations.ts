@@ -135,9 +135,10 @@ function readOperation(branch: BranchInfo, operation: unknown, index: number): O
       };
     }
     case "update": {
-      const id = requireRecordId(given.id, `${place}.id`);
+      const upsert = flag("upsert");
+      const id = upsert ? requireRecordId(given.id, `${place}.id`) : requireText(given.id, `${place}.id`);
       readChanges(table, given.fields, `${place}.fields`, id);
-      return { ...common, kind, id, fields: given.fields, upsert: flag("upsert"), ifVersion: ifVersion() };
+      return { ...common, kind, id, fields: given.fields, upsert, ifVersion: ifVersion() };
     }
     case "delete":
       return { ...common, kind, id: requireText(given.id, `${place}.id`), failIfMissing: flag("failIfMissing") };
@@ -156,7 +157,7 @@ function requireTable(branch: BranchInfo, name: unknown, place: string): TableIn
   );
 }
 
-/** An id that SQL wrote may be anything, so reading and deleting take any text. */
+/** An id that SQL wrote may be anything, so everything but creating takes any text. */
 function requireText(id: unknown, place: string): string {
   if (typeof id === "string" && !id.includes("\u0000")) return id;
   throw new LodestoneError("INVALID", `${place} is ${showValue(id)}; expected the id of a record.`);

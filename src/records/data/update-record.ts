@@ -39,6 +39,7 @@ export async function updateRecord(
 ): Promise<JsonObject> {
   const changes = readChanges(table, fields, place, id);
   checkIfVersion(options.ifVersion);
+  if (id.includes("\u0000")) throw recordNotFound(table, id);
   return withWriter(session, branch, table, options, async (writer) => {
     const record = await update(writer, id, changes, options.ifVersion);
     if (record !== undefined) return record;

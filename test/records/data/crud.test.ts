@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from "vitest";
 import { deleteRecord } from "../../../src/records/data/delete-record.ts";
 import { getRecord, getRecords } from "../../../src/records/data/get-records.ts";
 import { insertRecord, replaceRecord } from "../../../src/records/data/insert-record.ts";
+import { newRecordId } from "../../../src/records/data/record-id.ts";
 import { updateRecord, upsertRecord } from "../../../src/records/data/update-record.ts";
 import type { JsonObject, ReadOptions, WriteOptions } from "../../../src/records/record-store.ts";
 import { describeOnBothEngines } from "../../support/record-engines.ts";
@@ -365,6 +366,29 @@ describeOnBothEngines("records", (fixture) => {
       columns: ["name"],
     });
     expect(records.map((record) => record.name)).toEqual(["m3", "m1", "m3"]);
+  });
+
+  test("that SQL wrote under an odd id are found, updated and removed", async () => {
+    await fixture.engine.query(`INSERT INTO "test:main"."teams" ("id", "name") VALUES ('a/b "c" é', 'odd')`);
+    expect((await teams.get('a/b "c" é')).name).toBe("odd");
+    expect((await teams.update('a/b "c" é', { name: "even" })).name).toBe("even");
+    expect(await teams.remove('a/b "c" é', ["name"])).toMatchObject({ name: "even" });
+    await expect(teams.replace('a/b "c" é', { name: "x" })).rejects.toMatchObject({ code: "INVALID" });
+    await expect(teams.update("a\u0000b", { name: "x" })).rejects.toMatchObject({ code: "NOT_FOUND" });
+  });
+
+  test("have ids that sort by time, whether SQL or the API made them", async () => {
+    const ids: string[] = [];
+    for (let i = 0; i < 6; i++) {
+      if (i % 2 === 0) ids.push(newRecordId());
+      else ids.push((await fixture.engine.query<{ id: string }>("SELECT lodestone.record_id() AS id")).rows[0]!.id);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    expect([...ids].sort()).toEqual(ids);
+    for (const id of ids) expect(id).toMatch(/^rec_[0-9a-v]{20}$/);
+    const many = Array.from({ length: 10_000 }, () => newRecordId());
+    expect(new Set(many).size).toBe(10_000);
+    expect([...many].sort()).toEqual(many);
   });
 
   test("have ids made by the service that sort as they were made", async () => {
