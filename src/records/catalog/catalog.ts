@@ -21,7 +21,7 @@ import {
 } from "./branch-rows.ts";
 import { copyTables } from "./copy-branch.ts";
 import { EMPTY_DOCUMENT } from "./document.ts";
-import { installMetaSchema, lockInstallation } from "./meta-schema.ts";
+import { installMetaSchema, lockInstallation, notAllowed } from "./meta-schema.ts";
 import { SchemaEditor } from "./schema-editor.ts";
 import { createBranchStatements } from "./table-ddl.ts";
 
@@ -120,35 +120,37 @@ export class Catalog {
     const from = options.from === undefined ? undefined : { database: ref.database, branch: options.from };
     if (from !== undefined) requireBranchRef(from);
     const schemaName = schemaNameOf(ref);
-    const created = await this.#engine.transaction(
-      async (connection) => {
-        const source = from === undefined ? undefined : await findBranch(connection, from, "FOR SHARE");
-        await connection.query("INSERT INTO lodestone.databases (name) VALUES ($1) ON CONFLICT DO NOTHING", [ref.database]);
-        const roleName = newRoleName();
-        const document = source?.document ?? EMPTY_DOCUMENT;
-        const inserted = await connection.query(
-          `INSERT INTO lodestone.branches (database, branch, schema_name, role_name, document, started_from) VALUES ($1, $2, $3, $4, $5, $6)
+    const created = await this.#engine
+      .transaction(
+        async (connection) => {
+          const source = from === undefined ? undefined : await findBranch(connection, from, "FOR SHARE");
+          await connection.query("INSERT INTO lodestone.databases (name) VALUES ($1) ON CONFLICT DO NOTHING", [ref.database]);
+          const roleName = newRoleName();
+          const document = source?.document ?? EMPTY_DOCUMENT;
+          const inserted = await connection.query(
+            `INSERT INTO lodestone.branches (database, branch, schema_name, role_name, document, started_from) VALUES ($1, $2, $3, $4, $5, $6)
            ON CONFLICT DO NOTHING`,
-          [ref.database, ref.branch, schemaName, roleName, JSON.stringify(document), options.from ?? null],
-        );
-        if (inserted.rowCount === 0) {
-          if (from === undefined) return false;
-          throw new LodestoneError(
-            "CONFLICT",
-            `Branch "${ref.branch}" of database "${ref.database}" exists already; drop it before it can be made as a copy of "${options.from}".`,
+            [ref.database, ref.branch, schemaName, roleName, JSON.stringify(document), options.from ?? null],
           );
-        }
-        await connection.query("INSERT INTO lodestone.feeds (schema_name) VALUES ($1)", [schemaName]);
-        for (const statement of createBranchStatements(ref, schemaName, roleName)) await connection.query(statement);
-        if (source !== undefined) {
-          await copyTables(connection, source.schema_name, { schemaName, roleName }, document);
-          await copyHistory(connection, source.schema_name, schemaName);
-        }
-        await announce(connection, ref);
-        return true;
-      },
-      from === undefined ? { timeoutMs: CHANGE_TIMEOUT_MS } : { timeoutMs: COPY_TIMEOUT_MS, isolation: "repeatable read" },
-    );
+          if (inserted.rowCount === 0) {
+            if (from === undefined) return false;
+            throw new LodestoneError(
+              "CONFLICT",
+              `Branch "${ref.branch}" of database "${ref.database}" exists already; drop it before it can be made as a copy of "${options.from}".`,
+            );
+          }
+          await connection.query("INSERT INTO lodestone.feeds (schema_name) VALUES ($1)", [schemaName]);
+          for (const statement of createBranchStatements(ref, schemaName, roleName)) await connection.query(statement);
+          if (source !== undefined) {
+            await copyTables(connection, source.schema_name, { schemaName, roleName }, document);
+            await copyHistory(connection, source.schema_name, schemaName);
+          }
+          await announce(connection, ref);
+          return true;
+        },
+        from === undefined ? { timeoutMs: CHANGE_TIMEOUT_MS } : { timeoutMs: COPY_TIMEOUT_MS, isolation: "repeatable read" },
+      )
+      .catch(rethrowBusy);
     this.#forget(ref);
     return { branch: await this.branch(ref), created };
   }
@@ -258,7 +260,9 @@ async function limitLockWait(connection: Connection): Promise<void> {
   await connection.query("SELECT set_config('lock_timeout', $1, true)", [LOCK_TIMEOUT]);
 }
 
+/** What the database says to a change of schema that is not the change's fault. */
 function rethrowBusy(error: unknown): never {
+  if ((error as { code?: unknown }).code === "42501") throw notAllowed(error);
   if ((error as { code?: unknown }).code === "55P03") {
     throw new LodestoneError(
       "UNAVAILABLE",

@@ -57,15 +57,28 @@ const ORIGIN = `SELECT concat_ws('/', (SELECT system_identifier FROM pg_control_
   (SELECT timeline_id FROM pg_control_checkpoint())) AS origin`;
 
 export async function installMetaSchema(engine: Engine): Promise<void> {
-  await engine.transaction(
-    async (connection) => {
-      await lockInstallation(connection);
-      await connection.query("CREATE SCHEMA IF NOT EXISTS lodestone");
-      await connection.query("CREATE TABLE IF NOT EXISTS lodestone.format (version int4 NOT NULL, origin text NOT NULL)");
-      await upgrade(connection);
-      for (const statement of FUNCTIONS) await connection.query(statement);
-    },
-    { timeoutMs: 600_000 },
+  await engine
+    .transaction(
+      async (connection) => {
+        await lockInstallation(connection);
+        await connection.query("CREATE SCHEMA IF NOT EXISTS lodestone");
+        await connection.query("CREATE TABLE IF NOT EXISTS lodestone.format (version int4 NOT NULL, origin text NOT NULL)");
+        await upgrade(connection);
+        for (const statement of FUNCTIONS) await connection.query(statement);
+      },
+      { timeoutMs: 600_000 },
+    )
+    .catch((error: unknown) => {
+      throw (error as { code?: unknown }).code === "42501" ? notAllowed(error) : error;
+    });
+}
+
+/** The database's user has too few rights: for whoever runs the service to mend. */
+export function notAllowed(cause: unknown): LodestoneError {
+  return new LodestoneError(
+    "UNAVAILABLE",
+    `The database does not let Lodestone's user do it: ${(cause as Error).message}. The user needs CREATE on the database, and CREATEROLE (a role of its own confines the SQL of each branch).`,
+    { cause },
   );
 }
 
