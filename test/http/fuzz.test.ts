@@ -204,6 +204,12 @@ function replacePart(whole: unknown, part: unknown, where: number, step: number)
   return Array.isArray(whole) ? whole.map((element, i) => (String(i) === key ? replaced : element)) : { ...container, [key]: replaced };
 }
 
+/** Lists as the SDK sends them, everything else as JSON or, for a text, as it is. */
+function textOf(value: unknown): string {
+  if (Array.isArray(value)) return value.map(textOf).join(",");
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
 interface Request {
   path: string;
   body: string | Buffer | undefined;
@@ -221,7 +227,7 @@ function requestsOf(operation: Operation): fc.Arbitrary<Request> {
         fc.option(
           fc
             .oneof(fitting(p.schema), hostile)
-            .map((value) => `${p.name}=${encodeURIComponent(String(value).toWellFormed().slice(0, 500))}`),
+            .map((value) => `${p.name}=${encodeURIComponent(textOf(value).toWellFormed().slice(0, 500))}`),
           { nil: undefined, freq: 2 },
         ),
       ),
