@@ -5,6 +5,7 @@ import { type Endpoint, endpoint } from "../endpoint.ts";
 import type { Services } from "./services.ts";
 
 export function backupEndpoints({ records, backupDir }: Services): Endpoint[] {
+  let isRunning = false;
   return [
     endpoint({
       method: "POST",
@@ -18,13 +19,20 @@ export function backupEndpoints({ records, backupDir }: Services): Endpoint[] {
           description: "The backup is whole and on disk: a data directory of its own.",
           schema: { type: "object", properties: { path: { type: "string" }, seconds: { type: "number" } }, required: ["path", "seconds"] },
         },
+        422: { description: "Another backup is under way." },
       },
       async handle({ databases }) {
         if (databases !== undefined) throw new LodestoneError("FORBIDDEN", "A backup has all databases; this key is for some only.");
         if (backupDir === undefined) throw new LodestoneError("INVALID", "This server has no folder for backups.");
+        if (isRunning) throw new LodestoneError("CONFLICT", "A backup is being taken already; wait for it.");
         const startedMs = performance.now();
         const path = resolve(backupDir, `backup-${new Date().toISOString().replace(/[:.]/g, "-")}`);
-        await records.backup(path);
+        isRunning = true;
+        try {
+          await records.backup(path);
+        } finally {
+          isRunning = false;
+        }
         return { status: 201, body: { path, seconds: Math.round(performance.now() - startedMs) / 1000 } };
       },
     }),
