@@ -77,6 +77,8 @@ describe("A server whose disk is full", () => {
         limitFiles(server, "unlimited");
       }
       expect(refused).toBeGreaterThan(0);
+      // A database that could not be opened is tried again after a pause; until then requests are refused with 503.
+      await expect.poll(async () => (await server.get(`${TABLE}/data/a`)).status, { timeout: 60_000 }).toBe(200);
 
       const values = await valuesIn(server);
       expect(values).toHaveLength(members.length);
