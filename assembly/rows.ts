@@ -16,7 +16,7 @@ const MIN_SEGMENT_ROWS: u32 = 32;
 const MAX_SEGMENT_ROWS: u32 = 2048;
 /** 4 GiB / the smallest segment (2048 rows of 16 bytes and 12 bytes of metadata) is below this. */
 const MAX_SEGMENTS: u32 = 98304;
-/** Below this, codes padded to 64 dimensions are not shorter than the rows by enough to pay (bench/dimensions.mjs). */
+/** Below this, codes padded to 64 dimensions are hardly shorter than the rows. A choice by size, not yet by a bench. */
 const MIN_CODED_DIMENSION: i32 = 48;
 
 export let dimension: i32 = 0;

@@ -20,7 +20,7 @@ export interface InitOptions {
 }
 
 /**
- * Node 20 runs the relaxed build, about a third faster, after `v8.setFlagsFromString(RELAXED_SIMD_FLAG)`, called before the first index is created. That
+ * Node 20 runs the relaxed build, the faster one, after `v8.setFlagsFromString(RELAXED_SIMD_FLAG)`, called before the first index is created. That
  * changes the whole process, so an application may do it and this library never does. Node 22 and later need nothing.
  */
 export const RELAXED_SIMD_FLAG = "--experimental-wasm-relaxed-simd";
