@@ -29,6 +29,8 @@ export const POINTS_AT_WORK: readonly (readonly [point: CrashPoint, passages: nu
 
 export const POINTS_OF_FIRST_START: readonly CrashPoint[] = ["first-start-building", "first-start-built", "first-start-placed"];
 
+const PASSAGES = new Map(POINTS_AT_WORK);
+
 const READY_LIMIT_MS = 60_000;
 /** How long a life lasts that should end at a named point; it may not be passed often enough. */
 const POINT_LIMIT_MS = 30_000;
@@ -66,12 +68,12 @@ export async function crashRun(options: CrashRunOptions): Promise<CrashReport> {
   const server = new TestServer({ dataDir, env });
   const workload = new Workload({ seed: options.seed, clients: options.clients, operationsPerKey: 120, mayFail: () => !server.isRunning });
   try {
-    let pointsUsed = 0;
+    const points = POINTS_AT_WORK.map(([point, passages]) => ({ point, passages }));
     let hasTables = false;
     for (let cycle = 0; kills() < options.kills - POINTS_OF_FIRST_START.length && cycle < 2 * options.kills + 20; cycle++) {
-      const planned = cycle % 3 === 2 ? undefined : POINTS_AT_WORK[pointsUsed++ % POINTS_AT_WORK.length]!;
+      const planned = cycle % 3 === 2 ? undefined : points.shift();
       if (planned === undefined) delete env.LODESTONE_CRASH_AT;
-      else env.LODESTONE_CRASH_AT = `${planned[0]}:${1 + random.below(planned[1])}`;
+      else env.LODESTONE_CRASH_AT = `${planned.point}:${1 + random.below(planned.passages)}`;
       const where = await oneLife(server, workload, {
         // The first life's clients find tables, whatever it takes to make them.
         prepare: async () => {
@@ -82,8 +84,11 @@ export async function crashRun(options: CrashRunOptions): Promise<CrashReport> {
         // A random time for a random kill; a limit for a point that is not passed often enough.
         lifeMs: planned === undefined ? random.next() * random.of([300, 1_500]) : POINT_LIMIT_MS,
       });
-      const point = where === "at the point" && planned !== undefined ? planned[0] : where;
+      const point = where === "at the point" && planned !== undefined ? planned.point : where;
       count(point);
+      // A point that was not passed often enough is next again, with fewer passages to wait for; one that was goes to the end of the queue.
+      if (planned !== undefined && where === "at the point") points.push({ ...planned, passages: PASSAGES.get(planned.point)! });
+      else if (planned !== undefined) points.unshift({ ...planned, passages: Math.ceil(planned.passages / 2) });
       options.onCycle?.(
         `${kills()} ${env.LODESTONE_CRASH_AT ?? "at a random time"} -> ${point}; ${workload.recorder.operations} operations, ${workload.recorder.faults.length} faults`,
       );

@@ -34,12 +34,17 @@ export async function runTransaction(
   const read = readOperations(branch, operations);
   if (read.length === 0) return [];
   const batches = batchesOf(read);
-  return engine.transaction(async (connection) => {
-    await lockRecords(connection, branch, batches);
-    const runner = new TransactionRunner(connection, branch, options);
-    for (const batch of batches) await runner.run(batch);
-    return runner.results;
-  });
+  return engine.transaction(
+    async (connection) => {
+      await lockRecords(connection, branch, batches);
+      const runner = new TransactionRunner(connection, branch, options);
+      for (const batch of batches) await runner.run(batch);
+      return runner.results;
+    },
+    // One snapshot for all of it. Under read committed a DELETE of four records that another transaction just wrote would see some of them and not the others
+    // (those that are updated are followed, those that are new are not), and two reads would see two states.
+    { isolation: read.length === 1 ? "read committed" : "repeatable read" },
+  );
 }
 
 class TransactionRunner {

@@ -65,7 +65,7 @@ export interface TransactionOptions {
 /** `query` of an engine: one statement in a transaction of its own, committed and durable when it resolves. */
 export interface Engine extends Connection {
   readonly kind: "embedded" | "server";
-  /** BEGIN, work, COMMIT; ROLLBACK when work rejects. Resolves only once the commit is durable (fsync). Serialization failures and deadlocks are retried a few times. */
+  /** BEGIN, work, COMMIT; ROLLBACK when work rejects. Resolves only once the commit is durable (fsync). Serialization failures and deadlocks are retried (work runs again), at last OVERLOADED. */
   transaction<Result>(work: (connection: TransactionConnection) => Promise<Result>, options?: TransactionOptions): Promise<Result>;
   /** Calls `listener` with the payload of each NOTIFY on the channel; resubscribes after a reconnect (and then calls it with ""). */
   listen(channel: string, listener: (payload: string) => void): Promise<() => Promise<void>>;

@@ -279,7 +279,7 @@ describeOnBothEngines("queries", (fixture) => {
     [{ sort: [{ "*": "asc" }] }, 'sort[0]: the direction is the string "asc"; expected "random", the only direction of "*".'],
     [{ sort: [5] }, 'sort[0] is number 5; expected a column name or an object such as {"name": "desc"}.'],
     [{ sort: "embedding" }, 'sort: column "embedding" is of type vector, which has no order; sort by another column.'],
-    [{ sort: "place" }, 'sort: "place" is an object; sort by one of its columns, such as "place.city".'],
+    [{ sort: "place" }, 'sort: "place" is an object; name one of its columns, such as "place.city".'],
     [{ sort: "name.first" }, 'sort: table "players" has no column "name.first"'],
     [{ sort: Array(17).fill("name") }, "sort has 17 keys; at most 16 are allowed."],
     [{ columns: ["nope"] }, 'columns[0]: table "players" has no column "nope"'],

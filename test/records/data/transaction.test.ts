@@ -70,6 +70,37 @@ describeOnBothEngines("transactions", (fixture) => {
     expect((await read("items", "a"))[0]).not.toHaveProperty("code");
   });
 
+  test("see one state, whoever else writes the same records meanwhile", async () => {
+    let release!: () => void;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let started!: () => void;
+    const isStarted = new Promise<void>((resolve) => {
+      started = resolve;
+    });
+    // Another client changes one of the records and adds another, and has not committed yet.
+    const other = fixture.engine.transaction(async (connection) => {
+      await connection.query(`UPDATE "test:main"."items" SET "size" = 9 WHERE "id" = 'a'`);
+      await connection.query(`INSERT INTO "test:main"."items" ("id") VALUES ('d')`);
+      started();
+      await released;
+    });
+    await isStarted;
+    const removed = run(...["a", "b", "c", "d"].map((id) => ({ delete: { table: "items", id } })));
+    if (fixture.engine.kind === "server") {
+      const isWaiting = async (): Promise<boolean> =>
+        (await fixture.engine.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%DELETE FROM%'")).rows
+          .length > 0;
+      await expect.poll(isWaiting, { timeout: 10_000 }).toBe(true);
+    }
+    release();
+    await other;
+    // After the other, so all of what the other wrote: not the record that it changed without the one that it added.
+    expect(await removed).toEqual([1, 1, 1, 1].map((rows) => ({ operation: "delete", rows })));
+    expect(await contents()).toEqual([]);
+  });
+
   test("mean in a batch what they mean one by one", async () => {
     const results = await run(
       { insert: { table: "items", record: { id: "x", name: "1" } } },

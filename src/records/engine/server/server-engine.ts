@@ -23,7 +23,9 @@ const MINIMUM_MAJOR = 15;
 const DEFAULT_POOL_SIZE = 10;
 const CONNECT_TIMEOUT_MS = 10_000;
 const RETRYABLE = new Set(["40001", "40P01"]); // serialization failure, deadlock
-const MAX_ATTEMPTS = 4;
+/** Of those that meet at the same records one always goes on, so that each round ends a transaction: many tries are rare, and short. */
+const MAX_ATTEMPTS = 24;
+const MAX_PAUSE_MS = 200;
 const LISTEN_RETRY_MS = 1_000;
 const TIMEOUT_GRACE_MS = 2_000;
 
@@ -96,9 +98,9 @@ export class ServerEngine implements Engine {
           ]),
         );
       } catch (error) {
-        const isRetryable = RETRYABLE.has((error as { code?: string }).code ?? "");
-        if (!isRetryable || attempt === MAX_ATTEMPTS) throw error;
-        await new Promise((resolve) => setTimeout(resolve, Math.random() * 20 * 2 ** attempt));
+        if (!RETRYABLE.has((error as { code?: string }).code ?? "")) throw error;
+        if (attempt === MAX_ATTEMPTS) throw contended(error);
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(5 * 2 ** attempt, MAX_PAUSE_MS)));
       }
     }
   }
@@ -233,6 +235,12 @@ const isPoolExhausted = (error: unknown): boolean => (error as Error).message ==
 
 const overloaded = (cause: unknown): LodestoneError =>
   new LodestoneError("OVERLOADED", "All connections to the database are busy. Nothing was changed: try again.", {
+    cause,
+    retryAfterSeconds: 1,
+  });
+
+const contended = (cause: unknown): LodestoneError =>
+  new LodestoneError("OVERLOADED", "Other clients keep changing the same records. Nothing was changed: try again.", {
     cause,
     retryAfterSeconds: 1,
   });
