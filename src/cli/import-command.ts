@@ -1,10 +1,16 @@
-/** `lodestone import`: argv to an import, with progress and Ctrl-C. */
+/** `lodestone import`: argv to an import of a file or of a folder, with progress and Ctrl-C. */
+import { stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { LodestoneError } from "../errors.ts";
+import type { BranchRef } from "../records/schema.ts";
 import type { ApiClient } from "./api-client.ts";
-import { FORMATS, type Format, type ImportProgress, runImport } from "./import/run-import.ts";
+import { planSteps, prepareTables, readFolder } from "./import/import-folder.ts";
+import { FolderJournal } from "./import/import-state.ts";
+import { FORMATS, type Format, type ImportOptions, type ImportOutcome, type ImportProgress, runImport } from "./import/run-import.ts";
 import { INTERRUPTED_EXIT_CODE, onInterrupt } from "./interrupt.ts";
 import { grouped, type Progress, startProgress } from "./progress.ts";
-import { parseTableTarget } from "./target.ts";
+import { parseTableTarget, parseTarget } from "./target.ts";
 
 interface ImportFlags {
   url: string;
@@ -29,14 +35,14 @@ function parseBatch(text: string): number {
 export function importCommand(command: Command, clientOf: (flags: ImportFlags) => ApiClient): Command {
   return command
     .description(
-      "Load a file into a table of a running server. Files of any size; an interrupted import goes on where it was when it is run again.\n" +
+      "Load a file into a table of a running server, or a folder that `lodestone export` wrote into a branch. Files of any size; an interrupted import goes on where it was when it is run again.\n" +
         "A record that has an id replaces the one that is there.",
     )
     .argument(
       "<file>",
-      "JSON Lines (one record a line), csv (with a header), npy, fvecs, bvecs, or sql (a plain dump of pg_dump: the table of the target's name)",
+      "JSON Lines (one record a line), csv (with a header), npy, fvecs, bvecs, sql (a plain dump of pg_dump: the table of the target's name), or a folder of exported tables",
     )
-    .argument("<target>", "{database}:{branch}/{table}, as in demo:main/colors")
+    .argument("<target>", "{database}:{branch}/{table}, as in demo:main/colors; {database}:{branch} for a folder")
     .addOption(new Option("--format <format>", "of the file").choices(FORMATS).default(undefined, "by the file's name"))
     .option("--create", "make the branch, the table and the columns that are missing")
     .option("--vector-column <name>", "where the vectors of npy, fvecs and bvecs go", "embedding")
@@ -54,12 +60,25 @@ export function importCommand(command: Command, clientOf: (flags: ImportFlags) =
     .addOption(new Option("--batch <size>", "records in one transaction").argParser(parseBatch).default(500))
     .option("--state <file>", "where to note how far it is (default: beside the file)")
     .option("--restart", "begin at the beginning, even if an earlier run was interrupted")
-    .action(async (file: string, target: string, flags: ImportFlags) => runCommand(file, target, flags, clientOf(flags)));
+    .action(async (file: string, target: string, flags: ImportFlags) => {
+      const client = clientOf(flags);
+      const isFolder = await stat(file).then(
+        (found) => found.isDirectory(),
+        () => false,
+      );
+      const interrupt = onInterrupt("Stopping behind the batches under way; press Ctrl-C again to stop at once.");
+      try {
+        if (isFolder) await importFolder(client, file, target, flags, interrupt.signal);
+        else await importFile(client, { file, ...parseTableTarget(target) }, target, flags, interrupt.signal);
+      } finally {
+        interrupt.dispose();
+      }
+    });
 }
 
-async function runCommand(file: string, targetText: string, flags: ImportFlags, client: ApiClient): Promise<void> {
-  const target = parseTableTarget(targetText);
-  const interrupt = onInterrupt("Stopping behind the batches under way; press Ctrl-C again to stop at once.");
+type What = Pick<ImportOptions, "file" | "ref" | "table"> & Partial<Pick<ImportOptions, "skipColumns" | "updateOnly" | "statePath">>;
+
+async function importFile(client: ApiClient, what: What, name: string, flags: ImportFlags, signal: AbortSignal): Promise<ImportOutcome> {
   let progress: Progress | undefined;
   const onProgress = ({ byteLength, position, records, resumed }: ImportProgress) => {
     if (progress === undefined && resumed) process.stderr.write(`Going on behind record ${grouped(position.row)}.\n`);
@@ -69,8 +88,6 @@ async function runCommand(file: string, targetText: string, flags: ImportFlags, 
   const startedMs = Date.now();
   try {
     const outcome = await runImport(client, {
-      file,
-      ...target,
       ...(flags.format === undefined ? {} : { format: flags.format }),
       create: flags.create === true,
       vectorColumn: flags.vectorColumn,
@@ -80,22 +97,62 @@ async function runCommand(file: string, targetText: string, flags: ImportFlags, 
       batchSize: flags.batch,
       ...(flags.state === undefined ? {} : { statePath: flags.state }),
       restart: flags.restart === true,
-      signal: interrupt.signal,
+      signal,
       onProgress,
+      ...what,
     });
     progress?.stop();
     const seconds = (Date.now() - startedMs) / 1000;
     const rate = grouped(Math.round(outcome.records / Math.max(seconds, 0.001)));
     if (outcome.finished) {
-      console.log(`${grouped(outcome.records)} records imported into ${targetText} in ${seconds.toFixed(1)} s (${rate}/s).`);
+      const done = what.updateOnly === undefined ? "records imported into" : "records linked in";
+      console.log(`${grouped(outcome.records)} ${done} ${name} in ${seconds.toFixed(1)} s (${rate}/s).`);
     } else {
       console.log(
         `${grouped(outcome.records)} records imported. Interrupted: run the same command again to go on (${outcome.journalPath}).`,
       );
       process.exitCode = INTERRUPTED_EXIT_CODE;
     }
+    return outcome;
   } finally {
     progress?.stop();
-    interrupt.dispose();
   }
+}
+
+async function importFolder(client: ApiClient, folder: string, targetText: string, flags: ImportFlags, signal: AbortSignal): Promise<void> {
+  const ref = branchTarget(targetText);
+  for (const [flag, isGiven] of [
+    ["--format", flags.format !== undefined],
+    ["--state", flags.state !== undefined],
+    ["--id-column", flags.idColumn !== undefined],
+    ["--id-prefix", flags.idPrefix !== ""],
+    ["--skip-column", flags.skipColumn.length > 0],
+  ] as const) {
+    if (isGiven)
+      throw new LodestoneError("INVALID", `${flag} is for a single file; ${folder} is a folder, whose files say everything themselves.`);
+  }
+  const files = await readFolder(folder);
+  await prepareTables(client, ref, files, flags.create === true);
+  const journal = await FolderJournal.open(folder, `${client.url}/${targetText}`, flags.restart === true);
+  for (const { table, file, kind, later } of planSteps(files)) {
+    if (await journal.has(kind, file)) continue;
+    const what: What =
+      kind === "records"
+        ? { file, ref, table, skipColumns: later }
+        : // A journal of its own, so that an import that was interrupted here goes on here.
+          { file, ref, table, updateOnly: later, statePath: join(resolve(folder), `.lodestone-links-${table}.json`) };
+    const { finished } = await importFile(client, what, `${targetText}/${table}`, { ...flags, create: false }, signal);
+    if (!finished) return;
+    await journal.add(kind, file);
+  }
+  await journal.remove();
+}
+
+function branchTarget(text: string): BranchRef {
+  const { ref, table } = parseTarget(text);
+  if (table === undefined) return ref;
+  throw new LodestoneError(
+    "INVALID",
+    `A folder goes into a branch, {database}:{branch}; got ${JSON.stringify(text)}, which names a table.`,
+  );
 }

@@ -393,4 +393,50 @@ describe("an export", () => {
       stderr: expect.stringContaining("none"),
     });
   });
+
+  it("of a branch goes back into a branch, links in circles and to themselves too", async () => {
+    await server.put("/db/knot:main");
+    for (const table of ["authors", "books", "notes"]) await server.put(`/db/knot:main/tables/${table}`, { columns: [] });
+    const column = (table: string, definition: object) => server.post(`/db/knot:main/tables/${table}/columns`, definition);
+    await column("authors", { name: "favourite", type: "link", link: { table: "books" } });
+    await column("authors", { name: "name", type: "string", notNull: true, defaultValue: "?" });
+    await column("books", { name: "author", type: "link", link: { table: "authors" } });
+    await column("books", { name: "sequel", type: "link", link: { table: "books" } });
+    await column("notes", { name: "about", type: "link", link: { table: "books" } });
+    const made = await server.post("/db/knot:main/transaction", {
+      operations: [
+        ...["a", "b", "c"].map((id) => ({ insert: { table: "authors", record: { id, name: id.toUpperCase() } } })),
+        ...["x", "y", "z"].map((id, n) => ({ insert: { table: "books", record: { id, author: "abc"[n] } } })),
+        { update: { table: "authors", id: "a", fields: { favourite: "z" } } },
+        { update: { table: "books", id: "x", fields: { sequel: "y" } } },
+        { update: { table: "books", id: "y", fields: { sequel: "y" } } },
+        ...Array.from({ length: 30 }, (_, n) => ({ insert: { table: "notes", record: { id: `n${n}`, about: "xyz"[n % 3] } } })),
+      ],
+    });
+    expect(made.status).toBe(200);
+    const out = join(folder, "knot");
+    expect((await runCommand(["export", "knot:main", "--out", out, "--url", server.url])).code).toBe(0);
+
+    const imported = await runCommand(["import", out, "knot:again", "--create", "--url", server.url]);
+    expect(imported).toMatchObject({ code: 0, stdout: expect.stringContaining("30 records imported into knot:again/notes") });
+    const contents = async (branch: string) => {
+      const tables: unknown[] = [];
+      for (const table of ["authors", "books", "notes"]) {
+        const { body } = await server.post(`/db/knot:${branch}/tables/${table}/query`, { sort: { id: "asc" }, page: { size: 100 } });
+        tables.push(body.records.map(({ xata: _xata, ...record }: { xata: unknown }) => record));
+        tables.push((await server.get(`/db/knot:${branch}/tables/${table}/schema`)).body.columns.toSorted(byName));
+      }
+      return tables;
+    };
+    expect(await contents("again")).toEqual(await contents("main"));
+    expect(readdirSync(out).filter((name) => name.startsWith("."))).toEqual([]);
+
+    expect(await runCommand(["import", out, "knot:again/authors", "--url", server.url])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("A folder goes into a branch"),
+    });
+    expect(await runCommand(["import", out, "knot:third", "--url", server.url])).toMatchObject({ code: 1 });
+  });
 });
+
+const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1);

@@ -1,10 +1,10 @@
 /**
  * Where an interrupted import goes on: a small file, written anew (and renamed into place) behind each acknowledged batch, removed at the end. It belongs to one
- * file as it is (size and time) and one target; when either has changed, it is not used.
+ * file as it is (size and time) and one target; when either has changed, it is not used. A folder has one of its own, for the files that are finished.
  */
 import { createHash } from "node:crypto";
 import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import type { SourcePosition } from "./source.ts";
 
 export interface ImportState {
@@ -56,11 +56,60 @@ export class ImportJournal {
 
   async save(idSeed: string, position: SourcePosition): Promise<void> {
     const state: ImportState = { version: 1, file: this.#file, target: this.#target, idSeed, position };
-    await writeFile(`${this.path}.new`, `${JSON.stringify(state)}\n`);
-    await rename(`${this.path}.new`, this.path);
+    await replaceFile(this.path, state);
   }
 
   async remove(): Promise<void> {
     await rm(this.path, { force: true });
   }
+}
+
+/** Which steps of a folder's import are finished. */
+export class FolderJournal {
+  readonly #path: string;
+  readonly #target: string;
+  readonly #finished: Set<string>;
+
+  private constructor(path: string, target: string, finished: Set<string>) {
+    this.#path = path;
+    this.#target = target;
+    this.#finished = finished;
+  }
+
+  static async open(folder: string, target: string, restart: boolean): Promise<FolderJournal> {
+    const name = createHash("sha256").update(target).digest("hex").slice(0, 16);
+    const path = join(resolve(folder), `.lodestone-import-${name}.json`);
+    let finished: string[] = [];
+    try {
+      const state: { target: string; finished: string[] } = JSON.parse(await readFile(path, "utf8"));
+      if (!restart && state.target === target) ({ finished } = state);
+    } catch {
+      // None yet, or none that can be used.
+    }
+    return new FolderJournal(path, target, new Set(finished));
+  }
+
+  async has(kind: string, file: string): Promise<boolean> {
+    return this.#finished.has(await stepName(kind, file));
+  }
+
+  async add(kind: string, file: string): Promise<void> {
+    this.#finished.add(await stepName(kind, file));
+    await replaceFile(this.#path, { target: this.#target, finished: [...this.#finished] });
+  }
+
+  async remove(): Promise<void> {
+    await rm(this.#path, { force: true });
+  }
+}
+
+/** A file that has changed is another step. */
+async function stepName(kind: string, file: string): Promise<string> {
+  const { size, mtimeMs } = await stat(file);
+  return `${kind} ${basename(file)} ${size} ${mtimeMs}`;
+}
+
+async function replaceFile(path: string, content: object): Promise<void> {
+  await writeFile(`${path}.new`, `${JSON.stringify(content)}\n`);
+  await rename(`${path}.new`, path);
 }

@@ -34,6 +34,8 @@ export interface ImportOptions {
   readonly idPrefix: string;
   /** Columns of the file that are left out. */
   readonly skipColumns: readonly string[];
+  /** Only sets these columns, in records that are there; a row without values for them is passed over. */
+  readonly updateOnly?: readonly string[];
   readonly batchSize: number;
   readonly statePath?: string;
   /** Begin at the beginning, whatever the journal says. */
@@ -107,7 +109,7 @@ export async function runImport(client: ApiClient, options: ImportOptions): Prom
   try {
     let batch = emptyBatch(acknowledged);
     for await (const row of source.rows(acknowledged, columns)) {
-      add(batch, row, toRecord(row, options, makeId), options.table);
+      add(batch, row, toOperation(row, options, makeId));
       if (batch.operations.length < options.batchSize && batch.byteLength < BATCH_BYTES) continue;
       await send(batch);
       batch = emptyBatch(batch.next);
@@ -194,6 +196,16 @@ function checkDimensions(columns: ColumnSchema[], source: Source, table: string)
   return columns;
 }
 
+/** undefined: nothing to do for this row. */
+function toOperation(row: SourceRow, options: ImportOptions, makeId: (row: number) => string): string | undefined {
+  const { table, updateOnly } = options;
+  const record = toRecord(row, options, makeId);
+  if (updateOnly === undefined) return JSON.stringify({ insert: { table, record } });
+  const fields = new Map(Object.entries(record).filter(([name, value]) => updateOnly.includes(name) && value !== null));
+  if (fields.size === 0) return undefined;
+  return JSON.stringify({ update: { table, id: record.id, fields: Object.fromEntries(fields) } });
+}
+
 function toRecord(row: SourceRow, options: ImportOptions, makeId: (row: number) => string): JsonObject {
   const { xata: _metadata, ...record } = row.record;
   const idColumn = options.idColumn ?? "id";
@@ -211,13 +223,13 @@ function emptyBatch(next: SourcePosition): Batch {
   return { operations: [], places: [], byteLength: 0, next };
 }
 
-function add(batch: Batch, row: SourceRow, record: JsonObject, table: string): void {
-  const operation = JSON.stringify({ insert: { table, record } });
+function add(batch: Batch, row: SourceRow, operation: string | undefined): void {
+  batch.next = row.next;
+  if (operation === undefined) return;
   batch.operations.push(operation);
   batch.places.push(row.place);
   // Characters, which are bytes for all but texts beyond ASCII; BATCH_BYTES is far enough below the server's limit.
   batch.byteLength += operation.length;
-  batch.next = row.next;
 }
 
 function atPlace(error: unknown, batch: Batch): unknown {
