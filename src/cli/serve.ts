@@ -64,6 +64,7 @@ export async function serve(options: ServeOptions): Promise<void> {
       log,
       limits,
       corsOrigins: options.corsOrigin,
+      hostNames: options.host === undefined ? [] : [options.host],
       version: options.version,
     });
     server = await listen(app, { addresses, port: options.port });

@@ -17,6 +17,7 @@ import { sliceForReader } from "./answer-stream.ts";
 import { announcesBody, checkContentType, discardRest, readBody } from "./body-reader.ts";
 import type { ApiResponse, Endpoint } from "./endpoint.ts";
 import { createEndpoints } from "./endpoints/all.ts";
+import { isTrustedHost } from "./host-check.ts";
 import { parseJsonBody } from "./json-body.ts";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./limits.ts";
 import { Metrics } from "./metrics.ts";
@@ -35,6 +36,8 @@ export interface AppOptions {
   readonly limits?: Partial<HttpLimits>;
   /** Origins that browsers may call from, or "*". Default: none. */
   readonly corsOrigins?: readonly string[];
+  /** Names, besides those of loopback, that a server without keys answers to: the host that it was told to listen on. */
+  readonly hostNames?: readonly string[];
   readonly version: string;
   /** Where `POST /backups` puts them; without it there are none. */
   readonly backupDir?: string;
@@ -60,7 +63,7 @@ export function createApp(options: AppOptions): App {
   const limits: HttpLimits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
   const keyring = options.keyring ?? new Keyring();
   const admission = new Admission(limits);
-  const metrics = options.metrics ?? new Metrics(options.search, () => admission.requests);
+  const metrics = options.metrics ?? new Metrics(options.records, options.search, () => admission.requests);
   const corsOrigins = options.corsOrigins ?? [];
   let draining = false;
 
@@ -100,6 +103,7 @@ export function createApp(options: AppOptions): App {
   });
   if (corsOrigins.length > 0) koa.use(corsMiddleware(corsOrigins));
   koa.use((ctx, next) => {
+    refuseForeignHost(ctx);
     refuseForeignOrigin(ctx);
     return next();
   });
@@ -199,6 +203,17 @@ export function createApp(options: AppOptions): App {
     throw new LodestoneError(
       "FORBIDDEN",
       `The origin ${JSON.stringify(origin.slice(0, 200))} is not allowed; start the server with --cors-origin to allow it.`,
+    );
+  }
+
+  /** A page whose name resolves to this machine is of the same origin to its browser, and sends no Origin with a GET: see host-check.ts. */
+  function refuseForeignHost(ctx: Context): void {
+    const { host } = ctx.req.headers;
+    if (!keyring.isOpen || corsOrigins.includes("*") || isTrustedHost(host, options.hostNames ?? [])) return;
+    throw new LodestoneError(
+      "FORBIDDEN",
+      `A server without keys is not called by the name ${JSON.stringify(host?.slice(0, 200))}, so that pages from elsewhere cannot reach it: ` +
+        "use localhost or an IP address, name it with --host, or start the server with keys (--api-key or --key-file).",
     );
   }
 

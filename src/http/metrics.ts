@@ -1,5 +1,6 @@
 /** What /metrics tells (Prometheus text format). Labels are endpoint templates, methods and statuses: never names, ids, keys or statements of users. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { RecordStore } from "../records/record-store.ts";
 import type { SearchStore } from "../search/search-store.ts";
 
 export class Metrics {
@@ -9,7 +10,7 @@ export class Metrics {
   readonly #statementTimeouts: Counter;
 
   /** @param requestsUnderWay how many are being worked on right now. */
-  constructor(search: SearchStore, requestsUnderWay: () => number) {
+  constructor(records: Pick<RecordStore, "kind" | "walBytes">, search: SearchStore, requestsUnderWay: () => number) {
     const registers = [this.#registry];
     collectDefaultMetrics({ register: this.#registry });
     this.#requests = new Counter({
@@ -30,13 +31,13 @@ export class Metrics {
       help: "Statements that ran past their time limit and were rolled back.",
       registers,
     });
-    const statusGauge = (name: string, help: string, read: () => number) =>
+    const statusGauge = (name: string, help: string, read: () => number | Promise<number>) =>
       new Gauge({
         name,
         help,
         registers,
-        collect() {
-          this.set(read());
+        async collect() {
+          this.set(await read());
         },
       });
     statusGauge("lodestone_http_requests_in_progress", "Requests being worked on.", requestsUnderWay);
@@ -53,6 +54,10 @@ export class Metrics {
     statusGauge("lodestone_search_rows", "Vectors in the search store.", () => search.status().rows);
     statusGauge("lodestone_search_memory_bytes", "Memory that the search store holds.", () => search.status().memoryBytes);
     statusGauge("lodestone_search_ready", "1 when the search store has caught up after the start.", () => (search.status().ready ? 1 : 0));
+    // A PostgreSQL server's log is its own exporter's to tell.
+    if (records.kind === "embedded") {
+      statusGauge("lodestone_wal_bytes", "Size of the database's write-ahead log on disk.", async () => (await records.walBytes()) ?? 0);
+    }
   }
 
   observeRequest(method: string, endpoint: string, status: number, seconds: number): void {

@@ -142,6 +142,7 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed): Reco
 
     check: (ref) => checkBranch(engine, ref),
     backup: (directory) => engine.backup(directory),
+    walBytes: () => engine.walBytes(),
 
     async close() {
       await feed.close();

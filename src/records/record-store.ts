@@ -221,6 +221,8 @@ export interface RecordStore {
   check(ref: BranchRef): Promise<BranchCheck>;
   /** Copies the whole embedded database, while it is in use, to a new directory that is a data directory of its own. INVALID on a server: use its own tools. */
   backup(directory: string): Promise<void>;
+  /** Size of the embedded database's write-ahead log on disk; null on a server, whose own monitoring knows it. */
+  walBytes(): Promise<number | null>;
 
   close(): Promise<void>;
 }

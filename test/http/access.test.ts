@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { isTrustedHost } from "../../src/http/host-check.ts";
 import { runCommand, startServer, type TestServer } from "../support/server.ts";
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
@@ -252,6 +253,81 @@ describe("without keys", () => {
       expect((await server.get("/dbs")).body.databases).toEqual([]);
     } finally {
       await server.stop();
+    }
+  });
+});
+
+describe("DNS rebinding: a page whose own name was made to resolve to this machine", () => {
+  const PORT = ":8787";
+  const FOREIGN = [
+    "evil.example",
+    `evil.example${PORT}`,
+    "localhost.evil.example",
+    "127.0.0.1.evil.example",
+    "notlocalhost",
+    "localhost@evil.example",
+    "evil.example/localhost",
+    "[::1",
+  ];
+  const OWN = [
+    "localhost",
+    `localhost${PORT}`,
+    "LOCALHOST",
+    "localhost.",
+    "xata.us-east-1.localhost",
+    "127.0.0.1",
+    "127.1",
+    `127.0.0.1${PORT}`,
+    "[::1]",
+    `[::1]${PORT}`,
+    "192.0.2.7",
+    "[2001:db8::7]:80",
+  ];
+
+  it.each([
+    [[] as string[], FOREIGN],
+    [["--host", "localhost"], ["evil.example"]],
+    [
+      ["--cors-origin", "https://app.example"],
+      ["evil.example", "app.example"],
+    ],
+  ])("reads nothing from a server without keys (%j); loopback's names and addresses do", async (args, foreign) => {
+    const server = await startServer({ args });
+    try {
+      await server.put("/db/own:main", {});
+      for (const host of foreign) {
+        for (const path of ["/dbs", "/db/own:main", "/metrics", "/nothing"]) {
+          const answer = await server.get(path, { host });
+          expect([host, answer.status, answer.body.message]).toEqual([
+            host,
+            403,
+            expect.stringContaining("use localhost or an IP address"),
+          ]);
+        }
+        expect((await server.put("/db/evil:main", {}, { host })).status).toBe(403);
+      }
+      for (const host of OWN) expect([host, (await server.get("/dbs", { host })).body.databases?.length]).toEqual([host, 1]);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it("is told from the name that the server listens on", () => {
+    expect(isTrustedHost("Box.example:8787", ["box.example"])).toBe(true);
+    expect(isTrustedHost("box.example.evil.example", ["box.example"])).toBe(false);
+    expect(isTrustedHost(undefined, [])).toBe(true);
+  });
+
+  it("is asked for a key where there are keys; pages of all origins may read where --cors-origin says so", async () => {
+    const keyed = await startServer({ args: ["--api-key", "k"] });
+    const open = await startServer({ args: ["--cors-origin", "*"] });
+    try {
+      expect((await keyed.get("/dbs", { host: "evil.example" })).status).toBe(401);
+      expect((await keyed.get("/dbs", { host: "lodestone.internal", ...bearer("k") })).status).toBe(200);
+      expect((await open.get("/dbs", { host: "any.example" })).status).toBe(200);
+    } finally {
+      await keyed.stop();
+      await open.stop();
     }
   });
 });

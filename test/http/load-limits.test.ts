@@ -82,7 +82,7 @@ async function untilUnderWay(server: RunningServer, count: number): Promise<void
   }
 }
 
-const HEAD = "POST /db/l:main/tables/t/data HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n";
+const HEAD = "POST /db/l:main/tables/t/data HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
 const countRecords = async () =>
   (await records.sql({ database: "l", branch: "main" }, { statement: 'SELECT count(*)::int AS n FROM "t"' })).records?.[0]?.n as number;
 
@@ -203,7 +203,7 @@ describe("slow clients", () => {
   it("headers that do not end are answered 408", async () => {
     await withServer({ headersTimeoutMs: 500 }, async (server) => {
       const talk = new Talk(server);
-      talk.send("GET /dbs HTTP/1.1\r\nHost: x\r\n");
+      talk.send("GET /dbs HTTP/1.1\r\nHost: localhost\r\n");
       await talk.answered(/^HTTP\/1\.1 408 [\s\S]*"message":"The request did not arrive in time\."/);
       await talk.closed;
     });
@@ -214,7 +214,7 @@ describe("slow clients", () => {
       await records.insertRecord({ database: "l", branch: "main" }, "t", { id: "large", s: "x".repeat(15_000_000) });
       const talk = new Talk(server);
       talk.socket.pause();
-      talk.send("GET /db/l:main/tables/t/data/large HTTP/1.1\r\nHost: x\r\n\r\n");
+      talk.send("GET /db/l:main/tables/t/data/large HTTP/1.1\r\nHost: localhost\r\n\r\n");
       await new Promise((resolve) => setTimeout(resolve, 4_000));
       talk.socket.resume();
       await talk.closed;

@@ -74,6 +74,8 @@ export interface Engine extends Connection {
    * (pg_dump, pg_basebackup) do this better.
    */
   backup(directory: string): Promise<void>;
+  /** Size of the write-ahead log on disk. null on a server, whose own monitoring knows it (and who may ask is the server's to say). */
+  walBytes(): Promise<number | null>;
   /** Finishes what runs, refuses what comes, checkpoints (embedded), and lets go of the directory or the pool. */
   close(): Promise<void>;
 }

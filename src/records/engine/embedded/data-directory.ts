@@ -17,6 +17,7 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { LodestoneError } from "../../../errors.ts";
 import { crashPoint } from "../../../fault-points.ts";
@@ -129,6 +130,17 @@ export function syncTree(path: string): void {
     }
   }
   fsyncDirectory(path);
+}
+
+/** Bytes of the write-ahead log's files, those kept for reuse included. */
+export async function walBytesOf(dataDir: string): Promise<number> {
+  const folder = join(pgDataPath(dataDir), "pg_wal");
+  let bytes = 0;
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    // A file may go away between the listing and the look at it.
+    if (entry.isFile()) bytes += (await stat(join(folder, entry.name)).catch(() => undefined))?.size ?? 0;
+  }
+  return bytes;
 }
 
 export function ensureDirectory(path: string): void {

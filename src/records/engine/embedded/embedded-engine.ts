@@ -10,7 +10,7 @@ import { quoteIdentifier } from "../../identifiers.ts";
 import type { Engine, QueryOptions, TransactionConnection, TransactionOptions } from "../engine.ts";
 import { runTransaction } from "../transaction.ts";
 import { backupTo } from "./backup.ts";
-import { removeTemporaryFiles } from "./data-directory.ts";
+import { removeTemporaryFiles, walBytesOf } from "./data-directory.ts";
 import { confinedRoleOid, leaveJail, verifyJail } from "./jail.ts";
 import { Maintenance, type MaintenanceHost } from "./maintenance.ts";
 import { type OpenDirectory, openDataDirectory } from "./open-directory.ts";
@@ -128,6 +128,10 @@ export class EmbeddedEngine implements Engine {
       this.#directory.dataDir,
       directory,
     );
+  }
+
+  walBytes(): Promise<number> {
+    return walBytesOf(this.#directory.dataDir);
   }
 
   close(): Promise<void> {

@@ -134,6 +134,10 @@ export class ServerEngine implements Engine {
     );
   }
 
+  walBytes(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;

@@ -1,0 +1,28 @@
+/**
+ * Which `Host` a server without keys answers to. Such a server trusts whoever reaches it, and a page from elsewhere reaches it by DNS rebinding: its own name
+ * is made to resolve to 127.0.0.1, and to the browser the answers are then of the page's origin. Only the `Host` header tells, because it is that name.
+ *
+ * Answered: `localhost` and what ends in `.localhost` (browsers resolve them to loopback themselves), every IP address (no name, so nothing to rebind), and the
+ * names that the server was told. Development servers of the JavaScript world keep the same rule.
+ */
+import { isIP } from "node:net";
+
+/** @param header of the request; undefined (HTTP/1.0) is answered: browsers always send it. @param names further ones, without a port. */
+export function isTrustedHost(header: string | undefined, names: readonly string[]): boolean {
+  if (header === undefined || header === "") return true;
+  const name = hostnameOf(header);
+  if (name === undefined) return false;
+  if (name === "localhost" || name.endsWith(".localhost")) return true;
+  if (isIP(name.replace(/^\[(.*)\]$/, "$1")) !== 0) return true;
+  return names.some((known) => hostnameOf(known) === name);
+}
+
+/** As a browser would read it: lower case, IPv4 in four decimal parts, no port, no final dot. */
+function hostnameOf(host: string): string | undefined {
+  if (/[/?#@\\\s]/.test(host)) return undefined;
+  try {
+    return new URL(`http://${host}`).hostname.replace(/\.$/, "");
+  } catch {
+    return undefined;
+  }
+}
