@@ -2,17 +2,19 @@
  * Do records stay fast where there are many of them? Three questions, each a ratio of medians within one run on the embedded store, each with its limit:
  * the last page of a filtered and sorted query over 100,000 records to its first; a transaction of 1,000 deletes to one delete; inserting 1,000 records of
  * 768-d vectors to a raw COPY of the same rows into the same kind of table of a PGlite of our own (no triggers, no checks of values, the same fsync).
- * Everything is verified before it is timed. Usage: npm run build && node bench/records.mjs [records]
+ * Everything is verified before it is timed. Usage: npm run build && npm run bench:records [-- --records 100000]
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { PGlite } from "@electric-sql/pglite";
 import { DurableNodeFS } from "../dist/records/engine/embedded/durable-node-fs.js";
 import { openRecordStore } from "../dist/records/open.js";
 
-const RECORDS = Number(process.argv[2] ?? 100_000);
+const { values: options } = parseArgs({ options: { records: { type: "string", default: "100000" } } });
+const RECORDS = Number(options.records);
 const DIMENSION = 768;
 const PAGE = 100;
 const ROUNDS = 15;

@@ -1,6 +1,6 @@
 /**
  * POST …/bulk: up to 1,000 new records, all or nothing, in one statement: each column travels as one array (`unnest`), and all vectors of a column as
- * one binary array that the statement cuts into rows. bench/records-bulk.mjs shows what that is worth.
+ * one binary array that the statement cuts into rows. bench/records.mjs shows what that is worth.
  */
 import { LodestoneError, type OperationError } from "../../errors.ts";
 import type { Connection } from "../engine/engine.ts";

@@ -1,6 +1,6 @@
 /**
  * Which operations of a transaction can run as one statement and still mean what they mean one after the other. One statement for 1,000 deletes takes
- * a fraction of 1,000 statements (bench/records-transaction.mjs), so the batches are what makes transactions of deletes and inserts fast.
+ * a fraction of 1,000 statements (bench/records.mjs), so the batches are what makes transactions of deletes and inserts fast.
  */
 import type { ColumnInfo } from "../schema.ts";
 import { isFlat } from "./selection.ts";
