@@ -1,7 +1,7 @@
 /**
  * What does HTTP add to a search? A server as `lodestone serve` starts it, 10,000 vectors of 128 dimensions, one client with one connection; each search over HTTP
  * is followed by the same search in this process. Both are verified against the oracle first. Limit: the medians are at most 1.0 ms apart.
- * Usage: npm run build && npm run bench:http [-- --searches 500]
+ * Usage: npm run build && npm run bench:http [-- --searches 1000]
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -19,8 +19,10 @@ import { summarize } from "./statistics.mjs";
 const ROWS = 10_000;
 const DIMENSION = 128;
 const QUERIES = 50;
+/** Searches until both sides run compiled code. */
+const WARM_UP = 1_000;
 const LIMIT_MS = 1;
-const { values: options } = parseArgs({ options: { searches: { type: "string", default: "500" } } });
+const { values: options } = parseArgs({ options: { searches: { type: "string", default: "1000" } } });
 
 const directory = mkdtempSync(join(tmpdir(), "lodestone-bench-"));
 const main = fileURLToPath(new URL("../dist/cli/main.js", import.meta.url));
@@ -57,6 +59,7 @@ try {
   }
   const [httpMs, processMs] = [[], []];
   const texts = bodies.map(({ consistency: _, ...body }) => JSON.stringify(body));
+  for (let i = 0; i < WARM_UP; i++) await send(port, "POST", path, texts[i % QUERIES]);
   for (let i = 0; i < Number(options.searches); i++) {
     let startedMs = performance.now();
     await send(port, "POST", path, texts[i % QUERIES]);
