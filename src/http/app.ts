@@ -127,8 +127,10 @@ export function createApp(options: AppOptions): App {
       try {
         const body = await readJson(ctx, endpoint);
         if (body !== undefined && validate !== undefined) checkBody(body, validate, endpoint.indexedBy);
+        const signal = signalOf(ctx);
         const response = await endpoint.handle({
           requestId: state.requestId,
+          records: options.records.forCaller(signal),
           path,
           ref,
           query,
@@ -136,7 +138,7 @@ export function createApp(options: AppOptions): App {
           isSdk: ctx.get("x-xata-agent") !== "",
           databases: state.caller?.databases,
           readOnly: state.caller?.scope === "read",
-          signal: signalOf(ctx),
+          signal,
         });
         crashPoint("before-answer");
         send(ctx, response);

@@ -2,7 +2,7 @@
  * What an endpoint is: one object that says how it is addressed, what it takes, what it answers and who may call it. The router, the validation, the key check
  * and /openapi.json are all made from it, so they cannot disagree.
  */
-import type { JsonValue, Selection } from "../records/record-store.ts";
+import type { JsonValue, RecordStore, Selection } from "../records/record-store.ts";
 import type { BranchRef } from "../records/schema.ts";
 import type { JsonSchema } from "./validation.ts";
 
@@ -33,6 +33,8 @@ export interface ApiRequest<Body = unknown> {
   readonly requestId: string;
   /** Decoded and checked path parameters: `database`, `table`, `column`, `id` as far as the path has them. */
   readonly path: Readonly<Record<string, string>>;
+  /** The record store on behalf of this request's client: gives up what the client no longer waits for. For everything but schemas. */
+  readonly records: RecordStore;
   /** The `{db}:{branch}` of the path. Empty names where the path has none. */
   readonly ref: BranchRef;
   readonly query: QueryValues;

@@ -17,6 +17,7 @@ import { summarizeRecords } from "./data/summarize-records.ts";
 import { runTransaction } from "./data/transaction.ts";
 import { updateRecord, upsertRecord } from "./data/update-record.ts";
 import type { Engine } from "./engine/engine.ts";
+import { engineForCaller } from "./engine/engine-for-caller.ts";
 import { type EngineOptions, openEngine } from "./engine/open-engine.ts";
 import { RecordFeed } from "./feed/change-feed.ts";
 import { MigrationStore } from "./migrations/migration-store.ts";
@@ -32,7 +33,7 @@ export async function openRecordStore(options: EngineOptions): Promise<RecordSto
   const engine = await openEngine(options);
   try {
     const catalog = await Catalog.open(engine);
-    return recordStoreOf(engine, catalog, await RecordFeed.open(engine, catalog));
+    return recordStoreOf(engine, catalog, await RecordFeed.open(engine, catalog), new MigrationStore(engine, catalog));
   } catch (error) {
     await engine.close();
     throw error;
@@ -45,7 +46,8 @@ const STALE = new Set(["42P01", "42703", "3F000"]);
 /** Most statements that cannot write, by their first word; functions that write are not to be called in any. */
 const READING = /^\s*(select|values|table)\b/i;
 
-function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed): RecordStore {
+/** @param engine  that of one caller, or the engine itself, which is the one that all the others keep to: they serve many callers at once. */
+function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed, migrations: MigrationStore): RecordStore {
   const onBranch = async <Result>(ref: BranchRef, work: (branch: BranchInfo) => Promise<Result>): Promise<Result> => {
     const branch = await catalog.branch(ref);
     try {
@@ -76,7 +78,7 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed): Reco
   return {
     kind: engine.kind,
     feed,
-    migrations: new MigrationStore(engine, catalog),
+    migrations,
 
     listDatabases: () => catalog.listDatabases(),
     listBranches: (database) => catalog.listBranches(database),
@@ -143,6 +145,8 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed): Reco
     check: (ref) => checkBranch(engine, ref),
     backup: (directory) => engine.backup(directory),
     walBytes: () => engine.walBytes(),
+
+    forCaller: (signal) => recordStoreOf(engineForCaller(engine, signal), catalog, feed, migrations),
 
     async close() {
       await feed.close();

@@ -224,5 +224,11 @@ export interface RecordStore {
   /** Size of the embedded database's write-ahead log on disk; null on a server, whose own monitoring knows it. */
   walBytes(): Promise<number | null>;
 
+  /**
+   * The same store on behalf of one caller: when the signal aborts, what has not begun is not begun, and reading is ended; what may change records is left to run.
+   * The promises of what was not done reject with the signal's reason. Cheap: made for each request.
+   */
+  forCaller(signal: AbortSignal): RecordStore;
+
   close(): Promise<void>;
 }

@@ -4,7 +4,6 @@ import { type Endpoint, endpoint } from "../endpoint.ts";
 import { COLUMN_LIST, CONSISTENCY, FILTER, objectOf } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";
 import { SORT } from "./query.ts";
-import type { Services } from "./services.ts";
 
 const AGGREGATIONS: JsonSchema = {
   type: "object",
@@ -18,7 +17,7 @@ const SUMMARIES: JsonSchema = {
   description: 'Summaries by name: `{"count": "*"}`, `{"count": "column"}`, `{"min": …}`, `{"max": …}`, `{"sum": …}`, `{"average": …}`.',
 };
 
-export function aggregateEndpoints({ records }: Services): Endpoint[] {
+export function aggregateEndpoints(): Endpoint[] {
   const path = "/db/{db}:{branch}/tables/{table}";
   const tag = "Search and query";
   return [
@@ -36,7 +35,7 @@ export function aggregateEndpoints({ records }: Services): Endpoint[] {
           schema: { type: "object", properties: { aggs: { type: "object" } }, required: ["aggs"] },
         },
       },
-      async handle({ ref, path, body }) {
+      async handle({ records, ref, path, body }) {
         return { status: 200, body: await records.aggregate(ref, path.table as string, body ?? {}) };
       },
     }),
@@ -65,7 +64,7 @@ export function aggregateEndpoints({ records }: Services): Endpoint[] {
           schema: { type: "object", properties: { summaries: { type: "array", items: { type: "object" } } }, required: ["summaries"] },
         },
       },
-      async handle({ ref, path, body, isSdk }) {
+      async handle({ records, ref, path, body, isSdk }) {
         return { status: 200, body: await records.summarize(ref, path.table as string, body ?? {}, { jsonText: isSdk }) };
       },
     }),

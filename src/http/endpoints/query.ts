@@ -3,7 +3,6 @@ import type { QueryRequest } from "../../records/record-store.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { CONSISTENCY, FILTER, objectOf, RECORD, SELECTION } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";
-import type { Services } from "./services.ts";
 
 /** The record store checks what is in it, and names the fault better than alternatives of a schema can. */
 export const SORT: JsonSchema = {
@@ -20,7 +19,7 @@ const PAGE: JsonSchema = objectOf({
   end: { type: "string", description: "The last page of this cursor's query." },
 });
 
-export function queryEndpoints({ records }: Services): Endpoint[] {
+export function queryEndpoints(): Endpoint[] {
   return [
     endpoint<QueryRequest | undefined>({
       method: "POST",
@@ -56,7 +55,7 @@ export function queryEndpoints({ records }: Services): Endpoint[] {
           },
         },
       },
-      async handle({ ref, path, body, isSdk }) {
+      async handle({ records, ref, path, body, isSdk }) {
         return { status: 200, body: await records.query(ref, path.table as string, body ?? {}, { jsonText: isSdk }) };
       },
     }),

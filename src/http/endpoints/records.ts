@@ -2,7 +2,6 @@
 import type { JsonObject, WriteOptions } from "../../records/record-store.ts";
 import { type Endpoint, endpoint, type QueryParameter, type QueryValues } from "../endpoint.ts";
 import { MAX_OPERATIONS, OPERATION_ERRORS, objectOf, RECORD, RECORD_INPUT } from "../schemas.ts";
-import type { Services } from "./services.ts";
 
 const COLUMNS: QueryParameter = {
   name: "columns",
@@ -18,7 +17,7 @@ const IF_VERSION: QueryParameter = {
 
 const CONFLICT = { description: "The record is there (createOnly) or has another version (ifVersion). Nothing was changed." };
 
-export function recordEndpoints({ records }: Services): Endpoint[] {
+export function recordEndpoints(): Endpoint[] {
   const table = "/db/{db}:{branch}/tables/{table}";
   const record = `${table}/data/{id}`;
   const tag = "Records";
@@ -33,7 +32,7 @@ export function recordEndpoints({ records }: Services): Endpoint[] {
       query: [COLUMNS],
       body: { required: false, schema: RECORD_INPUT },
       responses: { 201: { description: "The record was inserted.", schema: RECORD } },
-      async handle({ ref, path, query, body, isSdk }) {
+      async handle({ records, ref, path, query, body, isSdk }) {
         return { status: 201, body: await records.insertRecord(ref, path.table as string, body ?? {}, writeOptions(query, isSdk)) };
       },
     }),
@@ -63,7 +62,7 @@ export function recordEndpoints({ records }: Services): Endpoint[] {
         },
         400: { description: "A record cannot be inserted; none was.", schema: OPERATION_ERRORS },
       },
-      async handle({ ref, path, query, body, isSdk }) {
+      async handle({ records, ref, path, query, body, isSdk }) {
         const inserted = await records.insertRecords(ref, path.table as string, body.records, writeOptions(query, isSdk));
         const answer = query.columns === undefined ? { recordIDs: inserted.map(({ id }) => id) } : { records: inserted };
         return { status: 200, body: answer };
@@ -78,7 +77,7 @@ export function recordEndpoints({ records }: Services): Endpoint[] {
       access: "read",
       query: [{ ...COLUMNS, description: 'Columns to answer with, separated by commas. Default: "*", all.' }],
       responses: { 200: { description: "The record.", schema: RECORD } },
-      async handle({ ref, path, query, isSdk }) {
+      async handle({ records, ref, path, query, isSdk }) {
         const columns = query.columns ?? ["*"];
         return { status: 200, body: await records.getRecord(ref, path.table as string, path.id as string, { columns, jsonText: isSdk }) };
       },
@@ -97,7 +96,7 @@ export function recordEndpoints({ records }: Services): Endpoint[] {
         200: { description: "The record was replaced.", schema: RECORD },
         422: CONFLICT,
       },
-      async handle({ ref, path, query, body, isSdk }) {
+      async handle({ records, ref, path, query, body, isSdk }) {
         const result = await records.replaceRecord(ref, path.table as string, path.id as string, body ?? {}, writeOptions(query, isSdk));
         return { status: result.created ? 201 : 200, body: result.record };
       },
@@ -112,7 +111,7 @@ export function recordEndpoints({ records }: Services): Endpoint[] {
       query: [COLUMNS, IF_VERSION],
       body: { required: false, schema: RECORD_INPUT },
       responses: { 200: { description: "The record was updated.", schema: RECORD }, 422: CONFLICT },
-      async handle({ ref, path, query, body, isSdk }) {
+      async handle({ records, ref, path, query, body, isSdk }) {
         const updated = await records.updateRecord(ref, path.table as string, path.id as string, body ?? {}, writeOptions(query, isSdk));
         return { status: 200, body: updated };
       },
@@ -131,7 +130,7 @@ export function recordEndpoints({ records }: Services): Endpoint[] {
         200: { description: "The record was updated.", schema: RECORD },
         422: CONFLICT,
       },
-      async handle({ ref, path, query, body, isSdk }) {
+      async handle({ records, ref, path, query, body, isSdk }) {
         const result = await records.upsertRecord(ref, path.table as string, path.id as string, body ?? {}, writeOptions(query, isSdk));
         return { status: result.created ? 201 : 200, body: result.record };
       },
@@ -148,7 +147,7 @@ export function recordEndpoints({ records }: Services): Endpoint[] {
         204: { description: "The record is gone." },
         200: { description: "The record is gone; this was it.", schema: RECORD },
       },
-      async handle({ ref, path, query, isSdk }) {
+      async handle({ records, ref, path, query, isSdk }) {
         const removed = await records.deleteRecord(ref, path.table as string, path.id as string, writeOptions(query, isSdk));
         return query.columns === undefined ? { status: 204 } : { status: 200, body: removed };
       },

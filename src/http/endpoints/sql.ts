@@ -3,7 +3,6 @@ import type { SqlBatchRequest, SqlRequest } from "../../records/record-store.ts"
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { CONSISTENCY, MAX_OPERATIONS, objectOf } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";
-import type { Services } from "./services.ts";
 
 const PARAMS: JsonSchema = { type: ["array", "null"], description: "Values for $1, $2 … in their order." };
 const RESPONSE_TYPE: JsonSchema = {
@@ -49,7 +48,7 @@ const ANSWER: JsonSchema = {
   required: ["columns", "total", "rowCount"],
 };
 
-export function sqlEndpoints({ records }: Services): Endpoint[] {
+export function sqlEndpoints(): Endpoint[] {
   return [
     endpoint<SqlRequest>({
       method: "POST",
@@ -60,7 +59,7 @@ export function sqlEndpoints({ records }: Services): Endpoint[] {
       access: "read",
       body: { required: true, schema: BODY },
       responses: { 200: { description: "Its rows, at most 1,000.", schema: ANSWER } },
-      async handle({ ref, body, readOnly }) {
+      async handle({ records, ref, body, readOnly }) {
         return { status: 200, body: await records.sql(ref, { ...body, readOnly }) };
       },
     }),
@@ -78,7 +77,7 @@ export function sqlEndpoints({ records }: Services): Endpoint[] {
           schema: { type: "object", properties: { results: { type: "array", items: ANSWER } }, required: ["results"] },
         },
       },
-      async handle({ ref, body, readOnly }) {
+      async handle({ records, ref, body, readOnly }) {
         return { status: 200, body: { results: await records.sqlBatch(ref, { ...body, readOnly }) } };
       },
     }),

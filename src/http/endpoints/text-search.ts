@@ -3,7 +3,6 @@ import type { BranchSearchRequest, TextSearchRequest } from "../../records/recor
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { FILTER, objectOf, RECORD } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";
-import type { Services } from "./services.ts";
 
 const QUERY: Readonly<Record<string, JsonSchema>> = {
   query: { type: "string", minLength: 1, description: "Words: a record is found by any of them, and ranks higher with more." },
@@ -35,7 +34,7 @@ const FOUND: JsonSchema = {
   required: ["records", "totalCount"],
 };
 
-export function textSearchEndpoints({ records }: Services): Endpoint[] {
+export function textSearchEndpoints(): Endpoint[] {
   const tag = "Search and query";
   const responses = { 200: { description: "Records, best first, with xata.score, xata.table and xata.highlight.", schema: FOUND } };
   return [
@@ -48,7 +47,7 @@ export function textSearchEndpoints({ records }: Services): Endpoint[] {
       access: "read",
       body: { required: true, schema: objectOf({ ...QUERY, ...SCOPE }, ["query"]) },
       responses,
-      async handle({ ref, path, body, isSdk }) {
+      async handle({ records, ref, path, body, isSdk }) {
         return { status: 200, body: await records.searchTable(ref, path.table as string, body, { jsonText: isSdk }) };
       },
     }),
@@ -75,7 +74,7 @@ export function textSearchEndpoints({ records }: Services): Endpoint[] {
         ),
       },
       responses,
-      async handle({ ref, body, isSdk }) {
+      async handle({ records, ref, body, isSdk }) {
         return { status: 200, body: await records.searchBranch(ref, body, { jsonText: isSdk }) };
       },
     }),

@@ -4,7 +4,6 @@ import type { TransactionOperation } from "../../records/record-store.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { COLUMN_LIST, MAX_OPERATIONS, NAME, OPERATION_ERRORS, objectOf, RECORD_INPUT } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";
-import type { Services } from "./services.ts";
 
 const ID: JsonSchema = { type: "string", minLength: 1 };
 const IF_VERSION: JsonSchema = { type: "integer", minimum: 0 };
@@ -37,7 +36,7 @@ const RESULT: JsonSchema = {
   required: ["operation"],
 };
 
-export function transactionEndpoints({ records }: Services): Endpoint[] {
+export function transactionEndpoints(): Endpoint[] {
   return [
     endpoint<{ operations: TransactionOperation[] }>({
       method: "POST",
@@ -58,7 +57,7 @@ export function transactionEndpoints({ records }: Services): Endpoint[] {
         },
         400: { description: "One failed; none was applied.", schema: OPERATION_ERRORS },
       },
-      async handle({ ref, body, readOnly, isSdk }) {
+      async handle({ records, ref, body, readOnly, isSdk }) {
         if (readOnly && body.operations.some((operation) => !("get" in operation))) {
           throw new LodestoneError(
             "FORBIDDEN",

@@ -1,7 +1,6 @@
 /** The nearest vectors of a column: one query or many, with records on request. */
 import { LodestoneError } from "../../errors.ts";
-import type { JsonObject, ReadOptions, Selection } from "../../records/record-store.ts";
-import type { BranchRef } from "../../records/schema.ts";
+import type { JsonObject, Selection } from "../../records/record-store.ts";
 import type { VectorSearchRequest, VectorSearchResponse } from "../../search/search-store.ts";
 import { type ApiRequest, type Endpoint, endpoint } from "../endpoint.ts";
 import { COLUMN_NAME, CONSISTENCY, FILTER, objectOf, RECORD, SELECTION } from "../schemas.ts";
@@ -67,22 +66,22 @@ const ANSWER: JsonSchema = {
   },
 };
 
-export function vectorSearchEndpoints({ records, search }: Services): Endpoint[] {
+export function vectorSearchEndpoints({ search }: Services): Endpoint[] {
   /** The records of all answers, fetched together. Those deleted since the search are not in it. */
-  async function fetchRecords(ref: BranchRef, table: string, answers: readonly VectorSearchResponse[], options: ReadOptions) {
+  async function fetchRecords({ records, ref, path, body, isSdk }: ApiRequest<VectorSearchBody>, answers: readonly VectorSearchResponse[]) {
     const ids = [...new Set(answers.flatMap(({ results }) => results.map(({ id }) => id)))];
-    const found = await records.getRecords(ref, table, ids, options);
+    const found = await records.getRecords(ref, path.table as string, ids, { columns: body.columns ?? ["*"], jsonText: isSdk });
     return new Map(found.map((record) => [record.id as string, record]));
   }
 
-  async function complete({ ref, path, body, isSdk }: ApiRequest<VectorSearchBody>, answers: readonly VectorSearchResponse[]) {
-    const table = path.table as string;
+  async function complete(request: ApiRequest<VectorSearchBody>, answers: readonly VectorSearchResponse[]) {
+    const { path, body, isSdk } = request;
     if (body.columns === undefined && !isSdk) return answers;
-    const byId = await fetchRecords(ref, table, answers, { columns: body.columns ?? ["*"], jsonText: isSdk });
+    const byId = await fetchRecords(request, answers);
     return answers.map(({ totalCount, results }) => ({
       totalCount,
       results: body.columns === undefined ? results : results.map((result) => ({ ...result, record: byId.get(result.id) ?? null })),
-      ...(isSdk ? { records: results.flatMap(({ id, score }) => sdkRecord(byId.get(id), score, table)) } : {}),
+      ...(isSdk ? { records: results.flatMap(({ id, score }) => sdkRecord(byId.get(id), score, path.table as string)) } : {}),
     }));
   }
 

@@ -9,6 +9,8 @@ export interface QueryOptions {
   readonly raw?: boolean;
   /** "array": each row is an array of values (rows of equal column names stay whole). */
   readonly rowMode?: "object" | "array";
+  /** As of a transaction; a statement that begins with SELECT is abandonable. For `query` of an engine only. */
+  readonly signal?: AbortSignal;
 }
 
 export interface Connection {
@@ -60,11 +62,20 @@ export interface TransactionOptions {
   readonly urgent?: boolean;
   /** Past it the work is cancelled, rolled back, and the promise rejects with LodestoneError TIMEOUT. Default: the engine's (60 s). */
   readonly timeoutMs?: number;
+  /**
+   * Aborted when nobody waits for the result any more. Work that has not begun is not begun then; what runs goes on to its end unless it is `abandonable`.
+   * The promise of work that was not done rejects with the signal's reason. A commit is never cut short.
+   */
+  readonly signal?: AbortSignal;
+  /** Nothing of the work is kept but its result, so that it may be ended when the signal says so. Default: `readOnly`. */
+  readonly abandonable?: boolean;
 }
 
 /** `query` of an engine: one statement in a transaction of its own, committed and durable when it resolves. */
 export interface Engine extends Connection {
   readonly kind: "embedded" | "server";
+  /** The engine itself, for what is kept beyond one caller; see engine-for-caller.ts. */
+  readonly shared: Engine;
   /** BEGIN, work, COMMIT; ROLLBACK when work rejects. Resolves only once the commit is durable (fsync). Serialization failures and deadlocks are retried (work runs again), at last OVERLOADED. */
   transaction<Result>(work: (connection: TransactionConnection) => Promise<Result>, options?: TransactionOptions): Promise<Result>;
   /** Calls `listener` with the payload of each NOTIFY on the channel; resubscribes after a reconnect (and then calls it with ""). */

@@ -11,11 +11,12 @@ export interface CatalogNames {
 const known = new WeakMap<Engine, Promise<CatalogNames>>();
 
 export function catalogNames(engine: Engine): Promise<CatalogNames> {
-  let names = known.get(engine);
+  const { shared } = engine;
+  let names = known.get(shared);
   if (names === undefined) {
-    names = read(engine);
-    known.set(engine, names);
-    names.catch(() => known.delete(engine)); // asked again by the next statement
+    names = read(shared);
+    known.set(shared, names);
+    names.catch(() => known.delete(shared)); // asked again by the next statement
   }
   return names;
 }

@@ -22,7 +22,8 @@ export const MAX_BATCH_STATEMENTS = 1_000;
 export async function runSql(engine: Engine, branch: BranchInfo, request: SqlRequest): Promise<SqlResponse> {
   const names = await catalogNames(engine);
   const statement = await prepare(branch, request, names, request.readOnly);
-  const result = await inJail(engine, branch, request.readOnly, (connection) => statement.run(connection)).catch((error: unknown) => {
+  const options = { readOnly: request.readOnly, abandonable: !statement.changes };
+  const result = await inJail(engine, branch, options, (connection) => statement.run(connection)).catch((error: unknown) => {
     throw translateError(error);
   });
   return toResponse(engine, names, result, request.responseType);
@@ -43,7 +44,8 @@ export async function runSqlBatch(engine: Engine, branch: BranchInfo, request: S
   for (const [index, statement] of statements.entries()) {
     prepared.push(await prepare(branch, statement, names, readOnly).catch((error: unknown) => failAt(index, error)));
   }
-  const results = await inJail(engine, branch, readOnly, async (connection) => {
+  const options = { readOnly, abandonable: !prepared.some(({ changes }) => changes) };
+  const results = await inJail(engine, branch, options, async (connection) => {
     const all: BoundedResult[] = [];
     for (const [index, { run }] of prepared.entries()) all.push(await run(connection).catch((error: unknown) => failAt(index, error)));
     return all;
@@ -54,6 +56,7 @@ export async function runSqlBatch(engine: Engine, branch: BranchInfo, request: S
 }
 
 interface Prepared {
+  readonly changes: boolean;
   run(connection: TransactionConnection): Promise<BoundedResult>;
 }
 
@@ -67,6 +70,7 @@ async function prepare(branch: BranchInfo, request: SqlStatement, names: Catalog
     throw new LodestoneError("FORBIDDEN", 'This needs a key with the scope "write": a key with "read" may only SELECT.');
   }
   return {
+    changes: analysis.changes,
     run: (connection) =>
       connection.queryBounded({
         text: request.statement,
@@ -81,10 +85,10 @@ async function prepare(branch: BranchInfo, request: SqlStatement, names: Catalog
 const inJail = <Result>(
   engine: Engine,
   branch: BranchInfo,
-  readOnly: boolean | undefined,
+  { readOnly = false, abandonable }: { readonly readOnly: boolean | undefined; readonly abandonable: boolean },
   work: (connection: TransactionConnection) => Promise<Result>,
 ): Promise<Result> =>
-  engine.transaction(work, { jail: { roleName: branch.roleName, schemaName: branch.schemaName }, readOnly: readOnly === true });
+  engine.transaction(work, { jail: { roleName: branch.roleName, schemaName: branch.schemaName }, readOnly, abandonable });
 
 function failAt(index: number, error: unknown): never {
   const translated = translateError(error);

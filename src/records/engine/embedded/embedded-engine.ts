@@ -8,6 +8,7 @@ import type { QueryResult } from "pg";
 import { LodestoneError } from "../../../errors.ts";
 import { quoteIdentifier } from "../../identifiers.ts";
 import type { Engine, QueryOptions, TransactionConnection, TransactionOptions } from "../engine.ts";
+import { isReading } from "../engine-for-caller.ts";
 import { runTransaction } from "../transaction.ts";
 import { backupTo } from "./backup.ts";
 import { removeTemporaryFiles, walBytesOf } from "./data-directory.ts";
@@ -15,6 +16,7 @@ import { confinedRoleOid, leaveJail, verifyJail } from "./jail.ts";
 import { Maintenance, type MaintenanceHost } from "./maintenance.ts";
 import { type OpenDirectory, openDataDirectory } from "./open-directory.ts";
 import { EmbeddedSession } from "./session.ts";
+import { withTimeLimit } from "./time-limit.ts";
 
 export interface EmbeddedEngineOptions {
   readonly dataDir: string;
@@ -24,7 +26,12 @@ export interface EmbeddedEngineOptions {
 
 interface Unit {
   readonly run: (session: EmbeddedSession) => Promise<void>;
-  readonly refuse: (reason: LodestoneError) => void;
+  readonly refuse: (reason: Error) => void;
+}
+
+interface UnitOptions {
+  readonly isUrgent?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** A commit is not cancelled by the time limit (its outcome would be unknown), but it may not hang for ever either. */
@@ -79,26 +86,29 @@ export class EmbeddedEngine implements Engine {
     values?: readonly unknown[],
     options?: QueryOptions,
   ): Promise<QueryResult<Row>> {
-    return this.#enqueue((session) =>
-      this.#withTimeLimit(session, this.#statementTimeoutMs, () => session.query<Row>(text, values, options)),
-    );
+    const signal = options?.signal;
+    const ending = isReading(text) ? signal : undefined;
+    const unit = (session: EmbeddedSession) =>
+      withTimeLimit(session, this.#statementTimeoutMs, () => session.query<Row>(text, values, options), ending);
+    return this.#enqueue(unit, { signal });
   }
 
   transaction<Result>(work: (connection: TransactionConnection) => Promise<Result>, options: TransactionOptions = {}): Promise<Result> {
-    const timeoutMs = options.timeoutMs ?? this.#statementTimeoutMs;
+    const { signal, urgent: isUrgent, timeoutMs = this.#statementTimeoutMs } = options;
+    const ending = (options.abandonable ?? options.readOnly === true) ? signal : undefined;
     const unit = async (session: EmbeddedSession): Promise<Result> => {
       const roleOid = options.jail === undefined ? null : await this.#jailFor(session, options.jail.roleName);
       if (roleOid !== null) session.jail(roleOid);
       try {
         return await runTransaction(session, work, options, {
-          body: (run) => this.#withTimeLimit(session, timeoutMs, run),
-          commit: (run) => this.#withTimeLimit(session, COMMIT_LIMIT_MS, run),
+          body: (run) => withTimeLimit(session, timeoutMs, run, ending),
+          commit: (run) => withTimeLimit(session, COMMIT_LIMIT_MS, run),
         });
       } finally {
         if (roleOid !== null && session.failure === null) await leaveJail(session, this.#listeners.keys());
       }
     };
-    return this.#enqueue(unit, options.urgent);
+    return this.#enqueue(unit, { isUrgent, signal });
   }
 
   async listen(channel: string, listener: (payload: string) => void): Promise<() => Promise<void>> {
@@ -134,6 +144,10 @@ export class EmbeddedEngine implements Engine {
     return walBytesOf(this.#directory.dataDir);
   }
 
+  get shared(): this {
+    return this;
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -147,17 +161,34 @@ export class EmbeddedEngine implements Engine {
     this.#directory.lock.release();
   }
 
-  #enqueue<Result>(work: (session: EmbeddedSession) => Promise<Result>, isUrgent = false): Promise<Result> {
+  #enqueue<Result>(work: (session: EmbeddedSession) => Promise<Result>, options?: UnitOptions): Promise<Result> {
     const refusal = this.#lost ?? (this.#closing === null ? null : new LodestoneError("UNAVAILABLE", "The database is closed."));
-    return refusal === null ? this.#push(work, { onEnd: () => this.#unitsRun++, isUrgent }) : Promise.reject(refusal);
+    if (refusal !== null) return Promise.reject(refusal);
+    const counted = (session: EmbeddedSession) => work(session).finally(() => this.#unitsRun++);
+    return this.#push(counted, options);
   }
 
-  #push<Result>(
-    work: (session: EmbeddedSession) => Promise<Result>,
-    { onEnd = () => {}, isUrgent = false }: { onEnd?: () => void; isUrgent?: boolean } = {},
-  ): Promise<Result> {
+  #push<Result>(work: (session: EmbeddedSession) => Promise<Result>, { isUrgent = false, signal }: UnitOptions = {}): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
-      const unit: Unit = { run: (session) => work(session).then(resolve, reject).finally(onEnd), refuse: reject };
+      if (signal?.aborted === true) return reject(signal.reason);
+      const onAbort = (): void => {
+        const index = this.#queue.indexOf(unit);
+        if (index >= 0) this.#queue.splice(index, 1);
+        reject(signal!.reason);
+      };
+      const unit: Unit = {
+        run: async (session) => {
+          // It may have left the queue, and waited for a session to be opened, when its caller went.
+          if (signal?.aborted === true) return;
+          signal?.removeEventListener("abort", onAbort);
+          await work(session).then(resolve, reject);
+        },
+        refuse: (reason) => {
+          signal?.removeEventListener("abort", onAbort);
+          reject(reason);
+        },
+      };
+      signal?.addEventListener("abort", onAbort, { once: true });
       if (isUrgent) this.#queue.unshift(unit);
       else this.#queue.push(unit);
       this.#draining ??= this.#drain();
@@ -269,32 +300,6 @@ export class EmbeddedEngine implements Engine {
 
   #notify(channel: string, payload: string): void {
     for (const listener of this.#listeners.get(channel) ?? []) listener(payload);
-  }
-
-  async #withTimeLimit<Result>(session: EmbeddedSession, limitMs: number, run: () => Promise<Result>): Promise<Result> {
-    let overrun: Promise<void> | undefined;
-    const timeout = new LodestoneError(
-      "TIMEOUT",
-      `The statement ran longer than ${limitMs / 1000} seconds; it was cancelled and rolled back.`,
-    );
-    let onOverrun: (reason: LodestoneError) => void = () => {};
-    const expired = new Promise<never>((_resolve, reject) => {
-      onOverrun = reject;
-    });
-    // PGlite never looks at its own statement_timeout, and nothing but the end of its thread stops a statement.
-    const timer = setTimeout(() => {
-      overrun = session.kill(timeout);
-      overrun.then(
-        () => onOverrun(timeout),
-        () => onOverrun(timeout),
-      );
-    }, limitMs);
-    try {
-      return await Promise.race([run(), expired]);
-    } finally {
-      clearTimeout(timer);
-      await overrun;
-    }
   }
 
   #onLockLost(): void {

@@ -22,7 +22,7 @@ const RESOURCE_LIMITS = { stackSizeMb: 64 };
 export interface SessionEvents {
   onNotification(channel: string, payload: string): void;
   /** Once, when the session ends other than by `close` or `kill`. */
-  onFailure(failure: LodestoneError): void;
+  onFailure(failure: Error): void;
 }
 
 export class EmbeddedSession implements TransactionConnection {
@@ -30,7 +30,7 @@ export class EmbeddedSession implements TransactionConnection {
   readonly #client: pg.Client;
   readonly #events: SessionEvents;
   readonly #exited: Promise<void>;
-  #failure: LodestoneError | null = null;
+  #failure: Error | null = null;
   #ending = false;
   #isInDoubt = false;
   #memoryBytes = 0;
@@ -70,7 +70,7 @@ export class EmbeddedSession implements TransactionConnection {
     return session;
   }
 
-  get failure(): LodestoneError | null {
+  get failure(): Error | null {
     return this.#failure;
   }
 
@@ -129,7 +129,7 @@ export class EmbeddedSession implements TransactionConnection {
   }
 
   /** Ends the thread at once, whatever it runs. What is in flight rejects with `reason`. */
-  async kill(reason: LodestoneError): Promise<void> {
+  async kill(reason: Error): Promise<void> {
     this.#failure ??= reason;
     this.#ending = true;
     await this.#worker.terminate();

@@ -9,6 +9,7 @@ import { LodestoneError } from "../../../errors.ts";
 import { quoteIdentifier } from "../../identifiers.ts";
 import { asServiceError } from "../database-errors.ts";
 import type { Engine, QueryOptions, TransactionConnection, TransactionOptions } from "../engine.ts";
+import { isReading } from "../engine-for-caller.ts";
 import { runTransaction } from "../transaction.ts";
 import { BranchLogins } from "./branch-logins.ts";
 import { ServerSession } from "./server-session.ts";
@@ -28,6 +29,13 @@ const MAX_ATTEMPTS = 24;
 const MAX_PAUSE_MS = 200;
 const LISTEN_RETRY_MS = 1_000;
 const TIMEOUT_GRACE_MS = 2_000;
+
+interface UnitLimits {
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+  /** The signal ends what runs, too. */
+  readonly isAbandonable: boolean;
+}
 
 export class ServerEngine implements Engine {
   readonly kind = "server";
@@ -80,19 +88,19 @@ export class ServerEngine implements Engine {
     values?: readonly unknown[],
     options?: QueryOptions,
   ): Promise<QueryResult<Row>> {
-    return this.#unit(this.#pool, this.#statementTimeoutMs, (session, withinTime) =>
-      withinTime(() => session.query<Row>(text, values, options)),
-    );
+    const limits = { timeoutMs: this.#statementTimeoutMs, signal: options?.signal, isAbandonable: isReading(text) };
+    return this.#unit(this.#pool, limits, (session, withinTime) => withinTime(() => session.query<Row>(text, values, options)));
   }
 
   async transaction<Result>(
     work: (connection: TransactionConnection) => Promise<Result>,
     options: TransactionOptions = {},
   ): Promise<Result> {
-    const timeoutMs = options.timeoutMs ?? this.#statementTimeoutMs;
+    const { signal, timeoutMs = this.#statementTimeoutMs } = options;
+    const limits = { timeoutMs, signal, isAbandonable: options.abandonable ?? options.readOnly === true };
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#unit(options.jail?.roleName ?? this.#pool, timeoutMs, (session, withinTime) =>
+        return await this.#unit(options.jail?.roleName ?? this.#pool, limits, (session, withinTime) =>
           runTransaction(session, work, options, { body: withinTime, commit: (run) => run() }, [
             `statement_timeout = ${Math.ceil(timeoutMs)}`,
           ]),
@@ -138,6 +146,10 @@ export class ServerEngine implements Engine {
     return Promise.resolve(null);
   }
 
+  get shared(): this {
+    return this;
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -153,10 +165,11 @@ export class ServerEngine implements Engine {
   /** @param where  our own pool, or the role of a branch: then a connection logged in as that role. */
   async #unit<Result>(
     where: pg.Pool | string,
-    timeoutMs: number,
+    { timeoutMs, signal, isAbandonable }: UnitLimits,
     work: (session: ServerSession, withinTime: <Answer>(run: () => Promise<Answer>) => Promise<Answer>) => Promise<Result>,
   ): Promise<Result> {
     if (this.#closing !== null) throw new LodestoneError("UNAVAILABLE", "The database is closed.");
+    signal?.throwIfAborted();
     let session: ServerSession;
     try {
       session = typeof where === "string" ? await this.#logins.session(where) : new ServerSession(await where.connect());
@@ -166,15 +179,21 @@ export class ServerEngine implements Engine {
     // The server's own statement_timeout comes first and ends one statement; this ends the whole, also when the server does not answer.
     const withinTime = async <Answer>(run: () => Promise<Answer>): Promise<Answer> => {
       const timer = setTimeout(() => session.end(timedOut(timeoutMs)), timeoutMs + TIMEOUT_GRACE_MS);
+      const onAbort = (): void => session.end(signal!.reason);
+      if (isAbandonable) signal?.addEventListener("abort", onAbort, { once: true });
       try {
         return await run();
       } finally {
         clearTimeout(timer);
+        signal?.removeEventListener("abort", onAbort);
       }
     };
     try {
+      // Its caller may have gone while it waited for a connection.
+      signal?.throwIfAborted();
       return await work(session, withinTime);
     } catch (error) {
+      if (signal?.aborted === true && (session.failure ?? error) === signal.reason) throw signal.reason;
       throw this.#translate(error, timeoutMs, session.failure !== null);
     } finally {
       // Users' SQL leaves nothing behind for the next one of its branch.

@@ -1,6 +1,5 @@
 /** A connection of a pool for the time of one unit of work. */
 import type { PoolClient, QueryResult } from "pg";
-import type { LodestoneError } from "../../../errors.ts";
 import { runBounded } from "../bounded-query.ts";
 import type { BoundedQuery, BoundedResult, QueryOptions, TransactionConnection } from "../engine.ts";
 import { PARSED_TYPES, RAW_TYPES } from "../pg-types.ts";
@@ -46,7 +45,7 @@ export class ServerSession implements TransactionConnection {
   }
 
   /** Breaks the connection off; the server notices (client_connection_check_interval) and rolls back. What is in flight rejects with `reason`. */
-  end(reason: LodestoneError): void {
+  end(reason: Error): void {
     this.#failure ??= reason;
     (this.#client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
   }

@@ -1,0 +1,128 @@
+/** Work on behalf of a caller who goes away: what waits is not begun, reading is ended, writing is left to run. */
+import { expect, it } from "vitest";
+import type { Engine } from "../../../src/records/engine/engine.ts";
+import { engineForCaller } from "../../../src/records/engine/engine-for-caller.ts";
+import { describeOnBothEngines } from "../../support/record-engines.ts";
+
+const ENDLESS = "SELECT count(*) FROM generate_series(1, 1e12)";
+const LIMIT_MS = 45_000; // less than the engine's own time limit of 60 s, which would end the statement, too
+
+/** Every connection of the engine is held by a transaction until `release` is called. */
+async function holdAll(engine: Engine): Promise<{ release(): Promise<unknown> }> {
+  let letGo: () => void = () => {};
+  const released = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  const held = Array.from(
+    { length: engine.kind === "embedded" ? 1 : 10 },
+    () =>
+      new Promise<{ done: Promise<void> }>((resolve, reject) => {
+        const done: Promise<void> = engine.transaction(async (connection) => {
+          await connection.query("SELECT 1");
+          resolve({ done });
+          await released;
+        });
+        done.catch(reject);
+      }),
+  );
+  const transactions = await Promise.all(held);
+  return {
+    release() {
+      letGo();
+      return Promise.all(transactions.map(({ done }) => done));
+    },
+  };
+}
+
+async function untilRunning(engine: Engine): Promise<void> {
+  if (engine.kind === "embedded") return void (await new Promise((resolve) => setTimeout(resolve, 300)));
+  while ((await running(engine)) === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+async function running(engine: Engine): Promise<number> {
+  const { rows } = await engine.query<{ n: number }>(
+    "SELECT count(*)::int4 AS n FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%1e12%' AND pid <> pg_backend_pid()",
+  );
+  return rows[0]!.n;
+}
+
+describeOnBothEngines("an engine for a caller who goes away", (fixture) => {
+  const gone = new Error("the caller has gone");
+  const count = async () => Number((await fixture.engine.query<{ n: bigint }>("SELECT count(*) AS n FROM written")).rows[0]!.n);
+
+  it("does not begin what waits for its turn", { timeout: LIMIT_MS }, async () => {
+    const { engine } = fixture;
+    await engine.query("CREATE TABLE written (n int4)");
+    const hold = await holdAll(engine);
+    const [staying, leaving] = [new AbortController(), new AbortController()];
+    const insert = "INSERT INTO written VALUES ($1)";
+    const waiting = [
+      engineForCaller(engine, leaving.signal).query(insert, [1]),
+      engineForCaller(engine, staying.signal).query(insert, [2]),
+      engineForCaller(engine, leaving.signal).transaction((connection) => connection.query(insert, [3])),
+    ];
+    const settled = Promise.allSettled(waiting);
+    leaving.abort(gone);
+    // The embedded queue lets go of it at once; a server's pool when its turn comes.
+    if (engine.kind === "embedded") await expect(waiting[0]).rejects.toBe(gone);
+    await hold.release();
+    expect((await settled).map((outcome) => (outcome.status === "rejected" ? outcome.reason : "done"))).toEqual([gone, "done", gone]);
+    expect((await engine.query("SELECT n FROM written")).rows).toEqual([{ n: 2 }]);
+    await expect(engineForCaller(engine, leaving.signal).query(insert, [4])).rejects.toBe(gone);
+    expect(await count()).toBe(1);
+  });
+
+  it.each(["a SELECT", "a transaction that only reads", "a transaction of which nothing is kept"])(
+    "ends %s that runs, and serves the next",
+    { timeout: LIMIT_MS },
+    async (what) => {
+      const { engine } = fixture;
+      const leaving = new AbortController();
+      const caller = engineForCaller(engine, leaving.signal);
+      const options = what.endsWith("reads") ? { readOnly: true } : { abandonable: true };
+      const work = what === "a SELECT" ? caller.query(ENDLESS) : caller.transaction((connection) => connection.query(ENDLESS), options);
+      const refused = expect(work).rejects.toBe(gone);
+      await untilRunning(engine);
+      leaving.abort(gone);
+      await refused;
+      expect((await engine.query("SELECT 1 AS n")).rows).toEqual([{ n: 1 }]);
+      if (engine.kind === "server") while ((await running(engine)) > 0) await new Promise((resolve) => setTimeout(resolve, 50));
+    },
+  );
+
+  it("leaves a write that runs to its end, and commits it", { timeout: LIMIT_MS }, async () => {
+    const { engine } = fixture;
+    const before = await count();
+    const leaving = new AbortController();
+    const caller = engineForCaller(engine, leaving.signal);
+    await caller.transaction(async (connection) => {
+      await connection.query("INSERT INTO written VALUES (10)");
+      leaving.abort(gone);
+      await connection.query("INSERT INTO written SELECT generate_series(11, 100000)");
+    });
+    expect(await count()).toBe(before + 99_991);
+    const second = new AbortController();
+    const statement = engineForCaller(engine, second.signal).query("INSERT INTO written SELECT generate_series(1, 100000)");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    second.abort(gone);
+    // Whether it had begun is the scheduler's affair; it is whole or not there.
+    const isDone = await statement.then(
+      () => true,
+      (error) => {
+        expect(error).toBe(gone);
+        return false;
+      },
+    );
+    expect(await count()).toBe(before + 99_991 + (isDone ? 100_000 : 0));
+  });
+
+  it("gives up nothing of others: the caller's end is not the engine's", async () => {
+    const { engine } = fixture;
+    const leaving = new AbortController();
+    const caller = engineForCaller(engine, leaving.signal);
+    expect((await caller.query("SELECT 1 AS n")).rows).toEqual([{ n: 1 }]);
+    leaving.abort(gone);
+    expect((await engine.query("SELECT 2 AS n")).rows).toEqual([{ n: 2 }]);
+    expect(caller.shared).toBe(engine);
+  });
+});
