@@ -147,6 +147,8 @@ class Parser {
     const plain: unknown[] = [];
     const places: Place[] = [];
     const nodes: FilterNode[] = [];
+    // Before millions are looked at; each is counted where its value is read.
+    if (list.length > MAX_FILTER_VALUES) throw fault(place, `more than ${MAX_FILTER_VALUES} values in one filter`);
     list.forEach((item, i) => {
       const where = at(place, i);
       if (Array.isArray(item) || (isObject(item) && !(item instanceof Date))) nodes.push(this.#condition(item, subject, where, depth + 1));

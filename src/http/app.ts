@@ -19,6 +19,7 @@ import type { ApiResponse, Endpoint } from "./endpoint.ts";
 import { createEndpoints } from "./endpoints/all.ts";
 import { isTrustedHost } from "./host-check.ts";
 import { parseJsonBody } from "./json-body.ts";
+import { LARGE_TEXT_LENGTH, parseLargeJsonBody } from "./large-json-body.ts";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./limits.ts";
 import { Metrics } from "./metrics.ts";
 import { notOffered } from "./not-offered.ts";
@@ -153,6 +154,7 @@ export function createApp(options: AppOptions): App {
     if (announcesBody(ctx.req)) {
       checkContentType(ctx.req);
       const text = await readBody(ctx.req, limits);
+      if (text.length > LARGE_TEXT_LENGTH) return await parseLargeJsonBody(text, limits);
       if (text !== "") return parseJsonBody(text, limits.jsonDepth);
     }
     if (endpoint.body.required) throw new LodestoneError("INVALID", "The request needs a JSON body.");

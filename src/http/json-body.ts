@@ -6,58 +6,26 @@ import { LodestoneError } from "../errors.ts";
 import type { JsonValue } from "../records/record-store.ts";
 import { findJsonFault } from "./json-fault.ts";
 
-/** Above it a hostile text could keep the event loop busy: its depth is looked at before it is parsed, and the place of its fault is not searched for. */
-const LARGE_TEXT_LENGTH = 1 << 20;
-
 /** @throws {LodestoneError} INVALID, with the position or the path of the fault. */
 export function parseJsonBody(text: string, maxDepth: number): JsonValue {
-  const isLarge = text.length > LARGE_TEXT_LENGTH;
-  if (isLarge && isDeeperThan(text, maxDepth)) throw new LodestoneError("INVALID", `body: nested deeper than ${maxDepth} levels`);
   let value: JsonValue;
   try {
     value = JSON.parse(text);
-  } catch (error) {
-    throw new LodestoneError("INVALID", `The body is not valid JSON: ${isLarge ? (error as Error).message : findJsonFault(text)}.`);
+  } catch {
+    throw new LodestoneError("INVALID", `The body is not valid JSON: ${findJsonFault(text)}.`);
   }
-  const fault = findFault(value, maxDepth);
-  if (fault?.message === TOO_DEEP) throw new LodestoneError("INVALID", `${pathOf(fault.path)}: nested deeper than ${maxDepth} levels`);
-  if (fault !== undefined) throw new LodestoneError("INVALID", `${pathOf(fault.path)}: ${fault.message}`);
+  checkJsonValue(value, maxDepth);
   return value;
 }
 
+/** @throws {LodestoneError} INVALID, with the path of what a layer below could not trust. */
+export function checkJsonValue(value: JsonValue, maxDepth: number): void {
+  const fault = findFault(value, maxDepth);
+  if (fault?.message === TOO_DEEP) throw new LodestoneError("INVALID", `${pathOf(fault.path)}: nested deeper than ${maxDepth} levels`);
+  if (fault !== undefined) throw new LodestoneError("INVALID", `${pathOf(fault.path)}: ${fault.message}`);
+}
+
 const TOO_DEEP = "nested too deep";
-
-/** Counts brackets outside of strings. For a text that is no JSON it may say anything. */
-function isDeeperThan(text: string, maxDepth: number): boolean {
-  let depth = 0;
-  for (let i = 0; i < text.length; i++) {
-    switch (text.charCodeAt(i)) {
-      case 0x5b: // [
-      case 0x7b: // {
-        if (++depth > maxDepth) return true;
-        break;
-      case 0x5d: // ]
-      case 0x7d: // }
-        depth--;
-        break;
-      case 0x22: {
-        i = endOfString(text, i);
-        break;
-      }
-    }
-  }
-  return false;
-}
-
-/** @param begin of a string's opening quote. @returns the index of its closing quote, or the text's end. */
-function endOfString(text: string, begin: number): number {
-  for (let end = text.indexOf('"', begin + 1); end !== -1; end = text.indexOf('"', end + 1)) {
-    let backslashes = 0;
-    while (text.charCodeAt(end - 1 - backslashes) === 0x5c) backslashes++;
-    if (backslashes % 2 === 0) return end;
-  }
-  return text.length;
-}
 
 interface Fault {
   readonly message: string;

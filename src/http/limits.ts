@@ -4,6 +4,12 @@ export interface HttpLimits {
   readonly bodyBytes: number;
   /** Levels of nested arrays and objects in a body; more is 400. */
   readonly jsonDepth: number;
+  /** Keys of all objects in a body; more is 400. */
+  readonly jsonKeys: number;
+  /** Values in all objects and lists of a body; more is 400. */
+  readonly jsonValues: number;
+  /** Objects and lists in a body; more is 400. */
+  readonly jsonContainers: number;
   /** Requests worked on at once; more is 429. */
   readonly concurrentRequests: number;
   /** Bytes of request bodies held at once by all requests; more is 429. */
@@ -23,6 +29,9 @@ export interface HttpLimits {
 export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   bodyBytes: 20 * 1024 * 1024,
   jsonDepth: 100,
+  jsonKeys: 250_000,
+  jsonValues: 4_000_000,
+  jsonContainers: 1_000_000,
   concurrentRequests: 256,
   concurrentBodyBytes: 256 * 1024 * 1024,
   headersTimeoutMs: 10_000,

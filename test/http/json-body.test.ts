@@ -2,6 +2,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseJsonBody } from "../../src/http/json-body.ts";
 import { findJsonFault } from "../../src/http/json-fault.ts";
+import { LARGE_TEXT_LENGTH, parseLargeJsonBody } from "../../src/http/large-json-body.ts";
+import { DEFAULT_HTTP_LIMITS } from "../../src/http/limits.ts";
 
 function faultOf(text: string, maxDepth = 100): { code: string; message: string } {
   try {
@@ -65,28 +67,12 @@ describe("parseJsonBody", () => {
     );
   });
 
-  it("refuses ten million brackets without overflowing the stack", () => {
-    expect(faultOf("[".repeat(10_000_000))).toMatchObject({ code: "INVALID", message: "body: nested deeper than 100 levels" });
-    expect(findJsonFault("[".repeat(100_000))).toContain("(offset 100000), got the end");
-  });
-
-  it("looks at the depth of large texts outside of their strings only", () => {
-    const text = JSON.stringify({ a: '[{"\\'.repeat(300_000), b: ["\\\\", '"[['] });
-    expect(text.length).toBeGreaterThan(1 << 20);
-    expect(parseJsonBody(text, 2)).toEqual(JSON.parse(text));
-    expect(faultOf(text, 1)).toMatchObject({ code: "INVALID", message: "body: nested deeper than 1 levels" });
-  });
-
-  it("refuses a large text that is no JSON", () => {
-    expect(faultOf(`[${"1,".repeat(1_000_000)}]`)).toMatchObject({ code: "INVALID", message: expect.stringContaining("not valid JSON") });
-  });
-
   it("takes 100 levels and refuses 101", () => {
     const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
     expect(() => parseJsonBody(nested(99), 100)).not.toThrow();
     expect(() => parseJsonBody(nested(100), 100)).not.toThrow();
     expect(faultOf(nested(101))).toMatchObject({ code: "INVALID", message: expect.stringContaining("nested deeper than 100 levels") });
-    expect(faultOf(`{"a":${nested(1_000_000)}}`).message).toContain("nested deeper than 100 levels");
+    expect(faultOf(`{"a":${nested(1_000)}}`).message).toContain("nested deeper than 100 levels");
   });
 
   it.each([
@@ -103,5 +89,52 @@ describe("parseJsonBody", () => {
   it("changes no prototype, whatever the keys", () => {
     parseJsonBody('{"constructor": {"prototype": {"polluted": true}}}', 100);
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+  });
+});
+
+describe("parseLargeJsonBody", () => {
+  const limits = { jsonDepth: 100, jsonKeys: 1_000, jsonValues: 3_000_000, jsonContainers: 5_000 };
+  const refused = (text: string, other: Partial<typeof limits> = {}) =>
+    parseLargeJsonBody(text, { ...limits, ...other }).then(
+      () => "was accepted",
+      (error: { code: string; message: string }) => `${error.code} ${error.message}`,
+    );
+
+  it("refuses ten million brackets without overflowing the stack", async () => {
+    expect(await refused("[".repeat(10_000_000))).toBe("INVALID body: nested deeper than 100 levels");
+    expect(findJsonFault("[".repeat(100_000))).toContain("(offset 100000), got the end");
+  });
+
+  it("counts outside of strings only", async () => {
+    const text = JSON.stringify({ a: '[{"\\,:'.repeat(300_000), b: ["\\", '"[[,,::', 1, {}] });
+    expect(text.length).toBeGreaterThan(LARGE_TEXT_LENGTH);
+    const exact = { jsonDepth: 3, jsonKeys: 2, jsonValues: 7, jsonContainers: 3 };
+    expect(await parseLargeJsonBody(text, exact)).toEqual(JSON.parse(text));
+    expect(await refused(text, { ...exact, jsonDepth: 2 })).toBe("INVALID body: nested deeper than 2 levels");
+    expect(await refused(text, { ...exact, jsonKeys: 1 })).toContain("body: it holds 2 keys; at most 1 are taken");
+    expect(await refused(text, { ...exact, jsonValues: 6 })).toContain("body: it holds 7 values; at most 6 are taken");
+    expect(await refused(text, { ...exact, jsonContainers: 2 })).toContain("body: it holds 3 objects and lists; at most 2 are taken");
+  });
+
+  it("refuses what parseJsonBody refuses", async () => {
+    expect(await refused(`[${"1,".repeat(1_000_000)}]`)).toContain("INVALID The body is not valid JSON");
+    const long = `"${"x".repeat(LARGE_TEXT_LENGTH)}"`;
+    expect(await refused(`{"a": ${long}, "__proto__": 1}`)).toBe('INVALID body: "__proto__" is not allowed as a key');
+    expect(await refused(`[${long}, "\\u0000"]`)).toContain("INVALID [1]: text cannot contain the character NUL");
+  });
+
+  it("lets others run meanwhile", async () => {
+    let turns = 0;
+    const ticking = setInterval(() => turns++, 0);
+    await parseLargeJsonBody(`[${"1,".repeat(2_500_000)}0]`, limits);
+    clearInterval(ticking);
+    expect(turns).toBeGreaterThan(1);
+  });
+
+  it("is not needed for smaller texts: they cannot reach its limits", () => {
+    // The shortest member and the shortest list in a text.
+    expect(LARGE_TEXT_LENGTH / '"":0,'.length).toBeLessThan(DEFAULT_HTTP_LIMITS.jsonKeys);
+    expect(LARGE_TEXT_LENGTH / "[],".length).toBeLessThan(DEFAULT_HTTP_LIMITS.jsonContainers);
+    expect(LARGE_TEXT_LENGTH / "0,".length).toBeLessThan(DEFAULT_HTTP_LIMITS.jsonValues);
   });
 });

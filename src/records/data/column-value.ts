@@ -30,6 +30,9 @@ export const PARAMETER_TYPES = {
 const EMAIL = /^[^@\s]+@[^@\s]+$/;
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.\d{1,9})?(?:[Zz]|[+-](\d\d):(\d\d))$/;
 
+/** Strings in one value of type multiple. */
+export const MAX_MULTIPLE_ITEMS = 100_000;
+
 /** Checks `value` (not undefined) for `column`; null is SQL's null. `name` is how messages call the column, with the table where it helps. */
 export function toParameter(column: ColumnInfo, value: unknown, place: string): Parameter {
   if (value === null) {
@@ -142,6 +145,13 @@ function datetime(column: ColumnInfo, value: unknown, place: string): string {
 
 function multiple(column: ColumnInfo, value: unknown, place: string): string {
   if (!Array.isArray(value)) throw expected(place, column, value, "an array of strings");
+  if (value.length > MAX_MULTIPLE_ITEMS) {
+    throw wrong(
+      place,
+      column,
+      `has ${value.length.toLocaleString("en-US")} strings; at most ${MAX_MULTIPLE_ITEMS.toLocaleString("en-US")} are allowed`,
+    );
+  }
   const items: string[] = [];
   for (let i = 0; i < value.length; i++) {
     const item: unknown = value[i];

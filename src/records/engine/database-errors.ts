@@ -3,9 +3,18 @@ import { LodestoneError } from "../../errors.ts";
 
 const DISK_FULL = "53100";
 const IO_ERROR = "58030";
+const OUT_OF_MEMORY = "53200";
 
 export function asServiceError(error: unknown): unknown {
-  const code = (error as { code?: string }).code;
+  const { code, message } = error as { code?: string; message?: string };
+  // The statement was rolled back and the session goes on: it is this request that asked for too much.
+  if (code === OUT_OF_MEMORY) {
+    return new LodestoneError(
+      "INVALID",
+      `The statement needs too much memory: ${message}. Nothing was changed. Send, or ask for, less at once.`,
+      { cause: error },
+    );
+  }
   if (code !== DISK_FULL && code !== IO_ERROR) return error;
   return new LodestoneError("UNAVAILABLE", "The database cannot write: its disk is full or failing. Nothing was changed.", {
     cause: error,

@@ -5,8 +5,7 @@ import { LodestoneError } from "../../errors.ts";
 export function translateError(error: unknown): unknown {
   if (error instanceof LodestoneError || !(error instanceof DatabaseError)) return error;
   const code = error.code ?? "";
-  // Class 53: out of disk, out of memory, too many connections. Out of memory is the statement's doing: it asked for too much.
-  if (code === "53200") return new LodestoneError("INVALID", `The statement needs too much memory: ${error.message}.`, { cause: error });
+  // Class 53: out of disk, too many connections (out of memory was said by the engine already).
   if (code === "53400" || code === "54000")
     return new LodestoneError("INVALID", `The statement needs too much: ${error.message}.`, { cause: error });
   if (code.startsWith("53") || code.startsWith("58") || code === "XX001" || code === "XX002") {
