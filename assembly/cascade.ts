@@ -1,17 +1,20 @@
 /**
  * The cascade: reads the high planes of a batch of segments and bounds every row; scores the rows with the best bounds; then goes over the
- * bounds, reads both planes of the rows that they do not rule out, and float32 of those that these do not.
+ * bounds, reads the low planes of the rows that they do not rule out, and float32 of those that these do not.
  *
  * What a query's batch costs depends on its data. When more than half of the rows came down to float32, the codes are not worth reading: the next
  * segments are scanned as floats, twice as many each time, before the cascade is tried again on a small batch.
  */
-import { costLimit, dotBounds, fullBound, l1Bounds, setDotCoefficients } from "./bounds";
+import { costLimit, fullL1Bound, l1Bounds } from "./bounds";
 import { encodeSegment } from "./codes";
+import { fullDotBounds, highDotBounds, setDotCoefficients } from "./dot-bounds";
 import { exactScore, scanFloats } from "./float-scan";
+import { planeDots } from "./plane-dot";
 import { Query, queryAt, reserveBounds } from "./query";
 import { prepareDotCodes } from "./query-codes";
-import { livePtr, segmentCount, segmentPtr, segmentRows, segmentShift } from "./rows";
+import { highPtr, lowPtr, MAX_SEGMENT_ROWS, segmentCount, segmentPtr, segmentRows, segmentShift } from "./rows";
 import { addSeed, seedLimit, seedRow } from "./seeds";
+import { filterOf, listRows, selected } from "./selection";
 import { L1 } from "./similarity";
 import { offer } from "./top-k";
 
@@ -22,9 +25,20 @@ const SMALL_BATCH: u32 = 32;
 /** Steps for which l1 codes are made in one segment, before its other rows are taken as survivors. */
 const MAX_SLOT_MISSES: i32 = 16;
 
+/** u16[segmentRows + 3]: rows of the segment in hand. */
+const rowList = memory.data(2 * (<i32>MAX_SEGMENT_ROWS + 32), 16);
+/** u32[segmentRows / 32]: those that are left. */
+const survivorBits = memory.data(<i32>MAX_SEGMENT_ROWS / 8, 16);
+/** i32[segmentRows]: their Σ Q l. */
+const lowSums = memory.data(<i32>MAX_SEGMENT_ROWS * 4, 16);
+
 // What the last search did, for measurements: rows whose both planes were read, rows scored exactly.
 let fullRows: u64 = 0;
 let exactRows: u64 = 0;
+
+// What the batch in hand did.
+let batchFullRows: u32 = 0;
+let batchExactRows: u32 = 0;
 
 export function fullRowCount(): f64 {
   return <f64>fullRows;
@@ -34,22 +48,17 @@ export function exactRowCount(): f64 {
   return <f64>exactRows;
 }
 
-/** Address of segment `s`'s words of the mask at `filterBits`, or 0 for no mask. */
-export function filterOf(filterBits: usize, s: u32): usize {
-  return filterBits === 0 ? 0 : filterBits + <usize>s * <usize>(segmentRows >> 3);
-}
-
-/** Bytes of a bound and a sum; four rows lie as | bounds f32x4 | sums i32x4 |. */
+/** Bytes of a bound and a sum; a segment's lie as | bounds f32[segmentRows] | sums i32[segmentRows] |. */
 const BOUND_BYTES: usize = 8;
 
-/** Address of the bound of row `n` of the rows that start at `bounds`; its sum lies 16 bytes on. */
-function boundAt(bounds: usize, n: u32): usize {
-  return bounds + ((<usize>n & ~3) << 3) + ((<usize>n & 3) << 2);
+/** Address of the bounds of segment `s`; `bounds` are those of a batch that begins with segment `start`. */
+function boundsOf(bounds: usize, s: u32, start: u32): usize {
+  return bounds + <usize>((s - start) << segmentShift) * BOUND_BYTES;
 }
 
-function selected(segment: usize, filter: usize, w: u32): u32 {
-  const bits = load<u32>(livePtr(segment) + ((<usize>w) << 2));
-  return filter === 0 ? bits : bits & load<u32>(filter + ((<usize>w) << 2));
+/** Address of a segment's sums, for that of its bounds. */
+function sumsOf(bounds: usize): usize {
+  return bounds + ((<usize>segmentRows) << 2);
 }
 
 /** Searches queries 0..count−1 over all segments. @returns false at the memory limit; then float scans are to be used. */
@@ -79,7 +88,7 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
       // Query by query over one segment: its high plane is read from memory once.
       for (let i = 0; i < count; i++) {
         const query = queryAt(i);
-        if (query.isActive) selectedRows = boundSegment(query, similarity, s, filter, bounds + <usize>i * batchBytes, start);
+        if (query.isActive) selectedRows = boundSegment(query, similarity, s, filter, boundsOf(bounds + <usize>i * batchBytes, s, start));
         else scanFloats(query, similarity, s, filter);
       }
       rows += selectedRows;
@@ -95,18 +104,20 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
 
 /** Scores what the bounds of a batch of `rows` rows leave. @returns false when the codes did not help; then query.floatsUntilSegment says from where to try again. */
 function finishBatch(query: Query, similarity: i32, start: u32, end: u32, filterBits: usize, bounds: usize, rows: u32): bool {
-  const firstRow = start << segmentShift;
   const seeds = query.seeds;
   for (let i = 0; i < seeds.count; i++) {
     const row = seedRow(seeds, i);
-    store<f32>(boundAt(bounds, row - firstRow), Infinity);
-    offer(query.heap, exactScore(query, similarity, segmentPtr(row >> segmentShift), row & (segmentRows - 1)), row);
+    const local = row & (segmentRows - 1);
+    store<f32>(boundsOf(bounds, row >> segmentShift, start) + ((<usize>local) << 2), Infinity);
+    offer(query.heap, exactScore(query, similarity, segmentPtr(row >> segmentShift), local), row);
   }
-  let scored: u32 = 0;
-  for (let s = start; s < end; s++) scored += scoreSurvivors(query, similarity, s, filterOf(filterBits, s), bounds, start);
-  exactRows += scored + <u32>seeds.count;
+  batchFullRows = 0;
+  batchExactRows = 0;
+  for (let s = start; s < end; s++) scoreSurvivors(query, similarity, s, filterOf(filterBits, s), boundsOf(bounds, s, start));
+  fullRows += batchFullRows;
+  exactRows += batchExactRows + <u32>seeds.count;
   // The best k of a batch are always scored; only what comes on top tells of the codes.
-  if (scored * 2 <= rows) {
+  if (batchExactRows * 2 <= rows) {
     query.backoff = 0;
     return true;
   }
@@ -115,92 +126,109 @@ function finishBatch(query: Query, similarity: i32, start: u32, end: u32, filter
   return false;
 }
 
-/** Bounds the selected rows of segment `s`. @returns how many they are. */
-function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, bounds: usize, start: u32): u32 {
+/** Readies a query for the codes of a segment. @returns whether it has bounds there. */
+function prepareCodes(query: Query, similarity: i32, segment: usize): bool {
+  if (similarity === L1) {
+    query.slotMisses = MAX_SLOT_MISSES;
+    return true;
+  }
+  prepareDotCodes(query, segment);
+  if (query.isCodable) setDotCoefficients(query, similarity);
+  return query.isCodable;
+}
+
+/** Bounds the selected rows of segment `s` from its high plane. @returns how many they are. */
+function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, bounds: usize): u32 {
   const segment = segmentPtr(s);
+  let list = rowList;
+  for (let w: u32 = 0; w < segmentRows >> 5; w++) list = listRows(list, w, selected(segment, filter, w));
+  const rows = <u32>(list - rowList) >> 1;
+  if (!prepareCodes(query, similarity, segment)) {
+    for (let at: usize = 0; at < (<usize>segmentRows) << 2; at += 16) v128.store(bounds + at, f32x4.splat(-Infinity));
+    return rows;
+  }
+  const sums = sumsOf(bounds);
+  if (similarity !== L1) planeDots(query.dotCodes, highPtr(segment), rowList, rows, sums);
   const firstRow = s << segmentShift;
-  const own = bounds + <usize>((s - start) << segmentShift) * BOUND_BYTES;
-  if (similarity === L1) query.slotMisses = MAX_SLOT_MISSES;
-  else prepareDotCodes(query, segment);
-  const isCodable = similarity === L1 || query.isCodable;
-  if (isCodable && similarity !== L1) setDotCoefficients(query, similarity);
-  let rows: u32 = 0;
   let limit = f32x4.splat(seedLimit(query.seeds));
   for (let w: u32 = 0; w < segmentRows >> 5; w++) {
     const bits = selected(segment, filter, w);
     if (bits === 0) continue;
-    rows += popcnt(bits);
     for (let group: u32 = 0; group < 8; group++) {
       const four = (bits >> (group << 2)) & 15;
       if (four === 0) continue;
       const row = (w << 5) + (group << 2);
-      const at = boundAt(own, row);
-      if (!isCodable) {
-        v128.store(at, f32x4.splat(-Infinity));
-        continue;
+      const at = (<usize>row) << 2;
+      const bound = similarity === L1 ? l1Bounds(query, segment, row) : highDotBounds(segment, row, v128.load(sums + at));
+      v128.store(bounds + at, bound);
+      let best = i32x4.bitmask(f32x4.lt(bound, limit)) & four;
+      if (best === 0) continue;
+      while (best !== 0) {
+        const i = ctz(best);
+        best &= best - 1;
+        const value = load<f32>(bounds + at + ((<usize>i) << 2));
+        if (value < seedLimit(query.seeds)) addSeed(query.seeds, value, firstRow + row + i);
       }
-      const bound = similarity === L1 ? l1Bounds(query, segment, row) : dotBounds(query, segment, row, at + 16);
-      v128.store(at, bound);
-      let seeds = i32x4.bitmask(f32x4.lt(bound, limit)) & four;
-      if (seeds !== 0) {
-        while (seeds !== 0) {
-          const i = ctz(seeds);
-          seeds &= seeds - 1;
-          const value = load<f32>(at + ((<usize>i) << 2));
-          if (value < seedLimit(query.seeds)) addSeed(query.seeds, value, firstRow + row + i);
-        }
-        limit = f32x4.splat(seedLimit(query.seeds));
-      }
+      limit = f32x4.splat(seedLimit(query.seeds));
     }
   }
   return rows;
 }
 
-/** Scores the rows of segment `s` that their bounds do not rule out. @returns how many were scored exactly. */
-function scoreSurvivors(query: Query, similarity: i32, s: u32, filter: usize, bounds: usize, start: u32): u32 {
+/** Scores the rows of segment `s` that their bounds do not rule out. */
+function scoreSurvivors(query: Query, similarity: i32, s: u32, filter: usize, bounds: usize): void {
   const segment = segmentPtr(s);
-  const firstRow = s << segmentShift;
-  const own = bounds + <usize>((s - start) << segmentShift) * BOUND_BYTES;
-  const heap = query.heap;
-  let isPrepared = false;
-  let isCodable = true;
-  let checked: u32 = 0;
-  let scored: u32 = 0;
-  let limit = costLimit(similarity, heap.threshold, query);
+  const limits = f32x4.splat(costLimit(similarity, query.heap.threshold, query));
+  let list = rowList;
   for (let w: u32 = 0; w < segmentRows >> 5; w++) {
     let bits = selected(segment, filter, w);
-    if (bits === 0) continue;
-    const limits = f32x4.splat(limit);
-    const at = boundAt(own, w << 5);
-    let skipped: u32 = 0;
-    for (let group: u32 = 0; group < 8; group++) {
-      skipped |= i32x4.bitmask(f32x4.gt(v128.load(boundAt(at, group << 2)), limits)) << (group << 2);
+    if (bits !== 0) {
+      const at = bounds + ((<usize>w) << 7);
+      let skipped = 0;
+      for (let group = 0; group < 8; group++) {
+        skipped |= i32x4.bitmask(f32x4.gt(v128.load(at + ((<usize>group) << 4)), limits)) << (group << 2);
+      }
+      bits &= ~skipped;
+      list = listRows(list, w, bits);
     }
-    bits &= ~skipped;
-    while (bits !== 0) {
-      const row = (w << 5) + ctz(bits);
-      bits &= bits - 1;
-      if (!isPrepared) {
-        isPrepared = true;
-        if (similarity === L1) {
-          query.slotMisses = MAX_SLOT_MISSES;
-        } else {
-          prepareDotCodes(query, segment);
-          isCodable = query.isCodable;
-          if (isCodable) setDotCoefficients(query, similarity);
-        }
+    store<u32>(survivorBits + ((<usize>w) << 2), bits);
+  }
+  const rows = <u32>(list - rowList) >> 1;
+  if (rows === 0) return;
+  // When nearly all that get here are scored anyway, both planes are not read first.
+  let isBounded = batchFullRows < 256 || 4 * batchExactRows <= 3 * batchFullRows;
+  isBounded = isBounded && prepareCodes(query, similarity, segment);
+  if (isBounded) {
+    batchFullRows += rows;
+    if (similarity !== L1) planeDots(query.dotCodes, lowPtr(segment), rowList, rows, lowSums);
+  }
+  const firstRow = s << segmentShift;
+  const heap = query.heap;
+  let threshold = heap.threshold;
+  let limit = costLimit(similarity, threshold, query);
+  for (let w: u32 = 0; w < segmentRows >> 5; w++) {
+    const bits = load<u32>(survivorBits + ((<usize>w) << 2));
+    if (bits === 0) continue;
+    for (let group: u32 = 0; group < 8; group++) {
+      let four = (bits >> (group << 2)) & 15;
+      if (four === 0) continue;
+      const first = (w << 5) + (group << 2);
+      if (isBounded && similarity !== L1) {
+        const at = (<usize>first) << 2;
+        const bound = fullDotBounds(segment, first, v128.load(sumsOf(bounds) + at), v128.load(lowSums + at));
+        four &= ~i32x4.bitmask(f32x4.gt(bound, f32x4.splat(limit)));
       }
-      // When nearly all that get here are scored anyway, both planes are not read first.
-      if (isCodable && (checked < 64 || 4 * scored <= 3 * checked)) {
-        checked++;
-        if (fullBound(query, similarity, segment, row, load<i32>(boundAt(own, row), 16)) > <f64>limit) continue;
+      while (four !== 0) {
+        const row = first + ctz(four);
+        four &= four - 1;
+        if (isBounded && similarity === L1 && fullL1Bound(query, segment, row) > <f64>limit) continue;
+        batchExactRows++;
+        offer(heap, exactScore(query, similarity, segment, row), firstRow + row);
       }
-      const threshold = heap.threshold;
-      offer(heap, exactScore(query, similarity, segment, row), firstRow + row);
-      scored++;
-      if (heap.threshold !== threshold) limit = costLimit(similarity, heap.threshold, query);
+      if (heap.threshold !== threshold) {
+        threshold = heap.threshold;
+        limit = costLimit(similarity, threshold, query);
+      }
     }
   }
-  fullRows += checked;
-  return scored;
 }

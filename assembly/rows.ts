@@ -13,7 +13,7 @@ import { allocate } from "./memory";
 /** What a segment's float32 part should come to: large enough to stream, small enough that a little column stays little. */
 const SEGMENT_TARGET_BYTES: u32 = 2 << 20;
 const MIN_SEGMENT_ROWS: u32 = 32;
-const MAX_SEGMENT_ROWS: u32 = 2048;
+export const MAX_SEGMENT_ROWS: u32 = 2048;
 /** 4 GiB / the smallest segment (2048 rows of 16 bytes and 12 bytes of metadata) is below this. */
 const MAX_SEGMENTS: u32 = 98304;
 /** Below this, codes padded to 64 dimensions are hardly shorter than the rows. A choice by size, not yet by a bench. */

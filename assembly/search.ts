@@ -1,8 +1,9 @@
 /** One search: counts what the mask selects and chooses the plan. */
-import { cascade, filterOf } from "./cascade";
+import { cascade } from "./cascade";
 import { scanFloats } from "./float-scan";
 import { currentFilterPtr, prepareQuery, queryAt } from "./query";
 import { codeDimension, livePtr, liveRows, segmentCount, segmentPtr, segmentRows } from "./rows";
+import { filterOf } from "./selection";
 import { sortBestFirst } from "./top-k";
 
 /** Below this share of rows that are not results, bounding them first saves nothing. */

@@ -1,0 +1,82 @@
+/**
+ * Lower bounds of a row's cost for COSINE and L2, from the dot products of plane-dot.ts. Cost is what a search makes small: −cos·‖q‖, Σ(x−q)².
+ * A row whose bound is above the limit that costLimit (bounds.ts) makes of the k-th best score scores below it, surely, and is skipped.
+ *
+ * Exact arithmetic first. x = centre + y, q = centre + p, p̂ and ŷ the values of the codes, r = ‖y − ŷ‖₂, ρ = ‖p − p̂‖₂:
+ *   p·y = p̂·ŷ + p̂·(y − ŷ) + (p − p̂)·y ≤ p̂·ŷ + ‖p̂‖ r + ρ ‖y‖                     (Cauchy–Schwarz)
+ *   q·x = p·y + centre·y + q·centre                  cost = −q·x / ‖x‖            (0 for x = 0, where q·x = 0 ≤ any upper bound used)
+ *   Σ(x − q)² = ‖p − y‖² = ‖p‖² + ‖y‖² − 2 p·y
+ * and p̂·ŷ = unit · Δ · (Σ Q h − 8 Σ Q) for the high plane, unit · Δ/16 · (16 Σ Q h + Σ Q l − 136 Σ Q) for both. The sums are exact integers: the last is
+ * Σ Q (c − 136), below 136 · |Q| · codeDimension < 2^31, so it is right although parts of it may wrap around.
+ *
+ * Float32 roundings, u = 2^-24. Every bound is a sum of at most six terms, each the product of at most four rounded factors, so what is
+ * computed is within 16 u = 2^-20 of the sum of the terms' magnitudes M. The magnitudes: |p̂·ŷ| ≤ ‖p̂‖ (‖y‖ + r), |centre·y| ≤ ‖centre‖ ‖y‖,
+ * the rest are terms themselves. So the coefficients of r and ‖y‖ and the constants are enlarged by SLACK = 2^-19 of those magnitudes, twice what is needed; that
+ * also covers the stored ‖y‖ (2^-21), ‖x‖ (u), centre·y (3 u ‖centre‖ ‖y‖) and the float64 sum that defines the score (2^-39 of its terms;
+ * for COSINE relative to ‖q‖, which costLimit adds). Losses are stored rounded up. Magnitudes stay below 2^100 and, where they matter, above
+ * 2^-100, since codes.ts and query-codes.ts refuse others; a bound of −infinity or NaN skips nothing.
+ */
+import { SLACK } from "./bounds";
+import { FULL_L2, HIGH_L2 } from "./codes";
+import { Query } from "./query";
+import { lossesPtr, normsPtr, residualNormsPtr, shiftsPtr, stepsPtr } from "./rows";
+import { COSINE } from "./similarity";
+
+// Coefficients for one query and segment, f32x4 of equal lanes; see dotBounds.
+let highUnits: v128 = f32x4.splat(0);
+let fullUnits: v128 = f32x4.splat(0);
+let lossFactors: v128 = f32x4.splat(0);
+let normFactors: v128 = f32x4.splat(0);
+let constants: v128 = f32x4.splat(0);
+let squareFactors: v128 = f32x4.splat(0);
+let highOffset: v128 = i32x4.splat(0);
+let fullOffset: v128 = i32x4.splat(0);
+let isCosine: bool = true;
+
+/** To be called before highDotBounds and fullDotBounds, for each query and segment. */
+export function setDotCoefficients(query: Query, similarity: i32): void {
+  isCosine = similarity === COSINE;
+  highUnits = f32x4.splat(<f32>query.dotUnit);
+  fullUnits = f32x4.splat(<f32>(query.dotUnit * 0.0625));
+  highOffset = i32x4.splat(8 * query.dotCodeSum);
+  fullOffset = i32x4.splat(136 * query.dotCodeSum);
+  lossFactors = f32x4.splat(<f32>(query.codedNorm * (1 + SLACK)));
+  normFactors = f32x4.splat(<f32>(query.codeLoss * (1 + SLACK) + SLACK * (query.codedNorm + query.centreNorm)));
+  if (isCosine) {
+    constants = f32x4.splat(<f32>(query.shift + SLACK * Math.abs(query.shift) + 1e-11 * Math.sqrt(query.squares) * query.centreNorm));
+  } else {
+    constants = f32x4.splat(<f32>(query.norm * query.norm * (1 - SLACK)));
+    squareFactors = f32x4.splat(<f32>(1 - SLACK));
+  }
+}
+
+/** Four u16 losses at `ptr` as float32. */
+function fourLosses(ptr: usize): v128 {
+  return i32x4.shl(i32x4.extend_low_i16x8_u(v128.load64_zero(ptr)), 16);
+}
+
+/** Bounds of four rows, f32x4. `products` are p̂·ŷ / Δ of the plane whose losses are `loss`. */
+function dotBounds(segment: usize, first: u32, products: v128, loss: i32): v128 {
+  const at = (<usize>first) << 2;
+  const product = f32x4.mul(products, v128.load(stepsPtr(segment) + at));
+  const lost = f32x4.mul(fourLosses(lossesPtr(segment, loss) + ((<usize>first) << 1)), lossFactors);
+  const norm = v128.load(residualNormsPtr(segment) + at);
+  const upper = f32x4.add(f32x4.add(product, lost), f32x4.mul(norm, normFactors));
+  if (isCosine) {
+    const dot = f32x4.add(f32x4.add(upper, v128.load(shiftsPtr(segment) + at)), constants);
+    return f32x4.neg(f32x4.div(dot, v128.load(normsPtr(segment) + at)));
+  }
+  const squares = f32x4.add(f32x4.mul(f32x4.mul(norm, norm), squareFactors), constants);
+  return f32x4.sub(squares, f32x4.add(upper, upper));
+}
+
+/** Bounds of rows first..first+3 of a segment, f32x4, from their Σ Q h, i32x4. */
+export function highDotBounds(segment: usize, first: u32, highSums: v128): v128 {
+  return dotBounds(segment, first, f32x4.mul(f32x4.convert_i32x4_s(i32x4.sub(highSums, highOffset)), highUnits), HIGH_L2);
+}
+
+/** The same from both planes: Σ Q h and Σ Q l. */
+export function fullDotBounds(segment: usize, first: u32, highSums: v128, lowSums: v128): v128 {
+  const sums = i32x4.sub(i32x4.add(i32x4.shl(highSums, 4), lowSums), fullOffset);
+  return dotBounds(segment, first, f32x4.mul(f32x4.convert_i32x4_s(sums), fullUnits), FULL_L2);
+}

@@ -1,0 +1,34 @@
+/**
+ * Which rows of a segment a search is about: its live rows, or those of them that the filter's mask selects; as bits, and as a list for the kernels.
+ */
+import { livePtr, segmentRows } from "./rows";
+
+/** Address of segment `s`'s words of the mask at `filterBits`, or 0 for no mask. */
+export function filterOf(filterBits: usize, s: u32): usize {
+  return filterBits === 0 ? 0 : filterBits + <usize>s * <usize>(segmentRows >> 3);
+}
+
+/** Word `w` of the segment's selected rows. `filter` is what filterOf gave. */
+export function selected(segment: usize, filter: usize, w: u32): u32 {
+  const bits = load<u32>(livePtr(segment) + ((<usize>w) << 2));
+  return filter === 0 ? bits : bits & load<u32>(filter + ((<usize>w) << 2));
+}
+
+/** Appends the rows of word `w` to a list of u16 that ends at `end`, which has room for 32. @returns its new end. */
+export function listRows(end: usize, w: u32, bits: u32): usize {
+  const first = w << 5;
+  if (bits === 0xffffffff) {
+    const rows = i16x8.add(i16x8.splat(<i16>first), i16x8(0, 1, 2, 3, 4, 5, 6, 7));
+    v128.store(end, rows);
+    v128.store(end, i16x8.add(rows, i16x8.splat(8)), 16);
+    v128.store(end, i16x8.add(rows, i16x8.splat(16)), 32);
+    v128.store(end, i16x8.add(rows, i16x8.splat(24)), 48);
+    return end + 64;
+  }
+  while (bits !== 0) {
+    store<u16>(end, <u16>(first + ctz(bits)));
+    bits &= bits - 1;
+    end += 2;
+  }
+  return end;
+}
