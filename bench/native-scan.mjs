@@ -23,14 +23,19 @@ export function compileNativeScan(directory) {
   }
 }
 
-/** Starts the native scan over data, rows first, then queries. */
-export function startNativeScan(program, data, rows, dimension, queries) {
-  const directory = mkdtempSync(join(tmpdir(), "lodestone-bench-"));
-  const path = join(directory, "data.f32");
+/** Writes vectors to a file, as the native scan and the peers read them. */
+export function writeVectors(path, data) {
   const file = openSync(path, "w");
   const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
   for (let at = 0; at < bytes.length; at += 1 << 26) writeSync(file, bytes.subarray(at, at + (1 << 26)));
   closeSync(file);
+}
+
+/** Starts the native scan over data, rows first, then queries: a Float32Array, or the path of a file that has it. */
+export function startNativeScan(program, data, rows, dimension, queries) {
+  const directory = mkdtempSync(join(tmpdir(), "lodestone-bench-"));
+  const path = typeof data === "string" ? data : join(directory, "data.f32");
+  if (typeof data !== "string") writeVectors(path, data);
   const child = spawn(program, [path, rows, dimension, queries].map(String), { stdio: ["pipe", "pipe", "inherit"] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return {

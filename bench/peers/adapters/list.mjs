@@ -1,0 +1,34 @@
+/**
+ * Who is measured. `packages` must be installed in bench/peers; `env` holds what makes the peer use one thread where no option of its API does.
+ * Rule of the metric: each peer's own cosine; where it has none, or plain loops, the inner product, which is the same for these unit vectors.
+ *
+ * Left out:
+ * - faiss-node 0.5.1: its install script fetches a binary, or faiss' sources, from github.com; behind a proxy there is neither. faiss itself is measured
+ *   through its Python package, in a process of its own that times inside, as the C scan does.
+ * - newer versions of usearch (2.26), better-sqlite3 (13) and LanceDB (0.38) ask for Node 22; PGlite's pgvector asks for exactly PGlite 0.5.14.
+ * - libsql 0.5.29 as the SQLite of sqlite-vec: needs no compiler, but aborts in the KNN query (panic in statement.rs).
+ * LanceDB's optional packages (@huggingface/transformers, openai) are replaced by an empty one: they would fetch 200 MB from github.com and are never loaded.
+ */
+export const CONTENDERS = [
+  { name: "Lodestone", module: "lodestone.mjs", variant: "relaxed", exact: true },
+  { name: "Lodestone, plain SIMD", module: "lodestone.mjs", variant: "simd", exact: true },
+  {
+    name: "faiss IndexFlatIP (Python)",
+    program: "faiss-flat.py",
+    remedy: "python3 -m venv bench/peers/.venv && bench/peers/.venv/bin/pip install faiss-cpu==1.15.1",
+  },
+  { name: "usearch exactSearch", module: "usearch.mjs", packages: ["usearch"] },
+  { name: "hnswlib-node BruteforceSearch", module: "hnswlib.mjs", packages: ["hnswlib-node"] },
+  { name: "plain JS, one Float32Array", module: "plain-javascript.mjs", variant: "float32" },
+  { name: "plain JS, array of arrays", module: "plain-javascript.mjs", variant: "arrays" },
+  { name: "DuckDB", module: "duckdb.mjs", packages: ["@duckdb/node-api"] },
+  { name: "sqlite-vec", module: "sqlite-vec.mjs", packages: ["sqlite-vec", "better-sqlite3"] },
+  {
+    name: "LanceDB, no index",
+    module: "lancedb.mjs",
+    packages: ["@lancedb/lancedb"],
+    env: { LANCE_CPU_THREADS: "1", TOKIO_WORKER_THREADS: "1", RAYON_NUM_THREADS: "1" }, // LANCE_IO_THREADS=1 hangs its first write
+  },
+  { name: "Orama", module: "orama.mjs", packages: ["@orama/orama"] },
+  { name: "PGlite + pgvector", module: "pglite.mjs", packages: ["@electric-sql/pglite", "@electric-sql/pglite-pgvector"] },
+];

@@ -1,0 +1,45 @@
+/**
+ * PGlite (PostgreSQL as WebAssembly) with pgvector, in memory. STORAGE PLAIN keeps the vectors in line with their rows, the faster of the two
+ * (out of line, pgvector's default at 768 dimensions, each row is fetched from the TOAST table). Rows come in by binary COPY.
+ */
+import { PGlite } from "@electric-sql/pglite";
+import { vector } from "@electric-sql/pglite-pgvector";
+
+const COPY_HEADER = Buffer.from("PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0", "latin1");
+
+/** Rows (int4, vector) in the format of COPY … (FORMAT binary); vector is int16 dimension, int16 unused, float4[dimension]. */
+function copyBytes(firstRow, matrix, dimension) {
+  const rows = matrix.length / dimension;
+  const bytes = Buffer.alloc(COPY_HEADER.length + rows * (2 + 8 + 4 + 4 + dimension * 4) + 2);
+  let at = COPY_HEADER.copy(bytes);
+  for (let i = 0; i < rows; i++) {
+    at = bytes.writeInt16BE(2, at);
+    at = bytes.writeInt32BE(4, at);
+    at = bytes.writeInt32BE(firstRow + i, at);
+    at = bytes.writeInt32BE(4 + dimension * 4, at);
+    at = bytes.writeInt32BE(dimension << 16, at);
+    for (let j = 0; j < dimension; j++) at = bytes.writeFloatBE(matrix[i * dimension + j], at);
+  }
+  bytes.writeInt16BE(-1, at);
+  return bytes;
+}
+
+export async function open({ dimension }) {
+  const database = await PGlite.create({ dataDir: "memory://", extensions: { vector } });
+  await database.exec(`
+    CREATE EXTENSION vector;
+    CREATE TABLE items (id int4, embedding vector(${dimension}));
+    ALTER TABLE items ALTER COLUMN embedding SET STORAGE PLAIN;
+    SET max_parallel_workers_per_gather = 0;`);
+  return {
+    add: (firstRow, matrix) =>
+      database.query("COPY items FROM '/dev/blob' (FORMAT binary)", [], { blob: new Blob([copyBytes(firstRow, matrix, dimension)]) }),
+    prepare: (query) => JSON.stringify(Array.from(query)),
+    search: (query, k) => database.query("SELECT id FROM items ORDER BY embedding <=> $1 LIMIT $2", [query, k]),
+    answerOf: ({ rows }) => ({ rows: rows.map(({ id }) => id) }),
+    versions: async () => {
+      const { rows } = await database.query("SELECT extversion FROM pg_extension WHERE extname = 'vector'");
+      return { pgvector: rows[0].extversion };
+    },
+  };
+}
