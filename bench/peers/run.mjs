@@ -215,7 +215,20 @@ try {
 mkdirSync(here("../results"), { recursive: true });
 writeFileSync(
   here("../results/peers.json"),
-  JSON.stringify({ machine, k: K, versions, tolerance: TOLERANCE, at: new Date().toISOString(), measured, skipped }, null, 2),
+  JSON.stringify(
+    {
+      machine,
+      k: K,
+      partial: Boolean(options.only || options.quick),
+      versions,
+      tolerance: TOLERANCE,
+      at: new Date().toISOString(),
+      measured,
+      skipped,
+    },
+    null,
+    2,
+  ),
 );
 for (const { set, name, reason } of skipped) console.error(`SKIPPED ${name}, ${set}: ${reason}`);
 console.log(
