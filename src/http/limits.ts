@@ -14,6 +14,8 @@ export interface HttpLimits {
   readonly concurrentRequests: number;
   /** Bytes of request bodies held at once by all requests; more is 429. */
   readonly concurrentBodyBytes: number;
+  /** Open connections of each address that is listened on; one more is closed at once. Each takes a file descriptor, which the database needs, too. */
+  readonly connections: number;
   /** A connection must send a request's headers within this time. */
   readonly headersTimeoutMs: number;
   /** A body must arrive whole within this time; later is 408. */
@@ -34,6 +36,7 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   jsonContainers: 1_000_000,
   concurrentRequests: 256,
   concurrentBodyBytes: 256 * 1024 * 1024,
+  connections: 4_096,
   headersTimeoutMs: 10_000,
   bodyTimeoutMs: 120_000,
   bodyIdleTimeoutMs: 15_000,

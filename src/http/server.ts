@@ -34,6 +34,7 @@ export async function listen(
       },
       handle,
     );
+    server.maxConnections = limits.connections;
     server.on("clientError", answerMalformed);
     try {
       await bind(server, address, port);

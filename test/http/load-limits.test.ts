@@ -169,6 +169,37 @@ describe("requests at once", () => {
   });
 });
 
+describe("connections", () => {
+  it.each([2, 3])(
+    "up to %i of an address are held; one more is closed at once; a place that is free again is given",
+    async (connections) => {
+      await withServer({ connections }, async (server) => {
+        const ask = (talk: Talk) => talk.send("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        const held = Array.from({ length: connections }, () => new Talk(server));
+        for (const talk of held) {
+          ask(talk);
+          await talk.answered(/^HTTP\/1\.1 200 /);
+        }
+        const refused = new Talk(server);
+        ask(refused);
+        await refused.closed;
+        expect(refused.text).toBe("");
+        const [first] = held;
+        first!.socket.destroy();
+        for (;;) {
+          const next = new Talk(server);
+          ask(next);
+          await Promise.race([next.closed, next.answered(/^HTTP\/1\.1 200 /)]);
+          const isServed = next.text !== "";
+          next.socket.destroy();
+          if (isServed) break;
+        }
+        for (const talk of held) talk.socket.destroy();
+      });
+    },
+  );
+});
+
 describe("slow clients", () => {
   it("a body that pauses too long is answered 408 and changes nothing, one that dribbles on is taken", async () => {
     await withServer({ bodyIdleTimeoutMs: 400 }, async (server) => {
@@ -232,8 +263,12 @@ describe("the documented values", () => {
     expect(DEFAULT_HTTP_LIMITS).toEqual({
       bodyBytes: 20_971_520,
       jsonDepth: 100,
+      jsonKeys: 250_000,
+      jsonValues: 4_000_000,
+      jsonContainers: 1_000_000,
       concurrentRequests: 256,
       concurrentBodyBytes: 256 * 1024 * 1024,
+      connections: 4_096,
       headersTimeoutMs: 10_000,
       bodyTimeoutMs: 120_000,
       bodyIdleTimeoutMs: 15_000,

@@ -16,6 +16,9 @@ import {
 } from "./allowed-names.ts";
 import { fieldRule, isKnownNode, REFUSALS } from "./grammar.ts";
 
+/** `pg` reads the number of parameters that PostgreSQL describes as a signed 16-bit integer; beyond it its parser throws where nobody can catch it. */
+export const MAX_PARAMS = 32_767;
+
 export type StatementKind = "SELECT" | "INSERT" | "UPDATE" | "DELETE";
 
 export interface StatementAnalysis {
@@ -172,7 +175,7 @@ class Walk {
       }
       case "ParamRef": {
         const number = Number(tree.number ?? 0);
-        if (number < 1 || number > 65_535) throw new Refusal(`parameters are $1 to $65535, got $${number}`, locationOf(tree));
+        if (number < 1 || number > MAX_PARAMS) throw new Refusal(`parameters are $1 to $${MAX_PARAMS}, got $${number}`, locationOf(tree));
         this.#parameters.add(number);
         return;
       }

@@ -5,6 +5,7 @@ import { LodestoneError } from "../../errors.ts";
 import type { BoundedResult, Engine, TransactionConnection } from "../engine/engine.ts";
 import type { JsonObject, JsonValue, SqlBatchRequest, SqlRequest, SqlResponse, SqlStatement } from "../record-store.ts";
 import type { BranchInfo } from "../schema.ts";
+import { MAX_PARAMS } from "./analyse.ts";
 import { type CatalogNames, catalogNames, typeNames } from "./catalog-names.ts";
 import { needsType, paramText } from "./params.ts";
 import { analyseStatement } from "./parser.ts";
@@ -14,7 +15,6 @@ import { vet } from "./vet.ts";
 
 export const MAX_RESULT_ROWS = 1_000;
 export const MAX_RESULT_BYTES = 32 * 1024 * 1024;
-export const MAX_PARAMS = 65_535;
 
 export const MAX_BATCH_STATEMENTS = 1_000;
 

@@ -1,0 +1,51 @@
+/** Limits of a request's body, whatever it is for. */
+import type { Answer } from "../../support/server.ts";
+import { api, type Limit, nested, TABLE } from "./limit.ts";
+
+/** Of a body that is refused for what it says, only whether it was let through to that. */
+const letThrough = (answer: Answer, refusal: RegExp): Answer =>
+  answer.status === 400 && !refusal.test(answer.body.message) ? { ...answer, status: 200, body: {} } : answer;
+
+/** A vector search whose query has `values` and the like: refused for its dimension at once. */
+const unusable = async (elements: string): Promise<Answer> =>
+  letThrough(await api.server.post(`${TABLE}/vectorSearch`, `{"column":"v","queryVector":[${elements}]}`), /body: it holds/);
+
+export const BODY_LIMITS: Limit[] = [
+  {
+    documented: "size of a request body",
+    value: "20,971,520 bytes",
+    max: 20_971_520,
+    request: (n) => api.server.post(`${TABLE}/data`, '{"n": 1}'.padEnd(n)),
+    refusal: "larger than 20,971,520 bytes",
+    status: 413,
+  },
+  {
+    documented: "nesting of arrays and objects in a body",
+    value: "100 levels",
+    max: 100,
+    request: (n) => api.server.post(`${TABLE}/data`, `{"j": ${nested(n - 1, "[", "]")}}`),
+    refusal: "nested deeper than 100 levels",
+  },
+  {
+    documented: "keys of all objects in a body",
+    value: "250,000",
+    max: 250_000,
+    // `column` and `queryVector` are two of them.
+    request: (n) => unusable(`{${Array.from({ length: n - 2 }, (_, i) => `"k${i}":1`).join(",")}}`),
+    refusal: "it holds 250,001 keys; at most 250,000 are taken",
+  },
+  {
+    documented: "arrays and objects in a body",
+    value: "1,000,000",
+    max: 1_000_000,
+    request: (n) => unusable(`${"[],".repeat(n - 3)}[]`),
+    refusal: "it holds 1,000,001 objects and lists; at most 1,000,000 are taken",
+  },
+  {
+    documented: "values in all arrays and objects of a body",
+    value: "4,000,000",
+    max: 4_000_000,
+    request: (n) => unusable(`${"1,".repeat(n - 3)}1`),
+    refusal: "it holds 4,000,001 values; at most 4,000,000 are taken",
+  },
+];
