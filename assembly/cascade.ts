@@ -29,7 +29,7 @@ const MAX_SLOT_MISSES: i32 = 16;
 const rowList = memory.data(2 * (<i32>MAX_SEGMENT_ROWS + 32), 16);
 /** u32[segmentRows / 32]: those that are left. */
 const survivorBits = memory.data(<i32>MAX_SEGMENT_ROWS / 8, 16);
-/** i32[segmentRows]: their Σ Q l. */
+/** i32[segmentRows]: their Σ Q (l − 8). */
 const lowSums = memory.data(<i32>MAX_SEGMENT_ROWS * 4, 16);
 
 // What the last search did, for measurements: rows whose both planes were read, rows scored exactly.
@@ -148,7 +148,7 @@ function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, boun
     return rows;
   }
   const sums = sumsOf(bounds);
-  if (similarity !== L1) planeDots(query.dotCodes, highPtr(segment), rowList, rows, sums);
+  if (similarity !== L1) planeDots(query, highPtr(segment), rowList, rows, sums);
   const firstRow = s << segmentShift;
   let limit = f32x4.splat(seedLimit(query.seeds));
   for (let w: u32 = 0; w < segmentRows >> 5; w++) {
@@ -200,7 +200,7 @@ function scoreSurvivors(query: Query, similarity: i32, s: u32, filter: usize, bo
   isBounded = isBounded && prepareCodes(query, similarity, segment);
   if (isBounded) {
     batchFullRows += rows;
-    if (similarity !== L1) planeDots(query.dotCodes, lowPtr(segment), rowList, rows, lowSums);
+    if (similarity !== L1) planeDots(query, lowPtr(segment), rowList, rows, lowSums);
   }
   const firstRow = s << segmentShift;
   const heap = query.heap;

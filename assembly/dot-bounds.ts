@@ -6,8 +6,8 @@
  *   p·y = p̂·ŷ + p̂·(y − ŷ) + (p − p̂)·y ≤ p̂·ŷ + ‖p̂‖ r + ρ ‖y‖                     (Cauchy–Schwarz)
  *   q·x = p·y + centre·y + q·centre                  cost = −q·x / ‖x‖            (0 for x = 0, where q·x = 0 ≤ any upper bound used)
  *   Σ(x − q)² = ‖p − y‖² = ‖p‖² + ‖y‖² − 2 p·y
- * and p̂·ŷ = unit · Δ · (Σ Q h − 8 Σ Q) for the high plane, unit · Δ/16 · (16 Σ Q h + Σ Q l − 136 Σ Q) for both. The sums are exact integers: the last is
- * Σ Q (c − 136), below 136 · |Q| · codeDimension < 2^31, so it is right although parts of it may wrap around.
+ * and p̂·ŷ = unit · Δ · Σ Q (h − 8) for the high plane, unit · Δ/16 · Σ Q (c − 136) for both, c − 136 = 16 (h − 8) + (l − 8). The sums are exact
+ * integers, the last below 136 · |Q| · codeDimension < 2^31.
  *
  * Float32 roundings, u = 2^-24. Every bound is a sum of at most six terms, each the product of at most four rounded factors, so what is
  * computed is within 16 u = 2^-20 of the sum of the terms' magnitudes M. The magnitudes: |p̂·ŷ| ≤ ‖p̂‖ (‖y‖ + r), |centre·y| ≤ ‖centre‖ ‖y‖,
@@ -29,8 +29,6 @@ let lossFactors: v128 = f32x4.splat(0);
 let normFactors: v128 = f32x4.splat(0);
 let constants: v128 = f32x4.splat(0);
 let squareFactors: v128 = f32x4.splat(0);
-let highOffset: v128 = i32x4.splat(0);
-let fullOffset: v128 = i32x4.splat(0);
 let isCosine: bool = true;
 
 /** To be called before highDotBounds and fullDotBounds, for each query and segment. */
@@ -38,8 +36,6 @@ export function setDotCoefficients(query: Query, similarity: i32): void {
   isCosine = similarity === COSINE;
   highUnits = f32x4.splat(<f32>query.dotUnit);
   fullUnits = f32x4.splat(<f32>(query.dotUnit * 0.0625));
-  highOffset = i32x4.splat(8 * query.dotCodeSum);
-  fullOffset = i32x4.splat(136 * query.dotCodeSum);
   lossFactors = f32x4.splat(<f32>(query.codedNorm * (1 + SLACK)));
   normFactors = f32x4.splat(<f32>(query.codeLoss * (1 + SLACK) + SLACK * (query.codedNorm + query.centreNorm)));
   if (isCosine) {
@@ -70,13 +66,13 @@ function dotBounds(segment: usize, first: u32, products: v128, loss: i32): v128 
   return f32x4.sub(squares, f32x4.add(upper, upper));
 }
 
-/** Bounds of rows first..first+3 of a segment, f32x4, from their Σ Q h, i32x4. */
+/** Bounds of rows first..first+3 of a segment, f32x4, from their Σ Q (h − 8), i32x4. */
 export function highDotBounds(segment: usize, first: u32, highSums: v128): v128 {
-  return dotBounds(segment, first, f32x4.mul(f32x4.convert_i32x4_s(i32x4.sub(highSums, highOffset)), highUnits), HIGH_L2);
+  return dotBounds(segment, first, f32x4.mul(f32x4.convert_i32x4_s(highSums), highUnits), HIGH_L2);
 }
 
-/** The same from both planes: Σ Q h and Σ Q l. */
+/** The same from both planes: with Σ Q (l − 8) too. */
 export function fullDotBounds(segment: usize, first: u32, highSums: v128, lowSums: v128): v128 {
-  const sums = i32x4.sub(i32x4.add(i32x4.shl(highSums, 4), lowSums), fullOffset);
+  const sums = i32x4.add(i32x4.shl(highSums, 4), lowSums);
   return dotBounds(segment, first, f32x4.mul(f32x4.convert_i32x4_s(sums), fullUnits), FULL_L2);
 }

@@ -3,7 +3,7 @@
  * All in float64 from float32 values, so a norm computed here is within a relative n·2^-52 of the true one; NORM_SLACK covers that.
  */
 import { MAX_CODABLE, MIN_CODABLE } from "./codes";
-import { largestDotCode, storeDotCode } from "./plane-dot";
+import { largestDotCode, storeDotCode, storeDotWindows } from "./plane-dot";
 import { Query } from "./query";
 import { centrePtr, codeDimension, dimension, isCentredPtr } from "./rows";
 
@@ -55,6 +55,7 @@ export function prepareDotCodes(query: Query, segment: usize): void {
     lossSquares += loss * loss;
     storeDotCode(query.dotCodes, j, code);
   }
+  if (ASC_FEATURE_RELAXED_SIMD) query.dotWindowBytes = storeDotWindows(query.dotCodes);
   query.dotUnit = unit;
   query.dotCodeSum = sum;
   query.norm = Math.sqrt(squares) * NORM_SLACK;

@@ -19,8 +19,10 @@ export class Query {
   /** Σ q². */
   squares: f64;
 
-  /** Codes for dot products: i8[codeDimension] or, for plain SIMD, i16 in the order of plane-dot.ts. */
+  /** Codes for dot products, as plane-dot.ts lays them out, in 2 · codeDimension bytes. */
   dotCodes: usize;
+  /** Bytes of a plane whose products fit 16 bits. */
+  dotWindowBytes: usize;
   /** Centre that dotCodes belong to; 0: the zero centre; 1: none yet. */
   dotCentre: usize;
   /** False when p = q − centre cannot be coded: then no bound may be used. */
