@@ -8,8 +8,8 @@ import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import v8 from "node:v8";
-import { init, ParallelVectorIndex, RELAXED_SIMD_FLAG, VectorIndex } from "../dist/index.js";
+import { enableRelaxedSimd } from "../dist/cli/relaxed-simd.js";
+import { init, ParallelVectorIndex, VectorIndex } from "../dist/index.js";
 import { makeData, seededRandom } from "./data.mjs";
 import { compileNativeScan, startNativeScan } from "./native-scan.mjs";
 import { idOf, oracle, verify } from "./oracle.mjs";
@@ -38,7 +38,7 @@ const SETS = [
   })),
 ];
 
-if (process.versions.node.startsWith("20.")) v8.setFlagsFromString(RELAXED_SIMD_FLAG);
+if (!enableRelaxedSimd()) throw new Error("This runtime has no relaxed SIMD, and the bench compares both builds; use Node 20 or later.");
 const directory = mkdtempSync(join(tmpdir(), "lodestone-bench-"));
 const program = compileNativeScan(directory);
 const machine = {

@@ -3,8 +3,8 @@
  * oracle to the last bit: ids, order, scores, totalCount. Ends with the number of comparisons (one a result row), or at the first difference, with its seed.
  */
 import { parseArgs } from "node:util";
-import v8 from "node:v8";
-import { type Build, init, RELAXED_SIMD_FLAG, VectorIndex } from "../dist/index.js";
+import { enableRelaxedSimd } from "../dist/cli/relaxed-simd.js";
+import { type Build, init, VectorIndex } from "../dist/index.js";
 import { DATA_KINDS, source } from "../test/core/data-kinds.ts";
 import { seededRandom } from "../test/core/vectors.ts";
 import { referenceSearch, type Similarity } from "../test/reference.ts";
@@ -13,7 +13,7 @@ const { values } = parseArgs({
   options: { minutes: { type: "string", default: "60" }, seed: { type: "string", default: String(Date.now() % 1e9) } },
 });
 const deadline = Date.now() + Number(values.minutes) * 60_000;
-if (process.versions.node.startsWith("20.")) v8.setFlagsFromString(RELAXED_SIMD_FLAG);
+if (!enableRelaxedSimd()) throw new Error("This runtime has no relaxed SIMD; the soak compares all three builds.");
 
 const BUILDS: readonly Build[] = ["relaxed", "simd", "scalar"];
 const SIMILARITIES: readonly Similarity[] = ["cosineSimilarity", "l1", "l2"];

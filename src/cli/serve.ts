@@ -1,7 +1,6 @@
 /** `lodestone serve`: opens the stores, listens, and on SIGTERM or Ctrl-C closes them again behind what runs. */
 import { unwatchFile, watchFile } from "node:fs";
 import { join, resolve } from "node:path";
-import { setFlagsFromString } from "node:v8";
 import { type Logger, pino } from "pino";
 import { type AccessKey, hashKey, Keyring } from "../http/access-keys.ts";
 import { createApp } from "../http/app.ts";
@@ -11,6 +10,7 @@ import { listen, type RunningServer } from "../http/server.ts";
 import { openRecordStore } from "../records/open.ts";
 import { openSearchStore } from "../search/open-search-store.ts";
 import { DEMO_REF, demoCurl, loadDemoIntoStore } from "./demo.ts";
+import { enableRelaxedSimd } from "./relaxed-simd.ts";
 
 export interface ServeOptions {
   readonly host?: string;
@@ -83,11 +83,6 @@ export async function serve(options: ServeOptions): Promise<void> {
   await search.close();
   await records.close();
   log.info("stopped");
-}
-
-/** Node 20 has relaxed SIMD behind a flag, which only a process of our own may set; later versions have it anyway. Worker threads share it. */
-function enableRelaxedSimd(): void {
-  if (process.versions.node.startsWith("20.")) setFlagsFromString("--experimental-wasm-relaxed-simd");
 }
 
 function followKeyFile(path: string, keyring: Keyring, fixedKeys: readonly AccessKey[], log: Logger): void {

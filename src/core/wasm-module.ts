@@ -63,6 +63,11 @@ function inlinedBytes(build: Build | undefined): Uint8Array<ArrayBuffer> {
   return build === "relaxed" || WebAssembly.validate(relaxed) ? relaxed : decodeBase64(SIMD_WASM);
 }
 
+/** @internal Whether this runtime takes the relaxed build, as it is now. */
+export function isRelaxedAvailable(): boolean {
+  return WebAssembly.validate(decodeBase64(RELAXED_WASM));
+}
+
 function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);

@@ -1,8 +1,8 @@
-import v8 from "node:v8";
 import { afterAll, beforeAll, describe } from "vitest";
-import { type Build, init, RELAXED_SIMD_FLAG } from "../../src/index.ts";
+import { enableRelaxedSimd } from "../../src/cli/relaxed-simd.ts";
+import { type Build, init } from "../../src/index.ts";
 
-if (process.versions.node.startsWith("20.")) v8.setFlagsFromString(RELAXED_SIMD_FLAG);
+enableRelaxedSimd();
 
 export const BUILDS: readonly Build[] = ["relaxed", "simd", "scalar"];
 
