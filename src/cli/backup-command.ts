@@ -41,8 +41,8 @@ async function restore(backup: string, dataDir: string): Promise<number> {
   const building = mkdtempSync(join(dirname(dataDir), `${basename(dataDir)}.restoring-`));
   try {
     for (const part of ["postgres", "lodestone.json"]) cpSync(join(backup, part), join(building, part), { recursive: true });
-    // Opening replays the log up to the end of the backup, and writes all of it to disk.
-    const records = await openRecordStore({ dataDir: building });
+    // Opening replays the log up to the end of the backup, and writes all of it to disk. Search snapshots of the original mean nothing to what it becomes.
+    const records = await openRecordStore({ dataDir: building }, { isCopy: true });
     let branches = 0;
     try {
       for (const { name } of await records.listDatabases()) branches += (await records.listBranches(name)).length;

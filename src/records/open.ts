@@ -26,13 +26,14 @@ import type { BranchInfo, BranchRef, TableInfo } from "./schema.ts";
 import { runSql, runSqlBatch } from "./sql/run-sql.ts";
 
 /**
+ * @param copy  `isCopy`: the data is put back from a copy of the files, and goes its own way from here on: nothing that followed the original may follow it.
  * @throws {LodestoneError} UNAVAILABLE: the directory is in use by another process, or the server cannot be reached, is too old, or holds data of a newer
  * Lodestone. CORRUPT: a directory of another PostgreSQL version.
  */
-export async function openRecordStore(options: EngineOptions): Promise<RecordStore> {
+export async function openRecordStore(options: EngineOptions, copy: { readonly isCopy?: boolean } = {}): Promise<RecordStore> {
   const engine = await openEngine(options);
   try {
-    const catalog = await Catalog.open(engine);
+    const catalog = await Catalog.open(engine, copy);
     return recordStoreOf(engine, catalog, await RecordFeed.open(engine, catalog), new MigrationStore(engine, catalog));
   } catch (error) {
     await engine.close();

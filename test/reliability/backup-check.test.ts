@@ -1,5 +1,5 @@
 /** `lodestone backup` while serving, `restore` into a new directory, `check` of both; data directories of this format, and of one to come. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -59,6 +59,54 @@ describe("A data directory", () => {
       stderr: expect.stringContaining("is no backup"),
     });
     expect(existsSync(join(root, "x"))).toBe(false);
+  });
+
+  it("goes its own way once it is restored: search snapshots of the original are not believed", { timeout: 180_000 }, async () => {
+    const original = await startServer({ env: { LODESTONE_LOG_LEVEL: "warn" } });
+    const copy = new TestServer({ dataDir: join(root, "second-life"), env: { LODESTONE_LOG_LEVEL: "warn" } });
+    const nearest = (to: number) => ({ column: "v", queryVector: [to, 1, 0], similarityFunction: "l2", size: 3, consistency: "strong" });
+    const insert = async (server: TestServer, prefix: string, from: number, count: number) => {
+      const records = Array.from({ length: count }, (_, i) => ({ id: `${prefix}${i}`, n: from + i, v: [from + i, 1, 0] }));
+      const inserted = await server.post(`${TABLE}/bulk`, { records });
+      expect(inserted.status).toBe(200);
+    };
+    try {
+      await original.put("/db/kept:main");
+      const columns = [
+        { name: "n", type: "int" },
+        { name: "v", type: "vector", vector: { dimension: 3 } },
+      ];
+      await original.put(TABLE, { columns });
+      await insert(original, "a", 0, 1_000);
+      await insert(original, "b", 1_000, 200);
+      const backup = (await runCommand(["backup", "--url", original.url])).stdout.trim();
+      // What only the original has, and what only it has lost; its snapshot tells of both.
+      await insert(original, "only-original", 5_000, 10);
+      expect((await original.delete(`${TABLE}/data/a7`)).status).toBe(204);
+      await original.post(`${TABLE}/vectorSearch`, nearest(0));
+      await original.end("SIGTERM");
+
+      expect(await runCommand(["restore", backup, "--data-dir", copy.dataDir])).toMatchObject({ code: 0 });
+      // The copy lives on until its transactions have passed the position of that snapshot.
+      await copy.start();
+      for (let i = 0; i < 30; i++) expect((await copy.put(`${TABLE}/data/a${i}`, { n: -i, v: [-100 - i, 1, 0] })).status).toBe(200);
+      await copy.end("SIGKILL");
+      rmSync(join(copy.dataDir, "search"), { recursive: true, force: true });
+      cpSync(join(original.dataDir, "search"), join(copy.dataDir, "search"), { recursive: true });
+      await copy.start();
+      expect((await copy.post(`${TABLE}/vectorSearch`, nearest(5_003))).body).toMatchObject({
+        totalCount: COUNT,
+        results: [{ id: "b199" }, { id: "b198" }, { id: "b197" }],
+      });
+      expect((await copy.post(`${TABLE}/vectorSearch`, nearest(-107))).body.results).toEqual([
+        { id: "a7", score: 1 },
+        { id: "a6", score: 0.5 },
+        { id: "a8", score: 0.5 },
+      ]);
+    } finally {
+      await copy.end("SIGTERM");
+      await original.stop();
+    }
   });
 
   it("is checked, its search snapshot with it, and a damaged snapshot is seen and not used", { timeout: 180_000 }, async () => {

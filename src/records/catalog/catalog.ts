@@ -46,8 +46,8 @@ export class Catalog {
   }
 
   /** Installs or upgrades the schema `lodestone`, and listens for changes that other servers make. */
-  static async open(engine: Engine): Promise<Catalog> {
-    await installMetaSchema(engine);
+  static async open(engine: Engine, options: { readonly isCopy?: boolean } = {}): Promise<Catalog> {
+    await installMetaSchema(engine, options);
     const catalog = new Catalog(engine);
     catalog.#unlisten = await engine.listen(SCHEMA_CHANNEL, (payload) => catalog.#forget(parseBranchRef(payload)));
     await catalog.#restoreRoles();

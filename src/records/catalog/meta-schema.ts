@@ -56,7 +56,8 @@ const FORMATS: readonly (readonly string[])[] = [
 const ORIGIN = `SELECT concat_ws('/', (SELECT system_identifier FROM pg_control_system()), (SELECT oid FROM pg_database WHERE datname = current_database()),
   (SELECT timeline_id FROM pg_control_checkpoint())) AS origin`;
 
-export async function installMetaSchema(engine: Engine): Promise<void> {
+/** @param isCopy  the data was put back from a backup of the files, which has the origin of what it is a copy of. */
+export async function installMetaSchema(engine: Engine, { isCopy = false } = {}): Promise<void> {
   await engine
     .transaction(
       async (connection) => {
@@ -64,6 +65,7 @@ export async function installMetaSchema(engine: Engine): Promise<void> {
         await connection.query("CREATE SCHEMA IF NOT EXISTS lodestone");
         await connection.query("CREATE TABLE IF NOT EXISTS lodestone.format (version int4 NOT NULL, origin text NOT NULL)");
         await upgrade(connection);
+        if (isCopy) await renewIncarnations(connection);
         for (const statement of FUNCTIONS) await connection.query(statement);
       },
       { timeoutMs: 600_000 },

@@ -18,6 +18,7 @@ export type SchemaOperation =
 
 /** More at once than any schema needs; each is several statements in one transaction. */
 export const MAX_SCHEMA_OPERATIONS = 10_000;
+const OPERATIONS_PER_TURN = 100;
 
 const KINDS = ["addTable", "removeTable", "renameTable", "addColumn", "removeColumn", "renameColumn"] as const;
 
@@ -73,6 +74,8 @@ function requireOperation(given: unknown, path: string): SchemaOperation {
 /** Runs operations in their order. A fault names the operation; the caller's transaction undoes what was done. */
 export async function applyOperations(editor: SchemaEditor, operations: readonly SchemaOperation[], path: string): Promise<void> {
   for (const [i, operation] of operations.entries()) {
+    // A rehearsal waits for nothing: others get a turn all the same.
+    if (i % OPERATIONS_PER_TURN === OPERATIONS_PER_TURN - 1) await new Promise((resolve) => setImmediate(resolve));
     try {
       await applyOperation(editor, operation);
     } catch (error) {
