@@ -6,13 +6,27 @@
  * segments are scanned as floats, twice as many each time, before the cascade is tried again on a small batch.
  */
 import { costLimit, fullL1Bound, l1Bounds } from "./bounds";
-import { encodeSegment } from "./codes";
+import { encodeSegment, FULL_L2, HIGH_L2 } from "./codes";
 import { fullDotBounds, highDotBounds, setDotCoefficients } from "./dot-bounds";
 import { exactScore, scanFloats } from "./float-scan";
 import { planeDots } from "./plane-dot";
 import { Query, queryAt, reserveBounds } from "./query";
 import { prepareDotCodes } from "./query-codes";
-import { highPtr, lowPtr, MAX_SEGMENT_ROWS, segmentCount, segmentPtr, segmentRows, segmentShift } from "./rows";
+import {
+  codeDimension,
+  highPtr,
+  lossesPtr,
+  lowPtr,
+  MAX_SEGMENT_ROWS,
+  normsPtr,
+  residualNormsPtr,
+  segmentCount,
+  segmentPtr,
+  segmentRows,
+  segmentShift,
+  shiftsPtr,
+  stepsPtr,
+} from "./rows";
 import { addSeed, seedLimit, seedRow } from "./seeds";
 import { filterOf, listRows, selected } from "./selection";
 import { L1 } from "./similarity";
@@ -24,6 +38,9 @@ const MAX_BOUNDS: u32 = 1 << 20;
 const SMALL_BATCH: u32 = 32;
 /** Steps for which l1 codes are made in one segment, before its other rows are taken as survivors. */
 const MAX_SLOT_MISSES: i32 = 16;
+
+/** Fewer rows than one in this many lie far apart. */
+const SPARSE: u32 = 4;
 
 /** u16[segmentRows + 3]: rows of the segment in hand. */
 const rowList = memory.data(2 * (<i32>MAX_SEGMENT_ROWS + 32), 16);
@@ -137,12 +154,40 @@ function prepareCodes(query: Query, similarity: i32, segment: usize): bool {
   return query.isCodable;
 }
 
+let touched: u32 = 0;
+
+/**
+ * Loads what bounding the listed rows will read, when they lie far apart: independent loads wait for memory together, where the passes that
+ * follow would wait row by row (a filter of 10 % takes a tenth less time).
+ */
+function touchRows(segment: usize, rows: u32): void {
+  const planeBytes = <usize>codeDimension >> 1;
+  let sum: u32 = 0;
+  for (let i: u32 = 0; i < rows; i++) {
+    const row = <usize>load<u16>(rowList + ((<usize>i) << 1));
+    const high = highPtr(segment) + row * planeBytes;
+    const low = lowPtr(segment) + row * planeBytes;
+    for (let at: usize = 0; at < planeBytes; at += 64) sum += load<u8>(high + at) + load<u8>(low + at);
+    sum +=
+      load<u8>(stepsPtr(segment) + (row << 2)) +
+      load<u8>(normsPtr(segment) + (row << 2)) +
+      load<u8>(residualNormsPtr(segment) + (row << 2));
+    sum +=
+      load<u8>(shiftsPtr(segment) + (row << 2)) +
+      load<u8>(lossesPtr(segment, HIGH_L2) + (row << 1)) +
+      load<u8>(lossesPtr(segment, FULL_L2) + (row << 1));
+  }
+  touched = sum;
+}
+
 /** Bounds the selected rows of segment `s` from its high plane. @returns how many they are. */
 function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, bounds: usize): u32 {
   const segment = segmentPtr(s);
   let list = rowList;
   for (let w: u32 = 0; w < segmentRows >> 5; w++) list = listRows(list, w, selected(segment, filter, w));
   const rows = <u32>(list - rowList) >> 1;
+  if (rows === 0) return 0;
+  if (rows * SPARSE < segmentRows) touchRows(segment, rows);
   if (!prepareCodes(query, similarity, segment)) {
     for (let at: usize = 0; at < (<usize>segmentRows) << 2; at += 16) v128.store(bounds + at, f32x4.splat(-Infinity));
     return rows;

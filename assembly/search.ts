@@ -2,12 +2,15 @@
 import { cascade } from "./cascade";
 import { scanFloats } from "./float-scan";
 import { currentFilterPtr, prepareQuery, queryAt } from "./query";
-import { codeDimension, livePtr, liveRows, segmentCount, segmentPtr, segmentRows } from "./rows";
+import { codeDimension, livePtr, liveRows, segmentCount, segmentPtr, segmentRows, segmentShift } from "./rows";
 import { filterOf } from "./selection";
 import { sortBestFirst } from "./top-k";
 
 /** Below this share of rows that are not results, bounding them first saves nothing. */
 const CASCADE_ROWS_PER_RESULT: u32 = 8;
+
+/** Fewer rows than one in this many are far apart: a row's codes, in as many places of memory as they have parts, then cost what its float32 cost. */
+const SPARSE: u32 = 64;
 
 /** @returns how many rows have a vector and pass the mask. */
 export function countSelected(isFiltered: bool): u32 {
@@ -31,7 +34,9 @@ export function search(count: i32, similarity: i32, isFiltered: bool, selected: 
   const filterBits = isFiltered ? currentFilterPtr() : 0;
   for (let i = 0; i < count; i++) prepareQuery(i);
   const k = <u32>queryAt(0).heap.capacity;
-  if (!(usesCodes && codeDimension > 0 && selected / CASCADE_ROWS_PER_RESULT >= k && cascade(count, similarity, filterBits))) {
+  const isSparse = selected < (segmentCount << segmentShift) / SPARSE;
+  usesCodes = usesCodes && codeDimension > 0 && !isSparse && selected / CASCADE_ROWS_PER_RESULT >= k;
+  if (!(usesCodes && cascade(count, similarity, filterBits))) {
     for (let s: u32 = 0; s < segmentCount; s++) {
       for (let i = 0; i < count; i++) scanFloats(queryAt(i), similarity, s, filterOf(filterBits, s));
     }
