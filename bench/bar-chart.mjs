@@ -4,10 +4,10 @@ const ROW_HEIGHT = 22;
 const PLOT_WIDTH = 420;
 const TOP = 40;
 const STYLE = `
-  .background { fill: #ffffff } text { fill: #1f2328 } .tick { stroke: #d1d9e0 } .yardstick { stroke: #c0392b } .yardstick-label { fill: #c0392b }
+  .background { fill: #ffffff } text { fill: #1f2328; stroke: #ffffff; stroke-width: 3px; paint-order: stroke } .tick { stroke: #d1d9e0 } .yardstick { stroke: #c0392b } .yardstick-label { fill: #c0392b }
   .ours { fill: #1b7f5c } .ours-plain { fill: #3d9bd1 } .other { fill: #8c959f } .shard { fill: #8a6fc9 } .shards { fill: #5b3fa8 }
   @media (prefers-color-scheme: dark) {
-    .background { fill: #0d1117 } text { fill: #e6edf3 } .tick { stroke: #3d444d } .yardstick { stroke: #ff7b72 } .yardstick-label { fill: #ff7b72 }
+    .background { fill: #0d1117 } text { fill: #e6edf3; stroke: #0d1117 } .tick { stroke: #3d444d } .yardstick { stroke: #ff7b72 } .yardstick-label { fill: #ff7b72 }
     .ours { fill: #2ea97c } .ours-plain { fill: #58b0e3 } .other { fill: #7d8590 } .shard { fill: #a78bda } .shards { fill: #8264d6 }
   }`;
 
@@ -53,7 +53,7 @@ export function barChart({ title, description, labelWidth, bars, from, to, ticks
 </style>
 <rect class="background" width="100%" height="100%"/>
 <text x="10" y="22" font-size="14">${escapeXml(title)}</text>
-${[...axis, ...drawn, ...(mark ?? [])].join("\n")}
+${[...axis, ...(mark ?? []), ...drawn].join("\n")}
 </svg>
 `;
 }
