@@ -39,8 +39,13 @@ const DEFAULT_WAIT_MS = 10_000;
 const DEFAULT_SNAPSHOT_MS = 300_000;
 /** New branches announce themselves; this finds those whose announcement was lost. */
 const LIST_EVERY_POLLS = 6;
-/** Rounds begin no closer than this, so that a stream of small writes is read in batches. */
-const MIN_ROUND_MS = 5;
+/**
+ * Between rounds the database is left to others for this many times as long as the round took, within these bounds, so that a stream of small writes is read in
+ * batches: on the embedded database a round costs as much as several inserts, and searches may be behind by milliseconds.
+ */
+const PAUSE_FACTOR = 2;
+const MIN_PAUSE_MS = 5;
+const MAX_PAUSE_MS = 20;
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 5_000;
 /** Of its own accord the store reads so many branches whole, and follows so many, at once: the records have others to serve. */
@@ -63,6 +68,11 @@ interface Followed {
   isScheduled: boolean;
   retryMs: number;
   lastRoundAt: number;
+  isInRound: boolean;
+  /** Something changed since the round that runs began. */
+  isBehind: boolean;
+  /** When the pause after the last round ends. */
+  nextRoundAt: number;
   fault: string | undefined;
 }
 
@@ -215,6 +225,9 @@ class FollowingSearchStore implements SearchStore {
       isScheduled: false,
       retryMs: FIRST_RETRY_MS,
       lastRoundAt: 0,
+      isInRound: false,
+      isBehind: false,
+      nextRoundAt: 0,
       fault: undefined,
     };
     this.#branches.set(key, followed);
@@ -226,7 +239,9 @@ class FollowingSearchStore implements SearchStore {
     if (this.#isClosed) return;
     const followed = this.#follow(ref);
     followed.lag.changed();
-    this.#schedule(followed, Math.max(0, followed.lastRoundAt + MIN_ROUND_MS - Date.now()));
+    // What comes while a round runs may be in it or not: one more follows, after the pause.
+    if (followed.isInRound) followed.isBehind = true;
+    else this.#schedule(followed, Math.max(0, followed.nextRoundAt - Date.now()));
   }
 
   #schedule(followed: Followed, delayMs: number): void {
@@ -245,9 +260,15 @@ class FollowingSearchStore implements SearchStore {
       await turns.run(() => {
         lag.begin();
         followed.lastRoundAt = Date.now();
+        followed.isInRound = true;
+        followed.isBehind = false;
         return follower.sync();
       });
       lag.end();
+      const now = Date.now();
+      const pauseMs = Math.min(Math.max(PAUSE_FACTOR * (now - followed.lastRoundAt), MIN_PAUSE_MS), MAX_PAUSE_MS);
+      followed.nextRoundAt = now + pauseMs;
+      if (followed.isBehind) this.#schedule(followed, pauseMs);
       followed.isReady = true;
       followed.fault = undefined;
       followed.retryMs = FIRST_RETRY_MS;
@@ -259,6 +280,8 @@ class FollowingSearchStore implements SearchStore {
       this.#options.onFault?.(error);
       this.#schedule(followed, followed.retryMs);
       followed.retryMs = Math.min(2 * followed.retryMs, LAST_RETRY_MS);
+    } finally {
+      followed.isInRound = false;
     }
   }
 
