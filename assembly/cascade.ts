@@ -6,6 +6,7 @@
  * segments are scanned as floats, twice as many each time, before the cascade is tried again on a small batch.
  */
 import { costLimit, fullL1Bound, l1Bounds } from "./bounds";
+import { beginMany, MANY_QUERIES, manyExactRows, manyFullRows, searchMany } from "./cascade-many";
 import { encodeSegment, FULL_L2, HIGH_L2 } from "./codes";
 import { fullDotBounds, highDotBounds, setDotCoefficients } from "./dot-bounds";
 import { exactScore, scanFloats } from "./float-scan";
@@ -86,9 +87,17 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
   const large = max<u32>(1, min<u32>(segmentCount, MAX_BOUNDS / (<u32>count * segmentRows)));
   const bounds = reserveBounds(<u64>max(small, large) * segmentRows * <u64>count * BOUND_BYTES);
   if (bounds === 0) return false;
+  const isMany = count >= MANY_QUERIES && similarity !== L1 && beginMany(count, similarity);
   let start: u32 = 0;
   let isProbe = true;
   while (start < segmentCount) {
+    // The first batch gives the many their first limits.
+    if (isMany && start > 0) {
+      const end = min(segmentCount, start + small);
+      searchMany(count, similarity, start, end, filterBits);
+      start = end;
+      continue;
+    }
     const end = min(segmentCount, start + (isProbe ? min(small, large) : large));
     isProbe = false;
     const batchBytes = <usize>((end - start) << segmentShift) * BOUND_BYTES;
@@ -115,6 +124,10 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
       if (!(query.isActive && finishBatch(query, similarity, start, end, filterBits, bounds + <usize>i * batchBytes, rows))) isProbe = true;
     }
     start = end;
+  }
+  if (isMany) {
+    fullRows += manyFullRows;
+    exactRows += manyExactRows;
   }
   return true;
 }

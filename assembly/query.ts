@@ -72,6 +72,7 @@ const heapStates = changetype<Buffer>(memory.data(16, 8));
 const states = changetype<Buffer>(memory.data(16, 8));
 const filterBits = changetype<Buffer>(memory.data(16, 8));
 const bounds = changetype<Buffer>(memory.data(16, 8));
+const many = changetype<Buffer>(memory.data(16, 8));
 const seeds = changetype<Buffer>(memory.data(16, 8));
 const seedStates = changetype<Buffer>(memory.data(16, 8));
 
@@ -110,6 +111,11 @@ export function reserveQueries(count: i32, k: i32): bool {
 /** Room for what cascade.ts keeps of a batch of rows. 0 at the memory limit. */
 export function reserveBounds(bytes: u64): usize {
   return ensure(bounds, bytes) ? bounds.ptr : 0;
+}
+
+/** Room for what cascade-many.ts keeps of queries and rows. 0 at the memory limit. */
+export function reserveMany(bytes: u64): usize {
+  return ensure(many, bytes) ? many.ptr : 0;
 }
 
 /** Where the host writes f32[dimension] of query `i`; padding is made +0 here. */

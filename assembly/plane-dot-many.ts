@@ -1,0 +1,366 @@
+/**
+ * Integer dot products of many queries with many rows: rows are unpacked once for all queries, then tiles of four rows × two queries share every load.
+ *
+ *   relaxed SIMD  rows as c6 = c >> 2, 0..63, one byte a dimension; queries as i8. Σ Q (c6 − 32) in 16 bits, from −32 ΣQ of the lane on: what a
+ *                 window adds to a lane ends within ±32 Σ|Q|, and query-codes-many.ts keeps a lane's Σ|Q| ≤ LANE_LIMIT. So sums that wrap around on
+ *                 the way are right in the end. The second operand stays within 0..63 and a pair within ±2 · 63 · 127, so all engines agree.
+ *   plain SIMD    rows as c − 136, −136..119, and queries, both i16. Σ Q (c − 136) in 32 bits: largestManyCode keeps 136 · |Q| · codeDimension < 2^31.
+ *
+ *   rows, a tile:     | vector 0 of rows 0 1 2 3 | vector 1 of rows 0 1 2 3 | …      16 bytes each; 16 dimensions (relaxed) or 8
+ *   queries, a pair:  | vector 0 of a, of b | vector 1 of a, of b | …                relaxed: each window begins with −32 ΣQ of a's and of b's lanes
+ *
+ * The first windows, a quarter to a third of the dimensions, are the prefix: for most rows of clustered data it suffices (see cascade-many.ts).
+ */
+import { addLanes, addLanesOfFour } from "./plane-dot";
+import { codeDimension } from "./rows";
+
+/** Vectors of a window at most; 2 · 24 values a lane. */
+const MAX_WINDOW_VECTORS: i32 = 24;
+/** What a lane's |Q| may add up to in a window: 32 · 1023 < 2^15. */
+export const LANE_LIMIT: i32 = 1023;
+
+/** The largest |Q|. */
+export function largestManyCode(): i32 {
+  return ASC_FEATURE_RELAXED_SIMD ? 127 : min(2047, i32.MAX_VALUE / (136 * codeDimension));
+}
+
+/** Vectors of 16 bytes in a row's unpacked code: a multiple of 4. */
+export function codeVectors(): i32 {
+  return ASC_FEATURE_RELAXED_SIMD ? codeDimension >> 4 : codeDimension >> 3;
+}
+
+/** Vectors between two widenings, a multiple of 4; the last window may be shorter. */
+export function windowVectors(): i32 {
+  if (!ASC_FEATURE_RELAXED_SIMD) return codeVectors();
+  return min(MAX_WINDOW_VECTORS, (codeVectors() / 3 + 3) & ~3);
+}
+
+/** Vectors of the prefix: whole windows; relaxed SIMD: as long as that leaves some. */
+export function prefixVectors(): i32 {
+  if (!ASC_FEATURE_RELAXED_SIMD) return (codeVectors() / 3 + 3) & ~3;
+  return windowVectors() * max(1, codeVectors() / (4 * windowVectors()));
+}
+
+/** Bytes of the codes of a pair of queries for `vectors` vectors, whole windows or all. */
+export function pairBytes(vectors: i32): usize {
+  const windows = ASC_FEATURE_RELAXED_SIMD ? (vectors + windowVectors() - 1) / windowVectors() : 0;
+  return (<usize>(vectors + windows)) << 5;
+}
+
+/** Bytes of a tile of four rows. */
+export function tileBytes(): usize {
+  return (<usize>codeVectors()) << 6;
+}
+
+/**
+ * Unpacks a row into its place in a tile (`to`: the tile + 16 · place).
+ *
+ * @returns relaxed SIMD: how many dimensions have c & 3 equal to 1 or 2, padding (c = 136) has none; plain SIMD: 0.
+ */
+export function unpackRow(high: usize, low: usize, to: usize): i32 {
+  const end = high + (<usize>codeDimension >> 1);
+  if (ASC_FEATURE_RELAXED_SIMD) {
+    const highBits = i8x16.splat(0x3c);
+    const lowBits = i8x16.splat(3);
+    const one = i8x16.splat(1);
+    let inner = i16x8.splat(0);
+    while (high < end) {
+      const h = v128.load(high);
+      const l = v128.load(low);
+      v128.store(to, v128.or(v128.and(i16x8.shl(h, 2), highBits), v128.and(i16x8.shr_u(l, 2), lowBits)));
+      v128.store(to, v128.or(v128.and(i16x8.shr_u(h, 2), highBits), v128.and(i16x8.shr_u(l, 6), lowBits)), 64);
+      const x = v128.xor(l, i16x8.shr_u(l, 1));
+      inner = i16x8.add(inner, i16x8.extadd_pairwise_i8x16_u(i8x16.add(v128.and(x, one), v128.and(i16x8.shr_u(x, 4), one))));
+      high += 16;
+      low += 16;
+      to += 128;
+    }
+    const sums = i32x4.extadd_pairwise_i16x8_u(inner);
+    return addLanes(sums);
+  }
+  const nibble = i8x16.splat(15);
+  const zero = i16x8.splat(136);
+  while (high < end) {
+    const h = v128.load(high);
+    const l = v128.load(low);
+    const first = v128.or(v128.andnot(i16x8.shl(h, 4), nibble), v128.and(l, nibble));
+    const second = v128.or(v128.andnot(h, nibble), v128.and(i16x8.shr_u(l, 4), nibble));
+    v128.store(to, i16x8.sub(i16x8.extend_low_i8x16_u(first), zero));
+    v128.store(to, i16x8.sub(i16x8.extend_high_i8x16_u(first), zero), 64);
+    v128.store(to, i16x8.sub(i16x8.extend_low_i8x16_u(second), zero), 128);
+    v128.store(to, i16x8.sub(i16x8.extend_high_i8x16_u(second), zero), 192);
+    high += 16;
+    low += 16;
+    to += 256;
+  }
+  return 0;
+}
+
+/**
+ * Stores the sums of `tiles` tiles for a pair of queries: i32[4] a tile, those of query a at `sums`, of b at `sumsOfB`; over the first `vectors` vectors.
+ *
+ * Four vectors a turn. The breaks between them are never taken (windows are multiples of four vectors); they keep V8 from moving all loads to
+ * the front, which costs a dozen spills (a quarter of the time, measured).
+ */
+export function dotTiles(rows: usize, tiles: u32, vectors: i32, queries: usize, sums: usize, sumsOfB: usize): void {
+  const size = tileBytes();
+  const used = (<usize>vectors) << 6;
+  const end = rows + <usize>tiles * size;
+  const zero = i32x4.splat(0);
+  while (rows < end) {
+    if (ASC_FEATURE_RELAXED_SIMD) relaxedTile(rows, used, queries, sums, sumsOfB, zero, zero);
+    else plainTile(rows, used, queries, sums, sumsOfB, zero, zero);
+    rows += size;
+    sums += 16;
+    sumsOfB += 16;
+  }
+}
+
+/** Adds what the vectors from `from` on (the start of a window) give to the sums of one tile. */
+export function addTile(tile: usize, from: i32, queries: usize, sums: usize, sumsOfB: usize): void {
+  const rows = tile + ((<usize>from) << 6);
+  const used = (<usize>(codeVectors() - from)) << 6;
+  const codes = queries + pairBytes(from);
+  if (ASC_FEATURE_RELAXED_SIMD) relaxedTile(rows, used, codes, sums, sumsOfB, v128.load(sums), v128.load(sumsOfB));
+  else plainTile(rows, used, codes, sums, sumsOfB, v128.load(sums), v128.load(sumsOfB));
+}
+
+// @ts-expect-error: decorator
+@inline
+function relaxedTile(tile: usize, used: usize, queries: usize, sums: usize, sumsOfB: usize, startOfA: v128, startOfB: v128): void {
+  let rows = tile;
+  let codes = queries;
+  const end = tile + used;
+  const windowBytes = (<usize>windowVectors()) << 6;
+  let totalOfA = startOfA;
+  let totalOfB = startOfB;
+  do {
+    const stop = min(end, rows + windowBytes);
+    const stop1 = stop - 64;
+    const stop2 = stop - 128;
+    const stop3 = stop - 192;
+    let a0 = v128.load(codes);
+    let b0 = v128.load(codes, 16);
+    let a1 = a0;
+    let a2 = a0;
+    let a3 = a0;
+    let b1 = b0;
+    let b2 = b0;
+    let b3 = b0;
+    codes += 32;
+    do {
+      let a = v128.load(codes);
+      let b = v128.load(codes, 16);
+      let x = v128.load(rows);
+      a0 = i16x8.add(a0, i16x8.relaxed_dot_i8x16_i7x16_s(a, x));
+      b0 = i16x8.add(b0, i16x8.relaxed_dot_i8x16_i7x16_s(b, x));
+      x = v128.load(rows, 16);
+      a1 = i16x8.add(a1, i16x8.relaxed_dot_i8x16_i7x16_s(a, x));
+      b1 = i16x8.add(b1, i16x8.relaxed_dot_i8x16_i7x16_s(b, x));
+      x = v128.load(rows, 32);
+      a2 = i16x8.add(a2, i16x8.relaxed_dot_i8x16_i7x16_s(a, x));
+      b2 = i16x8.add(b2, i16x8.relaxed_dot_i8x16_i7x16_s(b, x));
+      x = v128.load(rows, 48);
+      a3 = i16x8.add(a3, i16x8.relaxed_dot_i8x16_i7x16_s(a, x));
+      b3 = i16x8.add(b3, i16x8.relaxed_dot_i8x16_i7x16_s(b, x));
+      if (rows === stop1) break;
+      a = v128.load(codes, 32);
+      b = v128.load(codes, 48);
+      x = v128.load(rows, 64);
+      a0 = i16x8.add(a0, i16x8.relaxed_dot_i8x16_i7x16_s(a, x));
+      b0 = i16x8.add(b0, i16x8.relaxed_dot_i8x16_i7x16_s(b, x));
+      x = v128.load(rows, 80);
+      a1 = i16x8.add(a1, i16x8.relaxed_dot_i8x16_i7x16_s(a, x));
+      b1 = i16x8.add(b1, i16x8.relaxed_dot_i8x16_i7x16_s(b, x));
+      x = v128.load(rows, 96);
+      a2 = i16x8.add(a2, i16x8.relaxed_dot_i8x16_i7x16_s(a, x));
+      b2 = i16x8.add(b2, i16x8.relaxed_dot_i8x16_i7x16_s(b, x));
+      x = v128.load(rows, 112);
+      a3 = i16x8.add(a3, i16x8.relaxed_dot_i8x16_i7x16_s(a, x));
+      b3 = i16x8.add(b3, i16x8.relaxed_dot_i8x16_i7x16_s(b, x));
+      if (rows === stop2) break;
+      a = v128.load(codes, 64);
+      b = v128.load(codes, 80);
+      x = v128.load(rows, 128);
+      a0 = i16x8.add(a0, i16x8.relaxed_dot_i8x16_i7x16_s(a, x));
+      b0 = i16x8.add(b0, i16x8.relaxed_dot_i8x16_i7x16_s(b, x));
+      x = v128.load(rows, 144);
+      a1 = i16x8.add(a1, i16x8.relaxed_dot_i8x16_i7x16_s(a, x));
+      b1 = i16x8.add(b1, i16x8.relaxed_dot_i8x16_i7x16_s(b, x));
+      x = v128.load(rows, 160);
+      a2 = i16x8.add(a2, i16x8.relaxed_dot_i8x16_i7x16_s(a, x));
+      b2 = i16x8.add(b2, i16x8.relaxed_dot_i8x16_i7x16_s(b, x));
+      x = v128.load(rows, 176);
+      a3 = i16x8.add(a3, i16x8.relaxed_dot_i8x16_i7x16_s(a, x));
+      b3 = i16x8.add(b3, i16x8.relaxed_dot_i8x16_i7x16_s(b, x));
+      if (rows === stop3) break;
+      a = v128.load(codes, 96);
+      b = v128.load(codes, 112);
+      x = v128.load(rows, 192);
+      a0 = i16x8.add(a0, i16x8.relaxed_dot_i8x16_i7x16_s(a, x));
+      b0 = i16x8.add(b0, i16x8.relaxed_dot_i8x16_i7x16_s(b, x));
+      x = v128.load(rows, 208);
+      a1 = i16x8.add(a1, i16x8.relaxed_dot_i8x16_i7x16_s(a, x));
+      b1 = i16x8.add(b1, i16x8.relaxed_dot_i8x16_i7x16_s(b, x));
+      x = v128.load(rows, 224);
+      a2 = i16x8.add(a2, i16x8.relaxed_dot_i8x16_i7x16_s(a, x));
+      b2 = i16x8.add(b2, i16x8.relaxed_dot_i8x16_i7x16_s(b, x));
+      x = v128.load(rows, 240);
+      a3 = i16x8.add(a3, i16x8.relaxed_dot_i8x16_i7x16_s(a, x));
+      b3 = i16x8.add(b3, i16x8.relaxed_dot_i8x16_i7x16_s(b, x));
+      rows += 256;
+      codes += 128;
+    } while (rows < stop);
+    totalOfA = i32x4.add(totalOfA, addPairsOfFour(a0, a1, a2, a3));
+    totalOfB = i32x4.add(totalOfB, addPairsOfFour(b0, b1, b2, b3));
+  } while (rows < end);
+  v128.store(sums, totalOfA);
+  v128.store(sumsOfB, totalOfB);
+}
+
+function addPairsOfFour(a: v128, b: v128, c: v128, d: v128): v128 {
+  return addLanesOfFour(
+    i32x4.extadd_pairwise_i16x8_s(a),
+    i32x4.extadd_pairwise_i16x8_s(b),
+    i32x4.extadd_pairwise_i16x8_s(c),
+    i32x4.extadd_pairwise_i16x8_s(d),
+  );
+}
+
+// @ts-expect-error: decorator
+@inline
+function plainTile(tile: usize, used: usize, queries: usize, sums: usize, sumsOfB: usize, startOfA: v128, startOfB: v128): void {
+  let rows = tile;
+  let codes = queries;
+  const stop = tile + used;
+  const stop1 = stop - 64;
+  const stop2 = stop - 128;
+  const stop3 = stop - 192;
+  let a0 = i32x4.splat(0);
+  let a1 = a0;
+  let a2 = a0;
+  let a3 = a0;
+  let b0 = a0;
+  let b1 = a0;
+  let b2 = a0;
+  let b3 = a0;
+  do {
+    let a = v128.load(codes);
+    let b = v128.load(codes, 16);
+    let x = v128.load(rows);
+    a0 = i32x4.add(a0, i32x4.dot_i16x8_s(a, x));
+    b0 = i32x4.add(b0, i32x4.dot_i16x8_s(b, x));
+    x = v128.load(rows, 16);
+    a1 = i32x4.add(a1, i32x4.dot_i16x8_s(a, x));
+    b1 = i32x4.add(b1, i32x4.dot_i16x8_s(b, x));
+    x = v128.load(rows, 32);
+    a2 = i32x4.add(a2, i32x4.dot_i16x8_s(a, x));
+    b2 = i32x4.add(b2, i32x4.dot_i16x8_s(b, x));
+    x = v128.load(rows, 48);
+    a3 = i32x4.add(a3, i32x4.dot_i16x8_s(a, x));
+    b3 = i32x4.add(b3, i32x4.dot_i16x8_s(b, x));
+    if (rows === stop1) break;
+    a = v128.load(codes, 32);
+    b = v128.load(codes, 48);
+    x = v128.load(rows, 64);
+    a0 = i32x4.add(a0, i32x4.dot_i16x8_s(a, x));
+    b0 = i32x4.add(b0, i32x4.dot_i16x8_s(b, x));
+    x = v128.load(rows, 80);
+    a1 = i32x4.add(a1, i32x4.dot_i16x8_s(a, x));
+    b1 = i32x4.add(b1, i32x4.dot_i16x8_s(b, x));
+    x = v128.load(rows, 96);
+    a2 = i32x4.add(a2, i32x4.dot_i16x8_s(a, x));
+    b2 = i32x4.add(b2, i32x4.dot_i16x8_s(b, x));
+    x = v128.load(rows, 112);
+    a3 = i32x4.add(a3, i32x4.dot_i16x8_s(a, x));
+    b3 = i32x4.add(b3, i32x4.dot_i16x8_s(b, x));
+    if (rows === stop2) break;
+    a = v128.load(codes, 64);
+    b = v128.load(codes, 80);
+    x = v128.load(rows, 128);
+    a0 = i32x4.add(a0, i32x4.dot_i16x8_s(a, x));
+    b0 = i32x4.add(b0, i32x4.dot_i16x8_s(b, x));
+    x = v128.load(rows, 144);
+    a1 = i32x4.add(a1, i32x4.dot_i16x8_s(a, x));
+    b1 = i32x4.add(b1, i32x4.dot_i16x8_s(b, x));
+    x = v128.load(rows, 160);
+    a2 = i32x4.add(a2, i32x4.dot_i16x8_s(a, x));
+    b2 = i32x4.add(b2, i32x4.dot_i16x8_s(b, x));
+    x = v128.load(rows, 176);
+    a3 = i32x4.add(a3, i32x4.dot_i16x8_s(a, x));
+    b3 = i32x4.add(b3, i32x4.dot_i16x8_s(b, x));
+    if (rows === stop3) break;
+    a = v128.load(codes, 96);
+    b = v128.load(codes, 112);
+    x = v128.load(rows, 192);
+    a0 = i32x4.add(a0, i32x4.dot_i16x8_s(a, x));
+    b0 = i32x4.add(b0, i32x4.dot_i16x8_s(b, x));
+    x = v128.load(rows, 208);
+    a1 = i32x4.add(a1, i32x4.dot_i16x8_s(a, x));
+    b1 = i32x4.add(b1, i32x4.dot_i16x8_s(b, x));
+    x = v128.load(rows, 224);
+    a2 = i32x4.add(a2, i32x4.dot_i16x8_s(a, x));
+    b2 = i32x4.add(b2, i32x4.dot_i16x8_s(b, x));
+    x = v128.load(rows, 240);
+    a3 = i32x4.add(a3, i32x4.dot_i16x8_s(a, x));
+    b3 = i32x4.add(b3, i32x4.dot_i16x8_s(b, x));
+    rows += 256;
+    codes += 128;
+  } while (rows < stop);
+  v128.store(sums, i32x4.add(startOfA, addLanesOfFour(a0, a1, a2, a3)));
+  v128.store(sumsOfB, i32x4.add(startOfB, addLanesOfFour(b0, b1, b2, b3)));
+}
+
+/** Relaxed SIMD: Σ Q (c & 3) of one row and one query of a pair (`queries`: the pair, + 16 for b). */
+export function dotLowBits(queries: usize, low: usize): i32 {
+  // A lane adds at most 3 · 1023 in a window.
+  const end = low + (<usize>codeDimension >> 1);
+  const bits = i8x16.splat(3);
+  let sum = i32x4.splat(0);
+  while (low < end) {
+    const stop = min(end, low + ((<usize>windowVectors()) << 3));
+    let a = i16x8.splat(0);
+    let b = i16x8.splat(0);
+    queries += 32;
+    while (low < stop) {
+      const l = v128.load(low);
+      a = i16x8.add(a, i16x8.relaxed_dot_i8x16_i7x16_s(v128.load(queries), v128.and(l, bits)));
+      b = i16x8.add(b, i16x8.relaxed_dot_i8x16_i7x16_s(v128.load(queries, 32), v128.and(i16x8.shr_u(l, 4), bits)));
+      low += 16;
+      queries += 64;
+    }
+    sum = i32x4.add(sum, i32x4.extadd_pairwise_i16x8_s(i16x8.add(a, b)));
+  }
+  return addLanes(sum);
+}
+
+/**
+ * What the vectors from the prefix on weigh in a row, to be called after unpackRow (`to` as there).
+ *
+ * @returns relaxed SIMD: Σ (8 (c6 − 32) − 13)², which is Σ ŷ6² in units of (Δ/32)²; plain SIMD: Σ (c − 136)², Σ ŷ8² in units of (Δ/16)². Below 2^53.
+ */
+export function tailSquares(to: usize): f64 {
+  let at = to + ((<usize>prefixVectors()) << 6);
+  const end = to + tileBytes();
+  let total: f64 = 0;
+  while (at < end) {
+    // Four squares of at most 269² a lane and vector: 128 vectors stay below 2^31.
+    const stop = min(end, at + 8192);
+    let sum = i32x4.splat(0);
+    while (at < stop) {
+      const v = v128.load(at);
+      if (ASC_FEATURE_RELAXED_SIMD) {
+        const w = i8x16.sub(v, i8x16.splat(32));
+        const offset = i16x8.splat(13);
+        const first = i16x8.sub(i16x8.shl(i16x8.extend_low_i8x16_s(w), 3), offset);
+        const second = i16x8.sub(i16x8.shl(i16x8.extend_high_i8x16_s(w), 3), offset);
+        sum = i32x4.add(sum, i32x4.add(i32x4.dot_i16x8_s(first, first), i32x4.dot_i16x8_s(second, second)));
+      } else {
+        sum = i32x4.add(sum, i32x4.dot_i16x8_s(v, v));
+      }
+      at += 64;
+    }
+    total += <f64>i32x4.extract_lane(sum, 0) + <f64>i32x4.extract_lane(sum, 1) + (<f64>i32x4.extract_lane(sum, 2) + <f64>i32x4.extract_lane(sum, 3));
+  }
+  return total;
+}

@@ -1,0 +1,197 @@
+/**
+ * Codes of a query for plane-dot-many.ts: p = q − centre ≈ p̂ = Q · unit, integers |Q| ≤ largestManyCode(), for relaxed SIMD also Σ|Q| ≤ LANE_LIMIT
+ * over a lane of a window: scaled by s/largest, Σ|Q| ≤ (s/largest) Σ|p| + 1/2 for each of 2W values ≤ LANE_LIMIT for the s that is chosen.
+ *
+ * In float32, u = 2^-24: p' = fl(q − c), |p − p'| ≤ u|p|; any Q will do, and e' = fl(p' − fl(Q · unit)) is within u(|p'| + |Q unit| + |e'|) of p' − Q · unit. So
+ * ρ = ‖p − p̂‖ ≤ ‖e'‖ + 2u(2‖p‖ + 2‖e'‖). Sums of squares are taken in float64. + 2^-20 ‖p‖ covers this and underflow (‖p‖ ≥ 2^-40
+ * or = 0). Norms have a relative error of u from p' and far less from the sums; NORM_SLACK covers it.
+ */
+import { MAX_CODABLE, MIN_CODABLE } from "./codes";
+import { addLanes } from "./plane-dot";
+import { codeVectors, LANE_LIMIT, largestManyCode, pairBytes, prefixVectors, windowVectors } from "./plane-dot-many";
+import { Query } from "./query";
+import { codeDimension, stride } from "./rows";
+
+const NORM_SLACK: f64 = 1 + 2.384185791015625e-7; // 1 + 2^-22
+
+/** A query of the many, with its coefficients for one centre. */
+@unmanaged
+export class ManyQuery {
+  query: Query;
+  /** First vector of its codes; the others follow at a distance of 32 bytes. */
+  codes: usize;
+  /** Whether it has a part in the batch in hand, and has codes for the segment in hand. */
+  isActive: bool;
+  isReady: bool;
+  /** Segment (address) of whose centre the codes are; 0: the zero centre; 1: none yet. */
+  centre: usize;
+  /** False when p cannot be coded: then no bound may be used. */
+  isCodable: bool;
+  /** Σ Q, and that of the prefix. */
+  codeSum: i32;
+  prefixSum: i32;
+  unit: f64;
+  /** ‖p‖, ‖p − p̂‖, ‖p‖ over the dimensions behind the prefix, ‖centre‖: upper bounds. q · centre. */
+  norm: f64;
+  codeLoss: f64;
+  tailNorm: f64;
+  centreNorm: f64;
+  shift: f64;
+  /** What is left of it in the batch in hand: rows checked with all 8 bits, rows scored. */
+  checked: u32;
+  scored: u32;
+}
+
+function sumOfLanes(v: v128): f64 {
+  return f64x2.extract_lane(v, 0) + f64x2.extract_lane(v, 1);
+}
+
+function largestLane(v: v128): f32 {
+  return max(max(f32x4.extract_lane(v, 0), f32x4.extract_lane(v, 1)), max(f32x4.extract_lane(v, 2), f32x4.extract_lane(v, 3)));
+}
+
+/** Neighbours added: | a0+a1 | a2+a3 | b0+b1 | b2+b3 |. */
+function addNeighbours(a: v128, b: v128): v128 {
+  return f32x4.add(i32x4.shuffle(a, b, 0, 2, 4, 6), i32x4.shuffle(a, b, 1, 3, 5, 7));
+}
+
+/** Σ of the squares of four float32, two lanes f64. */
+function squaresOf(v: v128): v128 {
+  const low = f64x2.promote_low_f32x4(v);
+  const high = f64x2.promote_low_f32x4(i32x4.shuffle(v, v, 2, 3, 2, 3));
+  return f64x2.add(f64x2.mul(low, low), f64x2.mul(high, high));
+}
+
+/**
+ * Makes the codes for a centre (address of f32[codeDimension], or 0), unless they are there.
+ *
+ * @param residuals  f32[codeDimension], overwritten.
+ */
+export function prepareManyCodes(many: ManyQuery, centre: usize, residuals: usize): void {
+  if (many.centre === centre) return;
+  many.centre = centre;
+  const q = many.query.floats;
+  let largest = f32x4.splat(0);
+  let squares = f64x2.splat(0);
+  let tailSquares = f64x2.splat(0);
+  let shift = f64x2.splat(0);
+  let centreSquares = f64x2.splat(0);
+  const used = (<usize>stride) << 2;
+  const tail = min(used, (<usize>prefixVectors()) << (ASC_FEATURE_RELAXED_SIMD ? 6 : 5));
+  for (let at: usize = 0; at < used; at += 16) {
+    if (at === tail) tailSquares = squares;
+    const x = v128.load(q + at);
+    let p = x;
+    if (centre !== 0) {
+      const c = v128.load(centre + at);
+      p = f32x4.sub(x, c);
+      const low = f64x2.promote_low_f32x4(c);
+      const high = f64x2.promote_low_f32x4(i32x4.shuffle(c, c, 2, 3, 2, 3));
+      shift = f64x2.add(shift, f64x2.mul(low, f64x2.promote_low_f32x4(x)));
+      shift = f64x2.add(shift, f64x2.mul(high, f64x2.promote_low_f32x4(i32x4.shuffle(x, x, 2, 3, 2, 3))));
+      centreSquares = f64x2.add(centreSquares, f64x2.add(f64x2.mul(low, low), f64x2.mul(high, high)));
+    }
+    v128.store(residuals + at, p);
+    largest = f32x4.max(largest, f32x4.abs(p));
+    squares = f64x2.add(squares, squaresOf(p));
+  }
+  if (tail >= used) tailSquares = squares;
+  for (let at = used; at < (<usize>codeDimension) << 2; at += 16) v128.store(residuals + at, f32x4.splat(0));
+  const peak = largestLane(largest);
+  many.isCodable = <f64>peak <= MAX_CODABLE && (<f64>peak >= MIN_CODABLE || peak === 0);
+  if (!many.isCodable) return;
+  many.norm = Math.sqrt(sumOfLanes(squares)) * NORM_SLACK;
+  // The rest by subtraction, which rounds by at most 2^-52 of the whole for each of fewer than 2^14 terms.
+  many.tailNorm =
+    Math.sqrt(max(0, sumOfLanes(squares) - sumOfLanes(tailSquares)) + sumOfLanes(squares) * 3.637978807091713e-12) * NORM_SLACK;
+  many.centreNorm = Math.sqrt(sumOfLanes(centreSquares)) * NORM_SLACK;
+  many.shift = sumOfLanes(shift);
+  let scale = <f32>largestManyCode();
+  if (ASC_FEATURE_RELAXED_SIMD) {
+    const lane = largestLaneSum(residuals);
+    // Rounded down to a whole number, so that the largest value is coded without loss.
+    if (lane > 0) scale = min(scale, floor((<f32>(LANE_LIMIT - windowVectors()) * peak) / lane));
+  }
+  writeCodes(many, residuals, peak, scale);
+}
+
+/** Relaxed SIMD: the largest Σ|p'| over the values of one lane of one window, rounded up. */
+function largestLaneSum(residuals: usize): f32 {
+  const end = residuals + ((<usize>codeDimension) << 2);
+  const windowBytes = (<usize>windowVectors()) << 6;
+  let largest = f32x4.splat(0);
+  for (let at = residuals; at < end; ) {
+    const stop = min(end, at + windowBytes);
+    let a = f32x4.splat(0);
+    let b = f32x4.splat(0);
+    let c = f32x4.splat(0);
+    let d = f32x4.splat(0);
+    while (at < stop) {
+      a = f32x4.add(a, f32x4.abs(v128.load(at)));
+      b = f32x4.add(b, f32x4.abs(v128.load(at, 16)));
+      c = f32x4.add(c, f32x4.abs(v128.load(at, 32)));
+      d = f32x4.add(d, f32x4.abs(v128.load(at, 48)));
+      at += 64;
+    }
+    largest = f32x4.max(largest, f32x4.max(addNeighbours(a, b), addNeighbours(c, d)));
+  }
+  return largestLane(largest) * <f32>1.00001;
+}
+
+// What four codes at a time add up to.
+let sums: v128 = i32x4.splat(0);
+let losses: v128 = f64x2.splat(0);
+
+/** Four codes, i32x4. */
+function codeFour(at: usize, inverse: v128, unit: v128): v128 {
+  const p = v128.load(at);
+  const rounded = f32x4.nearest(f32x4.mul(p, inverse));
+  const code = i32x4.trunc_sat_f32x4_s(rounded);
+  sums = i32x4.add(sums, code);
+  losses = f64x2.add(losses, squaresOf(f32x4.sub(p, f32x4.mul(rounded, unit))));
+  return code;
+}
+
+function writeCodes(many: ManyQuery, residuals: usize, peak: f32, scale: f32): void {
+  const unit = peak / scale;
+  const inverses = f32x4.splat(peak === 0 ? 0 : scale / peak);
+  const units = f32x4.splat(unit);
+  sums = i32x4.splat(0);
+  losses = f64x2.splat(0);
+  const vectors = codeVectors();
+  const window = windowVectors();
+  const prefix = prefixVectors();
+  let to = many.codes;
+  let from = residuals;
+  for (let first = 0; first < vectors; first += window) {
+    const start = to;
+    if (ASC_FEATURE_RELAXED_SIMD) to += 32;
+    let lanes = i16x8.splat(0);
+    for (let v = first; v < min(vectors, first + window); v++) {
+      if (v === prefix) many.prefixSum = addLanes(sums);
+      const a = codeFour(from, inverses, units);
+      const b = codeFour(from + 16, inverses, units);
+      if (ASC_FEATURE_RELAXED_SIMD) {
+        const c = codeFour(from + 32, inverses, units);
+        const d = codeFour(from + 48, inverses, units);
+        const codes = i8x16.narrow_i16x8_s(i16x8.narrow_i32x4_s(a, b), i16x8.narrow_i32x4_s(c, d));
+        v128.store(to, codes);
+        lanes = i16x8.sub(lanes, i16x8.relaxed_dot_i8x16_i7x16_s(codes, i8x16.splat(32)));
+        from += 64;
+      } else {
+        v128.store(to, i16x8.narrow_i32x4_s(a, b));
+        from += 32;
+      }
+      to += 32;
+    }
+    if (ASC_FEATURE_RELAXED_SIMD) v128.store(start, lanes);
+  }
+  many.unit = <f64>unit;
+  many.codeSum = addLanes(sums);
+  many.codeLoss = Math.sqrt(sumOfLanes(losses)) * NORM_SLACK + many.norm * 9.5367431640625e-7;
+}
+
+/** Bytes of the codes of one pair of queries. */
+export function manyCodeBytes(): usize {
+  return pairBytes(codeVectors());
+}

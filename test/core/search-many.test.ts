@@ -1,0 +1,70 @@
+import { expect, it } from "vitest";
+import { VectorIndex } from "../../src/index.ts";
+import { referenceSearch, type Similarity } from "../reference.ts";
+import { describeBuilds } from "./builds.ts";
+import { DATA_KINDS, source } from "./data-kinds.ts";
+import { seededRandom } from "./vectors.ts";
+
+const SIMILARITIES: readonly Similarity[] = ["cosineSimilarity", "l2", "l1"];
+/** Several segments each, the last one part full; dimensions of one, two and many windows of the kernels, with and without padding. */
+const SHAPES: readonly [dimension: number, rows: number][] = [
+  [65, 2200],
+  [768, 700],
+  [10_000, 50],
+];
+
+describeBuilds("searchMany gives for each query what search gives", (build) => {
+  for (const kind of Object.keys(DATA_KINDS)) {
+    it.each(SHAPES)(`on ${kind}, dimension %i, %i rows, while rows change and with filters`, async (dimension, count) => {
+      const data = source(kind, dimension, 3 * dimension + count);
+      const random = seededRandom(dimension + count);
+      const index = await VectorIndex.create({ dimension });
+      const model = new Map<string, Float32Array>();
+      const put = (id: string) => {
+        const vector = data.next();
+        index.upsert(id, vector);
+        model.set(id, vector);
+      };
+      for (let i = 0; i < count; i++) put(`id${i}`);
+      const stored = [...model.values()];
+      const near = stored[Math.floor(random() * count)]!;
+      const rounds = [
+        { queries: [data.next(), near, near.map((x) => -x), ...stored.slice(-4), data.next()], k: 10, filter: undefined },
+        { queries: [near.map((x) => x * 0.7), ...stored.slice(0, 8)], k: 1, filter: (id: string) => id > "id3" },
+      ];
+      for (const { queries, k, filter } of rounds) {
+        for (const similarity of SIMILARITIES) {
+          const usable = queries.filter((query) => similarity !== "cosineSimilarity" || query.some((x) => x !== 0));
+          const options = { k, similarity, ...(filter && { filter }) };
+          const answers = index.searchMany(usable, options);
+          expect(answers, `${build} ${similarity}`).toEqual(usable.map((query) => index.search(query, options)));
+          if (usable.length > 0) expect(answers[0]).toEqual(referenceSearch(model, usable[0]!, options));
+        }
+        for (let i = 0; i < 40; i++) put(`id${Math.floor(random() * count)}`);
+        for (let i = 0; i < 40; i++) {
+          const id = `id${Math.floor(random() * count)}`;
+          expect(index.delete(id)).toBe(model.delete(id));
+        }
+      }
+      index.free();
+    });
+  }
+
+  it.each([1, 6, 7, 33, 100])("for %i queries, k from 1 to more than there are rows, filters that leave few rows", async (queryCount) => {
+    const dimension = 200;
+    const data = source("clusters", dimension, queryCount);
+    const random = seededRandom(queryCount);
+    const index = await VectorIndex.create({ dimension });
+    for (let i = 0; i < 2500; i++) index.upsert(`id${i}`, data.next());
+    const queries = Array.from({ length: queryCount }, () => data.next());
+    const keep = [undefined, (id: string) => Number(id.slice(2)) % 97 === 0, (id: string) => Number(id.slice(2)) > 1250];
+    for (const k of [1, 10, 300, 3000]) {
+      const filter = keep[Math.floor(random() * 3)];
+      for (const similarity of ["cosineSimilarity", "l2"] as const) {
+        const options = { k, similarity, filter };
+        expect(index.searchMany(queries, options)).toEqual(queries.map((query) => index.search(query, options)));
+      }
+    }
+    index.free();
+  });
+});
