@@ -19,7 +19,7 @@
 import { costLimit } from "./bounds";
 import { encodeSegment, FULL_L2 } from "./codes";
 import { exactScore, scanFloats } from "./float-scan";
-import { addTile, codeVectors, dotLowBits, dotTiles, prefixVectors, tailSquares, tileBytes, unpackRow } from "./plane-dot-many";
+import { codeVectors, dotLowBits, dotTiles, prefixVectors, tailSquares, tileBytes, unpackRow } from "./plane-dot-many";
 import { Query, queryAt, reserveMany } from "./query";
 import { centreOf } from "./query-codes";
 import { ManyQuery, manyCodeBytes, prepareManyCodes } from "./query-codes-many";
@@ -262,7 +262,7 @@ function searchBlock(similarity: i32, s: u32, rows: u32, needsTails: bool): void
     const b = pair.b;
     if (!a.isReady && !b.isReady) continue;
     if (pair.usesPrefix && pair.pause === 0) {
-      dotTiles(tiles, groups, prefixVectors(), pair.codes, sumsOfA, sumsOfB);
+      dotTiles(tiles, groups, 0, prefixVectors(), pair.codes, sumsOfA, sumsOfB);
       markLeft(a, similarity, 0, groups, lastGroup, sumsOfA, leftOfA, true);
       markLeft(b, similarity, 0, groups, lastGroup, sumsOfB, leftOfB, true);
       pair.triedTiles += groups;
@@ -270,13 +270,13 @@ function searchBlock(similarity: i32, s: u32, rows: u32, needsTails: bool): void
         if ((load<u8>(leftOfA + group) | load<u8>(leftOfB + group)) === 0) continue;
         pair.leftTiles++;
         const at = (<usize>group) << 4;
-        addTile(tiles + <usize>group * tileBytes(), prefixVectors(), pair.codes, sumsOfA + at, sumsOfB + at);
+        dotTiles(tiles + <usize>group * tileBytes(), 1, prefixVectors(), codeVectors(), pair.codes, sumsOfA + at, sumsOfB + at);
         const last: u32 = group === groups - 1 ? lastGroup : 15;
         markLeft(a, similarity, group, group + 1, last, sumsOfA, leftOfA, false);
         markLeft(b, similarity, group, group + 1, last, sumsOfB, leftOfB, false);
       }
     } else {
-      dotTiles(tiles, groups, codeVectors(), pair.codes, sumsOfA, sumsOfB);
+      dotTiles(tiles, groups, 0, codeVectors(), pair.codes, sumsOfA, sumsOfB);
       markLeft(a, similarity, 0, groups, lastGroup, sumsOfA, leftOfA, false);
       markLeft(b, similarity, 0, groups, lastGroup, sumsOfB, leftOfB, false);
     }
