@@ -10,7 +10,7 @@ import { beginMany, MANY_QUERIES, manyExactRows, manyFullRows, searchMany } from
 import { encodeSegment, FULL_L2, HIGH_L2 } from "./codes";
 import { fullDotBounds, highDotBounds, setDotCoefficients } from "./dot-bounds";
 import { exactScore, scanFloats } from "./float-scan";
-import { planeDots } from "./plane-dot";
+import { planeDots, touchPlanes } from "./plane-dot";
 import { Query, queryAt, reserveBounds } from "./query";
 import { prepareDotCodes } from "./query-codes";
 import {
@@ -258,7 +258,10 @@ function scoreSurvivors(query: Query, similarity: i32, s: u32, filter: usize, bo
   isBounded = isBounded && prepareCodes(query, similarity, segment);
   if (isBounded) {
     batchFullRows += rows;
-    if (similarity !== L1) planeDots(query, lowPtr(segment), rowList, rows, lowSums);
+    if (similarity !== L1) {
+      touchPlanes(lowPtr(segment), rowList, rows);
+      planeDots(query, lowPtr(segment), rowList, rows, lowSums);
+    }
   }
   const firstRow = s << segmentShift;
   const heap = query.heap;
