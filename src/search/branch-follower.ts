@@ -10,6 +10,7 @@ import type { ChangeFeed, FeedBatch, FeedPosition } from "../records/feed.ts";
 import type { BranchInfo, BranchRef } from "../records/schema.ts";
 import { type FollowedSchema, followedSchema, missingData } from "./followed-schema.ts";
 import type { BranchKey, BranchStats } from "./messages.ts";
+import { buffersOf, readChanges } from "./read-changes.ts";
 import type { WorkerClient } from "./worker-client.ts";
 
 /** What the search store needs of the record store; the record store has more. */
@@ -225,38 +226,21 @@ export class BranchFollower {
 
   /** Applies what has changed. false: the branch has to be read whole. */
   async #follow(): Promise<boolean> {
-    const { feed } = this.#records;
     const epoch = this.#epoch;
     for (;;) {
       const state = this.#state!;
-      const batches: FeedBatch[] = [];
-      let { position, version } = state;
-      let complete = false;
-      while (!complete) {
-        const changes = await feed.readSince(this.ref, position, state.incarnation);
-        if (changes === null) return false;
-        // Names are those of the schema at the time of the read: what was read by older names is read again.
-        if (changes.schemaVersion !== version) {
-          batches.length = 0;
-          if (position !== state.position) {
-            position = state.position;
-            version = changes.schemaVersion;
-            continue;
-          }
-          version = changes.schemaVersion;
-        }
-        batches.push(...changes.batches);
-        position = changes.position;
-        complete = changes.complete;
-      }
-      if (version !== state.version) {
-        if (!(await this.#alter(state, version))) return false;
+      const read = await readChanges(this.#records.feed, this.#worker, { ref: this.ref, key: this.key, state });
+      if (read === null) return false;
+      if (read.version !== state.version) {
+        if (!(await this.#alter(state, read.version))) return false;
         continue;
       }
+      const { batches, position, isStaged } = read;
+      const hasChanged = isStaged || batches.length > 0;
       let stats = this.#stats;
-      if (batches.length > 0 || !state.isWhole) {
+      if (hasChanged || !state.isWhole) {
         stats = await this.#worker.call("commit", { key: this.key, batches }, buffersOf(batches));
-        this.#isUnsaved ||= batches.length > 0;
+        this.#isUnsaved ||= hasChanged;
       }
       this.#enter({ ...state, position, isWhole: true }, stats, epoch);
       await this.#acknowledge(position);
@@ -354,20 +338,6 @@ export class BranchFollower {
 
 export function branchKey(ref: BranchRef): BranchKey {
   return `${ref.database}:${ref.branch}`;
-}
-
-/** Vector elements are moved to the worker, not copied. */
-function buffersOf(batches: readonly FeedBatch[]): ArrayBuffer[] {
-  const buffers = new Set<ArrayBuffer>();
-  for (const batch of batches) {
-    for (const column of batch.columns.values()) {
-      if (column.kind !== "vector") continue;
-      const { buffer, byteLength } = column.elements;
-      // A view into a larger buffer may share it with others.
-      if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffers.add(buffer);
-    }
-  }
-  return [...buffers];
 }
 
 function changing(key: BranchKey): LodestoneError {

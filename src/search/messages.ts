@@ -37,10 +37,10 @@ export type SearchOutcome =
   /** The filter does not parse by the schema that the worker has. */
   | { readonly kind: "invalid"; readonly message: string; readonly schemaVersion: number };
 
-/** What changes a branch; the parts are applied in the order given, all at once with regard to searches. */
+/** What changes a branch, with the batches that are staged for it first; the parts are applied in the order given, all at once with regard to searches. */
 export interface Commit {
   readonly key: BranchKey;
-  /** When the schema changed: then the batches staged for the branch are applied first. */
+  /** When the schema changed. */
   readonly schema?: { readonly version: number; readonly tables: FollowedSchema };
   readonly batches: readonly FeedBatch[];
 }

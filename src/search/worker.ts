@@ -28,7 +28,7 @@ const { shardedFromBytes } = (workerData ?? {}) as WorkerOptions;
 
 /** States that are being read, not searched yet. */
 const builds = new Map<number, BranchState>();
-/** What was read for a coming change of schema. */
+/** What was read for a coming commit. */
 const staged = new Map<BranchKey, FeedBatch[]>();
 
 /** Restored from a snapshot, and not yet brought to one position by a commit. */
@@ -82,14 +82,12 @@ const handlers: Handlers = {
 
   async commit({ key, schema, batches }: Commit): Promise<BranchStats> {
     const state = branches.get(key)!;
+    const all = [...(staged.get(key) ?? []), ...batches];
+    staged.delete(key);
     if (schema === undefined) {
-      state.apply(batches);
+      state.apply(all);
       crashPoint("search-apply");
-    } else {
-      const read = staged.get(key) ?? [];
-      staged.delete(key);
-      await state.alter(schema.version, schema.tables, [...read, ...batches]);
-    }
+    } else await state.alter(schema.version, schema.tables, all);
     unfinished.delete(key);
     return state.stats;
   },

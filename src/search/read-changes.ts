@@ -1,0 +1,75 @@
+/** Reads what has changed in a branch since the position that searches see, and has the worker hold what is not the last of it. */
+import type { ChangeFeed, FeedBatch, FeedPosition } from "../records/feed.ts";
+import type { BranchRef } from "../records/schema.ts";
+import type { BranchKey } from "./messages.ts";
+import type { WorkerClient } from "./worker-client.ts";
+
+export interface ReadChanges {
+  /** What is not staged in the worker. */
+  readonly batches: readonly FeedBatch[];
+  readonly position: FeedPosition;
+  readonly version: number;
+  readonly isStaged: boolean;
+}
+
+interface Followed {
+  readonly ref: BranchRef;
+  readonly key: BranchKey;
+  /** What searches see. */
+  readonly state: { readonly incarnation: string; readonly version: number; readonly position: FeedPosition };
+}
+
+/**
+ * All changes since the state's position. Those of a read that is not the last go to the worker at once, to wait there for the commit: copied all together they
+ * would hold up this thread. null: the position is too old. Of another version of the schema only that is told.
+ */
+export async function readChanges(feed: ChangeFeed, worker: WorkerClient, { ref, key, state }: Followed): Promise<ReadChanges | null> {
+  let { position, version } = state;
+  let isStaged = false;
+  const unstage = async (): Promise<void> => {
+    if (isStaged) await worker.call("unstage", { key });
+    isStaged = false;
+  };
+  try {
+    for (;;) {
+      const changes = await feed.readSince(ref, position, state.incarnation);
+      if (changes === null) {
+        await unstage();
+        return null;
+      }
+      // Names are those of the schema at the time of the read: what was read by older names is read again.
+      if (changes.schemaVersion !== version) {
+        await unstage();
+        version = changes.schemaVersion;
+        if (position !== state.position) {
+          position = state.position;
+          continue;
+        }
+      }
+      if (version !== state.version) return { batches: [], position, version, isStaged };
+      position = changes.position;
+      if (changes.complete) return { batches: changes.batches, position, version, isStaged };
+      for (const batch of changes.batches) {
+        isStaged = true;
+        await worker.call("stage", { key, batch }, buffersOf([batch]));
+      }
+    }
+  } catch (error) {
+    await unstage().catch(() => {}); // a worker that is gone has nothing staged
+    throw error;
+  }
+}
+
+/** Vector elements are moved to the worker, not copied. */
+export function buffersOf(batches: readonly FeedBatch[]): ArrayBuffer[] {
+  const buffers = new Set<ArrayBuffer>();
+  for (const batch of batches) {
+    for (const column of batch.columns.values()) {
+      if (column.kind !== "vector") continue;
+      const { buffer, byteLength } = column.elements;
+      // A view into a larger buffer may share it with others.
+      if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffers.add(buffer);
+    }
+  }
+  return [...buffers];
+}
