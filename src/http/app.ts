@@ -19,7 +19,7 @@ import type { ApiResponse, Endpoint } from "./endpoint.ts";
 import { createEndpoints } from "./endpoints/all.ts";
 import { isTrustedHost } from "./host-check.ts";
 import { parseJsonBody } from "./json-body.ts";
-import { LARGE_TEXT_LENGTH, parseLargeJsonBody } from "./large-json-body.ts";
+import { LARGE_TEXT_LENGTH, othersTurn, parseLargeJsonBody } from "./large-json-body.ts";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./limits.ts";
 import { Metrics } from "./metrics.ts";
 import { notOffered } from "./not-offered.ts";
@@ -53,6 +53,8 @@ export interface App {
 
 /** Answers larger than this may be held back by a slow reader; smaller ones fit in the socket's buffers. */
 const LARGE_ANSWER_BYTES = 64 * 1024;
+
+const LONG_LIST = 100;
 
 interface State {
   requestId: string;
@@ -142,6 +144,7 @@ export function createApp(options: AppOptions): App {
           signal,
         });
         crashPoint("before-answer");
+        if (hasLongList(response.body)) await othersTurn();
         send(ctx, response);
       } finally {
         leave();
@@ -260,6 +263,13 @@ function send(ctx: Context, response: ApiResponse): void {
   }
   ctx.type = response.contentType ?? "application/json";
   ctx.body = response.contentType === undefined ? JSON.stringify(response.body) : response.body;
+}
+
+/** Reading it took a while, and so does writing it as JSON: others are served in between. */
+function hasLongList(body: unknown): boolean {
+  return (
+    typeof body === "object" && body !== null && Object.values(body).some((member) => Array.isArray(member) && member.length > LONG_LIST)
+  );
 }
 
 function expectedBodyBytes(ctx: Context, endpoint: Endpoint): number {
