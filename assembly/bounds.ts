@@ -98,3 +98,18 @@ export function fullL1Bound(query: Query, segment: usize, row: u32): f64 {
   const loss = oneLoss(lossesPtr(segment, FULL_L1) + ((<usize>row) << 1));
   return sum * <f64>step * 0.0625 * (1 - SLACK) + <f64>slotFullOffset(slot) - loss * (1 + SLACK);
 }
+
+/** The l1 bounds of rows first..first+3 from both planes, rounded down to float32, for those whose bit is set in `four`; 0 for others. */
+export function fullL1Bounds(query: Query, segment: usize, first: u32, four: u32): v128 {
+  let bounds = f32x4.splat(0);
+  if (four & 1) bounds = f32x4.replace_lane(bounds, 0, roundDown(fullL1Bound(query, segment, first)));
+  if (four & 2) bounds = f32x4.replace_lane(bounds, 1, roundDown(fullL1Bound(query, segment, first + 1)));
+  if (four & 4) bounds = f32x4.replace_lane(bounds, 2, roundDown(fullL1Bound(query, segment, first + 2)));
+  if (four & 8) bounds = f32x4.replace_lane(bounds, 3, roundDown(fullL1Bound(query, segment, first + 3)));
+  return bounds;
+}
+
+/** A float32 that is not above `x`: two units in the last place below, at most. */
+function roundDown(x: f64): f32 {
+  return <f32>(x - Math.abs(x) * 1.1920928955078125e-7 - 1e-44);
+}

@@ -5,7 +5,7 @@
  * What a query's batch costs depends on its data. When more than half of the rows came down to float32, the codes are not worth reading: the next
  * segments are scanned as floats, twice as many each time, before the cascade is tried again on a small batch.
  */
-import { costLimit, fullL1Bound, l1Bounds } from "./bounds";
+import { costLimit, fullL1Bound, fullL1Bounds, l1Bounds } from "./bounds";
 import { beginMany, MANY_QUERIES, manyExactRows, manyFullRows, searchMany } from "./cascade-many";
 import { encodeSegment, FULL_L2, HIGH_L2 } from "./codes";
 import { fullDotBounds, highDotBounds, setDotCoefficients } from "./dot-bounds";
@@ -146,6 +146,8 @@ function finishBatch(query: Query, similarity: i32, start: u32, end: u32, filter
   for (let s = start; s < end; s++) scoreSurvivors(query, similarity, s, filterOf(filterBits, s), boundsOf(bounds, s, start));
   fullRows += batchFullRows;
   exactRows += batchExactRows + <u32>seeds.count;
+  // For l1 the high plane loses 16 times as much as both: where it leaves more than half of the rows, it is not worth a pass of its own.
+  if (similarity === L1 && batchFullRows * 2 > rows) query.readsBothPlanes = true;
   // The best k of a batch are always scored; only what comes on top tells of the codes.
   if (batchExactRows * 2 <= rows) {
     query.backoff = 0;
@@ -217,7 +219,10 @@ function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, boun
       if (four === 0) continue;
       const row = (w << 5) + (group << 2);
       const at = (<usize>row) << 2;
-      const bound = similarity === L1 ? l1Bounds(query, segment, row) : highDotBounds(segment, row, v128.load(sums + at));
+      let bound: v128;
+      if (similarity !== L1) bound = highDotBounds(segment, row, v128.load(sums + at));
+      else if (query.readsBothPlanes) bound = fullL1Bounds(query, segment, row, four);
+      else bound = l1Bounds(query, segment, row);
       v128.store(bounds + at, bound);
       let best = i32x4.bitmask(f32x4.lt(bound, limit)) & four;
       if (best === 0) continue;
@@ -255,7 +260,7 @@ function scoreSurvivors(query: Query, similarity: i32, s: u32, filter: usize, bo
   if (rows === 0) return;
   // When nearly all that get here are scored anyway, both planes are not read first.
   let isBounded = batchFullRows < 256 || 4 * batchExactRows <= 3 * batchFullRows;
-  isBounded = isBounded && prepareCodes(query, similarity, segment);
+  isBounded = isBounded && !query.readsBothPlanes && prepareCodes(query, similarity, segment);
   if (isBounded) {
     batchFullRows += rows;
     if (similarity !== L1) {

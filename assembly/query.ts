@@ -41,6 +41,8 @@ export class Query {
   stepSlots: usize;
   nextSlot: i32;
   slotMisses: i32;
+  /** l1: the high plane alone ruled out too little, so rows are bounded from both planes at once. */
+  readsBothPlanes: bool;
 
   /** Rows from which on the cascade may be tried again, and how long it was put off. */
   floatsUntilSegment: u32;
@@ -153,6 +155,7 @@ export function prepareQuery(i: i32): Query {
   for (let slot: usize = 0; slot < <usize>STEP_SLOTS; slot++) store<f32>(query.stepSlots + slot * slotBytes(), 0);
   query.nextSlot = 0;
   query.slotMisses = 0;
+  query.readsBothPlanes = false;
   query.floatsUntilSegment = 0;
   query.backoff = 0;
   query.seeds = changetype<Seeds>(seedStates.ptr + <usize>i * offsetof<Seeds>());
