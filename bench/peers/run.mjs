@@ -56,7 +56,7 @@ const versions = {};
 console.log(`${machine.cpu}, ${machine.cores} cores, Node ${machine.node}; cosine, top ${K}; yardstick: ${machine.yardstick ?? "none"}`);
 
 function skip(set, { name, remedy }, error) {
-  const reason = String(error.message ?? error) + (remedy ? `; ${remedy}` : "");
+  const reason = String(error.message ?? error) + (remedy ? `; to install it: ${remedy}` : "");
   skipped.push({ set: set.name, name, reason });
   console.error(`SKIPPED ${name}, ${set.name}: ${reason}`);
 }
@@ -105,6 +105,12 @@ async function eachOf(set, entries, step) {
 /** Turn `turn` of `TURNS` belongs to a contender which has `turns` of them, spread evenly. */
 const hasTurn = (turn, turns) => Math.floor(((turn + 1) * turns) / TURNS) > Math.floor((turn * turns) / TURNS);
 
+async function takeTurn(entry, query) {
+  const { ms, cpuMs } = await entry.link.ask({ op: "search", query, k: K });
+  entry.times.push(ms);
+  entry.threads.push(cpuMs / ms);
+}
+
 async function measureSingle(set, entries, native, data) {
   const exact = Array.from({ length: VERIFIED }, (_, query) => exactAnswer(data, set.rows, set.dimension, query, K));
   if (native)
@@ -119,14 +125,12 @@ async function measureSingle(set, entries, native, data) {
     entry.turns = Math.max(LEAST_TURNS, Math.min(TURNS, Math.floor(BUDGET_MS / warmMs)));
   });
   const yardstick = [];
+  const takers = right.map((entry) => ({ turns: entry.turns, take: (query) => takeTurn(entry, query) }));
+  if (native) takers.push({ turns: TURNS, take: async (query) => yardstick.push((await native.scan(query, "cosineSimilarity")).ms) });
   for (let turn = 0; turn < TURNS; turn++) {
-    const query = turn % QUERIES;
-    if (native) yardstick.push((await native.scan(query, "cosineSimilarity")).ms);
-    for (const entry of right) {
-      if (!hasTurn(turn, entry.turns)) continue;
-      const { ms, cpuMs } = await entry.link.ask({ op: "search", query, k: K });
-      entry.times.push(ms);
-      entry.threads.push(cpuMs / ms);
+    for (let i = 0; i < takers.length; i++) {
+      const { turns, take } = takers[(turn + i) % takers.length]; // nobody always follows the same one
+      if (hasTurn(turn, turns)) await take(turn % QUERIES);
     }
   }
   return { right, yardstick, exact };
