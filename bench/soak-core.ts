@@ -51,6 +51,8 @@ async function round(seed: number): Promise<void> {
   for (let step = 0; step < 3; step++) {
     const stored = pick([...model.values()].slice(0, 50));
     const queries = [next(), stored ?? next(), (stored ?? next()).map((x) => -x)];
+    // Enough of them that searchMany takes its own path (cascade-many.ts), an odd number and an even one.
+    if (step === 1) queries.push(next(), next(), next(), ...(random() < 0.5 ? [next()] : []));
     const share = pick([1, 1, 0.5, 0.1, 0.01]);
     const salt = Math.floor(random() * 1e6);
     const filter = share === 1 ? undefined : (id: string) => (Number(id.slice(2)) * 7919 + salt) % 1000 < share * 1000;
