@@ -35,7 +35,8 @@ async function round(seed: number): Promise<void> {
   const kind = pick(kinds);
   const sources = [source(kind, dimension, seed), source(random() < 0.5 ? kind : pick(kinds), dimension, seed + 1)] as const;
   const next = () => pick(sources).next();
-  const rows = 1 + Math.floor(random() * Math.min(6000, ELEMENTS / dimension));
+  // A quarter of the rounds are three times as large, so that high dimensions fill several segments too.
+  const rows = 1 + Math.floor(random() * Math.min(6000, (pick([1, 1, 1, 3]) * ELEMENTS) / dimension));
   const indexes: VectorIndex[] = [];
   for (const build of BUILDS) {
     init({ build });
