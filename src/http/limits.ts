@@ -24,7 +24,7 @@ export interface HttpLimits {
   readonly bodyIdleTimeoutMs: number;
   /** A client that takes nothing of a large answer for this long is cut off. */
   readonly answerIdleTimeoutMs: number;
-  /** What runs at a shut-down gets this long to finish. */
+  /** What runs at a shut-down gets this long to finish; snapshots (3 s) and the database (1 s) come behind, and all of it is to be done within 10 s. */
   readonly shutdownTimeoutMs: number;
 }
 
@@ -41,5 +41,5 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   bodyTimeoutMs: 120_000,
   bodyIdleTimeoutMs: 15_000,
   answerIdleTimeoutMs: 30_000,
-  shutdownTimeoutMs: 8_000,
+  shutdownTimeoutMs: 5_000,
 };

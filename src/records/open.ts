@@ -150,9 +150,11 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed, migra
     forCaller: (signal) => recordStoreOf(engineForCaller(engine, signal), catalog, feed, migrations),
 
     async close() {
+      // First, or the others would wait for their turn behind what runs.
+      const closed = engine.close();
       await feed.close();
       await catalog.close();
-      await engine.close();
+      await closed;
     },
   };
 }

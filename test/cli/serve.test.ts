@@ -77,6 +77,32 @@ describe("lodestone serve", () => {
     expect(server.log).toBe("");
   });
 
+  it.each(["SELECT count(*) FROM generate_series(1, 1e12)", 'INSERT INTO "t" ("n") SELECT generate_series(1, 2000000000)'])(
+    "on SIGTERM gives up, within 10 seconds, what would run on: %s",
+    { timeout: 50_000 },
+    async (statement) => {
+      // The statement's own limit is of no help: the test would not wait for it.
+      const server = await startServer({ args: ["--statement-timeout", "3600"] });
+      try {
+        await server.put("/db/s:main");
+        await server.put("/db/s:main/tables/t", { columns: [{ name: "n", type: "int" }] });
+        expect((await server.put("/db/s:main/tables/t/data/kept", { n: -1 })).status).toBe(201);
+        const running = server.post("/db/s:main/sql", { statement }).catch((error: Error) => error);
+        while (!(await server.get("/metrics")).text.includes("lodestone_http_requests_in_progress 1\n"))
+          await new Promise((resolve) => setTimeout(resolve, 20));
+        expect(await server.end("SIGTERM")).toBe(0);
+        expect(await running).toBeInstanceOf(Error);
+        expect(server.log).toContain('"msg":"stopped"');
+        await server.start();
+        const { body } = await server.post("/db/s:main/sql", { statement: 'SELECT "id" FROM "t"' });
+        expect(body.records).toEqual([{ id: "kept" }]);
+      } finally {
+        await server.end("SIGKILL");
+        await server.stop();
+      }
+    },
+  );
+
   it.each(["SIGTERM", "SIGINT"] as const)("on %s finishes what runs, answers it, and keeps it", async (signal) => {
     const server = await startServer();
     try {

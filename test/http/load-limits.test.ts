@@ -273,7 +273,7 @@ describe("the documented values", () => {
       bodyTimeoutMs: 120_000,
       bodyIdleTimeoutMs: 15_000,
       answerIdleTimeoutMs: 30_000,
-      shutdownTimeoutMs: 8_000,
+      shutdownTimeoutMs: 5_000,
     });
   });
 });

@@ -13,6 +13,9 @@ export interface QueryOptions {
   readonly signal?: AbortSignal;
 }
 
+/** What runs when an engine is closed gets this long. */
+export const CLOSE_LIMIT_MS = 1_000;
+
 export interface Connection {
   /**
    * Runs one statement; `values` are bound, never spliced. A Buffer is sent in PostgreSQL's binary format of the parameter's type.
@@ -87,6 +90,6 @@ export interface Engine extends Connection {
   backup(directory: string): Promise<void>;
   /** Size of the write-ahead log on disk. null on a server, whose own monitoring knows it (and who may ask is the server's to say). */
   walBytes(): Promise<number | null>;
-  /** Finishes what runs, refuses what comes, checkpoints (embedded), and lets go of the directory or the pool. */
+  /** Finishes what runs within a second (what takes longer is rolled back), refuses what comes, checkpoints (embedded), and lets go of the directory or the pool. */
   close(): Promise<void>;
 }

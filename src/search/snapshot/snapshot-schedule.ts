@@ -14,7 +14,7 @@ export interface SnapshotScheduleOptions {
 const MAX_SHARE_OF_TIME = 0.05;
 const CHECKS_PER_INTERVAL = 10;
 /** A close waits this long for the last ones; what is not whole then is left as it was, and the next start reads more from the records. */
-const CLOSE_MS = 5_000;
+const CLOSE_MS = 3_000;
 
 const OURS = /^[0-9a-f]{32}\.snapshot(\.tmp)?$/;
 

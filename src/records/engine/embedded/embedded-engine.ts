@@ -7,7 +7,7 @@
 import type { QueryResult } from "pg";
 import { LodestoneError } from "../../../errors.ts";
 import { quoteIdentifier } from "../../identifiers.ts";
-import type { Engine, QueryOptions, TransactionConnection, TransactionOptions } from "../engine.ts";
+import { CLOSE_LIMIT_MS, type Engine, type QueryOptions, type TransactionConnection, type TransactionOptions } from "../engine.ts";
 import { isReading } from "../engine-for-caller.ts";
 import { runTransaction } from "../transaction.ts";
 import { backupTo } from "./backup.ts";
@@ -154,8 +154,13 @@ export class EmbeddedEngine implements Engine {
   }
 
   async #close(): Promise<void> {
+    const timer = setTimeout(() => {
+      this.#lost = new LodestoneError("UNAVAILABLE", "The database was closed before it had done this; nothing was changed.");
+      void this.#session?.kill(this.#lost);
+    }, CLOSE_LIMIT_MS);
     await this.#maintenance.stop();
     await this.#draining;
+    clearTimeout(timer);
     await this.#session?.close();
     this.#session = null;
     this.#directory.lock.release();

@@ -8,7 +8,7 @@ import pg, { type QueryResult } from "pg";
 import { LodestoneError } from "../../../errors.ts";
 import { quoteIdentifier } from "../../identifiers.ts";
 import { asServiceError } from "../database-errors.ts";
-import type { Engine, QueryOptions, TransactionConnection, TransactionOptions } from "../engine.ts";
+import { CLOSE_LIMIT_MS, type Engine, type QueryOptions, type TransactionConnection, type TransactionOptions } from "../engine.ts";
 import { isReading } from "../engine-for-caller.ts";
 import { runTransaction } from "../transaction.ts";
 import { BranchLogins } from "./branch-logins.ts";
@@ -44,6 +44,7 @@ export class ServerEngine implements Engine {
   readonly #logins: BranchLogins;
   readonly #statementTimeoutMs: number;
   readonly #listeners = new Map<string, Set<(payload: string) => void>>();
+  readonly #active = new Set<ServerSession>();
   #listening: Promise<pg.Client> | null = null;
   #closing: Promise<void> | null = null;
 
@@ -158,8 +159,12 @@ export class ServerEngine implements Engine {
   async #close(): Promise<void> {
     const listening = await this.#listening?.catch(() => null);
     await listening?.end().catch(() => {});
+    const timer = setTimeout(() => {
+      for (const session of this.#active) session.end(unavailable(undefined));
+    }, CLOSE_LIMIT_MS);
     await this.#logins.close();
     await this.#pool.end();
+    clearTimeout(timer);
   }
 
   /** @param where  our own pool, or the role of a branch: then a connection logged in as that role. */
@@ -188,6 +193,7 @@ export class ServerEngine implements Engine {
         signal?.removeEventListener("abort", onAbort);
       }
     };
+    this.#active.add(session);
     try {
       // Its caller may have gone while it waited for a connection.
       signal?.throwIfAborted();
@@ -199,6 +205,7 @@ export class ServerEngine implements Engine {
       // Users' SQL leaves nothing behind for the next one of its branch.
       if (typeof where === "string" && session.failure === null)
         await session.query("DISCARD ALL").catch(() => session.end(unavailable(undefined)));
+      this.#active.delete(session);
       session.release();
     }
   }
