@@ -7,6 +7,7 @@
  *   through its Python package, in a process of its own that times inside, as the C scan does.
  * - newer versions of usearch (2.26), better-sqlite3 (13) and LanceDB (0.38) ask for Node 22; PGlite's pgvector asks for exactly PGlite 0.5.14.
  * - libsql 0.5.29 as the SQLite of sqlite-vec: needs no compiler, but aborts in the KNN query (panic in statement.rs).
+ * package-lock.json has no integrity for the DuckDB and LanceDB binaries of other platforms than linux-x64: the registry it was made with did not have them.
  * LanceDB's optional packages (@huggingface/transformers, openai) are replaced by an empty one: they would fetch 200 MB from github.com and are never loaded.
  */
 export const CONTENDERS = [
