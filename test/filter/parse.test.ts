@@ -240,7 +240,7 @@ describe("parseFilter", () => {
     test("values", () => {
       const list = (count: number) => ({ count: Array.from({ length: count }, (_, i) => i) });
       expect(() => parse(list(MAX_FILTER_VALUES))).not.toThrow();
-      expect(fault(list(MAX_FILTER_VALUES + 1))).toBe(`filter.count[0]: more than ${MAX_FILTER_VALUES} values in one filter`);
+      expect(fault(list(MAX_FILTER_VALUES + 1))).toBe(`filter.count: more than ${MAX_FILTER_VALUES} values in one filter`);
     });
 
     test("text and pattern length", () => {
