@@ -13,7 +13,7 @@
 import { MAX_CODABLE } from "./codes";
 import { Query, SLOT_HEADER_BYTES, STEP_SLOTS, slotBytes } from "./query";
 import { centreOf } from "./query-codes";
-import { codeDimension, dimension } from "./rows";
+import { codeDimension, stride } from "./rows";
 
 const OFFSET_SLACK: f64 = 9.5367431640625e-7; // 2^-20
 
@@ -55,33 +55,48 @@ export function slotFor(query: Query, segment: usize, step: f32): usize {
 
 function fillSlot(slot: usize, query: Query, centre: usize, step: f32): bool {
   const unit = <f64>step * 0.0625;
-  const inverse = 1 / unit;
-  let highOffset: f64 = 0;
-  let fullOffset: f64 = 0;
-  let magnitude: f64 = 0;
+  const inverse = f64x2.splat(1 / unit);
+  let largest = f64x2.splat(0);
+  let highOffset = f64x2.splat(0);
+  let fullOffset = f64x2.splat(0);
+  let outside = f64x2.splat(0);
   const highCodes = slotHighCodes(slot);
   const fullCodes = slotFullCodes(slot);
-  for (let j = 0; j < dimension; j++) {
-    let p = load<f64>(query.doubles + ((<usize>j) << 3));
-    if (centre !== 0) p -= <f64>load<f32>(centre + ((<usize>j) << 2));
-    if (!(Math.abs(p) <= MAX_CODABLE)) return false;
-    const scaled = p * inverse;
-    const high = Math.max(-128, Math.min(112, scaled));
-    const full = Math.max(-136, Math.min(119, scaled));
-    const highCode = nearest(high);
-    const fullCode = nearest(full);
-    highOffset += Math.abs(scaled - high) - Math.abs(high - highCode);
-    fullOffset += Math.abs(scaled - full) - Math.abs(full - fullCode);
-    magnitude += Math.abs(scaled - high) + 1;
-    store<u8>(highCodes + <usize>j, <u8>(<i32>highCode + 128));
-    store<u8>(fullCodes + <usize>j, <u8>(<i32>fullCode + 136));
+  // Two at a time; the query's padding is 0, as the centre's is, and gets the codes of 0.
+  for (let j: usize = 0; j < <usize>stride; j += 2) {
+    let p = v128.load(query.doubles + (j << 3));
+    if (centre !== 0) p = f64x2.sub(p, f64x2.promote_low_f32x4(v128.load64_zero(centre + (j << 2))));
+    largest = f64x2.max(largest, f64x2.abs(p));
+    const scaled = f64x2.mul(p, inverse);
+    const high = f64x2.max(f64x2.splat(-128), f64x2.min(f64x2.splat(112), scaled));
+    const full = f64x2.max(f64x2.splat(-136), f64x2.min(f64x2.splat(119), scaled));
+    const highCode = f64x2.nearest(high);
+    const fullCode = f64x2.nearest(full);
+    const highOutside = f64x2.abs(f64x2.sub(scaled, high));
+    highOffset = f64x2.add(highOffset, f64x2.sub(highOutside, f64x2.abs(f64x2.sub(high, highCode))));
+    fullOffset = f64x2.add(fullOffset, f64x2.sub(f64x2.abs(f64x2.sub(scaled, full)), f64x2.abs(f64x2.sub(full, fullCode))));
+    outside = f64x2.add(outside, highOutside);
+    storeTwo(highCodes + j, f64x2.add(highCode, f64x2.splat(128)));
+    storeTwo(fullCodes + j, f64x2.add(fullCode, f64x2.splat(136)));
   }
-  for (let j = dimension; j < codeDimension; j++) {
+  if (!(f64x2.extract_lane(largest, 0) <= MAX_CODABLE && f64x2.extract_lane(largest, 1) <= MAX_CODABLE)) return false;
+  for (let j = stride; j < codeDimension; j++) {
     store<u8>(highCodes + <usize>j, 128);
     store<u8>(fullCodes + <usize>j, 136);
   }
-  const slack = OFFSET_SLACK * magnitude;
-  store<f32>(slot, <f32>((highOffset - slack) * unit), 8);
-  store<f32>(slot, <f32>((fullOffset - slack) * unit), 12);
+  const slack = OFFSET_SLACK * (addLanes(outside) + <f64>stride);
+  store<f32>(slot, <f32>((addLanes(highOffset) - slack) * unit), 8);
+  store<f32>(slot, <f32>((addLanes(fullOffset) - slack) * unit), 12);
   return true;
+}
+
+function addLanes(v: v128): f64 {
+  return f64x2.extract_lane(v, 0) + f64x2.extract_lane(v, 1);
+}
+
+/** Two values in 0..255, as bytes. */
+function storeTwo(to: usize, values: v128): void {
+  const codes = i32x4.trunc_sat_f64x2_s_zero(values);
+  store<u8>(to, <u8>i32x4.extract_lane(codes, 0));
+  store<u8>(to, <u8>i32x4.extract_lane(codes, 1), 1);
 }
