@@ -149,7 +149,9 @@ function createExclusively(path: string, token: string): boolean {
     linkSync(draft, path);
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    const { code } = error as NodeJS.ErrnoException;
+    // ENOENT: one who took the lock over meanwhile tidied the draft away.
+    if (code === "EEXIST" || code === "ENOENT") return false;
     throw error;
   } finally {
     rmSync(draft, { force: true });
