@@ -106,6 +106,18 @@ describe("the embedded engine", () => {
     expect((await behind).rows).toEqual([{ n: 20 }]);
   });
 
+  test("applies nothing of a transaction that ran too long", async () => {
+    const half = engine.transaction(
+      async (connection) => {
+        await connection.query("INSERT INTO unit VALUES (21)");
+        await connection.query("SELECT count(*) FROM generate_series(1, 1e12)");
+      },
+      { timeoutMs: 500 },
+    );
+    await expect(half).rejects.toMatchObject({ code: "TIMEOUT" });
+    expect((await engine.query("SELECT n FROM unit WHERE n = 21")).rows).toEqual([]);
+  });
+
   test("survives expressions nested too deeply", async () => {
     const deep = `SELECT ${"(".repeat(20_000)}1${")".repeat(20_000)} AS n`;
     await engine.query(deep).catch(() => {});

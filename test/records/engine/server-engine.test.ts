@@ -41,6 +41,16 @@ describeWith("postgresql", "the server engine", (bin) => {
       message: expect.stringContaining("1 seconds"),
     });
     await expect(engine.transaction((c) => c.query("SELECT pg_sleep(20)"), { timeoutMs: 100 })).rejects.toMatchObject({ code: "TIMEOUT" });
+    await engine.query("CREATE TABLE half (n int4)");
+    const half = engine.transaction(
+      async (connection) => {
+        await connection.query("INSERT INTO half VALUES (1)");
+        await connection.query("SELECT pg_sleep(20)");
+      },
+      { timeoutMs: 100 },
+    );
+    await expect(half).rejects.toMatchObject({ code: "TIMEOUT" });
+    expect((await engine.query("SELECT n FROM half")).rows).toEqual([]);
     expect((await engine.query("SELECT 1 AS n")).rows).toEqual([{ n: 1 }]);
   });
 
