@@ -4,7 +4,7 @@
  *
  * Invariant: operations take effect in the order in which they are called, whether or not their promises are awaited.
  */
-import { compareIds } from "./id-order.ts";
+import { compareText } from "../code-point-order.ts";
 import { maskOfShard, rowInShard, shardOfRow } from "./row-blocks.ts";
 import { checkId, RowDirectory } from "./row-directory.ts";
 import { type SearchOptions, type SearchResult, toQueryMatrix, toShardSearch } from "./search-input.ts";
@@ -253,7 +253,7 @@ export class ParallelVectorIndex {
 /** The k best of all shards' best. */
 function merge(answers: readonly ShardAnswer[], k: number): SearchResult {
   const results = answers.flatMap(({ ids, scores }) => ids.map((id, i) => ({ id, score: scores[i]! })));
-  results.sort((a, b) => b.score - a.score || compareIds(a.id, b.id));
+  results.sort((a, b) => b.score - a.score || compareText(a.id, b.id));
   results.length = Math.min(results.length, k);
   return { totalCount: answers.reduce((sum, answer) => sum + answer.totalCount, 0), results };
 }

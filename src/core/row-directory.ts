@@ -4,7 +4,7 @@
  *
  * Invariant: `rows` and `ids` are inverse to each other, and no attached index holds a vector at a row that has no id.
  */
-import { compareIds } from "./id-order.ts";
+import { compareText } from "../code-point-order.ts";
 
 /** What an index gives to the directory that it shares. */
 export interface RowHolder {
@@ -64,7 +64,7 @@ export class RowDirectory {
 
   /** Whether the id at `rowA` sorts before the id at `rowB`, by code points. */
   isBefore(rowA: number, rowB: number): boolean {
-    return compareIds(this.#ids[rowA] ?? "", this.#ids[rowB] ?? "") < 0;
+    return compareText(this.#ids[rowA] ?? "", this.#ids[rowB] ?? "") < 0;
   }
 
   /** Pairs [id, row], in order of insertion. */

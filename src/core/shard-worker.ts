@@ -2,8 +2,9 @@
  * The program of one worker of a ParallelVectorIndex: a shard, and the ids of its rows, which decide between equal scores and go out with the answers, so that
  * an answer is right even when rows change hands while it is on its way. Runs in worker_threads and in Web Workers.
  */
+
+import { compareText } from "../code-point-order.ts";
 import { createShardOf } from "./create-shard.ts";
-import { compareIds } from "./id-order.ts";
 import { describeError, type ShardReply, type ShardRequest } from "./shard-messages.ts";
 import type { VectorShard } from "./vector-shard.ts";
 
@@ -15,7 +16,7 @@ async function handle(request: ShardRequest): Promise<unknown> {
     shard = await createShardOf(request.module, {
       dimension: request.dimension,
       maximumMemoryBytes: request.maximumMemoryBytes,
-      isIdBefore: (a, b) => compareIds(ids[a]!, ids[b]!) < 0,
+      isIdBefore: (a, b) => compareText(ids[a]!, ids[b]!) < 0,
     });
     return shard.build;
   }

@@ -28,7 +28,8 @@ const SYSTEM_KINDS: ReadonlyMap<string, ValueKind> = new Map([
   ["xata.updatedAt", "datetime"],
 ]);
 
-const KINDS: Readonly<Record<FilterTableColumn["type"], ValueKind>> = {
+/** How values of each column type are compared. */
+export const VALUE_KINDS: Readonly<Record<FilterTableColumn["type"], ValueKind>> = {
   string: "text",
   text: "text",
   email: "text",
@@ -45,7 +46,7 @@ const KINDS: Readonly<Record<FilterTableColumn["type"], ValueKind>> = {
 /** The names of all columns of a table that a filter can use, its own and the system's, with how they are compared. */
 export function filterableColumns(table: FilterTable): Map<string, ValueKind> {
   const kinds = new Map(SYSTEM_KINDS);
-  for (const [name, column] of table.columns) kinds.set(name, KINDS[column.type]);
+  for (const [name, column] of table.columns) kinds.set(name, VALUE_KINDS[column.type]);
   return kinds;
 }
 
@@ -73,7 +74,7 @@ function resolveIn(
       throw fault(place, `column ${show(name)} is of type ${own.type}; only json columns have paths with "->"`);
     }
     const link = own.type === "link" ? linkTarget(own, tables, place) : null;
-    return { column: { text, links, table: table.name, column: name, kind: KINDS[own.type], json, item: false }, link };
+    return { column: { text, links, table: table.name, column: name, kind: VALUE_KINDS[own.type], json, item: false }, link };
   }
   const system = SYSTEM_KINDS.get(name);
   if (system !== undefined && json.length === 0) {
