@@ -4,7 +4,6 @@
  */
 import { randomUUID } from "node:crypto";
 import cors from "@koa/cors";
-import { Router } from "@koa/router";
 import Koa, { type Context } from "koa";
 import type { Logger } from "pino";
 import { LodestoneError } from "../errors.ts";
@@ -16,6 +15,7 @@ import { Admission } from "./admission.ts";
 import { sliceForReader } from "./answer-stream.ts";
 import { announcesBody, checkContentType, discardRest, readBody } from "./body-reader.ts";
 import type { ApiResponse, Endpoint } from "./endpoint.ts";
+import { EndpointRouter } from "./endpoint-router.ts";
 import { createEndpoints } from "./endpoints/all.ts";
 import { isTrustedHost } from "./host-check.ts";
 import { parseJsonBody } from "./json-body.ts";
@@ -71,7 +71,7 @@ export function createApp(options: AppOptions): App {
   let draining = false;
 
   const endpoints = createEndpoints({ ...options, metrics, isDraining: () => draining });
-  const router = new Router({ sensitive: true });
+  const router = new EndpointRouter();
   for (const endpoint of endpoints) registerEndpoint(router, endpoint);
 
   const koa = new Koa();
@@ -89,20 +89,10 @@ export function createApp(options: AppOptions): App {
       answerFailure(ctx, state, error);
     }
     guardSlowReader(ctx);
+    const { status } = ctx;
     const seconds = (performance.now() - startedMs) / 1000;
-    metrics.observeRequest(ctx.method, state.endpoint?.path ?? "other", ctx.status, seconds);
-    options.log[ctx.status >= 500 ? "warn" : "info"](
-      {
-        requestId: state.requestId,
-        method: ctx.method,
-        path: ctx.path,
-        endpoint: state.endpoint?.name,
-        status: ctx.status,
-        ms: Math.round(seconds * 1e6) / 1e3,
-        key: state.caller?.name || undefined,
-      },
-      "request",
-    );
+    // Koa hands the answer to the socket in a microtask, so before this: writing the log is nothing that a client should wait for.
+    process.nextTick(() => tellOfRequest(ctx, state, status, seconds));
   });
   if (corsOrigins.length > 0) koa.use(corsMiddleware(corsOrigins));
   koa.use((ctx, next) => {
@@ -110,15 +100,15 @@ export function createApp(options: AppOptions): App {
     refuseForeignOrigin(ctx);
     return next();
   });
-  koa.use(router.routes());
+  koa.use(router.middleware());
   koa.use(answerUnrouted);
 
-  function registerEndpoint(to: Router, endpoint: Endpoint): void {
+  function registerEndpoint(to: EndpointRouter, endpoint: Endpoint): void {
     const names = [...endpoint.path.replace("{db}:{branch}", "{dbBranch}").matchAll(/\{(\w+)\}/g)].map((match) => match[1] as string);
     const routerPath = endpoint.path.replace("{db}:{branch}", ":dbBranch").replace(/\{(\w+)\}/g, ":$1");
     const parameterNames = names.map((name) => (name === "db" ? "database" : name));
     const validate = endpoint.body === undefined ? undefined : compileSchema(endpoint.body.schema);
-    to.register(routerPath, [endpoint.method], async (ctx) => {
+    to.register(routerPath, endpoint.method, async (ctx) => {
       const state = ctx.state as State;
       state.endpoint = endpoint;
       if (endpoint.access !== "public") state.caller = keyring.authenticate(ctx.get("authorization"));
@@ -162,6 +152,26 @@ export function createApp(options: AppOptions): App {
     }
     if (endpoint.body.required) throw new LodestoneError("INVALID", "The request needs a JSON body.");
     return undefined;
+  }
+
+  function tellOfRequest(ctx: Context, state: State, status: number, seconds: number): void {
+    metrics.observeRequest(ctx.method, state.endpoint?.path ?? "other", status, seconds);
+    try {
+      options.log[status >= 500 ? "warn" : "info"](
+        {
+          requestId: state.requestId,
+          method: ctx.method,
+          path: ctx.path,
+          endpoint: state.endpoint?.name,
+          status,
+          ms: Math.round(seconds * 1e6) / 1e3,
+          key: state.caller?.name || undefined,
+        },
+        "request",
+      );
+    } catch {
+      // A log that cannot be written (its disk is full) is no reason to stop serving.
+    }
   }
 
   async function answerUnrouted(ctx: Context): Promise<void> {

@@ -7,9 +7,12 @@
  */
 import { isIP } from "node:net";
 
+/** What nearly every request says, told without parsing. */
+const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?$/;
+
 /** @param header of the request; undefined (HTTP/1.0) is answered: browsers always send it. @param names further ones, without a port. */
 export function isTrustedHost(header: string | undefined, names: readonly string[]): boolean {
-  if (header === undefined || header === "") return true;
+  if (header === undefined || header === "" || LOOPBACK.test(header)) return true;
   const name = hostnameOf(header);
   if (name === undefined) return false;
   if (name === "localhost" || name.endsWith(".localhost")) return true;
