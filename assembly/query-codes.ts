@@ -5,9 +5,12 @@
 import { MAX_CODABLE, MIN_CODABLE } from "./codes";
 import { largestDotCode, storeDotCode, storeDotWindows } from "./plane-dot";
 import { Query } from "./query";
-import { centrePtr, codeDimension, isCentredPtr, stride } from "./rows";
+import { centrePtr, codeDimension, dimension, isCentredPtr, stride } from "./rows";
 
 const NORM_SLACK: f64 = 1 + 1e-9;
+
+/** The cut, as a multiple of the root mean square of p: what is best for normally distributed p and rows whose steps clip a few elements. */
+const CUT: f64 = 1.5;
 
 /** The centre of a segment, or 0 when it is zero. */
 export function centreOf(segment: usize): usize {
@@ -54,9 +57,12 @@ export function prepareDotCodes(query: Query, segment: usize): void {
   const largestCode = <f64>largestDotCode();
   const unit = largest / largestCode;
   const inverse = largest === 0 ? 0 : largestCode / largest;
+  const cut = CUT * Math.sqrt(addLanes(squares) / <f64>dimension);
+  const codeCut = f64x2.splat(cut * inverse);
   let sums = f64x2.splat(0);
   let codeSquares = f64x2.splat(0);
   let lossSquares = f64x2.splat(0);
+  let cutSquares = f64x2.splat(0);
   for (let j = 0; j < stride; j += 2) {
     const p = residual(query, centre, j);
     const pair = f64x2.nearest(f64x2.mul(p, f64x2.splat(inverse)));
@@ -64,6 +70,8 @@ export function prepareDotCodes(query: Query, segment: usize): void {
     sums = f64x2.add(sums, pair);
     codeSquares = f64x2.add(codeSquares, f64x2.mul(pair, pair));
     lossSquares = f64x2.add(lossSquares, f64x2.mul(loss, loss));
+    const over = f64x2.pmax(f64x2.sub(f64x2.abs(pair), codeCut), f64x2.splat(0));
+    cutSquares = f64x2.add(cutSquares, f64x2.mul(over, over));
     const integers = i32x4.trunc_sat_f64x2_s_zero(pair);
     storeDotCode(query.dotCodes, j, i32x4.extract_lane(integers, 0));
     storeDotCode(query.dotCodes, j + 1, i32x4.extract_lane(integers, 1));
@@ -75,6 +83,9 @@ export function prepareDotCodes(query: Query, segment: usize): void {
   query.norm = Math.sqrt(addLanes(squares)) * NORM_SLACK;
   query.codedNorm = Math.sqrt(addLanes(codeSquares)) * unit * NORM_SLACK;
   query.codeLoss = (Math.sqrt(addLanes(lossSquares)) + query.norm * 1e-12) * NORM_SLACK;
+  // The elements were cut at codeCut · unit, which is `cut` but for roundings.
+  query.cut = cut * NORM_SLACK;
+  query.cutNorm = (Math.sqrt(addLanes(cutSquares)) * unit + query.norm * 1e-12) * NORM_SLACK;
   query.shift = addLanes(shifts);
   query.centreNorm = Math.sqrt(addLanes(centreSquares)) * NORM_SLACK;
 }

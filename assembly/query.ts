@@ -34,6 +34,9 @@ export class Query {
   norm: f64;
   codedNorm: f64;
   codeLoss: f64;
+  /** A cut t ≥ 0 and ‖(|p̂| − t)₊‖ (upper bound); see dot-bounds.ts. */
+  cut: f64;
+  cutNorm: f64;
   shift: f64;
   centreNorm: f64;
 
