@@ -87,12 +87,11 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
   const large = max<u32>(1, min<u32>(segmentCount, MAX_BOUNDS / (<u32>count * segmentRows)));
   const bounds = reserveBounds(<u64>max(small, large) * segmentRows * <u64>count * BOUND_BYTES);
   if (bounds === 0) return false;
-  const isMany = count >= MANY_QUERIES && similarity !== L1 && beginMany(count, similarity);
+  const isMany = count >= MANY_QUERIES && similarity !== L1 && beginMany(count);
   let start: u32 = 0;
   let isProbe = true;
   while (start < segmentCount) {
-    // The first batch gives the many their first limits.
-    if (isMany && start > 0) {
+    if (isMany) {
       const end = min(segmentCount, start + small);
       searchMany(count, similarity, start, end, filterBits);
       start = end;

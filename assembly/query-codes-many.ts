@@ -10,9 +10,11 @@ import { MAX_CODABLE, MIN_CODABLE } from "./codes";
 import { addLanes } from "./plane-dot";
 import { codeVectors, LANE_LIMIT, largestManyCode, pairBytes, prefixVectors, windowVectors } from "./plane-dot-many";
 import { Query } from "./query";
-import { codeDimension, stride } from "./rows";
+import { codeDimension, dimension, stride } from "./rows";
 
 const NORM_SLACK: f64 = 1 + 2.384185791015625e-7; // 1 + 2^-22
+/** τ as a multiple of the root mean square of p: near the best for clipped values of normally distributed rows, 1.3 to 2 hardly differ. */
+const CAP: f64 = 1.6;
 
 /** A query of the many, with its coefficients for one centre. */
 @unmanaged
@@ -37,6 +39,19 @@ export class ManyQuery {
   tailNorm: f64;
   centreNorm: f64;
   shift: f64;
+  /** τ and ‖(|p̂| − τ)₊‖ (upper bound) of many-bounds.ts, and the coefficients it makes of all of them. */
+  cap: f64;
+  excess: f64;
+  productFactor: f32;
+  lossFactor: f32;
+  capFactor: f32;
+  excessFactor: f32;
+  normFactor: f32;
+  tailFactor: f32;
+  constant: f32;
+  /** Limit of the costs, and the heap's threshold that it was made of. */
+  limit: f32;
+  threshold: f64;
   /** What is left of it in the batch in hand: rows checked with all 8 bits, rows scored. */
   checked: u32;
   scored: u32;
@@ -44,6 +59,10 @@ export class ManyQuery {
 
 function sumOfLanes(v: v128): f64 {
   return f64x2.extract_lane(v, 0) + f64x2.extract_lane(v, 1);
+}
+
+function sumOfFour(v: v128): f64 {
+  return <f64>f32x4.extract_lane(v, 0) + <f64>f32x4.extract_lane(v, 1) + (<f64>f32x4.extract_lane(v, 2) + <f64>f32x4.extract_lane(v, 3));
 }
 
 function largestLane(v: v128): f32 {
@@ -66,9 +85,10 @@ function squaresOf(v: v128): v128 {
  * Makes the codes for a centre (address of f32[codeDimension], or 0), unless they are there.
  *
  * @param residuals  f32[codeDimension], overwritten.
+ * @returns whether it made them.
  */
-export function prepareManyCodes(many: ManyQuery, centre: usize, residuals: usize): void {
-  if (many.centre === centre) return;
+export function prepareManyCodes(many: ManyQuery, centre: usize, residuals: usize): bool {
+  if (many.centre === centre) return false;
   many.centre = centre;
   const q = many.query.floats;
   let largest = f32x4.splat(0);
@@ -99,7 +119,7 @@ export function prepareManyCodes(many: ManyQuery, centre: usize, residuals: usiz
   for (let at = used; at < (<usize>codeDimension) << 2; at += 16) v128.store(residuals + at, f32x4.splat(0));
   const peak = largestLane(largest);
   many.isCodable = <f64>peak <= MAX_CODABLE && (<f64>peak >= MIN_CODABLE || peak === 0);
-  if (!many.isCodable) return;
+  if (!many.isCodable) return false;
   many.norm = Math.sqrt(sumOfLanes(squares)) * NORM_SLACK;
   // The rest by subtraction, which rounds by at most 2^-52 of the whole for each of fewer than 2^14 terms.
   many.tailNorm =
@@ -113,6 +133,7 @@ export function prepareManyCodes(many: ManyQuery, centre: usize, residuals: usiz
     if (lane > 0) scale = min(scale, floor((<f32>(LANE_LIMIT - windowVectors()) * peak) / lane));
   }
   writeCodes(many, residuals, peak, scale);
+  return true;
 }
 
 /** Relaxed SIMD: the largest Σ|p'| over the values of one lane of one window, rounded up. */
@@ -141,13 +162,17 @@ function largestLaneSum(residuals: usize): f32 {
 // What four codes at a time add up to.
 let sums: v128 = i32x4.splat(0);
 let losses: v128 = f64x2.splat(0);
+/** Σ (|Q| − cap)₊², f32x4: ≤ 2047² · 2500 terms a lane, each exact, their sum to a relative 2500 · 2^-24. */
+let excesses: v128 = f32x4.splat(0);
 
 /** Four codes, i32x4. */
-function codeFour(at: usize, inverse: v128, unit: v128): v128 {
+function codeFour(at: usize, inverse: v128, unit: v128, cap: v128): v128 {
   const p = v128.load(at);
   const rounded = f32x4.nearest(f32x4.mul(p, inverse));
   const code = i32x4.trunc_sat_f32x4_s(rounded);
   sums = i32x4.add(sums, code);
+  const excess = f32x4.pmax(f32x4.sub(f32x4.abs(rounded), cap), f32x4.splat(0));
+  excesses = f32x4.add(excesses, f32x4.mul(excess, excess));
   losses = f64x2.add(losses, squaresOf(f32x4.sub(p, f32x4.mul(rounded, unit))));
   return code;
 }
@@ -156,6 +181,10 @@ function writeCodes(many: ManyQuery, residuals: usize, peak: f32, scale: f32): v
   const unit = peak / scale;
   const inverses = f32x4.splat(peak === 0 ? 0 : scale / peak);
   const units = f32x4.splat(unit);
+  // A whole number.
+  const cap = <f32>(peak === 0 ? 0 : Math.floor((CAP * many.norm) / (Math.sqrt(<f64>dimension) * <f64>unit)));
+  const caps = f32x4.splat(cap);
+  excesses = f32x4.splat(0);
   sums = i32x4.splat(0);
   losses = f64x2.splat(0);
   const vectors = codeVectors();
@@ -169,11 +198,11 @@ function writeCodes(many: ManyQuery, residuals: usize, peak: f32, scale: f32): v
     let lanes = i16x8.splat(0);
     for (let v = first; v < min(vectors, first + window); v++) {
       if (v === prefix) many.prefixSum = addLanes(sums);
-      const a = codeFour(from, inverses, units);
-      const b = codeFour(from + 16, inverses, units);
+      const a = codeFour(from, inverses, units, caps);
+      const b = codeFour(from + 16, inverses, units, caps);
       if (ASC_FEATURE_RELAXED_SIMD) {
-        const c = codeFour(from + 32, inverses, units);
-        const d = codeFour(from + 48, inverses, units);
+        const c = codeFour(from + 32, inverses, units, caps);
+        const d = codeFour(from + 48, inverses, units, caps);
         const codes = i8x16.narrow_i16x8_s(i16x8.narrow_i32x4_s(a, b), i16x8.narrow_i32x4_s(c, d));
         v128.store(to, codes);
         lanes = i16x8.sub(lanes, i16x8.relaxed_dot_i8x16_i7x16_s(codes, i8x16.splat(32)));
@@ -188,6 +217,8 @@ function writeCodes(many: ManyQuery, residuals: usize, peak: f32, scale: f32): v
   }
   many.unit = <f64>unit;
   many.codeSum = addLanes(sums);
+  many.cap = <f64>cap * <f64>unit;
+  many.excess = Math.sqrt(sumOfFour(excesses) * (1 + 4.8828125e-4)) * <f64>unit * NORM_SLACK;
   many.codeLoss = Math.sqrt(sumOfLanes(losses)) * NORM_SLACK + many.norm * 9.5367431640625e-7;
 }
 

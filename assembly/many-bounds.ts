@@ -1,0 +1,201 @@
+/**
+ * Bounds of the rows of a block for cascade-many.ts. In the terms of dot-bounds.ts, with c6 = c >> 2 and t = c & 3, ŷ6 = (c6 − 33.625) Δ/4 lies in the
+ * middle of the four codes, n = dimension (p̂ is 0 on the padding):
+ *   p·y ≤ p̂·ŷ6 + ‖p̂‖ ‖ŷ8 − ŷ6‖ + p̂·(y − ŷ8) + ρ ‖y‖
+ *   ŷ8 − ŷ6 = (t − 1.5) Δ/16 elementwise,   ‖ŷ8 − ŷ6‖ = (Δ/16) √(2.25 n − 2 · #(t = 1 or 2)) or, on the padding left out, less
+ *   p̂·ŷ6 = unit · Δ/32 · (8 Σ Q (c6 − 32) − 13 Σ Q),   p̂·ŷ8 = unit · Δ/16 · (4 Σ Q (c6 − 32) − 8 Σ Q + Σ Q t): exact integers below 2^31
+ * What 8 bits lose is mostly in the few dimensions that are clipped, so Cauchy–Schwarz alone is far off: the query is rarely large in just these. With
+ * e = y − ŷ8 and any cap τ ≥ 0, |p̂_j| ≤ τ + (|p̂_j| − τ)₊, so
+ *   p̂·e ≤ τ ‖e‖₁ + ‖(|p̂| − τ)₊‖₂ ‖e‖₂,   or ‖p̂‖ ‖e‖₂ where that is less                          both losses are stored
+ * (random directions of 768 dimensions: half of it, and so a third of the rows that come down to 8 bits, and to float32).
+ * Prefix: with h for its dimensions and t for the others, p·y ≤ p̂_h·ŷ_h + (as above: |p̂_h| ≤ |p̂|) + ρ‖y‖ + ‖p_t‖ ‖y_t‖, ‖y_t‖ ≤ ‖ŷ_t‖ + ‖y − ŷ‖.
+ *
+ * Float32 roundings: at most 16 touch any term (eight additions, four factors, their products), so what is computed is within 2^-20 of the terms'
+ * magnitudes M; those are, |p̂·ŷ| ≤ ‖p̂‖ (‖y‖ + ‖y − ŷ‖) aside, the terms themselves. SLACK = 2^-18 of them is four times that, which leaves room for
+ * ‖p‖ (relative 2^-21) and the stored norms (2^-21). COSINE is not divided by ‖x‖: −limit ‖x‖ is compared, with the limit enlarged by
+ * 2^-20 of itself for the roundings of ‖x‖ and the product. A NaN, from infinite losses, skips nothing.
+ */
+import { costLimit } from "./bounds";
+import { FULL_L1, FULL_L2 } from "./codes";
+import { dotLowBits, tailSquares } from "./plane-dot-many";
+import { ManyQuery } from "./query-codes-many";
+import { codeDimension, dimension, lossesPtr, lowPtr, normsPtr, residualNormsPtr, shiftsPtr, stepsPtr } from "./rows";
+import { addSeed, seedLimit } from "./seeds";
+import { COSINE } from "./similarity";
+
+export const MAX_BLOCK_ROWS: u32 = 256;
+const SLACK: f64 = 3.814697265625e-6; // 2^-18
+
+// Of the block in hand, one entry a row: its number in the segment, and what the bounds need, f32.
+const rowNumbers = memory.data(2 * 256, 16);
+const steps = memory.data(4 * 256, 16);
+/** ‖ŷ8 − ŷ6‖; relaxed SIMD. */
+const middleLosses = memory.data(4 * 256, 16);
+/** ‖y − ŷ8‖₂ and ‖y − ŷ8‖₁. */
+const losses = memory.data(4 * 256, 16);
+const absoluteLosses = memory.data(4 * 256, 16);
+const norms = memory.data(4 * 256, 16);
+const shifts = memory.data(4 * 256, 16);
+const rowNorms = memory.data(4 * 256, 16);
+const tailNorms = memory.data(4 * 256, 16);
+
+export function setRowNumber(i: u32, row: u32): void {
+  store<u16>(rowNumbers + ((<usize>i) << 1), <u16>row);
+}
+
+/** The row of the segment that is number `i` of the block. */
+export function rowNumber(i: usize): u32 {
+  return load<u16>(rowNumbers + (i << 1));
+}
+
+function lossOf(segment: usize, loss: i32, row: usize): f32 {
+  return reinterpret<f32>((<u32>load<u16>(lossesPtr(segment, loss) + (row << 1))) << 16);
+}
+
+/** Takes what bounds need of row number `i`, unpacked at `tile`, of which `inner` dimensions have t = 1 or 2. */
+export function describeRow(i: u32, segment: usize, tile: usize, inner: i32, needsTail: bool): void {
+  const row = <usize>rowNumber(i);
+  const at = (<usize>i) << 2;
+  const step = load<f32>(stepsPtr(segment) + (row << 2));
+  const loss = lossOf(segment, FULL_L2, row);
+  let middle: f64 = 0;
+  if (ASC_FEATURE_RELAXED_SIMD) {
+    middle = <f64>step * 0.0625 * Math.sqrt(2.25 * <f64>dimension - 2 * <f64>inner) * (1 + 1e-9);
+    store<f32>(middleLosses + at, <f32>(middle * (1 + 2.384185791015625e-7)));
+  }
+  if (needsTail) {
+    const unit = <f64>step * (ASC_FEATURE_RELAXED_SIMD ? 0.03125 : 0.0625);
+    store<f32>(tailNorms + at, <f32>((unit * Math.sqrt(tailSquares(tile)) + middle + <f64>loss) * (1 + 1e-6)));
+  }
+  store<f32>(steps + at, step);
+  store<f32>(losses + at, loss);
+  store<f32>(absoluteLosses + at, lossOf(segment, FULL_L1, row));
+  store<f32>(norms + at, load<f32>(residualNormsPtr(segment) + (row << 2)));
+  store<f32>(shifts + at, load<f32>(shiftsPtr(segment) + (row << 2)));
+  store<f32>(rowNorms + at, load<f32>(normsPtr(segment) + (row << 2)));
+}
+
+/** To be called when the query has new codes. */
+export function setManyCoefficients(many: ManyQuery, similarity: i32): void {
+  const codedNorm = many.norm + many.codeLoss;
+  many.productFactor = <f32>(many.unit * (ASC_FEATURE_RELAXED_SIMD ? 0.03125 : 0.0625));
+  many.lossFactor = <f32>(codedNorm * (1 + SLACK));
+  many.capFactor = <f32>(many.cap * (1 + SLACK));
+  many.excessFactor = <f32>(many.excess * (1 + SLACK) + SLACK * codedNorm);
+  many.normFactor = <f32>(many.codeLoss * (1 + SLACK) + SLACK * (codedNorm + many.centreNorm));
+  many.tailFactor = <f32>(many.tailNorm * (1 + SLACK));
+  many.constant =
+    similarity === COSINE
+      ? <f32>(many.shift + SLACK * Math.abs(many.shift) + 1e-11 * Math.sqrt(many.query.squares) * many.centreNorm)
+      : <f32>(many.norm * many.norm * (1 - SLACK));
+}
+
+/** The limit for this file's comparisons; infinite while there is no threshold. */
+function limitOf(many: ManyQuery, similarity: i32): f32 {
+  const threshold = many.query.heap.threshold;
+  if (many.threshold !== threshold) {
+    many.threshold = threshold;
+    const limit = <f64>costLimit(similarity, threshold, many.query);
+    many.limit = <f32>(limit + Math.abs(limit) * 9.5367431640625e-7);
+  }
+  return many.limit;
+}
+
+/**
+ * Stores at left[group] which of four rows the bounds leave, for groups from..to−1; `last` masks the last of them.
+ * `isPrefix`: the sums are those of the prefix.
+ */
+export function markLeft(many: ManyQuery, similarity: i32, from: u32, to: u32, last: u32, sums: usize, left: usize, isPrefix: bool): void {
+  if (!many.isReady) {
+    memory.fill(left + from, 0, to - from);
+    return;
+  }
+  const isCosine = similarity === COSINE;
+  let codeSum = many.codeSum;
+  if (isPrefix) codeSum = many.prefixSum;
+  const offset = i32x4.splat(13 * codeSum);
+  const productFactor = f32x4.splat(many.productFactor);
+  const lossFactor = f32x4.splat(many.lossFactor);
+  const capFactor = f32x4.splat(many.capFactor);
+  const excessFactor = f32x4.splat(many.excessFactor);
+  const normFactor = f32x4.splat(many.normFactor);
+  const tailFactor = f32x4.splat(many.tailFactor);
+  const limit = f32x4.splat(limitOf(many, similarity));
+  const constant = f32x4.splat(many.constant);
+  const squareFactor = f32x4.splat(<f32>(1 - SLACK));
+  for (let group = from; group < to; group++) {
+    const at = (<usize>group) << 4;
+    let sum = v128.load(sums + at);
+    if (ASC_FEATURE_RELAXED_SIMD) sum = i32x4.sub(i32x4.shl(sum, 3), offset);
+    const norm = v128.load(norms + at);
+    const loss = v128.load(losses + at);
+    let upper = f32x4.mul(f32x4.mul(f32x4.convert_i32x4_s(sum), productFactor), v128.load(steps + at));
+    if (ASC_FEATURE_RELAXED_SIMD) upper = f32x4.add(upper, f32x4.mul(v128.load(middleLosses + at), lossFactor));
+    const split = f32x4.add(f32x4.mul(v128.load(absoluteLosses + at), capFactor), f32x4.mul(loss, excessFactor));
+    upper = f32x4.add(upper, f32x4.pmin(f32x4.mul(loss, lossFactor), split));
+    upper = f32x4.add(upper, f32x4.mul(norm, normFactor));
+    if (isPrefix) upper = f32x4.add(upper, f32x4.mul(v128.load(tailNorms + at), tailFactor));
+    let skipped: v128;
+    if (isCosine) {
+      upper = f32x4.add(f32x4.add(upper, v128.load(shifts + at)), constant);
+      skipped = f32x4.lt(upper, f32x4.neg(f32x4.mul(v128.load(rowNorms + at), limit)));
+    } else {
+      const squares = f32x4.add(f32x4.mul(f32x4.mul(norm, norm), squareFactor), constant);
+      skipped = f32x4.gt(f32x4.sub(squares, f32x4.add(upper, upper)), limit);
+    }
+    store<u8>(left + group, <u8>(~i32x4.bitmask(skipped) & 15));
+  }
+  store<u8>(left + to - 1, <u8>(<u32>load<u8>(left + to - 1) & last));
+}
+
+/** Relaxed SIMD: whether all 8 bits rule out row number `i` of the block. `sum` is its Σ Q (c6 − 32). */
+export function isBelow(many: ManyQuery, similarity: i32, segment: usize, i: usize, sum: i32): bool {
+  const at = i << 2;
+  const low = lowPtr(segment) + <usize>rowNumber(i) * (<usize>codeDimension >> 1);
+  const full = 4 * sum - 8 * many.codeSum + dotLowBits(many.codes, low);
+  const loss = <f64>load<f32>(losses + at);
+  const norm = <f64>load<f32>(norms + at);
+  const split = <f64>load<f32>(absoluteLosses + at) * <f64>many.capFactor + loss * <f64>many.excessFactor;
+  const upper =
+    <f64>full * many.unit * <f64>load<f32>(steps + at) * 0.0625 +
+    Math.min(loss * <f64>many.lossFactor, split) +
+    norm * <f64>many.normFactor;
+  const limit = <f64>limitOf(many, similarity);
+  if (similarity === COSINE) return upper + <f64>load<f32>(shifts + at) + <f64>many.constant < -limit * <f64>load<f32>(rowNorms + at);
+  return norm * norm * (1 - SLACK) + <f64>many.constant - 2 * upper > limit;
+}
+
+/** Offers the block's rows as seeds (row numbers firstRow + …), by their cost as the codes have it, from the sums of all vectors. */
+export function takeSeeds(many: ManyQuery, similarity: i32, firstRow: u32, rows: u32, sums: usize): void {
+  if (!many.isReady) return;
+  const seeds = many.query.seeds;
+  const offset = i32x4.splat(13 * many.codeSum);
+  const productFactor = f32x4.splat(many.productFactor);
+  const constant = f32x4.splat(many.constant);
+  let limit = seedLimit(seeds);
+  for (let first: u32 = 0; first < rows; first += 4) {
+    const at = (<usize>first) << 2;
+    let sum = v128.load(sums + at);
+    if (ASC_FEATURE_RELAXED_SIMD) sum = i32x4.sub(i32x4.shl(sum, 3), offset);
+    const dot = f32x4.mul(f32x4.mul(f32x4.convert_i32x4_s(sum), productFactor), v128.load(steps + at));
+    let cost: v128;
+    if (similarity === COSINE) {
+      cost = f32x4.neg(f32x4.div(f32x4.add(f32x4.add(dot, v128.load(shifts + at)), constant), v128.load(rowNorms + at)));
+    } else {
+      const norm = v128.load(norms + at);
+      cost = f32x4.sub(f32x4.add(f32x4.mul(norm, norm), constant), f32x4.add(dot, dot));
+    }
+    let better = i32x4.bitmask(f32x4.lt(cost, f32x4.splat(limit)));
+    v128.store(costs, cost);
+    while (better !== 0) {
+      const i = ctz(better);
+      better &= better - 1;
+      const value = load<f32>(costs + ((<usize>i) << 2));
+      if (first + i >= rows || !(value < seedLimit(seeds))) continue;
+      addSeed(seeds, value, firstRow + rowNumber(first + i));
+      limit = seedLimit(seeds);
+    }
+  }
+}
+
+const costs = memory.data(16, 16);
