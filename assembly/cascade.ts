@@ -5,11 +5,13 @@
  * What a query's batch costs depends on its data. When more than half of the rows came down to float32, the codes are not worth reading: the next
  * segments are scanned as floats, twice as many each time, before the cascade is tried again on a small batch.
  */
-import { costLimit, fullL1Bound, fullL1Bounds, l1Bounds } from "./bounds";
+import { costLimit } from "./bounds";
 import { beginMany, MANY_QUERIES, manyExactRows, manyFullRows, searchMany } from "./cascade-many";
 import { encodeSegment, FULL_L2, HIGH_L2 } from "./codes";
 import { fullDotBounds, highDotBounds, setDotCoefficients } from "./dot-bounds";
 import { exactScore, scanFloats } from "./float-scan";
+import { chooseL1Planes, l1Bounds } from "./l1-bounds";
+import { clearSlots } from "./l1-slots";
 import { planeDots, touchPlanes } from "./plane-dot";
 import { Query, queryAt, reserveBounds } from "./query";
 import { prepareDotCodes } from "./query-codes";
@@ -37,17 +39,15 @@ import { offer } from "./top-k";
 const MAX_BOUNDS: u32 = 1 << 20;
 /** A small batch is this share of the segments. */
 const SMALL_BATCH: u32 = 32;
-/** Steps for which l1 codes are made in one segment, before its other rows are taken as survivors. */
-const MAX_SLOT_MISSES: i32 = 16;
 
 /** Fewer rows than one in this many lie far apart. */
 const SPARSE: u32 = 4;
 
 /** u16[segmentRows + 3]: rows of the segment in hand. */
 const rowList = memory.data(2 * (<i32>MAX_SEGMENT_ROWS + 32), 16);
-/** u32[segmentRows / 32]: those that are left. */
-const survivorBits = memory.data(<i32>MAX_SEGMENT_ROWS / 8, 16);
-/** i32[segmentRows]: their Σ Q (l − 8). */
+/** u32[segmentRows / 32]: the same as bits. */
+const rowBits = memory.data(<i32>MAX_SEGMENT_ROWS / 8, 16);
+/** Of the second pass: i32[segmentRows], Σ Q (l − 8); for l1 f32[segmentRows], the bounds. */
 const lowSums = memory.data(<i32>MAX_SEGMENT_ROWS * 4, 16);
 
 // What the last search did, for measurements: rows whose both planes were read, rows scored exactly.
@@ -88,8 +88,11 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
   const bounds = reserveBounds(<u64>max(small, large) * segmentRows * <u64>count * BOUND_BYTES);
   if (bounds === 0) return false;
   const isMany = count >= MANY_QUERIES && similarity !== L1 && beginMany(count);
+  if (similarity === L1) {
+    for (let i = 0; i < count; i++) clearSlots(queryAt(i));
+  }
   let start: u32 = 0;
-  let isProbe = true;
+  let size = min(small, large);
   while (start < segmentCount) {
     if (isMany) {
       const end = min(segmentCount, start + small);
@@ -97,13 +100,13 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
       start = end;
       continue;
     }
-    const end = min(segmentCount, start + (isProbe ? min(small, large) : large));
-    isProbe = false;
+    const end = min(segmentCount, start + size);
     const batchBytes = <usize>((end - start) << segmentShift) * BOUND_BYTES;
     for (let i = 0; i < count; i++) {
       const query = queryAt(i);
       query.isActive = start >= query.floatsUntilSegment;
       query.seeds.count = 0;
+      query.readsBothPlanes = false;
     }
     let rows: u32 = 0;
     for (let s = start; s < end; s++) {
@@ -113,15 +116,21 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
       // Query by query over one segment: its high plane is read from memory once.
       for (let i = 0; i < count; i++) {
         const query = queryAt(i);
-        if (query.isActive) selectedRows = boundSegment(query, similarity, s, filter, boundsOf(bounds + <usize>i * batchBytes, s, start));
-        else scanFloats(query, similarity, s, filter);
+        if (query.isActive) {
+          selectedRows = boundSegment(query, similarity, s, filter, boundsOf(bounds + <usize>i * batchBytes, s, start), s === start);
+        } else scanFloats(query, similarity, s, filter);
       }
       rows += selectedRows;
     }
+    // For l1 each batch chooses which planes to read, by what is known of the best by then.
+    let next = similarity === L1 ? min(large, 2 * size) : large;
     for (let i = 0; i < count; i++) {
       const query = queryAt(i);
-      if (!(query.isActive && finishBatch(query, similarity, start, end, filterBits, bounds + <usize>i * batchBytes, rows))) isProbe = true;
+      if (!(query.isActive && finishBatch(query, similarity, start, end, filterBits, bounds + <usize>i * batchBytes, rows))) {
+        next = min(small, large);
+      }
     }
+    size = next;
     start = end;
   }
   if (isMany) {
@@ -145,8 +154,6 @@ function finishBatch(query: Query, similarity: i32, start: u32, end: u32, filter
   for (let s = start; s < end; s++) scoreSurvivors(query, similarity, s, filterOf(filterBits, s), boundsOf(bounds, s, start));
   fullRows += batchFullRows;
   exactRows += batchExactRows + <u32>seeds.count;
-  // For l1 the high plane loses 16 times as much as both: where it leaves more than half of the rows, it is not worth a pass of its own.
-  if (similarity === L1 && batchFullRows * 2 > rows) query.readsBothPlanes = true;
   // The best k of a batch are always scored; only what comes on top tells of the codes.
   if (batchExactRows * 2 <= rows) {
     query.backoff = 0;
@@ -159,10 +166,7 @@ function finishBatch(query: Query, similarity: i32, start: u32, end: u32, filter
 
 /** Readies a query for the codes of a segment. @returns whether it has bounds there. */
 function prepareCodes(query: Query, similarity: i32, segment: usize): bool {
-  if (similarity === L1) {
-    query.slotMisses = MAX_SLOT_MISSES;
-    return true;
-  }
+  if (similarity === L1) return true;
   prepareDotCodes(query, segment);
   if (query.isCodable) setDotCoefficients(query, similarity);
   return query.isCodable;
@@ -194,11 +198,15 @@ function touchRows(segment: usize, rows: u32): void {
   touched = sum;
 }
 
-/** Bounds the selected rows of segment `s` from its high plane. @returns how many they are. */
-function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, bounds: usize): u32 {
+/** Bounds the selected rows of segment `s`, the first of its batch or not, from its high plane (for l1 perhaps from both). @returns how many they are. */
+function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, bounds: usize, isFirst: bool): u32 {
   const segment = segmentPtr(s);
   let list = rowList;
-  for (let w: u32 = 0; w < segmentRows >> 5; w++) list = listRows(list, w, selected(segment, filter, w));
+  for (let w: u32 = 0; w < segmentRows >> 5; w++) {
+    const bits = selected(segment, filter, w);
+    store<u32>(rowBits + ((<usize>w) << 2), bits);
+    list = listRows(list, w, bits);
+  }
   const rows = <u32>(list - rowList) >> 1;
   if (rows === 0) return 0;
   if (rows * SPARSE < segmentRows) touchRows(segment, rows);
@@ -207,22 +215,22 @@ function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, boun
     return rows;
   }
   const sums = sumsOf(bounds);
-  if (similarity !== L1) planeDots(query, highPtr(segment), rowList, rows, sums);
+  if (similarity === L1) {
+    if (isFirst) chooseL1Planes(query, segment, rowList, rows, bounds);
+    else l1Bounds(query, segment, rowList, rows, query.readsBothPlanes, bounds);
+  } else planeDots(query, highPtr(segment), rowList, rows, sums);
   const firstRow = s << segmentShift;
   let limit = f32x4.splat(seedLimit(query.seeds));
   for (let w: u32 = 0; w < segmentRows >> 5; w++) {
-    const bits = selected(segment, filter, w);
+    const bits = load<u32>(rowBits + ((<usize>w) << 2));
     if (bits === 0) continue;
     for (let group: u32 = 0; group < 8; group++) {
       const four = (bits >> (group << 2)) & 15;
       if (four === 0) continue;
       const row = (w << 5) + (group << 2);
       const at = (<usize>row) << 2;
-      let bound: v128;
-      if (similarity !== L1) bound = highDotBounds(segment, row, v128.load(sums + at));
-      else if (query.readsBothPlanes) bound = fullL1Bounds(query, segment, row, four);
-      else bound = l1Bounds(query, segment, row);
-      v128.store(bounds + at, bound);
+      const bound = similarity === L1 ? v128.load(bounds + at) : highDotBounds(segment, row, v128.load(sums + at));
+      if (similarity !== L1) v128.store(bounds + at, bound);
       let best = i32x4.bitmask(f32x4.lt(bound, limit)) & four;
       if (best === 0) continue;
       while (best !== 0) {
@@ -253,7 +261,7 @@ function scoreSurvivors(query: Query, similarity: i32, s: u32, filter: usize, bo
       bits &= ~skipped;
       list = listRows(list, w, bits);
     }
-    store<u32>(survivorBits + ((<usize>w) << 2), bits);
+    store<u32>(rowBits + ((<usize>w) << 2), bits);
   }
   const rows = <u32>(list - rowList) >> 1;
   if (rows === 0) return;
@@ -262,8 +270,10 @@ function scoreSurvivors(query: Query, similarity: i32, s: u32, filter: usize, bo
   isBounded = isBounded && !query.readsBothPlanes && prepareCodes(query, similarity, segment);
   if (isBounded) {
     batchFullRows += rows;
-    if (similarity !== L1) {
-      touchPlanes(lowPtr(segment), rowList, rows);
+    touchPlanes(lowPtr(segment), rowList, rows);
+    if (similarity === L1) {
+      l1Bounds(query, segment, rowList, rows, true, lowSums);
+    } else {
       planeDots(query, lowPtr(segment), rowList, rows, lowSums);
     }
   }
@@ -272,21 +282,21 @@ function scoreSurvivors(query: Query, similarity: i32, s: u32, filter: usize, bo
   let threshold = heap.threshold;
   let limit = costLimit(similarity, threshold, query);
   for (let w: u32 = 0; w < segmentRows >> 5; w++) {
-    const bits = load<u32>(survivorBits + ((<usize>w) << 2));
+    const bits = load<u32>(rowBits + ((<usize>w) << 2));
     if (bits === 0) continue;
     for (let group: u32 = 0; group < 8; group++) {
       let four = (bits >> (group << 2)) & 15;
       if (four === 0) continue;
       const first = (w << 5) + (group << 2);
-      if (isBounded && similarity !== L1) {
+      if (isBounded) {
         const at = (<usize>first) << 2;
-        const bound = fullDotBounds(segment, first, v128.load(sumsOf(bounds) + at), v128.load(lowSums + at));
+        let bound = v128.load(lowSums + at);
+        if (similarity !== L1) bound = fullDotBounds(segment, first, v128.load(sumsOf(bounds) + at), bound);
         four &= ~i32x4.bitmask(f32x4.gt(bound, f32x4.splat(limit)));
       }
       while (four !== 0) {
         const row = first + ctz(four);
         four &= four - 1;
-        if (isBounded && similarity === L1 && fullL1Bound(query, segment, row) > <f64>limit) continue;
         batchExactRows++;
         offer(heap, exactScore(query, similarity, segment, row), firstRow + row);
       }

@@ -20,13 +20,16 @@
  */
 
 import { allocate } from "./memory";
+import { addLanes } from "./plane-dot";
 import {
   bitAt,
   centrePtr,
   codeDimension,
   dimension,
   floatsPtr,
+  fullSumsPtr,
   highPtr,
+  highSumsPtr,
   isCentredPtr,
   livePtr,
   lossesPtr,
@@ -267,6 +270,11 @@ function encodeSixteen(at: usize, inverse: v128, unit: v128): v128 {
   return i8x16.narrow_i16x8_u(i16x8.narrow_i32x4_u(a, b), i16x8.narrow_i32x4_u(c, d));
 }
 
+/** i32x4 whose lanes add up to all bytes of both. */
+function addPairs(a: v128, b: v128): v128 {
+  return i32x4.extadd_pairwise_i16x8_u(i16x8.add(i16x8.extadd_pairwise_i8x16_u(a), i16x8.extadd_pairwise_i8x16_u(b)));
+}
+
 /** Padding dimensions have y = 0, code 136, and lose nothing. */
 function writePlanes(segment: usize, row: u32, step: f32): void {
   const inverse = f32x4.splat(16 / step);
@@ -281,13 +289,20 @@ function writePlanes(segment: usize, row: u32, step: f32): void {
   const end = high + planeBytes;
   let from = residualPtr;
   const nibble = i8x16.splat(15);
+  let highSums = i32x4.splat(0);
+  let fullSums = i32x4.splat(0);
   while (high < end) {
     const a = encodeSixteen(from, inverse, unit);
     const b = encodeSixteen(from + 64, inverse, unit);
-    v128.store(high, v128.or(v128.and(i16x8.shr_u(a, 4), nibble), v128.andnot(b, nibble)));
+    const second = v128.andnot(b, nibble);
+    v128.store(high, v128.or(v128.and(i16x8.shr_u(a, 4), nibble), second));
+    highSums = i32x4.add(highSums, addPairs(v128.andnot(a, nibble), second));
+    fullSums = i32x4.add(fullSums, addPairs(a, b));
     v128.store(low, v128.or(v128.and(a, nibble), v128.andnot(i16x8.shl(b, 4), nibble)));
     high += 16;
     low += 16;
     from += 128;
   }
+  store<i32>(highSumsPtr(segment) + ((<usize>row) << 2), addLanes(highSums));
+  store<i32>(fullSumsPtr(segment) + ((<usize>row) << 2), addLanes(fullSums));
 }

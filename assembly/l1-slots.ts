@@ -1,14 +1,14 @@
 /**
  * A query's codes for l1, one set for each step Δ that its rows have (kept in a few slots): p = q − centre in units of Δ/16.
  *
- *   high plane  P = clamp(nearest(16 p/Δ) + 128, 0, 240)    against 16 h
+ *   high plane  P = clamp(2 nearest(8 p/Δ) + 128, 0, 240)   against 16 h; even, as plane-l1.ts wants it
  *   both        P = clamp(nearest(16 p/Δ) + 136, 0, 255)    against c
  *
  * With p̂ the clamped but unrounded value, o = ‖p − p̂‖₁ and ε = Σ|p̂ − P's value|: every ŷ lies in the range that p̂ is clamped to, hence
  *   Σ|p − y| ≥ Σ|p − ŷ| − ‖y − ŷ‖₁ = Σ|p̂ − ŷ| + o − ‖y − ŷ‖₁ ≥ (Δ/16) Σ|P − c| − ε + o − ‖y − ŷ‖₁.
  * The slot's offset is o − ε for each plane. Float64 from float32 values; OFFSET_SLACK · (o + ε) covers its roundings and that to float32.
  *
- *   slot: | step f32 | centre u32 | offset of the high plane f32 | offset of both f32 | 16 bytes unused | codes high u8[] | codes full u8[] |
+ *   slot: | step f32 | centre u32 | offset of the high plane f32 | offset of both f32 | Σ P of the high plane i32 | of both i32 | 8 bytes unused | codes high u8[] | codes full u8[] |
  */
 import { MAX_CODABLE } from "./codes";
 import { Query, SLOT_HEADER_BYTES, STEP_SLOTS, slotBytes } from "./query";
@@ -17,13 +17,11 @@ import { codeDimension, stride } from "./rows";
 
 const OFFSET_SLACK: f64 = 9.5367431640625e-7; // 2^-20
 
-export function slotHighOffset(slot: usize): f32 {
-  return load<f32>(slot, 8);
-}
-
-export function slotFullOffset(slot: usize): f32 {
-  return load<f32>(slot, 12);
-}
+/** Where a slot has them. */
+export const HIGH_OFFSET: usize = 8;
+export const FULL_OFFSET: usize = 12;
+export const HIGH_SUM: usize = 16;
+export const FULL_SUM: usize = 20;
 
 export function slotHighCodes(slot: usize): usize {
   return slot + SLOT_HEADER_BYTES;
@@ -33,24 +31,42 @@ export function slotFullCodes(slot: usize): usize {
   return slot + SLOT_HEADER_BYTES + <usize>codeDimension;
 }
 
-/** @returns the slot for a step, made if need be and query.slotMisses allows it, else 0. */
+/** A slot of step 0, whose offsets of −infinity make bounds that skip nothing. */
+function noSlot(query: Query): usize {
+  return query.stepSlots + <usize>STEP_SLOTS * slotBytes();
+}
+
+/** Empties the slots, which have room for one more than STEP_SLOTS. */
+export function clearSlots(query: Query): void {
+  for (let i = 0; i <= STEP_SLOTS; i++) store<f32>(query.stepSlots + <usize>i * slotBytes(), 0);
+  store<f32>(noSlot(query), -Infinity, HIGH_OFFSET);
+  store<f32>(noSlot(query), -Infinity, FULL_OFFSET);
+  query.nextSlot = 0;
+}
+
+/** @returns the slot for a step, made if need be and query.slotMisses allows it, else noSlot. */
 export function slotFor(query: Query, segment: usize, step: f32): usize {
-  if (step === 0) return 0;
+  if (step === 0) return noSlot(query);
   const centre = centreOf(segment);
   const size = slotBytes();
   for (let i = 0; i < STEP_SLOTS; i++) {
     const slot = query.stepSlots + <usize>i * size;
     if (load<f32>(slot) === step && <usize>load<u32>(slot, 4) === centre) return slot;
   }
-  if (query.slotMisses <= 0) return 0;
+  if (query.slotMisses <= 0) return noSlot(query);
   query.slotMisses--;
   const slot = query.stepSlots + <usize>query.nextSlot * size;
   query.nextSlot = (query.nextSlot + 1) % STEP_SLOTS;
   store<f32>(slot, 0);
-  if (!fillSlot(slot, query, centre, step)) return 0;
+  if (!fillSlot(slot, query, centre, step)) return noSlot(query);
   store<f32>(slot, step);
   store<u32>(slot, <u32>centre, 4);
   return slot;
+}
+
+/** What slotFor gave for a step, unless another step took it since. */
+export function heldSlot(query: Query, slot: usize, step: f32): usize {
+  return load<f32>(slot) === step ? slot : noSlot(query);
 }
 
 function fillSlot(slot: usize, query: Query, centre: usize, step: f32): bool {
@@ -60,6 +76,8 @@ function fillSlot(slot: usize, query: Query, centre: usize, step: f32): bool {
   let highOffset = f64x2.splat(0);
   let fullOffset = f64x2.splat(0);
   let outside = f64x2.splat(0);
+  let highSum = f64x2.splat(0);
+  let fullSum = f64x2.splat(0);
   const highCodes = slotHighCodes(slot);
   const fullCodes = slotFullCodes(slot);
   // Two at a time; the query's padding is 0, as the centre's is, and gets the codes of 0.
@@ -70,12 +88,15 @@ function fillSlot(slot: usize, query: Query, centre: usize, step: f32): bool {
     const scaled = f64x2.mul(p, inverse);
     const high = f64x2.max(f64x2.splat(-128), f64x2.min(f64x2.splat(112), scaled));
     const full = f64x2.max(f64x2.splat(-136), f64x2.min(f64x2.splat(119), scaled));
-    const highCode = f64x2.nearest(high);
+    const half = f64x2.nearest(f64x2.mul(high, f64x2.splat(0.5)));
+    const highCode = f64x2.add(half, half);
     const fullCode = f64x2.nearest(full);
     const highOutside = f64x2.abs(f64x2.sub(scaled, high));
     highOffset = f64x2.add(highOffset, f64x2.sub(highOutside, f64x2.abs(f64x2.sub(high, highCode))));
     fullOffset = f64x2.add(fullOffset, f64x2.sub(f64x2.abs(f64x2.sub(scaled, full)), f64x2.abs(f64x2.sub(full, fullCode))));
     outside = f64x2.add(outside, highOutside);
+    highSum = f64x2.add(highSum, highCode);
+    fullSum = f64x2.add(fullSum, fullCode);
     storeTwo(highCodes + j, f64x2.add(highCode, f64x2.splat(128)));
     storeTwo(fullCodes + j, f64x2.add(fullCode, f64x2.splat(136)));
   }
@@ -85,8 +106,10 @@ function fillSlot(slot: usize, query: Query, centre: usize, step: f32): bool {
     store<u8>(fullCodes + <usize>j, 136);
   }
   const slack = OFFSET_SLACK * (addLanes(outside) + <f64>stride);
-  store<f32>(slot, <f32>((addLanes(highOffset) - slack) * unit), 8);
-  store<f32>(slot, <f32>((addLanes(fullOffset) - slack) * unit), 12);
+  store<f32>(slot, <f32>((addLanes(highOffset) - slack) * unit), HIGH_OFFSET);
+  store<f32>(slot, <f32>((addLanes(fullOffset) - slack) * unit), FULL_OFFSET);
+  store<i32>(slot, <i32>addLanes(highSum) + 128 * codeDimension, HIGH_SUM);
+  store<i32>(slot, <i32>addLanes(fullSum) + 136 * codeDimension, FULL_SUM);
   return true;
 }
 

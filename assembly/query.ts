@@ -40,7 +40,7 @@ export class Query {
   shift: f64;
   centreNorm: f64;
 
-  /** For each slot: step (f32), centre, constants and codes of l1; see plane-l1.ts. */
+  /** Codes for l1; see l1-slots.ts. */
   stepSlots: usize;
   nextSlot: i32;
   slotMisses: i32;
@@ -57,7 +57,7 @@ export class Query {
   heap: TopK;
 }
 
-/** Bytes of a slot: step f32, unused u32, centre, offsets of high and full plane f32 each; then codes for the high plane and for both. */
+/** Bytes before a slot's codes for the high plane and for both; see l1-slots.ts. */
 export const SLOT_HEADER_BYTES: usize = 32;
 export function slotBytes(): usize {
   return SLOT_HEADER_BYTES + 2 * <usize>codeDimension;
@@ -104,7 +104,7 @@ export function reserveQueries(count: i32, k: i32): bool {
   return (
     ensure(floats, n * <u64>stride * 4) &&
     ensure(doubles, n * <u64>stride * 8) &&
-    ensure(codes, n * (<u64>codeDimension * 2 + <u64>STEP_SLOTS * <u64>slotBytes())) &&
+    ensure(codes, n * (<u64>codeDimension * 2 + <u64>(STEP_SLOTS + 1) * <u64>slotBytes())) &&
     ensure(heaps, n * <u64>k * <u64>ENTRY_BYTES) &&
     ensure(heapStates, n * <u64>offsetof<TopK>()) &&
     ensure(states, n * <u64>offsetof<Query>()) &&
@@ -152,13 +152,9 @@ export function prepareQuery(i: i32): Query {
   query.floats = q;
   query.doubles = wide;
   query.squares = exactSquares(q, stride);
-  query.dotCodes = codes.ptr + <usize>i * (<usize>codeDimension * 2 + <usize>STEP_SLOTS * slotBytes());
+  query.dotCodes = codes.ptr + <usize>i * (<usize>codeDimension * 2 + <usize>(STEP_SLOTS + 1) * slotBytes());
   query.dotCentre = 1;
   query.stepSlots = query.dotCodes + <usize>codeDimension * 2;
-  for (let slot: usize = 0; slot < <usize>STEP_SLOTS; slot++) store<f32>(query.stepSlots + slot * slotBytes(), 0);
-  query.nextSlot = 0;
-  query.slotMisses = 0;
-  query.readsBothPlanes = false;
   query.floatsUntilSegment = 0;
   query.backoff = 0;
   query.seeds = changetype<Seeds>(seedStates.ptr + <usize>i * offsetof<Seeds>());

@@ -1,7 +1,7 @@
 /**
  * Rows in linear memory, in segments of a fixed number of rows, so that growing never moves what is there.
  *
- *   segment: | live bits | stale bits | squares f64 | norm, residual norm, shift, step f32 | losses 4 × u16 | centre | high plane | low plane | float32 |
+ *   segment: | live bits | stale bits | squares f64 | norm, residual norm, shift, step f32 | sums 2 × i32 | losses 4 × u16 | centre | high plane | low plane | float32 |
  *
  * Each part starts on a cache line and has one entry a row; see codes.ts for what the codes' parts mean.
  * Invariants: stride is the dimension rounded up to 4 and padding elements are +0; bits of rows that were never set are 0; squares[row] is
@@ -36,6 +36,7 @@ let normsOffset: usize = 0;
 let residualNormsOffset: usize = 0;
 let shiftsOffset: usize = 0;
 let stepsOffset: usize = 0;
+let sumsOffset: usize = 0;
 let lossesOffset: usize = 0;
 let centreOffset: usize = 0;
 let highOffset: usize = 0;
@@ -75,6 +76,7 @@ export function initializeRows(dim: i32): bool {
     residualNormsOffset = part(rows << 2);
     shiftsOffset = part(rows << 2);
     stepsOffset = part(rows << 2);
+    sumsOffset = part(rows << 3);
     lossesOffset = part(rows << 3);
     // The centre, after a word that says whether it is other than zero and one that counts stale rows.
     centreOffset = part(64 + ((<u64>codeDimension) << 2));
@@ -153,6 +155,16 @@ export function shiftsPtr(segment: usize): usize {
 /** Step of the high plane, f32. */
 export function stepsPtr(segment: usize): usize {
   return segment + stepsOffset;
+}
+
+/** Σ 16 h_j of the high plane, i32, over codeDimension. */
+export function highSumsPtr(segment: usize): usize {
+  return segment + sumsOffset;
+}
+
+/** Σ c_j of both planes, i32, over codeDimension. */
+export function fullSumsPtr(segment: usize): usize {
+  return segment + sumsOffset + ((<usize>segmentRows) << 2);
 }
 
 /** Four arrays of u16[rows], the upper halves of f32s rounded up: what plane `loss` (see codes.ts) loses. */

@@ -1,0 +1,118 @@
+/**
+ * Lower bounds of a row's cost for L1, Σ|x−q|; costLimit (bounds.ts) says which skip a row.
+ *
+ *   Σ|x − q| ≥ (Δ/16) Σ|P − c| + o − ε − ‖y − ŷ‖₁     l1-slots.ts; the sum is an exact integer, below 2^24
+ *
+ * Float32 roundings, u = 2^-24: each term is the product of at most four rounded factors, and there are three. SLACK = 2^-19 of each term covers
+ * them. Losses are stored rounded up. A bound of −infinity or NaN skips nothing.
+ *
+ * The query's codes are those of a row's step, of which a segment's rows have about six. They are not taken step by step, since memory is read fastest
+ * in the rows' order: as four streams, see plane-dot.ts.
+ */
+import { costLimit, SLACK } from "./bounds";
+import { FULL_L1, HIGH_L1 } from "./codes";
+import { FULL_OFFSET, FULL_SUM, HIGH_OFFSET, HIGH_SUM, heldSlot, slotFor, slotFullCodes, slotHighCodes } from "./l1-slots";
+import { addLanesOfFour } from "./plane-dot";
+import { fullMaxima, halfMaxima } from "./plane-l1";
+import { Query } from "./query";
+import { codeDimension, fullSumsPtr, highPtr, highSumsPtr, lossesPtr, lowPtr, stepsPtr } from "./rows";
+import { L1 } from "./similarity";
+
+/** Steps for which codes are made in one segment, before its other rows are taken as survivors. */
+const MAX_SLOT_MISSES: i32 = 16;
+
+/** Four values of 32 bits. */
+function gather(ptr0: usize, ptr1: usize, ptr2: usize, ptr3: usize): v128 {
+  const one = v128.load32_zero(ptr0);
+  const two = v128.load32_lane(ptr1, one, 1);
+  const three = v128.load32_lane(ptr2, two, 2);
+  return v128.load32_lane(ptr3, three, 3);
+}
+
+/**
+ * Stores at bounds[row], f32, the bound of each row listed; from the high plane alone, or from both.
+ *
+ * @param rows  u16[count], with room for three more, which are overwritten.
+ */
+export function l1Bounds(query: Query, segment: usize, rows: usize, count: u32, isFull: bool, bounds: usize): void {
+  if (count === 0) return;
+  query.slotMisses = MAX_SLOT_MISSES;
+  const planeBytes = <usize>codeDimension >> 1;
+  const steps = stepsPtr(segment);
+  const sums = isFull ? fullSumsPtr(segment) : highSumsPtr(segment);
+  const losses = lossesPtr(segment, isFull ? FULL_L1 : HIGH_L1);
+  const sumAt = isFull ? FULL_SUM : HIGH_SUM;
+  const offsetAt = isFull ? FULL_OFFSET : HIGH_OFFSET;
+  const quarter = ((<usize>count + 3) >> 2) << 1;
+  const end = rows + ((<usize>count) << 1);
+  const last = load<u16>(end - 2);
+  store<u16>(end, last);
+  store<u16>(end, last, 2);
+  store<u16>(end, last, 4);
+  for (let at = rows; at < rows + quarter; at += 2) {
+    const row0 = <usize>load<u16>(at);
+    const row1 = <usize>load<u16>(at + quarter);
+    const row2 = <usize>load<u16>(at + 2 * quarter);
+    const row3 = <usize>load<u16>(at + 3 * quarter);
+    const fourSteps = gather(steps + (row0 << 2), steps + (row1 << 2), steps + (row2 << 2), steps + (row3 << 2));
+    let slot0 = slotFor(query, segment, f32x4.extract_lane(fourSteps, 0));
+    let slot1 = slotFor(query, segment, f32x4.extract_lane(fourSteps, 1));
+    let slot2 = slotFor(query, segment, f32x4.extract_lane(fourSteps, 2));
+    const slot3 = slotFor(query, segment, f32x4.extract_lane(fourSteps, 3));
+    // Making the slot of one may have taken that of another.
+    slot0 = heldSlot(query, slot0, f32x4.extract_lane(fourSteps, 0));
+    slot1 = heldSlot(query, slot1, f32x4.extract_lane(fourSteps, 1));
+    slot2 = heldSlot(query, slot2, f32x4.extract_lane(fourSteps, 2));
+    // Σ|P − c| = 2 Σ max(P, c) − Σ P − Σ c
+    let twice: v128;
+    if (isFull) {
+      const high = highPtr(segment);
+      const low = lowPtr(segment);
+      twice = addLanesOfFour(
+        fullMaxima(slotFullCodes(slot0), high + row0 * planeBytes, low + row0 * planeBytes),
+        fullMaxima(slotFullCodes(slot1), high + row1 * planeBytes, low + row1 * planeBytes),
+        fullMaxima(slotFullCodes(slot2), high + row2 * planeBytes, low + row2 * planeBytes),
+        fullMaxima(slotFullCodes(slot3), high + row3 * planeBytes, low + row3 * planeBytes),
+      );
+      twice = i32x4.shl(twice, 1);
+    } else {
+      const high = highPtr(segment);
+      twice = addLanesOfFour(
+        halfMaxima(slotHighCodes(slot0), high + row0 * planeBytes),
+        halfMaxima(slotHighCodes(slot1), high + row1 * planeBytes),
+        halfMaxima(slotHighCodes(slot2), high + row2 * planeBytes),
+        halfMaxima(slotHighCodes(slot3), high + row3 * planeBytes),
+      );
+      twice = i32x4.shl(twice, 2);
+    }
+    const codeSums = gather(slot0 + sumAt, slot1 + sumAt, slot2 + sumAt, slot3 + sumAt);
+    const offsets = gather(slot0 + offsetAt, slot1 + offsetAt, slot2 + offsetAt, slot3 + offsetAt);
+    const rowSums = gather(sums + (row0 << 2), sums + (row1 << 2), sums + (row2 << 2), sums + (row3 << 2));
+    let loss = v128.load16_lane(losses + (row0 << 1), i32x4.splat(0), 1);
+    loss = v128.load16_lane(losses + (row1 << 1), loss, 3);
+    loss = v128.load16_lane(losses + (row2 << 1), loss, 5);
+    loss = v128.load16_lane(losses + (row3 << 1), loss, 7);
+    const distances = f32x4.convert_i32x4_s(i32x4.sub(i32x4.sub(twice, codeSums), rowSums));
+    const unit = f32x4.mul(fourSteps, f32x4.splat(<f32>(0.0625 * (1 - SLACK))));
+    const bound = f32x4.sub(f32x4.add(f32x4.mul(distances, unit), offsets), f32x4.mul(loss, f32x4.splat(<f32>(1 + SLACK))));
+    v128.store32_lane(bounds + (row0 << 2), bound, 0);
+    v128.store32_lane(bounds + (row1 << 2), bound, 1);
+    v128.store32_lane(bounds + (row2 << 2), bound, 2);
+    v128.store32_lane(bounds + (row3 << 2), bound, 3);
+  }
+}
+
+/**
+ * l1Bounds of the first segment of a batch, which sets query.readsBothPlanes for the others: the high plane loses 16 times as much as both, and where it leaves more
+ * than half of the rows it is not worth a pass of its own.
+ */
+export function chooseL1Planes(query: Query, segment: usize, rows: usize, count: u32, bounds: usize): void {
+  l1Bounds(query, segment, rows, count, false, bounds);
+  if (query.heap.threshold < 0) return;
+  const limit = costLimit(L1, query.heap.threshold, query);
+  let left: u32 = 0;
+  for (let at = rows; at < rows + ((<usize>count) << 1); at += 2) left += u32(!(load<f32>(bounds + ((<usize>load<u16>(at)) << 2)) > limit));
+  if (left <= count / 2) return;
+  query.readsBothPlanes = true;
+  l1Bounds(query, segment, rows, count, true, bounds);
+}
