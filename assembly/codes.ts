@@ -19,18 +19,18 @@
  *   plane, 32 dimensions in 16 bytes: byte j = code of dimension j | code of dimension 16 + j << 4
  */
 
+import { clearCentre, moveCentre } from "./centres";
 import { allocate } from "./memory";
 import { addLanes } from "./plane-dot";
 import {
   bitAt,
-  centrePtr,
+  centreOf,
   codeDimension,
   dimension,
   floatsPtr,
   fullSumsPtr,
   highPtr,
   highSumsPtr,
-  isCentredPtr,
   livePtr,
   lossesPtr,
   lowPtr,
@@ -64,12 +64,15 @@ const CENTRE_SHARE: f64 = 0.2;
 let residualPtr: usize = 0;
 /** f64[codeDimension]: sums for a centre. */
 let meanPtr: usize = 0;
+/** f32[codeDimension] of zeros. */
+let zeroPtr: usize = 0;
 
 export function initializeCodes(): bool {
   if (codeDimension === 0) return true;
   residualPtr = allocate((<u64>codeDimension) << 2);
   meanPtr = allocate((<u64>codeDimension) << 3);
-  return residualPtr !== 0 && meanPtr !== 0;
+  zeroPtr = allocate((<u64>codeDimension) << 2);
+  return residualPtr !== 0 && meanPtr !== 0 && zeroPtr !== 0;
 }
 
 /** Brings the codes of a segment up to date; when half of its rows or more are stale, its centre is chosen anew first. */
@@ -91,7 +94,7 @@ export function encodeSegment(segment: usize): void {
   store<u32>(staleCountPtr(segment), 0);
 }
 
-/** Sets the centre to the mean of the live rows if that pays, else to 0. @returns whether it changed. */
+/** Gives the segment a centre near the mean of the live rows if that pays, else none. @returns whether it changed. */
 function chooseCentre(segment: usize, live: u32): bool {
   memory.fill(meanPtr, 0, (<usize>codeDimension) << 3);
   let squares: f64 = 0;
@@ -104,22 +107,16 @@ function chooseCentre(segment: usize, live: u32): bool {
       v128.store(at, f64x2.add(v128.load(at), f64x2.promote_low_f32x4(v128.load64_zero(x + ((<usize>j) << 2)))));
     }
   }
-  const scale = 1 / <f64>live;
+  squares /= <f64>live;
   let meanSquares: f64 = 0;
   for (let j = 0; j < dimension; j++) {
-    const mean = load<f64>(meanPtr + ((<usize>j) << 3)) * scale;
+    const at = meanPtr + ((<usize>j) << 3);
+    const mean = load<f64>(at) / <f64>live;
+    store<f64>(at, mean);
     meanSquares += mean * mean;
   }
-  const pays = meanSquares >= CENTRE_SHARE * CENTRE_SHARE * squares * scale && meanSquares > MIN_CODABLE && meanSquares < MAX_CODABLE;
-  const centre = centrePtr(segment);
-  const wasCentred = load<u32>(isCentredPtr(segment)) !== 0;
-  if (!pays && !wasCentred) return false;
-  store<u32>(isCentredPtr(segment), pays ? 1 : 0);
-  for (let j = 0; j < codeDimension; j++) {
-    const mean = pays && j < dimension ? <f32>(load<f64>(meanPtr + ((<usize>j) << 3)) * scale) : 0;
-    store<f32>(centre + ((<usize>j) << 2), mean);
-  }
-  return true;
+  const pays = meanSquares >= CENTRE_SHARE * CENTRE_SHARE * squares && meanSquares > MIN_CODABLE && meanSquares < MAX_CODABLE;
+  return pays ? moveCentre(segment, meanPtr, squares - meanSquares) : clearCentre(segment);
 }
 
 function sumLanes(v: v128): f64 {
@@ -183,7 +180,8 @@ function roundUp16(x: f64): u16 {
 
 function encodeRow(segment: usize, row: u32): void {
   const x = floatsPtr(segment) + <usize>row * ((<usize>stride) << 2);
-  const centre = centrePtr(segment);
+  const isCentred = centreOf(segment) !== 0;
+  const centre = isCentred ? centreOf(segment) : zeroPtr;
   let largest = f32x4.splat(0);
   let absolutes = f32x4.splat(0);
   let squares = f64x2.splat(0);
@@ -199,7 +197,7 @@ function encodeRow(segment: usize, row: u32): void {
     const second = f64x2.promote_low_f32x4(i32x4.shuffle(y, y, 2, 3, 2, 3));
     squares = f64x2.add(squares, f64x2.add(f64x2.mul(first, first), f64x2.mul(second, second)));
   }
-  if (load<u32>(isCentredPtr(segment)) !== 0) {
+  if (isCentred) {
     let sums = f64x2.splat(0);
     for (let j = 0; j < stride; j += 2) {
       const at = (<usize>j) << 2;

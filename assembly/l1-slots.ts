@@ -12,8 +12,7 @@
  */
 import { MAX_CODABLE } from "./codes";
 import { Query, SLOT_HEADER_BYTES, STEP_SLOTS, slotBytes } from "./query";
-import { centreOf } from "./query-codes";
-import { codeDimension, stride } from "./rows";
+import { centreOf, codeDimension, stride } from "./rows";
 
 const OFFSET_SLACK: f64 = 9.5367431640625e-7; // 2^-20
 

@@ -5,17 +5,12 @@
 import { MAX_CODABLE, MIN_CODABLE } from "./codes";
 import { largestDotCode, storeDotCode, storeDotWindows } from "./plane-dot";
 import { Query } from "./query";
-import { centrePtr, codeDimension, dimension, isCentredPtr, stride } from "./rows";
+import { centreOf, codeDimension, dimension, stride } from "./rows";
 
 const NORM_SLACK: f64 = 1 + 1e-9;
 
 /** The cut, as a multiple of the root mean square of p: what is best for normally distributed p and rows whose steps clip a few elements. */
 const CUT: f64 = 1.5;
-
-/** The centre of a segment, or 0 when it is zero. */
-export function centreOf(segment: usize): usize {
-  return load<u32>(isCentredPtr(segment)) !== 0 ? centrePtr(segment) : 0;
-}
 
 /** Elements j and j + 1 of the centre, f64x2. */
 function centreAt(centre: usize, j: i32): v128 {

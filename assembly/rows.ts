@@ -78,8 +78,8 @@ export function initializeRows(dim: i32): bool {
     stepsOffset = part(rows << 2);
     sumsOffset = part(rows << 3);
     lossesOffset = part(rows << 3);
-    // The centre, after a word that says whether it is other than zero and one that counts stale rows.
-    centreOffset = part(64 + ((<u64>codeDimension) << 2));
+    // The address of the centre, and a word that counts stale rows.
+    centreOffset = part(64);
     highOffset = part((rows * <u64>codeDimension) >> 1);
     lowOffset = part((rows * <u64>codeDimension) >> 1);
   }
@@ -172,14 +172,13 @@ export function lossesPtr(segment: usize, loss: i32): usize {
   return segment + lossesOffset + <usize>loss * ((<usize>segmentRows) << 1);
 }
 
-/** f32[codeDimension], padding 0. */
-export function centrePtr(segment: usize): usize {
-  return segment + centreOffset + 64;
+/** Address of the segment's centre, f32[codeDimension], padding 0; 0 when it is zero. See centres.ts. */
+export function centreOf(segment: usize): usize {
+  return <usize>load<u32>(segment + centreOffset);
 }
 
-/** u32: 1 when the centre is other than zero. */
-export function isCentredPtr(segment: usize): usize {
-  return segment + centreOffset;
+export function setCentre(segment: usize, centre: usize): void {
+  store<u32>(segment + centreOffset, <u32>centre);
 }
 
 /** u32: how many stale bits are set. */

@@ -47,6 +47,39 @@ describeBuilds("the cascade is exact", (build) => {
     });
   }
 
+  it("when the mean of rows moves: segments share a centre, leave it for another, and get back to one", async () => {
+    const dimension = 65;
+    const index = await VectorIndex.create({ dimension });
+    const model = new Map<string, Float32Array>();
+    const random = seededRandom(77);
+    const near = (mean: number) => Float32Array.from({ length: dimension }, (_, j) => mean * ((j % 7) - 2) + random() - 0.5);
+    // Segments have 2048 rows; those changed by half or more are coded anew when they are searched.
+    const moves: readonly [from: number, to: number, mean: number][] = [
+      [0, 6000, 3],
+      [0, 2048, -5],
+      [2048, 4096, -5],
+      [4096, 6000, 2],
+      [1000, 6000, 0],
+      [0, 6000, 3],
+    ];
+    for (const [from, to, mean] of moves) {
+      for (let i = from; i < to; i++) {
+        const vector = near(mean);
+        index.upsert(`id${i}`, vector);
+        model.set(`id${i}`, vector);
+      }
+      for (const query of [near(mean), near(3), near(0)]) {
+        for (const similarity of SIMILARITIES) {
+          const options = { k: 10, similarity };
+          expect(index.search(query, options), `${build} ${similarity}, rows ${from} to ${to} near ${mean}`).toEqual(
+            referenceSearch(model, query, options),
+          );
+        }
+      }
+    }
+    index.free();
+  });
+
   it("reads few rows where the codes help, and gives up where they do not", async () => {
     const counts = async (kind: string) => {
       const data = source(kind, 256, 5);
