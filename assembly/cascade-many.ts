@@ -179,7 +179,7 @@ function searchSegment(similarity: i32, s: u32, filter: usize, isSeeding: bool):
     pair.triedTiles = 0;
     pair.leftTiles = 0;
     if (pair.pause > 0) pair.pause--;
-    else if (pair.usesPrefix) needsTails = true;
+    if (pair.usesPrefix && pair.pause === 0) needsTails = true;
   }
   if (!isRead) return count;
   let rows: u32 = 0;

@@ -67,4 +67,23 @@ describeBuilds("searchMany gives for each query what search gives", (build) => {
     }
     index.free();
   });
+
+  it("when the prefix of the dimensions is tried again on rows that weigh more than those it was last tried on", async () => {
+    const dimension = 768;
+    const random = seededRandom(5);
+    const vector = (scale: number) => Float32Array.from({ length: dimension }, () => (random() - 0.5) * scale);
+    const queries = Array.from({ length: 6 }, () => vector(1));
+    const best = queries[2]!;
+    const index = await VectorIndex.create({ dimension });
+    for (let i = 0; i < 3072; i++) {
+      // Small rows first, a few of them not far from a query; it is itself among the large rows of two later segments.
+      const isNear = i < 512 && i % 40 === 7;
+      const row = vector(i < 2048 ? 0.01 : 1).map((x, j) => (isNear ? x + 0.0075 * best[j]! : x));
+      index.upsert(`id${i}`, i === 2100 || i === 2700 ? best : row);
+    }
+    const answers = index.searchMany(queries, { k: 10 });
+    expect(answers).toEqual(queries.map((query) => index.search(query, { k: 10 })));
+    expect(answers[2]!.results.slice(0, 2).map(({ id }) => id)).toEqual(["id2100", "id2700"]);
+    index.free();
+  });
 });
