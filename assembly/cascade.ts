@@ -7,29 +7,15 @@
  */
 import { costLimit } from "./bounds";
 import { beginMany, MANY_QUERIES, manyExactRows, manyFullRows, searchMany } from "./cascade-many";
-import { encodeSegment, FULL_L2, HIGH_L2 } from "./codes";
+import { encodeSegment } from "./codes";
 import { fullDotBounds, highDotBounds, setDotCoefficients } from "./dot-bounds";
-import { exactScore, scanFloats } from "./float-scan";
+import { exactScore, scanFloats, scoreRow } from "./float-scan";
 import { chooseL1Planes, l1Bounds } from "./l1-bounds";
 import { clearSlots } from "./l1-slots";
 import { planeDots, touchPlanes } from "./plane-dot";
 import { Query, queryAt, reserveBounds } from "./query";
 import { prepareDotCodes } from "./query-codes";
-import {
-  codeDimension,
-  highPtr,
-  lossesPtr,
-  lowPtr,
-  MAX_SEGMENT_ROWS,
-  normsPtr,
-  residualNormsPtr,
-  segmentCount,
-  segmentPtr,
-  segmentRows,
-  segmentShift,
-  shiftsPtr,
-  stepsPtr,
-} from "./rows";
+import { highPtr, lowPtr, MAX_SEGMENT_ROWS, segmentCount, segmentPtr, segmentRows, segmentShift } from "./rows";
 import { addSeed, seedLimit, seedRow } from "./seeds";
 import { filterOf, listRows, selected } from "./selection";
 import { L1 } from "./similarity";
@@ -165,37 +151,11 @@ function finishBatch(query: Query, similarity: i32, start: u32, end: u32, filter
 }
 
 /** Readies a query for the codes of a segment. @returns whether it has bounds there. */
-function prepareCodes(query: Query, similarity: i32, segment: usize): bool {
+export function prepareCodes(query: Query, similarity: i32, segment: usize): bool {
   if (similarity === L1) return true;
   prepareDotCodes(query, segment);
   if (query.isCodable) setDotCoefficients(query, similarity);
   return query.isCodable;
-}
-
-let touched: u32 = 0;
-
-/**
- * Loads what bounding the listed rows will read, when they lie far apart: independent loads wait for memory together, where the passes that
- * follow would wait row by row (a filter of 10 % takes a tenth less time).
- */
-function touchRows(segment: usize, rows: u32): void {
-  const planeBytes = <usize>codeDimension >> 1;
-  let sum: u32 = 0;
-  for (let i: u32 = 0; i < rows; i++) {
-    const row = <usize>load<u16>(rowList + ((<usize>i) << 1));
-    const high = highPtr(segment) + row * planeBytes;
-    const low = lowPtr(segment) + row * planeBytes;
-    for (let at: usize = 0; at < planeBytes; at += 64) sum += load<u8>(high + at) + load<u8>(low + at);
-    sum +=
-      load<u8>(stepsPtr(segment) + (row << 2)) +
-      load<u8>(normsPtr(segment) + (row << 2)) +
-      load<u8>(residualNormsPtr(segment) + (row << 2));
-    sum +=
-      load<u8>(shiftsPtr(segment) + (row << 2)) +
-      load<u8>(lossesPtr(segment, HIGH_L2) + (row << 1)) +
-      load<u8>(lossesPtr(segment, FULL_L2) + (row << 1));
-  }
-  touched = sum;
 }
 
 /** Bounds the selected rows of segment `s`, the first of its batch or not, from its high plane (for l1 perhaps from both). @returns how many they are. */
@@ -209,7 +169,10 @@ function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, boun
   }
   const rows = <u32>(list - rowList) >> 1;
   if (rows === 0) return 0;
-  if (rows * SPARSE < segmentRows) touchRows(segment, rows);
+  if (rows * SPARSE < segmentRows) {
+    touchPlanes(highPtr(segment), rowList, rows);
+    touchPlanes(lowPtr(segment), rowList, rows);
+  }
   if (!prepareCodes(query, similarity, segment)) {
     for (let at: usize = 0; at < (<usize>segmentRows) << 2; at += 16) v128.store(bounds + at, f32x4.splat(-Infinity));
     return rows;
@@ -298,7 +261,7 @@ function scoreSurvivors(query: Query, similarity: i32, s: u32, filter: usize, bo
         const row = first + ctz(four);
         four &= four - 1;
         batchExactRows++;
-        offer(heap, exactScore(query, similarity, segment, row), firstRow + row);
+        scoreRow(query, similarity, segment, row, firstRow);
       }
       if (heap.threshold !== threshold) {
         threshold = heap.threshold;

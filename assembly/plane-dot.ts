@@ -114,14 +114,18 @@ export function planeDots(query: Query, planes: usize, rows: usize, count: u32, 
     const plane1 = planes + row1 * planeBytes;
     const plane2 = planes + row2 * planeBytes;
     const plane3 = planes + row3 * planeBytes;
-    let four: v128;
-    if (ASC_FEATURE_RELAXED_SIMD) four = relaxedDotOfFour(query, plane0, plane1, plane2, plane3);
-    else four = plainDotOfFour(query, plane0, plane1, plane2, plane3);
+    const four = planeDotOfFour(query, plane0, plane1, plane2, plane3);
     v128.store32_lane(sums + (row0 << 2), four, 0);
     v128.store32_lane(sums + (row1 << 2), four, 1);
     v128.store32_lane(sums + (row2 << 2), four, 2);
     v128.store32_lane(sums + (row3 << 2), four, 3);
   }
+}
+
+/** Σ Q_j (n_j − 8) over the planes of four rows, i32x4. */
+export function planeDotOfFour(query: Query, plane0: usize, plane1: usize, plane2: usize, plane3: usize): v128 {
+  if (ASC_FEATURE_RELAXED_SIMD) return relaxedDotOfFour(query, plane0, plane1, plane2, plane3);
+  return plainDotOfFour(query, plane0, plane1, plane2, plane3);
 }
 
 /** Products of two chunks of one row, i16x8. */

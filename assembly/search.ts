@@ -1,20 +1,31 @@
 /** One search: counts what the mask selects and chooses the plan. */
 import { cascade } from "./cascade";
+import { MANY_QUERIES } from "./cascade-many";
 import { scanFloats } from "./float-scan";
 import { currentFilterPtr, prepareQuery, queryAt } from "./query";
-import { codeDimension, livePtr, liveRows, segmentCount, segmentPtr, segmentRows, segmentShift } from "./rows";
+import { codeDimension, livePtr, liveRows, segmentCount, segmentPtr, segmentRows, segmentShift, staleCountPtr } from "./rows";
+import { searchScattered } from "./scattered";
 import { filterOf } from "./selection";
+import { L1 } from "./similarity";
 import { sortBestFirst } from "./top-k";
 
 /** Below this share of rows that are not results, bounding them first saves nothing. */
 const CASCADE_ROWS_PER_RESULT: u32 = 8;
 
-/** Fewer rows than one in this many are far apart: a row's codes, in as many places of memory as they have parts, then cost what its float32 cost. */
-const SPARSE: u32 = 64;
+/** Fewer rows than one in this many lie far apart. */
+const SCATTERED: u32 = 4;
+/** Fewer than one in this many: then l1 codes, made for each centre and step, cost more than they save, and so do codes of many queries, who share the rows' floats. */
+const VERY_SCATTERED: u32 = 64;
+
+let touched: u32 = 0;
 
 /** @returns how many rows have a vector and pass the mask. */
 export function countSelected(isFiltered: bool): u32 {
   if (!isFiltered) return liveRows;
+  // Segments lie on pages of their own: independent loads wait for memory together.
+  let sum: u32 = 0;
+  for (let s: u32 = 0; s < segmentCount; s++) sum += load<u32>(livePtr(segmentPtr(s))) + load<u32>(staleCountPtr(segmentPtr(s)));
+  touched = sum;
   let count: u32 = 0;
   for (let s: u32 = 0; s < segmentCount; s++) {
     const live = livePtr(segmentPtr(s));
@@ -34,9 +45,15 @@ export function search(count: i32, similarity: i32, isFiltered: bool, selected: 
   const filterBits = isFiltered ? currentFilterPtr() : 0;
   for (let i = 0; i < count; i++) prepareQuery(i);
   const k = <u32>queryAt(0).heap.capacity;
-  const isSparse = selected < (segmentCount << segmentShift) / SPARSE;
-  usesCodes = usesCodes && codeDimension > 0 && !isSparse && selected / CASCADE_ROWS_PER_RESULT >= k;
-  if (!(usesCodes && cascade(count, similarity, filterBits))) {
+  usesCodes = usesCodes && codeDimension > 0 && selected / CASCADE_ROWS_PER_RESULT >= k;
+  if (usesCodes) {
+    const spread = (segmentCount << segmentShift) / max<u32>(selected, 1);
+    const isShared = similarity === L1 || count >= MANY_QUERIES;
+    const limit = isShared ? VERY_SCATTERED : SCATTERED;
+    if (spread < limit) usesCodes = cascade(count, similarity, filterBits);
+    else usesCodes = !isShared && searchScattered(count, similarity, filterBits, selected);
+  }
+  if (!usesCodes) {
     for (let s: u32 = 0; s < segmentCount; s++) {
       for (let i = 0; i < count; i++) scanFloats(queryAt(i), similarity, s, filterOf(filterBits, s));
     }

@@ -1,0 +1,226 @@
+/**
+ * The plan for few rows that lie far apart, COSINE and L2: memory is what they cost, so each row's planes are read both at once, those of a batch
+ * with independent loads that wait for memory together; then the rows with the best bounds are scored, and those that these do not rule out.
+ * When more than half of a batch is left, the rest is scored without codes.
+ */
+import { costLimit } from "./bounds";
+import { prepareCodes } from "./cascade";
+import { encodeSegment, FULL_L1, FULL_L2 } from "./codes";
+import { fullDotBounds } from "./dot-bounds";
+import { scanFloats, scoreRow } from "./float-scan";
+import { planeDotOfFour } from "./plane-dot";
+import { Query, queryAt, reserveBounds } from "./query";
+import {
+  centreOf,
+  codeDimension,
+  highPtr,
+  lossesPtr,
+  lowPtr,
+  normsPtr,
+  residualNormsPtr,
+  rowPtr,
+  segmentCount,
+  segmentPtr,
+  segmentRows,
+  segmentShift,
+  shiftsPtr,
+  squaresPtr,
+  stepsPtr,
+  stride,
+} from "./rows";
+import { addSeed, seedLimit, seedRow } from "./seeds";
+import { filterOf, selected } from "./selection";
+
+/** Rows of the first batch, if not more results are wanted; each further batch has four times as many. */
+const FIRST_BATCH_ROWS: u32 = 256;
+/** Rows whose codes, or float32, are fetched together; they are to stay in the L1 cache until they are used. */
+const GROUP_ROWS: u32 = 8;
+/** Codes of a query for another centre cost about as much as so many rows read as floats. */
+const CENTRE_CODES_ROWS: u32 = 12;
+
+/** f32x4 and i32x4: bounds and sums of four rows. */
+const four = memory.data(48, 16);
+
+let touched: u32 = 0;
+
+// Addresses of three lists: the selected rows, u32; their bounds, f32; which of them are to be scored, u32.
+let rowList: usize = 0;
+let boundList: usize = 0;
+let scoreList: usize = 0;
+
+function rowAt(i: u32): u32 {
+  return load<u32>(rowList + ((<usize>i) << 2));
+}
+
+/** Searches queries 0..count−1 over `most` selected rows. @returns false at the memory limit; then float scans are to be used. */
+export function searchScattered(count: i32, similarity: i32, filterBits: usize, most: u32): bool {
+  rowList = reserveBounds(<u64>most * 12);
+  if (rowList === 0) return false;
+  boundList = rowList + ((<usize>most) << 2);
+  scoreList = boundList + ((<usize>most) << 2);
+  const rows = listScattered(count, similarity, filterBits);
+  for (let i = 0; i < count; i++) {
+    const query = queryAt(i);
+    let batchRows = max<u32>(FIRST_BATCH_ROWS, 4 * <u32>query.heap.capacity);
+    let start: u32 = 0;
+    while (start < rows) {
+      const end = min(rows, start + batchRows);
+      batchRows *= 4;
+      query.seeds.count = 0;
+      for (let group = start; group < end; group += GROUP_ROWS) boundRows(query, similarity, group, min(end, group + GROUP_ROWS));
+      const isWorthwhile = scoreRows(query, similarity, start, end);
+      start = end;
+      if (isWorthwhile) continue;
+      while (start < rows) scoreListed(query, similarity, start++);
+    }
+  }
+  return true;
+}
+
+/** Lists the selected rows. Those of a segment with a centre of its own and few of them are scored as floats at once. @returns how many are listed. */
+function listScattered(count: i32, similarity: i32, filterBits: usize): u32 {
+  let end = rowList;
+  let codedCentre: usize = 0;
+  for (let s: u32 = 0; s < segmentCount; s++) {
+    const segment = segmentPtr(s);
+    const filter = filterOf(filterBits, s);
+    const first = s << segmentShift;
+    const start = end;
+    for (let w: u32 = 0; w < segmentRows >> 5; w++) {
+      let bits = selected(segment, filter, w);
+      while (bits !== 0) {
+        store<u32>(end, first + (w << 5) + ctz(bits));
+        bits &= bits - 1;
+        end += 4;
+      }
+    }
+    if (end === start) continue;
+    encodeSegment(segment);
+    const centre = centreOf(segment);
+    const isCoded = centre === 0 || centre === codedCentre || <u32>(end - start) >> 2 >= CENTRE_CODES_ROWS;
+    codedCentre = centre;
+    if (isCoded) continue;
+    end = start;
+    for (let i = 0; i < count; i++) scanFloats(queryAt(i), similarity, s, filter);
+  }
+  return <u32>(end - rowList) >> 2;
+}
+
+/** Loads what bounding rows start..end−1 of the list will read. */
+function touchRows(start: u32, end: u32): void {
+  const planeBytes = <usize>codeDimension >> 1;
+  let sum: u32 = 0;
+  for (let i = start; i < end; i++) {
+    const segment = segmentPtr(rowAt(i) >> segmentShift);
+    const row = <usize>(rowAt(i) & (segmentRows - 1));
+    const high = highPtr(segment) + row * planeBytes;
+    const low = lowPtr(segment) + row * planeBytes;
+    for (let at: usize = 0; at < planeBytes; at += 64) sum += load<u8>(high + at) + load<u8>(low + at);
+    sum +=
+      load<u8>(stepsPtr(segment) + (row << 2)) +
+      load<u8>(normsPtr(segment) + (row << 2)) +
+      load<u8>(residualNormsPtr(segment) + (row << 2));
+    sum +=
+      load<u8>(shiftsPtr(segment) + (row << 2)) +
+      load<u8>(lossesPtr(segment, FULL_L1) + (row << 1)) +
+      load<u8>(lossesPtr(segment, FULL_L2) + (row << 1));
+  }
+  touched = sum;
+}
+
+/** Bounds rows start..end−1 of the list from both planes; the best become seeds. */
+function boundRows(query: Query, similarity: i32, start: u32, end: u32): void {
+  touchRows(start, end);
+  const seeds = query.seeds;
+  while (start < end) {
+    // Rows of one centre have the same codes of the query.
+    const centre = centreOf(segmentPtr(rowAt(start) >> segmentShift));
+    const isCodable = prepareCodes(query, similarity, segmentPtr(rowAt(start) >> segmentShift));
+    while (start < end && centreOf(segmentPtr(rowAt(start) >> segmentShift)) === centre) {
+      let n: u32 = 1;
+      while (n < 4 && start + n < end && centreOf(segmentPtr(rowAt(start + n) >> segmentShift)) === centre) n++;
+      if (isCodable) boundFour(query, start, n);
+      for (let i: u32 = 0; i < n; i++) {
+        const bound = isCodable ? load<f32>(boundList + ((<usize>(start + i)) << 2)) : -Infinity;
+        store<f32>(boundList + ((<usize>(start + i)) << 2), bound);
+        if (bound < seedLimit(seeds)) addSeed(seeds, bound, start + i);
+      }
+      start += n;
+    }
+  }
+}
+
+/** Address of the high plane of row `i` of the list; the low plane lies a constant distance behind. */
+function planeOf(i: u32): usize {
+  return highPtr(segmentPtr(rowAt(i) >> segmentShift)) + <usize>(rowAt(i) & (segmentRows - 1)) * (<usize>codeDimension >> 1);
+}
+
+/** Stores the bounds of rows i..i+n−1 of the list, at most four. */
+function boundFour(query: Query, i: u32, n: u32): void {
+  const plane0 = planeOf(i);
+  const plane1 = n > 1 ? planeOf(i + 1) : plane0;
+  const plane2 = n > 2 ? planeOf(i + 2) : plane0;
+  const plane3 = n > 3 ? planeOf(i + 3) : plane0;
+  const toLow = lowPtr(0) - highPtr(0);
+  v128.store(four, planeDotOfFour(query, plane0, plane1, plane2, plane3), 16);
+  v128.store(four, planeDotOfFour(query, plane0 + toLow, plane1 + toLow, plane2 + toLow, plane3 + toLow), 32);
+  for (let j: u32 = 0; j < n; j++) {
+    const row = rowAt(i + j);
+    const local = row & (segmentRows - 1);
+    const at = four + ((<usize>j) << 2);
+    v128.store(four, fullDotBounds(segmentPtr(row >> segmentShift), local & ~3, v128.load32_splat(at, 16), v128.load32_splat(at, 32)));
+    store<f32>(boundList + ((<usize>(i + j)) << 2), load<f32>(four + ((<usize>(local & 3)) << 2)));
+  }
+}
+
+function scoreListed(query: Query, similarity: i32, i: u32): void {
+  const row = rowAt(i);
+  const local = row & (segmentRows - 1);
+  scoreRow(query, similarity, segmentPtr(row >> segmentShift), local, row - local);
+}
+
+/** Scores the seeds, then what they leave of rows start..end−1. @returns whether the bounds were worth it: whether they left less than half. */
+function scoreRows(query: Query, similarity: i32, start: u32, end: u32): bool {
+  const seeds = query.seeds;
+  for (let i = 0; i < seeds.count; i++) store<u32>(scoreList + ((<usize>i) << 2), seedRow(seeds, i));
+  scoreWhatBoundsLeave(query, similarity, seeds.count);
+  for (let i = 0; i < seeds.count; i++) store<f32>(boundList + ((<usize>seedRow(seeds, i)) << 2), Infinity);
+  const limit = costLimit(similarity, query.heap.threshold, query);
+  let left: u32 = 0;
+  for (let i = start; i < end; i++) {
+    if (load<f32>(boundList + ((<usize>i) << 2)) > limit) continue;
+    store<u32>(scoreList + ((<usize>left) << 2), i);
+    left++;
+  }
+  return scoreWhatBoundsLeave(query, similarity, left) * 2 <= end - start;
+}
+
+/** Scores those of the first `count` rows of the score list that their bounds do not rule out. @returns how many. */
+function scoreWhatBoundsLeave(query: Query, similarity: i32, count: u32): u32 {
+  const heap = query.heap;
+  let threshold = heap.threshold;
+  let limit = costLimit(similarity, threshold, query);
+  let scored: u32 = 0;
+  for (let start: u32 = 0; start < count; start += GROUP_ROWS) {
+    const end = min(count, start + GROUP_ROWS);
+    for (let i = start; i < end; i++) touchFloats(load<u32>(scoreList + ((<usize>i) << 2)));
+    for (let i = start; i < end; i++) {
+      const listed = load<u32>(scoreList + ((<usize>i) << 2));
+      if (load<f32>(boundList + ((<usize>listed) << 2)) > limit) continue;
+      scored++;
+      scoreListed(query, similarity, listed);
+      if (heap.threshold === threshold) continue;
+      threshold = heap.threshold;
+      limit = costLimit(similarity, threshold, query);
+    }
+  }
+  return scored;
+}
+
+/** Loads what scoring row `i` of the list will read. */
+function touchFloats(i: u32): void {
+  const x = rowPtr(rowAt(i));
+  let sum = load<u8>(squaresPtr(segmentPtr(rowAt(i) >> segmentShift)) + ((<usize>(rowAt(i) & (segmentRows - 1))) << 3));
+  for (let at: usize = 0; at < (<usize>stride) << 2; at += 64) sum += load<u8>(x + at);
+  touched = sum;
+}
