@@ -11,11 +11,22 @@
  */
 import { costLimit, SLACK } from "./bounds";
 import { FULL_L1, HIGH_L1 } from "./codes";
-import { FULL_OFFSET, FULL_SUM, HIGH_OFFSET, HIGH_SUM, heldSlot, slotFor, slotFullCodes, slotHighCodes } from "./l1-slots";
+import {
+  FULL_OFFSET,
+  FULL_SUM,
+  HIGH_OFFSET,
+  HIGH_SUM,
+  hasCodes,
+  makeCodes,
+  noSlot,
+  slotFullCodes,
+  slotHighCodes,
+  slotOf,
+} from "./l1-slots";
 import { addLanesOfFour } from "./plane-dot";
 import { fullMaxima, halfMaxima } from "./plane-l1";
 import { Query } from "./query";
-import { codeDimension, fullSumsPtr, highPtr, highSumsPtr, lossesPtr, lowPtr, stepsPtr } from "./rows";
+import { centreOf, codeDimension, fullSumsPtr, highPtr, highSumsPtr, lossesPtr, lowPtr, stepsPtr } from "./rows";
 import { L1 } from "./similarity";
 
 /** Steps for which codes are made in one segment, before its other rows are taken as survivors. */
@@ -37,6 +48,7 @@ function gather(ptr0: usize, ptr1: usize, ptr2: usize, ptr3: usize): v128 {
 export function l1Bounds(query: Query, segment: usize, rows: usize, count: u32, isFull: bool, bounds: usize): void {
   if (count === 0) return;
   query.slotMisses = MAX_SLOT_MISSES;
+  const centre = centreOf(segment);
   const planeBytes = <usize>codeDimension >> 1;
   const steps = stepsPtr(segment);
   const sums = isFull ? fullSumsPtr(segment) : highSumsPtr(segment);
@@ -55,14 +67,32 @@ export function l1Bounds(query: Query, segment: usize, rows: usize, count: u32, 
     const row2 = <usize>load<u16>(at + 2 * quarter);
     const row3 = <usize>load<u16>(at + 3 * quarter);
     const fourSteps = gather(steps + (row0 << 2), steps + (row1 << 2), steps + (row2 << 2), steps + (row3 << 2));
-    let slot0 = slotFor(query, segment, f32x4.extract_lane(fourSteps, 0));
-    let slot1 = slotFor(query, segment, f32x4.extract_lane(fourSteps, 1));
-    let slot2 = slotFor(query, segment, f32x4.extract_lane(fourSteps, 2));
-    const slot3 = slotFor(query, segment, f32x4.extract_lane(fourSteps, 3));
-    // Making the slot of one may have taken that of another.
-    slot0 = heldSlot(query, slot0, f32x4.extract_lane(fourSteps, 0));
-    slot1 = heldSlot(query, slot1, f32x4.extract_lane(fourSteps, 1));
-    slot2 = heldSlot(query, slot2, f32x4.extract_lane(fourSteps, 2));
+    const step0 = f32x4.extract_lane(fourSteps, 0);
+    const step1 = f32x4.extract_lane(fourSteps, 1);
+    const step2 = f32x4.extract_lane(fourSteps, 2);
+    const step3 = f32x4.extract_lane(fourSteps, 3);
+    let slot0 = slotOf(query, step0);
+    let slot1 = slotOf(query, step1);
+    let slot2 = slotOf(query, step2);
+    let slot3 = slotOf(query, step3);
+    if (
+      !(
+        hasCodes(slot0, step0, centre) &&
+        hasCodes(slot1, step1, centre) &&
+        hasCodes(slot2, step2, centre) &&
+        hasCodes(slot3, step3, centre)
+      )
+    ) {
+      makeCodes(query, step0, centre);
+      makeCodes(query, step1, centre);
+      makeCodes(query, step2, centre);
+      makeCodes(query, step3, centre);
+      // Not all may have got their codes, or kept them.
+      if (!hasCodes(slot0, step0, centre)) slot0 = noSlot(query);
+      if (!hasCodes(slot1, step1, centre)) slot1 = noSlot(query);
+      if (!hasCodes(slot2, step2, centre)) slot2 = noSlot(query);
+      if (!hasCodes(slot3, step3, centre)) slot3 = noSlot(query);
+    }
     // Σ|P − c| = 2 Σ max(P, c) − Σ P − Σ c
     let twice: v128;
     if (isFull) {

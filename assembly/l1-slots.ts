@@ -12,7 +12,7 @@
  */
 import { MAX_CODABLE } from "./codes";
 import { Query, SLOT_HEADER_BYTES, STEP_SLOTS, slotBytes } from "./query";
-import { centreOf, codeDimension, stride } from "./rows";
+import { codeDimension, stride } from "./rows";
 
 const OFFSET_SLACK: f64 = 9.5367431640625e-7; // 2^-20
 
@@ -30,42 +30,37 @@ export function slotFullCodes(slot: usize): usize {
   return slot + SLOT_HEADER_BYTES + <usize>codeDimension;
 }
 
-/** A slot of step 0, whose offsets of −infinity make bounds that skip nothing. */
-function noSlot(query: Query): usize {
+/** A slot whose offsets of −infinity make bounds that skip nothing. */
+export function noSlot(query: Query): usize {
   return query.stepSlots + <usize>STEP_SLOTS * slotBytes();
 }
 
-/** Empties the slots, which have room for one more than STEP_SLOTS. */
+/** Empties the slots (a step of NaN is equal to none) and readies noSlot behind them. */
 export function clearSlots(query: Query): void {
-  for (let i = 0; i <= STEP_SLOTS; i++) store<f32>(query.stepSlots + <usize>i * slotBytes(), 0);
+  for (let i = 0; i < STEP_SLOTS; i++) store<f32>(query.stepSlots + <usize>i * slotBytes(), NaN);
   store<f32>(noSlot(query), -Infinity, HIGH_OFFSET);
   store<f32>(noSlot(query), -Infinity, FULL_OFFSET);
-  query.nextSlot = 0;
 }
 
-/** @returns the slot for a step, made if need be and query.slotMisses allows it, else noSlot. */
-export function slotFor(query: Query, segment: usize, step: f32): usize {
-  if (step === 0) return noSlot(query);
-  const centre = centreOf(segment);
-  const size = slotBytes();
-  for (let i = 0; i < STEP_SLOTS; i++) {
-    const slot = query.stepSlots + <usize>i * size;
-    if (load<f32>(slot) === step && <usize>load<u32>(slot, 4) === centre) return slot;
-  }
-  if (query.slotMisses <= 0) return noSlot(query);
+/** The one slot that a step may have: neighbours on the steps' grid (codes.ts), of two octaves, have slots of their own. */
+export function slotOf(query: Query, step: f32): usize {
+  return query.stepSlots + <usize>((reinterpret<u32>(step) >> 20) & (STEP_SLOTS - 1)) * slotBytes();
+}
+
+/** Whether a slot has the codes for a step and a centre. */
+export function hasCodes(slot: usize, step: f32, centre: usize): bool {
+  return load<f32>(slot) === step && <usize>load<u32>(slot, 4) === centre;
+}
+
+/** Makes the codes for a step unless they are there; not when that would be more than query.slotMisses allows. */
+export function makeCodes(query: Query, step: f32, centre: usize): void {
+  const slot = slotOf(query, step);
+  if (step === 0 || hasCodes(slot, step, centre) || query.slotMisses <= 0) return;
   query.slotMisses--;
-  const slot = query.stepSlots + <usize>query.nextSlot * size;
-  query.nextSlot = (query.nextSlot + 1) % STEP_SLOTS;
-  store<f32>(slot, 0);
-  if (!fillSlot(slot, query, centre, step)) return noSlot(query);
+  store<f32>(slot, NaN);
+  if (!fillSlot(slot, query, centre, step)) return;
   store<f32>(slot, step);
   store<u32>(slot, <u32>centre, 4);
-  return slot;
-}
-
-/** What slotFor gave for a step, unless another step took it since. */
-export function heldSlot(query: Query, slot: usize, step: f32): usize {
-  return load<f32>(slot) === step ? slot : noSlot(query);
 }
 
 function fillSlot(slot: usize, query: Query, centre: usize, step: f32): bool {

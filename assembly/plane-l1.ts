@@ -34,27 +34,30 @@ function halfMaximaOfChunk(v: v128, codes0: v128, codes1: v128): v128 {
 
 /** @returns i32x4 whose lanes add up to Σ max(P_j, c_j), with both planes. */
 export function fullMaxima(codes: usize, high: usize, low: usize): v128 {
-  const highNibble = i8x16.splat(-16);
-  const lowNibble = i8x16.splat(0x0f);
   const end = high + (<usize>codeDimension >> 1);
   let sum = i32x4.splat(0);
   do {
-    // A pair of bytes is at most 510: 16 bits hold 128 of them, one in 32 dimensions for each of a and b.
+    // Two pairs of bytes are at most 1020: 16 bits hold 64 of them, one in 64 dimensions for each of a and b.
     const stop = min(end, high + 2048);
     let a = i16x8.splat(0);
     let b = i16x8.splat(0);
     while (high < stop) {
-      const h = v128.load(high);
-      const l = v128.load(low);
-      const first = v128.or(v128.and(i16x8.shl(h, 4), highNibble), v128.and(l, lowNibble));
-      const second = v128.or(v128.and(h, highNibble), v128.and(i16x8.shr_u(l, 4), lowNibble));
-      a = i16x8.add(a, i16x8.extadd_pairwise_i8x16_u(i8x16.max_u(v128.load(codes), first)));
-      b = i16x8.add(b, i16x8.extadd_pairwise_i8x16_u(i8x16.max_u(v128.load(codes, 16), second)));
-      high += 16;
-      low += 16;
-      codes += 32;
+      a = i16x8.add(a, fullMaximaOfChunk(v128.load(high), v128.load(low), v128.load(codes), v128.load(codes, 16)));
+      b = i16x8.add(b, fullMaximaOfChunk(v128.load(high, 16), v128.load(low, 16), v128.load(codes, 32), v128.load(codes, 48)));
+      high += 32;
+      low += 32;
+      codes += 64;
     }
     sum = i32x4.add(sum, i32x4.add(i32x4.extadd_pairwise_i16x8_u(a), i32x4.extadd_pairwise_i16x8_u(b)));
   } while (high < end);
   return sum;
+}
+
+/** 32 dimensions, i16x8. */
+function fullMaximaOfChunk(h: v128, l: v128, codes0: v128, codes1: v128): v128 {
+  const highNibble = i8x16.splat(-16);
+  const lowNibble = i8x16.splat(0x0f);
+  const first = v128.or(v128.and(i16x8.shl(h, 4), highNibble), v128.and(l, lowNibble));
+  const second = v128.or(v128.and(h, highNibble), v128.and(i16x8.shr_u(l, 4), lowNibble));
+  return i16x8.add(i16x8.extadd_pairwise_i8x16_u(i8x16.max_u(codes0, first)), i16x8.extadd_pairwise_i8x16_u(i8x16.max_u(codes1, second)));
 }

@@ -42,7 +42,6 @@ export class Query {
 
   /** Codes for l1; see l1-slots.ts. */
   stepSlots: usize;
-  nextSlot: i32;
   slotMisses: i32;
   /** l1: the high plane alone ruled out too little, so rows are bounded from both planes at once. */
   readsBothPlanes: bool;
