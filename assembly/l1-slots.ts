@@ -11,7 +11,7 @@
  *   slot: | step f32 | centre u32 | offset of the high plane f32 | offset of both f32 | Σ P of the high plane i32 | of both i32 | 8 bytes unused | codes high u8[] | codes full u8[] |
  */
 import { MAX_CODABLE } from "./codes";
-import { Query, SLOT_HEADER_BYTES, STEP_SLOTS, slotBytes } from "./query";
+import { Query, SLOT_HEADER_BYTES, slotBytes, stepSlots } from "./query";
 import { codeDimension, stride } from "./rows";
 
 const OFFSET_SLACK: f64 = 9.5367431640625e-7; // 2^-20
@@ -32,19 +32,19 @@ export function slotFullCodes(slot: usize): usize {
 
 /** A slot whose offsets of −infinity make bounds that skip nothing. */
 export function noSlot(query: Query): usize {
-  return query.stepSlots + <usize>STEP_SLOTS * slotBytes();
+  return query.slots + <usize>stepSlots * slotBytes();
 }
 
 /** Empties the slots (a step of NaN is equal to none) and readies noSlot behind them. */
 export function clearSlots(query: Query): void {
-  for (let i = 0; i < STEP_SLOTS; i++) store<f32>(query.stepSlots + <usize>i * slotBytes(), NaN);
+  for (let i: u32 = 0; i < stepSlots; i++) store<f32>(query.slots + <usize>i * slotBytes(), NaN);
   store<f32>(noSlot(query), -Infinity, HIGH_OFFSET);
   store<f32>(noSlot(query), -Infinity, FULL_OFFSET);
 }
 
-/** The one slot that a step may have: neighbours on the steps' grid (codes.ts), of two octaves, have slots of their own. */
+/** The one slot that a step may have: neighbours on the steps' grid (codes.ts), of two octaves or more, have slots of their own. */
 export function slotOf(query: Query, step: f32): usize {
-  return query.stepSlots + <usize>((reinterpret<u32>(step) >> 20) & (STEP_SLOTS - 1)) * slotBytes();
+  return query.slots + <usize>((reinterpret<u32>(step) >> 20) & (stepSlots - 1)) * slotBytes();
 }
 
 /** Whether a slot has the codes for a step and a centre. */

@@ -8,8 +8,11 @@ import { codeDimension, dimension, stride } from "./rows";
 import { Seeds } from "./seeds";
 import { ENTRY_BYTES, resetTopK, TopK } from "./top-k";
 
-/** Steps whose l1 codes are kept at a time; rows of alike data have one or two. */
-export const STEP_SLOTS: i32 = 16;
+/** Steps whose l1 codes are kept at a time, a power of two: those of eight octaves, or less where many queries would take more than MAX_SLOT_BYTES. */
+export let stepSlots: u32 = 0;
+const MAX_STEP_SLOTS: u32 = 64;
+const MIN_STEP_SLOTS: u32 = 16;
+const MAX_SLOT_BYTES: u64 = 4 << 20;
 
 /** One query. Addresses are of its own part of the buffers. */
 @unmanaged
@@ -41,7 +44,7 @@ export class Query {
   centreNorm: f64;
 
   /** Codes for l1; see l1-slots.ts. */
-  stepSlots: usize;
+  slots: usize;
   slotMisses: i32;
   /** l1: the high plane alone ruled out too little, so rows are bounded from both planes at once. */
   readsBothPlanes: bool;
@@ -60,6 +63,11 @@ export class Query {
 export const SLOT_HEADER_BYTES: usize = 32;
 export function slotBytes(): usize {
   return SLOT_HEADER_BYTES + 2 * <usize>codeDimension;
+}
+
+/** What a query has for codes: those for dot products, then slots and one more for none. */
+function codeBytes(): usize {
+  return <usize>codeDimension * 2 + <usize>(stepSlots + 1) * slotBytes();
 }
 
 @unmanaged
@@ -100,10 +108,12 @@ let heapCapacity: i32 = 0;
 export function reserveQueries(count: i32, k: i32): bool {
   heapCapacity = k;
   const n = <u64>count;
+  stepSlots = MAX_STEP_SLOTS;
+  while (stepSlots > MIN_STEP_SLOTS && n * stepSlots * <u64>slotBytes() > MAX_SLOT_BYTES) stepSlots >>= 1;
   return (
     ensure(floats, n * <u64>stride * 4) &&
     ensure(doubles, n * <u64>stride * 8) &&
-    ensure(codes, n * (<u64>codeDimension * 2 + <u64>(STEP_SLOTS + 1) * <u64>slotBytes())) &&
+    ensure(codes, n * <u64>codeBytes()) &&
     ensure(heaps, n * <u64>k * <u64>ENTRY_BYTES) &&
     ensure(heapStates, n * <u64>offsetof<TopK>()) &&
     ensure(states, n * <u64>offsetof<Query>()) &&
@@ -151,9 +161,9 @@ export function prepareQuery(i: i32): Query {
   query.floats = q;
   query.doubles = wide;
   query.squares = exactSquares(q, stride);
-  query.dotCodes = codes.ptr + <usize>i * (<usize>codeDimension * 2 + <usize>(STEP_SLOTS + 1) * slotBytes());
+  query.dotCodes = codes.ptr + <usize>i * codeBytes();
   query.dotCentre = 1;
-  query.stepSlots = query.dotCodes + <usize>codeDimension * 2;
+  query.slots = query.dotCodes + <usize>codeDimension * 2;
   query.floatsUntilSegment = 0;
   query.backoff = 0;
   query.seeds = changetype<Seeds>(seedStates.ptr + <usize>i * offsetof<Seeds>());

@@ -70,6 +70,10 @@ export const DATA_KINDS: Record<string, Kind> = {
     const scale = 10 ** (Math.floor(random() * 60) - 30);
     return make(d, () => (random() - 0.5) * scale);
   },
+  "norms of ten octaves": (d, random) => () => {
+    const scale = 2 ** (10 * random());
+    return make(d, () => (random() - 0.5) * scale);
+  },
   "close to the largest float32": (d, random) => () => make(d, () => (random() < 0.5 ? 3.4e38 * (random() * 2 - 1) : random())),
   subnormals: (d, random) => () => make(d, () => (random() - 0.5) * 1e-40),
   "heavy tails": (d, random) => () => make(d, () => Math.tan(Math.PI * (random() - 0.5))),
