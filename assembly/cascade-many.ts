@@ -14,11 +14,21 @@
  */
 import { encodeSegment } from "./codes";
 import { exactScore, scanFloats } from "./float-scan";
-import { describeRow, isBelow, MAX_BLOCK_ROWS, markLeft, rowNumber, setManyCoefficients, setRowNumber, takeSeeds } from "./many-bounds";
+import {
+  describeRow,
+  isBelow,
+  MAX_BLOCK_ROWS,
+  markLeft,
+  rowNumber,
+  setManyCoefficients,
+  setRowNumber,
+  takeSeeds,
+  updateLimit,
+} from "./many-bounds";
 import { codeVectors, dotTiles, prefixVectors, tileBytes, unpackRow } from "./plane-dot-many";
 import { queryAt, reserveMany } from "./query";
-import { ManyQuery, manyCodeBytes, prepareManyCodes } from "./query-codes-many";
-import { centreOf, codeDimension, highPtr, lowPtr, segmentPtr, segmentRows, segmentShift } from "./rows";
+import { ManyQuery, manyCodeBytes, manyQueryBytes, prepareManyCodes } from "./query-codes-many";
+import { centreOf, codeDimension, floatsPtr, highPtr, lowPtr, segmentPtr, segmentRows, segmentShift, stride } from "./rows";
 import { seedRow } from "./seeds";
 import { filterOf, selected } from "./selection";
 import { offer, resetTopK } from "./top-k";
@@ -36,6 +46,12 @@ const sumsOfB = memory.data(4 * 256, 16);
 /** u8 for four rows each: those that the bounds leave. */
 const leftOfA = memory.data(64, 16);
 const leftOfB = memory.data(64, 16);
+
+/** Rows to be scored, in the segment in hand: | ManyQuery u32 | row u32 |. So many at a time that they fit the second-level cache beside the rest. */
+const pending = memory.data(8 * 64, 16);
+const PENDING_BYTES: u32 = 131072;
+let pendingCount: u32 = 0;
+let maxPending: u32 = 64;
 
 // What was done since beginMany, for measurements.
 export let manyFullRows: u64 = 0;
@@ -67,7 +83,7 @@ function pairAt(i: i32): Pair {
 }
 
 function manyAt(i: i32): ManyQuery {
-  return changetype<ManyQuery>(states + <usize>i * offsetof<ManyQuery>());
+  return changetype<ManyQuery>(states + <usize>i * manyQueryBytes());
 }
 
 /** Readies queries 0..count−1. @returns false at the memory limit. */
@@ -76,7 +92,8 @@ export function beginMany(count: i32): bool {
   manyExactRows = 0;
   pairCount = (count + 1) >> 1;
   blockRows = min(MAX_BLOCK_ROWS, max<u32>(4, <u32>((BLOCK_BYTES << 2) / tileBytes()) & ~3));
-  const stateBytes = (<usize>pairCount * 2 * offsetof<ManyQuery>() + 63) & ~63;
+  maxPending = max<u32>(1, min<u32>(64, PENDING_BYTES / ((<u32>stride) << 2)));
+  const stateBytes = (<usize>pairCount * 2 * manyQueryBytes() + 63) & ~63;
   const codeBytes = (<usize>pairCount * manyCodeBytes() + 63) & ~63;
   const residualBytes = (<usize>codeDimension) << 2;
   const pairBytes = (<usize>pairCount * offsetof<Pair>() + 63) & ~63;
@@ -210,6 +227,7 @@ function readyQuery(many: ManyQuery, similarity: i32, centre: usize, isRead: boo
   many.isReady = false;
   if (!many.isActive || !isRead) return;
   if (prepareManyCodes(many, centre, residuals)) setManyCoefficients(many, similarity);
+  updateLimit(many, similarity);
   many.isReady = many.isCodable;
 }
 
@@ -276,33 +294,59 @@ function searchBlock(similarity: i32, s: u32, rows: u32): void {
       markLeft(a, similarity, 0, groups, lastGroup, sumsOfA, leftOfA, false);
       markLeft(b, similarity, 0, groups, lastGroup, sumsOfB, leftOfB, false);
     }
-    scoreLeft(a, similarity, s, groups, sumsOfA, leftOfA);
-    scoreLeft(b, similarity, s, groups, sumsOfB, leftOfB);
+    checkLeft(a, similarity, s, groups, sumsOfA, leftOfA);
+    checkLeft(b, similarity, s, groups, sumsOfB, leftOfB);
   }
+  scorePending(similarity, s);
 }
 
-/** Scores the rows that are left, after a look at all 8 bits. */
-function scoreLeft(many: ManyQuery, similarity: i32, s: u32, groups: u32, sums: usize, left: usize): void {
+/** Notes the rows that are left, after a look at all 8 bits. */
+function checkLeft(many: ManyQuery, similarity: i32, s: u32, groups: u32, sums: usize, left: usize): void {
   if (!many.isReady) return;
   const segment = segmentPtr(s);
-  const firstRow = s << segmentShift;
-  const heap = many.query.heap;
   for (let group: u32 = 0; group < groups; group++) {
     let bits = <u32>load<u8>(left + group);
     while (bits !== 0) {
       const i = <usize>((group << 2) + ctz(bits));
       bits &= bits - 1;
-      const row = rowNumber(i);
       // When nearly all that get here are scored anyway, the other bits are not read first.
       if (ASC_FEATURE_RELAXED_SIMD && (many.checked < 256 || 4 * many.scored <= 3 * many.checked)) {
         many.checked++;
         if (isBelow(many, similarity, segment, i, load<i32>(sums + (i << 2)))) continue;
       }
-      // The first k are always scored; only what comes on top tells of the codes.
-      if (heap.count === heap.capacity) many.scored++;
-      const score = exactScore(many.query, similarity, segment, row);
-      // Before the heap is full the threshold is that of the seeds, and is not to fall.
-      if (score >= heap.threshold) offer(heap, score, firstRow + row);
+      const at = pending + ((<usize>pendingCount) << 3);
+      store<u32>(at, <u32>changetype<usize>(many));
+      store<u32>(at, rowNumber(i), 4);
+      if (++pendingCount === maxPending) scorePending(similarity, s);
     }
   }
+}
+
+let touched: u32 = 0;
+
+/** Scores what is pending. All these rows are loaded first: independent loads wait for memory together. */
+function scorePending(similarity: i32, s: u32): void {
+  const segment = segmentPtr(s);
+  const firstRow = s << segmentShift;
+  const rowBytes = (<usize>stride) << 2;
+  const end = pending + ((<usize>pendingCount) << 3);
+  let sum: u32 = 0;
+  for (let at = pending; at < end; at += 8) {
+    const x = floatsPtr(segment) + <usize>load<u32>(at, 4) * rowBytes;
+    for (let offset: usize = 0; offset < rowBytes; offset += 64) sum += load<u8>(x + offset);
+  }
+  touched = sum;
+  for (let at = pending; at < end; at += 8) {
+    const many = changetype<ManyQuery>(<usize>load<u32>(at));
+    const row = load<u32>(at, 4);
+    const heap = many.query.heap;
+    // The first k are always scored; only what comes on top tells of the codes.
+    if (heap.count === heap.capacity) many.scored++;
+    const score = exactScore(many.query, similarity, segment, row);
+    // Before the heap is full the threshold is that of the seeds, and is not to fall.
+    if (score < heap.threshold) continue;
+    offer(heap, score, firstRow + row);
+    updateLimit(many, similarity);
+  }
+  pendingCount = 0;
 }

@@ -90,15 +90,13 @@ export function setManyCoefficients(many: ManyQuery, similarity: i32): void {
       : <f32>(many.norm * many.norm * (1 - SLACK));
 }
 
-/** The limit for this file's comparisons; infinite while there is no threshold. */
-function limitOf(many: ManyQuery, similarity: i32): f32 {
+/** To be called when the heap's threshold may have changed. The limit is infinite while there is no threshold. */
+export function updateLimit(many: ManyQuery, similarity: i32): void {
   const threshold = many.query.heap.threshold;
-  if (many.threshold !== threshold) {
-    many.threshold = threshold;
-    const limit = <f64>costLimit(similarity, threshold, many.query);
-    many.limit = <f32>(limit + Math.abs(limit) * 9.5367431640625e-7);
-  }
-  return many.limit;
+  if (many.threshold === threshold) return;
+  many.threshold = threshold;
+  const limit = <f64>costLimit(similarity, threshold, many.query);
+  many.limit = <f32>(limit + Math.abs(limit) * 9.5367431640625e-7);
 }
 
 /**
@@ -120,7 +118,7 @@ export function markLeft(many: ManyQuery, similarity: i32, from: u32, to: u32, l
   const excessFactor = f32x4.splat(many.excessFactor);
   const normFactor = f32x4.splat(many.normFactor);
   const tailFactor = f32x4.splat(many.tailFactor);
-  const limit = f32x4.splat(limitOf(many, similarity));
+  const limit = f32x4.splat(many.limit);
   const constant = f32x4.splat(many.constant);
   const squareFactor = f32x4.splat(<f32>(1 - SLACK));
   for (let group = from; group < to; group++) {
@@ -157,10 +155,10 @@ export function isBelow(many: ManyQuery, similarity: i32, segment: usize, i: usi
   const norm = <f64>load<f32>(norms + at);
   const split = <f64>load<f32>(absoluteLosses + at) * <f64>many.capFactor + loss * <f64>many.excessFactor;
   const upper =
-    <f64>full * many.unit * <f64>load<f32>(steps + at) * 0.0625 +
+    <f64>full * (2 * <f64>many.productFactor) * <f64>load<f32>(steps + at) +
     Math.min(loss * <f64>many.lossFactor, split) +
     norm * <f64>many.normFactor;
-  const limit = <f64>limitOf(many, similarity);
+  const limit = <f64>many.limit;
   if (similarity === COSINE) return upper + <f64>load<f32>(shifts + at) + <f64>many.constant < -limit * <f64>load<f32>(rowNorms + at);
   return norm * norm * (1 - SLACK) + <f64>many.constant - 2 * upper > limit;
 }

@@ -16,32 +16,17 @@ const NORM_SLACK: f64 = 1 + 2.384185791015625e-7; // 1 + 2^-22
 /** τ as a multiple of the root mean square of p: near the best for clipped values of normally distributed rows, 1.3 to 2 hardly differ. */
 const CAP: f64 = 1.6;
 
-/** A query of the many, with its coefficients for one centre. */
+/** A query of the many, with its coefficients for one centre. What is read for each block of rows comes first, in one cache line. */
 @unmanaged
 export class ManyQuery {
   query: Query;
-  /** First vector of its codes; the others follow at a distance of 32 bytes. */
-  codes: usize;
   /** Whether it has a part in the batch in hand, and has codes for the segment in hand. */
   isActive: bool;
   isReady: bool;
-  /** Segment (address) of whose centre the codes are; 0: the zero centre; 1: none yet. */
-  centre: usize;
-  /** False when p cannot be coded: then no bound may be used. */
-  isCodable: bool;
   /** Σ Q, and that of the prefix. */
   codeSum: i32;
   prefixSum: i32;
-  unit: f64;
-  /** ‖p‖, ‖p − p̂‖, ‖p‖ over the dimensions behind the prefix, ‖centre‖: upper bounds. q · centre. */
-  norm: f64;
-  codeLoss: f64;
-  tailNorm: f64;
-  centreNorm: f64;
-  shift: f64;
-  /** τ and ‖(|p̂| − τ)₊‖ (upper bound) of many-bounds.ts, and the coefficients it makes of all of them. */
-  cap: f64;
-  excess: f64;
+  /** Coefficients of many-bounds.ts. */
   productFactor: f32;
   lossFactor: f32;
   capFactor: f32;
@@ -49,12 +34,35 @@ export class ManyQuery {
   normFactor: f32;
   tailFactor: f32;
   constant: f32;
-  /** Limit of the costs, and the heap's threshold that it was made of. */
+  /** Limit of the costs. */
   limit: f32;
-  threshold: f64;
   /** What is left of it in the batch in hand: rows checked with all 8 bits, rows scored. */
   checked: u32;
   scored: u32;
+  /** First vector of its codes; the others follow at a distance of 32 bytes. */
+  codes: usize;
+
+  /** The heap's threshold that the limit was made of. */
+  threshold: f64;
+  /** Segment (address) of whose centre the codes are; 0: the zero centre; 1: none yet. */
+  centre: usize;
+  /** False when p cannot be coded: then no bound may be used. */
+  isCodable: bool;
+  unit: f64;
+  /** ‖p‖, ‖p − p̂‖, ‖p‖ over the dimensions behind the prefix, ‖centre‖: upper bounds. q · centre. */
+  norm: f64;
+  codeLoss: f64;
+  tailNorm: f64;
+  centreNorm: f64;
+  shift: f64;
+  /** τ and ‖(|p̂| − τ)₊‖ (upper bound) of many-bounds.ts. */
+  cap: f64;
+  excess: f64;
+}
+
+/** Bytes from one to the next: whole cache lines. */
+export function manyQueryBytes(): usize {
+  return (offsetof<ManyQuery>() + 63) & ~63;
 }
 
 function sumOfLanes(v: v128): f64 {
