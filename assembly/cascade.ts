@@ -10,6 +10,7 @@ import { beginMany, MANY_QUERIES, manyExactRows, manyFullRows, searchMany } from
 import { encodeSegment } from "./codes";
 import { fullDotBounds, highDotBounds, setDotCoefficients } from "./dot-bounds";
 import { exactScore, scanFloats, scoreRow } from "./float-scan";
+import { sharedFloor, tellScores } from "./host";
 import { chooseL1Planes, l1Bounds } from "./l1-bounds";
 import { clearSlots } from "./l1-slots";
 import { planeDots, touchPlanes } from "./plane-dot";
@@ -19,7 +20,7 @@ import { highPtr, lowPtr, MAX_SEGMENT_ROWS, segmentCount, segmentPtr, segmentRow
 import { addSeed, seedLimit, seedRow } from "./seeds";
 import { filterOf, listRows, selected } from "./selection";
 import { L1 } from "./similarity";
-import { offer } from "./top-k";
+import { offer, raiseThreshold } from "./top-k";
 
 /** Bounds and sums of at most this many (row, query) pairs are held at a time: 8 MiB. */
 const MAX_BOUNDS: u32 = 1 << 20;
@@ -135,6 +136,7 @@ function finishBatch(query: Query, similarity: i32, start: u32, end: u32, filter
     store<f32>(boundsOf(bounds, row >> segmentShift, start) + ((<usize>local) << 2), Infinity);
     offer(query.heap, exactScore(query, similarity, segmentPtr(row >> segmentShift), local), row);
   }
+  tellScores(query.heap.ptr, query.heap.count);
   batchFullRows = 0;
   batchExactRows = 0;
   for (let s = start; s < end; s++) scoreSurvivors(query, similarity, s, filterOf(filterBits, s), boundsOf(bounds, s, start));
@@ -211,6 +213,7 @@ function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, boun
 /** Scores the rows of segment `s` that their bounds do not rule out. */
 function scoreSurvivors(query: Query, similarity: i32, s: u32, filter: usize, bounds: usize): void {
   const segment = segmentPtr(s);
+  raiseThreshold(query.heap, sharedFloor());
   const limits = f32x4.splat(costLimit(similarity, query.heap.threshold, query));
   let list = rowList;
   for (let w: u32 = 0; w < segmentRows >> 5; w++) {

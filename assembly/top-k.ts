@@ -15,8 +15,13 @@ export class TopK {
   ptr: usize;
   capacity: i32;
   count: i32;
-  /** The score that a row must reach to matter: that of the root when full, else −1 (no score is below 0). */
+  /** The score that a row must reach to matter: the root's when full, what other shards have found if that is higher, else −1 (no score is below 0). */
   threshold: f64;
+}
+
+/** The k best rows are known to score at least `score`. */
+export function raiseThreshold(heap: TopK, score: f64): void {
+  if (score > heap.threshold) heap.threshold = score;
 }
 
 export function resetTopK(heap: TopK, ptr: usize, capacity: i32): void {
@@ -88,7 +93,7 @@ export function offer(heap: TopK, score: f64, row: u32): void {
     if (!isWorse(scoreAt(ptr, 0), rowAt(ptr, 0), score, row)) return;
     sink(ptr, heap.count, score, row);
   }
-  if (heap.count === heap.capacity) heap.threshold = scoreAt(ptr, 0);
+  if (heap.count === heap.capacity) raiseThreshold(heap, scoreAt(ptr, 0));
 }
 
 /** Turns the heap into a list, best first. The heap is used up. */

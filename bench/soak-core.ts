@@ -1,10 +1,10 @@
 /**
- * npm run soak:core -- [--minutes 60] [--seed N]: random data of every kind in every build, changed between searches, every answer compared with the float64
+ * npm run soak:core -- [--minutes 60] [--seed N]: random data of every kind in every build and, now and then, in shards, changed between searches, every answer compared with the float64
  * oracle to the last bit: ids, order, scores, totalCount. Ends with the number of comparisons (one a result row), or at the first difference, with its seed.
  */
 import { parseArgs } from "node:util";
 import { enableRelaxedSimd } from "../dist/cli/relaxed-simd.js";
-import { type Build, init, VectorIndex } from "../dist/index.js";
+import { type Build, init, ParallelVectorIndex, VectorIndex } from "../dist/index.js";
 import { DATA_KINDS, source } from "../test/core/data-kinds.ts";
 import { seededRandom } from "../test/core/vectors.ts";
 import { referenceSearch, type Similarity } from "../test/reference.ts";
@@ -20,6 +20,8 @@ const SIMILARITIES: readonly Similarity[] = ["cosineSimilarity", "l1", "l2"];
 const DIMENSIONS = [1, 2, 3, 15, 16, 17, 47, 48, 63, 64, 65, 96, 128, 200, 384, 768, 1536, 4096, 10_000];
 /** Elements of one round's data: what the oracle gets through in a second or so. */
 const ELEMENTS = 300_000;
+/** Of the rounds, those that search in shards too. */
+const SHARDED_SHARE = 0.3;
 
 let comparisons = 0;
 let answers = 0;
@@ -37,16 +39,26 @@ async function round(seed: number): Promise<void> {
   const next = () => pick(sources).next();
   // A quarter of the rounds are three times as large, so that high dimensions fill several segments too.
   const rows = 1 + Math.floor(random() * Math.min(6000, (pick([1, 1, 1, 3]) * ELEMENTS) / dimension));
-  const indexes: VectorIndex[] = [];
+  const indexes: (VectorIndex | ParallelVectorIndex)[] = [];
+  const names: string[] = [...BUILDS];
   for (const build of BUILDS) {
     init({ build });
     indexes.push(await VectorIndex.create({ dimension }));
   }
+  // Starting threads takes as long as a small round.
+  if (random() < SHARDED_SHARE) {
+    const build = pick(BUILDS);
+    const shards = pick([2, 3]);
+    init({ build });
+    indexes.push(await ParallelVectorIndex.create({ dimension, shards }));
+    names.push(`${build} in ${shards} shards`);
+  }
   const model = new Map<string, Float32Array>();
+  const writes: unknown[] = [];
   const put = (id: string) => {
     const vector = next();
     model.set(id, vector);
-    for (const index of indexes) index.upsert(id, vector);
+    for (const index of indexes) writes.push(index.upsert(id, vector));
   };
   for (let i = 0; i < rows; i++) put(`id${i}`);
   for (let step = 0; step < 3; step++) {
@@ -61,28 +73,29 @@ async function round(seed: number): Promise<void> {
     for (const similarity of SIMILARITIES) {
       const usable = queries.filter((query) => similarity !== "cosineSimilarity" || query.some((x) => x !== 0));
       const expected = usable.map((query) => referenceSearch(model, query, { k, similarity, ...(filter && { filter }) }));
-      indexes.forEach((index, b) => {
+      for (const [b, index] of indexes.entries()) {
         const found =
           step === 1
-            ? index.searchMany(usable, { k, similarity, filter })
-            : usable.map((query) => index.search(query, { k, similarity, filter }));
+            ? await index.searchMany(usable, { k, similarity, filter })
+            : await Promise.all(usable.map((query) => index.search(query, { k, similarity, filter })));
         found.forEach((answer, i) => {
           compare(
             answer,
             expected[i]!,
-            `seed ${seed}: ${BUILDS[b]}, ${kind}, dimension ${dimension}, ${rows} rows, ${similarity}, k ${k}, step ${step}, query ${i}`,
+            `seed ${seed}: ${names[b]}, ${kind}, dimension ${dimension}, ${rows} rows, ${similarity}, k ${k}, step ${step}, query ${i}`,
           );
         });
-      });
+      }
     }
     for (let i = 0; i < rows / 20; i++) put(`id${Math.floor(random() * rows)}`);
     for (let i = 0; i < rows / 20; i++) {
       const id = `id${Math.floor(random() * rows)}`;
       model.delete(id);
-      for (const index of indexes) index.delete(id);
+      for (const index of indexes) writes.push(index.delete(id));
     }
   }
-  for (const index of indexes) index.free();
+  await Promise.all(writes);
+  for (const index of indexes) await index.free();
 }
 
 type Answer = ReturnType<typeof referenceSearch>;

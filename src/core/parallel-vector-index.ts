@@ -1,6 +1,6 @@
 /**
  * VectorIndex over several shards, each in a worker with a linear memory of its own: searches use several cores and columns may be larger than 4 GiB. The same
- * answers, as promises. Only queries and lists of the best travel; no SharedArrayBuffer is needed.
+ * answers, as promises. Only queries and lists of the best travel. No SharedArrayBuffer is needed; where there is one, shards skip what others have outdone.
  *
  * Invariant: operations take effect in the order in which they are called, whether or not their promises are awaited.
  */
@@ -11,6 +11,7 @@ import { type SearchOptions, type SearchResult, toQueryMatrix, toShardSearch } f
 import { ShardClient } from "./shard-client.ts";
 import type { ShardAnswer } from "./shard-messages.ts";
 import { decodeSnapshot, encodeSnapshot } from "./snapshot.ts";
+import { createExchange } from "./threshold-exchange.ts";
 import { checkDimension, checkMatrix, toFloat32 } from "./vector-input.ts";
 import { type Build, coreModule } from "./wasm-module.ts";
 
@@ -235,10 +236,14 @@ export class ParallelVectorIndex {
     const search = toShardSearch(options, this.rows);
     const matrix = toQueryMatrix(queries, this.dimension, search.similarity, nameAt);
     const count = this.#shards.length;
+    const exchange = queries.length === 1 ? createExchange(count, search.k) : undefined;
     const answers = await Promise.all(
       this.#shards.map((shard, i) => {
         const mask = search.mask && maskOfShard(search.mask, i, count);
-        return shard.call<"search">({ type: "search", queries: matrix, search: { ...search, mask } }, mask ? [mask.buffer] : []);
+        return shard.call<"search">(
+          { type: "search", queries: matrix, search: { ...search, mask }, shard: i, exchange },
+          mask ? [mask.buffer] : [],
+        );
       }),
     );
     return queries.map((_, i) =>

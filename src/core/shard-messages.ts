@@ -10,7 +10,7 @@ export type ShardRequest =
   | { type: "clear"; row: number }
   /** Vectors of rows, f32[rows.length × dimension]; zeros for a row that has none. */
   | { type: "read"; rows: Uint32Array }
-  | { type: "search"; queries: Float32Array; search: ShardSearch }
+  | { type: "search"; queries: Float32Array; search: Omit<ShardSearch, "exchange">; shard: number; exchange: SharedArrayBuffer | undefined }
   | { type: "memory" };
 
 /** One answer of one worker; ids and scores, best first. */

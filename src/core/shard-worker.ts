@@ -6,6 +6,7 @@
 import { compareText } from "../code-point-order.ts";
 import { createShardOf } from "./create-shard.ts";
 import { describeError, type ShardReply, type ShardRequest } from "./shard-messages.ts";
+import { ThresholdExchange } from "./threshold-exchange.ts";
 import type { VectorShard } from "./vector-shard.ts";
 
 const ids: string[] = [];
@@ -43,10 +44,12 @@ async function handle(request: ShardRequest): Promise<unknown> {
       });
       return matrix;
     }
-    case "search":
+    case "search": {
+      const { queries, search, exchange } = request;
       return shard
-        .search(request.queries, request.search)
+        .search(queries, { ...search, exchange: exchange && new ThresholdExchange(exchange, request.shard, search.k) })
         .map(({ totalCount, rows, scores }) => ({ totalCount, ids: Array.from(rows, (row) => ids[row]), scores }));
+    }
     case "memory":
       return shard.memoryBytes;
   }

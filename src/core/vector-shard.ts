@@ -1,5 +1,6 @@
 /** One linear memory's worth of rows, addressed by number. Knows no ids; see VectorIndex for those. */
 import type { Similarity } from "./similarity.ts";
+import type { ThresholdExchange } from "./threshold-exchange.ts";
 import type { Build } from "./wasm-module.ts";
 
 export interface ShardSearch {
@@ -10,6 +11,8 @@ export interface ShardSearch {
   mask?: Uint32Array | undefined;
   /** "floats": read float32 only, without the codes. The same answer, later; for measurements. */
   plan?: Plan | undefined;
+  /** What the shards of one search, of one query, tell each other. */
+  exchange?: ThresholdExchange | undefined;
 }
 
 export type Plan = "auto" | "floats";

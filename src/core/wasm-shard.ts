@@ -2,6 +2,7 @@
 import { instantiate } from "@assemblyscript/loader";
 import { LodestoneError } from "../errors.ts";
 import { similarityCode } from "./similarity.ts";
+import type { ThresholdExchange } from "./threshold-exchange.ts";
 import type { ScanCounts, ShardHits, ShardOptions, ShardSearch, VectorShard } from "./vector-shard.ts";
 
 const PAGE_BYTES = 65536;
@@ -35,25 +36,35 @@ interface CoreExports extends Record<string, unknown> {
   resultsPtr(query: number): number;
 }
 
+/** The search that runs, for the host's functions. */
+interface Running {
+  exchange?: ThresholdExchange | undefined;
+}
+
 export class WasmShard implements VectorShard {
   readonly build: Build;
   readonly dimension: number;
   readonly #maximumPages: number;
   #core: CoreExports | undefined;
+  readonly #running: Running;
 
-  private constructor(dimension: number, maximumPages: number, core: CoreExports) {
+  private constructor(dimension: number, maximumPages: number, core: CoreExports, running: Running) {
     this.build = core.isRelaxed() === 0 ? "simd" : "relaxed";
     this.dimension = dimension;
     this.#maximumPages = maximumPages;
     this.#core = core;
+    this.#running = running;
   }
 
   /** @throws {LodestoneError} OUT_OF_MEMORY when the memory allowed does not hold an empty shard. */
   static async create(module: WebAssembly.Module, options: ShardOptions): Promise<WasmShard> {
     const isIdBefore = (a: number, b: number): number => (options.isIdBefore(a >>> 0, b >>> 0) ? 1 : 0);
-    const { exports } = await instantiate<CoreExports>(module, { host: { isIdBefore } });
+    const running: Running = {};
+    const tellScores = (ptr: number, count: number): void => running.exchange?.tell(readResults(exports.memory, ptr >>> 0, count).scores);
+    const sharedFloor = (): number => running.exchange?.floor || -1;
+    const { exports } = await instantiate<CoreExports>(module, { host: { isIdBefore, tellScores, sharedFloor } });
     const maximumPages = Math.min(MAX_PAGES, Math.floor((options.maximumMemoryBytes ?? MAX_PAGES * PAGE_BYTES) / PAGE_BYTES));
-    const shard = new WasmShard(options.dimension, maximumPages, exports);
+    const shard = new WasmShard(options.dimension, maximumPages, exports, running);
     if (exports.initialize(options.dimension, maximumPages) === 0) throw shard.#outOfMemory("an empty index");
     return shard;
   }
@@ -114,9 +125,11 @@ export class WasmShard implements VectorShard {
       const query = queries.subarray(i * this.dimension, (i + 1) * this.dimension);
       new Float32Array(core.memory.buffer, core.queryPtr(i) >>> 0, this.dimension).set(query);
     }
+    this.#running.exchange = count === 1 ? options.exchange : undefined;
     core.search(count, similarity, isFiltered, totalCount, options.plan === "floats" ? 0 : 1);
     const answers: ShardHits[] = [];
-    for (let i = 0; i < count; i++) answers.push({ totalCount, ...this.#readResults(core.resultsPtr(i) >>> 0, core.resultCount(i)) });
+    for (let i = 0; i < count; i++)
+      answers.push({ totalCount, ...readResults(core.memory, core.resultsPtr(i) >>> 0, core.resultCount(i)) });
     return answers;
   }
 
@@ -140,17 +153,6 @@ export class WasmShard implements VectorShard {
     return 1;
   }
 
-  #readResults(ptr: number, count: number): { rows: Uint32Array; scores: Float64Array } {
-    const view = new DataView(this.#exports.memory.buffer, ptr, count * ENTRY_BYTES);
-    const rows = new Uint32Array(count);
-    const scores = new Float64Array(count);
-    for (let i = 0; i < count; i++) {
-      scores[i] = view.getFloat64(i * ENTRY_BYTES, true);
-      rows[i] = view.getUint32(i * ENTRY_BYTES + 8, true);
-    }
-    return { rows, scores };
-  }
-
   #outOfMemory(what: string): LodestoneError {
     const limitMiB = Math.floor((this.#maximumPages * PAGE_BYTES) / 2 ** 20);
     return new LodestoneError(
@@ -158,4 +160,16 @@ export class WasmShard implements VectorShard {
       `No room for ${what}: the index holds ${this.size} rows and may use ${limitMiB} MiB. What is stored stays and answers; use a ParallelVectorIndex for more.`,
     );
   }
+}
+
+/** Entries of a heap (assembly/top-k.ts). */
+function readResults(memory: WebAssembly.Memory, ptr: number, count: number): { rows: Uint32Array; scores: Float64Array } {
+  const view = new DataView(memory.buffer, ptr, count * ENTRY_BYTES);
+  const rows = new Uint32Array(count);
+  const scores = new Float64Array(count);
+  for (let i = 0; i < count; i++) {
+    scores[i] = view.getFloat64(i * ENTRY_BYTES, true);
+    rows[i] = view.getUint32(i * ENTRY_BYTES + 8, true);
+  }
+  return { rows, scores };
 }

@@ -14,6 +14,9 @@ import * as lodestone from "./lodestone.js";
 globalThis.lodestone = lodestone;
 </script>`;
 
+/** A page with these may share memory between threads. */
+const ISOLATED = { "cross-origin-opener-policy": "same-origin", "cross-origin-embedder-policy": "require-corp" };
+
 const CHROMIUM_ARGS = [
   "--headless",
   "--no-sandbox",
@@ -42,8 +45,9 @@ describeWith("chromium", "the library in a browser", (executablePath) => {
       new Map<string, StaticFile>([
         ["/", { type: "text/html", body: PAGE }],
         ["/no-wasm", { type: "text/html", body: PAGE, headers: { "content-security-policy": "script-src 'self' 'unsafe-inline'" } }],
+        ["/isolated", { type: "text/html", body: PAGE, headers: ISOLATED }],
         ["/lodestone.js", library],
-        ["/shard-worker.js", { type: "text/javascript", body: WORKER }],
+        ["/shard-worker.js", { type: "text/javascript", body: WORKER, headers: ISOLATED }],
       ]),
     );
     browser = await chromium.launch({ executablePath, args: CHROMIUM_ARGS });
@@ -123,6 +127,34 @@ describeWith("chromium", "the library in a browser", (executablePath) => {
     );
     expect(shards).toBe(2);
     expect(answers).toEqual(expected());
+    await page.close();
+  });
+
+  it.each([
+    ["/", false],
+    ["/isolated", true],
+  ])("shards of the page %s, where memory is shared: %s, give the oracle's answers", async (path, isShared) => {
+    const page = await open(path);
+    const vectors = Array.from({ length: 3000 }, (_, i) => vectorOf(i));
+    const { isIsolated, answers } = await page.evaluate(
+      async ({ vectors, query }) => {
+        const index = await lodestone.ParallelVectorIndex.create({ dimension: 19, shards: 2 });
+        await index.upsertMany(
+          vectors.map((_, i) => `id${i}`),
+          Float32Array.from(vectors.flat()),
+        );
+        const answers = [];
+        for (const similarity of ["cosineSimilarity", "l1", "l2"] as const) answers.push(await index.search(query, { similarity }));
+        await index.free();
+        return { isIsolated: crossOriginIsolated && typeof SharedArrayBuffer === "function", answers };
+      },
+      { vectors, query: vectorOf(7000) },
+    );
+    expect(isIsolated).toBe(isShared);
+    const model = new Map(vectors.map((vector, i) => [`id${i}`, vector]));
+    expect(answers).toEqual(
+      (["cosineSimilarity", "l1", "l2"] as const).map((similarity) => referenceSearch(model, vectorOf(7000), { k: 10, similarity })),
+    );
     await page.close();
   });
 
