@@ -54,8 +54,8 @@ export const FULL_L1: i32 = 3;
 export const MIN_CODABLE: f64 = 9.094947017729282e-13;
 export const MAX_CODABLE: f64 = 1099511627776;
 
-/** 2^-44, for rows that are all zero. */
-const SMALLEST_STEP: f32 = 1 / (<f32>(1 << 30) * <f32>(1 << 14));
+/** The last row's step, at first 2^-44. A row whose residual is zero takes it, since any will do, and l1 then needs no codes for another. */
+let latestStep: f32 = 1 / (<f32>(1 << 30) * <f32>(1 << 14));
 
 /** A centre pays when its norm is at least this share of the rows' norm: then it shrinks them, and the losses with them, by 2 % or more. */
 const CENTRE_SHARE: f64 = 0.2;
@@ -225,7 +225,8 @@ function encodeRow(segment: usize, row: u32): void {
   const norm = Math.sqrt(f64x2.extract_lane(squares, 0) + f64x2.extract_lane(squares, 1));
   store<f32>(residualNormsPtr(segment) + rowOffset, <f32>(norm * (1 + 2.384185791015625e-7)));
   store<f32>(shiftsPtr(segment) + rowOffset, <f32>shift);
-  const step = peak === 0 ? SMALLEST_STEP : chooseStep(<f32>peak);
+  const step = peak === 0 ? latestStep : chooseStep(<f32>peak);
+  latestStep = step;
   store<f32>(stepsPtr(segment) + rowOffset, step);
   writePlanes(segment, row, step);
   const l2Rounding = norm * 2.384185791015625e-7;
