@@ -1,0 +1,140 @@
+/**
+ * npm run bench:cores [-- --rows 100000 --dimension 768]: what does a second core give to a search, and where does the rest of the time go?
+ * Half of the rows each are searched by a C scan in two processes and by this core in two threads, one at a time and both at once, without messages in between:
+ * what both at once lose is the machine's (memory, caches, other programs). Then the same search in one shard and in two, with the messages. Contenders take turns.
+ */
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { cpus, tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
+import { enableRelaxedSimd } from "../dist/cli/relaxed-simd.js";
+import { ParallelVectorIndex, VectorIndex } from "../dist/index.js";
+import { makeData } from "./data.mjs";
+import { compileNativeScan, startNativeScan } from "./native-scan.mjs";
+import { idOf, oracle, verify } from "./oracle.mjs";
+import { summarize } from "./statistics.mjs";
+
+const K = 10;
+const QUERIES = 15;
+const ROUNDS = 8;
+
+if (isMainThread) await main();
+else await searchHalf(workerData);
+
+async function main() {
+  const { values } = parseArgs({
+    options: { rows: { type: "string", default: "100000" }, dimension: { type: "string", default: "768" } },
+  });
+  const [rows, d] = [Number(values.rows), Number(values.dimension)];
+  if (rows % 2 === 1 || !(rows > 0)) throw new Error("--rows: expected an even number, as each half is searched by one thread.");
+  enableRelaxedSimd();
+  const memory = new SharedArrayBuffer(4 * (rows + QUERIES) * d);
+  const data = new Float32Array(memory);
+  data.set(makeData({ kind: "random", rows, dimension: d, queries: QUERIES }));
+  const queryAt = (i) => data.slice((rows + i) * d, (rows + i + 1) * d);
+  const ids = Array.from({ length: rows }, (_, i) => idOf(i));
+
+  const whole = await VectorIndex.create({ dimension: d });
+  whole.upsertMany(ids, data.slice(0, rows * d));
+  const shards = await Promise.all([1, 2].map((count) => ParallelVectorIndex.create({ dimension: d, shards: count })));
+  for (const index of shards) await index.upsertMany(ids, data.slice(0, rows * d));
+  for (const index of [whole, ...shards]) {
+    verify("search", await index.search(queryAt(0), { k: K }), oracle(data, rows, d, rows * d, "cosineSimilarity", K));
+  }
+  const gate = new SharedArrayBuffer(8);
+  const halves = [0, 1].map((half) => new Worker(new URL(import.meta.url), { workerData: { memory, gate, rows, d, half } }));
+  await Promise.all(halves.map((half) => once(half, "message")));
+  const directory = mkdtempSync(join(tmpdir(), "lodestone-bench-"));
+  const program = compileNativeScan(directory);
+  const scans =
+    program === undefined ? [] : [0, 1].map((half) => startNativeScan(program, halfOf(data, rows, d, half), rows / 2, d, QUERIES));
+
+  const times = new Map();
+  const add = (name, ms) => times.set(name, [...(times.get(name) ?? []), ...[ms].flat()]);
+  for (let round = 0; round < ROUNDS; round++) {
+    for (let i = 0; i < QUERIES; i++) {
+      if (scans.length > 0) {
+        add("C, half, alone", (await scans[i % 2].scan(i, "cosineSimilarity")).ms);
+        const both = await Promise.all(scans.map((scan) => scan.scan(i, "cosineSimilarity")));
+        add(
+          "C, half, both at once",
+          both.map(({ ms }) => ms),
+        );
+      }
+      const startMs = performance.now();
+      whole.search(queryAt(i), { k: K });
+      add("Lodestone, all, one thread", performance.now() - startMs);
+      for (const [s, index] of shards.entries()) {
+        const query = queryAt(i);
+        const sentMs = performance.now();
+        await index.search(query, { k: K });
+        add(`Lodestone, ${s + 1} shard${s === 0 ? "" : "s"}`, performance.now() - sentMs);
+      }
+    }
+    add("Lodestone, half, alone", (await runHalves(gate, [halves[round % 2]]))[0]);
+    const both = await runHalves(gate, halves);
+    add("Lodestone, half, both at once", both.flat());
+    add(
+      "Lodestone, half, slower of both",
+      both[0].map((ms, i) => Math.max(ms, both[1][i])),
+    );
+  }
+  console.log(
+    `${cpus()[0]?.model ?? "unknown CPU"}, ${cpus().length} cores, Node ${process.version}; random, ${rows} × ${d}, cosine, top ${K}`,
+  );
+  for (const [name, values] of times) {
+    const { median, low, high } = summarize(values);
+    console.log(`${name.padEnd(32)} ${median.toFixed(2)} ms (${low.toFixed(2)}–${high.toFixed(2)})`);
+  }
+  const ratio = (a, b) => (summarize(times.get(a)).median / summarize(times.get(b)).median).toFixed(2);
+  if (scans.length > 0) console.log(`both at once ÷ alone: C ${ratio("C, half, both at once", "C, half, alone")}`);
+  console.log(`both at once ÷ alone: Lodestone ${ratio("Lodestone, half, both at once", "Lodestone, half, alone")}`);
+  console.log(`half ÷ all: ${ratio("Lodestone, half, alone", "Lodestone, all, one thread")}`);
+  console.log(`2 shards ÷ 1 shard: ${ratio("Lodestone, 2 shards", "Lodestone, 1 shard")}`);
+  for (const scan of scans) scan.stop();
+  rmSync(directory, { recursive: true, force: true });
+  await Promise.all([...shards.map((index) => index.free()), ...halves.map((half) => half.terminate())]);
+}
+
+/** One half of the rows, and the queries behind them. */
+function halfOf(data, rows, d, half) {
+  const own = new Float32Array((rows / 2 + QUERIES) * d);
+  own.set(data.subarray((half * rows * d) / 2, ((half + 1) * rows * d) / 2));
+  own.set(data.subarray(rows * d), (rows * d) / 2);
+  return own;
+}
+
+/** @returns each half's times of all queries; they begin each query together. */
+async function runHalves(gate, halves) {
+  new Int32Array(gate).fill(0);
+  const answers = halves.map((half) => once(half, "message"));
+  for (const half of halves) half.postMessage(halves.length);
+  return (await Promise.all(answers)).map(([ms]) => ms);
+}
+
+/** The worker: an index of half of the rows, searched without waiting for anybody but the other half. */
+async function searchHalf({ memory, gate, rows, d, half }) {
+  const data = new Float32Array(memory);
+  const own = halfOf(data, rows, d, half);
+  const index = await VectorIndex.create({ dimension: d });
+  index.upsertMany(
+    Array.from({ length: rows / 2 }, (_, i) => idOf(i)),
+    own.subarray(0, (rows / 2) * d),
+  );
+  const arrived = new Int32Array(gate);
+  parentPort.on("message", (count) => {
+    const ms = [];
+    for (let i = 0; i < QUERIES; i++) {
+      const query = own.slice((rows / 2 + i) * d, (rows / 2 + i + 1) * d);
+      Atomics.add(arrived, 0, 1);
+      while (Atomics.load(arrived, 0) < count * (i + 1)) {}
+      const startMs = performance.now();
+      index.search(query, { k: K });
+      ms.push(performance.now() - startMs);
+    }
+    parentPort.postMessage(ms);
+  });
+  parentPort.postMessage("ready");
+}
