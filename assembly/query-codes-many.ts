@@ -44,7 +44,7 @@ export class ManyQuery {
 
   /** The heap's threshold that the limit was made of. */
   threshold: f64;
-  /** Segment (address) of whose centre the codes are; 0: the zero centre; 1: none yet. */
+  /** Address of the centre that the codes are for; 0: the zero centre; 1: none yet. */
   centre: usize;
   /** False when p cannot be coded: then no bound may be used. */
   isCodable: bool;

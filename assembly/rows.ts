@@ -1,7 +1,7 @@
 /**
  * Rows in linear memory, in segments of a fixed number of rows, so that growing never moves what is there.
  *
- *   segment: | live bits | stale bits | squares f64 | norm, residual norm, shift, step f32 | sums 2 × i32 | losses 4 × u16 | centre | high plane | low plane | float32 |
+ *   segment: | live bits | stale bits | squares f64 | norm, residual norm, shift, step f32 | sums 2 × i32 | losses 4 × u16 | address of the centre u32 | high plane | low plane | float32 |
  *
  * Each part starts on a cache line and has one entry a row; see codes.ts for what the codes' parts mean.
  * Invariants: stride is the dimension rounded up to 4 and padding elements are +0; bits of rows that were never set are 0; squares[row] is
