@@ -9,7 +9,7 @@ import { costLimit } from "./bounds";
 import { beginMany, MANY_QUERIES, manyExactRows, manyFullRows, searchMany } from "./cascade-many";
 import { encodeSegment } from "./codes";
 import { fullDotBounds, highDotBounds, setDotCoefficients } from "./dot-bounds";
-import { exactScore, scanFloats, scoreRow } from "./float-scan";
+import { scanFloats } from "./float-scan";
 import { sharedFloor, tellScores } from "./host";
 import { chooseL1Planes, l1Bounds } from "./l1-bounds";
 import { clearSlots } from "./l1-slots";
@@ -20,7 +20,8 @@ import { highPtr, lowPtr, MAX_SEGMENT_ROWS, segmentCount, segmentPtr, segmentRow
 import { addSeed, seedLimit, seedRow } from "./seeds";
 import { filterOf, listRows, selected } from "./selection";
 import { L1 } from "./similarity";
-import { offer, raiseThreshold } from "./top-k";
+import { beginSurvivors, listSurvivor, scoredRows, scoreListed } from "./survivors";
+import { raiseThreshold } from "./top-k";
 
 /** Bounds and sums of at most this many (row, query) pairs are held at a time: 8 MiB. */
 const MAX_BOUNDS: u32 = 1 << 20;
@@ -37,13 +38,15 @@ const rowBits = memory.data(<i32>MAX_SEGMENT_ROWS / 8, 16);
 /** Of the second pass: i32[segmentRows], Σ Q (l − 8); for l1 f32[segmentRows], the bounds. */
 const lowSums = memory.data(<i32>MAX_SEGMENT_ROWS * 4, 16);
 
+/** f32x4: bounds of four rows. */
+const fourBounds = memory.data(16, 16);
+
 // What the last search did, for measurements: rows whose both planes were read, rows scored exactly.
 let fullRows: u64 = 0;
 let exactRows: u64 = 0;
 
 // What the batch in hand did.
 let batchFullRows: u32 = 0;
-let batchExactRows: u32 = 0;
 
 export function fullRowCount(): f64 {
   return <f64>fullRows;
@@ -130,20 +133,24 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
 /** Scores what the bounds of a batch of `rows` rows leave. @returns false when the codes did not help; then query.floatsUntilSegment says from where to try again. */
 function finishBatch(query: Query, similarity: i32, start: u32, end: u32, filterBits: usize, bounds: usize, rows: u32): bool {
   const seeds = query.seeds;
+  batchFullRows = 0;
+  beginSurvivors();
   for (let i = 0; i < seeds.count; i++) {
     const row = seedRow(seeds, i);
-    const local = row & (segmentRows - 1);
-    store<f32>(boundsOf(bounds, row >> segmentShift, start) + ((<usize>local) << 2), Infinity);
-    offer(query.heap, exactScore(query, similarity, segmentPtr(row >> segmentShift), local), row);
+    const bound = boundsOf(bounds, row >> segmentShift, start) + ((<usize>(row & (segmentRows - 1))) << 2);
+    listSurvivor(query, similarity, row, load<f32>(bound));
+    store<f32>(bound, Infinity);
   }
+  scoreListed(query, similarity);
+  exactRows += scoredRows;
+  beginSurvivors();
   tellScores(query.heap.ptr, query.heap.count);
-  batchFullRows = 0;
-  batchExactRows = 0;
   for (let s = start; s < end; s++) scoreSurvivors(query, similarity, s, filterOf(filterBits, s), boundsOf(bounds, s, start));
+  scoreListed(query, similarity);
   fullRows += batchFullRows;
-  exactRows += batchExactRows + <u32>seeds.count;
+  exactRows += scoredRows;
   // The best k of a batch are always scored; only what comes on top tells of the codes.
-  if (batchExactRows * 2 <= rows) {
+  if (scoredRows * 2 <= rows) {
     query.backoff = 0;
     return true;
   }
@@ -210,7 +217,7 @@ function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, boun
   return rows;
 }
 
-/** Scores the rows of segment `s` that their bounds do not rule out. */
+/** Scores the rows of segment `s` that their bounds do not rule out; the last of them stay listed. */
 function scoreSurvivors(query: Query, similarity: i32, s: u32, filter: usize, bounds: usize): void {
   const segment = segmentPtr(s);
   raiseThreshold(query.heap, sharedFloor());
@@ -232,11 +239,11 @@ function scoreSurvivors(query: Query, similarity: i32, s: u32, filter: usize, bo
   const rows = <u32>(list - rowList) >> 1;
   if (rows === 0) return;
   // When nearly all that get here are scored anyway, both planes are not read first.
-  let isBounded = batchFullRows < 256 || 4 * batchExactRows <= 3 * batchFullRows;
+  let isBounded = batchFullRows < 256 || 4 * scoredRows <= 3 * batchFullRows;
   isBounded = isBounded && !query.readsBothPlanes && prepareCodes(query, similarity, segment);
   if (isBounded) {
     batchFullRows += rows;
-    touchPlanes(lowPtr(segment), rowList, rows);
+    if (rows * 8 < segmentRows * 7) touchPlanes(lowPtr(segment), rowList, rows);
     if (similarity === L1) {
       l1Bounds(query, segment, rowList, rows, true, lowSums);
     } else {
@@ -254,17 +261,19 @@ function scoreSurvivors(query: Query, similarity: i32, s: u32, filter: usize, bo
       let four = (bits >> (group << 2)) & 15;
       if (four === 0) continue;
       const first = (w << 5) + (group << 2);
+      const at = (<usize>first) << 2;
+      let bound = v128.load(bounds + at);
       if (isBounded) {
-        const at = (<usize>first) << 2;
-        let bound = v128.load(lowSums + at);
+        bound = v128.load(lowSums + at);
         if (similarity !== L1) bound = fullDotBounds(segment, first, v128.load(sumsOf(bounds) + at), bound);
         four &= ~i32x4.bitmask(f32x4.gt(bound, f32x4.splat(limit)));
       }
+      if (four === 0) continue;
+      v128.store(fourBounds, bound);
       while (four !== 0) {
-        const row = first + ctz(four);
+        const i = ctz(four);
         four &= four - 1;
-        batchExactRows++;
-        scoreRow(query, similarity, segment, row, firstRow);
+        listSurvivor(query, similarity, firstRow + first + i, load<f32>(fourBounds + ((<usize>i) << 2)));
       }
       if (heap.threshold !== threshold) {
         threshold = heap.threshold;

@@ -134,6 +134,17 @@ export function scoreRow(query: Query, similarity: i32, segment: usize, row: u32
   offer(heap, exactScore(query, similarity, segment, row), firstRow + row);
 }
 
+let touched: u32 = 0;
+
+/** Loads what scoring a row of a segment will read: independent loads of several rows wait for memory together. */
+export function touchFloats(segment: usize, row: u32): void {
+  const strideBytes = (<usize>stride) << 2;
+  const x = floatsPtr(segment) + <usize>row * strideBytes;
+  let sum = <u32>load<u8>(squaresPtr(segment) + ((<usize>row) << 3));
+  for (let at: usize = 0; at < strideBytes; at += 64) sum += load<u8>(x + at);
+  touched = sum;
+}
+
 /** Scans segment number `index`. `filter` is the address of its words of the row mask, or 0. */
 export function scanFloats(query: Query, similarity: i32, index: u32, filter: usize): void {
   const segment = segmentPtr(index);

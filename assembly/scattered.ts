@@ -7,7 +7,7 @@ import { costLimit } from "./bounds";
 import { prepareCodes } from "./cascade";
 import { encodeSegment, FULL_L1, FULL_L2 } from "./codes";
 import { fullDotBounds } from "./dot-bounds";
-import { scanFloats, scoreRow } from "./float-scan";
+import { scanFloats, scoreRow, touchFloats } from "./float-scan";
 import { planeDotOfFour } from "./plane-dot";
 import { Query, queryAt, reserveBounds } from "./query";
 import {
@@ -18,15 +18,12 @@ import {
   lowPtr,
   normsPtr,
   residualNormsPtr,
-  rowPtr,
   segmentCount,
   segmentPtr,
   segmentRows,
   segmentShift,
   shiftsPtr,
-  squaresPtr,
   stepsPtr,
-  stride,
 } from "./rows";
 import { addSeed, seedLimit, seedRow } from "./seeds";
 import { filterOf, selected } from "./selection";
@@ -173,6 +170,10 @@ function boundFour(query: Query, i: u32, n: u32): void {
   }
 }
 
+function touchListed(i: u32): void {
+  touchFloats(segmentPtr(rowAt(i) >> segmentShift), rowAt(i) & (segmentRows - 1));
+}
+
 function scoreListed(query: Query, similarity: i32, i: u32): void {
   const row = rowAt(i);
   const local = row & (segmentRows - 1);
@@ -203,7 +204,7 @@ function scoreWhatBoundsLeave(query: Query, similarity: i32, count: u32): u32 {
   let scored: u32 = 0;
   for (let start: u32 = 0; start < count; start += GROUP_ROWS) {
     const end = min(count, start + GROUP_ROWS);
-    for (let i = start; i < end; i++) touchFloats(load<u32>(scoreList + ((<usize>i) << 2)));
+    for (let i = start; i < end; i++) touchListed(load<u32>(scoreList + ((<usize>i) << 2)));
     for (let i = start; i < end; i++) {
       const listed = load<u32>(scoreList + ((<usize>i) << 2));
       if (load<f32>(boundList + ((<usize>listed) << 2)) > limit) continue;
@@ -215,12 +216,4 @@ function scoreWhatBoundsLeave(query: Query, similarity: i32, count: u32): u32 {
     }
   }
   return scored;
-}
-
-/** Loads what scoring row `i` of the list will read. */
-function touchFloats(i: u32): void {
-  const x = rowPtr(rowAt(i));
-  let sum = load<u8>(squaresPtr(segmentPtr(rowAt(i) >> segmentShift)) + ((<usize>(rowAt(i) & (segmentRows - 1))) << 3));
-  for (let at: usize = 0; at < (<usize>stride) << 2; at += 64) sum += load<u8>(x + at);
-  touched = sum;
 }

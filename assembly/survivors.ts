@@ -1,0 +1,41 @@
+/** Rows that are left when all bounds were tried: a few are gathered, so that their float32 are fetched together, and scored. */
+import { costLimit } from "./bounds";
+import { scoreRow, touchFloats } from "./float-scan";
+import { Query } from "./query";
+import { segmentPtr, segmentRows, segmentShift } from "./rows";
+
+const MAX_LISTED: u32 = 8;
+/** Of each: row u32, bound f32. */
+const list = memory.data(64, 16);
+let listed: u32 = 0;
+
+/** Rows scored since beginSurvivors. */
+export let scoredRows: u32 = 0;
+
+export function beginSurvivors(): void {
+  listed = 0;
+  scoredRows = 0;
+}
+
+/** Takes a row that its bound does not rule out yet. */
+export function listSurvivor(query: Query, similarity: i32, row: u32, bound: f32): void {
+  const at = list + ((<usize>listed) << 3);
+  store<u32>(at, row);
+  store<f32>(at, bound, 4);
+  listed++;
+  if (listed === MAX_LISTED) scoreListed(query, similarity);
+}
+
+/** Scores those that are listed still, unless one of them has raised the limit above the bounds of others. */
+export function scoreListed(query: Query, similarity: i32): void {
+  const end = list + ((<usize>listed) << 3);
+  listed = 0;
+  for (let at = list; at < end; at += 8) touchFloats(segmentPtr(load<u32>(at) >> segmentShift), load<u32>(at) & (segmentRows - 1));
+  for (let at = list; at < end; at += 8) {
+    if (load<f32>(at, 4) > costLimit(similarity, query.heap.threshold, query)) continue;
+    const row = load<u32>(at);
+    const local = row & (segmentRows - 1);
+    scoredRows++;
+    scoreRow(query, similarity, segmentPtr(row >> segmentShift), local, row - local);
+  }
+}
