@@ -20,6 +20,11 @@ const SIMILARITIES: readonly Similarity[] = ["cosineSimilarity", "l1", "l2"];
 const DIMENSIONS = [1, 2, 3, 15, 16, 17, 47, 48, 63, 64, 65, 96, 128, 200, 384, 768, 1536, 4096, 10_000];
 /** Elements of one round's data: what the oracle gets through in a second or so. */
 const ELEMENTS = 300_000;
+/**
+ * Of the rounds, those with twenty times as many elements: a dozen segments and more, so that batches, pauses and centres that segments share are
+ * met as in large indexes. (A fault that took ten segments to show was once missed for hours.)
+ */
+const TALL_SHARE = 0.05;
 /** Of the rounds, those that search in shards too. */
 const SHARDED_SHARE = 0.3;
 
@@ -38,7 +43,8 @@ async function round(seed: number): Promise<void> {
   const sources = [source(kind, dimension, seed), source(random() < 0.5 ? kind : pick(kinds), dimension, seed + 1)] as const;
   const next = () => pick(sources).next();
   // A quarter of the rounds are three times as large, so that high dimensions fill several segments too.
-  const rows = 1 + Math.floor(random() * Math.min(6000, (pick([1, 1, 1, 3]) * ELEMENTS) / dimension));
+  const isTall = random() < TALL_SHARE;
+  const rows = 1 + Math.floor(random() * Math.min(isTall ? 40_000 : 6_000, ((isTall ? 20 : pick([1, 1, 1, 3])) * ELEMENTS) / dimension));
   const indexes: (VectorIndex | ParallelVectorIndex)[] = [];
   const names: string[] = [...BUILDS];
   for (const build of BUILDS) {
@@ -65,11 +71,11 @@ async function round(seed: number): Promise<void> {
     const stored = pick([...model.values()].slice(0, 50));
     const queries = [next(), stored ?? next(), (stored ?? next()).map((x) => -x)];
     // Enough of them that searchMany takes its own path (cascade-many.ts), an odd number and an even one.
-    if (step === 1) queries.push(next(), next(), next(), ...(random() < 0.5 ? [next()] : []));
+    if (step === 1) for (let i = pick([3, 4, isTall ? 20 : 5]); i > 0; i--) queries.push(next());
     const share = pick([1, 1, 0.5, 0.1, 0.01]);
     const salt = Math.floor(random() * 1e6);
     const filter = share === 1 ? undefined : (id: string) => (Number(id.slice(2)) * 7919 + salt) % 1000 < share * 1000;
-    const k = pick([1, 3, 10, 100, rows + 5]);
+    const k = pick([1, 3, 10, 100, isTall ? 1000 : rows + 5]);
     for (const similarity of SIMILARITIES) {
       const usable = queries.filter((query) => similarity !== "cosineSimilarity" || query.some((x) => x !== 0));
       const expected = usable.map((query) => referenceSearch(model, query, { k, similarity, ...(filter && { filter }) }));
