@@ -19,6 +19,8 @@ const bits = new Int32Array(float.buffer);
 /** Zeroed memory for one search, or undefined where threads share none. */
 export function createExchange(shards: number, k: number): SharedArrayBuffer | undefined {
   if (shards < 2 || k > MAX_SHARED_K || typeof SharedArrayBuffer === "undefined") return undefined;
+  // A frame may have the constructor and still not be allowed to send what it makes to a worker. Node does not have the property.
+  if (globalThis.crossOriginIsolated === false) return undefined;
   return new SharedArrayBuffer(4 * NUMBERS_PER_SHARD * shards);
 }
 
