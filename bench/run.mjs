@@ -127,7 +127,7 @@ async function measure(set, data, native, similarity, what, contenders, isSelect
     if (values.length === 0) continue;
     const milliseconds = summarize(values);
     const ratio = yardstick && milliseconds.median / yardstick.median;
-    // Few selected rows are scanned as floats, which leaves the counts of the search before.
+    // Plans for few selected rows do not count, which leaves the counts of the search before.
     const scan = isSelected ? undefined : contenders.find((contender) => contender.plan === plan)?.index?.lastScan;
     const note = scan && `${scan.fullRows} rows by both planes, ${scan.exactRows} exactly`;
     report({ set: set.name, what, plan, milliseconds, ratio, gigabytesPerSecond: bytes / milliseconds.median / 1e6, note });
