@@ -1,7 +1,8 @@
 /**
  * npm run bench:cores [-- --rows 100000 --dimension 768]: what does a second core give to a search, and where does the rest of the time go?
  * Half of the rows each are searched by a C scan in two processes and by this core in two threads, one at a time and both at once, without messages in between:
- * what both at once lose is the machine's (memory, caches, other programs). Then the same search in one shard and in two, with the messages. Contenders take turns.
+ * what both at once lose is the machine's (memory, caches, other programs). Then the same search in one shard and in two, with the messages: the contenders in turns,
+ * and each in a row, one search after the other, which shows what the system's choice of a core for each thread that wakes adds.
  */
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -19,6 +20,7 @@ import { summarize } from "./statistics.mjs";
 const K = 10;
 const QUERIES = 15;
 const ROUNDS = 8;
+const SHARDS = ["Lodestone, 1 shard", "Lodestone, 2 shards"];
 
 if (isMainThread) await main();
 else await searchHalf(workerData);
@@ -70,7 +72,15 @@ async function main() {
         const query = queryAt(i);
         const sentMs = performance.now();
         await index.search(query, { k: K });
-        add(`Lodestone, ${s + 1} shard${s === 0 ? "" : "s"}`, performance.now() - sentMs);
+        add(SHARDS[s], performance.now() - sentMs);
+      }
+    }
+    for (const [s, index] of shards.entries()) {
+      for (let i = 0; i < QUERIES; i++) {
+        const query = queryAt(i);
+        const sentMs = performance.now();
+        await index.search(query, { k: K });
+        add(`${SHARDS[s]}, in a row`, performance.now() - sentMs);
       }
     }
     add("Lodestone, half, alone", (await runHalves(gate, [halves[round % 2]]))[0]);
@@ -92,7 +102,7 @@ async function main() {
   if (scans.length > 0) console.log(`both at once ÷ alone: C ${ratio("C, half, both at once", "C, half, alone")}`);
   console.log(`both at once ÷ alone: Lodestone ${ratio("Lodestone, half, both at once", "Lodestone, half, alone")}`);
   console.log(`half ÷ all: ${ratio("Lodestone, half, alone", "Lodestone, all, one thread")}`);
-  console.log(`2 shards ÷ 1 shard: ${ratio("Lodestone, 2 shards", "Lodestone, 1 shard")}`);
+  console.log(`2 shards ÷ 1 shard: ${ratio(SHARDS[1], SHARDS[0])}, in a row ${ratio(`${SHARDS[1]}, in a row`, `${SHARDS[0]}, in a row`)}`);
   for (const scan of scans) scan.stop();
   rmSync(directory, { recursive: true, force: true });
   await Promise.all([...shards.map((index) => index.free()), ...halves.map((half) => half.terminate())]);
