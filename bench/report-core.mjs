@@ -11,7 +11,7 @@ const HEADLINE = [
   ["one query, l2", "l2", "relaxed"],
   ["one query, l1", "l1", "relaxed"],
   ["cosine, filter selects 1 %", "cosine, filter 1 %", "relaxed"],
-  ["two shards on two cores, cosine", "cosine, in workers", "2 shards"],
+  ["two shards on two cores, cosine", "cosine, in workers, in a row", "2 shards"],
   ["100 queries at once, cosine, each", "100 queries, per query", "relaxed"],
 ];
 const HEADLINE_SETS = ["random, 100000 × 768", "256 clusters, 100000 × 768"];
