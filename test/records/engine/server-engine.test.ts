@@ -69,6 +69,26 @@ describeWith("postgresql", "the server engine", (bin) => {
     expect((await engine.query("SELECT n FROM counter")).rows).toEqual([{ n: 2 }]);
   });
 
+  test("lets the first statements of a branch come at once, and from two servers", async () => {
+    const databaseUrl = await server.createDatabase();
+    const engines = await Promise.all([1, 2].map(() => openEngine({ databaseUrl })));
+    const roleNames = [0, 1, 2, 3].map((n) => `lodestone:${databaseUrl.slice(-6)}:${n}`);
+    try {
+      for (const roleName of roleNames) await engines[0]!.query(`CREATE ROLE "${roleName}" NOLOGIN NOINHERIT`);
+      const who = (engine: Engine, roleName: string) =>
+        engine.transaction(async (c) => (await c.query<{ name: string }>("SELECT session_user AS name")).rows[0]!.name, {
+          jail: { roleName, schemaName: "public" },
+        });
+      for (const roleName of roleNames) {
+        const names = await Promise.all(Array.from({ length: 32 }, (_, n) => who(engines[n % 2]!, roleName)));
+        expect(new Set(names)).toEqual(new Set([roleName]));
+      }
+    } finally {
+      for (const roleName of roleNames) await engines[0]!.query(`DROP ROLE IF EXISTS "${roleName}"`);
+      await Promise.all(engines.map((each) => each.close()));
+    }
+  });
+
   test("goes on after the server crashed and came back, and listens again", async () => {
     const payloads: string[] = [];
     await engine.listen("lodestone_test", (payload) => payloads.push(payload));

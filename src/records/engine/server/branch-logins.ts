@@ -12,7 +12,7 @@ import { createHash, createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
 import pg from "pg";
 import { LodestoneError } from "../../../errors.ts";
 import { quoteIdentifier, quoteLiteral } from "../../identifiers.ts";
-import type { Connection } from "../engine.ts";
+import type { Connection, Engine } from "../engine.ts";
 import { ServerSession } from "./server-session.ts";
 
 /** Connections of one branch, and branches with connections at a time. */
@@ -21,16 +21,20 @@ const MAX_BRANCHES = 8;
 const IDLE_MS = 10_000;
 /** invalid_password, invalid_authorization: the role has no LOGIN yet, or another password. */
 const LOGIN_REFUSED = new Set(["28P01", "28000"]);
+/** Held in the transaction that makes the secret or alters a role: PostgreSQL fails all but one of those that do it at once ("tuple concurrently updated"). */
+const LOGIN_LOCK = "7020584115171942245";
 
 export class BranchLogins {
   readonly #config: pg.PoolConfig;
-  readonly #owner: Connection;
+  readonly #owner: Engine;
+  /** The first statements of a branch come at once: one of them gives its role LOGIN, and the others wait for it. */
+  readonly #granting = new Map<string, Promise<void>>();
   /** Most recently used last. */
   readonly #pools = new Map<string, pg.Pool>();
   #secret: Promise<string> | null = null;
 
   /** @param config  of the owner's pool: the same server, database and session settings. */
-  constructor(config: pg.PoolConfig, owner: Connection) {
+  constructor(config: pg.PoolConfig, owner: Engine) {
     this.#config = config;
     this.#owner = owner;
   }
@@ -42,7 +46,12 @@ export class BranchLogins {
     } catch (error) {
       if (!LOGIN_REFUSED.has((error as { code?: string }).code ?? "")) throw error;
     }
-    await this.#grantLogin(roleName);
+    let granting = this.#granting.get(roleName);
+    if (granting === undefined) {
+      granting = this.#grantLogin(roleName).finally(() => this.#granting.delete(roleName));
+      this.#granting.set(roleName, granting);
+    }
+    await granting;
     try {
       return new ServerSession(await pool.connect());
     } catch (error) {
@@ -111,8 +120,12 @@ export class BranchLogins {
     }
     const password = passwordOf(await this.#secret!, roleName);
     try {
-      await this.#owner.query(`ALTER ROLE ${quoteIdentifier(roleName)} LOGIN PASSWORD ${quoteLiteral(scramVerifier(password))}`);
+      await this.#owner.transaction(async (connection) => {
+        await lockLogins(connection);
+        await connection.query(`ALTER ROLE ${quoteIdentifier(roleName)} LOGIN PASSWORD ${quoteLiteral(scramVerifier(password))}`);
+      });
     } catch (error) {
+      if (error instanceof LodestoneError) throw error;
       throw new LodestoneError(
         "UNAVAILABLE",
         `SQL over HTTP is not available: the database's user may not alter the role ${roleName} (${(error as Error).message}). Give it CREATEROLE.`,
@@ -122,18 +135,22 @@ export class BranchLogins {
   }
 }
 
-async function readSecret(owner: Connection): Promise<string> {
-  await owner.query("CREATE SCHEMA IF NOT EXISTS lodestone_private");
-  await owner.query(
-    "CREATE TABLE IF NOT EXISTS lodestone_private.sql_login (only_row bool PRIMARY KEY DEFAULT true CHECK (only_row), secret text NOT NULL)",
-  );
-  await owner.query("REVOKE ALL ON lodestone_private.sql_login FROM PUBLIC");
-  await owner.query("INSERT INTO lodestone_private.sql_login (secret) VALUES ($1) ON CONFLICT DO NOTHING", [
-    randomBytes(32).toString("hex"),
-  ]);
-  const { rows } = await owner.query<{ secret: string }>("SELECT secret FROM lodestone_private.sql_login");
-  return rows[0]!.secret;
-}
+const readSecret = (owner: Engine): Promise<string> =>
+  owner.transaction(async (connection) => {
+    await lockLogins(connection);
+    await connection.query("CREATE SCHEMA IF NOT EXISTS lodestone_private");
+    await connection.query(
+      "CREATE TABLE IF NOT EXISTS lodestone_private.sql_login (only_row bool PRIMARY KEY DEFAULT true CHECK (only_row), secret text NOT NULL)",
+    );
+    await connection.query("REVOKE ALL ON lodestone_private.sql_login FROM PUBLIC");
+    await connection.query("INSERT INTO lodestone_private.sql_login (secret) VALUES ($1) ON CONFLICT DO NOTHING", [
+      randomBytes(32).toString("hex"),
+    ]);
+    const { rows } = await connection.query<{ secret: string }>("SELECT secret FROM lodestone_private.sql_login");
+    return rows[0]!.secret;
+  });
+
+const lockLogins = (connection: Connection): Promise<unknown> => connection.query("SELECT pg_advisory_xact_lock($1::int8)", [LOGIN_LOCK]);
 
 const passwordOf = (secret: string, roleName: string): string => createHmac("sha256", secret).update(roleName).digest("base64url");
 
