@@ -27,6 +27,7 @@ import { addLanesOfFour } from "./plane-dot";
 import { fullMaxima, halfMaxima } from "./plane-l1";
 import { Query } from "./query";
 import { centreOf, codeDimension, fullSumsPtr, highPtr, highSumsPtr, lossesPtr, lowPtr, stepsPtr } from "./rows";
+import { padToStreams } from "./selection";
 import { L1 } from "./similarity";
 
 /** Steps for which codes are made in one segment, before its other rows are taken as survivors. */
@@ -55,12 +56,7 @@ export function l1Bounds(query: Query, segment: usize, rows: usize, count: u32, 
   const losses = lossesPtr(segment, isFull ? FULL_L1 : HIGH_L1);
   const sumAt = isFull ? FULL_SUM : HIGH_SUM;
   const offsetAt = isFull ? FULL_OFFSET : HIGH_OFFSET;
-  const quarter = ((<usize>count + 3) >> 2) << 1;
-  const end = rows + ((<usize>count) << 1);
-  const last = load<u16>(end - 2);
-  store<u16>(end, last);
-  store<u16>(end, last, 2);
-  store<u16>(end, last, 4);
+  const quarter = padToStreams(rows, count);
   for (let at = rows; at < rows + quarter; at += 2) {
     const row0 = <usize>load<u16>(at);
     const row1 = <usize>load<u16>(at + quarter);

@@ -16,6 +16,7 @@
  */
 import { Query } from "./query";
 import { codeDimension } from "./rows";
+import { padToStreams } from "./selection";
 
 /** The largest |Q|: 127, or for plain SIMD as many bits as the sums leave room for, up to 11. */
 export function largestDotCode(): i32 {
@@ -99,12 +100,7 @@ export function touchPlanes(planes: usize, rows: usize, count: u32): void {
 export function planeDots(query: Query, planes: usize, rows: usize, count: u32, sums: usize): void {
   if (count === 0) return;
   const planeBytes = <usize>codeDimension >> 1;
-  const quarter = ((<usize>count + 3) >> 2) << 1;
-  const last = load<u16>(rows + ((<usize>count - 1) << 1));
-  const end = rows + ((<usize>count) << 1);
-  store<u16>(end, last);
-  store<u16>(end, last, 2);
-  store<u16>(end, last, 4);
+  const quarter = padToStreams(rows, count);
   for (let at = rows; at < rows + quarter; at += 2) {
     const row0 = <usize>load<u16>(at);
     const row1 = <usize>load<u16>(at + quarter);

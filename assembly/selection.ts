@@ -32,3 +32,17 @@ export function listRows(end: usize, w: u32, bits: u32): usize {
   }
   return end;
 }
+
+/**
+ * Repeats the last row of a list of u16 three times behind its end, so that it can be read as four streams of equal length.
+ *
+ * @returns the bytes of each.
+ */
+export function padToStreams(rows: usize, count: u32): usize {
+  const end = rows + ((<usize>count) << 1);
+  const last = load<u16>(end - 2);
+  store<u16>(end, last);
+  store<u16>(end, last, 2);
+  store<u16>(end, last, 4);
+  return ((<usize>count + 3) >> 2) << 1;
+}
