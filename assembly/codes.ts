@@ -10,11 +10,14 @@
  * Δ has 4 significant bits (1 + e/8) 2^n, so ŷ8 and ŷ4 are exact in float32, and so few different Δ occur that l1, whose query must be
  * quantised with the row's own step, can keep its codes for each.
  *
- * Four losses a row: ‖y − ŷ4‖₂, ‖y − ŷ8‖₂, ‖y − ŷ4‖₁, ‖y − ŷ8‖₁, never below the true ones. Proof (u = 2^-24): let y' = fl(x − centre), so
+ * Six losses a row: ‖y − ŷ4‖₂, ‖y − ŷ8‖₂, ‖y − ŷ4‖₁, ‖y − ŷ8‖₁, and of the tail (the dimensions from headDimensions() on) ‖(y − ŷ4)_t‖₂ and what is lost
+ * without its codes, ‖y_t‖₂; none is ever below the true one. Proof (u = 2^-24): let y' = fl(x − centre), so
  * |y − y'| ≤ u|y'|(1 + u) elementwise, and e' = fl(y' − ŷ), |e' − (y' − ŷ)| ≤ u|e'|. So ‖y − ŷ‖ ≤ ‖e'‖(1 + u) + 2u‖y'‖ in either norm. A float32 sum of n
  * terms ≥ 0 is at least (1 − (n + 2)u) times the true one. Both are covered by (1 + (n + 64) 2^-23), and by + 2^-22 ‖y'‖ with ‖y'‖ from such a sum.
  * Underflow: all of it is at most n·2^-149 while ‖y'‖ ≥ 2^-40, hence covered too. Rows whose largest |y'| is outside 2^-40..2^40 (and not 0) get infinite losses, so
  * that no bound ever skips them and no product of bounds.ts overflows.
+ * The tail: the same holds over its dimensions alone, whose sums have fewer terms, and ‖y'_t‖ ≤ ‖y'‖, of which 2^-22 is added. ‖y'_t‖ is a float64 sum, so that
+ * what is added covers ‖y_t‖ ≤ ‖y'_t‖ + u(1 + u)‖y'‖ and its roundings. Nothing added to a row that is not all zeros is below 2^-62, so roundUp16 meets no subnormals.
  *
  *   plane, 32 dimensions in 16 bytes: byte j = code of dimension j | code of dimension 16 + j << 4
  */
@@ -27,28 +30,33 @@ import {
   centreOf,
   codeDimension,
   dimension,
+  FULL_L1,
+  FULL_L2,
+  FULL_SUMS,
   floatsPtr,
-  fullSumsPtr,
+  HIGH_L1,
+  HIGH_L2,
+  HIGH_SUMS,
+  headDimensions,
   highPtr,
-  highSumsPtr,
   livePtr,
   lossesPtr,
   lowPtr,
-  normsPtr,
-  residualNormsPtr,
+  NORMS,
+  RESIDUAL_NORMS,
+  SHIFTS,
+  STEPS,
+  secondLossesPtr,
+  secondWordsPtr,
   segmentRows,
-  shiftsPtr,
   squaresPtr,
   staleCountPtr,
   stalePtr,
-  stepsPtr,
   stride,
+  TAIL_HIGH_L2,
+  TAIL_NORM,
+  wordsPtr,
 } from "./rows";
-
-export const HIGH_L2: i32 = 0;
-export const FULL_L2: i32 = 1;
-export const HIGH_L1: i32 = 2;
-export const FULL_L1: i32 = 3;
 
 /** Values that bounds can be computed with in float32: 2^-40 to 2^40. */
 export const MIN_CODABLE: f64 = 9.094947017729282e-13;
@@ -184,7 +192,10 @@ function encodeRow(segment: usize, row: u32): void {
   const centre = isCentred ? centreOf(segment) : zeroPtr;
   let largest = f32x4.splat(0);
   let absolutes = f32x4.splat(0);
+  // Of the head at first, then of the tail.
   let squares = f64x2.splat(0);
+  let headSquares = squares;
+  const head = min(headDimensions(), stride);
   let shift: f64 = 0;
   for (let j = 0; j < stride; j += 4) {
     const at = (<usize>j) << 2;
@@ -196,6 +207,9 @@ function encodeRow(segment: usize, row: u32): void {
     const first = f64x2.promote_low_f32x4(y);
     const second = f64x2.promote_low_f32x4(i32x4.shuffle(y, y, 2, 3, 2, 3));
     squares = f64x2.add(squares, f64x2.add(f64x2.mul(first, first), f64x2.mul(second, second)));
+    if (j + 4 !== head) continue;
+    headSquares = squares;
+    squares = f64x2.splat(0);
   }
   if (isCentred) {
     let sums = f64x2.splat(0);
@@ -209,36 +223,48 @@ function encodeRow(segment: usize, row: u32): void {
   for (let j = stride; j < codeDimension; j++) store<f32>(residualPtr + ((<usize>j) << 2), 0);
 
   const peak = <f64>maxLane(largest);
-  const rowOffset = (<usize>row) << 2;
+  const words = wordsPtr(segment, row);
+  const losses = lossesPtr(segment, row);
+  const secondLosses = secondLossesPtr(segment, row);
   const rowSquares = load<f64>(squaresPtr(segment) + ((<usize>row) << 3));
-  store<f32>(normsPtr(segment) + rowOffset, rowSquares === 0 ? 1 : <f32>Math.sqrt(rowSquares));
+  store<f32>(words, rowSquares === 0 ? 1 : <f32>Math.sqrt(rowSquares), NORMS);
   if (!(peak <= MAX_CODABLE && (peak >= MIN_CODABLE || peak === 0))) {
     // Not codable. 0x7f80 is the upper half of infinity.
-    store<f32>(residualNormsPtr(segment) + rowOffset, 0);
-    store<f32>(shiftsPtr(segment) + rowOffset, 0);
-    store<f32>(stepsPtr(segment) + rowOffset, 0);
-    for (let loss = HIGH_L2; loss <= FULL_L1; loss++) store<u16>(lossesPtr(segment, loss) + ((<usize>row) << 1), 0x7f80);
+    store<f32>(words, 0, RESIDUAL_NORMS);
+    store<f32>(words, 0, SHIFTS);
+    store<f32>(words, 0, STEPS);
+    store<u16>(losses, 0x7f80, HIGH_L2);
+    store<u16>(secondLosses, 0x7f80, FULL_L2);
+    store<u16>(secondLosses, 0x7f80, HIGH_L1);
+    store<u16>(secondLosses, 0x7f80, FULL_L1);
+    store<u16>(losses, 0x7f80, TAIL_NORM);
+    store<u16>(secondLosses, 0x7f80, TAIL_HIGH_L2);
     return;
   }
   // While |y'| ≤ 2^40 no square overflows. 1.4e-45 · n is far below what the slack adds to a norm of at least 2^-40.
   const slack = 1 + <f64>(codeDimension + 64) * 1.1920928955078125e-7;
-  const norm = Math.sqrt(f64x2.extract_lane(squares, 0) + f64x2.extract_lane(squares, 1));
-  store<f32>(residualNormsPtr(segment) + rowOffset, <f32>(norm * (1 + 2.384185791015625e-7)));
-  store<f32>(shiftsPtr(segment) + rowOffset, <f32>shift);
+  const tailSum = f64x2.extract_lane(squares, 0) + f64x2.extract_lane(squares, 1);
+  const norm = Math.sqrt(f64x2.extract_lane(headSquares, 0) + f64x2.extract_lane(headSquares, 1) + tailSum);
+  store<f32>(words, <f32>(norm * (1 + 2.384185791015625e-7)), RESIDUAL_NORMS);
+  store<f32>(words, <f32>shift, SHIFTS);
   const step = peak === 0 ? latestStep : chooseStep(<f32>peak);
   latestStep = step;
-  store<f32>(stepsPtr(segment) + rowOffset, step);
+  store<f32>(words, step, STEPS);
   writePlanes(segment, row, step);
   const l2Rounding = norm * 2.384185791015625e-7;
   const l1Rounding = sumLanes(absolutes) * slack * 2.384185791015625e-7;
-  const at = (<usize>row) << 1;
-  store<u16>(lossesPtr(segment, HIGH_L2) + at, roundUp16(Math.sqrt(sumLanes(highSquares)) * slack + l2Rounding));
-  store<u16>(lossesPtr(segment, FULL_L2) + at, roundUp16(Math.sqrt(sumLanes(fullSquares)) * slack + l2Rounding));
-  store<u16>(lossesPtr(segment, HIGH_L1) + at, roundUp16(sumLanes(highAbsolutes) * slack + l1Rounding));
-  store<u16>(lossesPtr(segment, FULL_L1) + at, roundUp16(sumLanes(fullAbsolutes) * slack + l1Rounding));
+  const tailHighSum = sumLanes(highSquares);
+  store<u16>(losses, roundUp16(Math.sqrt(sumLanes(headHighSquares) + tailHighSum) * slack + l2Rounding), HIGH_L2);
+  store<u16>(secondLosses, roundUp16(Math.sqrt(sumLanes(fullSquares)) * slack + l2Rounding), FULL_L2);
+  store<u16>(secondLosses, roundUp16(sumLanes(highAbsolutes) * slack + l1Rounding), HIGH_L1);
+  store<u16>(secondLosses, roundUp16(sumLanes(fullAbsolutes) * slack + l1Rounding), FULL_L1);
+  store<u16>(losses, roundUp16(Math.sqrt(tailSum) + l2Rounding), TAIL_NORM);
+  store<u16>(secondLosses, roundUp16(Math.sqrt(tailHighSum) * slack + l2Rounding), TAIL_HIGH_L2);
 }
 
 // What writePlanes measures, four lanes each.
+let headHighSquares: v128 = f32x4.splat(0);
+/** Of the head at first, then of the tail. */
 let highSquares: v128 = f32x4.splat(0);
 let fullSquares: v128 = f32x4.splat(0);
 let highAbsolutes: v128 = f32x4.splat(0);
@@ -286,6 +312,7 @@ function writePlanes(segment: usize, row: u32, step: f32): void {
   let high = highPtr(segment) + <usize>row * planeBytes;
   let low = lowPtr(segment) + <usize>row * planeBytes;
   const end = high + planeBytes;
+  const headEnd = high + (<usize>headDimensions() >> 1);
   let from = residualPtr;
   const nibble = i8x16.splat(15);
   let highSums = i32x4.splat(0);
@@ -301,7 +328,11 @@ function writePlanes(segment: usize, row: u32, step: f32): void {
     high += 16;
     low += 16;
     from += 128;
+    if (high !== headEnd) continue;
+    headHighSquares = highSquares;
+    highSquares = f32x4.splat(0);
   }
-  store<i32>(highSumsPtr(segment) + ((<usize>row) << 2), addLanes(highSums));
-  store<i32>(fullSumsPtr(segment) + ((<usize>row) << 2), addLanes(fullSums));
+  const words = secondWordsPtr(segment, row);
+  store<i32>(words, addLanes(highSums), HIGH_SUMS);
+  store<i32>(words, addLanes(fullSums), FULL_SUMS);
 }

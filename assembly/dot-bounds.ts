@@ -21,9 +21,8 @@
  * −infinity or NaN skips nothing.
  */
 import { SLACK } from "./bounds";
-import { FULL_L1, FULL_L2, HIGH_L2 } from "./codes";
 import { Query } from "./query";
-import { lossesPtr, normsPtr, residualNormsPtr, shiftsPtr, stepsPtr } from "./rows";
+import { FULL_L1, FULL_L2, groupPtr, HIGH_L2, NORMS, RESIDUAL_NORMS, SHIFTS, STEPS, secondGroupPtr } from "./rows";
 import { COSINE } from "./similarity";
 
 // Coefficients for one query and segment, f32x4 of equal lanes; see dotBounds.
@@ -59,14 +58,14 @@ function fourLosses(ptr: usize): v128 {
   return i32x4.shl(i32x4.extend_low_i16x8_u(v128.load64_zero(ptr)), 16);
 }
 
-/** Bounds of four rows, f32x4. `products` are p̂·ŷ / Δ, `lost` what p·y may be above p̂·ŷ but for ρ ‖y‖. */
-function dotBounds(segment: usize, at: usize, products: v128, lost: v128): v128 {
-  const product = f32x4.mul(products, v128.load(stepsPtr(segment) + at));
-  const norm = v128.load(residualNormsPtr(segment) + at);
+/** Bounds of the rows of a group, f32x4. `products` are p̂·ŷ / Δ, `lost` what p·y may be above p̂·ŷ but for ρ ‖y‖. */
+function dotBounds(group: usize, products: v128, lost: v128): v128 {
+  const product = f32x4.mul(products, v128.load(group, STEPS));
+  const norm = v128.load(group, RESIDUAL_NORMS);
   const upper = f32x4.add(f32x4.add(product, lost), f32x4.mul(norm, normFactors));
   if (isCosine) {
-    const dot = f32x4.add(f32x4.add(upper, v128.load(shiftsPtr(segment) + at)), constants);
-    return f32x4.neg(f32x4.div(dot, v128.load(normsPtr(segment) + at)));
+    const dot = f32x4.add(f32x4.add(upper, v128.load(group, SHIFTS)), constants);
+    return f32x4.neg(f32x4.div(dot, v128.load(group, NORMS)));
   }
   const squares = f32x4.add(f32x4.mul(f32x4.mul(norm, norm), squareFactors), constants);
   return f32x4.sub(squares, f32x4.add(upper, upper));
@@ -74,16 +73,18 @@ function dotBounds(segment: usize, at: usize, products: v128, lost: v128): v128 
 
 /** Bounds of rows first..first+3 of a segment, f32x4, from their Σ Q (h − 8), i32x4. */
 export function highDotBounds(segment: usize, first: u32, highSums: v128): v128 {
-  const lost = f32x4.mul(fourLosses(lossesPtr(segment, HIGH_L2) + ((<usize>first) << 1)), lossFactors);
-  return dotBounds(segment, (<usize>first) << 2, f32x4.mul(f32x4.convert_i32x4_s(highSums), highUnits), lost);
+  const group = groupPtr(segment, first);
+  const lost = f32x4.mul(fourLosses(group + HIGH_L2), lossFactors);
+  return dotBounds(group, f32x4.mul(f32x4.convert_i32x4_s(highSums), highUnits), lost);
 }
 
 /** The same from both planes: with Σ Q (l − 8) too. */
 export function fullDotBounds(segment: usize, first: u32, highSums: v128, lowSums: v128): v128 {
+  const group = groupPtr(segment, first);
   const sums = i32x4.add(i32x4.shl(highSums, 4), lowSums);
-  const at = (<usize>first) << 1;
-  const losses = fourLosses(lossesPtr(segment, FULL_L2) + at);
-  const cutLost = f32x4.add(f32x4.mul(fourLosses(lossesPtr(segment, FULL_L1) + at), cutFactors), f32x4.mul(losses, cutLossFactors));
+  const second = secondGroupPtr(segment, first);
+  const losses = fourLosses(second + FULL_L2);
+  const cutLost = f32x4.add(f32x4.mul(fourLosses(second + FULL_L1), cutFactors), f32x4.mul(losses, cutLossFactors));
   const lost = f32x4.pmin(f32x4.mul(losses, lossFactors), cutLost);
-  return dotBounds(segment, (<usize>first) << 2, f32x4.mul(f32x4.convert_i32x4_s(sums), fullUnits), lost);
+  return dotBounds(group, f32x4.mul(f32x4.convert_i32x4_s(sums), fullUnits), lost);
 }

@@ -10,7 +10,6 @@
  * in the rows' order: as four streams, see plane-dot.ts.
  */
 import { costLimit, SLACK } from "./bounds";
-import { FULL_L1, HIGH_L1 } from "./codes";
 import {
   FULL_OFFSET,
   FULL_SUM,
@@ -26,19 +25,32 @@ import {
 import { addLanesOfFour } from "./plane-dot";
 import { fullMaxima, halfMaxima } from "./plane-l1";
 import { Query } from "./query";
-import { centreOf, codeDimension, fullSumsPtr, highPtr, highSumsPtr, lossesPtr, lowPtr, stepsPtr } from "./rows";
+import {
+  centreOf,
+  codeDimension,
+  FULL_L1,
+  FULL_SUMS,
+  HIGH_L1,
+  HIGH_SUMS,
+  highPtr,
+  lowPtr,
+  STEPS,
+  secondLossesPtr,
+  secondWordsPtr,
+  wordsPtr,
+} from "./rows";
 import { padToStreams } from "./selection";
 import { L1 } from "./similarity";
 
 /** Steps for which codes are made in one segment, before its other rows are taken as survivors. */
 const MAX_SLOT_MISSES: i32 = 16;
 
-/** Four values of 32 bits. */
-function gather(ptr0: usize, ptr1: usize, ptr2: usize, ptr3: usize): v128 {
-  const one = v128.load32_zero(ptr0);
-  const two = v128.load32_lane(ptr1, one, 1);
-  const three = v128.load32_lane(ptr2, two, 2);
-  return v128.load32_lane(ptr3, three, 3);
+/** Four values of 32 bits, `offset` bytes from each address. */
+function gather(ptr0: usize, ptr1: usize, ptr2: usize, ptr3: usize, offset: usize): v128 {
+  const one = v128.load32_zero(ptr0 + offset);
+  const two = v128.load32_lane(ptr1 + offset, one, 1);
+  const three = v128.load32_lane(ptr2 + offset, two, 2);
+  return v128.load32_lane(ptr3 + offset, three, 3);
 }
 
 /**
@@ -51,9 +63,8 @@ export function l1Bounds(query: Query, segment: usize, rows: usize, count: u32, 
   query.slotMisses = MAX_SLOT_MISSES;
   const centre = centreOf(segment);
   const planeBytes = <usize>codeDimension >> 1;
-  const steps = stepsPtr(segment);
-  const sums = isFull ? fullSumsPtr(segment) : highSumsPtr(segment);
-  const losses = lossesPtr(segment, isFull ? FULL_L1 : HIGH_L1);
+  const rowSumAt = isFull ? FULL_SUMS : HIGH_SUMS;
+  const lossAt = isFull ? FULL_L1 : HIGH_L1;
   const sumAt = isFull ? FULL_SUM : HIGH_SUM;
   const offsetAt = isFull ? FULL_OFFSET : HIGH_OFFSET;
   const quarter = padToStreams(rows, count);
@@ -62,7 +73,13 @@ export function l1Bounds(query: Query, segment: usize, rows: usize, count: u32, 
     const row1 = <usize>load<u16>(at + quarter);
     const row2 = <usize>load<u16>(at + 2 * quarter);
     const row3 = <usize>load<u16>(at + 3 * quarter);
-    const fourSteps = gather(steps + (row0 << 2), steps + (row1 << 2), steps + (row2 << 2), steps + (row3 << 2));
+    const fourSteps = gather(
+      wordsPtr(segment, <u32>row0),
+      wordsPtr(segment, <u32>row1),
+      wordsPtr(segment, <u32>row2),
+      wordsPtr(segment, <u32>row3),
+      STEPS,
+    );
     const step0 = f32x4.extract_lane(fourSteps, 0);
     const step1 = f32x4.extract_lane(fourSteps, 1);
     const step2 = f32x4.extract_lane(fourSteps, 2);
@@ -111,13 +128,17 @@ export function l1Bounds(query: Query, segment: usize, rows: usize, count: u32, 
       );
       twice = i32x4.shl(twice, 2);
     }
-    const codeSums = gather(slot0 + sumAt, slot1 + sumAt, slot2 + sumAt, slot3 + sumAt);
-    const offsets = gather(slot0 + offsetAt, slot1 + offsetAt, slot2 + offsetAt, slot3 + offsetAt);
-    const rowSums = gather(sums + (row0 << 2), sums + (row1 << 2), sums + (row2 << 2), sums + (row3 << 2));
-    let loss = v128.load16_lane(losses + (row0 << 1), i32x4.splat(0), 1);
-    loss = v128.load16_lane(losses + (row1 << 1), loss, 3);
-    loss = v128.load16_lane(losses + (row2 << 1), loss, 5);
-    loss = v128.load16_lane(losses + (row3 << 1), loss, 7);
+    const codeSums = gather(slot0, slot1, slot2, slot3, sumAt);
+    const offsets = gather(slot0, slot1, slot2, slot3, offsetAt);
+    const words0 = secondWordsPtr(segment, <u32>row0);
+    const words1 = secondWordsPtr(segment, <u32>row1);
+    const words2 = secondWordsPtr(segment, <u32>row2);
+    const words3 = secondWordsPtr(segment, <u32>row3);
+    const rowSums = gather(words0, words1, words2, words3, rowSumAt);
+    let loss = v128.load16_lane(secondLossesPtr(segment, <u32>row0) + lossAt, i32x4.splat(0), 1);
+    loss = v128.load16_lane(secondLossesPtr(segment, <u32>row1) + lossAt, loss, 3);
+    loss = v128.load16_lane(secondLossesPtr(segment, <u32>row2) + lossAt, loss, 5);
+    loss = v128.load16_lane(secondLossesPtr(segment, <u32>row3) + lossAt, loss, 7);
     const distances = f32x4.convert_i32x4_s(i32x4.sub(i32x4.sub(twice, codeSums), rowSums));
     const unit = f32x4.mul(fourSteps, f32x4.splat(<f32>(0.0625 * (1 - SLACK))));
     const bound = f32x4.sub(f32x4.add(f32x4.mul(distances, unit), offsets), f32x4.mul(loss, f32x4.splat(<f32>(1 + SLACK))));

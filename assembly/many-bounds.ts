@@ -16,10 +16,21 @@
  * 2^-20 of itself for the roundings of ‖x‖ and the product. A NaN, from infinite losses, skips nothing.
  */
 import { costLimit } from "./bounds";
-import { FULL_L1, FULL_L2 } from "./codes";
 import { dotLowBits, tailSquares } from "./plane-dot-many";
 import { ManyQuery } from "./query-codes-many";
-import { codeDimension, dimension, lossesPtr, lowPtr, normsPtr, residualNormsPtr, shiftsPtr, stepsPtr } from "./rows";
+import {
+  codeDimension,
+  dimension,
+  FULL_L1,
+  FULL_L2,
+  lowPtr,
+  NORMS,
+  RESIDUAL_NORMS,
+  SHIFTS,
+  STEPS,
+  secondLossesPtr,
+  wordsPtr,
+} from "./rows";
 import { addSeed, seedLimit } from "./seeds";
 import { COSINE } from "./similarity";
 
@@ -48,16 +59,18 @@ export function rowNumber(i: usize): u32 {
   return load<u16>(rowNumbers + (i << 1));
 }
 
-function lossOf(segment: usize, loss: i32, row: usize): f32 {
-  return reinterpret<f32>((<u32>load<u16>(lossesPtr(segment, loss) + (row << 1))) << 16);
+function loadLoss(ptr: usize): f32 {
+  return reinterpret<f32>((<u32>load<u16>(ptr)) << 16);
 }
 
 /** Takes what bounds need of row number `i`, unpacked at `tile`, of which `inner` dimensions have t = 1 or 2. */
 export function describeRow(i: u32, segment: usize, tile: usize, inner: i32, needsTail: bool): void {
-  const row = <usize>rowNumber(i);
+  const row = rowNumber(i);
+  const words = wordsPtr(segment, row);
+  const rowLosses = secondLossesPtr(segment, row);
   const at = (<usize>i) << 2;
-  const step = load<f32>(stepsPtr(segment) + (row << 2));
-  const loss = lossOf(segment, FULL_L2, row);
+  const step = load<f32>(words, STEPS);
+  const loss = loadLoss(rowLosses + FULL_L2);
   let middle: f64 = 0;
   if (ASC_FEATURE_RELAXED_SIMD) {
     middle = <f64>step * 0.0625 * Math.sqrt(2.25 * <f64>dimension - 2 * <f64>inner) * (1 + 1e-9);
@@ -69,10 +82,10 @@ export function describeRow(i: u32, segment: usize, tile: usize, inner: i32, nee
   }
   store<f32>(steps + at, step);
   store<f32>(losses + at, loss);
-  store<f32>(absoluteLosses + at, lossOf(segment, FULL_L1, row));
-  store<f32>(norms + at, load<f32>(residualNormsPtr(segment) + (row << 2)));
-  store<f32>(shifts + at, load<f32>(shiftsPtr(segment) + (row << 2)));
-  store<f32>(rowNorms + at, load<f32>(normsPtr(segment) + (row << 2)));
+  store<f32>(absoluteLosses + at, loadLoss(rowLosses + FULL_L1));
+  store<f32>(norms + at, load<f32>(words, RESIDUAL_NORMS));
+  store<f32>(shifts + at, load<f32>(words, SHIFTS));
+  store<f32>(rowNorms + at, load<f32>(words, NORMS));
 }
 
 /** To be called when the query has new codes. */

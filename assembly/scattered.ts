@@ -5,7 +5,7 @@
  */
 import { costLimit } from "./bounds";
 import { prepareCodes } from "./cascade";
-import { encodeSegment, FULL_L1, FULL_L2 } from "./codes";
+import { encodeSegment } from "./codes";
 import { fullDotBounds } from "./dot-bounds";
 import { scanFloats, scoreRow, touchFloats } from "./float-scan";
 import { planeDotOfFour } from "./plane-dot";
@@ -13,17 +13,15 @@ import { Query, queryAt, reserveBounds } from "./query";
 import {
   centreOf,
   codeDimension,
+  groupPtr,
   highPtr,
-  lossesPtr,
   lowPtr,
-  normsPtr,
-  residualNormsPtr,
+  STEPS,
+  secondGroupPtr,
   segmentCount,
   segmentPtr,
   segmentRows,
   segmentShift,
-  shiftsPtr,
-  stepsPtr,
 } from "./rows";
 import { addSeed, seedLimit, seedRow } from "./seeds";
 import { filterOf, selected } from "./selection";
@@ -113,14 +111,9 @@ function touchRows(start: u32, end: u32): void {
     const high = highPtr(segment) + row * planeBytes;
     const low = lowPtr(segment) + row * planeBytes;
     for (let at: usize = 0; at < planeBytes; at += 64) sum += load<u8>(high + at) + load<u8>(low + at);
-    sum +=
-      load<u8>(stepsPtr(segment) + (row << 2)) +
-      load<u8>(normsPtr(segment) + (row << 2)) +
-      load<u8>(residualNormsPtr(segment) + (row << 2));
-    sum +=
-      load<u8>(shiftsPtr(segment) + (row << 2)) +
-      load<u8>(lossesPtr(segment, FULL_L1) + (row << 1)) +
-      load<u8>(lossesPtr(segment, FULL_L2) + (row << 1));
+    // At most 64 bytes apart, so that every cache line of what lies between is one of theirs.
+    const group = groupPtr(segment, <u32>row);
+    sum += load<u8>(group) + load<u8>(group, STEPS) + load<u8>(secondGroupPtr(segment, <u32>row));
   }
   touched = sum;
 }
