@@ -15,13 +15,18 @@
 import { encodeSegment } from "./codes";
 import { exactScore, scanFloats } from "./float-scan";
 import {
+  clearShared,
+  describeBlock,
   describeRow,
   isBelow,
   MAX_BLOCK_ROWS,
   markLeft,
+  markPossible,
+  nextLeft,
   rowNumber,
   setManyCoefficients,
   setRowNumber,
+  shareQuery,
   takeSeeds,
   updateLimit,
 } from "./many-bounds";
@@ -189,10 +194,13 @@ function searchSegment(similarity: i32, s: u32, filter: usize, isSeeding: bool):
   if (count === 0) return 0;
   const isRead = centre === 0 || count >= MIN_CENTRED_ROWS;
   let needsTails = false;
+  clearShared();
   for (let i = 0; i < pairCount; i++) {
     const pair = pairAt(i);
     readyQuery(pair.a, similarity, centre, isRead);
     readyQuery(pair.b, similarity, centre, isRead);
+    shareQuery(pair.a);
+    shareQuery(pair.b);
     if (isSeeding) continue;
     if (pair.a.isActive && !pair.a.isReady) scanFloats(pair.a.query, similarity, s, filter);
     if (pair.b.isActive && !pair.b.isReady) scanFloats(pair.b.query, similarity, s, filter);
@@ -209,7 +217,7 @@ function searchSegment(similarity: i32, s: u32, filter: usize, isSeeding: bool):
       setRowNumber(rows, (w << 5) + ctz(bits));
       bits &= bits - 1;
       if (++rows === blockRows) {
-        unpackBlock(segment, rows, needsTails);
+        unpackBlock(segment, similarity, rows, needsTails);
         if (isSeeding) seedBlock(similarity, s, rows);
         else searchBlock(similarity, s, rows);
         rows = 0;
@@ -217,7 +225,7 @@ function searchSegment(similarity: i32, s: u32, filter: usize, isSeeding: bool):
     }
   }
   if (rows > 0) {
-    unpackBlock(segment, rows, needsTails);
+    unpackBlock(segment, similarity, rows, needsTails);
     if (isSeeding) seedBlock(similarity, s, rows);
     else searchBlock(similarity, s, rows);
   }
@@ -246,7 +254,7 @@ function restPrefix(pair: Pair): void {
 }
 
 /** Unpacks the rows of a block. */
-function unpackBlock(segment: usize, rows: u32, needsTails: bool): void {
+function unpackBlock(segment: usize, similarity: i32, rows: u32, needsTails: bool): void {
   const planeBytes = <usize>codeDimension >> 1;
   const high = highPtr(segment);
   const low = lowPtr(segment);
@@ -256,6 +264,7 @@ function unpackBlock(segment: usize, rows: u32, needsTails: bool): void {
     const inner = unpackRow(high + row * planeBytes, low + row * planeBytes, to);
     describeRow(i, segment, to, inner, needsTails);
   }
+  describeBlock(rows, similarity);
 }
 
 /** Takes seeds of every query from the block. */
@@ -280,6 +289,8 @@ function searchBlock(similarity: i32, s: u32, rows: u32): void {
     if (!a.isReady && !b.isReady) continue;
     if (pair.usesPrefix && pair.pause === 0) {
       dotTiles(tiles, groups, 0, prefixVectors(), pair.codes, sumsOfA, sumsOfB);
+      markPossible(a, similarity, groups, sumsOfA, leftOfA, true);
+      markPossible(b, similarity, groups, sumsOfB, leftOfB, true);
       markLeft(a, similarity, 0, groups, lastGroup, sumsOfA, leftOfA, true);
       markLeft(b, similarity, 0, groups, lastGroup, sumsOfB, leftOfB, true);
       pair.triedTiles += groups;
@@ -294,6 +305,8 @@ function searchBlock(similarity: i32, s: u32, rows: u32): void {
       }
     } else {
       dotTiles(tiles, groups, 0, codeVectors(), pair.codes, sumsOfA, sumsOfB);
+      markPossible(a, similarity, groups, sumsOfA, leftOfA, false);
+      markPossible(b, similarity, groups, sumsOfB, leftOfB, false);
       markLeft(a, similarity, 0, groups, lastGroup, sumsOfA, leftOfA, false);
       markLeft(b, similarity, 0, groups, lastGroup, sumsOfB, leftOfB, false);
     }
@@ -307,7 +320,7 @@ function searchBlock(similarity: i32, s: u32, rows: u32): void {
 function checkLeft(many: ManyQuery, similarity: i32, s: u32, groups: u32, sums: usize, left: usize): void {
   if (!many.isReady) return;
   const segment = segmentPtr(s);
-  for (let group: u32 = 0; group < groups; group++) {
+  for (let group = nextLeft(left, 0, groups); group < groups; group = nextLeft(left, group + 1, groups)) {
     let bits = <u32>load<u8>(left + group);
     while (bits !== 0) {
       const i = <usize>((group << 2) + ctz(bits));

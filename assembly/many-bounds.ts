@@ -49,6 +49,19 @@ const norms = memory.data(4 * 256, 16);
 const shifts = memory.data(4 * 256, 16);
 const rowNorms = memory.data(4 * 256, 16);
 const tailNorms = memory.data(4 * 256, 16);
+// For the first test, see describeBlock: what multiplies the sum, the losses of all dimensions and of the prefix, and what is added.
+const ratios = memory.data(4 * 256, 16);
+const sharedLosses = memory.data(4 * 256, 16);
+const prefixLosses = memory.data(4 * 256, 16);
+const shares = memory.data(4 * 256, 16);
+let leastInverse: f64 = 0;
+let largestInverse: f64 = 0;
+
+// The largest coefficients of the queries that take the first test, as multiples of their lossFactor.
+let capRatio: f32 = 0;
+let excessRatio: f32 = 0;
+let normRatio: f32 = 0;
+let tailRatio: f32 = 0;
 
 export function setRowNumber(i: u32, row: u32): void {
   store<u16>(rowNumbers + ((<usize>i) << 1), <u16>row);
@@ -88,6 +101,68 @@ export function describeRow(i: u32, segment: usize, tile: usize, inner: i32, nee
   store<f32>(rowNorms + at, load<f32>(words, NORMS));
 }
 
+/** To be called for each segment before its queries are shared. */
+export function clearShared(): void {
+  capRatio = 0;
+  excessRatio = 0;
+  normRatio = 0;
+  tailRatio = 0;
+}
+
+/** A query near the segment's centre is unlike the others: it does without the first test. */
+function isShared(many: ManyQuery): bool {
+  return many.lossFactor > 0 && many.normFactor <= many.lossFactor;
+}
+
+/** Lets the first test serve this query too. */
+export function shareQuery(many: ManyQuery): void {
+  if (!many.isReady || !isShared(many)) return;
+  const inverse: f32 = 1 / many.lossFactor;
+  capRatio = max(capRatio, many.capFactor * inverse);
+  excessRatio = max(excessRatio, many.excessFactor * inverse);
+  normRatio = max(normRatio, many.normFactor * inverse);
+  tailRatio = max(tailRatio, many.tailFactor * inverse);
+}
+
+/**
+ * To be called when all rows of a block are described. With the largest ratios of the queries' coefficients, all losses of a row come to one number
+ * times lossFactor, no less than with the query's own coefficients. For COSINE everything is divided by ‖x‖. With that, 13 roundings touch any term.
+ */
+export function describeBlock(rows: u32, similarity: i32): void {
+  const one = f32x4.splat(1);
+  let most = f32x4.splat(0);
+  let least = f32x4.splat(Infinity);
+  // What lies behind the last row is of earlier rows, or 0, and never looked at.
+  for (let at: usize = 0; at < (<usize>rows) << 2; at += 16) {
+    const norm = v128.load(norms + at);
+    const loss = v128.load(losses + at);
+    const split = f32x4.add(f32x4.mul(v128.load(absoluteLosses + at), f32x4.splat(capRatio)), f32x4.mul(loss, f32x4.splat(excessRatio)));
+    let shared = f32x4.add(f32x4.pmin(loss, split), f32x4.mul(norm, f32x4.splat(normRatio)));
+    if (ASC_FEATURE_RELAXED_SIMD) shared = f32x4.add(shared, v128.load(middleLosses + at));
+    const prefix = f32x4.add(shared, f32x4.mul(v128.load(tailNorms + at), f32x4.splat(tailRatio)));
+    let inverse = one;
+    let share: v128;
+    if (similarity === COSINE) {
+      inverse = f32x4.div(one, v128.load(rowNorms + at));
+      share = f32x4.mul(v128.load(shifts + at), inverse);
+    } else {
+      share = f32x4.mul(f32x4.mul(norm, norm), f32x4.splat(<f32>(-0.5 * (1 - SLACK))));
+    }
+    v128.store(ratios + at, f32x4.mul(v128.load(steps + at), inverse));
+    v128.store(sharedLosses + at, f32x4.mul(shared, inverse));
+    v128.store(prefixLosses + at, f32x4.mul(prefix, inverse));
+    v128.store(shares + at, share);
+    most = f32x4.max(most, inverse);
+    least = f32x4.min(least, inverse);
+  }
+  largestInverse = <f64>(
+    max(max(f32x4.extract_lane(most, 0), f32x4.extract_lane(most, 1)), max(f32x4.extract_lane(most, 2), f32x4.extract_lane(most, 3)))
+  );
+  leastInverse = <f64>(
+    min(min(f32x4.extract_lane(least, 0), f32x4.extract_lane(least, 1)), min(f32x4.extract_lane(least, 2), f32x4.extract_lane(least, 3)))
+  );
+}
+
 /** To be called when the query has new codes. */
 export function setManyCoefficients(many: ManyQuery, similarity: i32): void {
   const codedNorm = many.norm + many.codeLoss;
@@ -113,14 +188,50 @@ export function updateLimit(many: ManyQuery, similarity: i32): void {
 }
 
 /**
- * Stores at left[group] which of four rows the bounds leave, for groups from..to−1; `last` masks the last of them.
- * `isPrefix`: the sums are those of the prefix.
+ * Stores at left[group] which of four rows the first test leaves: the bounds of markLeft with describeBlock's losses, which are no less, so that little is
+ * to be computed. It leaves few more rows than markLeft when the queries are alike in all but direction. `isPrefix`: the sums are those of the prefix.
  */
-export function markLeft(many: ManyQuery, similarity: i32, from: u32, to: u32, last: u32, sums: usize, left: usize, isPrefix: bool): void {
-  if (!many.isReady) {
-    memory.fill(left + from, 0, to - from);
+export function markPossible(many: ManyQuery, similarity: i32, groups: u32, sums: usize, left: usize, isPrefix: bool): void {
+  if (!many.isReady || !isShared(many)) {
+    memory.fill(left, many.isReady ? 15 : 0, groups);
     return;
   }
+  const constant = <f64>many.constant;
+  const most =
+    similarity === COSINE
+      ? -(<f64>many.limit) - constant * (constant > 0 ? largestInverse : leastInverse)
+      : 0.5 * (constant - <f64>many.limit);
+  const limit = f32x4.splat(<f32>most);
+  const offset = i32x4.splat(13 * (isPrefix ? many.prefixSum : many.codeSum));
+  const productFactor = f32x4.splat(many.productFactor);
+  const lossFactor = f32x4.splat(many.lossFactor);
+  const rowLosses = isPrefix ? prefixLosses : sharedLosses;
+  for (let group: u32 = 0; group < groups; group++) {
+    const at = (<usize>group) << 4;
+    let sum = v128.load(sums + at);
+    if (ASC_FEATURE_RELAXED_SIMD) sum = i32x4.sub(i32x4.shl(sum, 3), offset);
+    const dot = f32x4.mul(f32x4.mul(f32x4.convert_i32x4_s(sum), productFactor), v128.load(ratios + at));
+    const upper = f32x4.add(f32x4.add(dot, f32x4.mul(v128.load(rowLosses + at), lossFactor)), v128.load(shares + at));
+    store<u8>(left + group, <u8>(i32x4.bitmask(f32x4.lt(upper, limit)) ^ 15));
+  }
+}
+
+/** The first group from `group` on that has rows left, or `to`. */
+export function nextLeft(left: usize, group: u32, to: u32): u32 {
+  while (group < to) {
+    if ((group & 7) === 0 && load<u64>(left + group) === 0) group += 8;
+    else if (load<u8>(left + group) === 0) group++;
+    else return group;
+  }
+  return to;
+}
+
+/** Clears those of the rows at left[group] that the bounds rule out, for groups from..to−1; `last` masks the last of them. */
+export function markLeft(many: ManyQuery, similarity: i32, from: u32, to: u32, last: u32, sums: usize, left: usize, isPrefix: bool): void {
+  if (!many.isReady) return;
+  store<u8>(left + to - 1, <u8>(<u32>load<u8>(left + to - 1) & last));
+  let group = nextLeft(left, from, to);
+  if (group === to) return;
   const isCosine = similarity === COSINE;
   let codeSum = many.codeSum;
   if (isPrefix) codeSum = many.prefixSum;
@@ -134,7 +245,7 @@ export function markLeft(many: ManyQuery, similarity: i32, from: u32, to: u32, l
   const limit = f32x4.splat(many.limit);
   const constant = f32x4.splat(many.constant);
   const squareFactor = f32x4.splat(<f32>(1 - SLACK));
-  for (let group = from; group < to; group++) {
+  while (group < to) {
     const at = (<usize>group) << 4;
     let sum = v128.load(sums + at);
     if (ASC_FEATURE_RELAXED_SIMD) sum = i32x4.sub(i32x4.shl(sum, 3), offset);
@@ -154,9 +265,9 @@ export function markLeft(many: ManyQuery, similarity: i32, from: u32, to: u32, l
       const squares = f32x4.add(f32x4.mul(f32x4.mul(norm, norm), squareFactor), constant);
       skipped = f32x4.gt(f32x4.sub(squares, f32x4.add(upper, upper)), limit);
     }
-    store<u8>(left + group, <u8>(~i32x4.bitmask(skipped) & 15));
+    store<u8>(left + group, <u8>(<u32>load<u8>(left + group) & ~i32x4.bitmask(skipped)));
+    group = nextLeft(left, group + 1, to);
   }
-  store<u8>(left + to - 1, <u8>(<u32>load<u8>(left + to - 1) & last));
 }
 
 /** Relaxed SIMD: whether all 8 bits rule out row number `i` of the block. `sum` is its Σ Q (c6 − 32). */
