@@ -1,7 +1,7 @@
 /**
  * Rows in linear memory, in segments of a fixed number of rows, so that growing never moves what is there.
  *
- *   segment: | live bits | stale bits | squares f64 | first metadata | second metadata | address of the centre u32 | high plane | low plane | float32 |
+ *   segment: | live bits | address of the centre, count of stale rows u32 | squares f64 | stale bits | first metadata | second metadata | high plane | low plane | float32 |
  *
  * Each part starts on a cache line and has one entry a row, the metadata one group for four rows; see codes.ts for what the codes' parts mean.
  *
@@ -101,13 +101,13 @@ export function initializeRows(dim: i32): bool {
   }
   const rows = <u64>segmentRows;
   part(rows >> 3);
+  // Beside the live bits, since every search reads both: the address of the centre, and a word that counts stale rows.
+  if (codeDimension > 0) centreOffset = part(64);
   squaresOffset = part(rows << 3);
   if (codeDimension > 0) {
     staleOffset = part(rows >> 3);
     groupsOffset = part((rows >> 2) * <u64>GROUP_BYTES);
     secondGroupsOffset = part((rows >> 2) * <u64>SECOND_GROUP_BYTES);
-    // The address of the centre, and a word that counts stale rows.
-    centreOffset = part(64);
     highOffset = part((rows * <u64>codeDimension) >> 1);
     lowOffset = part((rows * <u64>codeDimension) >> 1);
   }
