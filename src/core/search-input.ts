@@ -54,16 +54,21 @@ export function toQueryMatrix(
   nameAt: (i: number) => string,
 ): Float32Array<ArrayBuffer> {
   const matrix = new Float32Array(queries.length * dimension);
-  queries.forEach((query, i) => {
-    const floats = toFloat32(nameAt(i), query, dimension);
-    if (similarity === "cosineSimilarity" && isZero(floats)) {
-      throw new RangeError(
-        `${nameAt(i)} is the zero vector, which has no direction; cosineSimilarity needs at least one element other than 0.`,
-      );
-    }
-    matrix.set(floats, i * dimension);
-  });
+  for (let i = 0; i < queries.length; i++) matrix.set(toQuery(queries[i]!, dimension, similarity, nameAt(i)), i * dimension);
   return matrix;
+}
+
+/**
+ * One query as f32[dimension]: a Float32Array itself, not a copy.
+ *
+ * @throws as toQueryMatrix.
+ */
+export function toQuery(query: ArrayLike<number>, dimension: number, similarity: Similarity, name: string): Float32Array {
+  const floats = toFloat32(name, query, dimension);
+  if (similarity === "cosineSimilarity" && isZero(floats)) {
+    throw new RangeError(`${name} is the zero vector, which has no direction; cosineSimilarity needs at least one element other than 0.`);
+  }
+  return floats;
 }
 
 function isZero(vector: Float32Array): boolean {

@@ -5,7 +5,7 @@
  */
 import { createShard } from "./create-shard.ts";
 import { checkId, RowDirectory } from "./row-directory.ts";
-import { type SearchOptions, type SearchResult, toQueryMatrix, toShardSearch } from "./search-input.ts";
+import { type SearchOptions, type SearchResult, toQuery, toQueryMatrix, toShardSearch } from "./search-input.ts";
 import { decodeSnapshot, encodeSnapshot } from "./snapshot.ts";
 import { checkDimension, checkMatrix, toFloat32 } from "./vector-input.ts";
 import type { ScanCounts, ShardHits, VectorShard } from "./vector-shard.ts";
@@ -198,12 +198,17 @@ export class VectorIndex {
 
   #search(queries: readonly ArrayLike<number>[], options: SearchOptions, nameAt: (i: number) => string): SearchResult[] {
     const search = toShardSearch(options, this.rows);
-    const matrix = toQueryMatrix(queries, this.dimension, search.similarity, nameAt);
+    // One query is not copied on its way into linear memory: it shows where a filter leaves little else to do.
+    const matrix =
+      queries.length === 1
+        ? toQuery(queries[0]!, this.dimension, search.similarity, nameAt(0))
+        : toQueryMatrix(queries, this.dimension, search.similarity, nameAt);
     return this.#shard.search(matrix, search).map((hits) => this.#withIds(hits));
   }
 
   #withIds({ totalCount, rows, scores }: ShardHits): SearchResult {
-    const results = Array.from(rows, (row, i) => ({ id: this.rows.idOf(row)!, score: scores[i]! }));
+    const results: SearchResult["results"] = [];
+    for (let i = 0; i < rows.length; i++) results.push({ id: this.rows.idOf(rows[i]!)!, score: scores[i]! });
     return { totalCount, results };
   }
 }
