@@ -9,8 +9,8 @@
  *
  * many-bounds.ts says why no row that is skipped can be a result.
  *
- * Limits from the start: the first segments are gone over once before, to score the k rows exactly that look best by their codes. What the worst of
- * them scores is the heap's first threshold. They are not kept: the search proper meets them again.
+ * Limits from the start: the dot products with the first segments are taken first of all, to score the k rows exactly that look best by their codes.
+ * What the worst of them scores is the heap's first threshold. The sums are kept for the search proper, the scores are not: it meets these rows again.
  */
 import { encodeSegment } from "./codes";
 import { exactScore, scanFloats } from "./float-scan";
@@ -33,7 +33,7 @@ import {
 import { codeVectors, dotTiles, prefixVectors, tileBytes, unpackRow } from "./plane-dot-many";
 import { queryAt, reserveMany } from "./query";
 import { ManyQuery, manyCodeBytes, manyQueryBytes, prepareManyCodes } from "./query-codes-many";
-import { centreOf, codeDimension, floatsPtr, highPtr, lowPtr, segmentPtr, segmentRows, segmentShift, stride } from "./rows";
+import { centreOf, codeDimension, floatsPtr, highPtr, lowPtr, segmentCount, segmentPtr, segmentRows, segmentShift, stride } from "./rows";
 import { seedRow } from "./seeds";
 import { filterOf, selected } from "./selection";
 import { offer, resetTopK } from "./top-k";
@@ -45,6 +45,11 @@ export const MANY_QUERIES: i32 = 6;
  * that fits the first level (24 KiB) is 4 % slower, since what a query costs per block comes four times as often.
  */
 const BLOCK_BYTES: usize = 98304;
+/**
+ * The share of the segments that give the first thresholds. With more of them random directions need fewer exact scores, and clusters, which do
+ * without most of the prefix's rest otherwise, take longer.
+ */
+const SEED_SEGMENTS: u32 = 16;
 /** With fewer selected rows in a segment of its own centre, coding the queries costs more than reading the rows. */
 const MIN_CENTRED_ROWS: u32 = 8;
 
@@ -70,6 +75,13 @@ let codes: usize = 0;
 let residuals: usize = 0;
 let tiles: usize = 0;
 let blockRows: u32 = 0;
+/** Of segments 0..seedSegments−1, for each pair: | sums of a, i32[segmentRows] | of b |, in the order of the blocks' rows. */
+let seedSums: usize = 0;
+let seedSegments: u32 = 0;
+
+function seedSumsOf(s: u32, pair: i32, first: u32): usize {
+  return seedSums + ((<usize>((s * <u32>pairCount + <u32>pair) * 2 * segmentRows + first)) << 2);
+}
 
 /** Bytes of a pair's state: whether it uses the prefix, for how many segments it will not, and its next pause. */
 @unmanaged
@@ -94,8 +106,15 @@ function manyAt(i: i32): ManyQuery {
   return changetype<ManyQuery>(states + <usize>i * manyQueryBytes());
 }
 
-/** Readies queries 0..count−1. @returns false at the memory limit. */
-export function beginMany(count: i32): bool {
+/**
+ * Readies queries 0..count−1.
+ *
+ * @param sums  room for `segments` segments, 8 bytes a row and query.
+ * @returns false at the memory limit.
+ */
+export function beginMany(count: i32, sums: usize, segments: u32): bool {
+  seedSums = sums;
+  seedSegments = min(segments, max<u32>(1, segmentCount / SEED_SEGMENTS));
   manyFullRows = 0;
   manyExactRows = 0;
   pairCount = (count + 1) >> 1;
@@ -142,7 +161,7 @@ export function searchMany(count: i32, similarity: i32, start: u32, end: u32, fi
     many.checked = 0;
     many.scored = 0;
   }
-  if (start === 0) seedHeaps(count, similarity, end, filterBits);
+  if (start === 0) seedHeaps(count, similarity, filterBits);
   let rows: u32 = 0;
   for (let s = start; s < end; s++) {
     const filter = filterOf(filterBits, s);
@@ -165,10 +184,10 @@ export function searchMany(count: i32, similarity: i32, start: u32, end: u32, fi
   }
 }
 
-/** Gives heaps their first thresholds from segments 0..end−1. */
-function seedHeaps(count: i32, similarity: i32, end: u32, filterBits: usize): void {
+/** Gives heaps their first thresholds. */
+function seedHeaps(count: i32, similarity: i32, filterBits: usize): void {
   for (let i = 0; i < count; i++) queryAt(i).seeds.count = 0;
-  for (let s: u32 = 0; s < end; s++) {
+  for (let s: u32 = 0; s < seedSegments; s++) {
     encodeSegment(segmentPtr(s));
     searchSegment(similarity, s, filterOf(filterBits, s), true);
   }
@@ -207,10 +226,11 @@ function searchSegment(similarity: i32, s: u32, filter: usize, isSeeding: bool):
     pair.triedTiles = 0;
     pair.leftTiles = 0;
     if (pair.pause > 0) pair.pause--;
-    if (pair.usesPrefix && pair.pause === 0) needsTails = true;
+    if (s >= seedSegments && pair.usesPrefix && pair.pause === 0) needsTails = true;
   }
   if (!isRead) return count;
   let rows: u32 = 0;
+  let first: u32 = 0;
   for (let w: u32 = 0; w < segmentRows >> 5; w++) {
     let bits = selected(segment, filter, w);
     while (bits !== 0) {
@@ -218,16 +238,17 @@ function searchSegment(similarity: i32, s: u32, filter: usize, isSeeding: bool):
       bits &= bits - 1;
       if (++rows === blockRows) {
         unpackBlock(segment, similarity, rows, needsTails);
-        if (isSeeding) seedBlock(similarity, s, rows);
-        else searchBlock(similarity, s, rows);
+        if (isSeeding) seedBlock(similarity, s, first, rows);
+        else searchBlock(similarity, s, first, rows);
+        first += rows;
         rows = 0;
       }
     }
   }
   if (rows > 0) {
     unpackBlock(segment, similarity, rows, needsTails);
-    if (isSeeding) seedBlock(similarity, s, rows);
-    else searchBlock(similarity, s, rows);
+    if (isSeeding) seedBlock(similarity, s, first, rows);
+    else searchBlock(similarity, s, first, rows);
   }
   if (!isSeeding) for (let i = 0; i < pairCount; i++) restPrefix(pairAt(i));
   return count;
@@ -267,19 +288,21 @@ function unpackBlock(segment: usize, similarity: i32, rows: u32, needsTails: boo
   describeBlock(rows, similarity);
 }
 
-/** Takes seeds of every query from the block. */
-function seedBlock(similarity: i32, s: u32, rows: u32): void {
+/** Takes sums and seeds of every query from the block; `first`: how many rows of the segment come before it. */
+function seedBlock(similarity: i32, s: u32, first: u32, rows: u32): void {
   for (let i = 0; i < pairCount; i++) {
     const pair = pairAt(i);
     if (!pair.a.isReady && !pair.b.isReady) continue;
-    dotTiles(tiles, (rows + 3) >> 2, 0, codeVectors(), pair.codes, sumsOfA, sumsOfB);
-    takeSeeds(pair.a, similarity, s << segmentShift, rows, sumsOfA);
-    takeSeeds(pair.b, similarity, s << segmentShift, rows, sumsOfB);
+    const sums = seedSumsOf(s, i, first);
+    const sumsB = sums + ((<usize>segmentRows) << 2);
+    dotTiles(tiles, (rows + 3) >> 2, 0, codeVectors(), pair.codes, sums, sumsB);
+    takeSeeds(pair.a, similarity, s << segmentShift, rows, sums);
+    takeSeeds(pair.b, similarity, s << segmentShift, rows, sumsB);
   }
 }
 
-/** Searches the block for every pair. */
-function searchBlock(similarity: i32, s: u32, rows: u32): void {
+/** Searches the block for every pair; `first`: how many rows of the segment come before it. */
+function searchBlock(similarity: i32, s: u32, first: u32, rows: u32): void {
   const groups = (rows + 3) >> 2;
   const lastGroup: u32 = (rows & 3) === 0 ? 15 : ((<u32>1) << (rows & 3)) - 1;
   for (let i = 0; i < pairCount; i++) {
@@ -287,7 +310,9 @@ function searchBlock(similarity: i32, s: u32, rows: u32): void {
     const a = pair.a;
     const b = pair.b;
     if (!a.isReady && !b.isReady) continue;
-    if (pair.usesPrefix && pair.pause === 0) {
+    let sumsA = sumsOfA;
+    let sumsB = sumsOfB;
+    if (s >= seedSegments && pair.usesPrefix && pair.pause === 0) {
       dotTiles(tiles, groups, 0, prefixVectors(), pair.codes, sumsOfA, sumsOfB);
       markPossible(a, similarity, groups, sumsOfA, leftOfA, true);
       markPossible(b, similarity, groups, sumsOfB, leftOfB, true);
@@ -304,14 +329,19 @@ function searchBlock(similarity: i32, s: u32, rows: u32): void {
         markLeft(b, similarity, group, group + 1, last, sumsOfB, leftOfB, false);
       }
     } else {
-      dotTiles(tiles, groups, 0, codeVectors(), pair.codes, sumsOfA, sumsOfB);
-      markPossible(a, similarity, groups, sumsOfA, leftOfA, false);
-      markPossible(b, similarity, groups, sumsOfB, leftOfB, false);
-      markLeft(a, similarity, 0, groups, lastGroup, sumsOfA, leftOfA, false);
-      markLeft(b, similarity, 0, groups, lastGroup, sumsOfB, leftOfB, false);
+      if (s < seedSegments) {
+        sumsA = seedSumsOf(s, i, first);
+        sumsB = sumsA + ((<usize>segmentRows) << 2);
+      } else {
+        dotTiles(tiles, groups, 0, codeVectors(), pair.codes, sumsA, sumsB);
+      }
+      markPossible(a, similarity, groups, sumsA, leftOfA, false);
+      markPossible(b, similarity, groups, sumsB, leftOfB, false);
+      markLeft(a, similarity, 0, groups, lastGroup, sumsA, leftOfA, false);
+      markLeft(b, similarity, 0, groups, lastGroup, sumsB, leftOfB, false);
     }
-    checkLeft(a, similarity, s, groups, sumsOfA, leftOfA);
-    checkLeft(b, similarity, s, groups, sumsOfB, leftOfB);
+    checkLeft(a, similarity, s, groups, sumsA, leftOfA);
+    checkLeft(b, similarity, s, groups, sumsB, leftOfB);
   }
   scorePending(similarity, s);
 }

@@ -77,7 +77,7 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
   const large = max<u32>(1, min<u32>(segmentCount, MAX_BOUNDS / (<u32>count * segmentRows)));
   const bounds = reserveBounds(<u64>max(small, large) * segmentRows * <u64>count * BOUND_BYTES);
   if (bounds === 0) return false;
-  const isMany = count >= MANY_QUERIES && similarity !== L1 && beginMany(count);
+  const isMany = count >= MANY_QUERIES && similarity !== L1 && beginMany(count, bounds, max(small, large));
   if (similarity === L1) {
     for (let i = 0; i < count; i++) clearSlots(queryAt(i));
   }
