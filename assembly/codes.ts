@@ -27,6 +27,8 @@ import { allocate } from "./memory";
 import { addLanes } from "./plane-dot";
 import {
   bitAt,
+  CLIPPED_L1,
+  CLIPPED_L2,
   centreOf,
   codeDimension,
   dimension,
@@ -43,12 +45,16 @@ import {
   lossesPtr,
   lowPtr,
   NORMS,
+  OTHER_FULL_L2,
+  OTHER_SIX_L2,
   RESIDUAL_NORMS,
   SHIFTS,
   STEPS,
   secondLossesPtr,
   secondWordsPtr,
   segmentRows,
+  splitLossesPtr,
+  splitsLosses,
   squaresPtr,
   staleCountPtr,
   stalePtr,
@@ -57,6 +63,7 @@ import {
   TAIL_NORM,
   wordsPtr,
 } from "./rows";
+import { clippedAbsolutes, clippedSquares, measureSplitLosses, otherFullSquares, otherSixSquares } from "./split-losses";
 
 /** Values that bounds can be computed with in float32: 2^-40 to 2^40. */
 export const MIN_CODABLE: f64 = 9.094947017729282e-13;
@@ -239,6 +246,7 @@ function encodeRow(segment: usize, row: u32): void {
     store<u16>(secondLosses, 0x7f80, FULL_L1);
     store<u16>(losses, 0x7f80, TAIL_NORM);
     store<u16>(secondLosses, 0x7f80, TAIL_HIGH_L2);
+    if (splitsLosses()) store<u64>(splitLossesPtr(segment, row), 0x7f80 * 0x0001000100010001);
     return;
   }
   // While |y'| ≤ 2^40 no square overflows. 1.4e-45 · n is far below what the slack adds to a norm of at least 2^-40.
@@ -260,6 +268,13 @@ function encodeRow(segment: usize, row: u32): void {
   store<u16>(secondLosses, roundUp16(sumLanes(fullAbsolutes) * slack + l1Rounding), FULL_L1);
   store<u16>(losses, roundUp16(Math.sqrt(tailSum) + l2Rounding), TAIL_NORM);
   store<u16>(secondLosses, roundUp16(Math.sqrt(tailHighSum) * slack + l2Rounding), TAIL_HIGH_L2);
+  if (!splitsLosses()) return;
+  measureSplitLosses(residualPtr, stride, step);
+  const splitLosses = splitLossesPtr(segment, row);
+  store<u16>(splitLosses, roundUp16(Math.sqrt(otherSixSquares) * slack + l2Rounding), OTHER_SIX_L2);
+  store<u16>(splitLosses, roundUp16(Math.sqrt(otherFullSquares) * slack + l2Rounding), OTHER_FULL_L2);
+  store<u16>(splitLosses, roundUp16(clippedAbsolutes * slack + l1Rounding), CLIPPED_L1);
+  store<u16>(splitLosses, roundUp16(Math.sqrt(clippedSquares) * slack + l2Rounding), CLIPPED_L2);
 }
 
 // What writePlanes measures, four lanes each.

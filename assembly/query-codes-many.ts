@@ -10,11 +10,12 @@ import { MAX_CODABLE, MIN_CODABLE } from "./codes";
 import { addLanes } from "./plane-dot";
 import { codeVectors, LANE_LIMIT, largestManyCode, pairBytes, prefixVectors, windowVectors } from "./plane-dot-many";
 import { Query } from "./query";
-import { codeDimension, dimension, stride } from "./rows";
+import { codeDimension, dimension, splitsLosses, stride } from "./rows";
 
 const NORM_SLACK: f64 = 1 + 2.384185791015625e-7; // 1 + 2^-22
-/** τ as a multiple of the root mean square of p: near the best for clipped values of normally distributed rows, 1.3 to 2 hardly differ. */
+/** τ as a multiple of the root mean square of p: near the best for clipped values of normally distributed rows, 1.3 to 2 hardly differ; 2.5 to 3 where losses are split. */
 const CAP: f64 = 1.6;
+const SPLIT_CAP: f64 = 2.75;
 
 /** A query of the many, with its coefficients for one centre. What is read for each block of rows comes first, in one cache line. */
 @unmanaged
@@ -190,7 +191,9 @@ function writeCodes(many: ManyQuery, residuals: usize, peak: f32, scale: f32): v
   const inverses = f32x4.splat(peak === 0 ? 0 : scale / peak);
   const units = f32x4.splat(unit);
   // A whole number.
-  const cap = <f32>(peak === 0 ? 0 : Math.floor((CAP * many.norm) / (Math.sqrt(<f64>dimension) * <f64>unit)));
+  const cap = <f32>(
+    (peak === 0 ? 0 : Math.floor(((splitsLosses() ? SPLIT_CAP : CAP) * many.norm) / (Math.sqrt(<f64>dimension) * <f64>unit)))
+  );
   const caps = f32x4.splat(cap);
   excesses = f32x4.splat(0);
   sums = i32x4.splat(0);

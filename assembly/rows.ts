@@ -1,7 +1,7 @@
 /**
  * Rows in linear memory, in segments of a fixed number of rows, so that growing never moves what is there.
  *
- *   segment: | live bits | address of the centre, count of stale rows u32 | squares f64 | stale bits | first metadata | second metadata | high plane | low plane | float32 |
+ *   segment: | live bits | address of the centre, count of stale rows u32 | squares f64 | stale bits | first metadata | second metadata | split losses | high plane | low plane | float32 |
  *
  * Each part starts on a cache line and has one entry a row, the metadata one group for four rows; see codes.ts for what the codes' parts mean.
  *
@@ -50,6 +50,15 @@ export const HIGH_SUMS: usize = 32;
 export const FULL_SUMS: usize = 48;
 const SECOND_GROUP_BYTES: usize = 64;
 
+// Byte offsets in a row's split losses (split-losses.ts), upper halves of f32s rounded up.
+export const OTHER_SIX_L2: usize = 0;
+export const OTHER_FULL_L2: usize = 2;
+export const CLIPPED_L1: usize = 4;
+export const CLIPPED_L2: usize = 6;
+const SPLIT_BYTES: usize = 8;
+/** From so many dimensions of a code on, losses are split: then what that takes is less than 1 % of the row. */
+const MIN_SPLIT_DIMENSION: i32 = 256;
+
 export let dimension: i32 = 0;
 /** Elements between two rows. */
 export let stride: i32 = 0;
@@ -65,6 +74,7 @@ let staleOffset: usize = 0;
 let squaresOffset: usize = 0;
 let groupsOffset: usize = 0;
 let secondGroupsOffset: usize = 0;
+let splitOffset: usize = 0;
 let centreOffset: usize = 0;
 let highOffset: usize = 0;
 let lowOffset: usize = 0;
@@ -108,6 +118,7 @@ export function initializeRows(dim: i32): bool {
     staleOffset = part(rows >> 3);
     groupsOffset = part((rows >> 2) * <u64>GROUP_BYTES);
     secondGroupsOffset = part((rows >> 2) * <u64>SECOND_GROUP_BYTES);
+    if (splitsLosses()) splitOffset = part(rows * <u64>SPLIT_BYTES);
     highOffset = part((rows * <u64>codeDimension) >> 1);
     lowOffset = part((rows * <u64>codeDimension) >> 1);
   }
@@ -192,6 +203,16 @@ export function secondWordsPtr(segment: usize, row: u32): usize {
 /** Of one row: FULL_L2 to HIGH_L1 are offsets from here. */
 export function secondLossesPtr(segment: usize, row: u32): usize {
   return secondGroupPtr(segment, row) + ((<usize>(row & 3)) << 1);
+}
+
+/** Whether rows have split losses. */
+export function splitsLosses(): bool {
+  return codeDimension >= MIN_SPLIT_DIMENSION;
+}
+
+/** Of one row: OTHER_SIX_L2 to CLIPPED_L2 are offsets from here. */
+export function splitLossesPtr(segment: usize, row: u32): usize {
+  return segment + splitOffset + <usize>row * SPLIT_BYTES;
 }
 
 /** Address of the segment's centre, f32[codeDimension], padding 0; 0 when it is zero. See centres.ts. */
