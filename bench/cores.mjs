@@ -2,7 +2,8 @@
  * npm run bench:cores [-- --rows 100000 --dimension 768]: what does a second core give to a search, and where does the rest of the time go?
  * Half of the rows each are searched by a C scan in two processes and by this core in two threads, one at a time and both at once, without messages in between:
  * what both at once lose is the machine's (memory, caches, other programs). Then the same search in one shard and in two, with the messages: the contenders in turns,
- * and each in a row, one search after the other, which shows what the system's choice of a core for each thread that wakes adds.
+ * and each in a row, one search after the other, which shows what the system's choice of a core for each thread that wakes adds. Two shards without rows have only the
+ * messages. Rows of searches during which other programs had a twentieth of a core or more are counted apart: with one core taken, a second thread cannot help.
  */
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -20,7 +21,8 @@ import { summarize } from "./statistics.mjs";
 const K = 10;
 const QUERIES = 15;
 const ROUNDS = 8;
-const SHARDS = ["Lodestone, 1 shard", "Lodestone, 2 shards"];
+const SHARDS = ["Lodestone, 1 shard", "Lodestone, 2 shards", "messages: 2 shards, no rows"];
+const BUSY_CORES = 0.05;
 
 if (isMainThread) await main();
 else await searchHalf(workerData);
@@ -40,9 +42,10 @@ async function main() {
 
   const whole = await VectorIndex.create({ dimension: d });
   whole.upsertMany(ids, data.slice(0, rows * d));
-  const shards = await Promise.all([1, 2].map((count) => ParallelVectorIndex.create({ dimension: d, shards: count })));
-  for (const index of shards) await index.upsertMany(ids, data.slice(0, rows * d));
-  for (const index of [whole, ...shards]) {
+  const shards = await Promise.all([1, 2, 2].map((count) => ParallelVectorIndex.create({ dimension: d, shards: count })));
+  const full = shards.slice(0, 2);
+  for (const index of full) await index.upsertMany(ids, data.slice(0, rows * d));
+  for (const index of [whole, ...full]) {
     verify("search", await index.search(queryAt(0), { k: K }), oracle(data, rows, d, rows * d, "cosineSimilarity", K));
   }
   const gate = new SharedArrayBuffer(8);
@@ -75,14 +78,21 @@ async function main() {
         add(SHARDS[s], performance.now() - sentMs);
       }
     }
+    const inARow = shards.map(() => []);
+    const usedBefore = usedByOthersMs();
+    const beganMs = performance.now();
     for (const [s, index] of shards.entries()) {
-      for (let i = 0; i < QUERIES; i++) {
-        const query = queryAt(i);
+      for (let i = 0; i < 2 * QUERIES; i++) {
+        const query = queryAt(i % QUERIES);
         const sentMs = performance.now();
         await index.search(query, { k: K });
-        add(`${SHARDS[s]}, in a row`, performance.now() - sentMs);
+        inARow[s].push(performance.now() - sentMs);
       }
     }
+    const isBusy = usedByOthersMs() - usedBefore >= BUSY_CORES * (performance.now() - beganMs);
+    inARow.forEach((ms, s) => {
+      add(`${SHARDS[s]}, in a row${isBusy ? ", busy" : ""}`, ms);
+    });
     add("Lodestone, half, alone", (await runHalves(gate, [halves[round % 2]]))[0]);
     const both = await runHalves(gate, halves);
     add("Lodestone, half, both at once", both.flat());
@@ -96,16 +106,24 @@ async function main() {
   );
   for (const [name, values] of times) {
     const { median, low, high } = summarize(values);
-    console.log(`${name.padEnd(32)} ${median.toFixed(2)} ms (${low.toFixed(2)}–${high.toFixed(2)})`);
+    console.log(`${name.padEnd(44)} ${median.toFixed(2)} ms (${low.toFixed(2)}–${high.toFixed(2)}), ${values.length} times`);
   }
   const ratio = (a, b) => (summarize(times.get(a)).median / summarize(times.get(b)).median).toFixed(2);
   if (scans.length > 0) console.log(`both at once ÷ alone: C ${ratio("C, half, both at once", "C, half, alone")}`);
   console.log(`both at once ÷ alone: Lodestone ${ratio("Lodestone, half, both at once", "Lodestone, half, alone")}`);
   console.log(`half ÷ all: ${ratio("Lodestone, half, alone", "Lodestone, all, one thread")}`);
-  console.log(`2 shards ÷ 1 shard: ${ratio(SHARDS[1], SHARDS[0])}, in a row ${ratio(`${SHARDS[1]}, in a row`, `${SHARDS[0]}, in a row`)}`);
+  for (const how of ["", ", in a row", ", in a row, busy"]) {
+    if (times.has(SHARDS[0] + how)) console.log(`2 shards ÷ 1 shard${how}: ${ratio(SHARDS[1] + how, SHARDS[0] + how)}`);
+  }
   for (const scan of scans) scan.stop();
   rmSync(directory, { recursive: true, force: true });
   await Promise.all([...shards.map((index) => index.free()), ...halves.map((half) => half.terminate())]);
+}
+
+/** Processor time that other programs and the system have used since it started. */
+function usedByOthersMs() {
+  const { user, system } = process.cpuUsage();
+  return cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0) - (user + system) / 1000;
 }
 
 /** One half of the rows, and the queries behind them. */
