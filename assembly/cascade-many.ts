@@ -13,7 +13,7 @@
  * What the worst of them scores is the heap's first threshold. The sums are kept for the search proper, the scores are not: it meets these rows again.
  */
 import { encodeSegment } from "./codes";
-import { exactScore, scanFloats } from "./float-scan";
+import { exactScore, scanFloats, scoreRow, touchFloats } from "./float-scan";
 import {
   clearShared,
   describeBlock,
@@ -33,7 +33,7 @@ import {
 import { codeVectors, dotTiles, prefixVectors, tileBytes, unpackRow } from "./plane-dot-many";
 import { queryAt, reserveMany } from "./query";
 import { ManyQuery, manyCodeBytes, manyQueryBytes, prepareManyCodes } from "./query-codes-many";
-import { centreOf, codeDimension, floatsPtr, highPtr, lowPtr, segmentCount, segmentPtr, segmentRows, segmentShift, stride } from "./rows";
+import { centreOf, codeDimension, highPtr, lowPtr, segmentCount, segmentPtr, segmentRows, segmentShift, stride } from "./rows";
 import { seedRow } from "./seeds";
 import { filterOf, selected } from "./selection";
 import { offer, resetTopK } from "./top-k";
@@ -368,30 +368,18 @@ function checkLeft(many: ManyQuery, similarity: i32, s: u32, groups: u32, sums: 
   }
 }
 
-let touched: u32 = 0;
-
 /** Scores what is pending. All these rows are loaded first: independent loads wait for memory together. */
 function scorePending(similarity: i32, s: u32): void {
   const segment = segmentPtr(s);
   const firstRow = s << segmentShift;
-  const rowBytes = (<usize>stride) << 2;
   const end = pending + ((<usize>pendingCount) << 3);
-  let sum: u32 = 0;
-  for (let at = pending; at < end; at += 8) {
-    const x = floatsPtr(segment) + <usize>load<u32>(at, 4) * rowBytes;
-    for (let offset: usize = 0; offset < rowBytes; offset += 64) sum += load<u8>(x + offset);
-  }
-  touched = sum;
+  for (let at = pending; at < end; at += 8) touchFloats(segment, load<u32>(at, 4));
   for (let at = pending; at < end; at += 8) {
     const many = changetype<ManyQuery>(<usize>load<u32>(at));
-    const row = load<u32>(at, 4);
     const heap = many.query.heap;
     // The first k are always scored; only what comes on top tells of the codes.
     if (heap.count === heap.capacity) many.scored++;
-    const score = exactScore(many.query, similarity, segment, row);
-    // Before the heap is full the threshold is that of the seeds, and is not to fall.
-    if (score < heap.threshold) continue;
-    offer(heap, score, firstRow + row);
+    scoreRow(many.query, similarity, segment, load<u32>(at, 4), firstRow);
     updateLimit(many, similarity);
   }
   pendingCount = 0;

@@ -11,7 +11,8 @@
  *                                             (768 dimensions: 45 % fewer rows come down to 8 bits, 25 % fewer to float32 than without)
  *   elsewhere:  ŷ8 − ŷ6 = (t − 1.5) Δ/16 elementwise, whose norm is (Δ/16) √(2.25 n − 2 · #(t = 1 or 2)) or, on the padding left out, less; none for ŷ8;
  *               and e = y − ŷ8
- * Prefix: with h for its dimensions and t for the others, p·y ≤ p̂_h·ŷ_h + (as above: |p̂_h| ≤ |p̂|) + ρ‖y‖ + ‖p_t‖ ‖y_t‖, ‖y_t‖ ≤ ‖ŷ_t‖ + A + ‖e‖₂.
+ * Prefix: with h for its dimensions and t for the others, p·y ≤ p̂_h·ŷ_h + (as above: |p̂_h| ≤ |p̂|) + ρ‖y‖ + ‖p_t‖ ‖y_t‖, ‖y_t‖ from codes.ts where its tail begins there too, else
+ * ‖y_t‖ ≤ ‖ŷ_t‖ + A + ‖e‖₂.
  *
  * Float32 roundings: at most 16 touch any term (eight additions, four factors, their products), so what is computed is within 2^-20 of the terms'
  * magnitudes M; those are, |p̂·ŷ| ≤ ‖p̂‖ (‖y‖ + ‖y − ŷ‖) aside, the terms themselves. SLACK = 2^-18 of them is four times that, which leaves room for
@@ -19,7 +20,7 @@
  * 2^-20 of itself for the roundings of ‖x‖ and the product. A NaN, from infinite losses, skips nothing.
  */
 import { costLimit } from "./bounds";
-import { dotLowBits, tailSquares } from "./plane-dot-many";
+import { dotLowBits, prefixDimensions, tailSquares } from "./plane-dot-many";
 import { ManyQuery } from "./query-codes-many";
 import {
   CLIPPED_L1,
@@ -28,6 +29,8 @@ import {
   dimension,
   FULL_L1,
   FULL_L2,
+  headDimensions,
+  lossesPtr,
   lowPtr,
   NORMS,
   OTHER_FULL_L2,
@@ -38,6 +41,7 @@ import {
   secondLossesPtr,
   splitLossesPtr,
   splitsLosses,
+  TAIL_NORM,
   wordsPtr,
 } from "./rows";
 import { addSeed, seedLimit } from "./seeds";
@@ -109,8 +113,12 @@ export function describeRow(i: u32, segment: usize, tile: usize, inner: i32, nee
     if (ASC_FEATURE_RELAXED_SIMD) other = <f32>(<f64>step * 0.0625 * Math.sqrt(2.25 * <f64>dimension - 2 * <f64>inner) * (1 + 2.4e-7));
   }
   if (needsTail) {
-    const unit = <f64>step * (ASC_FEATURE_RELAXED_SIMD ? 0.03125 : 0.0625);
-    store<f32>(tailNorms + at, <f32>((unit * Math.sqrt(tailSquares(tile)) + <f64>other + <f64>loss) * (1 + 1e-6)));
+    let tail = loadLoss(lossesPtr(segment, row) + TAIL_NORM);
+    if (prefixDimensions() !== headDimensions()) {
+      const unit = <f64>step * (ASC_FEATURE_RELAXED_SIMD ? 0.03125 : 0.0625);
+      tail = <f32>((unit * Math.sqrt(tailSquares(tile)) + <f64>other + <f64>loss) * (1 + 1e-6));
+    }
+    store<f32>(tailNorms + at, tail);
   }
   store<f32>(steps + at, step);
   store<f32>(otherLosses + at, other);

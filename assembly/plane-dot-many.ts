@@ -41,6 +41,11 @@ export function prefixVectors(): i32 {
   return windowVectors() * max(1, codeVectors() / (4 * windowVectors()));
 }
 
+/** Dimensions of the prefix. */
+export function prefixDimensions(): i32 {
+  return prefixVectors() << (ASC_FEATURE_RELAXED_SIMD ? 4 : 3);
+}
+
 /** Bytes of the codes of a pair of queries for `vectors` vectors, whole windows or all. */
 export function pairBytes(vectors: i32): usize {
   const windows = ASC_FEATURE_RELAXED_SIMD ? (vectors + windowVectors() - 1) / windowVectors() : 0;
