@@ -9,6 +9,8 @@
  *   rows, a tile:     | vector 0 of rows 0 1 2 3 | vector 1 of rows 0 1 2 3 | …      16 bytes each; 16 dimensions (relaxed) or 8
  *   queries, a pair:  | vector 0 of a, of b | vector 1 of a, of b | …                relaxed: each window begins with −32 ΣQ of a's and of b's lanes
  *
+ * Short codes follow once more as one window, for all dimensions at a time: | −32 ΣQ | all vectors |.
+ *
  * The first windows, a quarter to a third of the dimensions, are the prefix: for most rows of clustered data it suffices (see cascade-many.ts).
  */
 import { addLanes, addLanesOfFour } from "./plane-dot";
@@ -16,6 +18,8 @@ import { codeDimension } from "./rows";
 
 /** Vectors of a window at most; 2 · 24 values a lane. */
 const MAX_WINDOW_VECTORS: i32 = 24;
+/** Codes of so many vectors are kept as one window too: widening a second time takes a fifth of the kernel's time at 8. */
+const MAX_SINGLE_VECTORS: i32 = 12;
 /** What a lane's |Q| may add up to in a window: 32 · 1023 < 2^15. */
 export const LANE_LIMIT: i32 = 1023;
 
@@ -33,6 +37,16 @@ export function codeVectors(): i32 {
 export function windowVectors(): i32 {
   if (!ASC_FEATURE_RELAXED_SIMD) return codeVectors();
   return min(MAX_WINDOW_VECTORS, (codeVectors() / 3 + 3) & ~3);
+}
+
+/** Relaxed SIMD: whether the codes of queries follow as one window. */
+export function hasSingleWindow(): bool {
+  return ASC_FEATURE_RELAXED_SIMD && codeVectors() <= MAX_SINGLE_VECTORS;
+}
+
+/** Vectors of the longest window. */
+export function longestWindow(): i32 {
+  return hasSingleWindow() ? codeVectors() : windowVectors();
 }
 
 /** Vectors of the prefix: whole windows; relaxed SIMD: as long as that leaves some. */
@@ -110,14 +124,24 @@ export function unpackRow(high: usize, low: usize, to: usize): i32 {
  */
 export function dotTiles(rows: usize, tiles: u32, from: i32, until: i32, queries: usize, sums: usize, sumsOfB: usize): void {
   const used = (<usize>(until - from)) << 6;
-  const codes = queries + pairBytes(from);
+  const isSingle = hasSingleWindow() && until - from === codeVectors();
+  const codes = queries + pairBytes(isSingle ? until : from);
+  const windowBytes = isSingle ? used : (<usize>windowVectors()) << 6;
   const start = rows + ((<usize>from) << 6);
-  if (ASC_FEATURE_RELAXED_SIMD) relaxedTiles(start, tiles, used, codes, sums, sumsOfB, from === 0);
+  if (ASC_FEATURE_RELAXED_SIMD) relaxedTiles(start, tiles, windowBytes, used, codes, sums, sumsOfB, from === 0);
   else plainTiles(start, tiles, used, codes, sums, sumsOfB, from === 0);
 }
 
-function relaxedTiles(tile: usize, tiles: u32, used: usize, queries: usize, sums: usize, sumsOfB: usize, isFirst: bool): void {
-  const windowBytes = (<usize>windowVectors()) << 6;
+function relaxedTiles(
+  tile: usize,
+  tiles: u32,
+  windowBytes: usize,
+  used: usize,
+  queries: usize,
+  sums: usize,
+  sumsOfB: usize,
+  isFirst: bool,
+): void {
   const size = tileBytes();
   const zero = i32x4.splat(0);
   for (let n: u32 = 0; n < tiles; n++) {

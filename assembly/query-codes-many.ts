@@ -8,7 +8,16 @@
  */
 import { MAX_CODABLE, MIN_CODABLE } from "./codes";
 import { addLanes } from "./plane-dot";
-import { codeVectors, LANE_LIMIT, largestManyCode, pairBytes, prefixVectors, windowVectors } from "./plane-dot-many";
+import {
+  codeVectors,
+  hasSingleWindow,
+  LANE_LIMIT,
+  largestManyCode,
+  longestWindow,
+  pairBytes,
+  prefixVectors,
+  windowVectors,
+} from "./plane-dot-many";
 import { Query } from "./query";
 import { codeDimension, dimension, splitsLosses, stride } from "./rows";
 
@@ -139,7 +148,7 @@ export function prepareManyCodes(many: ManyQuery, centre: usize, residuals: usiz
   if (ASC_FEATURE_RELAXED_SIMD) {
     const lane = largestLaneSum(residuals);
     // Rounded down to a whole number, so that the largest value is coded without loss.
-    if (lane > 0) scale = min(scale, floor((<f32>(LANE_LIMIT - windowVectors()) * peak) / lane));
+    if (lane > 0) scale = min(scale, floor((<f32>(LANE_LIMIT - longestWindow()) * peak) / lane));
   }
   writeCodes(many, residuals, peak, scale);
   return true;
@@ -148,7 +157,7 @@ export function prepareManyCodes(many: ManyQuery, centre: usize, residuals: usiz
 /** Relaxed SIMD: the largest Σ|p'| over the values of one lane of one window, rounded up. */
 function largestLaneSum(residuals: usize): f32 {
   const end = residuals + ((<usize>codeDimension) << 2);
-  const windowBytes = (<usize>windowVectors()) << 6;
+  const windowBytes = (<usize>longestWindow()) << 6;
   let largest = f32x4.splat(0);
   for (let at = residuals; at < end; ) {
     const stop = min(end, at + windowBytes);
@@ -226,6 +235,7 @@ function writeCodes(many: ManyQuery, residuals: usize, peak: f32, scale: f32): v
     }
     if (ASC_FEATURE_RELAXED_SIMD) v128.store(start, lanes);
   }
+  if (hasSingleWindow()) copyCodes(many.codes, to);
   many.unit = <f64>unit;
   many.codeSum = addLanes(sums);
   many.cap = <f64>cap * <f64>unit;
@@ -233,7 +243,24 @@ function writeCodes(many: ManyQuery, residuals: usize, peak: f32, scale: f32): v
   many.codeLoss = Math.sqrt(sumOfLanes(losses)) * NORM_SLACK + many.norm * 9.5367431640625e-7;
 }
 
+/** Copies the windows at `from` to `to` as one. */
+function copyCodes(from: usize, to: usize): void {
+  const end = to;
+  const first = to;
+  let lanes = i16x8.splat(0);
+  while (from < end) {
+    lanes = i16x8.add(lanes, v128.load(from));
+    from += 32;
+    for (let v = 0; v < windowVectors() && from < end; v++) {
+      to += 32;
+      v128.store(to, v128.load(from));
+      from += 32;
+    }
+  }
+  v128.store(first, lanes);
+}
+
 /** Bytes of the codes of one pair of queries. */
 export function manyCodeBytes(): usize {
-  return pairBytes(codeVectors());
+  return pairBytes(codeVectors()) + (hasSingleWindow() ? (<usize>(codeVectors() + 1)) << 5 : 0);
 }
