@@ -33,7 +33,7 @@ import {
 import { codeVectors, dotTiles, prefixVectors, tileBytes, unpackRow } from "./plane-dot-many";
 import { queryAt, reserveMany } from "./query";
 import { ManyQuery, manyCodeBytes, manyQueryBytes, prepareManyCodes } from "./query-codes-many";
-import { centreOf, codeDimension, highPtr, lowPtr, segmentCount, segmentPtr, segmentRows, segmentShift, stride } from "./rows";
+import { centreOf, codeDimension, segmentCount, segmentPtr, segmentRows, segmentShift, stride } from "./rows";
 import { seedRow } from "./seeds";
 import { filterOf, selected } from "./selection";
 import { offer, resetTopK } from "./top-k";
@@ -276,13 +276,10 @@ function restPrefix(pair: Pair): void {
 
 /** Unpacks the rows of a block. */
 function unpackBlock(segment: usize, similarity: i32, rows: u32, needsTails: bool): void {
-  const planeBytes = <usize>codeDimension >> 1;
-  const high = highPtr(segment);
-  const low = lowPtr(segment);
   for (let i: u32 = 0; i < rows; i++) {
     const row = <usize>rowNumber(i);
     const to = tiles + <usize>(i >> 2) * tileBytes() + ((<usize>i & 3) << 4);
-    const inner = unpackRow(high + row * planeBytes, low + row * planeBytes, to);
+    const inner = unpackRow(segment, row, to);
     describeRow(i, segment, to, inner, needsTails);
   }
   describeBlock(rows, similarity);

@@ -9,14 +9,16 @@ import { costLimit } from "./bounds";
 import { beginMany, MANY_QUERIES, manyExactRows, manyFullRows, searchMany } from "./cascade-many";
 import { encodeSegment } from "./codes";
 import { fullDotBounds, highDotBounds, setDotCoefficients } from "./dot-bounds";
+import { HEAD, TAIL, WHOLE } from "./dot-of-four";
 import { scanFloats } from "./float-scan";
+import { addTails, isHeadWorthTrying, keepByHeads } from "./heads";
 import { sharedFloor, tellScores } from "./host";
 import { chooseL1Planes, l1Bounds } from "./l1-bounds";
 import { clearSlots } from "./l1-slots";
-import { planeDots, touchPlanes } from "./plane-dot";
+import { highDots, lowDots, touchHigh, touchLow } from "./plane-dot";
 import { Query, queryAt, reserveBounds } from "./query";
 import { prepareDotCodes } from "./query-codes";
-import { highPtr, lowPtr, MAX_SEGMENT_ROWS, segmentCount, segmentPtr, segmentRows, segmentShift } from "./rows";
+import { MAX_SEGMENT_ROWS, segmentCount, segmentPtr, segmentRows, segmentShift } from "./rows";
 import { addSeed, seedLimit, seedRow } from "./seeds";
 import { filterOf, listRows, selected } from "./selection";
 import { L1 } from "./similarity";
@@ -35,6 +37,8 @@ const SPARSE: u32 = 4;
 const rowList = memory.data(2 * (<i32>MAX_SEGMENT_ROWS + 32), 16);
 /** u32[segmentRows / 32]: the same as bits. */
 const rowBits = memory.data(<i32>MAX_SEGMENT_ROWS / 8, 16);
+/** i32[segmentRows]: Σ Q (h − 8) over the tail. */
+const tailSums = memory.data(<i32>MAX_SEGMENT_ROWS * 4, 16);
 /** Of the second pass: i32[segmentRows], Σ Q (l − 8); for l1 f32[segmentRows], the bounds. */
 const lowSums = memory.data(<i32>MAX_SEGMENT_ROWS * 4, 16);
 
@@ -97,6 +101,7 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
       query.isActive = start >= query.floatsUntilSegment;
       query.seeds.count = 0;
       query.readsBothPlanes = false;
+      raiseThreshold(query.heap, sharedFloor());
     }
     let rows: u32 = 0;
     for (let s = start; s < end; s++) {
@@ -178,19 +183,28 @@ function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, boun
   }
   const rows = <u32>(list - rowList) >> 1;
   if (rows === 0) return 0;
-  if (rows * SPARSE < segmentRows) {
-    touchPlanes(highPtr(segment), rowList, rows);
-    touchPlanes(lowPtr(segment), rowList, rows);
-  }
   if (!prepareCodes(query, similarity, segment)) {
     for (let at: usize = 0; at < (<usize>segmentRows) << 2; at += 16) v128.store(bounds + at, f32x4.splat(-Infinity));
     return rows;
   }
   const sums = sumsOf(bounds);
-  if (similarity === L1) {
+  if (similarity !== L1 && isHeadWorthTrying(query, similarity, segment, rowList, rows)) {
+    for (let at: usize = 0; at < (<usize>segmentRows) << 2; at += 16) v128.store(bounds + at, f32x4.splat(Infinity));
+    readHigh(query, segment, rows, sums, HEAD);
+    const left = keepByHeads(query, similarity, segment, rowBits, rowList, rows, sums);
+    readHigh(query, segment, left, tailSums, TAIL);
+    addTails(rowBits, sums, tailSums);
+  } else if (similarity !== L1) {
+    if (rows * SPARSE < segmentRows) touchLow(segment, rowList, rows);
+    readHigh(query, segment, rows, sums, WHOLE);
+  } else {
+    if (rows * SPARSE < segmentRows) {
+      touchHigh(segment, rowList, rows, WHOLE);
+      touchLow(segment, rowList, rows);
+    }
     if (isFirst) chooseL1Planes(query, segment, rowList, rows, bounds);
     else l1Bounds(query, segment, rowList, rows, query.readsBothPlanes, bounds);
-  } else planeDots(query, highPtr(segment), rowList, rows, sums);
+  }
   const firstRow = s << segmentShift;
   let limit = f32x4.splat(seedLimit(query.seeds));
   for (let w: u32 = 0; w < segmentRows >> 5; w++) {
@@ -201,8 +215,12 @@ function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, boun
       if (four === 0) continue;
       const row = (w << 5) + (group << 2);
       const at = (<usize>row) << 2;
-      const bound = similarity === L1 ? v128.load(bounds + at) : highDotBounds(segment, row, v128.load(sums + at));
-      if (similarity !== L1) v128.store(bounds + at, bound);
+      let bound = v128.load(bounds + at);
+      if (similarity !== L1) {
+        // Rows of the four that the head ruled out keep their infinite bounds.
+        bound = v128.bitselect(highDotBounds(segment, row, v128.load(sums + at)), f32x4.splat(Infinity), lanesOf(four));
+        v128.store(bounds + at, bound);
+      }
       let best = i32x4.bitmask(f32x4.lt(bound, limit)) & four;
       if (best === 0) continue;
       while (best !== 0) {
@@ -215,6 +233,18 @@ function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, boun
     }
   }
   return rows;
+}
+
+/** Sums over the high plane, or a part of it, of the listed rows. */
+function readHigh(query: Query, segment: usize, rows: u32, sums: usize, part: i32): void {
+  if (rows * 8 < segmentRows * 7) touchHigh(segment, rowList, rows, part);
+  highDots(query, segment, rowList, rows, sums, part);
+}
+
+/** The lanes of four bits. */
+function lanesOf(four: u32): v128 {
+  const bits = i32x4(1, 2, 4, 8);
+  return i32x4.eq(v128.and(i32x4.splat(four), bits), bits);
 }
 
 /** Scores the rows of segment `s` that their bounds do not rule out; the last of them stay listed. */
@@ -243,12 +273,9 @@ function scoreSurvivors(query: Query, similarity: i32, s: u32, filter: usize, bo
   isBounded = isBounded && !query.readsBothPlanes && prepareCodes(query, similarity, segment);
   if (isBounded) {
     batchFullRows += rows;
-    if (rows * 8 < segmentRows * 7) touchPlanes(lowPtr(segment), rowList, rows);
-    if (similarity === L1) {
-      l1Bounds(query, segment, rowList, rows, true, lowSums);
-    } else {
-      planeDots(query, lowPtr(segment), rowList, rows, lowSums);
-    }
+    if (rows * 8 < segmentRows * 7) touchLow(segment, rowList, rows);
+    if (similarity === L1) l1Bounds(query, segment, rowList, rows, true, lowSums);
+    else lowDots(query, segment, rowList, rows, lowSums);
   }
   const firstRow = s << segmentShift;
   const heap = query.heap;

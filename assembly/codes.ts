@@ -10,21 +10,20 @@
  * Δ has 4 significant bits (1 + e/8) 2^n, so ŷ8 and ŷ4 are exact in float32, and so few different Δ occur that l1, whose query must be
  * quantised with the row's own step, can keep its codes for each.
  *
- * Six losses a row: ‖y − ŷ4‖₂, ‖y − ŷ8‖₂, ‖y − ŷ4‖₁, ‖y − ŷ8‖₁, and of the tail (the dimensions from headDimensions() on) ‖(y − ŷ4)_t‖₂ and what is lost
- * without its codes, ‖y_t‖₂; none is ever below the true one. Proof (u = 2^-24): let y' = fl(x − centre), so
+ * Five losses a row: ‖y − ŷ4‖₂, ‖y − ŷ8‖₂, ‖y − ŷ4‖₁, ‖y − ŷ8‖₁, and what is lost without the codes of the tail (the dimensions from headDimension on),
+ * ‖y_t‖₂; none is ever below the true one. Proof (u = 2^-24): let y' = fl(x − centre), so
  * |y − y'| ≤ u|y'|(1 + u) elementwise, and e' = fl(y' − ŷ), |e' − (y' − ŷ)| ≤ u|e'|. So ‖y − ŷ‖ ≤ ‖e'‖(1 + u) + 2u‖y'‖ in either norm. A float32 sum of n
  * terms ≥ 0 is at least (1 − (n + 2)u) times the true one. Both are covered by (1 + (n + 64) 2^-23), and by + 2^-22 ‖y'‖ with ‖y'‖ from such a sum.
  * Underflow: all of it is at most n·2^-149 while ‖y'‖ ≥ 2^-40, hence covered too. Rows whose largest |y'| is outside 2^-40..2^40 (and not 0) get infinite losses, so
  * that no bound ever skips them and no product of bounds.ts overflows.
- * The tail: the same holds over its dimensions alone, whose sums have fewer terms, and ‖y'_t‖ ≤ ‖y'‖, of which 2^-22 is added. ‖y'_t‖ is a float64 sum, so that
- * what is added covers ‖y_t‖ ≤ ‖y'_t‖ + u(1 + u)‖y'‖ and its roundings. Nothing added to a row that is not all zeros is below 2^-62, so roundUp16 meets no subnormals.
+ * The tail: ‖y'_t‖ ≤ ‖y'‖, of which 2^-22 is added; it is a float64 sum, so that this covers ‖y_t‖ ≤ ‖y'_t‖ + u(1 + u)‖y'‖ and its roundings. Nothing added to a row that is not all zeros is below 2^-62, so roundUp16 meets no subnormals.
  *
  *   plane, 32 dimensions in 16 bytes: byte j = code of dimension j | code of dimension 16 + j << 4
  */
 
 import { clearCentre, moveCentre } from "./centres";
+import { addLanes } from "./dot-of-four";
 import { allocate } from "./memory";
-import { addLanes } from "./plane-dot";
 import {
   bitAt,
   CLIPPED_L1,
@@ -39,8 +38,9 @@ import {
   HIGH_L1,
   HIGH_L2,
   HIGH_SUMS,
-  headDimensions,
-  highPtr,
+  headDimension,
+  highHeadPtr,
+  highTailPtr,
   livePtr,
   lossesPtr,
   lowPtr,
@@ -59,7 +59,6 @@ import {
   staleCountPtr,
   stalePtr,
   stride,
-  TAIL_HIGH_L2,
   TAIL_NORM,
   wordsPtr,
 } from "./rows";
@@ -202,7 +201,7 @@ function encodeRow(segment: usize, row: u32): void {
   // Of the head at first, then of the tail.
   let squares = f64x2.splat(0);
   let headSquares = squares;
-  const head = min(headDimensions(), stride);
+  const head = min(headDimension, stride);
   let shift: f64 = 0;
   for (let j = 0; j < stride; j += 4) {
     const at = (<usize>j) << 2;
@@ -245,7 +244,6 @@ function encodeRow(segment: usize, row: u32): void {
     store<u16>(secondLosses, 0x7f80, HIGH_L1);
     store<u16>(secondLosses, 0x7f80, FULL_L1);
     store<u16>(losses, 0x7f80, TAIL_NORM);
-    store<u16>(secondLosses, 0x7f80, TAIL_HIGH_L2);
     if (splitsLosses()) store<u64>(splitLossesPtr(segment, row), 0x7f80 * 0x0001000100010001);
     return;
   }
@@ -261,13 +259,11 @@ function encodeRow(segment: usize, row: u32): void {
   writePlanes(segment, row, step);
   const l2Rounding = norm * 2.384185791015625e-7;
   const l1Rounding = sumLanes(absolutes) * slack * 2.384185791015625e-7;
-  const tailHighSum = sumLanes(highSquares);
-  store<u16>(losses, roundUp16(Math.sqrt(sumLanes(headHighSquares) + tailHighSum) * slack + l2Rounding), HIGH_L2);
+  store<u16>(losses, roundUp16(Math.sqrt(sumLanes(highSquares)) * slack + l2Rounding), HIGH_L2);
   store<u16>(secondLosses, roundUp16(Math.sqrt(sumLanes(fullSquares)) * slack + l2Rounding), FULL_L2);
   store<u16>(secondLosses, roundUp16(sumLanes(highAbsolutes) * slack + l1Rounding), HIGH_L1);
   store<u16>(secondLosses, roundUp16(sumLanes(fullAbsolutes) * slack + l1Rounding), FULL_L1);
   store<u16>(losses, roundUp16(Math.sqrt(tailSum) + l2Rounding), TAIL_NORM);
-  store<u16>(secondLosses, roundUp16(Math.sqrt(tailHighSum) * slack + l2Rounding), TAIL_HIGH_L2);
   if (!splitsLosses()) return;
   measureSplitLosses(residualPtr, stride, step);
   const splitLosses = splitLossesPtr(segment, row);
@@ -278,8 +274,6 @@ function encodeRow(segment: usize, row: u32): void {
 }
 
 // What writePlanes measures, four lanes each.
-let headHighSquares: v128 = f32x4.splat(0);
-/** Of the head at first, then of the tail. */
 let highSquares: v128 = f32x4.splat(0);
 let fullSquares: v128 = f32x4.splat(0);
 let highAbsolutes: v128 = f32x4.splat(0);
@@ -323,16 +317,16 @@ function writePlanes(segment: usize, row: u32, step: f32): void {
   fullSquares = f32x4.splat(0);
   highAbsolutes = f32x4.splat(0);
   fullAbsolutes = f32x4.splat(0);
-  const planeBytes = <usize>codeDimension >> 1;
-  let high = highPtr(segment) + <usize>row * planeBytes;
-  let low = lowPtr(segment) + <usize>row * planeBytes;
-  const end = high + planeBytes;
-  const headEnd = high + (<usize>headDimensions() >> 1);
+  let high = highHeadPtr(segment, row);
+  let low = lowPtr(segment, row);
   let from = residualPtr;
   const nibble = i8x16.splat(15);
   let highSums = i32x4.splat(0);
   let fullSums = i32x4.splat(0);
-  while (high < end) {
+  const middle = residualPtr + ((<usize>headDimension) << 2);
+  const end = residualPtr + ((<usize>codeDimension) << 2);
+  while (from < end) {
+    if (from === middle) high = highTailPtr(segment, row);
     const a = encodeSixteen(from, inverse, unit);
     const b = encodeSixteen(from + 64, inverse, unit);
     const second = v128.andnot(b, nibble);
@@ -343,9 +337,6 @@ function writePlanes(segment: usize, row: u32, step: f32): void {
     high += 16;
     low += 16;
     from += 128;
-    if (high !== headEnd) continue;
-    headHighSquares = highSquares;
-    highSquares = f32x4.splat(0);
   }
   const words = secondWordsPtr(segment, row);
   store<i32>(words, addLanes(highSums), HIGH_SUMS);

@@ -10,6 +10,7 @@
  * in the rows' order: as four streams, see plane-dot.ts.
  */
 import { costLimit, SLACK } from "./bounds";
+import { addLanesOfFour } from "./dot-of-four";
 import {
   FULL_OFFSET,
   FULL_SUM,
@@ -22,23 +23,9 @@ import {
   slotHighCodes,
   slotOf,
 } from "./l1-slots";
-import { addLanesOfFour } from "./plane-dot";
 import { fullMaxima, halfMaxima } from "./plane-l1";
 import { Query } from "./query";
-import {
-  centreOf,
-  codeDimension,
-  FULL_L1,
-  FULL_SUMS,
-  HIGH_L1,
-  HIGH_SUMS,
-  highPtr,
-  lowPtr,
-  STEPS,
-  secondLossesPtr,
-  secondWordsPtr,
-  wordsPtr,
-} from "./rows";
+import { centreOf, FULL_L1, FULL_SUMS, HIGH_L1, HIGH_SUMS, STEPS, secondLossesPtr, secondWordsPtr, wordsPtr } from "./rows";
 import { padToStreams } from "./selection";
 import { L1 } from "./similarity";
 
@@ -62,7 +49,6 @@ export function l1Bounds(query: Query, segment: usize, rows: usize, count: u32, 
   if (count === 0) return;
   query.slotMisses = MAX_SLOT_MISSES;
   const centre = centreOf(segment);
-  const planeBytes = <usize>codeDimension >> 1;
   const rowSumAt = isFull ? FULL_SUMS : HIGH_SUMS;
   const lossAt = isFull ? FULL_L1 : HIGH_L1;
   const sumAt = isFull ? FULL_SUM : HIGH_SUM;
@@ -109,22 +95,19 @@ export function l1Bounds(query: Query, segment: usize, rows: usize, count: u32, 
     // Σ|P − c| = 2 Σ max(P, c) − Σ P − Σ c
     let twice: v128;
     if (isFull) {
-      const high = highPtr(segment);
-      const low = lowPtr(segment);
       twice = addLanesOfFour(
-        fullMaxima(slotFullCodes(slot0), high + row0 * planeBytes, low + row0 * planeBytes),
-        fullMaxima(slotFullCodes(slot1), high + row1 * planeBytes, low + row1 * planeBytes),
-        fullMaxima(slotFullCodes(slot2), high + row2 * planeBytes, low + row2 * planeBytes),
-        fullMaxima(slotFullCodes(slot3), high + row3 * planeBytes, low + row3 * planeBytes),
+        fullMaxima(slotFullCodes(slot0), segment, row0),
+        fullMaxima(slotFullCodes(slot1), segment, row1),
+        fullMaxima(slotFullCodes(slot2), segment, row2),
+        fullMaxima(slotFullCodes(slot3), segment, row3),
       );
       twice = i32x4.shl(twice, 1);
     } else {
-      const high = highPtr(segment);
       twice = addLanesOfFour(
-        halfMaxima(slotHighCodes(slot0), high + row0 * planeBytes),
-        halfMaxima(slotHighCodes(slot1), high + row1 * planeBytes),
-        halfMaxima(slotHighCodes(slot2), high + row2 * planeBytes),
-        halfMaxima(slotHighCodes(slot3), high + row3 * planeBytes),
+        halfMaxima(slotHighCodes(slot0), segment, row0),
+        halfMaxima(slotHighCodes(slot1), segment, row1),
+        halfMaxima(slotHighCodes(slot2), segment, row2),
+        halfMaxima(slotHighCodes(slot3), segment, row3),
       );
       twice = i32x4.shl(twice, 2);
     }

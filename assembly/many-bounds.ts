@@ -25,11 +25,10 @@ import { ManyQuery } from "./query-codes-many";
 import {
   CLIPPED_L1,
   CLIPPED_L2,
-  codeDimension,
   dimension,
   FULL_L1,
   FULL_L2,
-  headDimensions,
+  headDimension,
   lossesPtr,
   lowPtr,
   NORMS,
@@ -114,7 +113,7 @@ export function describeRow(i: u32, segment: usize, tile: usize, inner: i32, nee
   }
   if (needsTail) {
     let tail = loadLoss(lossesPtr(segment, row) + TAIL_NORM);
-    if (prefixDimensions() !== headDimensions()) {
+    if (prefixDimensions() !== headDimension) {
       const unit = <f64>step * (ASC_FEATURE_RELAXED_SIMD ? 0.03125 : 0.0625);
       tail = <f32>((unit * Math.sqrt(tailSquares(tile)) + <f64>other + <f64>loss) * (1 + 1e-6));
     }
@@ -302,8 +301,7 @@ export function markLeft(many: ManyQuery, similarity: i32, from: u32, to: u32, l
 /** Relaxed SIMD: whether all 8 bits rule out row number `i` of the block. `sum` is its Σ Q (c6 − 32). */
 export function isBelow(many: ManyQuery, similarity: i32, segment: usize, i: usize, sum: i32): bool {
   const at = i << 2;
-  const low = lowPtr(segment) + <usize>rowNumber(i) * (<usize>codeDimension >> 1);
-  const full = 4 * sum - 8 * many.codeSum + dotLowBits(many.codes, low);
+  const full = 4 * sum - 8 * many.codeSum + dotLowBits(many.codes, lowPtr(segment, rowNumber(i)));
   const loss = <f64>load<f32>(losses + at);
   const norm = <f64>load<f32>(norms + at);
   const split = <f64>load<f32>(absoluteLosses + at) * <f64>many.capFactor + loss * <f64>many.excessFactor;

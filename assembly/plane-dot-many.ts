@@ -13,8 +13,8 @@
  *
  * The first windows, a quarter to a third of the dimensions, are the prefix: for most rows of clustered data it suffices (see cascade-many.ts).
  */
-import { addLanes, addLanesOfFour } from "./plane-dot";
-import { codeDimension } from "./rows";
+import { addLanes, addLanesOfFour } from "./dot-of-four";
+import { codeDimension, headBytes, highHeadPtr, highTailPtr, lowPtr, tailBytes } from "./rows";
 
 /** Vectors of a window at most; 2 · 24 values a lane. */
 const MAX_WINDOW_VECTORS: i32 = 24;
@@ -76,8 +76,14 @@ export function tileBytes(): usize {
  *
  * @returns relaxed SIMD: how many dimensions have c & 3 equal to 1 or 2, padding (c = 136) has none; plain SIMD: 0.
  */
-export function unpackRow(high: usize, low: usize, to: usize): i32 {
-  const end = high + (<usize>codeDimension >> 1);
+export function unpackRow(segment: usize, row: usize, to: usize): i32 {
+  const inner = unpackPart(highHeadPtr(segment, row), lowPtr(segment, row), headBytes, to);
+  const toTail = to + (headBytes << (ASC_FEATURE_RELAXED_SIMD ? 3 : 4));
+  return inner + unpackPart(highTailPtr(segment, row), lowPtr(segment, row) + headBytes, tailBytes, toTail);
+}
+
+function unpackPart(high: usize, low: usize, bytes: usize, to: usize): i32 {
+  const end = high + bytes;
   if (ASC_FEATURE_RELAXED_SIMD) {
     const highBits = i8x16.splat(0x3c);
     const lowBits = i8x16.splat(3);

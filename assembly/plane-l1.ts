@@ -2,13 +2,22 @@
  * Sums of maxima of bytes: a query's codes P_j and a row's c_j (see codes.ts), which make Σ |P − c| = 2 Σ max(P, c) − Σ P − Σ c.
  * The high plane stands for c = 16 h + 8; both sides are moved by −8, so that nibbles are used in place. Exact in every build.
  */
-import { codeDimension } from "./rows";
+import { headBytes, highHeadPtr, highTailPtr, lowPtr, tailBytes } from "./rows";
 
-/** @returns i32x4 whose lanes add up to Σ max(P_j, 16 h_j) / 2. `codes` are u8[codeDimension] and even, so that the average of two maxima is exact. */
-export function halfMaxima(codes: usize, plane: usize): v128 {
-  const end = plane + (<usize>codeDimension >> 1);
+/**
+ * `codes` are u8[codeDimension] and even, so that the average of two maxima is exact.
+ *
+ * @returns i32x4 whose lanes add up to Σ max(P_j, 16 h_j) / 2.
+ */
+export function halfMaxima(codes: usize, segment: usize, row: usize): v128 {
+  const sum = halfMaximaOfPart(codes, highHeadPtr(segment, row), headBytes);
+  return i32x4.add(sum, halfMaximaOfPart(codes + (headBytes << 1), highTailPtr(segment, row), tailBytes));
+}
+
+function halfMaximaOfPart(codes: usize, plane: usize, bytes: usize): v128 {
+  const end = plane + bytes;
   let sum = i32x4.splat(0);
-  do {
+  while (plane < end) {
     // A pair of averages is at most 480: 16 bits hold 128 of them, one in 32 dimensions for each of a and b.
     const stop = min(end, plane + 4096);
     let a = i16x8.splat(0);
@@ -20,7 +29,7 @@ export function halfMaxima(codes: usize, plane: usize): v128 {
       codes += 64;
     }
     sum = i32x4.add(sum, i32x4.add(i32x4.extadd_pairwise_i16x8_u(a), i32x4.extadd_pairwise_i16x8_u(b)));
-  } while (plane < end);
+  }
   return sum;
 }
 
@@ -33,10 +42,15 @@ function halfMaximaOfChunk(v: v128, codes0: v128, codes1: v128): v128 {
 }
 
 /** @returns i32x4 whose lanes add up to Σ max(P_j, c_j), with both planes. */
-export function fullMaxima(codes: usize, high: usize, low: usize): v128 {
-  const end = high + (<usize>codeDimension >> 1);
+export function fullMaxima(codes: usize, segment: usize, row: usize): v128 {
+  const sum = fullMaximaOfPart(codes, highHeadPtr(segment, row), lowPtr(segment, row), headBytes);
+  return i32x4.add(sum, fullMaximaOfPart(codes + (headBytes << 1), highTailPtr(segment, row), lowPtr(segment, row) + headBytes, tailBytes));
+}
+
+function fullMaximaOfPart(codes: usize, high: usize, low: usize, bytes: usize): v128 {
+  const end = high + bytes;
   let sum = i32x4.splat(0);
-  do {
+  while (high < end) {
     // Two pairs of bytes are at most 1020: 16 bits hold 64 of them, one in 64 dimensions for each of a and b.
     const stop = min(end, high + 2048);
     let a = i16x8.splat(0);
@@ -49,7 +63,7 @@ export function fullMaxima(codes: usize, high: usize, low: usize): v128 {
       codes += 64;
     }
     sum = i32x4.add(sum, i32x4.add(i32x4.extadd_pairwise_i16x8_u(a), i32x4.extadd_pairwise_i16x8_u(b)));
-  } while (high < end);
+  }
   return sum;
 }
 

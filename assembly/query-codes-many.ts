@@ -7,7 +7,7 @@
  * or = 0). Norms have a relative error of u from p' and far less from the sums; NORM_SLACK covers it.
  */
 import { MAX_CODABLE, MIN_CODABLE } from "./codes";
-import { addLanes } from "./plane-dot";
+import { addLanes } from "./dot-of-four";
 import {
   codeVectors,
   hasSingleWindow,

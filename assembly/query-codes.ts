@@ -3,9 +3,9 @@
  * All in float64 from float32 values (two lanes: a centre for each segment asks for as many sets of codes), so a norm computed here is within a relative n·2^-52 of the true one; NORM_SLACK covers that.
  */
 import { MAX_CODABLE, MIN_CODABLE } from "./codes";
-import { largestDotCode, storeDotCode, storeDotWindows } from "./plane-dot";
+import { largestDotCode, storeDotCode, storeDotWindows } from "./dot-of-four";
 import { Query } from "./query";
-import { centreOf, codeDimension, dimension, stride } from "./rows";
+import { centreOf, codeDimension, dimension, headDimension, stride } from "./rows";
 
 const NORM_SLACK: f64 = 1 + 1e-9;
 
@@ -58,8 +58,17 @@ export function prepareDotCodes(query: Query, segment: usize): void {
   let codeSquares = f64x2.splat(0);
   let lossSquares = f64x2.splat(0);
   let cutSquares = f64x2.splat(0);
+  let headSums = f64x2.splat(0);
+  let headCodeSquares = f64x2.splat(0);
+  let tailSquares = f64x2.splat(0);
+  const head = headDimension;
   for (let j = 0; j < stride; j += 2) {
+    if (j === head) {
+      headSums = sums;
+      headCodeSquares = codeSquares;
+    }
     const p = residual(query, centre, j);
+    if (j >= head) tailSquares = f64x2.add(tailSquares, f64x2.mul(p, p));
     const pair = f64x2.nearest(f64x2.mul(p, f64x2.splat(inverse)));
     const loss = f64x2.sub(p, f64x2.mul(pair, f64x2.splat(unit)));
     sums = f64x2.add(sums, pair);
@@ -71,12 +80,19 @@ export function prepareDotCodes(query: Query, segment: usize): void {
     storeDotCode(query.dotCodes, j, i32x4.extract_lane(integers, 0));
     storeDotCode(query.dotCodes, j + 1, i32x4.extract_lane(integers, 1));
   }
+  if (head >= stride) {
+    headSums = sums;
+    headCodeSquares = codeSquares;
+  }
   for (let j = stride; j < codeDimension; j++) storeDotCode(query.dotCodes, j, 0);
-  if (ASC_FEATURE_RELAXED_SIMD) query.dotWindowBytes = storeDotWindows(query.dotCodes);
+  if (ASC_FEATURE_RELAXED_SIMD) query.tailWindows = storeDotWindows(query.dotCodes);
   query.dotUnit = unit;
   query.dotCodeSum = <i32>addLanes(sums);
   query.norm = Math.sqrt(addLanes(squares)) * NORM_SLACK;
   query.codedNorm = Math.sqrt(addLanes(codeSquares)) * unit * NORM_SLACK;
+  query.headCodeSum = <i32>addLanes(headSums);
+  query.headCodedNorm = Math.sqrt(addLanes(headCodeSquares)) * unit * NORM_SLACK;
+  query.tailNorm = Math.sqrt(addLanes(tailSquares)) * NORM_SLACK;
   query.codeLoss = (Math.sqrt(addLanes(lossSquares)) + query.norm * 1e-12) * NORM_SLACK;
   // The elements were cut at codeCut · unit, which is `cut` but for roundings.
   query.cut = cut * NORM_SLACK;

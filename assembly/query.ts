@@ -22,21 +22,26 @@ export class Query {
   /** Σ q². */
   squares: f64;
 
-  /** Codes for dot products, as plane-dot.ts lays them out, in 2 · codeDimension bytes. */
+  /** Codes for dot products, as dot-of-four.ts lays them out, in 2 · codeDimension bytes. */
   dotCodes: usize;
-  /** Bytes of a plane whose products fit 16 bits. */
-  dotWindowBytes: usize;
+  /** Address of the tail's first window; relaxed SIMD. */
+  tailWindows: usize;
   /** Centre that dotCodes belong to; 0: the zero centre; 1: none yet. */
   dotCentre: usize;
   /** False when p = q − centre cannot be coded: then no bound may be used. */
   isCodable: bool;
   /** Unit of the codes. */
   dotUnit: f64;
+  /** Σ Q, and that of the head. */
   dotCodeSum: i32;
+  headCodeSum: i32;
   /** ‖p‖ of p = q − centre, ‖p̂‖, ‖p − p̂‖ (upper bounds), q · centre, ‖centre‖. */
   norm: f64;
   codedNorm: f64;
   codeLoss: f64;
+  /** ‖p̂‖ of the head, ‖p‖ of the tail (upper bounds). */
+  headCodedNorm: f64;
+  tailNorm: f64;
   /** A cut t ≥ 0 and ‖(|p̂| − t)₊‖ (upper bound); see dot-bounds.ts. */
   cut: f64;
   cutNorm: f64;
@@ -48,6 +53,10 @@ export class Query {
   slotMisses: i32;
   /** l1: the high plane alone ruled out too little, so rows are bounded from both planes at once. */
   readsBothPlanes: bool;
+
+  /** Segments until heads are tried again, and how long they will be put off then; see heads.ts. */
+  headPause: u32;
+  nextHeadPause: u32;
 
   /** Rows from which on the cascade may be tried again, and how long it was put off. */
   floatsUntilSegment: u32;
@@ -164,6 +173,8 @@ export function prepareQuery(i: i32): Query {
   query.dotCodes = codes.ptr + <usize>i * codeBytes();
   query.dotCentre = 1;
   query.slots = query.dotCodes + <usize>codeDimension * 2;
+  query.headPause = 0;
+  query.nextHeadPause = 0;
   query.floatsUntilSegment = 0;
   query.backoff = 0;
   query.seeds = changetype<Seeds>(seedStates.ptr + <usize>i * offsetof<Seeds>());

@@ -42,13 +42,12 @@ const GROUP_BYTES: usize = 80;
 // Byte offsets in a second group.
 export const FULL_L2: usize = 0;
 export const FULL_L1: usize = 8;
-export const TAIL_HIGH_L2: usize = 16;
-export const HIGH_L1: usize = 24;
+export const HIGH_L1: usize = 16;
 /** Σ 16 h_j of the high plane, i32, over codeDimension. */
-export const HIGH_SUMS: usize = 32;
+export const HIGH_SUMS: usize = 24;
 /** Σ c_j of both planes, i32, over codeDimension. */
-export const FULL_SUMS: usize = 48;
-const SECOND_GROUP_BYTES: usize = 64;
+export const FULL_SUMS: usize = 40;
+const SECOND_GROUP_BYTES: usize = 56;
 
 // Byte offsets in a row's split losses (split-losses.ts), upper halves of f32s rounded up.
 export const OTHER_SIX_L2: usize = 0;
@@ -64,6 +63,11 @@ export let dimension: i32 = 0;
 export let stride: i32 = 0;
 /** Dimensions of a code, a multiple of 64; 0 when the dimension is too small for codes. */
 export let codeDimension: i32 = 0;
+/** Dimensions of a code's head, about a third of them and a multiple of 64; the rest, which may be none, is its tail. */
+export let headDimension: i32 = 0;
+/** Bytes of either in a plane. */
+export let headBytes: usize = 0;
+export let tailBytes: usize = 0;
 export let segmentRows: u32 = 0;
 export let segmentShift: u32 = 0;
 export let segmentCount: u32 = 0;
@@ -93,16 +97,14 @@ function part(bytes: u64): usize {
   return offset;
 }
 
-/** Dimensions of a code's head, about a third of them and a multiple of 64; the rest, which may be none, is its tail. */
-export function headDimensions(): i32 {
-  return max(1, ((codeDimension >> 6) + 1) / 3) << 6;
-}
-
 /** @returns false when memory does not suffice even for an empty shard. */
 export function initializeRows(dim: i32): bool {
   dimension = dim;
   stride = (dim + 3) & ~3;
   codeDimension = dim < MIN_CODED_DIMENSION ? 0 : (dim + 63) & ~63;
+  headDimension = min(codeDimension, max(1, ((codeDimension >> 6) + 1) / 3) << 6);
+  headBytes = <usize>headDimension >> 1;
+  tailBytes = <usize>(codeDimension - headDimension) >> 1;
   segmentRows = MAX_SEGMENT_ROWS;
   segmentShift = 11;
   while (segmentRows > MIN_SEGMENT_ROWS && segmentRows * ((<u32>stride) << 2) > SEGMENT_TARGET_BYTES) {
@@ -229,13 +231,18 @@ export function staleCountPtr(segment: usize): usize {
   return segment + centreOffset + 4;
 }
 
-/** The planes of four bits, codeDimension / 2 bytes a row. */
-export function highPtr(segment: usize): usize {
-  return segment + highOffset;
+/** The high plane of four bits: | heads of all rows, which a search may read alone | their tails |. */
+export function highHeadPtr(segment: usize, row: usize): usize {
+  return segment + highOffset + row * headBytes;
 }
 
-export function lowPtr(segment: usize): usize {
-  return segment + lowOffset;
+export function highTailPtr(segment: usize, row: usize): usize {
+  return segment + highOffset + <usize>segmentRows * headBytes + row * tailBytes;
+}
+
+/** The low plane, row by row. */
+export function lowPtr(segment: usize, row: usize): usize {
+  return segment + lowOffset + row * (headBytes + tailBytes);
 }
 
 export function floatsPtr(segment: usize): usize {

@@ -8,13 +8,14 @@ import { prepareCodes } from "./cascade";
 import { encodeSegment } from "./codes";
 import { fullDotBounds } from "./dot-bounds";
 import { scanFloats, scoreRow, touchFloats } from "./float-scan";
-import { planeDotOfFour } from "./plane-dot";
+import { highDotOfFour, lowDotOfFour } from "./plane-dot";
 import { Query, queryAt, reserveBounds } from "./query";
 import {
   centreOf,
-  codeDimension,
   groupPtr,
-  highPtr,
+  headBytes,
+  highHeadPtr,
+  highTailPtr,
   lowPtr,
   STEPS,
   secondGroupPtr,
@@ -22,6 +23,7 @@ import {
   segmentPtr,
   segmentRows,
   segmentShift,
+  tailBytes,
 } from "./rows";
 import { addSeed, seedLimit, seedRow } from "./seeds";
 import { filterOf, selected } from "./selection";
@@ -103,19 +105,23 @@ function listScattered(count: i32, similarity: i32, filterBits: usize): u32 {
 
 /** Loads what bounding rows start..end−1 of the list will read. */
 function touchRows(start: u32, end: u32): void {
-  const planeBytes = <usize>codeDimension >> 1;
   let sum: u32 = 0;
   for (let i = start; i < end; i++) {
     const segment = segmentPtr(rowAt(i) >> segmentShift);
     const row = <usize>(rowAt(i) & (segmentRows - 1));
-    const high = highPtr(segment) + row * planeBytes;
-    const low = lowPtr(segment) + row * planeBytes;
-    for (let at: usize = 0; at < planeBytes; at += 64) sum += load<u8>(high + at) + load<u8>(low + at);
+    sum += touchBytes(highHeadPtr(segment, row), headBytes) + touchBytes(highTailPtr(segment, row), tailBytes);
+    sum += touchBytes(lowPtr(segment, row), headBytes + tailBytes);
     // At most 64 bytes apart, so that every cache line of what lies between is one of theirs.
     const group = groupPtr(segment, <u32>row);
     sum += load<u8>(group) + load<u8>(group, STEPS) + load<u8>(secondGroupPtr(segment, <u32>row));
   }
   touched = sum;
+}
+
+function touchBytes(ptr: usize, bytes: usize): u32 {
+  let sum: u32 = 0;
+  for (let at: usize = 0; at < bytes; at += 64) sum += load<u8>(ptr + at);
+  return sum;
 }
 
 /** Bounds rows start..end−1 of the list from both planes; the best become seeds. */
@@ -140,20 +146,19 @@ function boundRows(query: Query, similarity: i32, start: u32, end: u32): void {
   }
 }
 
-/** Address of the high plane of row `i` of the list; the low plane lies a constant distance behind. */
-function planeOf(i: u32): usize {
-  return highPtr(segmentPtr(rowAt(i) >> segmentShift)) + <usize>(rowAt(i) & (segmentRows - 1)) * (<usize>codeDimension >> 1);
-}
-
 /** Stores the bounds of rows i..i+n−1 of the list, at most four. */
 function boundFour(query: Query, i: u32, n: u32): void {
-  const plane0 = planeOf(i);
-  const plane1 = n > 1 ? planeOf(i + 1) : plane0;
-  const plane2 = n > 2 ? planeOf(i + 2) : plane0;
-  const plane3 = n > 3 ? planeOf(i + 3) : plane0;
-  const toLow = lowPtr(0) - highPtr(0);
-  v128.store(four, planeDotOfFour(query, plane0, plane1, plane2, plane3), 16);
-  v128.store(four, planeDotOfFour(query, plane0 + toLow, plane1 + toLow, plane2 + toLow, plane3 + toLow), 32);
+  const row0 = rowAt(i);
+  const row1 = n > 1 ? rowAt(i + 1) : row0;
+  const row2 = n > 2 ? rowAt(i + 2) : row0;
+  const row3 = n > 3 ? rowAt(i + 3) : row0;
+  const segment0 = segmentPtr(row0 >> segmentShift);
+  const segment1 = segmentPtr(row1 >> segmentShift);
+  const segment2 = segmentPtr(row2 >> segmentShift);
+  const segment3 = segmentPtr(row3 >> segmentShift);
+  const mask = segmentRows - 1;
+  v128.store(four, highDotOfFour(query, segment0, row0 & mask, segment1, row1 & mask, segment2, row2 & mask, segment3, row3 & mask), 16);
+  v128.store(four, lowDotOfFour(query, segment0, row0 & mask, segment1, row1 & mask, segment2, row2 & mask, segment3, row3 & mask), 32);
   for (let j: u32 = 0; j < n; j++) {
     const row = rowAt(i + j);
     const local = row & (segmentRows - 1);

@@ -1,0 +1,72 @@
+/**
+ * The cascade's first step, COSINE and L2: of many rows the head of the high plane says enough, a third of its bytes (clusters: all rows but those of the
+ * query's own). It needs a limit, so it begins with the second batch, and it is not tried where it cannot help.
+ */
+import { costLimit } from "./bounds";
+import { headDotBounds } from "./dot-bounds";
+import { Query } from "./query";
+import { codeDimension, headDimension, segmentRows } from "./rows";
+import { listRows } from "./selection";
+
+/** Segments that a head which does not help is left out for, at first. */
+const FIRST_PAUSE: u32 = 16;
+const LONGEST_PAUSE: u32 = 1024;
+
+/**
+ * Whether the heads of `count` rows (listed at `rows`, u16) are to be read by themselves: not before there is a limit, not when they left too much
+ * lately, and not when the tails' norms alone are too large for most of eight of the rows.
+ */
+export function isHeadWorthTrying(query: Query, similarity: i32, segment: usize, rows: usize, count: u32): bool {
+  if (query.heap.threshold < 0 || headDimension === codeDimension) return false;
+  if (query.headPause > 0) {
+    query.headPause--;
+    return false;
+  }
+  const limits = f32x4.splat(costLimit(similarity, query.heap.threshold, query));
+  const first = headDotBounds(segment, <u32>load<u16>(rows), i32x4.splat(0));
+  const middle = headDotBounds(segment, <u32>load<u16>(rows + ((<usize>count >> 1) << 1)), i32x4.splat(0));
+  return popcnt(i32x4.bitmask(f32x4.gt(first, limits))) + popcnt(i32x4.bitmask(f32x4.gt(middle, limits))) >= 4;
+}
+
+/**
+ * Leaves of `count` rows those that their heads do not rule out.
+ *
+ * @param rowBits  u32[segmentRows / 32], and `rows`, u16: the same list; both are overwritten.
+ * @param sums  i32[segmentRows]: Σ Q (h − 8) over the head.
+ * @returns how many they are.
+ */
+export function keepByHeads(query: Query, similarity: i32, segment: usize, rowBits: usize, rows: usize, count: u32, sums: usize): u32 {
+  const limits = f32x4.splat(costLimit(similarity, query.heap.threshold, query));
+  let list = rows;
+  for (let w: u32 = 0; w < segmentRows >> 5; w++) {
+    let bits = load<u32>(rowBits + ((<usize>w) << 2));
+    if (bits === 0) continue;
+    for (let group: u32 = 0; group < 8; group++) {
+      if (((bits >> (group << 2)) & 15) === 0) continue;
+      const first = (w << 5) + (group << 2);
+      const bound = headDotBounds(segment, first, v128.load(sums + ((<usize>first) << 2)));
+      bits &= ~((<u32>i32x4.bitmask(f32x4.gt(bound, limits))) << (group << 2));
+    }
+    store<u32>(rowBits + ((<usize>w) << 2), bits);
+    list = listRows(list, w, bits);
+  }
+  const left = <u32>(list - rows) >> 1;
+  if (left * 2 <= count) {
+    query.nextHeadPause = FIRST_PAUSE;
+  } else {
+    // A head that leaves more than half of the rows costs more than it saves.
+    query.headPause = max(FIRST_PAUSE, query.nextHeadPause);
+    query.nextHeadPause = min(LONGEST_PAUSE, 2 * query.headPause);
+  }
+  return left;
+}
+
+/** Adds to sums over heads those over tails, in all words of `rowBits` that have a row. */
+export function addTails(rowBits: usize, sums: usize, tailSums: usize): void {
+  for (let w: u32 = 0; w < segmentRows >> 5; w++) {
+    if (load<u32>(rowBits + ((<usize>w) << 2)) === 0) continue;
+    for (let at: usize = (<usize>w) << 7; at < ((<usize>w) << 7) + 128; at += 16) {
+      v128.store(sums + at, i32x4.add(v128.load(sums + at), v128.load(tailSums + at)));
+    }
+  }
+}
