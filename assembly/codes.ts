@@ -38,6 +38,7 @@ import {
   HIGH_L1,
   HIGH_L2,
   HIGH_SUMS,
+  headBytes,
   headDimension,
   highHeadPtr,
   highTailPtr,
@@ -323,7 +324,7 @@ function writePlanes(segment: usize, row: u32, step: f32): void {
   const nibble = i8x16.splat(15);
   let highSums = i32x4.splat(0);
   let fullSums = i32x4.splat(0);
-  const middle = residualPtr + ((<usize>headDimension) << 2);
+  const middle = residualPtr + (headBytes << 3);
   const end = residualPtr + ((<usize>codeDimension) << 2);
   while (from < end) {
     if (from === middle) high = highTailPtr(segment, row);

@@ -11,10 +11,10 @@
  *                 former; largestDotCode keeps both, and 16 · |Q|, in range. Codes of 32 dimensions lie as
  *                 i16 | 0 2 .. 14 | 16 18 .. 30 | 1 3 .. 15 | 17 19 .. 31 |.
  *
- * A plane has two parts, the head (headDimension) and the tail, which can be read by themselves. Four rows at a time, so that loads of the codes are shared.
+ * A plane has two parts, the head (headBytes) and the tail, which can be read by themselves. Four rows at a time, so that loads of the codes are shared.
  */
 import { Query } from "./query";
-import { codeDimension, headBytes, headDimension, tailBytes } from "./rows";
+import { codeDimension, headBytes, tailBytes } from "./rows";
 
 /** The largest |Q|: 127, or for plain SIMD as many bits as the sums leave room for, up to 11. */
 export function largestDotCode(): i32 {
@@ -50,7 +50,7 @@ function fitsOneWindow(codes: usize, end: usize): bool {
   return !v128.any_true(i16x8.gt_s(absolutes, i16x8.splat(<i16>LANE_LIMIT)));
 }
 
-/** Stores windows of `size` codes, a multiple of 64, from `codes` to `end`, of which the last may be shorter. @returns where the next would be, or 0: a lane exceeds the limit. */
+/** Stores windows of `size` codes, a multiple of 128 if there are several, from `codes` to `end`, of which the last may be shorter. @returns where the next would be, or 0: a lane exceeds the limit. */
 function tryWindows(codes: usize, end: usize, size: usize, window: usize): usize {
   while (codes < end) {
     const stop = min(end, codes + size);
@@ -68,20 +68,20 @@ function tryWindows(codes: usize, end: usize, size: usize, window: usize): usize
   return window;
 }
 
-/** Stores windows as long as fit. One of 64 codes always does: 8 · 127 < LANE_LIMIT. */
+/** Stores windows as long as fit. One of 128 codes always does: 16 · 127 < LANE_LIMIT. */
 function storeWindows(codes: usize, end: usize, window: usize): usize {
   let size = end - codes;
   while (true) {
     const next = tryWindows(codes, end, size, window);
     if (next !== 0) return next;
-    size = ((size >> 1) + 63) & ~63;
+    size = ((size >> 1) + 127) & ~127;
   }
 }
 
 /** To be called when all codes are stored; relaxed SIMD. @returns the address of the tail's first window. */
 export function storeDotWindows(codes: usize): usize {
   const end = codes + <usize>codeDimension;
-  const tail = codes + <usize>headDimension;
+  const tail = codes + (headBytes << 1);
   const tailWindows = storeWindows(codes, tail, end);
   storeWindows(tail, end, tailWindows);
   if (fitsOneWindow(codes, end)) store<u32>(tailWindows, 1, 4);
@@ -130,7 +130,7 @@ function relaxedDotOfFour(query: Query, plane0: usize, plane1: usize, plane2: us
   let end = plane0 + headBytes;
   if (tailBytes === 0) part = HEAD;
   if (part === TAIL) {
-    codes += <usize>headDimension;
+    codes += headBytes << 1;
     window = query.tailWindows;
     end = plane0;
   }
@@ -179,14 +179,8 @@ function relaxedDotOfFour(query: Query, plane0: usize, plane1: usize, plane2: us
       plane3 += 64;
       codes += 128;
     }
-    // By half a turn too far where the window is an odd multiple of 64 dimensions.
-    const over = plane0 - stop;
-    plane0 = stop;
-    plane1 -= over;
-    plane2 -= over;
-    plane3 -= over;
-    codes -= over << 1;
-    const isLast = plane0 === end && part !== WHOLE;
+    // Past the end by half a turn where the last window is an odd multiple of 64 dimensions; all others are multiples of 128.
+    const isLast = plane0 >= end && part !== WHOLE;
     if (!isLast && load<u32>(window, 4) !== 0) {
       // The next window fits in the same 16 bits.
       const next = v128.load(window, 16);
@@ -231,10 +225,10 @@ function plainDotOfFour(query: Query, plane0: usize, plane1: usize, plane2: usiz
   let codes = query.dotCodes;
   let codeSum = query.dotCodeSum;
   let end = plane0 + headBytes;
-  if (tailBytes === 0) part = HEAD;
   if (part === HEAD) codeSum = query.headCodeSum;
+  if (tailBytes === 0) part = HEAD;
   if (part === TAIL) {
-    codes += (<usize>headDimension) << 1;
+    codes += headBytes << 2;
     codeSum -= query.headCodeSum;
     end = plane0;
   }

@@ -5,7 +5,7 @@
 import { costLimit } from "./bounds";
 import { headDotBounds } from "./dot-bounds";
 import { Query } from "./query";
-import { codeDimension, headDimension, segmentRows } from "./rows";
+import { segmentRows, tailBytes } from "./rows";
 import { listRows } from "./selection";
 
 /** Segments that a head which does not help is left out for, at first. */
@@ -17,7 +17,7 @@ const LONGEST_PAUSE: u32 = 1024;
  * lately, and not when the tails' norms alone are too large for most of eight of the rows.
  */
 export function isHeadWorthTrying(query: Query, similarity: i32, segment: usize, rows: usize, count: u32): bool {
-  if (query.heap.threshold < 0 || headDimension === codeDimension) return false;
+  if (query.heap.threshold < 0 || tailBytes === 0) return false;
   if (query.headPause > 0) {
     query.headPause--;
     return false;

@@ -58,14 +58,17 @@ const SPLIT_BYTES: usize = 8;
 /** From so many dimensions of a code on, losses are split: then what that takes is less than 1 % of the row. */
 const MIN_SPLIT_DIMENSION: i32 = 256;
 
+/** From so many dimensions of a code on, heads lie apart from tails in the high plane: reading a shorter code in two parts costs more than it saves. */
+const MIN_HEADED_DIMENSION: i32 = 256;
+
 export let dimension: i32 = 0;
 /** Elements between two rows. */
 export let stride: i32 = 0;
 /** Dimensions of a code, a multiple of 64; 0 when the dimension is too small for codes. */
 export let codeDimension: i32 = 0;
-/** Dimensions of a code's head, about a third of them and a multiple of 64; the rest, which may be none, is its tail. */
+/** Dimensions of a code's head: about a third of them, a multiple of 128, or the first 64 of a short code. The rest, which may be none, is its tail. */
 export let headDimension: i32 = 0;
-/** Bytes of either in a plane. */
+/** Bytes of either in a plane; a short code's plane is all head. */
 export let headBytes: usize = 0;
 export let tailBytes: usize = 0;
 export let segmentRows: u32 = 0;
@@ -102,9 +105,9 @@ export function initializeRows(dim: i32): bool {
   dimension = dim;
   stride = (dim + 3) & ~3;
   codeDimension = dim < MIN_CODED_DIMENSION ? 0 : (dim + 63) & ~63;
-  headDimension = min(codeDimension, max(1, ((codeDimension >> 6) + 1) / 3) << 6);
-  headBytes = <usize>headDimension >> 1;
-  tailBytes = <usize>(codeDimension - headDimension) >> 1;
+  headDimension = codeDimension < MIN_HEADED_DIMENSION ? min(64, codeDimension) : ((codeDimension / 3 + 64) >> 7) << 7;
+  headBytes = <usize>(codeDimension < MIN_HEADED_DIMENSION ? codeDimension : headDimension) >> 1;
+  tailBytes = (<usize>codeDimension >> 1) - headBytes;
   segmentRows = MAX_SEGMENT_ROWS;
   segmentShift = 11;
   while (segmentRows > MIN_SEGMENT_ROWS && segmentRows * ((<u32>stride) << 2) > SEGMENT_TARGET_BYTES) {
