@@ -80,6 +80,34 @@ describeBuilds("the cascade is exact", (build) => {
     index.free();
   });
 
+  it("when only the tail of a row's dimensions makes it a result, among rows that their heads rule out", async () => {
+    const dimension = 768;
+    const random = seededRandom(11);
+    const element = () => random() + random() + random() - 1.5;
+    const query = Float32Array.from({ length: dimension }, element);
+    const index = await VectorIndex.create({ dimension });
+    const model = new Map<string, Float32Array>();
+    // Segments have 512 rows. The first one has fair results, which make the limit; the heads of the others are of no use for one row in fifty.
+    for (let i = 0; i < 2048; i++) {
+      const isFirst = i < 512;
+      const isBest = !isFirst && i % 50 === 7;
+      const vector = query.map((q, j) => {
+        if (isFirst) return (i % 20 === 3 ? 0.8 * q : 0) + element();
+        if (isBest) return j < 256 ? -0.2 * q : q + 0.2 * element();
+        return j < 256 ? element() : 0.02 * element();
+      });
+      index.upsert(`id${i}`, vector);
+      model.set(`id${i}`, vector);
+    }
+    for (const similarity of SIMILARITIES) {
+      const options = { k: 10, similarity };
+      const answer = index.search(query, options);
+      expect(answer, `${build} ${similarity}`).toEqual(referenceSearch(model, query, options));
+      expect(answer.results.every(({ id }) => Number(id.slice(2)) % 50 === 7)).toBe(true);
+    }
+    index.free();
+  });
+
   it("reads few rows where the codes help, and gives up where they do not", async () => {
     const counts = async (kind: string) => {
       const data = source(kind, 256, 5);
