@@ -10,27 +10,40 @@ import { headBytes, highHeadPtr, highTailPtr, lowPtr, tailBytes } from "./rows";
  * @returns i32x4 whose lanes add up to Σ max(P_j, 16 h_j) / 2.
  */
 export function halfMaxima(codes: usize, segment: usize, row: usize): v128 {
-  const sum = halfMaximaOfPart(codes, highHeadPtr(segment, row), headBytes);
-  return i32x4.add(sum, halfMaximaOfPart(codes + (headBytes << 1), highTailPtr(segment, row), tailBytes));
-}
-
-function halfMaximaOfPart(codes: usize, plane: usize, bytes: usize): v128 {
-  const end = plane + bytes;
+  let plane = highHeadPtr(segment, row);
+  let end = plane + headBytes;
+  let tail = tailBytes;
   let sum = i32x4.splat(0);
-  while (plane < end) {
-    // A pair of averages is at most 480: 16 bits hold 128 of them, one in 32 dimensions for each of a and b.
-    const stop = min(end, plane + 4096);
-    let a = i16x8.splat(0);
-    let b = i16x8.splat(0);
+  let a = i16x8.splat(0);
+  let b = i16x8.splat(0);
+  // A pair of averages is at most 480: 16 bits hold 128 of them, one in 32 bytes for each of a and b.
+  let room: usize = 4096;
+  while (true) {
+    const stop = min(end, plane + room);
+    room -= stop - plane;
     while (plane < stop) {
       a = i16x8.add(a, halfMaximaOfChunk(v128.load(plane), v128.load(codes), v128.load(codes, 16)));
       b = i16x8.add(b, halfMaximaOfChunk(v128.load(plane, 16), v128.load(codes, 32), v128.load(codes, 48)));
       plane += 32;
       codes += 64;
     }
-    sum = i32x4.add(sum, i32x4.add(i32x4.extadd_pairwise_i16x8_u(a), i32x4.extadd_pairwise_i16x8_u(b)));
+    if (plane === end) {
+      if (tail === 0) return i32x4.add(sum, widened(a, b));
+      plane = highTailPtr(segment, row);
+      end = plane + tail;
+      tail = 0;
+    }
+    if (room > 0) continue;
+    sum = i32x4.add(sum, widened(a, b));
+    a = i16x8.splat(0);
+    b = i16x8.splat(0);
+    room = 4096;
   }
-  return sum;
+}
+
+/** The pairs of both as i32x4. */
+function widened(a: v128, b: v128): v128 {
+  return i32x4.add(i32x4.extadd_pairwise_i16x8_u(a), i32x4.extadd_pairwise_i16x8_u(b));
 }
 
 /** 32 dimensions, i16x8. */
@@ -43,18 +56,18 @@ function halfMaximaOfChunk(v: v128, codes0: v128, codes1: v128): v128 {
 
 /** @returns i32x4 whose lanes add up to Σ max(P_j, c_j), with both planes. */
 export function fullMaxima(codes: usize, segment: usize, row: usize): v128 {
-  const sum = fullMaximaOfPart(codes, highHeadPtr(segment, row), lowPtr(segment, row), headBytes);
-  return i32x4.add(sum, fullMaximaOfPart(codes + (headBytes << 1), highTailPtr(segment, row), lowPtr(segment, row) + headBytes, tailBytes));
-}
-
-function fullMaximaOfPart(codes: usize, high: usize, low: usize, bytes: usize): v128 {
-  const end = high + bytes;
+  let high = highHeadPtr(segment, row);
+  let low = lowPtr(segment, row);
+  let end = high + headBytes;
+  let tail = tailBytes;
   let sum = i32x4.splat(0);
-  while (high < end) {
-    // Two pairs of bytes are at most 1020: 16 bits hold 64 of them, one in 64 dimensions for each of a and b.
-    const stop = min(end, high + 2048);
-    let a = i16x8.splat(0);
-    let b = i16x8.splat(0);
+  let a = i16x8.splat(0);
+  let b = i16x8.splat(0);
+  // Two pairs of bytes are at most 1020: 16 bits hold 64 of them, one in 32 bytes for each of a and b.
+  let room: usize = 2048;
+  while (true) {
+    const stop = min(end, high + room);
+    room -= stop - high;
     while (high < stop) {
       a = i16x8.add(a, fullMaximaOfChunk(v128.load(high), v128.load(low), v128.load(codes), v128.load(codes, 16)));
       b = i16x8.add(b, fullMaximaOfChunk(v128.load(high, 16), v128.load(low, 16), v128.load(codes, 32), v128.load(codes, 48)));
@@ -62,9 +75,18 @@ function fullMaximaOfPart(codes: usize, high: usize, low: usize, bytes: usize): 
       low += 32;
       codes += 64;
     }
-    sum = i32x4.add(sum, i32x4.add(i32x4.extadd_pairwise_i16x8_u(a), i32x4.extadd_pairwise_i16x8_u(b)));
+    if (high === end) {
+      if (tail === 0) return i32x4.add(sum, widened(a, b));
+      high = highTailPtr(segment, row);
+      end = high + tail;
+      tail = 0;
+    }
+    if (room > 0) continue;
+    sum = i32x4.add(sum, widened(a, b));
+    a = i16x8.splat(0);
+    b = i16x8.splat(0);
+    room = 2048;
   }
-  return sum;
 }
 
 /** 32 dimensions, i16x8. */
