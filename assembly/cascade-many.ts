@@ -3,8 +3,8 @@
  * cache (plane-dot-many.ts). A row and a query go through these steps until one of them shows that the row scores below the query's k-th best:
  *
  *   1. the prefix, a quarter to a third of the dimensions, the rest bounded by norms; left out while it rules out too few
- *   2. all dimensions: 6 bits (relaxed SIMD), 8 bits (plain SIMD)
- *   3. relaxed SIMD: the other 2 bits
+ *   2. all dimensions: 6 bits (relaxed SIMD), 7 bits (plain SIMD)
+ *   3. relaxed SIMD: the last bit
  *   4. the exact score
  *
  * many-bounds.ts says why no row that is skipped can be a result.
@@ -109,7 +109,7 @@ function manyAt(i: i32): ManyQuery {
 /**
  * Readies queries 0..count−1.
  *
- * @param sums  room for `segments` segments, 8 bytes a row and query.
+ * @param sums  room for `segments` segments, 4 bytes a row and query, of which there is an even number.
  * @returns false at the memory limit.
  */
 export function beginMany(count: i32, sums: usize, segments: u32): bool {
@@ -279,8 +279,8 @@ function unpackBlock(segment: usize, similarity: i32, rows: u32, needsTails: boo
   for (let i: u32 = 0; i < rows; i++) {
     const row = <usize>rowNumber(i);
     const to = tiles + <usize>(i >> 2) * tileBytes() + ((<usize>i & 3) << 4);
-    const inner = unpackRow(segment, row, to);
-    describeRow(i, segment, to, inner, needsTails);
+    unpackRow(segment, row, to);
+    describeRow(i, segment, to, needsTails);
   }
   describeBlock(rows, similarity);
 }
@@ -343,7 +343,7 @@ function searchBlock(similarity: i32, s: u32, first: u32, rows: u32): void {
   scorePending(similarity, s);
 }
 
-/** Notes the rows that are left, after a look at all 8 bits. */
+/** Notes the rows that are left, after a look at all 7 bits. */
 function checkLeft(many: ManyQuery, similarity: i32, s: u32, groups: u32, sums: usize, left: usize): void {
   if (!many.isReady) return;
   const segment = segmentPtr(s);
@@ -352,7 +352,7 @@ function checkLeft(many: ManyQuery, similarity: i32, s: u32, groups: u32, sums: 
     while (bits !== 0) {
       const i = <usize>((group << 2) + ctz(bits));
       bits &= bits - 1;
-      // When nearly all that get here are scored anyway, the other bits are not read first.
+      // When nearly all that get here are scored anyway, their last bits are not read first.
       if (ASC_FEATURE_RELAXED_SIMD && (many.checked < 256 || 4 * many.scored <= 3 * many.checked)) {
         many.checked++;
         if (isBelow(many, similarity, segment, i, load<i32>(sums + (i << 2)))) continue;

@@ -1,24 +1,23 @@
 /**
- * Codes of rows: 8 bits a dimension in two planes of four, with proven bounds on what they lose.
+ * Codes of rows: 7 bits a dimension, a byte each, with proven bounds on what they lose.
  *
- *   y  = x − centre                                  the segment's centre, or 0
- *   c  = clamp(nearest(y · 16 / Δ) + 136, 0, 255)    one step Δ a row; high plane h = c >> 4, low plane c & 15
- *   ŷ8 = (c − 136) · Δ/16                            both planes
- *   ŷ4 = (h − 8) · Δ                                 the high plane alone; zeros are kept exactly in either
+ *   y = x − centre                             the segment's centre, or 0
+ *   c = clamp(nearest(y / Δ) + 64, 0, 127)     one step Δ a row; zeros are kept exactly
+ *   ŷ = (c − 64) Δ
+ *   ŷ6 = ((c | 1) − 64.5) Δ                    the middle of the two codes that share the upper 6 bits, for many queries at once (plane-dot-many.ts)
  *
- * Δ makes the high plane's loss nearly smallest: the largest values may be clipped, which 8 bits then pay for too, but few rows get that far.
- * Δ has 4 significant bits (1 + e/8) 2^n, so ŷ8 and ŷ4 are exact in float32, and so few different Δ occur that l1, whose query must be
- * quantised with the row's own step, can keep its codes for each.
+ * Seven bits, since a byte of them is what relaxed SIMD multiplies at once: such codes are read as fast as memory gives them, in every build. (Planes of four bits are half
+ * as long and take more instructions to unpack than the other half takes to read; they were this project's first plan.)
+ * Δ makes the loss nearly smallest: outliers may be clipped. It has 4 significant bits (1 + e/8) 2^n, so ŷ and ŷ6 are exact in float32, and so few different Δ occur
+ * that l1, whose query must be quantised with the row's own step, can keep its codes for each.
  *
- * Five losses a row: ‖y − ŷ4‖₂, ‖y − ŷ8‖₂, ‖y − ŷ4‖₁, ‖y − ŷ8‖₁, and what is lost without the codes of the tail (the dimensions from headDimension on),
+ * Kept of a row: ‖y − ŷ‖₂, ‖y − ŷ6‖₂, ‖y − ŷ‖₁, and what is lost without the codes of the tail (the dimensions from headDimension on),
  * ‖y_t‖₂; none is ever below the true one. Proof (u = 2^-24): let y' = fl(x − centre), so
  * |y − y'| ≤ u|y'|(1 + u) elementwise, and e' = fl(y' − ŷ), |e' − (y' − ŷ)| ≤ u|e'|. So ‖y − ŷ‖ ≤ ‖e'‖(1 + u) + 2u‖y'‖ in either norm. A float32 sum of n
  * terms ≥ 0 is at least (1 − (n + 2)u) times the true one. Both are covered by (1 + (n + 64) 2^-23), and by + 2^-22 ‖y'‖ with ‖y'‖ from such a sum.
  * Underflow: all of it is at most n·2^-149 while ‖y'‖ ≥ 2^-40, hence covered too. Rows whose largest |y'| is outside 2^-40..2^40 (and not 0) get infinite losses, so
  * that no bound ever skips them and no product of bounds.ts overflows.
  * The tail: ‖y'_t‖ ≤ ‖y'‖, of which 2^-22 is added; it is a float64 sum, so that this covers ‖y_t‖ ≤ ‖y'_t‖ + u(1 + u)‖y'‖ and its roundings. Nothing added to a row that is not all zeros is below 2^-62, so roundUp16 meets no subnormals.
- *
- *   plane, 32 dimensions in 16 bytes: byte j = code of dimension j | code of dimension 16 + j << 4
  */
 
 import { clearCentre, moveCentre } from "./centres";
@@ -26,44 +25,34 @@ import { addLanes } from "./dot-of-four";
 import { allocate } from "./memory";
 import {
   bitAt,
-  CLIPPED_L1,
-  CLIPPED_L2,
+  CODE_SUMS,
   centreOf,
   codeDimension,
   dimension,
-  FULL_L1,
-  FULL_L2,
-  FULL_SUMS,
   floatsPtr,
-  HIGH_L1,
-  HIGH_L2,
-  HIGH_SUMS,
   headBytes,
   headDimension,
-  highHeadPtr,
-  highTailPtr,
+  headPtr,
+  LOSS_L1,
+  LOSS_L2,
   livePtr,
   lossesPtr,
-  lowPtr,
   NORMS,
-  OTHER_FULL_L2,
-  OTHER_SIX_L2,
   RESIDUAL_NORMS,
   SHIFTS,
+  SIX_LOSS_L2,
   STEPS,
   secondLossesPtr,
   secondWordsPtr,
   segmentRows,
-  splitLossesPtr,
-  splitsLosses,
   squaresPtr,
   staleCountPtr,
   stalePtr,
   stride,
   TAIL_NORM,
+  tailPtr,
   wordsPtr,
 } from "./rows";
-import { clippedAbsolutes, clippedSquares, measureSplitLosses, otherFullSquares, otherSixSquares } from "./split-losses";
 
 /** Values that bounds can be computed with in float32: 2^-40 to 2^40. */
 export const MIN_CODABLE: f64 = 9.094947017729282e-13;
@@ -142,18 +131,18 @@ function maxLane(v: v128): f32 {
   return max(max(f32x4.extract_lane(v, 0), f32x4.extract_lane(v, 1)), max(f32x4.extract_lane(v, 2), f32x4.extract_lane(v, 3)));
 }
 
-/** ‖y' − ŷ4‖² for a step, nearly: it only chooses. */
+/** ‖y' − ŷ‖² for a step, nearly: it only chooses. */
 function tryStep(step: f32): f64 {
   const inverse = f32x4.splat(1 / step);
-  const lowest = f32x4.splat(-8);
-  const highest = f32x4.splat(7);
+  const lowest = f32x4.splat(-64);
+  const highest = f32x4.splat(63);
   const scale = f32x4.splat(step);
   let sum = f32x4.splat(0);
   const end = residualPtr + ((<usize>stride) << 2);
   for (let at = residualPtr; at < end; at += 16) {
     const y = v128.load(at);
-    const h = f32x4.min(f32x4.max(f32x4.nearest(f32x4.mul(y, inverse)), lowest), highest);
-    const e = f32x4.sub(y, f32x4.mul(h, scale));
+    const c = f32x4.min(f32x4.max(f32x4.nearest(f32x4.mul(y, inverse)), lowest), highest);
+    const e = f32x4.sub(y, f32x4.mul(c, scale));
     sum = f32x4.add(sum, f32x4.mul(e, e));
   }
   return sumLanes(sum);
@@ -169,13 +158,13 @@ function below(step: f32): f32 {
   return reinterpret<f32>(reinterpret<u32>(step) - 0x00100000);
 }
 
-/** A smaller step, which clips more, is taken when it makes the high plane's squared loss at least this much smaller: then 40 % fewer rows come down to float32 (random directions). */
+/** A smaller step, which clips outliers, is taken when it makes the squared loss at least this much smaller. */
 const WORTHWHILE: f64 = 0.96;
 
 function chooseStep(largest: f32): f32 {
-  let step = coarse((largest / 7.5) * 1.12);
+  let step = coarse((largest / 63.5) * 1.12);
   let loss = tryStep(step);
-  // From no clipping downwards; the high plane's loss falls, then rises, that of both planes rises sooner. At most 4 octaves.
+  // From no clipping downwards; the loss falls, then rises. At most 4 octaves.
   for (let i = 0; i < 32; i++) {
     const smaller = below(step);
     const smallerLoss = tryStep(smaller);
@@ -240,12 +229,10 @@ function encodeRow(segment: usize, row: u32): void {
     store<f32>(words, 0, RESIDUAL_NORMS);
     store<f32>(words, 0, SHIFTS);
     store<f32>(words, 0, STEPS);
-    store<u16>(losses, 0x7f80, HIGH_L2);
-    store<u16>(secondLosses, 0x7f80, FULL_L2);
-    store<u16>(secondLosses, 0x7f80, HIGH_L1);
-    store<u16>(secondLosses, 0x7f80, FULL_L1);
+    store<u16>(losses, 0x7f80, LOSS_L2);
     store<u16>(losses, 0x7f80, TAIL_NORM);
-    if (splitsLosses()) store<u64>(splitLossesPtr(segment, row), 0x7f80 * 0x0001000100010001);
+    store<u16>(secondLosses, 0x7f80, LOSS_L1);
+    store<u16>(secondLosses, 0x7f80, SIX_LOSS_L2);
     return;
   }
   // While |y'| ≤ 2^40 no square overflows. 1.4e-45 · n is far below what the slack adds to a norm of at least 2^-40.
@@ -257,89 +244,63 @@ function encodeRow(segment: usize, row: u32): void {
   const step = peak === 0 ? latestStep : chooseStep(<f32>peak);
   latestStep = step;
   store<f32>(words, step, STEPS);
-  writePlanes(segment, row, step);
+  writeCode(segment, row, step);
   const l2Rounding = norm * 2.384185791015625e-7;
   const l1Rounding = sumLanes(absolutes) * slack * 2.384185791015625e-7;
-  store<u16>(losses, roundUp16(Math.sqrt(sumLanes(highSquares)) * slack + l2Rounding), HIGH_L2);
-  store<u16>(secondLosses, roundUp16(Math.sqrt(sumLanes(fullSquares)) * slack + l2Rounding), FULL_L2);
-  store<u16>(secondLosses, roundUp16(sumLanes(highAbsolutes) * slack + l1Rounding), HIGH_L1);
-  store<u16>(secondLosses, roundUp16(sumLanes(fullAbsolutes) * slack + l1Rounding), FULL_L1);
+  store<u16>(losses, roundUp16(Math.sqrt(sumLanes(lossSquares)) * slack + l2Rounding), LOSS_L2);
   store<u16>(losses, roundUp16(Math.sqrt(tailSum) + l2Rounding), TAIL_NORM);
-  if (!splitsLosses()) return;
-  measureSplitLosses(residualPtr, stride, step);
-  const splitLosses = splitLossesPtr(segment, row);
-  store<u16>(splitLosses, roundUp16(Math.sqrt(otherSixSquares) * slack + l2Rounding), OTHER_SIX_L2);
-  store<u16>(splitLosses, roundUp16(Math.sqrt(otherFullSquares) * slack + l2Rounding), OTHER_FULL_L2);
-  store<u16>(splitLosses, roundUp16(clippedAbsolutes * slack + l1Rounding), CLIPPED_L1);
-  store<u16>(splitLosses, roundUp16(Math.sqrt(clippedSquares) * slack + l2Rounding), CLIPPED_L2);
+  store<u16>(secondLosses, roundUp16(sumLanes(lossAbsolutes) * slack + l1Rounding), LOSS_L1);
+  store<u16>(secondLosses, roundUp16(Math.sqrt(sumLanes(sixLossSquares)) * slack + l2Rounding), SIX_LOSS_L2);
 }
 
-// What writePlanes measures, four lanes each.
-let highSquares: v128 = f32x4.splat(0);
-let fullSquares: v128 = f32x4.splat(0);
-let highAbsolutes: v128 = f32x4.splat(0);
-let fullAbsolutes: v128 = f32x4.splat(0);
+// What writeCode measures, four lanes each.
+let lossSquares: v128 = f32x4.splat(0);
+let lossAbsolutes: v128 = f32x4.splat(0);
+let sixLossSquares: v128 = f32x4.splat(0);
 
-/** The codes of four residuals, i32x4 in 0..255, adding what they lose. */
-function encodeFour(at: usize, inverse: v128, unit: v128): v128 {
+/** The codes of four residuals, i32x4 in 0..127, adding what they lose. */
+function encodeFour(at: usize, inverse: v128, step: v128): v128 {
   const y = v128.load(at);
-  const c = i32x4.trunc_sat_f32x4_s(
-    f32x4.min(f32x4.max(f32x4.add(f32x4.nearest(f32x4.mul(y, inverse)), f32x4.splat(136)), f32x4.splat(0)), f32x4.splat(255)),
-  );
-  const high = i32x4.sub(v128.and(c, i32x4.splat(0xf0)), i32x4.splat(128));
-  const highLoss = f32x4.abs(f32x4.sub(y, f32x4.mul(f32x4.convert_i32x4_s(high), unit)));
-  const fullLoss = f32x4.abs(f32x4.sub(y, f32x4.mul(f32x4.convert_i32x4_s(i32x4.sub(c, i32x4.splat(136))), unit)));
-  highAbsolutes = f32x4.add(highAbsolutes, highLoss);
-  fullAbsolutes = f32x4.add(fullAbsolutes, fullLoss);
-  highSquares = f32x4.add(highSquares, f32x4.mul(highLoss, highLoss));
-  fullSquares = f32x4.add(fullSquares, f32x4.mul(fullLoss, fullLoss));
-  return c;
+  const centred = f32x4.min(f32x4.max(f32x4.nearest(f32x4.mul(y, inverse)), f32x4.splat(-64)), f32x4.splat(63));
+  const c = i32x4.trunc_sat_f32x4_s(centred);
+  const loss = f32x4.abs(f32x4.sub(y, f32x4.mul(centred, step)));
+  const middle = f32x4.sub(f32x4.convert_i32x4_s(v128.or(c, i32x4.splat(1))), f32x4.splat(0.5));
+  const sixLoss = f32x4.sub(y, f32x4.mul(middle, step));
+  lossSquares = f32x4.add(lossSquares, f32x4.mul(loss, loss));
+  lossAbsolutes = f32x4.add(lossAbsolutes, loss);
+  sixLossSquares = f32x4.add(sixLossSquares, f32x4.mul(sixLoss, sixLoss));
+  return i32x4.add(c, i32x4.splat(64));
 }
 
 /** Sixteen codes as bytes. */
-function encodeSixteen(at: usize, inverse: v128, unit: v128): v128 {
-  const a = encodeFour(at, inverse, unit);
-  const b = encodeFour(at + 16, inverse, unit);
-  const c = encodeFour(at + 32, inverse, unit);
-  const d = encodeFour(at + 48, inverse, unit);
+function encodeSixteen(at: usize, inverse: v128, step: v128): v128 {
+  const a = encodeFour(at, inverse, step);
+  const b = encodeFour(at + 16, inverse, step);
+  const c = encodeFour(at + 32, inverse, step);
+  const d = encodeFour(at + 48, inverse, step);
   return i8x16.narrow_i16x8_u(i16x8.narrow_i32x4_u(a, b), i16x8.narrow_i32x4_u(c, d));
 }
 
-/** i32x4 whose lanes add up to all bytes of both. */
-function addPairs(a: v128, b: v128): v128 {
-  return i32x4.extadd_pairwise_i16x8_u(i16x8.add(i16x8.extadd_pairwise_i8x16_u(a), i16x8.extadd_pairwise_i8x16_u(b)));
-}
-
-/** Padding dimensions have y = 0, code 136, and lose nothing. */
-function writePlanes(segment: usize, row: u32, step: f32): void {
-  const inverse = f32x4.splat(16 / step);
-  const unit = f32x4.splat(step * 0.0625);
-  highSquares = f32x4.splat(0);
-  fullSquares = f32x4.splat(0);
-  highAbsolutes = f32x4.splat(0);
-  fullAbsolutes = f32x4.splat(0);
-  let high = highHeadPtr(segment, row);
-  let low = lowPtr(segment, row);
+/** Padding dimensions have y = 0, code 64, and lose nothing; with 6 bits, up to 15 of them, which would lose Δ/2, may count as if they did. */
+function writeCode(segment: usize, row: u32, step: f32): void {
+  const inverse = f32x4.splat(1 / step);
+  const steps = f32x4.splat(step);
+  lossSquares = f32x4.splat(0);
+  lossAbsolutes = f32x4.splat(0);
+  sixLossSquares = f32x4.splat(0);
+  let to = headPtr(segment, row);
   let from = residualPtr;
-  const nibble = i8x16.splat(15);
-  let highSums = i32x4.splat(0);
-  let fullSums = i32x4.splat(0);
-  const middle = residualPtr + (headBytes << 3);
+  let sums = i32x4.splat(0);
+  const middle = residualPtr + (headBytes << 2);
+  const used = residualPtr + ((<usize>stride) << 2);
   const end = residualPtr + ((<usize>codeDimension) << 2);
   while (from < end) {
-    if (from === middle) high = highTailPtr(segment, row);
-    const a = encodeSixteen(from, inverse, unit);
-    const b = encodeSixteen(from + 64, inverse, unit);
-    const second = v128.andnot(b, nibble);
-    v128.store(high, v128.or(v128.and(i16x8.shr_u(a, 4), nibble), second));
-    highSums = i32x4.add(highSums, addPairs(v128.andnot(a, nibble), second));
-    fullSums = i32x4.add(fullSums, addPairs(a, b));
-    v128.store(low, v128.or(v128.and(a, nibble), v128.andnot(i16x8.shl(b, 4), nibble)));
-    high += 16;
-    low += 16;
-    from += 128;
+    if (from === middle) to = tailPtr(segment, row);
+    const codes = from < used ? encodeSixteen(from, inverse, steps) : i8x16.splat(64);
+    v128.store(to, codes);
+    sums = i32x4.add(sums, i32x4.extadd_pairwise_i16x8_u(i16x8.extadd_pairwise_i8x16_u(codes)));
+    to += 16;
+    from += 64;
   }
-  const words = secondWordsPtr(segment, row);
-  store<i32>(words, addLanes(highSums), HIGH_SUMS);
-  store<i32>(words, addLanes(fullSums), FULL_SUMS);
+  store<i32>(secondWordsPtr(segment, row), addLanes(sums), CODE_SUMS);
 }

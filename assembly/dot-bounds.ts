@@ -4,37 +4,30 @@
  *
  * Exact arithmetic first. x = centre + y, q = centre + p, p̂ and ŷ the values of the codes, r = ‖y − ŷ‖₂, ρ = ‖p − p̂‖₂:
  *   p·y = p̂·ŷ + p̂·(y − ŷ) + (p − p̂)·y ≤ p̂·ŷ + ‖p̂‖ r + ρ ‖y‖                     (Cauchy–Schwarz)
- * For both planes ‖p̂‖ r is replaced by t ‖y − ŷ‖₁ + ‖(|p̂| − t)₊‖ r where that is less, with any cut t ≥ 0: p̂ = a + b with |a_j| = min(|p̂_j|, t) and
- * |b_j| = (|p̂_j| − t)₊, and a·e ≤ t ‖e‖₁, b·e ≤ ‖b‖ ‖e‖. The largest part of r are the few elements that a row's step clips; they would have to meet
- * the few largest of p̂ (random directions of 1536 dimensions: 0.018 in place of 0.032, and a third of the rows scored exactly).
- * For the head of the high plane alone, with h for its dimensions and t for the tail's: p·y = p_h·y_h + p_t·y_t ≤ p̂_h·ŷ_h + ‖p̂_h‖ r + ρ ‖y‖ + ‖p_t‖ ‖y_t‖, as r
+ * For the head alone, with h for its dimensions and t for the tail's: p·y = p_h·y_h + p_t·y_t ≤ p̂_h·ŷ_h + ‖p̂_h‖ r + ρ ‖y‖ + ‖p_t‖ ‖y_t‖, as r
  * and ρ are no smaller than what they are over h alone.
  *   q·x = p·y + centre·y + q·centre                  cost = −q·x / ‖x‖            (0 for x = 0, where q·x = 0 ≤ any upper bound used)
  *   Σ(x − q)² = ‖p − y‖² = ‖p‖² + ‖y‖² − 2 p·y
- * and p̂·ŷ = unit · Δ · Σ Q (h − 8) for the high plane, unit · Δ/16 · Σ Q (c − 136) for both, c − 136 = 16 (h − 8) + (l − 8). The sums are exact
- * integers, the last below 136 · |Q| · codeDimension < 2^31.
+ * and p̂·ŷ = unit · Δ · Σ Q (c − 64). The sum is an exact integer, below 64 · 127 · codeDimension < 2^31.
  *
  * Float32 roundings, u = 2^-24. Every bound is a sum of at most eight terms, each the product of at most four rounded factors, so what is
  * computed is within 16 u = 2^-20 of the sum of the terms' magnitudes M. The magnitudes: |p̂·ŷ| ≤ ‖p̂‖ (‖y‖ + r), |centre·y| ≤ ‖centre‖ ‖y‖,
  * the rest are terms themselves. So the coefficients of losses and ‖y‖ and the constants are enlarged by SLACK = 2^-19 of those magnitudes, twice
- * what is needed (with a cut, which is less than ‖p̂‖ r, by 2^-19 of its own and of ‖p̂‖ r); that also covers the stored ‖y‖ (2^-21), ‖x‖ (u), centre·y
+ * what is needed; that also covers the stored ‖y‖ (2^-21), ‖x‖ (u), centre·y
  * (3 u ‖centre‖ ‖y‖) and the float64 sum that defines the score (2^-39 of its terms; for COSINE relative to ‖q‖, which costLimit adds). Losses are
  * stored rounded up. Magnitudes stay below 2^100 and, where they matter, above 2^-100, since codes.ts and query-codes.ts refuse others; a bound of
  * −infinity or NaN skips nothing.
  */
 import { SLACK } from "./bounds";
 import { Query } from "./query";
-import { FULL_L1, FULL_L2, groupPtr, HIGH_L2, NORMS, RESIDUAL_NORMS, SHIFTS, STEPS, secondGroupPtr, TAIL_NORM } from "./rows";
+import { groupPtr, LOSS_L2, NORMS, RESIDUAL_NORMS, SHIFTS, STEPS, TAIL_NORM } from "./rows";
 import { COSINE } from "./similarity";
 
 // Coefficients for one query and segment, f32x4 of equal lanes; see dotBounds.
-let highUnits: v128 = f32x4.splat(0);
-let fullUnits: v128 = f32x4.splat(0);
+let units: v128 = f32x4.splat(0);
 let lossFactors: v128 = f32x4.splat(0);
 let headLossFactors: v128 = f32x4.splat(0);
 let tailNormFactors: v128 = f32x4.splat(0);
-let cutFactors: v128 = f32x4.splat(0);
-let cutLossFactors: v128 = f32x4.splat(0);
 let normFactors: v128 = f32x4.splat(0);
 let constants: v128 = f32x4.splat(0);
 let squareFactors: v128 = f32x4.splat(0);
@@ -43,13 +36,10 @@ let isCosine: bool = true;
 /** To be called before the bounds below, for each query and segment. */
 export function setDotCoefficients(query: Query, similarity: i32): void {
   isCosine = similarity === COSINE;
-  highUnits = f32x4.splat(<f32>query.dotUnit);
-  fullUnits = f32x4.splat(<f32>(query.dotUnit * 0.0625));
+  units = f32x4.splat(<f32>query.dotUnit);
   lossFactors = f32x4.splat(<f32>(query.codedNorm * (1 + SLACK)));
   headLossFactors = f32x4.splat(<f32>(query.headCodedNorm * (1 + SLACK)));
   tailNormFactors = f32x4.splat(<f32>(query.tailNorm * (1 + SLACK)));
-  cutFactors = f32x4.splat(<f32>(query.cut * (1 + SLACK)));
-  cutLossFactors = f32x4.splat(<f32>(query.cutNorm * (1 + SLACK) + SLACK * query.codedNorm));
   normFactors = f32x4.splat(<f32>(query.codeLoss * (1 + SLACK) + SLACK * (query.codedNorm + query.centreNorm)));
   if (isCosine) {
     constants = f32x4.splat(<f32>(query.shift + SLACK * Math.abs(query.shift) + 1e-11 * Math.sqrt(query.squares) * query.centreNorm));
@@ -64,9 +54,9 @@ function fourLosses(ptr: usize): v128 {
   return i32x4.shl(i32x4.extend_low_i16x8_u(v128.load64_zero(ptr)), 16);
 }
 
-/** Bounds of the rows of a group, f32x4. `products` are p̂·ŷ / Δ, `lost` what p·y may be above p̂·ŷ but for ρ ‖y‖. */
-function dotBounds(group: usize, products: v128, lost: v128): v128 {
-  const product = f32x4.mul(products, v128.load(group, STEPS));
+/** Bounds of the rows of a group, f32x4, from Σ Q (c − 64). `lost` is what p·y may be above p̂·ŷ but for ρ ‖y‖. */
+function dotBounds(group: usize, sums: v128, lost: v128): v128 {
+  const product = f32x4.mul(f32x4.mul(f32x4.convert_i32x4_s(sums), units), v128.load(group, STEPS));
   const norm = v128.load(group, RESIDUAL_NORMS);
   const upper = f32x4.add(f32x4.add(product, lost), f32x4.mul(norm, normFactors));
   if (isCosine) {
@@ -77,35 +67,16 @@ function dotBounds(group: usize, products: v128, lost: v128): v128 {
   return f32x4.sub(squares, f32x4.add(upper, upper));
 }
 
-/** Bounds of rows first..first+3 of a segment, f32x4, from the Σ Q (h − 8), i32x4, of the head. */
+/** Bounds of rows first..first+3 of a segment, f32x4, from the Σ Q (c − 64), i32x4, of their heads. */
 export function headDotBounds(segment: usize, first: u32, headSums: v128): v128 {
   const group = groupPtr(segment, first);
-  const lost = f32x4.mul(fourLosses(group + HIGH_L2), headLossFactors);
+  const lost = f32x4.mul(fourLosses(group + LOSS_L2), headLossFactors);
   const tails = f32x4.mul(fourLosses(group + TAIL_NORM), tailNormFactors);
-  return dotBounds(group, f32x4.mul(f32x4.convert_i32x4_s(headSums), highUnits), f32x4.add(lost, tails));
+  return dotBounds(group, headSums, f32x4.add(lost, tails));
 }
 
-/** The same from the whole high plane. */
-export function highDotBounds(segment: usize, first: u32, highSums: v128): v128 {
+/** The same from their whole codes. */
+export function codeDotBounds(segment: usize, first: u32, sums: v128): v128 {
   const group = groupPtr(segment, first);
-  const lost = f32x4.mul(fourLosses(group + HIGH_L2), lossFactors);
-  return dotBounds(group, f32x4.mul(f32x4.convert_i32x4_s(highSums), highUnits), lost);
-}
-
-/** The same from both planes: with Σ Q (l − 8) too. */
-export function fullDotBounds(segment: usize, first: u32, highSums: v128, lowSums: v128): v128 {
-  const second = secondGroupPtr(segment, first);
-  const losses = fourLosses(second + FULL_L2);
-  const lost = f32x4.pmin(f32x4.mul(losses, lossFactors), cutLosses(second, losses));
-  return dotBounds(groupPtr(segment, first), fullProducts(highSums, lowSums), lost);
-}
-
-/** t ‖y − ŷ8‖₁ + ‖(|p̂| − t)₊‖ ‖y − ŷ8‖₂; `losses` are the latter. */
-function cutLosses(second: usize, losses: v128): v128 {
-  return f32x4.add(f32x4.mul(fourLosses(second + FULL_L1), cutFactors), f32x4.mul(losses, cutLossFactors));
-}
-
-/** p̂·ŷ / Δ. */
-function fullProducts(highSums: v128, lowSums: v128): v128 {
-  return f32x4.mul(f32x4.convert_i32x4_s(i32x4.add(i32x4.shl(highSums, 4), lowSums)), fullUnits);
+  return dotBounds(group, sums, f32x4.mul(fourLosses(group + LOSS_L2), lossFactors));
 }

@@ -1,94 +1,105 @@
 /**
- * Integer dot products of a query's codes with planes of four rows, Σ Q_j (n_j − 8) for nibbles n_j in 0..15. Exact in every build.
+ * Integer dot products of a query's codes with those of four rows, Σ Q_j (c_j − 64) for c_j in 0..127 (codes.ts), |Q_j| ≤ 127. Exact in every build.
+ * Few instructions a cache line, so that a processor which looks a few hundred of them ahead has as many lines in flight as a scan of float32 has.
  *
- *   relaxed SIMD  i16x8.relaxed_dot_i8x16_i7x16_s multiplies bytes and adds pairs: |pair| ≤ 2 · 15 · 127. Its second operand stays within 0..15, so all
- *                 engines agree. Pairs are added up in 16 bits over a window of dimensions, beginning with −8 ΣQ of the lane. A lane ends within
- *                 8 Σ|Q|, which storeDotWindows keeps below 2^15, so that sums which wrap around on the way are right in the end.
- *                 codes: | Q i8[codeDimension] | windows of the head | windows of the tail |      a window: | bytes of a plane u32 | whether the one before has room for it u32 | unused | −8 ΣQ i16x8 |
- *   plain SIMD    the four nibbles of each 16-bit lane are masked in place (worth 1, 16, 256) or shifted down (the highest), and multiplied as 16-bit
- *                 integers. Codes of the lowest and highest are stored times 16, so that three of the four products are worth 16 and share
- *                 an accumulator; the fourth is worth 256. |Σ| ≤ 3840 · |Q| · codeDimension / 4 for the latter, 240 · |Q| · codeDimension · 3/4 for the
- *                 former; largestDotCode keeps both, and 16 · |Q|, in range. Codes of 32 dimensions lie as
- *                 i16 | 0 2 .. 14 | 16 18 .. 30 | 1 3 .. 15 | 17 19 .. 31 |.
+ *   relaxed SIMD  i16x8.relaxed_dot_i8x16_i7x16_s multiplies bytes and adds pairs: |pair| ≤ 2 · 127 · 127 < 2^15. Its second operand stays within 0..127, so all
+ *                 engines agree. The pairs of 64 dimensions, eight a lane, are added up in 16 bits, beginning with −64 ΣQ of the lane. A lane ends within
+ *                 64 Σ|Q|, which LANE_LIMIT keeps below 2^15, so that sums which wrap around on the way are right in the end.
+ *                 codes: | Q i8[codeDimension] | −64 ΣQ of the lanes, i16x8, for each 64 dimensions |
+ *   plain SIMD    two codes are a 16-bit lane w = c + 256 c', and Q c + Q' c' = (Q' w + (256 Q − Q') c) / 256: two multiplications of 16-bit integers, and only one of
+ *                 them wants its codes masked. |256 Q − Q'| < 2^15. The sums, in 32 bits, begin with −64 · 256 ΣQ of the lane and end within 2^14 Σ|Q|,
+ *                 which LANE_LIMIT keeps below 2^31; they may wrap around on the way.
+ *                 codes, 16 dimensions: | Q' i16x8 | 256 Q − Q' i16x8 |; behind them | −2^14 ΣQ of the lanes, i32x4, over the head | over the tail |
  *
- * A plane has two parts, the head (headBytes) and the tail, which can be read by themselves. Four rows at a time, so that loads of the codes are shared.
+ * A code has two parts, the head (headBytes) and the tail, which can be read by themselves. Four rows at a time, so that loads of the query's codes are shared.
  */
 import { Query } from "./query";
 import { codeDimension, headBytes, tailBytes } from "./rows";
 
-/** The largest |Q|: 127, or for plain SIMD as many bits as the sums leave room for, up to 11. */
+/** What the |Q| of a lane may come to: 64 · 511 < 2^15, 2^14 · 131071 < 2^31. */
+const LANE_LIMIT: i32 = ASC_FEATURE_RELAXED_SIMD ? 511 : 131071;
+
+/** Dimensions of a lane, relaxed SIMD. */
+const LANE_DIMENSIONS: i32 = 8;
+
+/** The largest |Q| to code a query with at first. Plain SIMD: one that keeps the limit in any case. */
 export function largestDotCode(): i32 {
-  if (ASC_FEATURE_RELAXED_SIMD) return 127;
-  return min(2047, i32.MAX_VALUE / (960 * codeDimension));
+  return ASC_FEATURE_RELAXED_SIMD ? 127 : min(127, (LANE_LIMIT << 2) / codeDimension);
 }
 
-/** Stores the code of dimension j. */
-export function storeDotCode(codes: usize, j: i32, code: i32): void {
-  if (ASC_FEATURE_RELAXED_SIMD) {
-    store<i8>(codes + <usize>j, <i8>code);
-  } else {
-    const chunk = j & ~31;
-    const i = j & 31;
-    const part = ((i & 1) << 1) | (i >> 4);
-    const scaled = part === 0 || part === 3 ? code << 4 : code;
-    store<i16>(codes + ((<usize>(chunk + (part << 3) + ((i & 15) >> 1))) << 1), <i16>scaled);
-  }
-}
-
-/** What Σ|Q| of a lane may come to in a window: 8 · 4095 < 2^15. */
-const LANE_LIMIT: i32 = 4095;
-
-/** Bytes of a window in the codes. */
-const WINDOW_BYTES: usize = 32;
-
-function fitsOneWindow(codes: usize, end: usize): bool {
-  let absolutes = i16x8.splat(0);
-  while (codes < end) {
-    absolutes = i16x8.add_sat_s(absolutes, i16x8.extadd_pairwise_i8x16_u(i8x16.abs(v128.load(codes))));
-    codes += 16;
-  }
-  return !v128.any_true(i16x8.gt_s(absolutes, i16x8.splat(<i16>LANE_LIMIT)));
-}
-
-/** Stores windows of `size` codes, a multiple of 128 if there are several, from `codes` to `end`, of which the last may be shorter. @returns where the next would be, or 0: a lane exceeds the limit. */
-function tryWindows(codes: usize, end: usize, size: usize, window: usize): usize {
-  while (codes < end) {
-    const stop = min(end, codes + size);
-    if (!fitsOneWindow(codes, stop)) return 0;
-    store<u32>(window, <u32>((stop - codes) >> 1));
-    store<u32>(window, 0, 4);
-    let sums = i16x8.splat(0);
-    while (codes < stop) {
-      sums = i16x8.add(sums, i16x8.extadd_pairwise_i8x16_s(v128.load(codes)));
-      codes += 16;
-    }
-    v128.store(window, i16x8.mul(sums, i16x8.splat(-8)), 16);
-    window += WINDOW_BYTES;
-  }
-  return window;
-}
-
-/** Stores windows as long as fit. One of 128 codes always does: 16 · 127 < LANE_LIMIT. */
-function storeWindows(codes: usize, end: usize, window: usize): usize {
-  let size = end - codes;
-  while (true) {
-    const next = tryWindows(codes, end, size, window);
-    if (next !== 0) return next;
-    size = ((size >> 1) + 127) & ~127;
-  }
-}
-
-/** To be called when all codes are stored; relaxed SIMD. @returns the address of the tail's first window. */
-export function storeDotWindows(codes: usize): usize {
+/**
+ * The largest |Q| that codes are to be made with anew, since a lane of those made with `largest` exceeds the limit; or 0: they do not. Rounding moves the sum of a lane,
+ * Σ|Q|, by half of its dimensions at most, at either time.
+ */
+export function smallerDotCode(codes: usize, largest: i32): i32 {
+  if (!ASC_FEATURE_RELAXED_SIMD) return 0;
+  let most = i16x8.splat(0);
   const end = codes + <usize>codeDimension;
-  const tail = codes + (headBytes << 1);
-  const tailWindows = storeWindows(codes, tail, end);
-  storeWindows(tail, end, tailWindows);
-  if (fitsOneWindow(codes, end)) store<u32>(tailWindows, 1, 4);
-  return tailWindows;
+  while (codes < end) {
+    most = i16x8.max_s(most, i16x8.add(absoluteLanes(codes), absoluteLanes(codes + 32)));
+    codes += 64;
+  }
+  if (!v128.any_true(i16x8.gt_s(most, i16x8.splat(<i16>LANE_LIMIT)))) return 0;
+  most = i16x8.max_s(most, i64x2.shuffle(most, most, 1, 0));
+  most = i16x8.max_s(most, i32x4.shuffle(most, most, 1, 0, 3, 2));
+  const lane = max(i16x8.extract_lane_s(most, 0), i16x8.extract_lane_s(most, 1));
+  return (largest * (LANE_LIMIT - LANE_DIMENSIONS / 2)) / (<i32>lane + LANE_DIMENSIONS / 2);
 }
 
-/** What is read of a plane. */
+function absoluteLanes(codes: usize): v128 {
+  return i16x8.add(
+    i16x8.extadd_pairwise_i8x16_u(i8x16.abs(v128.load(codes))),
+    i16x8.extadd_pairwise_i8x16_u(i8x16.abs(v128.load(codes, 16))),
+  );
+}
+
+/** Stores the codes of dimensions j and j + 1, j even. */
+export function storeTwoCodes(codes: usize, j: i32, first: i32, second: i32): void {
+  if (ASC_FEATURE_RELAXED_SIMD) {
+    store<i8>(codes + <usize>j, <i8>first);
+    store<i8>(codes + <usize>j, <i8>second, 1);
+  } else {
+    const at = codes + ((<usize>(j & ~15)) << 1) + <usize>(j & 15);
+    store<i16>(at, <i16>second);
+    store<i16>(at, <i16>((first << 8) - second), 16);
+  }
+}
+
+/** Stores what sums begin with. To be called when all codes are stored. */
+export function storeStarts(codes: usize): void {
+  if (ASC_FEATURE_RELAXED_SIMD) {
+    let start = codes + <usize>codeDimension;
+    const end = start;
+    while (codes < end) {
+      let lanes = i16x8.add(i16x8.extadd_pairwise_i8x16_s(v128.load(codes)), i16x8.extadd_pairwise_i8x16_s(v128.load(codes, 16)));
+      lanes = i16x8.add(lanes, i16x8.extadd_pairwise_i8x16_s(v128.load(codes, 32)));
+      lanes = i16x8.add(lanes, i16x8.extadd_pairwise_i8x16_s(v128.load(codes, 48)));
+      v128.store(start, i16x8.mul(lanes, i16x8.splat(-64)));
+      start += 16;
+      codes += 64;
+    }
+  } else {
+    const end = codes + ((<usize>codeDimension) << 1);
+    storeStart(codes, codes + (headBytes << 1), end);
+    storeStart(codes + (headBytes << 1), end, end + 16);
+  }
+}
+
+function storeStart(from: usize, to: usize, start: usize): void {
+  let sums = i32x4.splat(0);
+  const weights = i16x8.splat(64);
+  while (from < to) {
+    // Codes of 64: w = 64 · 257, and 64 · 257 Q' + 64 (256 Q − Q') = 2^14 (Q + Q').
+    sums = i32x4.add(
+      sums,
+      i32x4.add(i32x4.dot_i16x8_s(v128.load(from), i16x8.splat(64 * 257)), i32x4.dot_i16x8_s(v128.load(from, 16), weights)),
+    );
+    from += 32;
+  }
+  v128.store(start, i32x4.neg(sums));
+}
+
+/** What is read of a code. */
 export const WHOLE: i32 = 0;
 export const HEAD: i32 = 1;
 export const TAIL: i32 = 2;
@@ -96,7 +107,7 @@ export const TAIL: i32 = 2;
 /** u32[4]: where the tails of the four rows in hand are. */
 const fourTails = memory.data(16, 16);
 
-/** To be called before dotOfFour, unless it reads heads alone. */
+/** To be called before dotOfFour, unless it reads one part alone. */
 export function setTails(tail0: usize, tail1: usize, tail2: usize, tail3: usize): void {
   store<u32>(fourTails, <u32>tail0);
   store<u32>(fourTails, <u32>tail1, 4);
@@ -104,177 +115,115 @@ export function setTails(tail0: usize, tail1: usize, tail2: usize, tail3: usize)
   store<u32>(fourTails, <u32>tail3, 12);
 }
 
-/** Σ Q_j (n_j − 8) over four rows' planes, or parts of them, i32x4. The tails' addresses are those that setTails took. */
-export function dotOfFour(query: Query, head0: usize, head1: usize, head2: usize, head3: usize, part: i32): v128 {
-  if (ASC_FEATURE_RELAXED_SIMD) return relaxedDotOfFour(query, head0, head1, head2, head3, part);
-  return plainDotOfFour(query, head0, head1, head2, head3, part);
+/** Σ Q_j (c_j − 64) over four rows' codes, i32x4: of the WHOLE, whose tails are where setTails said and whose heads are given, or of a part, which is given. */
+export function dotOfFour(query: Query, row0: usize, row1: usize, row2: usize, row3: usize, part: i32): v128 {
+  if (ASC_FEATURE_RELAXED_SIMD) return relaxedDotOfFour(query, row0, row1, row2, row3, part);
+  return plainDotOfFour(query, row0, row1, row2, row3, part);
 }
 
-/** Products of two chunks of one row, i16x8. */
-function relaxedTwoChunks(v: v128, w: v128, codes0: v128, codes1: v128, codes2: v128, codes3: v128): v128 {
-  const nibble = i8x16.splat(15);
-  const first = i16x8.add(
-    i16x8.relaxed_dot_i8x16_i7x16_s(codes0, v128.and(v, nibble)),
-    i16x8.relaxed_dot_i8x16_i7x16_s(codes1, v128.and(i16x8.shr_u(v, 4), nibble)),
-  );
-  const second = i16x8.add(
-    i16x8.relaxed_dot_i8x16_i7x16_s(codes2, v128.and(w, nibble)),
-    i16x8.relaxed_dot_i8x16_i7x16_s(codes3, v128.and(i16x8.shr_u(w, 4), nibble)),
-  );
-  return i16x8.add(first, second);
+/** Of 64 dimensions of a row, i32x4. */
+function relaxedChunk(row: usize, start: v128, codes0: v128, codes1: v128, codes2: v128, codes3: v128): v128 {
+  const first = i16x8.add(start, i16x8.relaxed_dot_i8x16_i7x16_s(codes0, v128.load(row)));
+  const second = i16x8.add(first, i16x8.relaxed_dot_i8x16_i7x16_s(codes1, v128.load(row, 16)));
+  const third = i16x8.relaxed_dot_i8x16_i7x16_s(codes2, v128.load(row, 32));
+  const fourth = i16x8.add(third, i16x8.relaxed_dot_i8x16_i7x16_s(codes3, v128.load(row, 48)));
+  return i32x4.extadd_pairwise_i16x8_s(i16x8.add(second, fourth));
 }
 
-function relaxedDotOfFour(query: Query, plane0: usize, plane1: usize, plane2: usize, plane3: usize, part: i32): v128 {
+function relaxedDotOfFour(query: Query, row0: usize, row1: usize, row2: usize, row3: usize, part: i32): v128 {
   let codes = query.dotCodes;
-  let window = codes + <usize>codeDimension;
-  let end = plane0 + headBytes;
-  if (tailBytes === 0) part = HEAD;
+  let start = codes + <usize>codeDimension;
+  let end = row0 + headBytes;
   if (part === TAIL) {
-    codes += headBytes << 1;
-    window = query.tailWindows;
-    end = plane0;
+    codes += headBytes;
+    start += headBytes >> 2;
+    end = row0 + tailBytes;
   }
   let sum0 = i32x4.splat(0);
-  let sum1 = i32x4.splat(0);
-  let sum2 = i32x4.splat(0);
-  let sum3 = i32x4.splat(0);
-  let a0 = v128.load(window, 16);
-  let a1 = a0;
-  let a2 = a0;
-  let a3 = a0;
+  let sum1 = sum0;
+  let sum2 = sum0;
+  let sum3 = sum0;
   while (true) {
-    if (plane0 === end) {
-      plane0 = <usize>load<u32>(fourTails);
-      plane1 = <usize>load<u32>(fourTails, 4);
-      plane2 = <usize>load<u32>(fourTails, 8);
-      plane3 = <usize>load<u32>(fourTails, 12);
-      end = plane0 + tailBytes;
-      part = TAIL;
-    }
-    const stop = plane0 + <usize>load<u32>(window);
-    window += WINDOW_BYTES;
-    while (plane0 < stop) {
-      let codes0 = v128.load(codes);
-      let codes1 = v128.load(codes, 16);
-      let codes2 = v128.load(codes, 32);
-      let codes3 = v128.load(codes, 48);
-      a0 = i16x8.add(a0, relaxedTwoChunks(v128.load(plane0), v128.load(plane0, 16), codes0, codes1, codes2, codes3));
-      a1 = i16x8.add(a1, relaxedTwoChunks(v128.load(plane1), v128.load(plane1, 16), codes0, codes1, codes2, codes3));
-      a2 = i16x8.add(a2, relaxedTwoChunks(v128.load(plane2), v128.load(plane2, 16), codes0, codes1, codes2, codes3));
-      a3 = i16x8.add(a3, relaxedTwoChunks(v128.load(plane3), v128.load(plane3, 16), codes0, codes1, codes2, codes3));
-      // The branch also keeps V8 from loading eight codes at once, for which it lacks the registers.
-      if (plane0 + 32 < stop) {
-        codes0 = v128.load(codes, 64);
-        codes1 = v128.load(codes, 80);
-        codes2 = v128.load(codes, 96);
-        codes3 = v128.load(codes, 112);
-        a0 = i16x8.add(a0, relaxedTwoChunks(v128.load(plane0, 32), v128.load(plane0, 48), codes0, codes1, codes2, codes3));
-        a1 = i16x8.add(a1, relaxedTwoChunks(v128.load(plane1, 32), v128.load(plane1, 48), codes0, codes1, codes2, codes3));
-        a2 = i16x8.add(a2, relaxedTwoChunks(v128.load(plane2, 32), v128.load(plane2, 48), codes0, codes1, codes2, codes3));
-        a3 = i16x8.add(a3, relaxedTwoChunks(v128.load(plane3, 32), v128.load(plane3, 48), codes0, codes1, codes2, codes3));
-      }
-      plane0 += 64;
-      plane1 += 64;
-      plane2 += 64;
-      plane3 += 64;
-      codes += 128;
-    }
-    // Past the end by half a turn where the last window is an odd multiple of 64 dimensions; all others are multiples of 128.
-    const isLast = plane0 >= end && part !== WHOLE;
-    if (!isLast && load<u32>(window, 4) !== 0) {
-      // The next window fits in the same 16 bits.
-      const next = v128.load(window, 16);
-      a0 = i16x8.add(a0, next);
-      a1 = i16x8.add(a1, next);
-      a2 = i16x8.add(a2, next);
-      a3 = i16x8.add(a3, next);
-      continue;
-    }
-    sum0 = i32x4.add(sum0, i32x4.extadd_pairwise_i16x8_s(a0));
-    sum1 = i32x4.add(sum1, i32x4.extadd_pairwise_i16x8_s(a1));
-    sum2 = i32x4.add(sum2, i32x4.extadd_pairwise_i16x8_s(a2));
-    sum3 = i32x4.add(sum3, i32x4.extadd_pairwise_i16x8_s(a3));
-    if (isLast) break;
-    a0 = v128.load(window, 16);
-    a1 = a0;
-    a2 = a0;
-    a3 = a0;
-  }
-  return addLanesOfFour(sum0, sum1, sum2, sum3);
-}
-
-/** Products worth 16 of one chunk. */
-function plainThree(v: v128, codes0: v128, codes1: v128, codes3: v128): v128 {
-  return i32x4.add(
-    i32x4.add(i32x4.dot_i16x8_s(v128.and(v, i16x8.splat(0x000f)), codes0), i32x4.dot_i16x8_s(v128.and(v, i16x8.splat(0x00f0)), codes1)),
-    i32x4.dot_i16x8_s(i16x8.shr_u(v, 12), codes3),
-  );
-}
-
-/** Products worth 256. */
-function plainOne(v: v128, codes2: v128): v128 {
-  return i32x4.dot_i16x8_s(v128.and(v, i16x8.splat(0x0f00)), codes2);
-}
-
-/** The sum of both; each is a multiple of what it is worth. */
-function plainSum(three: v128, one: v128): v128 {
-  return i32x4.add(i32x4.shr_s(three, 4), i32x4.shr_s(one, 8));
-}
-
-function plainDotOfFour(query: Query, plane0: usize, plane1: usize, plane2: usize, plane3: usize, part: i32): v128 {
-  let codes = query.dotCodes;
-  let codeSum = query.dotCodeSum;
-  let end = plane0 + headBytes;
-  if (part === HEAD) codeSum = query.headCodeSum;
-  if (tailBytes === 0) part = HEAD;
-  if (part === TAIL) {
-    codes += headBytes << 2;
-    codeSum -= query.headCodeSum;
-    end = plane0;
-  }
-  let three0 = i32x4.splat(0);
-  let three1 = i32x4.splat(0);
-  let three2 = i32x4.splat(0);
-  let three3 = i32x4.splat(0);
-  let one0 = i32x4.splat(0);
-  let one1 = i32x4.splat(0);
-  let one2 = i32x4.splat(0);
-  let one3 = i32x4.splat(0);
-  do {
-    if (plane0 === end) {
-      plane0 = <usize>load<u32>(fourTails);
-      plane1 = <usize>load<u32>(fourTails, 4);
-      plane2 = <usize>load<u32>(fourTails, 8);
-      plane3 = <usize>load<u32>(fourTails, 12);
-      end = plane0 + tailBytes;
-      part = TAIL;
-    }
-    while (plane0 < end) {
+    while (row0 < end) {
       const codes0 = v128.load(codes);
       const codes1 = v128.load(codes, 16);
       const codes2 = v128.load(codes, 32);
       const codes3 = v128.load(codes, 48);
-      let v = v128.load(plane0);
-      three0 = i32x4.add(three0, plainThree(v, codes0, codes1, codes3));
-      one0 = i32x4.add(one0, plainOne(v, codes2));
-      v = v128.load(plane1);
-      three1 = i32x4.add(three1, plainThree(v, codes0, codes1, codes3));
-      one1 = i32x4.add(one1, plainOne(v, codes2));
-      v = v128.load(plane2);
-      three2 = i32x4.add(three2, plainThree(v, codes0, codes1, codes3));
-      one2 = i32x4.add(one2, plainOne(v, codes2));
-      v = v128.load(plane3);
-      three3 = i32x4.add(three3, plainThree(v, codes0, codes1, codes3));
-      one3 = i32x4.add(one3, plainOne(v, codes2));
-      plane0 += 16;
-      plane1 += 16;
-      plane2 += 16;
-      plane3 += 16;
+      const starts = v128.load(start);
+      sum0 = i32x4.add(sum0, relaxedChunk(row0, starts, codes0, codes1, codes2, codes3));
+      sum1 = i32x4.add(sum1, relaxedChunk(row1, starts, codes0, codes1, codes2, codes3));
+      sum2 = i32x4.add(sum2, relaxedChunk(row2, starts, codes0, codes1, codes2, codes3));
+      sum3 = i32x4.add(sum3, relaxedChunk(row3, starts, codes0, codes1, codes2, codes3));
+      row0 += 64;
+      row1 += 64;
+      row2 += 64;
+      row3 += 64;
+      codes += 64;
+      start += 16;
+    }
+    if (part !== WHOLE || tailBytes === 0) break;
+    part = TAIL;
+    row0 = <usize>load<u32>(fourTails);
+    row1 = <usize>load<u32>(fourTails, 4);
+    row2 = <usize>load<u32>(fourTails, 8);
+    row3 = <usize>load<u32>(fourTails, 12);
+    end = row0 + tailBytes;
+  }
+  return addLanesOfFour(sum0, sum1, sum2, sum3);
+}
+
+/** Of 32 dimensions of a row, i32x4; each 256 times. */
+function plainChunk(row: usize, codes0: v128, codes1: v128, codes2: v128, codes3: v128): v128 {
+  const mask = i16x8.splat(0x00ff);
+  const v = v128.load(row);
+  const w = v128.load(row, 16);
+  return i32x4.add(
+    i32x4.add(i32x4.dot_i16x8_s(v, codes0), i32x4.dot_i16x8_s(v128.and(v, mask), codes1)),
+    i32x4.add(i32x4.dot_i16x8_s(w, codes2), i32x4.dot_i16x8_s(v128.and(w, mask), codes3)),
+  );
+}
+
+function plainDotOfFour(query: Query, row0: usize, row1: usize, row2: usize, row3: usize, part: i32): v128 {
+  let codes = query.dotCodes;
+  const starts = codes + ((<usize>codeDimension) << 1);
+  let end = row0 + headBytes;
+  let sum0 = v128.load(starts);
+  if (part === TAIL) {
+    codes += headBytes << 1;
+    end = row0 + tailBytes;
+    sum0 = v128.load(starts, 16);
+  } else if (part === WHOLE) {
+    sum0 = i32x4.add(sum0, v128.load(starts, 16));
+  }
+  let sum1 = sum0;
+  let sum2 = sum0;
+  let sum3 = sum0;
+  while (true) {
+    while (row0 < end) {
+      const codes0 = v128.load(codes);
+      const codes1 = v128.load(codes, 16);
+      const codes2 = v128.load(codes, 32);
+      const codes3 = v128.load(codes, 48);
+      sum0 = i32x4.add(sum0, plainChunk(row0, codes0, codes1, codes2, codes3));
+      sum1 = i32x4.add(sum1, plainChunk(row1, codes0, codes1, codes2, codes3));
+      sum2 = i32x4.add(sum2, plainChunk(row2, codes0, codes1, codes2, codes3));
+      sum3 = i32x4.add(sum3, plainChunk(row3, codes0, codes1, codes2, codes3));
+      row0 += 32;
+      row1 += 32;
+      row2 += 32;
+      row3 += 32;
       codes += 64;
     }
-  } while (part === WHOLE);
-  const sums = addLanesOfFour(plainSum(three0, one0), plainSum(three1, one1), plainSum(three2, one2), plainSum(three3, one3));
-  return i32x4.sub(sums, i32x4.splat(8 * codeSum));
+    if (part !== WHOLE || tailBytes === 0) break;
+    part = TAIL;
+    row0 = <usize>load<u32>(fourTails);
+    row1 = <usize>load<u32>(fourTails, 4);
+    row2 = <usize>load<u32>(fourTails, 8);
+    row3 = <usize>load<u32>(fourTails, 12);
+    end = row0 + tailBytes;
+  }
+  // Every lane is a multiple of 256.
+  return addLanesOfFour(i32x4.shr_s(sum0, 8), i32x4.shr_s(sum1, 8), i32x4.shr_s(sum2, 8), i32x4.shr_s(sum3, 8));
 }
 
 export function addLanes(v: v128): i32 {

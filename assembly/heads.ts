@@ -1,5 +1,5 @@
 /**
- * The cascade's first step, COSINE and L2: of many rows the head of the high plane says enough, a third of its bytes (clusters: all rows but those of the
+ * The cascade's first step, COSINE and L2: of many rows the head of the code says enough, a third of its bytes (clusters: all rows but those of the
  * query's own). It needs a limit, so it begins with the second batch, and it is not tried where it cannot help.
  */
 import { costLimit } from "./bounds";
@@ -32,7 +32,7 @@ export function isHeadWorthTrying(query: Query, similarity: i32, segment: usize,
  * Leaves of `count` rows those that their heads do not rule out.
  *
  * @param rowBits  u32[segmentRows / 32], and `rows`, u16: the same list; both are overwritten.
- * @param sums  i32[segmentRows]: Σ Q (h − 8) over the head.
+ * @param sums  i32[segmentRows]: Σ Q (c − 64) over the head.
  * @returns how many they are.
  */
 export function keepByHeads(query: Query, similarity: i32, segment: usize, rowBits: usize, rows: usize, count: u32, sums: usize): u32 {

@@ -1,33 +1,20 @@
 /**
  * Lower bounds of a row's cost for L1, Σ|x−q|; costLimit (bounds.ts) says which skip a row.
  *
- *   Σ|x − q| ≥ (Δ/16) Σ|P − c| + o − ε − ‖y − ŷ‖₁     l1-slots.ts; the sum is an exact integer, below 2^24
+ *   Σ|x − q| ≥ Δ Σ|P − c| + o − ε − ‖y − ŷ‖₁     l1-slots.ts; the sum is an exact integer, below 2^24
  *
  * Float32 roundings, u = 2^-24: each term is the product of at most four rounded factors, and there are three. SLACK = 2^-19 of each term covers
  * them. Losses are stored rounded up. A bound of −infinity or NaN skips nothing.
  *
  * The query's codes are those of a row's step, of which a segment's rows have about six. They are not taken step by step, since memory is read fastest
- * in the rows' order: as four streams, see plane-dot.ts.
+ * in the rows' order: as four streams, see code-dot.ts.
  */
-import { costLimit, SLACK } from "./bounds";
-import { addLanesOfFour } from "./dot-of-four";
-import {
-  FULL_OFFSET,
-  FULL_SUM,
-  HIGH_OFFSET,
-  HIGH_SUM,
-  hasCodes,
-  makeCodes,
-  noSlot,
-  slotFullCodes,
-  slotHighCodes,
-  slotOf,
-} from "./l1-slots";
-import { fullMaxima, halfMaxima } from "./plane-l1";
+import { SLACK } from "./bounds";
+import { maximaOfFour } from "./code-l1";
+import { CODE_SUM, hasCodes, makeCodes, noSlot, OFFSET, slotCodes, slotOf } from "./l1-slots";
 import { Query } from "./query";
-import { centreOf, FULL_L1, FULL_SUMS, HIGH_L1, HIGH_SUMS, STEPS, secondLossesPtr, secondWordsPtr, wordsPtr } from "./rows";
+import { CODE_SUMS, centreOf, LOSS_L1, STEPS, secondLossesPtr, secondWordsPtr, wordsPtr } from "./rows";
 import { padToStreams } from "./selection";
-import { L1 } from "./similarity";
 
 /** Steps for which codes are made in one segment, before its other rows are taken as survivors. */
 const MAX_SLOT_MISSES: i32 = 16;
@@ -41,18 +28,14 @@ function gather(ptr0: usize, ptr1: usize, ptr2: usize, ptr3: usize, offset: usiz
 }
 
 /**
- * Stores at bounds[row], f32, the bound of each row listed; from the high plane alone, or from both.
+ * Stores at bounds[row], f32, the bound of each row listed.
  *
  * @param rows  u16[count], with room for three more, which are overwritten.
  */
-export function l1Bounds(query: Query, segment: usize, rows: usize, count: u32, isFull: bool, bounds: usize): void {
+export function l1Bounds(query: Query, segment: usize, rows: usize, count: u32, bounds: usize): void {
   if (count === 0) return;
   query.slotMisses = MAX_SLOT_MISSES;
   const centre = centreOf(segment);
-  const rowSumAt = isFull ? FULL_SUMS : HIGH_SUMS;
-  const lossAt = isFull ? FULL_L1 : HIGH_L1;
-  const sumAt = isFull ? FULL_SUM : HIGH_SUM;
-  const offsetAt = isFull ? FULL_OFFSET : HIGH_OFFSET;
   const quarter = padToStreams(rows, count);
   for (let at = rows; at < rows + quarter; at += 2) {
     const row0 = <usize>load<u16>(at);
@@ -93,56 +76,25 @@ export function l1Bounds(query: Query, segment: usize, rows: usize, count: u32, 
       if (!hasCodes(slot3, step3, centre)) slot3 = noSlot(query);
     }
     // Σ|P − c| = 2 Σ max(P, c) − Σ P − Σ c
-    let twice: v128;
-    if (isFull) {
-      twice = addLanesOfFour(
-        fullMaxima(slotFullCodes(slot0), segment, row0),
-        fullMaxima(slotFullCodes(slot1), segment, row1),
-        fullMaxima(slotFullCodes(slot2), segment, row2),
-        fullMaxima(slotFullCodes(slot3), segment, row3),
-      );
-      twice = i32x4.shl(twice, 1);
-    } else {
-      twice = addLanesOfFour(
-        halfMaxima(slotHighCodes(slot0), segment, row0),
-        halfMaxima(slotHighCodes(slot1), segment, row1),
-        halfMaxima(slotHighCodes(slot2), segment, row2),
-        halfMaxima(slotHighCodes(slot3), segment, row3),
-      );
-      twice = i32x4.shl(twice, 2);
-    }
-    const codeSums = gather(slot0, slot1, slot2, slot3, sumAt);
-    const offsets = gather(slot0, slot1, slot2, slot3, offsetAt);
+    const maxima = maximaOfFour(segment, row0, row1, row2, row3, slotCodes(slot0), slotCodes(slot1), slotCodes(slot2), slotCodes(slot3));
+    const twice = i32x4.shl(maxima, 1);
+    const codeSums = gather(slot0, slot1, slot2, slot3, CODE_SUM);
+    const offsets = gather(slot0, slot1, slot2, slot3, OFFSET);
     const words0 = secondWordsPtr(segment, <u32>row0);
     const words1 = secondWordsPtr(segment, <u32>row1);
     const words2 = secondWordsPtr(segment, <u32>row2);
     const words3 = secondWordsPtr(segment, <u32>row3);
-    const rowSums = gather(words0, words1, words2, words3, rowSumAt);
-    let loss = v128.load16_lane(secondLossesPtr(segment, <u32>row0) + lossAt, i32x4.splat(0), 1);
-    loss = v128.load16_lane(secondLossesPtr(segment, <u32>row1) + lossAt, loss, 3);
-    loss = v128.load16_lane(secondLossesPtr(segment, <u32>row2) + lossAt, loss, 5);
-    loss = v128.load16_lane(secondLossesPtr(segment, <u32>row3) + lossAt, loss, 7);
+    const rowSums = gather(words0, words1, words2, words3, CODE_SUMS);
+    let loss = v128.load16_lane(secondLossesPtr(segment, <u32>row0) + LOSS_L1, i32x4.splat(0), 1);
+    loss = v128.load16_lane(secondLossesPtr(segment, <u32>row1) + LOSS_L1, loss, 3);
+    loss = v128.load16_lane(secondLossesPtr(segment, <u32>row2) + LOSS_L1, loss, 5);
+    loss = v128.load16_lane(secondLossesPtr(segment, <u32>row3) + LOSS_L1, loss, 7);
     const distances = f32x4.convert_i32x4_s(i32x4.sub(i32x4.sub(twice, codeSums), rowSums));
-    const unit = f32x4.mul(fourSteps, f32x4.splat(<f32>(0.0625 * (1 - SLACK))));
+    const unit = f32x4.mul(fourSteps, f32x4.splat(<f32>(1 - SLACK)));
     const bound = f32x4.sub(f32x4.add(f32x4.mul(distances, unit), offsets), f32x4.mul(loss, f32x4.splat(<f32>(1 + SLACK))));
     v128.store32_lane(bounds + (row0 << 2), bound, 0);
     v128.store32_lane(bounds + (row1 << 2), bound, 1);
     v128.store32_lane(bounds + (row2 << 2), bound, 2);
     v128.store32_lane(bounds + (row3 << 2), bound, 3);
   }
-}
-
-/**
- * l1Bounds of the first segment of a batch, which sets query.readsBothPlanes for the others: the high plane loses 16 times as much as both, and where it leaves more
- * than half of the rows it is not worth a pass of its own.
- */
-export function chooseL1Planes(query: Query, segment: usize, rows: usize, count: u32, bounds: usize): void {
-  l1Bounds(query, segment, rows, count, false, bounds);
-  if (query.heap.threshold < 0) return;
-  const limit = costLimit(L1, query.heap.threshold, query);
-  let left: u32 = 0;
-  for (let at = rows; at < rows + ((<usize>count) << 1); at += 2) left += u32(!(load<f32>(bounds + ((<usize>load<u16>(at)) << 2)) > limit));
-  if (left <= count / 2) return;
-  query.readsBothPlanes = true;
-  l1Bounds(query, segment, rows, count, true, bounds);
 }

@@ -1,46 +1,33 @@
 /**
- * Bounds of the rows of a block for cascade-many.ts. In the terms of dot-bounds.ts, with c6 = c >> 2 and t = c & 3, ŷ6 = (c6 − 33.625) Δ/4 lies in the
- * middle of the four codes, n = dimension (p̂ is 0 on the padding):
- *   p·y = p̂·ŷ + p̂·(y − ŷ) + (p − p̂)·y ≤ p̂·ŷ + p̂·(y − ŷ) + ρ ‖y‖                    for ŷ6 or ŷ8
- *   p̂·ŷ6 = unit · Δ/32 · (8 Σ Q (c6 − 32) − 13 Σ Q),   p̂·ŷ8 = unit · Δ/16 · (4 Σ Q (c6 − 32) − 8 Σ Q + Σ Q t): exact integers below 2^31
- * y − ŷ is taken as a sum of two, the second e one that is large in few dimensions, so p̂·(y − ŷ) ≤ ‖p̂‖ A + p̂·e with A the norm of the first. Cauchy–Schwarz
- * alone is far off for e: the query is rarely large in just these dimensions. With any cap τ ≥ 0, |p̂_j| ≤ τ + (|p̂_j| − τ)₊, so
- *   p̂·e ≤ τ ‖e‖₁ + ‖(|p̂| − τ)₊‖₂ ‖e‖₂,   or ‖p̂‖ ‖e‖₂ where that is less
- * (random directions of 768 dimensions: half of it, and so a third of the rows that come down to 8 bits, and to float32). The two are
- *   where losses are split (split-losses.ts): what is lost where c is neither 0 nor 255, and the rest
- *                                             (768 dimensions: 45 % fewer rows come down to 8 bits, 25 % fewer to float32 than without)
- *   elsewhere:  ŷ8 − ŷ6 = (t − 1.5) Δ/16 elementwise, whose norm is (Δ/16) √(2.25 n − 2 · #(t = 1 or 2)) or, on the padding left out, less; none for ŷ8;
- *               and e = y − ŷ8
- * Prefix: with h for its dimensions and t for the others, p·y ≤ p̂_h·ŷ_h + (as above: |p̂_h| ≤ |p̂|) + ρ‖y‖ + ‖p_t‖ ‖y_t‖, ‖y_t‖ from codes.ts where its tail begins there too, else
- * ‖y_t‖ ≤ ‖ŷ_t‖ + A + ‖e‖₂.
+ * Bounds of the rows of a block for cascade-many.ts. In the terms of dot-bounds.ts and codes.ts, with c6 = c >> 1 and t = c & 1, so that c − 64 = 2 (c6 − 32) + t and
+ * ŷ6 = (2 (c6 − 32) + 1/2) Δ:
+ *   p·y = p̂·ŷ + p̂·(y − ŷ) + (p − p̂)·y ≤ p̂·ŷ + ‖p̂‖ A + ρ ‖y‖,   A = ‖y − ŷ‖          for ŷ6 (6 bits) or ŷ (all 7), each with its own A
+ *   p̂·ŷ6 = unit · Δ/2 · (4 Σ Q (c6 − 32) + Σ Q),   p̂·ŷ = unit · Δ · (2 Σ Q (c6 − 32) + Σ Q t) = unit · Δ · Σ Q (c − 64)
+ * The sums are exact integers below 2^31: those of relaxed SIMD at most 127 · 127 · 10048, and plane-dot-many.ts says it of the others. p̂ is 0 on the padding.
+ * Prefix: with h for its dimensions and t for the others, p·y ≤ p̂_h·ŷ_h + (as above: |p̂_h| ≤ |p̂|) + ρ‖y‖ + ‖p_t‖ ‖y_t‖, ‖y_t‖ from codes.ts where its tail
+ * begins there too, else ‖y_t‖ ≤ ‖ŷ_t‖ + A (ŷ6 is not 0 on the padding, which only adds to ‖ŷ_t‖).
  *
- * Float32 roundings: at most 16 touch any term (eight additions, four factors, their products), so what is computed is within 2^-20 of the terms'
- * magnitudes M; those are, |p̂·ŷ| ≤ ‖p̂‖ (‖y‖ + ‖y − ŷ‖) aside, the terms themselves. SLACK = 2^-18 of them is four times that, which leaves room for
- * ‖p‖ (relative 2^-21) and the stored norms (2^-21). COSINE is not divided by ‖x‖: −limit ‖x‖ is compared, with the limit enlarged by
- * 2^-20 of itself for the roundings of ‖x‖ and the product. A NaN, from infinite losses, skips nothing.
+ * Float32 roundings: at most 16 touch any term (five additions, three factors, their products, the conversion of the sum, the first test's more), so what is
+ * computed is within 2^-20 of the terms' magnitudes M; those are, |p̂·ŷ| ≤ ‖p̂‖ (‖y‖ + A) aside, the terms themselves. SLACK = 2^-18 of them is four times
+ * that, half of which the term and p̂·ŷ use; it leaves room for ‖p‖ (relative 2^-21) and the stored norms (2^-21). COSINE is not divided by ‖x‖:
+ * −limit ‖x‖ is compared, with the limit enlarged by 2^-20 of itself for the roundings of ‖x‖ and the product. A NaN, from infinite losses, skips nothing.
  */
 import { costLimit } from "./bounds";
 import { dotLowBits, prefixDimensions, tailSquares } from "./plane-dot-many";
 import { ManyQuery } from "./query-codes-many";
 import {
-  CLIPPED_L1,
-  CLIPPED_L2,
-  dimension,
-  FULL_L1,
-  FULL_L2,
   headDimension,
+  headPtr,
+  LOSS_L2,
   lossesPtr,
-  lowPtr,
   NORMS,
-  OTHER_FULL_L2,
-  OTHER_SIX_L2,
   RESIDUAL_NORMS,
   SHIFTS,
+  SIX_LOSS_L2,
   STEPS,
   secondLossesPtr,
-  splitLossesPtr,
-  splitsLosses,
   TAIL_NORM,
+  tailPtr,
   wordsPtr,
 } from "./rows";
 import { addSeed, seedLimit } from "./seeds";
@@ -52,12 +39,9 @@ const SLACK: f64 = 3.814697265625e-6; // 2^-18
 // Of the block in hand, one entry a row: its number in the segment, and what the bounds need, f32.
 const rowNumbers = memory.data(2 * 256, 16);
 const steps = memory.data(4 * 256, 16);
-/** A of the bounds above, for the codes that the kernel takes, and for all 8 bits. */
-const otherLosses = memory.data(4 * 256, 16);
-const otherFullLosses = memory.data(4 * 256, 16);
-/** ‖e‖₂ and ‖e‖₁ of the bounds above. */
+/** A of the bounds above, for the codes that the kernel takes, and, relaxed SIMD, for all 7 bits. */
 const losses = memory.data(4 * 256, 16);
-const absoluteLosses = memory.data(4 * 256, 16);
+const fullLosses = memory.data(4 * 256, 16);
 const norms = memory.data(4 * 256, 16);
 const shifts = memory.data(4 * 256, 16);
 const rowNorms = memory.data(4 * 256, 16);
@@ -71,8 +55,6 @@ let leastInverse: f64 = 0;
 let largestInverse: f64 = 0;
 
 // The largest coefficients of the queries that take the first test, as multiples of their lossFactor.
-let capRatio: f32 = 0;
-let excessRatio: f32 = 0;
 let normRatio: f32 = 0;
 let tailRatio: f32 = 0;
 
@@ -89,41 +71,28 @@ function loadLoss(ptr: usize): f32 {
   return reinterpret<f32>((<u32>load<u16>(ptr)) << 16);
 }
 
-/** Takes what bounds need of row number `i`, unpacked at `tile`, of which `inner` dimensions have t = 1 or 2. */
-export function describeRow(i: u32, segment: usize, tile: usize, inner: i32, needsTail: bool): void {
+/** Takes what bounds need of row number `i`, unpacked at `tile`. */
+export function describeRow(i: u32, segment: usize, tile: usize, needsTail: bool): void {
   const row = rowNumber(i);
   const words = wordsPtr(segment, row);
-  const rowLosses = secondLossesPtr(segment, row);
+  const rowLosses = lossesPtr(segment, row);
   const at = (<usize>i) << 2;
   const step = load<f32>(words, STEPS);
-  let other: f32 = 0;
-  let otherFull: f32 = 0;
-  let loss: f32 = 0;
-  let absolute: f32 = 0;
-  if (splitsLosses()) {
-    const split = splitLossesPtr(segment, row);
-    other = loadLoss(split + (ASC_FEATURE_RELAXED_SIMD ? OTHER_SIX_L2 : OTHER_FULL_L2));
-    otherFull = loadLoss(split + OTHER_FULL_L2);
-    loss = loadLoss(split + CLIPPED_L2);
-    absolute = loadLoss(split + CLIPPED_L1);
-  } else {
-    loss = loadLoss(rowLosses + FULL_L2);
-    absolute = loadLoss(rowLosses + FULL_L1);
-    if (ASC_FEATURE_RELAXED_SIMD) other = <f32>(<f64>step * 0.0625 * Math.sqrt(2.25 * <f64>dimension - 2 * <f64>inner) * (1 + 2.4e-7));
+  let loss = loadLoss(rowLosses + LOSS_L2);
+  if (ASC_FEATURE_RELAXED_SIMD) {
+    store<f32>(fullLosses + at, loss);
+    loss = loadLoss(secondLossesPtr(segment, row) + SIX_LOSS_L2);
   }
   if (needsTail) {
-    let tail = loadLoss(lossesPtr(segment, row) + TAIL_NORM);
+    let tail = loadLoss(rowLosses + TAIL_NORM);
     if (prefixDimensions() !== headDimension) {
-      const unit = <f64>step * (ASC_FEATURE_RELAXED_SIMD ? 0.03125 : 0.0625);
-      tail = <f32>((unit * Math.sqrt(tailSquares(tile)) + <f64>other + <f64>loss) * (1 + 1e-6));
+      const unit = <f64>step * (ASC_FEATURE_RELAXED_SIMD ? 0.5 : 1);
+      tail = <f32>((unit * Math.sqrt(<f64>tailSquares(tile)) + <f64>loss) * (1 + 1e-6));
     }
     store<f32>(tailNorms + at, tail);
   }
   store<f32>(steps + at, step);
-  store<f32>(otherLosses + at, other);
-  store<f32>(otherFullLosses + at, otherFull);
   store<f32>(losses + at, loss);
-  store<f32>(absoluteLosses + at, absolute);
   store<f32>(norms + at, load<f32>(words, RESIDUAL_NORMS));
   store<f32>(shifts + at, load<f32>(words, SHIFTS));
   store<f32>(rowNorms + at, load<f32>(words, NORMS));
@@ -131,8 +100,6 @@ export function describeRow(i: u32, segment: usize, tile: usize, inner: i32, nee
 
 /** To be called for each segment before its queries are shared. */
 export function clearShared(): void {
-  capRatio = 0;
-  excessRatio = 0;
   normRatio = 0;
   tailRatio = 0;
 }
@@ -146,15 +113,13 @@ function isShared(many: ManyQuery): bool {
 export function shareQuery(many: ManyQuery): void {
   if (!many.isReady || !isShared(many)) return;
   const inverse: f32 = 1 / many.lossFactor;
-  capRatio = max(capRatio, many.capFactor * inverse);
-  excessRatio = max(excessRatio, many.excessFactor * inverse);
   normRatio = max(normRatio, many.normFactor * inverse);
   tailRatio = max(tailRatio, many.tailFactor * inverse);
 }
 
 /**
  * To be called when all rows of a block are described. With the largest ratios of the queries' coefficients, all losses of a row come to one number
- * times lossFactor, no less than with the query's own coefficients. For COSINE everything is divided by ‖x‖. With that, 13 roundings touch any term.
+ * times lossFactor, no less than with the query's own coefficients. For COSINE everything is divided by ‖x‖. With that, 12 roundings touch any term at most.
  */
 export function describeBlock(rows: u32, similarity: i32): void {
   const one = f32x4.splat(1);
@@ -163,10 +128,7 @@ export function describeBlock(rows: u32, similarity: i32): void {
   // What lies behind the last row is of earlier rows, or 0, and never looked at.
   for (let at: usize = 0; at < (<usize>rows) << 2; at += 16) {
     const norm = v128.load(norms + at);
-    const loss = v128.load(losses + at);
-    const split = f32x4.add(f32x4.mul(v128.load(absoluteLosses + at), f32x4.splat(capRatio)), f32x4.mul(loss, f32x4.splat(excessRatio)));
-    const clipped = f32x4.add(f32x4.pmin(loss, split), v128.load(otherLosses + at));
-    const shared = f32x4.add(clipped, f32x4.mul(norm, f32x4.splat(normRatio)));
+    const shared = f32x4.add(v128.load(losses + at), f32x4.mul(norm, f32x4.splat(normRatio)));
     const prefix = f32x4.add(shared, f32x4.mul(v128.load(tailNorms + at), f32x4.splat(tailRatio)));
     let inverse = one;
     let share: v128;
@@ -194,10 +156,8 @@ export function describeBlock(rows: u32, similarity: i32): void {
 /** To be called when the query has new codes. */
 export function setManyCoefficients(many: ManyQuery, similarity: i32): void {
   const codedNorm = many.norm + many.codeLoss;
-  many.productFactor = <f32>(many.unit * (ASC_FEATURE_RELAXED_SIMD ? 0.03125 : 0.0625));
+  many.productFactor = <f32>(many.unit * (ASC_FEATURE_RELAXED_SIMD ? 0.5 : 1));
   many.lossFactor = <f32>(codedNorm * (1 + SLACK));
-  many.capFactor = <f32>(many.cap * (1 + SLACK));
-  many.excessFactor = <f32>(many.excess * (1 + SLACK) + SLACK * codedNorm);
   many.normFactor = <f32>(many.codeLoss * (1 + SLACK) + SLACK * (codedNorm + many.centreNorm));
   many.tailFactor = <f32>(many.tailNorm * (1 + SLACK));
   many.constant =
@@ -230,14 +190,14 @@ export function markPossible(many: ManyQuery, similarity: i32, groups: u32, sums
       ? -(<f64>many.limit) - constant * (constant > 0 ? largestInverse : leastInverse)
       : 0.5 * (constant - <f64>many.limit);
   const limit = f32x4.splat(<f32>most);
-  const offset = i32x4.splat(13 * (isPrefix ? many.prefixSum : many.codeSum));
+  const offset = i32x4.splat(isPrefix ? many.prefixSum : many.codeSum);
   const productFactor = f32x4.splat(many.productFactor);
   const lossFactor = f32x4.splat(many.lossFactor);
   const rowLosses = isPrefix ? prefixLosses : sharedLosses;
   for (let group: u32 = 0; group < groups; group++) {
     const at = (<usize>group) << 4;
     let sum = v128.load(sums + at);
-    if (ASC_FEATURE_RELAXED_SIMD) sum = i32x4.sub(i32x4.shl(sum, 3), offset);
+    if (ASC_FEATURE_RELAXED_SIMD) sum = i32x4.add(i32x4.shl(sum, 2), offset);
     const dot = f32x4.mul(f32x4.mul(f32x4.convert_i32x4_s(sum), productFactor), v128.load(ratios + at));
     const upper = f32x4.add(f32x4.add(dot, f32x4.mul(v128.load(rowLosses + at), lossFactor)), v128.load(shares + at));
     store<u8>(left + group, <u8>(i32x4.bitmask(f32x4.lt(upper, limit)) ^ 15));
@@ -261,13 +221,9 @@ export function markLeft(many: ManyQuery, similarity: i32, from: u32, to: u32, l
   let group = nextLeft(left, from, to);
   if (group === to) return;
   const isCosine = similarity === COSINE;
-  let codeSum = many.codeSum;
-  if (isPrefix) codeSum = many.prefixSum;
-  const offset = i32x4.splat(13 * codeSum);
+  const offset = i32x4.splat(isPrefix ? many.prefixSum : many.codeSum);
   const productFactor = f32x4.splat(many.productFactor);
   const lossFactor = f32x4.splat(many.lossFactor);
-  const capFactor = f32x4.splat(many.capFactor);
-  const excessFactor = f32x4.splat(many.excessFactor);
   const normFactor = f32x4.splat(many.normFactor);
   const tailFactor = f32x4.splat(many.tailFactor);
   const limit = f32x4.splat(many.limit);
@@ -276,13 +232,10 @@ export function markLeft(many: ManyQuery, similarity: i32, from: u32, to: u32, l
   while (group < to) {
     const at = (<usize>group) << 4;
     let sum = v128.load(sums + at);
-    if (ASC_FEATURE_RELAXED_SIMD) sum = i32x4.sub(i32x4.shl(sum, 3), offset);
+    if (ASC_FEATURE_RELAXED_SIMD) sum = i32x4.add(i32x4.shl(sum, 2), offset);
     const norm = v128.load(norms + at);
-    const loss = v128.load(losses + at);
     let upper = f32x4.mul(f32x4.mul(f32x4.convert_i32x4_s(sum), productFactor), v128.load(steps + at));
-    upper = f32x4.add(upper, f32x4.mul(v128.load(otherLosses + at), lossFactor));
-    const split = f32x4.add(f32x4.mul(v128.load(absoluteLosses + at), capFactor), f32x4.mul(loss, excessFactor));
-    upper = f32x4.add(upper, f32x4.pmin(f32x4.mul(loss, lossFactor), split));
+    upper = f32x4.add(upper, f32x4.mul(v128.load(losses + at), lossFactor));
     upper = f32x4.add(upper, f32x4.mul(norm, normFactor));
     if (isPrefix) upper = f32x4.add(upper, f32x4.mul(v128.load(tailNorms + at), tailFactor));
     let skipped: v128;
@@ -298,17 +251,15 @@ export function markLeft(many: ManyQuery, similarity: i32, from: u32, to: u32, l
   }
 }
 
-/** Relaxed SIMD: whether all 8 bits rule out row number `i` of the block. `sum` is its Σ Q (c6 − 32). */
+/** Relaxed SIMD: whether all 7 bits rule out row number `i` of the block. `sum` is its Σ Q (c6 − 32). */
 export function isBelow(many: ManyQuery, similarity: i32, segment: usize, i: usize, sum: i32): bool {
   const at = i << 2;
-  const full = 4 * sum - 8 * many.codeSum + dotLowBits(many.codes, lowPtr(segment, rowNumber(i)));
-  const loss = <f64>load<f32>(losses + at);
+  const row = <usize>rowNumber(i);
+  const full = 2 * sum + dotLowBits(many.codes, headPtr(segment, row), tailPtr(segment, row));
   const norm = <f64>load<f32>(norms + at);
-  const split = <f64>load<f32>(absoluteLosses + at) * <f64>many.capFactor + loss * <f64>many.excessFactor;
   const upper =
     <f64>full * (2 * <f64>many.productFactor) * <f64>load<f32>(steps + at) +
-    <f64>load<f32>(otherFullLosses + at) * <f64>many.lossFactor +
-    Math.min(loss * <f64>many.lossFactor, split) +
+    <f64>load<f32>(fullLosses + at) * <f64>many.lossFactor +
     norm * <f64>many.normFactor;
   const limit = <f64>many.limit;
   if (similarity === COSINE) return upper + <f64>load<f32>(shifts + at) + <f64>many.constant < -limit * <f64>load<f32>(rowNorms + at);
@@ -319,14 +270,14 @@ export function isBelow(many: ManyQuery, similarity: i32, segment: usize, i: usi
 export function takeSeeds(many: ManyQuery, similarity: i32, firstRow: u32, rows: u32, sums: usize): void {
   if (!many.isReady) return;
   const seeds = many.query.seeds;
-  const offset = i32x4.splat(13 * many.codeSum);
+  const offset = i32x4.splat(many.codeSum);
   const productFactor = f32x4.splat(many.productFactor);
   const constant = f32x4.splat(many.constant);
   let limit = seedLimit(seeds);
   for (let first: u32 = 0; first < rows; first += 4) {
     const at = (<usize>first) << 2;
     let sum = v128.load(sums + at);
-    if (ASC_FEATURE_RELAXED_SIMD) sum = i32x4.sub(i32x4.shl(sum, 3), offset);
+    if (ASC_FEATURE_RELAXED_SIMD) sum = i32x4.add(i32x4.shl(sum, 2), offset);
     const dot = f32x4.mul(f32x4.mul(f32x4.convert_i32x4_s(sum), productFactor), v128.load(steps + at));
     let cost: v128;
     if (similarity === COSINE) {

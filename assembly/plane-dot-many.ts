@@ -1,10 +1,10 @@
 /**
  * Integer dot products of many queries with many rows: rows are unpacked once for all queries, then tiles of four rows × two queries share every load.
  *
- *   relaxed SIMD  rows as c6 = c >> 2, 0..63, one byte a dimension; queries as i8. Σ Q (c6 − 32) in 16 bits, from −32 ΣQ of the lane on: what a
+ *   relaxed SIMD  rows as c6 = c >> 1, 0..63, one byte a dimension; queries as i8. Σ Q (c6 − 32) in 16 bits, from −32 ΣQ of the lane on: what a
  *                 window adds to a lane ends within ±32 Σ|Q|, and query-codes-many.ts keeps a lane's Σ|Q| ≤ LANE_LIMIT. So sums that wrap around on
  *                 the way are right in the end. The second operand stays within 0..63 and a pair within ±2 · 63 · 127, so all engines agree.
- *   plain SIMD    rows as c − 136, −136..119, and queries, both i16. Σ Q (c − 136) in 32 bits: largestManyCode keeps 136 · |Q| · codeDimension < 2^31.
+ *   plain SIMD    rows as c − 64, −64..63, and queries, both i16. Σ Q (c − 64) in 32 bits: largestManyCode keeps 64 · |Q| · codeDimension < 2^31.
  *
  *   rows, a tile:     | vector 0 of rows 0 1 2 3 | vector 1 of rows 0 1 2 3 | …      16 bytes each; 16 dimensions (relaxed) or 8
  *   queries, a pair:  | vector 0 of a, of b | vector 1 of a, of b | …                relaxed: each window begins with −32 ΣQ of a's and of b's lanes
@@ -14,7 +14,7 @@
  * The first windows, a quarter to a third of the dimensions, are the prefix: for most rows of clustered data it suffices (see cascade-many.ts).
  */
 import { addLanes, addLanesOfFour } from "./dot-of-four";
-import { codeDimension, headBytes, highHeadPtr, highTailPtr, lowPtr, tailBytes } from "./rows";
+import { codeDimension, headBytes, headPtr, tailBytes, tailPtr } from "./rows";
 
 /** Vectors of a window at most; 2 · 24 values a lane. */
 const MAX_WINDOW_VECTORS: i32 = 24;
@@ -25,7 +25,7 @@ export const LANE_LIMIT: i32 = 1023;
 
 /** The largest |Q|. */
 export function largestManyCode(): i32 {
-  return ASC_FEATURE_RELAXED_SIMD ? 127 : min(2047, i32.MAX_VALUE / (136 * codeDimension));
+  return ASC_FEATURE_RELAXED_SIMD ? 127 : min(2047, i32.MAX_VALUE / (64 * codeDimension));
 }
 
 /** Vectors of 16 bytes in a row's unpacked code: a multiple of 4. */
@@ -71,54 +71,32 @@ export function tileBytes(): usize {
   return (<usize>codeVectors()) << 6;
 }
 
-/**
- * Unpacks a row into its place in a tile (`to`: the tile + 16 · place).
- *
- * @returns relaxed SIMD: how many dimensions have c & 3 equal to 1 or 2, padding (c = 136) has none; plain SIMD: 0.
- */
-export function unpackRow(segment: usize, row: usize, to: usize): i32 {
-  const inner = unpackPart(highHeadPtr(segment, row), lowPtr(segment, row), headBytes, to);
-  const toTail = to + (headBytes << (ASC_FEATURE_RELAXED_SIMD ? 3 : 4));
-  return inner + unpackPart(highTailPtr(segment, row), lowPtr(segment, row) + headBytes, tailBytes, toTail);
+/** Unpacks a row into its place in a tile (`to`: the tile + 16 · place). */
+export function unpackRow(segment: usize, row: usize, to: usize): void {
+  unpackPart(headPtr(segment, row), headBytes, to);
+  unpackPart(tailPtr(segment, row), tailBytes, to + (headBytes << (ASC_FEATURE_RELAXED_SIMD ? 2 : 3)));
 }
 
-function unpackPart(high: usize, low: usize, bytes: usize, to: usize): i32 {
-  const end = high + bytes;
+function unpackPart(from: usize, bytes: usize, to: usize): void {
+  const end = from + bytes;
   if (ASC_FEATURE_RELAXED_SIMD) {
-    const highBits = i8x16.splat(0x3c);
-    const lowBits = i8x16.splat(3);
-    const one = i8x16.splat(1);
-    let inner = i16x8.splat(0);
-    while (high < end) {
-      const h = v128.load(high);
-      const l = v128.load(low);
-      v128.store(to, v128.or(v128.and(i16x8.shl(h, 2), highBits), v128.and(i16x8.shr_u(l, 2), lowBits)));
-      v128.store(to, v128.or(v128.and(i16x8.shr_u(h, 2), highBits), v128.and(i16x8.shr_u(l, 6), lowBits)), 64);
-      const x = v128.xor(l, i16x8.shr_u(l, 1));
-      inner = i16x8.add(inner, i16x8.extadd_pairwise_i8x16_u(i8x16.add(v128.and(x, one), v128.and(i16x8.shr_u(x, 4), one))));
-      high += 16;
-      low += 16;
+    const sixBits = i8x16.splat(63);
+    while (from < end) {
+      // Bits that the shift moves from one byte to another are masked out.
+      v128.store(to, v128.and(i16x8.shr_u(v128.load(from), 1), sixBits));
+      from += 16;
+      to += 64;
+    }
+  } else {
+    const zero = i16x8.splat(64);
+    while (from < end) {
+      const c = v128.load(from);
+      v128.store(to, i16x8.sub(i16x8.extend_low_i8x16_u(c), zero));
+      v128.store(to, i16x8.sub(i16x8.extend_high_i8x16_u(c), zero), 64);
+      from += 16;
       to += 128;
     }
-    const sums = i32x4.extadd_pairwise_i16x8_u(inner);
-    return addLanes(sums);
   }
-  const nibble = i8x16.splat(15);
-  const zero = i16x8.splat(136);
-  while (high < end) {
-    const h = v128.load(high);
-    const l = v128.load(low);
-    const first = v128.or(v128.andnot(i16x8.shl(h, 4), nibble), v128.and(l, nibble));
-    const second = v128.or(v128.andnot(h, nibble), v128.and(i16x8.shr_u(l, 4), nibble));
-    v128.store(to, i16x8.sub(i16x8.extend_low_i8x16_u(first), zero));
-    v128.store(to, i16x8.sub(i16x8.extend_high_i8x16_u(first), zero), 64);
-    v128.store(to, i16x8.sub(i16x8.extend_low_i8x16_u(second), zero), 128);
-    v128.store(to, i16x8.sub(i16x8.extend_high_i8x16_u(second), zero), 192);
-    high += 16;
-    low += 16;
-    to += 256;
-  }
-  return 0;
 }
 
 /**
@@ -342,59 +320,52 @@ function plainTiles(tile: usize, tiles: u32, used: usize, queries: usize, sums: 
   }
 }
 
-/** Relaxed SIMD: Σ Q (c & 3) of one row and one query of a pair (`queries`: the pair, + 16 for b). */
-export function dotLowBits(queries: usize, low: usize): i32 {
-  // A lane adds at most 3 · 1023 in a window.
-  const end = low + (<usize>codeDimension >> 1);
-  const bits = i8x16.splat(3);
-  let sum = i32x4.splat(0);
-  while (low < end) {
-    const stop = min(end, low + ((<usize>windowVectors()) << 3));
-    let a = i16x8.splat(0);
-    let b = i16x8.splat(0);
+/** Relaxed SIMD: Σ Q (c & 1) of one row, whose code is at `head` and `tail`, and one query of a pair (`queries`: the pair, + 16 for b). */
+export function dotLowBits(queries: usize, head: usize, tail: usize): i32 {
+  // A lane adds at most LANE_LIMIT in a window, and there are at most 32 of them up to 12288 dimensions: 32 · 1023 < 2^15.
+  const vectors = codeVectors();
+  const window = windowVectors();
+  const headVectors = <i32>(headBytes >> 4);
+  const lowBit = i8x16.splat(1);
+  let row = head;
+  let sum = i16x8.splat(0);
+  for (let first = 0; first < vectors; first += window) {
+    const until = min(vectors, first + window);
     queries += 32;
-    while (low < stop) {
-      const l = v128.load(low);
-      a = i16x8.add(a, i16x8.relaxed_dot_i8x16_i7x16_s(v128.load(queries), v128.and(l, bits)));
-      b = i16x8.add(b, i16x8.relaxed_dot_i8x16_i7x16_s(v128.load(queries, 32), v128.and(i16x8.shr_u(l, 4), bits)));
-      low += 16;
+    // Two vectors a turn: windows and heads are multiples of four.
+    for (let v = first; v < until; v += 2) {
+      if (v === headVectors) row = tail;
+      sum = i16x8.add(sum, i16x8.relaxed_dot_i8x16_i7x16_s(v128.load(queries), v128.and(v128.load(row), lowBit)));
+      sum = i16x8.add(sum, i16x8.relaxed_dot_i8x16_i7x16_s(v128.load(queries, 32), v128.and(v128.load(row, 16), lowBit)));
+      row += 32;
       queries += 64;
     }
-    sum = i32x4.add(sum, i32x4.extadd_pairwise_i16x8_s(i16x8.add(a, b)));
   }
-  return addLanes(sum);
+  return addLanes(i32x4.extadd_pairwise_i16x8_s(sum));
 }
 
 /**
  * What the vectors from the prefix on weigh in a row, to be called after unpackRow (`to` as there).
  *
- * @returns relaxed SIMD: Σ (8 (c6 − 32) − 13)², which is Σ ŷ6² in units of (Δ/32)²; plain SIMD: Σ (c − 136)², Σ ŷ8² in units of (Δ/16)². Below 2^53.
+ * @returns relaxed SIMD: Σ (4 (c6 − 32) + 1)², which is Σ ŷ6² in units of (Δ/2)²; plain SIMD: Σ (c − 64)², Σ ŷ² in units of Δ². At most 127² a dimension,
+ *   which stays below 2^31 for 10048 of them.
  */
-export function tailSquares(to: usize): f64 {
+export function tailSquares(to: usize): i32 {
   let at = to + ((<usize>prefixVectors()) << 6);
   const end = to + tileBytes();
-  let total: f64 = 0;
+  let sum = i32x4.splat(0);
   while (at < end) {
-    // Four squares of at most 269² a lane and vector: 128 vectors stay below 2^31.
-    const stop = min(end, at + 8192);
-    let sum = i32x4.splat(0);
-    while (at < stop) {
-      const v = v128.load(at);
-      if (ASC_FEATURE_RELAXED_SIMD) {
-        const w = i8x16.sub(v, i8x16.splat(32));
-        const offset = i16x8.splat(13);
-        const first = i16x8.sub(i16x8.shl(i16x8.extend_low_i8x16_s(w), 3), offset);
-        const second = i16x8.sub(i16x8.shl(i16x8.extend_high_i8x16_s(w), 3), offset);
-        sum = i32x4.add(sum, i32x4.add(i32x4.dot_i16x8_s(first, first), i32x4.dot_i16x8_s(second, second)));
-      } else {
-        sum = i32x4.add(sum, i32x4.dot_i16x8_s(v, v));
-      }
-      at += 64;
+    const v = v128.load(at);
+    if (ASC_FEATURE_RELAXED_SIMD) {
+      const one = i16x8.splat(1);
+      const w = i8x16.sub(v, i8x16.splat(32));
+      const first = i16x8.add(i16x8.shl(i16x8.extend_low_i8x16_s(w), 2), one);
+      const second = i16x8.add(i16x8.shl(i16x8.extend_high_i8x16_s(w), 2), one);
+      sum = i32x4.add(sum, i32x4.add(i32x4.dot_i16x8_s(first, first), i32x4.dot_i16x8_s(second, second)));
+    } else {
+      sum = i32x4.add(sum, i32x4.dot_i16x8_s(v, v));
     }
-    total +=
-      <f64>i32x4.extract_lane(sum, 0) +
-      <f64>i32x4.extract_lane(sum, 1) +
-      (<f64>i32x4.extract_lane(sum, 2) + <f64>i32x4.extract_lane(sum, 3));
+    at += 64;
   }
-  return total;
+  return addLanes(sum);
 }

@@ -19,12 +19,9 @@ import {
   windowVectors,
 } from "./plane-dot-many";
 import { Query } from "./query";
-import { codeDimension, dimension, splitsLosses, stride } from "./rows";
+import { codeDimension, stride } from "./rows";
 
 const NORM_SLACK: f64 = 1 + 2.384185791015625e-7; // 1 + 2^-22
-/** τ as a multiple of the root mean square of p: near the best for clipped values of normally distributed rows, 1.3 to 2 hardly differ; 2.5 to 3 where losses are split. */
-const CAP: f64 = 1.6;
-const SPLIT_CAP: f64 = 2.75;
 
 /** A query of the many, with its coefficients for one centre. What is read for each block of rows comes first, in one cache line. */
 @unmanaged
@@ -39,14 +36,12 @@ export class ManyQuery {
   /** Coefficients of many-bounds.ts. */
   productFactor: f32;
   lossFactor: f32;
-  capFactor: f32;
-  excessFactor: f32;
   normFactor: f32;
   tailFactor: f32;
   constant: f32;
   /** Limit of the costs. */
   limit: f32;
-  /** What is left of it in the batch in hand: rows checked with all 8 bits, rows scored. */
+  /** What is left of it in the batch in hand: rows checked with all 7 bits, rows scored. */
   checked: u32;
   scored: u32;
   /** First vector of its codes; the others follow at a distance of 32 bytes. */
@@ -65,9 +60,6 @@ export class ManyQuery {
   tailNorm: f64;
   centreNorm: f64;
   shift: f64;
-  /** τ and ‖(|p̂| − τ)₊‖ (upper bound) of many-bounds.ts. */
-  cap: f64;
-  excess: f64;
 }
 
 /** Bytes from one to the next: whole cache lines. */
@@ -77,10 +69,6 @@ export function manyQueryBytes(): usize {
 
 function sumOfLanes(v: v128): f64 {
   return f64x2.extract_lane(v, 0) + f64x2.extract_lane(v, 1);
-}
-
-function sumOfFour(v: v128): f64 {
-  return <f64>f32x4.extract_lane(v, 0) + <f64>f32x4.extract_lane(v, 1) + (<f64>f32x4.extract_lane(v, 2) + <f64>f32x4.extract_lane(v, 3));
 }
 
 function largestLane(v: v128): f32 {
@@ -180,17 +168,13 @@ function largestLaneSum(residuals: usize): f32 {
 // What four codes at a time add up to.
 let sums: v128 = i32x4.splat(0);
 let losses: v128 = f64x2.splat(0);
-/** Σ (|Q| − cap)₊², f32x4: ≤ 2047² · 2500 terms a lane, each exact, their sum to a relative 2500 · 2^-24. */
-let excesses: v128 = f32x4.splat(0);
 
 /** Four codes, i32x4. */
-function codeFour(at: usize, inverse: v128, unit: v128, cap: v128): v128 {
+function codeFour(at: usize, inverse: v128, unit: v128): v128 {
   const p = v128.load(at);
   const rounded = f32x4.nearest(f32x4.mul(p, inverse));
   const code = i32x4.trunc_sat_f32x4_s(rounded);
   sums = i32x4.add(sums, code);
-  const excess = f32x4.pmax(f32x4.sub(f32x4.abs(rounded), cap), f32x4.splat(0));
-  excesses = f32x4.add(excesses, f32x4.mul(excess, excess));
   losses = f64x2.add(losses, squaresOf(f32x4.sub(p, f32x4.mul(rounded, unit))));
   return code;
 }
@@ -199,12 +183,6 @@ function writeCodes(many: ManyQuery, residuals: usize, peak: f32, scale: f32): v
   const unit = peak / scale;
   const inverses = f32x4.splat(peak === 0 ? 0 : scale / peak);
   const units = f32x4.splat(unit);
-  // A whole number.
-  const cap = <f32>(
-    (peak === 0 ? 0 : Math.floor(((splitsLosses() ? SPLIT_CAP : CAP) * many.norm) / (Math.sqrt(<f64>dimension) * <f64>unit)))
-  );
-  const caps = f32x4.splat(cap);
-  excesses = f32x4.splat(0);
   sums = i32x4.splat(0);
   losses = f64x2.splat(0);
   const vectors = codeVectors();
@@ -218,11 +196,11 @@ function writeCodes(many: ManyQuery, residuals: usize, peak: f32, scale: f32): v
     let lanes = i16x8.splat(0);
     for (let v = first; v < min(vectors, first + window); v++) {
       if (v === prefix) many.prefixSum = addLanes(sums);
-      const a = codeFour(from, inverses, units, caps);
-      const b = codeFour(from + 16, inverses, units, caps);
+      const a = codeFour(from, inverses, units);
+      const b = codeFour(from + 16, inverses, units);
       if (ASC_FEATURE_RELAXED_SIMD) {
-        const c = codeFour(from + 32, inverses, units, caps);
-        const d = codeFour(from + 48, inverses, units, caps);
+        const c = codeFour(from + 32, inverses, units);
+        const d = codeFour(from + 48, inverses, units);
         const codes = i8x16.narrow_i16x8_s(i16x8.narrow_i32x4_s(a, b), i16x8.narrow_i32x4_s(c, d));
         v128.store(to, codes);
         lanes = i16x8.sub(lanes, i16x8.relaxed_dot_i8x16_i7x16_s(codes, i8x16.splat(32)));
@@ -238,8 +216,6 @@ function writeCodes(many: ManyQuery, residuals: usize, peak: f32, scale: f32): v
   if (hasSingleWindow()) copyCodes(many.codes, to);
   many.unit = <f64>unit;
   many.codeSum = addLanes(sums);
-  many.cap = <f64>cap * <f64>unit;
-  many.excess = Math.sqrt(sumOfFour(excesses) * (1 + 4.8828125e-4)) * <f64>unit * NORM_SLACK;
   many.codeLoss = Math.sqrt(sumOfLanes(losses)) * NORM_SLACK + many.norm * 9.5367431640625e-7;
 }
 

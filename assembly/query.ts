@@ -1,5 +1,5 @@
 /**
- * The queries of one search in linear memory: float32 (for the float scan), float64 (for the exact score), codes (for the planes), and a heap.
+ * The queries of one search in linear memory: float32 (for the float scan), float64 (for the exact score), codes (for those of rows), and a heap.
  * Buffers grow by doubling and are kept for the next search; what was outgrown stays unused (together less than what is in use).
  */
 import { exactSquares } from "./exact";
@@ -22,19 +22,14 @@ export class Query {
   /** Σ q². */
   squares: f64;
 
-  /** Codes for dot products, as dot-of-four.ts lays them out, in 2 · codeDimension bytes. */
+  /** Codes for dot products, as dot-of-four.ts lays them out. */
   dotCodes: usize;
-  /** Address of the tail's first window; relaxed SIMD. */
-  tailWindows: usize;
   /** Centre that dotCodes belong to; 0: the zero centre; 1: none yet. */
   dotCentre: usize;
   /** False when p = q − centre cannot be coded: then no bound may be used. */
   isCodable: bool;
   /** Unit of the codes. */
   dotUnit: f64;
-  /** Σ Q, and that of the head. */
-  dotCodeSum: i32;
-  headCodeSum: i32;
   /** ‖p‖ of p = q − centre, ‖p̂‖, ‖p − p̂‖ (upper bounds), q · centre, ‖centre‖. */
   norm: f64;
   codedNorm: f64;
@@ -42,17 +37,12 @@ export class Query {
   /** ‖p̂‖ of the head, ‖p‖ of the tail (upper bounds). */
   headCodedNorm: f64;
   tailNorm: f64;
-  /** A cut t ≥ 0 and ‖(|p̂| − t)₊‖ (upper bound); see dot-bounds.ts. */
-  cut: f64;
-  cutNorm: f64;
   shift: f64;
   centreNorm: f64;
 
   /** Codes for l1; see l1-slots.ts. */
   slots: usize;
   slotMisses: i32;
-  /** l1: the high plane alone ruled out too little, so rows are bounded from both planes at once. */
-  readsBothPlanes: bool;
 
   /** Segments until heads are tried again, and how long they will be put off then; see heads.ts. */
   headPause: u32;
@@ -68,15 +58,20 @@ export class Query {
   heap: TopK;
 }
 
-/** Bytes before a slot's codes for the high plane and for both; see l1-slots.ts. */
+/** Bytes before a slot's codes; see l1-slots.ts. */
 export const SLOT_HEADER_BYTES: usize = 32;
 export function slotBytes(): usize {
-  return SLOT_HEADER_BYTES + 2 * <usize>codeDimension;
+  return SLOT_HEADER_BYTES + <usize>codeDimension;
+}
+
+/** Bytes of the codes for dot products, with what sums begin with, in the larger of dot-of-four.ts's two layouts. */
+function dotCodeBytes(): usize {
+  return ((<usize>codeDimension) << 1) + 32;
 }
 
 /** What a query has for codes: those for dot products, then slots and one more for none. */
 function codeBytes(): usize {
-  return <usize>codeDimension * 2 + <usize>(stepSlots + 1) * slotBytes();
+  return dotCodeBytes() + <usize>(stepSlots + 1) * slotBytes();
 }
 
 @unmanaged
@@ -172,7 +167,7 @@ export function prepareQuery(i: i32): Query {
   query.squares = exactSquares(q, stride);
   query.dotCodes = codes.ptr + <usize>i * codeBytes();
   query.dotCentre = 1;
-  query.slots = query.dotCodes + <usize>codeDimension * 2;
+  query.slots = query.dotCodes + dotCodeBytes();
   query.headPause = 0;
   query.nextHeadPause = 0;
   query.floatsUntilSegment = 0;

@@ -1,15 +1,14 @@
 /**
  * Rows in linear memory, in segments of a fixed number of rows, so that growing never moves what is there.
  *
- *   segment: | live bits | address of the centre, count of stale rows u32 | squares f64 | stale bits | first metadata | second metadata | split losses | high plane | low plane | float32 |
+ *   segment: | live bits | address of the centre, count of stale rows u32 | squares f64 | stale bits | first metadata | second metadata | heads of the codes | their tails | float32 |
  *
  * Each part starts on a cache line and has one entry a row, the metadata one group for four rows; see codes.ts for what the codes' parts mean.
  *
  *   first group:  | norms f32x4 | residual norms f32x4 | shifts f32x4 | steps f32x4 | losses 2 × u16x4 |     80 bytes: what a pass over all rows reads
- *   second group: | losses 4 × u16x4 | high sums i32x4 | full sums i32x4 |                                   64 bytes, a cache line
+ *   second group: | losses 2 × u16x4 | sums i32x4 |                                                          32 bytes: l1, and many queries
  *
- * So what bounds need of a row read at random lies in two or three cache lines on two pages, and a dense scan passes over little that it does not use. (All in one group,
- * on one page, is no faster for the former, and 3 % slower for the latter at 128 dimensions.)
+ * So what bounds need of a row read at random lies in one or two cache lines, and a dense scan passes over nothing that it does not use.
  * Invariants: stride is the dimension rounded up to 4 and padding elements are +0; bits of rows that were never set are 0; squares[row] is
  * exactSquares of the row; the codes of a row whose stale bit is 0 belong to its float32 values and its segment's centre.
  */
@@ -17,7 +16,7 @@ import { exactSquares } from "./exact";
 import { allocate } from "./memory";
 
 /** What a segment's float32 part should come to: large enough to stream, small enough that a little column stays little. */
-const SEGMENT_TARGET_BYTES: u32 = 2 << 20;
+const SEGMENT_TARGET_BYTES: u32 = 4 << 20;
 const MIN_SEGMENT_ROWS: u32 = 32;
 export const MAX_SEGMENT_ROWS: u32 = 2048;
 /** 4 GiB / the smallest segment (2048 rows of 16 bytes and 12 bytes of metadata) is below this. */
@@ -32,43 +31,31 @@ export const NORMS: usize = 0;
 export const RESIDUAL_NORMS: usize = 16;
 /** centre · y, f32. */
 export const SHIFTS: usize = 32;
-/** Step of the high plane, f32. */
+/** Step Δ of the codes, f32. */
 export const STEPS: usize = 48;
 /** Losses, the upper halves of f32s rounded up; codes.ts says of what. */
-export const HIGH_L2: usize = 64;
+export const LOSS_L2: usize = 64;
 export const TAIL_NORM: usize = 72;
 const GROUP_BYTES: usize = 80;
 
 // Byte offsets in a second group.
-export const FULL_L2: usize = 0;
-export const FULL_L1: usize = 8;
-export const HIGH_L1: usize = 16;
-/** Σ 16 h_j of the high plane, i32, over codeDimension. */
-export const HIGH_SUMS: usize = 24;
-/** Σ c_j of both planes, i32, over codeDimension. */
-export const FULL_SUMS: usize = 40;
-const SECOND_GROUP_BYTES: usize = 56;
+export const LOSS_L1: usize = 0;
+export const SIX_LOSS_L2: usize = 8;
+/** Σ c_j, i32, over codeDimension. */
+export const CODE_SUMS: usize = 16;
+const SECOND_GROUP_BYTES: usize = 32;
 
-// Byte offsets in a row's split losses (split-losses.ts), upper halves of f32s rounded up.
-export const OTHER_SIX_L2: usize = 0;
-export const OTHER_FULL_L2: usize = 2;
-export const CLIPPED_L1: usize = 4;
-export const CLIPPED_L2: usize = 6;
-const SPLIT_BYTES: usize = 8;
-/** From so many dimensions of a code on, losses are split: then what that takes is less than 1 % of the row. */
-const MIN_SPLIT_DIMENSION: i32 = 256;
-
-/** From so many dimensions of a code on, heads lie apart from tails in the high plane: reading a shorter code in two parts costs more than it saves. */
+/** From so many dimensions of a code on, heads lie apart from tails: reading a shorter code in two parts costs more than it saves. */
 const MIN_HEADED_DIMENSION: i32 = 256;
 
 export let dimension: i32 = 0;
 /** Elements between two rows. */
 export let stride: i32 = 0;
-/** Dimensions of a code, a multiple of 64; 0 when the dimension is too small for codes. */
+/** Dimensions of a code, and its bytes, a multiple of 64; 0 when the dimension is too small for codes. */
 export let codeDimension: i32 = 0;
 /** Dimensions of a code's head: about a third of them, a multiple of 128, or the first 64 of a short code. The rest, which may be none, is its tail. */
 export let headDimension: i32 = 0;
-/** Bytes of either in a plane; a short code's plane is all head. */
+/** Bytes of either; a short code is all head. */
 export let headBytes: usize = 0;
 export let tailBytes: usize = 0;
 export let segmentRows: u32 = 0;
@@ -81,10 +68,9 @@ let staleOffset: usize = 0;
 let squaresOffset: usize = 0;
 let groupsOffset: usize = 0;
 let secondGroupsOffset: usize = 0;
-let splitOffset: usize = 0;
 let centreOffset: usize = 0;
-let highOffset: usize = 0;
-let lowOffset: usize = 0;
+let headsOffset: usize = 0;
+let tailsOffset: usize = 0;
 let floatsOffset: usize = 0;
 let segmentBytes: u64 = 0;
 
@@ -106,8 +92,8 @@ export function initializeRows(dim: i32): bool {
   stride = (dim + 3) & ~3;
   codeDimension = dim < MIN_CODED_DIMENSION ? 0 : (dim + 63) & ~63;
   headDimension = codeDimension < MIN_HEADED_DIMENSION ? min(64, codeDimension) : ((codeDimension / 3 + 64) >> 7) << 7;
-  headBytes = <usize>(codeDimension < MIN_HEADED_DIMENSION ? codeDimension : headDimension) >> 1;
-  tailBytes = (<usize>codeDimension >> 1) - headBytes;
+  headBytes = <usize>(codeDimension < MIN_HEADED_DIMENSION ? codeDimension : headDimension);
+  tailBytes = <usize>codeDimension - headBytes;
   segmentRows = MAX_SEGMENT_ROWS;
   segmentShift = 11;
   while (segmentRows > MIN_SEGMENT_ROWS && segmentRows * ((<u32>stride) << 2) > SEGMENT_TARGET_BYTES) {
@@ -123,9 +109,8 @@ export function initializeRows(dim: i32): bool {
     staleOffset = part(rows >> 3);
     groupsOffset = part((rows >> 2) * <u64>GROUP_BYTES);
     secondGroupsOffset = part((rows >> 2) * <u64>SECOND_GROUP_BYTES);
-    if (splitsLosses()) splitOffset = part(rows * <u64>SPLIT_BYTES);
-    highOffset = part((rows * <u64>codeDimension) >> 1);
-    lowOffset = part((rows * <u64>codeDimension) >> 1);
+    headsOffset = part(rows * <u64>headBytes);
+    tailsOffset = part(rows * <u64>tailBytes);
   }
   floatsOffset = part(rows * ((<u64>stride) << 2));
   segmentBytes = layoutEnd;
@@ -195,29 +180,19 @@ export function wordsPtr(segment: usize, row: u32): usize {
   return groupPtr(segment, row) + ((<usize>(row & 3)) << 2);
 }
 
-/** Of one row: HIGH_L2 and TAIL_NORM are offsets from here. */
+/** Of one row: LOSS_L2 and TAIL_NORM are offsets from here. */
 export function lossesPtr(segment: usize, row: u32): usize {
   return groupPtr(segment, row) + ((<usize>(row & 3)) << 1);
 }
 
-/** Of one row: HIGH_SUMS and FULL_SUMS are offsets from here. */
+/** Of one row: CODE_SUMS is an offset from here. */
 export function secondWordsPtr(segment: usize, row: u32): usize {
   return secondGroupPtr(segment, row) + ((<usize>(row & 3)) << 2);
 }
 
-/** Of one row: FULL_L2 to HIGH_L1 are offsets from here. */
+/** Of one row: LOSS_L1 and SIX_LOSS_L2 are offsets from here. */
 export function secondLossesPtr(segment: usize, row: u32): usize {
   return secondGroupPtr(segment, row) + ((<usize>(row & 3)) << 1);
-}
-
-/** Whether rows have split losses. */
-export function splitsLosses(): bool {
-  return codeDimension >= MIN_SPLIT_DIMENSION;
-}
-
-/** Of one row: OTHER_SIX_L2 to CLIPPED_L2 are offsets from here. */
-export function splitLossesPtr(segment: usize, row: u32): usize {
-  return segment + splitOffset + <usize>row * SPLIT_BYTES;
 }
 
 /** Address of the segment's centre, f32[codeDimension], padding 0; 0 when it is zero. See centres.ts. */
@@ -234,18 +209,13 @@ export function staleCountPtr(segment: usize): usize {
   return segment + centreOffset + 4;
 }
 
-/** The high plane of four bits: | heads of all rows, which a search may read alone | their tails |. */
-export function highHeadPtr(segment: usize, row: usize): usize {
-  return segment + highOffset + row * headBytes;
+/** A row's code, u8[codeDimension]: u8[headBytes] here, which a search may read alone, and u8[tailBytes] at tailPtr. */
+export function headPtr(segment: usize, row: usize): usize {
+  return segment + headsOffset + row * headBytes;
 }
 
-export function highTailPtr(segment: usize, row: usize): usize {
-  return segment + highOffset + <usize>segmentRows * headBytes + row * tailBytes;
-}
-
-/** The low plane, row by row. */
-export function lowPtr(segment: usize, row: usize): usize {
-  return segment + lowOffset + row * (headBytes + tailBytes);
+export function tailPtr(segment: usize, row: usize): usize {
+  return segment + tailsOffset + row * tailBytes;
 }
 
 export function floatsPtr(segment: usize): usize {

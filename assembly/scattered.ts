@@ -1,29 +1,28 @@
 /**
- * The plan for few rows that lie far apart, COSINE and L2: memory is what they cost, so each row's planes are read both at once, those of a batch
+ * The plan for few rows that lie far apart, COSINE and L2: memory is what they cost, so the codes of a batch are read
  * with independent loads that wait for memory together; then the rows with the best bounds are scored, and those that these do not rule out.
  * When more than half of a batch is left, the rest is scored without codes.
  */
 import { costLimit } from "./bounds";
 import { prepareCodes } from "./cascade";
+import { codeDotOfFour } from "./code-dot";
 import { encodeSegment } from "./codes";
-import { fullDotBounds } from "./dot-bounds";
+import { codeDotBounds } from "./dot-bounds";
 import { scanFloats, scoreRow, touchFloats } from "./float-scan";
-import { highDotOfFour, lowDotOfFour } from "./plane-dot";
 import { Query, queryAt, reserveBounds } from "./query";
 import {
   centreOf,
   groupPtr,
   headBytes,
-  highHeadPtr,
-  highTailPtr,
-  lowPtr,
+  headPtr,
   STEPS,
-  secondGroupPtr,
   segmentCount,
   segmentPtr,
   segmentRows,
   segmentShift,
+  TAIL_NORM,
   tailBytes,
+  tailPtr,
 } from "./rows";
 import { addSeed, seedLimit, seedRow } from "./seeds";
 import { filterOf, selected } from "./selection";
@@ -36,7 +35,7 @@ const GROUP_ROWS: u32 = 8;
 const CENTRE_CODES_ROWS: u32 = 12;
 
 /** f32x4 and i32x4: bounds and sums of four rows. */
-const four = memory.data(48, 16);
+const four = memory.data(32, 16);
 
 let touched: u32 = 0;
 
@@ -109,11 +108,10 @@ function touchRows(start: u32, end: u32): void {
   for (let i = start; i < end; i++) {
     const segment = segmentPtr(rowAt(i) >> segmentShift);
     const row = <usize>(rowAt(i) & (segmentRows - 1));
-    sum += touchBytes(highHeadPtr(segment, row), headBytes) + touchBytes(highTailPtr(segment, row), tailBytes);
-    sum += touchBytes(lowPtr(segment, row), headBytes + tailBytes);
+    sum += touchBytes(headPtr(segment, row), headBytes) + touchBytes(tailPtr(segment, row), tailBytes);
     // At most 64 bytes apart, so that every cache line of what lies between is one of theirs.
     const group = groupPtr(segment, <u32>row);
-    sum += load<u8>(group) + load<u8>(group, STEPS) + load<u8>(secondGroupPtr(segment, <u32>row));
+    sum += load<u8>(group) + load<u8>(group, STEPS) + load<u8>(group, TAIL_NORM);
   }
   touched = sum;
 }
@@ -124,7 +122,7 @@ function touchBytes(ptr: usize, bytes: usize): u32 {
   return sum;
 }
 
-/** Bounds rows start..end−1 of the list from both planes; the best become seeds. */
+/** Bounds rows start..end−1 of the list; the best become seeds. */
 function boundRows(query: Query, similarity: i32, start: u32, end: u32): void {
   touchRows(start, end);
   const seeds = query.seeds;
@@ -157,13 +155,12 @@ function boundFour(query: Query, i: u32, n: u32): void {
   const segment2 = segmentPtr(row2 >> segmentShift);
   const segment3 = segmentPtr(row3 >> segmentShift);
   const mask = segmentRows - 1;
-  v128.store(four, highDotOfFour(query, segment0, row0 & mask, segment1, row1 & mask, segment2, row2 & mask, segment3, row3 & mask), 16);
-  v128.store(four, lowDotOfFour(query, segment0, row0 & mask, segment1, row1 & mask, segment2, row2 & mask, segment3, row3 & mask), 32);
+  const sums = codeDotOfFour(query, segment0, row0 & mask, segment1, row1 & mask, segment2, row2 & mask, segment3, row3 & mask);
+  v128.store(four, sums, 16);
   for (let j: u32 = 0; j < n; j++) {
     const row = rowAt(i + j);
     const local = row & (segmentRows - 1);
-    const at = four + ((<usize>j) << 2);
-    v128.store(four, fullDotBounds(segmentPtr(row >> segmentShift), local & ~3, v128.load32_splat(at, 16), v128.load32_splat(at, 32)));
+    v128.store(four, codeDotBounds(segmentPtr(row >> segmentShift), local & ~3, v128.load32_splat(four + ((<usize>j) << 2), 16)));
     store<f32>(boundList + ((<usize>(i + j)) << 2), load<f32>(four + ((<usize>(local & 3)) << 2)));
   }
 }
