@@ -99,7 +99,7 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
       }
       rows += selectedRows;
     }
-    let next = large;
+    let next = min(large, 4 * size);
     for (let i = 0; i < count; i++) {
       const query = queryAt(i);
       if (!(query.isActive && finishBatch(query, similarity, start, end, filterBits, bounds + <usize>i * batchBytes, rows))) {

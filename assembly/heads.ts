@@ -9,7 +9,7 @@ import { segmentRows, tailBytes } from "./rows";
 import { listRows } from "./selection";
 
 /** Segments that a head which does not help is left out for, at first. */
-const FIRST_PAUSE: u32 = 16;
+const FIRST_PAUSE: u32 = 4;
 const LONGEST_PAUSE: u32 = 1024;
 
 /**

@@ -45,17 +45,14 @@ export const SIX_LOSS_L2: usize = 8;
 export const CODE_SUMS: usize = 16;
 const SECOND_GROUP_BYTES: usize = 32;
 
-/** From so many dimensions of a code on, heads lie apart from tails: reading a shorter code in two parts costs more than it saves. */
-const MIN_HEADED_DIMENSION: i32 = 256;
-
 export let dimension: i32 = 0;
 /** Elements between two rows. */
 export let stride: i32 = 0;
 /** Dimensions of a code, and its bytes, a multiple of 64; 0 when the dimension is too small for codes. */
 export let codeDimension: i32 = 0;
-/** Dimensions of a code's head: about a third of them, a multiple of 128, or the first 64 of a short code. The rest, which may be none, is its tail. */
+/** Dimensions of a code's head: about a third of them, a multiple of 64. The rest, which may be none, is its tail. */
 export let headDimension: i32 = 0;
-/** Bytes of either; a short code is all head. */
+/** Bytes of either. */
 export let headBytes: usize = 0;
 export let tailBytes: usize = 0;
 export let segmentRows: u32 = 0;
@@ -91,8 +88,8 @@ export function initializeRows(dim: i32): bool {
   dimension = dim;
   stride = (dim + 3) & ~3;
   codeDimension = dim < MIN_CODED_DIMENSION ? 0 : (dim + 63) & ~63;
-  headDimension = codeDimension < MIN_HEADED_DIMENSION ? min(64, codeDimension) : ((codeDimension / 3 + 64) >> 7) << 7;
-  headBytes = <usize>(codeDimension < MIN_HEADED_DIMENSION ? codeDimension : headDimension);
+  headDimension = (codeDimension / 3 + 48) & ~63;
+  headBytes = <usize>headDimension;
   tailBytes = <usize>codeDimension - headBytes;
   segmentRows = MAX_SEGMENT_ROWS;
   segmentShift = 11;
