@@ -30,6 +30,9 @@ const MAX_BOUNDS: u32 = 1 << 20;
 /** A small batch is this share of the segments. */
 const SMALL_BATCH: u32 = 32;
 
+/** From one row in so many on, all rows of a segment are read. */
+const DENSE: u32 = 3;
+
 /** u16[segmentRows + 3]: rows of the segment in hand. */
 const rowList = memory.data(2 * (<i32>MAX_SEGMENT_ROWS + 32), 16);
 /** u32[segmentRows / 32]: the same as bits. */
@@ -154,30 +157,30 @@ export function prepareCodes(query: Query, similarity: i32, segment: usize): boo
 /** Bounds the selected rows of segment `s`. @returns how many they are. */
 function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, bounds: usize): u32 {
   const segment = segmentPtr(s);
-  let list = rowList;
+  let rows: u32 = 0;
   for (let w: u32 = 0; w < segmentRows >> 5; w++) {
     const bits = selected(segment, filter, w);
     store<u32>(rowBits + ((<usize>w) << 2), bits);
-    list = listRows(list, w, bits);
+    rows += popcnt(bits);
   }
-  const rows = <u32>(list - rowList) >> 1;
   if (rows === 0) return 0;
+  const listed = listSelected(rows * DENSE >= segmentRows);
   if (!prepareCodes(query, similarity, segment)) {
     for (let at: usize = 0; at < (<usize>segmentRows) << 2; at += 16) v128.store(bounds + at, f32x4.splat(-Infinity));
     return rows;
   }
   let read = rows;
   if (similarity === L1) {
-    touchIfApart(segment, rows, WHOLE);
-    l1Bounds(query, segment, rowList, rows, bounds);
-  } else if (isHeadWorthTrying(query, similarity, segment, rowList, rows)) {
+    touchIfApart(segment, listed, WHOLE);
+    l1Bounds(query, segment, rowList, listed, bounds);
+  } else if (isHeadWorthTrying(query, similarity, segment, rowList, listed)) {
     for (let at: usize = 0; at < (<usize>segmentRows) << 2; at += 16) v128.store(bounds + at, f32x4.splat(Infinity));
-    readCodes(query, segment, rows, sums, HEAD);
+    readCodes(query, segment, listed, sums, HEAD);
     read = keepByHeads(query, similarity, segment, rowBits, rowList, rows, sums);
     readCodes(query, segment, read, tailSums, TAIL);
     addTails(rowBits, sums, tailSums);
   } else {
-    readCodes(query, segment, rows, sums, WHOLE);
+    readCodes(query, segment, listed, sums, WHOLE);
   }
   fullRows += read;
   const firstRow = s << segmentShift;
@@ -208,6 +211,13 @@ function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, boun
     }
   }
   return rows;
+}
+
+/** Lists the rows of rowBits; or all of the segment, since reading on is faster than jumping over few. @returns how many are listed. */
+function listSelected(isDense: bool): u32 {
+  let list = rowList;
+  for (let w: u32 = 0; w < segmentRows >> 5; w++) list = listRows(list, w, isDense ? 0xffffffff : load<u32>(rowBits + ((<usize>w) << 2)));
+  return <u32>(list - rowList) >> 1;
 }
 
 /** Sums over the codes, or a part of them, of the listed rows. */
