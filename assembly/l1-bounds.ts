@@ -13,11 +13,14 @@ import { SLACK } from "./bounds";
 import { maximaOfFour } from "./code-l1";
 import { CODE_SUM, hasCodes, makeCodes, noSlot, OFFSET, slotCodes, slotOf } from "./l1-slots";
 import { Query } from "./query";
-import { CODE_SUMS, centreOf, LOSS_L1, STEPS, secondLossesPtr, secondWordsPtr, wordsPtr } from "./rows";
+import { CODE_SUMS, centreOf, groupPtr, LOSS_L1, MAX_SEGMENT_ROWS, STEPS, secondGroupPtr, segmentRows, wordsPtr } from "./rows";
 import { padToStreams } from "./selection";
 
 /** Steps for which codes are made in one segment, before its other rows are taken as survivors. */
 const MAX_SLOT_MISSES: i32 = 16;
+
+/** i32[segmentRows]. */
+const sums = memory.data(<i32>MAX_SEGMENT_ROWS * 4, 16);
 
 /** Four values of 32 bits, `offset` bytes from each address. */
 function gather(ptr0: usize, ptr1: usize, ptr2: usize, ptr3: usize, offset: usize): v128 {
@@ -42,17 +45,10 @@ export function l1Bounds(query: Query, segment: usize, rows: usize, count: u32, 
     const row1 = <usize>load<u16>(at + quarter);
     const row2 = <usize>load<u16>(at + 2 * quarter);
     const row3 = <usize>load<u16>(at + 3 * quarter);
-    const fourSteps = gather(
-      wordsPtr(segment, <u32>row0),
-      wordsPtr(segment, <u32>row1),
-      wordsPtr(segment, <u32>row2),
-      wordsPtr(segment, <u32>row3),
-      STEPS,
-    );
-    const step0 = f32x4.extract_lane(fourSteps, 0);
-    const step1 = f32x4.extract_lane(fourSteps, 1);
-    const step2 = f32x4.extract_lane(fourSteps, 2);
-    const step3 = f32x4.extract_lane(fourSteps, 3);
+    const step0 = load<f32>(wordsPtr(segment, <u32>row0), STEPS);
+    const step1 = load<f32>(wordsPtr(segment, <u32>row1), STEPS);
+    const step2 = load<f32>(wordsPtr(segment, <u32>row2), STEPS);
+    const step3 = load<f32>(wordsPtr(segment, <u32>row3), STEPS);
     let slot0 = slotOf(query, step0);
     let slot1 = slotOf(query, step1);
     let slot2 = slotOf(query, step2);
@@ -77,24 +73,31 @@ export function l1Bounds(query: Query, segment: usize, rows: usize, count: u32, 
     }
     // Σ|P − c| = 2 Σ max(P, c) − Σ P − Σ c
     const maxima = maximaOfFour(segment, row0, row1, row2, row3, slotCodes(slot0), slotCodes(slot1), slotCodes(slot2), slotCodes(slot3));
-    const twice = i32x4.shl(maxima, 1);
-    const codeSums = gather(slot0, slot1, slot2, slot3, CODE_SUM);
-    const offsets = gather(slot0, slot1, slot2, slot3, OFFSET);
-    const words0 = secondWordsPtr(segment, <u32>row0);
-    const words1 = secondWordsPtr(segment, <u32>row1);
-    const words2 = secondWordsPtr(segment, <u32>row2);
-    const words3 = secondWordsPtr(segment, <u32>row3);
-    const rowSums = gather(words0, words1, words2, words3, CODE_SUMS);
-    let loss = v128.load16_lane(secondLossesPtr(segment, <u32>row0) + LOSS_L1, i32x4.splat(0), 1);
-    loss = v128.load16_lane(secondLossesPtr(segment, <u32>row1) + LOSS_L1, loss, 3);
-    loss = v128.load16_lane(secondLossesPtr(segment, <u32>row2) + LOSS_L1, loss, 5);
-    loss = v128.load16_lane(secondLossesPtr(segment, <u32>row3) + LOSS_L1, loss, 7);
-    const distances = f32x4.convert_i32x4_s(i32x4.sub(i32x4.sub(twice, codeSums), rowSums));
-    const unit = f32x4.mul(fourSteps, f32x4.splat(<f32>(1 - SLACK)));
-    const bound = f32x4.sub(f32x4.add(f32x4.mul(distances, unit), offsets), f32x4.mul(loss, f32x4.splat(<f32>(1 + SLACK))));
-    v128.store32_lane(bounds + (row0 << 2), bound, 0);
-    v128.store32_lane(bounds + (row1 << 2), bound, 1);
-    v128.store32_lane(bounds + (row2 << 2), bound, 2);
-    v128.store32_lane(bounds + (row3 << 2), bound, 3);
+    // Σ|P − c| but for Σ c.
+    const distances = i32x4.sub(i32x4.shl(maxima, 1), gather(slot0, slot1, slot2, slot3, CODE_SUM));
+    v128.store32_lane(sums + (row0 << 2), distances, 0);
+    v128.store32_lane(sums + (row1 << 2), distances, 1);
+    v128.store32_lane(sums + (row2 << 2), distances, 2);
+    v128.store32_lane(sums + (row3 << 2), distances, 3);
+    store<f32>(bounds + (row0 << 2), load<f32>(slot0, OFFSET));
+    store<f32>(bounds + (row1 << 2), load<f32>(slot1, OFFSET));
+    store<f32>(bounds + (row2 << 2), load<f32>(slot2, OFFSET));
+    store<f32>(bounds + (row3 << 2), load<f32>(slot3, OFFSET));
+  }
+  finishBounds(segment, bounds);
+}
+
+/** Makes bounds of what l1Bounds stored, for all rows, those not listed too: they lie in order here. */
+function finishBounds(segment: usize, bounds: usize): void {
+  const unit = f32x4.splat(<f32>(1 - SLACK));
+  const lossFactor = f32x4.splat(<f32>(1 + SLACK));
+  for (let row: u32 = 0; row < segmentRows; row += 4) {
+    const at = (<usize>row) << 2;
+    const second = secondGroupPtr(segment, row);
+    const distances = f32x4.convert_i32x4_s(i32x4.sub(v128.load(sums + at), v128.load(second, CODE_SUMS)));
+    const steps = f32x4.mul(v128.load(groupPtr(segment, row), STEPS), unit);
+    const loss = i32x4.shl(i32x4.extend_low_i16x8_u(v128.load64_zero(second, LOSS_L1)), 16);
+    const bound = f32x4.add(f32x4.mul(distances, steps), v128.load(bounds + at));
+    v128.store(bounds + at, f32x4.sub(bound, f32x4.mul(loss, lossFactor)));
   }
 }
