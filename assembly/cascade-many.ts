@@ -1,6 +1,6 @@
 /**
  * The cascade for many queries at once, COSINE and L2: a block of rows is unpacked once, then all queries go over it while it stays in the second-level
- * cache (plane-dot-many.ts). A row and a query go through these steps until one of them shows that the row scores below the query's k-th best:
+ * cache (code-dot-many.ts). A row and a query go through these steps until one of them shows that the row scores below the query's k-th best:
  *
  *   1. the prefix, a quarter to a third of the dimensions, the rest bounded by norms; left out while it rules out too few
  *   2. all dimensions: 6 bits (relaxed SIMD), 7 bits (plain SIMD)
@@ -12,6 +12,8 @@
  * Limits from the start: the dot products with the first segments are taken first of all, to score the k rows exactly that look best by their codes.
  * What the worst of them scores is the heap's first threshold. The sums are kept for the search proper, the scores are not: it meets these rows again.
  */
+
+import { codeVectors, dotTiles, prefixVectors, tileBytes, unpackRow } from "./code-dot-many";
 import { encodeSegment } from "./codes";
 import { exactScore, scanFloats, scoreRow, touchFloats } from "./float-scan";
 import {
@@ -30,7 +32,6 @@ import {
   takeSeeds,
   updateLimit,
 } from "./many-bounds";
-import { codeVectors, dotTiles, prefixVectors, tileBytes, unpackRow } from "./plane-dot-many";
 import { queryAt, reserveMany } from "./query";
 import { ManyQuery, manyCodeBytes, manyQueryBytes, prepareManyCodes } from "./query-codes-many";
 import { centreOf, codeDimension, segmentCount, segmentPtr, segmentRows, segmentShift, stride } from "./rows";

@@ -4,7 +4,7 @@
  *   y = x − centre                             the segment's centre, or 0
  *   c = clamp(nearest(y / Δ) + 64, 0, 127)     one step Δ a row; zeros are kept exactly
  *   ŷ = (c − 64) Δ
- *   ŷ6 = ((c | 1) − 64.5) Δ                    the middle of the two codes that share the upper 6 bits, for many queries at once (plane-dot-many.ts)
+ *   ŷ6 = ((c | 1) − 64.5) Δ                    the middle of the two codes that share the upper 6 bits, for many queries at once (code-dot-many.ts)
  *
  * Seven bits, since a byte of them is what relaxed SIMD multiplies at once: such codes are read as fast as memory gives them, in every build. (Planes of four bits are half
  * as long and take more instructions to unpack than the other half takes to read; they were this project's first plan.)

@@ -3,7 +3,7 @@
  * ŷ6 = (2 (c6 − 32) + 1/2) Δ:
  *   p·y = p̂·ŷ + p̂·(y − ŷ) + (p − p̂)·y ≤ p̂·ŷ + ‖p̂‖ A + ρ ‖y‖,   A = ‖y − ŷ‖          for ŷ6 (6 bits) or ŷ (all 7), each with its own A
  *   p̂·ŷ6 = unit · Δ/2 · (4 Σ Q (c6 − 32) + Σ Q),   p̂·ŷ = unit · Δ · (2 Σ Q (c6 − 32) + Σ Q t) = unit · Δ · Σ Q (c − 64)
- * The sums are exact integers below 2^31: those of relaxed SIMD at most 127 · 127 · 10048, and plane-dot-many.ts says it of the others. p̂ is 0 on the padding.
+ * The sums are exact integers below 2^31: those of relaxed SIMD at most 127 · 127 · 10048, and code-dot-many.ts says it of the others. p̂ is 0 on the padding.
  * Prefix: with h for its dimensions and t for the others, p·y ≤ p̂_h·ŷ_h + (as above: |p̂_h| ≤ |p̂|) + ρ‖y‖ + ‖p_t‖ ‖y_t‖, ‖y_t‖ from codes.ts where its tail
  * begins there too, else ‖y_t‖ ≤ ‖ŷ_t‖ + A (ŷ6 is not 0 on the padding, which only adds to ‖ŷ_t‖).
  *
@@ -13,7 +13,7 @@
  * −limit ‖x‖ is compared, with the limit enlarged by 2^-20 of itself for the roundings of ‖x‖ and the product. A NaN, from infinite losses, skips nothing.
  */
 import { costLimit } from "./bounds";
-import { dotLowBits, prefixDimensions, tailSquares } from "./plane-dot-many";
+import { dotLowBits, prefixDimensions, tailSquares } from "./code-dot-many";
 import { ManyQuery } from "./query-codes-many";
 import {
   headDimension,

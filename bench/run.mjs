@@ -141,7 +141,7 @@ async function measure(set, data, native, similarity, what, contenders, { isSele
     const ratio = yardstick && milliseconds.median / yardstick.median;
     // Plans for few selected rows do not count, which leaves the counts of the search before.
     const scan = isSelected ? undefined : contenders.find((contender) => contender.plan === plan)?.index?.lastScan;
-    const note = scan && `${scan.fullRows} rows by both planes, ${scan.exactRows} exactly`;
+    const note = scan && `${scan.fullRows} rows by whole codes, ${scan.exactRows} exactly`;
     report({ set: set.name, what, plan, milliseconds, ratio, gigabytesPerSecond: bytes / milliseconds.median / 1e6, note });
   }
   return yardstick;

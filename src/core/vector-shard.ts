@@ -17,7 +17,7 @@ export interface ShardSearch {
 
 export type Plan = "auto" | "floats";
 
-/** What the last search read beyond the high planes of the selected rows: rows whose both planes were read, rows scored from float32. */
+/** What the last search read beyond the heads of the selected rows' codes: rows whose whole code was read, rows scored from float32. */
 export interface ScanCounts {
   fullRows: number;
   exactRows: number;

@@ -9,7 +9,7 @@ const SIMILARITIES: readonly Similarity[] = ["cosineSimilarity", "l1", "l2"];
 /** Several segments, the last one part full. */
 const SHAPES: readonly [dimension: number, rows: number][] = [
   [65, 2100],
-  [768, 600],
+  [1500, 1100],
 ];
 
 describeBuilds("the cascade is exact", (build) => {
@@ -87,9 +87,9 @@ describeBuilds("the cascade is exact", (build) => {
     const query = Float32Array.from({ length: dimension }, element);
     const index = await VectorIndex.create({ dimension });
     const model = new Map<string, Float32Array>();
-    // Segments have 512 rows. The first one has fair results, which make the limit; the heads of the others are of no use for one row in fifty.
-    for (let i = 0; i < 2048; i++) {
-      const isFirst = i < 512;
+    // Segments have 1024 rows. The first one has fair results, which make the limit; the heads of the others are of no use for one row in fifty.
+    for (let i = 0; i < 3072; i++) {
+      const isFirst = i < 1024;
       const isBest = !isFirst && i % 50 === 7;
       const vector = query.map((q, j) => {
         if (isFirst) return (i % 20 === 3 ? 0.8 * q : 0) + element();
@@ -104,6 +104,28 @@ describeBuilds("the cascade is exact", (build) => {
       const answer = index.search(query, options);
       expect(answer, `${build} ${similarity}`).toEqual(referenceSearch(model, query, options));
       expect(answer.results.every(({ id }) => Number(id.slice(2)) % 50 === 7)).toBe(true);
+    }
+    index.free();
+  });
+
+  it.each([256, 6000])("on signs, whose products are as large as there are, dimension %i", async (dimension) => {
+    // All elements of the query get the largest code, and rows like it, or its opposite, have the largest sums: what 16 and 32 bits are to hold.
+    const random = seededRandom(dimension);
+    const sign = () => (random() < 0.5 ? -1 : 1);
+    const query = Float32Array.from({ length: dimension }, sign);
+    const index = await VectorIndex.create({ dimension });
+    const model = new Map<string, Float32Array>();
+    for (let i = 0; i < 300; i++) {
+      const like = i % 3 === 0 ? i / 300 : -i / 300;
+      const vector = query.map((q) => (random() < Math.abs(like) ? Math.sign(like) * q : sign()));
+      index.upsert(`id${i}`, vector);
+      model.set(`id${i}`, vector);
+    }
+    for (const similarity of SIMILARITIES) {
+      const options = { k: 5, similarity };
+      const expected = referenceSearch(model, query, options);
+      expect(index.search(query, options), `${build} ${similarity}`).toEqual(expected);
+      expect(index.searchMany(Array(7).fill(query), options)).toEqual(Array(7).fill(expected));
     }
     index.free();
   });

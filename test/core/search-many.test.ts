@@ -9,7 +9,7 @@ const SIMILARITIES: readonly Similarity[] = ["cosineSimilarity", "l2", "l1"];
 /** Several segments each, the last one part full; dimensions of one, two and many windows of the kernels, with and without padding. */
 const SHAPES: readonly [dimension: number, rows: number][] = [
   [65, 2200],
-  [768, 700],
+  [768, 2200],
   [10_000, 50],
 ];
 
