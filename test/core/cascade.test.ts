@@ -109,14 +109,15 @@ describeBuilds("the cascade is exact", (build) => {
   });
 
   it.each([256, 6000])("on signs, whose products are as large as there are, dimension %i", async (dimension) => {
-    // All elements of the query get the largest code, and rows like it, or its opposite, have the largest sums: what 16 and 32 bits are to hold.
+    // All elements of the query get the largest code, and rows like it, or its opposite, have the largest sums: what 16 and 32 bits are to hold. They come first, since later
+    // segments may be read in two parts, whose sums are smaller.
     const random = seededRandom(dimension);
     const sign = () => (random() < 0.5 ? -1 : 1);
     const query = Float32Array.from({ length: dimension }, sign);
     const index = await VectorIndex.create({ dimension });
     const model = new Map<string, Float32Array>();
     for (let i = 0; i < 300; i++) {
-      const like = i % 3 === 0 ? i / 300 : -i / 300;
+      const like = (i % 3 === 0 ? 1 : -1) * (1 - i / 300);
       const vector = query.map((q) => (random() < Math.abs(like) ? Math.sign(like) * q : sign()));
       index.upsert(`id${i}`, vector);
       model.set(`id${i}`, vector);
