@@ -20,7 +20,7 @@ import { Query, queryAt, reserveBounds } from "./query";
 import { prepareDotCodes } from "./query-codes";
 import { MAX_SEGMENT_ROWS, segmentCount, segmentPtr, segmentRows, segmentShift } from "./rows";
 import { addSeed, seedLimit, seedRow } from "./seeds";
-import { filterOf, listRows, selected } from "./selection";
+import { filterOf, lanesOf, listRows, selected } from "./selection";
 import { L1 } from "./similarity";
 import { beginSurvivors, listSurvivor, scoredRows, scoreListed } from "./survivors";
 import { raiseThreshold } from "./top-k";
@@ -171,8 +171,15 @@ function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, boun
   }
   let read = rows;
   if (similarity === L1) {
-    touchIfApart(segment, listed, WHOLE);
-    l1Bounds(query, segment, rowList, listed, bounds);
+    let left = listed;
+    if (isHeadWorthTrying(query, similarity, segment, rowList, listed)) {
+      touchIfApart(segment, listed, HEAD);
+      l1Bounds(query, segment, rowList, listed, true, rowBits, bounds);
+      read = keepByHeads(query, similarity, segment, rowBits, rowList, rows, bounds);
+      left = read;
+    }
+    touchIfApart(segment, left, WHOLE);
+    l1Bounds(query, segment, rowList, left, false, rowBits, bounds);
   } else if (isHeadWorthTrying(query, similarity, segment, rowList, listed)) {
     for (let at: usize = 0; at < (<usize>segmentRows) << 2; at += 16) v128.store(bounds + at, f32x4.splat(Infinity));
     readCodes(query, segment, listed, sums, HEAD);
@@ -229,12 +236,6 @@ function readCodes(query: Query, segment: usize, rows: u32, to: usize, part: i32
 /** Rows with gaps between them are fetched first. */
 function touchIfApart(segment: usize, rows: u32, part: i32): void {
   if (rows * 8 < segmentRows * 7) touchCodes(segment, rowList, rows, part);
-}
-
-/** The lanes of four bits. */
-function lanesOf(four: u32): v128 {
-  const bits = i32x4(1, 2, 4, 8);
-  return i32x4.eq(v128.and(i32x4.splat(four), bits), bits);
 }
 
 /** Scores the rows of segment `s` that their bounds do not rule out; the last of them stay listed. */

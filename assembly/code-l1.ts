@@ -14,7 +14,7 @@ let sum1: v128 = i32x4.splat(0);
 let sum2: v128 = i32x4.splat(0);
 let sum3: v128 = i32x4.splat(0);
 
-/** Σ max(P_j, c_j) of four rows, i32x4. */
+/** Σ max(P_j, c_j) of four rows, or their heads, i32x4. */
 export function maximaOfFour(
   segment: usize,
   row0: usize,
@@ -25,6 +25,7 @@ export function maximaOfFour(
   codes1: usize,
   codes2: usize,
   codes3: usize,
+  isHead: bool,
 ): v128 {
   sum0 = i32x4.splat(0);
   sum1 = i32x4.splat(0);
@@ -42,7 +43,7 @@ export function maximaOfFour(
     codes3,
     headBytes,
   );
-  if (tailBytes > 0) {
+  if (!isHead && tailBytes > 0) {
     const tails = tailPtr(segment, 0);
     addMaxima(
       tails + row0 * tailBytes,

@@ -30,6 +30,7 @@ import {
   codeDimension,
   dimension,
   floatsPtr,
+  HEAD_SUMS,
   headBytes,
   headDimension,
   headPtr,
@@ -291,16 +292,20 @@ function writeCode(segment: usize, row: u32, step: f32): void {
   let to = headPtr(segment, row);
   let from = residualPtr;
   let sums = i32x4.splat(0);
+  const words = secondWordsPtr(segment, row);
   const middle = residualPtr + (headBytes << 2);
   const used = residualPtr + ((<usize>stride) << 2);
   const end = residualPtr + ((<usize>codeDimension) << 2);
   while (from < end) {
-    if (from === middle) to = tailPtr(segment, row);
+    if (from === middle) {
+      to = tailPtr(segment, row);
+      store<i32>(words, addLanes(sums), HEAD_SUMS);
+    }
     const codes = from < used ? encodeSixteen(from, inverse, steps) : i8x16.splat(64);
     v128.store(to, codes);
     sums = i32x4.add(sums, i32x4.extadd_pairwise_i16x8_u(i16x8.extadd_pairwise_i8x16_u(codes)));
     to += 16;
     from += 64;
   }
-  store<i32>(secondWordsPtr(segment, row), addLanes(sums), CODE_SUMS);
+  store<i32>(words, addLanes(sums), CODE_SUMS);
 }

@@ -1,5 +1,5 @@
 /**
- * The cascade's first step, COSINE and L2: of many rows the head of the code says enough, a third of its bytes (clusters: all rows but those of the
+ * The cascade's first step: of many rows the head of the code says enough, five twelfths of its bytes (clusters: all rows but those of the
  * query's own). It needs a limit, so it begins with the second batch, and it is not tried where it cannot help.
  */
 import { costLimit } from "./bounds";
@@ -7,6 +7,7 @@ import { headDotBounds } from "./dot-bounds";
 import { Query } from "./query";
 import { segmentRows, tailBytes } from "./rows";
 import { listRows } from "./selection";
+import { L1 } from "./similarity";
 
 /** Segments that a head which does not help is left out for, at first. */
 const FIRST_PAUSE: u32 = 4;
@@ -14,7 +15,7 @@ const LONGEST_PAUSE: u32 = 1024;
 
 /**
  * Whether the heads of `count` rows (listed at `rows`, u16) are to be read by themselves: not before there is a limit, not when they left too much
- * lately, and not when the tails' norms alone are too large for most of eight of the rows.
+ * lately, and, COSINE and L2, not when the tails' norms alone are too large for most of eight of the rows.
  */
 export function isHeadWorthTrying(query: Query, similarity: i32, segment: usize, rows: usize, count: u32): bool {
   if (query.heap.threshold < 0 || tailBytes === 0) return false;
@@ -22,6 +23,7 @@ export function isHeadWorthTrying(query: Query, similarity: i32, segment: usize,
     query.headPause--;
     return false;
   }
+  if (similarity === L1) return true;
   const limits = f32x4.splat(costLimit(similarity, query.heap.threshold, query));
   const first = headDotBounds(segment, <u32>load<u16>(rows), i32x4.splat(0));
   const middle = headDotBounds(segment, <u32>load<u16>(rows + ((<usize>count >> 1) << 1)), i32x4.splat(0));
@@ -32,7 +34,7 @@ export function isHeadWorthTrying(query: Query, similarity: i32, segment: usize,
  * Leaves of `count` rows those that their heads do not rule out.
  *
  * @param rowBits  u32[segmentRows / 32], and `rows`, u16: the same list; both are overwritten.
- * @param sums  i32[segmentRows]: Σ Q (c − 64) over the head.
+ * @param sums  i32[segmentRows]: Σ Q (c − 64) over the head; L1: f32[segmentRows], the bounds by the head.
  * @returns how many they are.
  */
 export function keepByHeads(query: Query, similarity: i32, segment: usize, rowBits: usize, rows: usize, count: u32, sums: usize): u32 {
@@ -44,7 +46,8 @@ export function keepByHeads(query: Query, similarity: i32, segment: usize, rowBi
     for (let group: u32 = 0; group < 8; group++) {
       if (((bits >> (group << 2)) & 15) === 0) continue;
       const first = (w << 5) + (group << 2);
-      const bound = headDotBounds(segment, first, v128.load(sums + ((<usize>first) << 2)));
+      const sum = v128.load(sums + ((<usize>first) << 2));
+      const bound = similarity === L1 ? sum : headDotBounds(segment, first, sum);
       bits &= ~((<u32>i32x4.bitmask(f32x4.gt(bound, limits))) << (group << 2));
     }
     store<u32>(rowBits + ((<usize>w) << 2), bits);

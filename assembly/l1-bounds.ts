@@ -3,6 +3,8 @@
  *
  *   Σ|x − q| ≥ Δ Σ|P − c| + o − ε − ‖y − ŷ‖₁     l1-slots.ts; the sum is an exact integer, below 2^24
  *
+ * and no less with the sum, o and ε over the head alone.
+ *
  * Float32 roundings, u = 2^-24: each term is the product of at most four rounded factors, and there are three. SLACK = 2^-19 of each term covers
  * them. Losses are stored rounded up. A bound of −infinity or NaN skips nothing.
  *
@@ -11,16 +13,17 @@
  */
 import { SLACK } from "./bounds";
 import { maximaOfFour } from "./code-l1";
-import { CODE_SUM, hasCodes, makeCodes, noSlot, OFFSET, slotCodes, slotOf } from "./l1-slots";
+import { CODE_SUM, HEAD_CODE_SUM, HEAD_OFFSET, hasCodes, makeCodes, noSlot, OFFSET, slotCodes, slotOf } from "./l1-slots";
 import { Query } from "./query";
-import { CODE_SUMS, centreOf, groupPtr, LOSS_L1, MAX_SEGMENT_ROWS, STEPS, secondGroupPtr, segmentRows, wordsPtr } from "./rows";
-import { padToStreams } from "./selection";
+import { CODE_SUMS, centreOf, groupPtr, HEAD_SUMS, LOSS_L1, MAX_SEGMENT_ROWS, STEPS, secondGroupPtr, segmentRows, wordsPtr } from "./rows";
+import { lanesOf, padToStreams } from "./selection";
 
 /** Steps for which codes are made in one segment, before its other rows are taken as survivors. */
 const MAX_SLOT_MISSES: i32 = 16;
 
-/** i32[segmentRows]. */
+/** Σ|P − c| but for Σ c, i32[segmentRows], and o − ε, f32[segmentRows]. */
 const sums = memory.data(<i32>MAX_SEGMENT_ROWS * 4, 16);
+const rowOffsets = memory.data(<i32>MAX_SEGMENT_ROWS * 4, 16);
 
 /** Four values of 32 bits, `offset` bytes from each address. */
 function gather(ptr0: usize, ptr1: usize, ptr2: usize, ptr3: usize, offset: usize): v128 {
@@ -31,14 +34,17 @@ function gather(ptr0: usize, ptr1: usize, ptr2: usize, ptr3: usize, offset: usiz
 }
 
 /**
- * Stores at bounds[row], f32, the bound of each row listed.
+ * Stores at bounds[row], f32, the bound of each row listed, by its code or the head of it.
  *
  * @param rows  u16[count], with room for three more, which are overwritten.
+ * @param rowBits  u32[segmentRows / 32]: of other rows the bounds are kept.
  */
-export function l1Bounds(query: Query, segment: usize, rows: usize, count: u32, bounds: usize): void {
+export function l1Bounds(query: Query, segment: usize, rows: usize, count: u32, isHead: bool, rowBits: usize, bounds: usize): void {
   if (count === 0) return;
   query.slotMisses = MAX_SLOT_MISSES;
   const centre = centreOf(segment);
+  const codeSumAt = isHead ? HEAD_CODE_SUM : CODE_SUM;
+  const offsetAt = isHead ? HEAD_OFFSET : OFFSET;
   const quarter = padToStreams(rows, count);
   for (let at = rows; at < rows + quarter; at += 2) {
     const row0 = <usize>load<u16>(at);
@@ -72,32 +78,48 @@ export function l1Bounds(query: Query, segment: usize, rows: usize, count: u32, 
       if (!hasCodes(slot3, step3, centre)) slot3 = noSlot(query);
     }
     // Σ|P − c| = 2 Σ max(P, c) − Σ P − Σ c
-    const maxima = maximaOfFour(segment, row0, row1, row2, row3, slotCodes(slot0), slotCodes(slot1), slotCodes(slot2), slotCodes(slot3));
-    // Σ|P − c| but for Σ c.
-    const distances = i32x4.sub(i32x4.shl(maxima, 1), gather(slot0, slot1, slot2, slot3, CODE_SUM));
+    const maxima = maximaOfFour(
+      segment,
+      row0,
+      row1,
+      row2,
+      row3,
+      slotCodes(slot0),
+      slotCodes(slot1),
+      slotCodes(slot2),
+      slotCodes(slot3),
+      isHead,
+    );
+    const distances = i32x4.sub(i32x4.shl(maxima, 1), gather(slot0, slot1, slot2, slot3, codeSumAt));
     v128.store32_lane(sums + (row0 << 2), distances, 0);
     v128.store32_lane(sums + (row1 << 2), distances, 1);
     v128.store32_lane(sums + (row2 << 2), distances, 2);
     v128.store32_lane(sums + (row3 << 2), distances, 3);
-    store<f32>(bounds + (row0 << 2), load<f32>(slot0, OFFSET));
-    store<f32>(bounds + (row1 << 2), load<f32>(slot1, OFFSET));
-    store<f32>(bounds + (row2 << 2), load<f32>(slot2, OFFSET));
-    store<f32>(bounds + (row3 << 2), load<f32>(slot3, OFFSET));
+    const offsets = gather(slot0, slot1, slot2, slot3, offsetAt);
+    v128.store32_lane(rowOffsets + (row0 << 2), offsets, 0);
+    v128.store32_lane(rowOffsets + (row1 << 2), offsets, 1);
+    v128.store32_lane(rowOffsets + (row2 << 2), offsets, 2);
+    v128.store32_lane(rowOffsets + (row3 << 2), offsets, 3);
   }
-  finishBounds(segment, bounds);
+  finishBounds(segment, isHead ? HEAD_SUMS : CODE_SUMS, rowBits, bounds);
 }
 
-/** Makes bounds of what l1Bounds stored, for all rows, those not listed too: they lie in order here. */
-function finishBounds(segment: usize, bounds: usize): void {
+/** Makes bounds of what l1Bounds stored, in the rows' order. */
+function finishBounds(segment: usize, rowSumsAt: usize, rowBits: usize, bounds: usize): void {
   const unit = f32x4.splat(<f32>(1 - SLACK));
   const lossFactor = f32x4.splat(<f32>(1 + SLACK));
-  for (let row: u32 = 0; row < segmentRows; row += 4) {
-    const at = (<usize>row) << 2;
-    const second = secondGroupPtr(segment, row);
-    const distances = f32x4.convert_i32x4_s(i32x4.sub(v128.load(sums + at), v128.load(second, CODE_SUMS)));
-    const steps = f32x4.mul(v128.load(groupPtr(segment, row), STEPS), unit);
-    const loss = i32x4.shl(i32x4.extend_low_i16x8_u(v128.load64_zero(second, LOSS_L1)), 16);
-    const bound = f32x4.add(f32x4.mul(distances, steps), v128.load(bounds + at));
-    v128.store(bounds + at, f32x4.sub(bound, f32x4.mul(loss, lossFactor)));
+  for (let w: u32 = 0; w < segmentRows >> 5; w++) {
+    const bits = load<u32>(rowBits + ((<usize>w) << 2));
+    if (bits === 0) continue;
+    for (let group: u32 = 0; group < 8; group++) {
+      const row = (w << 5) + (group << 2);
+      const at = (<usize>row) << 2;
+      const second = secondGroupPtr(segment, row);
+      const distances = f32x4.convert_i32x4_s(i32x4.sub(v128.load(sums + at), v128.load(second + rowSumsAt)));
+      const steps = f32x4.mul(v128.load(groupPtr(segment, row), STEPS), unit);
+      const loss = i32x4.shl(i32x4.extend_low_i16x8_u(v128.load64_zero(second, LOSS_L1)), 16);
+      const bound = f32x4.sub(f32x4.add(f32x4.mul(distances, steps), v128.load(rowOffsets + at)), f32x4.mul(loss, lossFactor));
+      v128.store(bounds + at, v128.bitselect(bound, v128.load(bounds + at), lanesOf((bits >> (group << 2)) & 15)));
+    }
   }
 }

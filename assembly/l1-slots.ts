@@ -5,25 +5,27 @@
  *
  * With p̂ the clamped but unrounded value, o = ‖p − p̂‖₁ and ε = Σ|p̂ − P's value|: every ŷ lies in the range that p̂ is clamped to, hence
  *   Σ|p − y| ≥ Σ|p − ŷ| − ‖y − ŷ‖₁ = Σ|p̂ − ŷ| + o − ‖y − ŷ‖₁ ≥ Δ Σ|P − c| − ε + o − ‖y − ŷ‖₁.
- * The slot's offset is o − ε. Float64 from float32 values; OFFSET_SLACK · (o + ε) covers its roundings and that to float32.
+ * The slot's offset is o − ε; the same over the head bounds what lies in the head, and the tail adds nothing below 0. Float64 from float32 values; OFFSET_SLACK · (o + ε) covers its roundings and that to float32.
  *
- *   slot: | step f32 | centre u32 | offset f32 | Σ P i32 | 16 bytes unused | codes u8[codeDimension] |
+ *   slot: | step f32 | centre u32 | offset f32 | Σ P i32 | offset of the head f32 | Σ P of the head i32 | 8 bytes unused | codes u8[codeDimension] |
  */
 import { MAX_CODABLE } from "./codes";
 import { Query, SLOT_HEADER_BYTES, slotBytes, stepSlots } from "./query";
-import { codeDimension, stride } from "./rows";
+import { codeDimension, headDimension, stride } from "./rows";
 
 const OFFSET_SLACK: f64 = 9.5367431640625e-7; // 2^-20
 
 /** Where a slot has them. */
 export const OFFSET: usize = 8;
 export const CODE_SUM: usize = 12;
+export const HEAD_OFFSET: usize = 16;
+export const HEAD_CODE_SUM: usize = 20;
 
 export function slotCodes(slot: usize): usize {
   return slot + SLOT_HEADER_BYTES;
 }
 
-/** A slot whose offset of −infinity makes bounds that skip nothing. */
+/** A slot whose offsets of −infinity make bounds that skip nothing. */
 export function noSlot(query: Query): usize {
   return query.slots + <usize>stepSlots * slotBytes();
 }
@@ -32,6 +34,7 @@ export function noSlot(query: Query): usize {
 export function clearSlots(query: Query): void {
   for (let i: u32 = 0; i < stepSlots; i++) store<f32>(query.slots + <usize>i * slotBytes(), NaN);
   store<f32>(noSlot(query), -Infinity, OFFSET);
+  store<f32>(noSlot(query), -Infinity, HEAD_OFFSET);
 }
 
 /** The one slot that a step may have: neighbours on the steps' grid (codes.ts), of two octaves or more, have slots of their own. */
@@ -62,9 +65,16 @@ function fillSlot(slot: usize, query: Query, centre: usize, step: f32): bool {
   let offset = f64x2.splat(0);
   let outside = f64x2.splat(0);
   let sum = f64x2.splat(0);
+  let headOffset = f64x2.splat(0);
+  let headSum = f64x2.splat(0);
+  const head = <usize>headDimension;
   const codes = slotCodes(slot);
   // Two at a time; the query's padding is 0, as the centre's is, and gets the codes of 0.
   for (let j: usize = 0; j < <usize>stride; j += 2) {
+    if (j === head) {
+      headOffset = offset;
+      headSum = sum;
+    }
     let p = v128.load(query.doubles + (j << 3));
     if (centre !== 0) p = f64x2.sub(p, f64x2.promote_low_f32x4(v128.load64_zero(centre + (j << 2))));
     largest = f64x2.max(largest, f64x2.abs(p));
@@ -82,6 +92,8 @@ function fillSlot(slot: usize, query: Query, centre: usize, step: f32): bool {
   const slack = OFFSET_SLACK * (addLanes(outside) + <f64>stride);
   store<f32>(slot, <f32>((addLanes(offset) - slack) * unit), OFFSET);
   store<i32>(slot, <i32>addLanes(sum) + 64 * codeDimension, CODE_SUM);
+  store<f32>(slot, <f32>((addLanes(headOffset) - slack) * unit), HEAD_OFFSET);
+  store<i32>(slot, <i32>addLanes(headSum) + 64 * headDimension, HEAD_CODE_SUM);
   return true;
 }
 

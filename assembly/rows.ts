@@ -6,7 +6,7 @@
  * Each part starts on a cache line and has one entry a row, the metadata one group for four rows; see codes.ts for what the codes' parts mean.
  *
  *   first group:  | norms f32x4 | residual norms f32x4 | shifts f32x4 | steps f32x4 | losses 2 × u16x4 |     80 bytes: what a pass over all rows reads
- *   second group: | losses 2 × u16x4 | sums i32x4 |                                                          32 bytes: l1, and many queries
+ *   second group: | losses 2 × u16x4 | sums i32x4 | sums of the heads i32x4 |                                48 bytes: l1, and many queries
  *
  * So what bounds need of a row read at random lies in one or two cache lines, and a dense scan passes over nothing that it does not use.
  * Invariants: stride is the dimension rounded up to 4 and padding elements are +0; bits of rows that were never set are 0; squares[row] is
@@ -43,14 +43,16 @@ export const LOSS_L1: usize = 0;
 export const SIX_LOSS_L2: usize = 8;
 /** Σ c_j, i32, over codeDimension. */
 export const CODE_SUMS: usize = 16;
-const SECOND_GROUP_BYTES: usize = 32;
+/** The same over the head. */
+export const HEAD_SUMS: usize = 32;
+const SECOND_GROUP_BYTES: usize = 48;
 
 export let dimension: i32 = 0;
 /** Elements between two rows. */
 export let stride: i32 = 0;
 /** Dimensions of a code, and its bytes, a multiple of 64; 0 when the dimension is too small for codes. */
 export let codeDimension: i32 = 0;
-/** Dimensions of a code's head: about a third of them, a multiple of 64. The rest, which may be none, is its tail. */
+/** Dimensions of a code's head: about five twelfths of them, a multiple of 64. The rest, which may be none, is its tail. */
 export let headDimension: i32 = 0;
 /** Bytes of either. */
 export let headBytes: usize = 0;
@@ -88,7 +90,7 @@ export function initializeRows(dim: i32): bool {
   dimension = dim;
   stride = (dim + 3) & ~3;
   codeDimension = dim < MIN_CODED_DIMENSION ? 0 : (dim + 63) & ~63;
-  headDimension = (codeDimension / 3 + 48) & ~63;
+  headDimension = min(codeDimension, max(64, ((codeDimension * 5) / 12 + 32) & ~63));
   headBytes = <usize>headDimension;
   tailBytes = <usize>codeDimension - headBytes;
   segmentRows = MAX_SEGMENT_ROWS;
@@ -182,7 +184,7 @@ export function lossesPtr(segment: usize, row: u32): usize {
   return groupPtr(segment, row) + ((<usize>(row & 3)) << 1);
 }
 
-/** Of one row: CODE_SUMS is an offset from here. */
+/** Of one row: CODE_SUMS and HEAD_SUMS are offsets from here. */
 export function secondWordsPtr(segment: usize, row: u32): usize {
   return secondGroupPtr(segment, row) + ((<usize>(row & 3)) << 2);
 }

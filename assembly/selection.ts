@@ -33,6 +33,12 @@ export function listRows(end: usize, w: u32, bits: u32): usize {
   return end;
 }
 
+/** The lanes of four bits. */
+export function lanesOf(four: u32): v128 {
+  const bits = i32x4(1, 2, 4, 8);
+  return i32x4.eq(v128.and(i32x4.splat(four), bits), bits);
+}
+
 /**
  * Repeats the last row of a list of u16 three times behind its end, so that it can be read as four streams of equal length.
  *
