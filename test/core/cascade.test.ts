@@ -93,7 +93,7 @@ describeBuilds("the cascade is exact", (build) => {
       const isBest = !isFirst && i % 50 === 7;
       const vector = query.map((q, j) => {
         if (isFirst) return (i % 20 === 3 ? 0.8 * q : 0) + element();
-        if (isBest) return j < 320 ? -0.2 * q : q + 0.2 * element();
+        if (isBest) return j < 320 ? -0.05 * q : q + 0.2 * element();
         return j < 320 ? element() : 0.02 * element();
       });
       index.upsert(`id${i}`, vector);
