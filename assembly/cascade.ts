@@ -102,6 +102,7 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
       }
       rows += selectedRows;
     }
+    // Batches grow, so that the limit which heads are held against is that of a good share of the rows (clusters) and few batches remain.
     let next = min(large, 4 * size);
     for (let i = 0; i < count; i++) {
       const query = queryAt(i);
