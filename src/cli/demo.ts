@@ -1,5 +1,6 @@
 /** Loads the demo colours into `demo:main`, into a store in this process (`serve --demo`) or into a running server (`lodestone demo`). Twice does no harm. */
-import type { RecordStore, TransactionOperation } from "../records/record-store.ts";
+import type { RecordStore } from "../records/record-store.ts";
+import type { TransactionOperation } from "../records/requests.ts";
 import type { BranchRef } from "../records/schema.ts";
 import { type ApiClient, branchPath } from "./api-client.ts";
 import { DEMO_COLUMNS, DEMO_TABLE, demoColors } from "./demo-colors.ts";

@@ -8,7 +8,7 @@ import { createWriteStream } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { Writable } from "node:stream";
-import type { JsonObject } from "../records/record-store.ts";
+import type { JsonObject } from "../records/requests.ts";
 import type { BranchRef, TableSchema } from "../records/schema.ts";
 import { type ApiClient, tablePath } from "./api-client.ts";
 

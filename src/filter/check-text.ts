@@ -1,6 +1,6 @@
 /** Texts in a filter: those that a stored text can be. */
 import { fault, type Place, show } from "./fault.ts";
-import { MAX_FILTER_TEXT_LENGTH } from "./limits.ts";
+import { MAX_FILTER_TEXT_LENGTH } from "./filter-limits.ts";
 
 const UNPAIRED_SURROGATE = /\p{Surrogate}/u;
 

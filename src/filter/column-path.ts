@@ -2,7 +2,7 @@
 
 import { checkText } from "./check-text.ts";
 import { fault, type Place, show } from "./fault.ts";
-import { MAX_FILTER_LINKS, MAX_JSON_STEPS } from "./limits.ts";
+import { MAX_FILTER_LINKS, MAX_JSON_STEPS } from "./filter-limits.ts";
 import type { ColumnPath, FilterTable, FilterTableColumn, LinkStep, ValueKind } from "./tree.ts";
 
 /** Where names are looked up: a table, the links that led there, and the object that names are inside of ("" or "address."). */

@@ -6,7 +6,7 @@
 import { checkText } from "./check-text.ts";
 import { decimalKey } from "./decimal.ts";
 import { fault, type Place } from "./fault.ts";
-import { MAX_JSON_DOCUMENT_DEPTH } from "./limits.ts";
+import { MAX_JSON_DOCUMENT_DEPTH } from "./filter-limits.ts";
 
 /** An operand: a JSON object or list, in canonical text, which is JSON as well. */
 export interface JsonDocument {

@@ -13,8 +13,8 @@
 import { checkText } from "./check-text.ts";
 import { jsonSteps, linkScope, objectColumns, resolveName, type Scope, type Tables } from "./column-path.ts";
 import { at, fault, type Place, rootPlace, show } from "./fault.ts";
+import { MAX_FILTER_CONDITIONS, MAX_FILTER_DEPTH, MAX_FILTER_VALUES } from "./filter-limits.ts";
 import { fold } from "./fold.ts";
-import { MAX_FILTER_CONDITIONS, MAX_FILTER_DEPTH, MAX_FILTER_VALUES } from "./limits.ts";
 import { parseOperand, parseRange } from "./operand.ts";
 import { parsePattern } from "./pattern.ts";
 import {

@@ -7,8 +7,8 @@
 
 import { checkText } from "./check-text.ts";
 import { fault, type Place } from "./fault.ts";
+import { MAX_PATTERN_LENGTH } from "./filter-limits.ts";
 import { fold } from "./fold.ts";
-import { MAX_PATTERN_LENGTH } from "./limits.ts";
 import { ANY_CHARACTER, ANY_TEXT, type PatternPart } from "./tree.ts";
 
 export function parsePattern(value: unknown, folded: boolean, place: Place): PatternPart[] {

@@ -3,7 +3,7 @@ import { compareText } from "../code-point-order.ts";
 import { compareDecimals } from "./decimal.ts";
 import { fold } from "./fold.ts";
 import { canonicalJson } from "./json-document.ts";
-import { jsonAt } from "./json-text.ts";
+import { jsonAt } from "./json-lookup.ts";
 import { PatternMatcher } from "./pattern.ts";
 import type { FilterLeaf, FilterNode, Operand, RangeOperator } from "./tree.ts";
 

@@ -3,7 +3,7 @@
  * A request gives its place back when it has been answered or when its client has gone.
  */
 import { LodestoneError } from "../errors.ts";
-import type { HttpLimits } from "./limits.ts";
+import type { HttpLimits } from "./http-limits.ts";
 
 export class Admission {
   readonly #limits: Pick<HttpLimits, "concurrentRequests" | "concurrentBodyBytes" | "bodyBytes">;

@@ -18,9 +18,9 @@ import type { ApiResponse, Endpoint } from "./endpoint.ts";
 import { EndpointRouter } from "./endpoint-router.ts";
 import { createEndpoints } from "./endpoints/all.ts";
 import { isTrustedHost } from "./host-check.ts";
+import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./http-limits.ts";
 import { parseJsonBody } from "./json-body.ts";
-import { LARGE_TEXT_LENGTH, othersTurn, parseLargeJsonBody } from "./large-json-body.ts";
-import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./limits.ts";
+import { LARGE_TEXT_LENGTH, parseLargeJsonBody, yieldToEventLoop } from "./large-json-body.ts";
 import { Metrics } from "./metrics.ts";
 import { notOffered } from "./not-offered.ts";
 import { parsePath, parseQuery } from "./parameters.ts";
@@ -134,7 +134,7 @@ export function createApp(options: AppOptions): App {
           signal,
         });
         crashPoint("before-answer");
-        if (hasLongList(response.body)) await othersTurn();
+        if (hasLongList(response.body)) await yieldToEventLoop();
         send(ctx, response);
       } finally {
         leave();

@@ -5,7 +5,7 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { LodestoneError } from "../errors.ts";
-import type { HttpLimits } from "./limits.ts";
+import type { HttpLimits } from "./http-limits.ts";
 import { ClientGoneError, HttpError } from "./status.ts";
 
 type BodyLimits = Pick<HttpLimits, "bodyBytes" | "bodyTimeoutMs" | "bodyIdleTimeoutMs">;

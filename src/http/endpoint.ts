@@ -2,7 +2,8 @@
  * What an endpoint is: one object that says how it is addressed, what it takes, what it answers and who may call it. The router, the validation, the key check
  * and /openapi.json are all made from it, so they cannot disagree.
  */
-import type { JsonValue, RecordStore, Selection } from "../records/record-store.ts";
+import type { RecordStore } from "../records/record-store.ts";
+import type { JsonValue, Selection } from "../records/requests.ts";
 import type { BranchRef } from "../records/schema.ts";
 import type { JsonSchema } from "./validation.ts";
 

@@ -3,7 +3,7 @@
  * no `__proto__` key. What JSON.parse tolerates beyond that (duplicate keys: the last one counts) is tolerated.
  */
 import { LodestoneError } from "../errors.ts";
-import type { JsonValue } from "../records/record-store.ts";
+import type { JsonValue } from "../records/requests.ts";
 import { findJsonFault } from "./json-fault.ts";
 
 /** @throws {LodestoneError} INVALID, with the position or the path of the fault. */

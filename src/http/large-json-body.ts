@@ -3,9 +3,9 @@
  * before. Numbers and text are parsed at some 100 MB/s; it is objects, lists and above all different keys that cost: JSON.parse takes 2 s for 18 MB of them.
  */
 import { LodestoneError } from "../errors.ts";
-import type { JsonValue } from "../records/record-store.ts";
+import type { JsonValue } from "../records/requests.ts";
+import type { HttpLimits } from "./http-limits.ts";
 import { checkJsonValue } from "./json-body.ts";
-import type { HttpLimits } from "./limits.ts";
 
 /** Bodies up to this length hold too little to reach the limits below, and are parsed in a few milliseconds. */
 export const LARGE_TEXT_LENGTH = 1 << 20;
@@ -24,13 +24,13 @@ export async function parseLargeJsonBody(text: string, limits: JsonLimits): Prom
   } catch (error) {
     throw new LodestoneError("INVALID", `The body is not valid JSON: ${(error as Error).message}.`);
   }
-  await othersTurn();
+  await yieldToEventLoop();
   checkJsonValue(value, limits.jsonDepth);
-  await othersTurn();
+  await yieldToEventLoop();
   return value;
 }
 
-export const othersTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+export const yieldToEventLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Counts brackets, commas and colons outside of strings. For a text that is no JSON it may count anything. */
 async function checkShape(text: string, { jsonDepth, jsonKeys, jsonValues, jsonContainers }: JsonLimits): Promise<void> {
@@ -61,7 +61,7 @@ async function checkShape(text: string, { jsonDepth, jsonKeys, jsonValues, jsonC
     }
     if (i < sliceEnd) continue;
     sliceEnd = i + SLICE_LENGTH;
-    await othersTurn();
+    await yieldToEventLoop();
   }
   if (keys > jsonKeys) throw tooMany("keys", keys, jsonKeys);
   // A list or object that is not empty has one value more than commas.

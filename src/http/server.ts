@@ -5,7 +5,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { LodestoneError } from "../errors.ts";
 import type { App } from "./app.ts";
-import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./limits.ts";
+import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./http-limits.ts";
 
 export interface RunningServer {
   /** `http://127.0.0.1:8787`, one for each address. */

@@ -4,141 +4,27 @@
  * Records go in and out as plain JSON objects in the API's shape: `{id, ...columns, xata: {version, createdAt, updatedAt}}`.
  */
 import type { BranchCheck } from "./check/check-branch.ts";
-import type { ChangeFeed } from "./feed.ts";
+import type { ChangeFeed } from "./feed/feed-types.ts";
 import type { MigrationStore } from "./migrations/migration-store.ts";
+import type {
+  AggregateRequest,
+  AnswerOptions,
+  BranchSearchRequest,
+  JsonObject,
+  QueryRequest,
+  QueryResponse,
+  ReadOptions,
+  SqlBatchRequest,
+  SqlRequest,
+  SqlResponse,
+  SummarizeRequest,
+  TextSearchRequest,
+  TextSearchResponse,
+  TransactionOperation,
+  TransactionResult,
+  WriteOptions,
+} from "./requests.ts";
 import type { BranchInfo, BranchRef, BranchSchema, ColumnSchema, TableSchema } from "./schema.ts";
-
-export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
-export type JsonObject = { [key: string]: JsonValue };
-
-/** `columns` of the API: "*", "name", "team.*", "team.name", "config->a->b", reverse links. undefined: none but id and xata. */
-export type Selection = readonly (string | JsonObject)[];
-
-export interface AnswerOptions {
-  /**
-   * Columns of type json as JSON text instead of values. For the SDK, which parses them, and would take the array [5] for the number 5; to everybody
-   * else a json column is a value. Only for clients that announce themselves as the SDK.
-   */
-  readonly jsonText?: boolean;
-}
-
-export interface ReadOptions extends AnswerOptions {
-  readonly columns?: Selection;
-}
-
-export interface WriteOptions extends ReadOptions {
-  readonly createOnly?: boolean;
-  readonly ifVersion?: number;
-}
-
-export type TransactionOperation =
-  | { insert: { table: string; record: JsonObject; createOnly?: boolean; ifVersion?: number; columns?: string[] } }
-  | { update: { table: string; id: string; fields: JsonObject; ifVersion?: number; upsert?: boolean; columns?: string[] } }
-  | { delete: { table: string; id: string; failIfMissing?: boolean; columns?: string[] } }
-  | { get: { table: string; id: string; columns?: string[] } };
-
-export type TransactionResult =
-  | { operation: "insert" | "update"; id: string; rows: number; columns?: JsonObject }
-  | { operation: "delete"; rows: number; columns?: JsonObject }
-  | { operation: "get"; columns: JsonObject };
-
-export interface PageRequest {
-  size?: number;
-  offset?: number;
-  after?: string;
-  before?: string;
-  start?: string;
-  end?: string;
-}
-
-export interface QueryRequest {
-  filter?: JsonValue;
-  sort?: JsonValue;
-  page?: PageRequest;
-  columns?: Selection;
-  consistency?: "strong" | "eventual";
-}
-
-export interface QueryResponse {
-  records: JsonObject[];
-  meta: { page: { cursor: string; more: boolean; size: number } };
-}
-
-export interface AggregateRequest {
-  filter?: JsonValue;
-  /** By name: `{count: "*"}`, `{sum: {column}}`, `{topValues: {column, size, aggs}}` … as in the SDK's types. */
-  aggs?: JsonObject;
-}
-
-export interface SummarizeRequest {
-  filter?: JsonValue;
-  columns?: readonly string[];
-  /** By name: `{count: "*"}`, `{min: "column"}`, `max`, `sum`, `average`. */
-  summaries?: JsonObject;
-  /** Over the columns and summaries of the groups. */
-  summariesFilter?: JsonValue;
-  sort?: JsonValue;
-  /** Default 20, at most 1,000. */
-  page?: { size?: number };
-  consistency?: "strong" | "eventual";
-}
-
-/** What is searched for, and how: the same for a table and for a branch. */
-export interface TextQuery {
-  query: string;
-  /** How many letters may differ: 0, 1 (the default) or 2. */
-  fuzziness?: number;
-  /** "phrase": the last word may be the beginning of one. Default "disabled". */
-  prefix?: "phrase" | "disabled";
-  highlight?: { enabled?: boolean; encodeHTML?: boolean };
-  /** Default size 25, at most 200; offset at most 800. */
-  page?: { size?: number; offset?: number };
-}
-
-/** Where in a table. */
-export interface TextSearchScope {
-  filter?: JsonValue;
-  /** Columns, with a weight of 1 to 10: `"name"` or `{column, weight}`. Default: all with text, of weight 1. */
-  target?: JsonValue;
-  boosters?: JsonValue;
-}
-
-export interface TextSearchRequest extends TextQuery, TextSearchScope {}
-
-export interface BranchSearchRequest extends TextQuery {
-  /** Default: all of the branch. */
-  tables?: readonly (string | (TextSearchScope & { table: string }))[];
-}
-
-export interface TextSearchResponse {
-  records: JsonObject[];
-  totalCount: number;
-}
-
-export interface SqlStatement {
-  statement: string;
-  params?: readonly JsonValue[] | null;
-}
-
-export interface SqlRequest extends SqlStatement {
-  responseType?: "json" | "array";
-  consistency?: "strong" | "eventual";
-  /** Refuses (FORBIDDEN) whatever is not a SELECT through and through; runs in a read-only transaction. For keys that may only read. */
-  readOnly?: boolean;
-}
-
-export interface SqlBatchRequest extends Omit<SqlRequest, "statement" | "params"> {
-  statements: readonly SqlStatement[];
-}
-
-export interface SqlResponse {
-  records?: JsonObject[];
-  rows?: JsonValue[][];
-  columns: { name: string; type: string }[];
-  total: number;
-  rowCount: number;
-  warning?: string;
-}
 
 export interface RecordStore {
   readonly kind: "embedded" | "server";

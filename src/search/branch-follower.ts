@@ -6,11 +6,11 @@
  * old, the branch is read again aside and takes the old one's place.
  */
 import { LodestoneError } from "../errors.ts";
-import type { ChangeFeed, FeedBatch, FeedPosition } from "../records/feed.ts";
+import type { ChangeFeed, FeedBatch, FeedPosition } from "../records/feed/feed-types.ts";
 import type { BranchInfo, BranchRef } from "../records/schema.ts";
 import { type FollowedSchema, followedSchema, missingData } from "./followed-schema.ts";
-import type { BranchKey, BranchStats } from "./messages.ts";
 import { buffersOf, readChanges } from "./read-changes.ts";
+import type { BranchKey, BranchStats } from "./search-messages.ts";
 import type { WorkerClient } from "./worker-client.ts";
 
 /** What the search store needs of the record store; the record store has more. */

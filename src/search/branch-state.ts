@@ -2,12 +2,12 @@
 import { RowDirectory } from "../core/row-directory.ts";
 import { compileToMask } from "../filter/mask.ts";
 import { parseFilter } from "../filter/parse.ts";
-import type { FeedBatch } from "../records/feed.ts";
+import type { FeedBatch } from "../records/feed/feed-types.ts";
 import { ColumnIndex } from "./column-index.ts";
 import { createColumn } from "./columns/stored-column.ts";
 import { type FollowedColumn, type FollowedSchema, type FollowedTable, SYSTEM_COLUMNS } from "./followed-schema.ts";
-import type { BranchStats, SearchAnswer, SearchJob } from "./messages.ts";
-import { SearchTable } from "./search-table.ts";
+import type { BranchStats, SearchAnswer, SearchJob } from "./search-messages.ts";
+import { SearchTable } from "./table-index.ts";
 
 export class BranchState {
   readonly incarnation: string;

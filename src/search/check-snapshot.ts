@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { serialize } from "node:v8";
 import { LodestoneError } from "../errors.ts";
-import type { FeedBatch } from "../records/feed.ts";
+import type { FeedBatch } from "../records/feed/feed-types.ts";
 import type { BranchRef } from "../records/schema.ts";
 import { branchKey, type FollowedRecords } from "./branch-follower.ts";
 import { BranchState } from "./branch-state.ts";

@@ -4,12 +4,12 @@ import { LodestoneError } from "../errors.ts";
 import type { BranchRef } from "../records/schema.ts";
 import { BranchFollower, branchKey, type FollowedRecords } from "./branch-follower.ts";
 import { LagMeter } from "./lag-meter.ts";
-import type { BranchKey, SearchAnswer, SearchJob } from "./messages.ts";
 import { checkQueryVectors, checkSearch, type Query } from "./request-check.ts";
+import type { BranchKey, SearchAnswer, SearchJob } from "./search-messages.ts";
 import { SearchQueue } from "./search-queue.ts";
 import type { SearchCallOptions, SearchStore, SearchStoreStatus, VectorSearchRequest, VectorSearchResponse } from "./search-store.ts";
+import { Semaphore } from "./semaphore.ts";
 import { SnapshotSchedule } from "./snapshot/snapshot-schedule.ts";
-import { Turns } from "./turns.ts";
 import { startSearchWorker, WorkerClient } from "./worker-client.ts";
 
 export interface SearchStoreOptions {
@@ -83,8 +83,8 @@ class FollowingSearchStore implements SearchStore {
   readonly #queue: SearchQueue;
   readonly #snapshots: SnapshotSchedule | undefined;
   readonly #branches = new Map<BranchKey, Followed>();
-  readonly #builds = new Turns(BUILDS_AT_ONCE);
-  readonly #rounds = new Turns(ROUNDS_AT_ONCE);
+  readonly #builds = new Semaphore(BUILDS_AT_ONCE);
+  readonly #rounds = new Semaphore(ROUNDS_AT_ONCE);
   readonly #timers = new Set<NodeJS.Timeout>();
   readonly #stopListening: () => void;
   #isListed = false;

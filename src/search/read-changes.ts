@@ -1,7 +1,7 @@
 /** Reads what has changed in a branch since the position that searches see, and has the worker hold what is not the last of it. */
-import type { ChangeFeed, FeedBatch, FeedPosition } from "../records/feed.ts";
+import type { ChangeFeed, FeedBatch, FeedPosition } from "../records/feed/feed-types.ts";
 import type { BranchRef } from "../records/schema.ts";
-import type { BranchKey } from "./messages.ts";
+import type { BranchKey } from "./search-messages.ts";
 import type { WorkerClient } from "./worker-client.ts";
 
 export interface ReadChanges {
@@ -12,7 +12,7 @@ export interface ReadChanges {
   readonly isStaged: boolean;
 }
 
-interface Followed {
+interface FollowedState {
   readonly ref: BranchRef;
   readonly key: BranchKey;
   /** What searches see. */
@@ -23,7 +23,7 @@ interface Followed {
  * All changes since the state's position. Those of a read that is not the last go to the worker at once, to wait there for the commit: copied all together they
  * would hold up this thread. null: the position is too old. Of another version of the schema only that is told.
  */
-export async function readChanges(feed: ChangeFeed, worker: WorkerClient, { ref, key, state }: Followed): Promise<ReadChanges | null> {
+export async function readChanges(feed: ChangeFeed, worker: WorkerClient, { ref, key, state }: FollowedState): Promise<ReadChanges | null> {
   let { position, version } = state;
   let isStaged = false;
   const unstage = async (): Promise<void> => {

@@ -1,7 +1,7 @@
 /** Checks a vector search as far as it can be without the worker: its own shape, and the column by the branch's schema. */
 import { LodestoneError } from "../errors.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../records/schema.ts";
-import type { SearchJob } from "./messages.ts";
+import type { SearchJob } from "./search-messages.ts";
 import type { SimilarityFunction, VectorSearchRequest } from "./search-store.ts";
 
 export const DEFAULT_SIZE = 10;

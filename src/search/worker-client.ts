@@ -1,7 +1,7 @@
 /** The main thread's side of the search worker: calls, and a new worker when one dies. */
 import { Worker } from "node:worker_threads";
 import { LodestoneError } from "../errors.ts";
-import type { Method, ReplyMessage, WorkerCalls, WorkerOptions } from "./messages.ts";
+import type { Method, ReplyMessage, WorkerCalls, WorkerOptions } from "./search-messages.ts";
 
 interface Pending {
   resolve(result: unknown): void;

@@ -5,7 +5,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { LodestoneError } from "../errors.ts";
 import { crashPoint } from "../fault-points.ts";
-import type { FeedBatch } from "../records/feed.ts";
+import type { FeedBatch } from "../records/feed/feed-types.ts";
 import { BranchState } from "./branch-state.ts";
 import { isLost } from "./column-index.ts";
 import type {
@@ -20,7 +20,7 @@ import type {
   SearchOutcome,
   WorkerCalls,
   WorkerOptions,
-} from "./messages.ts";
+} from "./search-messages.ts";
 import { readBranchSnapshot, writeBranchSnapshot } from "./snapshot/branch-snapshot.ts";
 
 const branches = new Map<BranchKey, BranchState>();

@@ -7,7 +7,7 @@ import {
   MAX_FILTER_VALUES,
   MAX_JSON_STEPS,
   MAX_PATTERN_LENGTH,
-} from "../../src/filter/limits.ts";
+} from "../../src/filter/filter-limits.ts";
 import { parseFilter } from "../../src/filter/parse.ts";
 import type { FilterNode } from "../../src/filter/tree.ts";
 import { SCHEMA } from "./filter-arbitrary.ts";

@@ -9,7 +9,7 @@ import { parseFilter } from "../../src/filter/parse.ts";
 import { compileToSql, type SqlContext } from "../../src/filter/sql.ts";
 import type { FilterColumnType, FilterTable } from "../../src/filter/tree.ts";
 import { createColumn } from "../../src/search/columns/stored-column.ts";
-import { SearchTable } from "../../src/search/search-table.ts";
+import { SearchTable } from "../../src/search/table-index.ts";
 import { filterArbitrary, type Row, rowsArbitrary, SCHEMA } from "./filter-arbitrary.ts";
 
 const TYPES: Record<Exclude<FilterColumnType, "vector">, string> = {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createApp } from "../../src/http/app.ts";
-import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "../../src/http/limits.ts";
+import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "../../src/http/http-limits.ts";
 import { listen, type RunningServer } from "../../src/http/server.ts";
 import { openRecordStore } from "../../src/records/open.ts";
 import type { RecordStore } from "../../src/records/record-store.ts";

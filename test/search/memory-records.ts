@@ -3,7 +3,7 @@
  * changes. The real record store is tested in follow-records.test.ts.
  */
 import { LodestoneError } from "../../src/errors.ts";
-import type { ChangeFeed, FeedBatch, FeedChanges, FeedColumn } from "../../src/records/feed.ts";
+import type { ChangeFeed, FeedBatch, FeedChanges, FeedColumn } from "../../src/records/feed/feed-types.ts";
 import type { BranchInfo, BranchRef, ColumnInfo, ColumnSchema, TableInfo } from "../../src/records/schema.ts";
 
 export type MemoryRecord = { id: string; [column: string]: unknown };

@@ -6,7 +6,7 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { CsvError, type Options, parse } from "csv-parse";
-import type { JsonObject, JsonValue } from "../../records/record-store.ts";
+import type { JsonObject, JsonValue } from "../../records/requests.ts";
 import type { ColumnSchema } from "../../records/schema.ts";
 import { importedName } from "./hosted-columns.ts";
 import { MAX_LINE_BYTES } from "./jsonl-source.ts";

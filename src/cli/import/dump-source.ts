@@ -4,7 +4,7 @@
  */
 import { stat } from "node:fs/promises";
 import { LodestoneError } from "../../errors.ts";
-import type { JsonObject, JsonValue } from "../../records/record-store.ts";
+import type { JsonObject, JsonValue } from "../../records/requests.ts";
 import type { ColumnSchema, ColumnType } from "../../records/schema.ts";
 import { importedName } from "./hosted-columns.ts";
 import { type Line, lines } from "./jsonl-source.ts";

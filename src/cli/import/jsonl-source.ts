@@ -5,7 +5,7 @@
 import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
 import { open, stat } from "node:fs/promises";
-import type { JsonObject } from "../../records/record-store.ts";
+import type { JsonObject } from "../../records/requests.ts";
 import type { ColumnSchema } from "../../records/schema.ts";
 import { type Source, SourceError, type SourcePosition, type SourceRow } from "./source.ts";
 

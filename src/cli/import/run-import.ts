@@ -5,7 +5,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { extname } from "node:path";
 import { LodestoneError } from "../../errors.ts";
-import type { JsonObject } from "../../records/record-store.ts";
+import type { JsonObject } from "../../records/requests.ts";
 import type { BranchRef, ColumnSchema } from "../../records/schema.ts";
 import { type ApiClient, ApiError, branchPath } from "../api-client.ts";
 import { openCsv } from "./csv-source.ts";

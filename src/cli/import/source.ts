@@ -1,5 +1,5 @@
 /** What the readers of all formats deliver: one row after another, each with the place behind it, so that an import can go on from there. */
-import type { JsonObject } from "../../records/record-store.ts";
+import type { JsonObject } from "../../records/requests.ts";
 import type { ColumnSchema } from "../../records/schema.ts";
 
 /** Where a source can be taken up again. */

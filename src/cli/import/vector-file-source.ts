@@ -3,7 +3,7 @@
  * (NumPy's format 1.0 to 3.0: a two-dimensional C-ordered array of little-endian float32, float64 or integers of up to 32 bits). A row's number is its id.
  */
 import { type FileHandle, open } from "node:fs/promises";
-import type { JsonValue } from "../../records/record-store.ts";
+import type { JsonValue } from "../../records/requests.ts";
 import { type Source, SourceError, type SourcePosition, type SourceRow } from "./source.ts";
 
 const CHUNK_BYTES = 4 << 20;

@@ -1,5 +1,5 @@
 /** Groups of records: aggregate and summarize. What their members may hold depends on the table, and is the record store's to check. */
-import type { AggregateRequest, SummarizeRequest } from "../../records/record-store.ts";
+import type { AggregateRequest, SummarizeRequest } from "../../records/requests.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { COLUMN_LIST, CONSISTENCY, FILTER, objectOf } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";

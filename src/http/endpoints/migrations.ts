@@ -1,6 +1,6 @@
 /** Two more forms of schema changes that the SDK can send: plans (the older) and pgroll's operations (the newer). Both are done when they are answered. */
 import { LodestoneError } from "../../errors.ts";
-import type { Migration } from "../../records/migrations/history.ts";
+import type { Migration } from "../../records/catalog/history/history.ts";
 import { operationsOfPgroll } from "../../records/migrations/pgroll.ts";
 import { operationsOf, planMigration } from "../../records/migrations/table-migrations.ts";
 import type { BranchRef } from "../../records/schema.ts";

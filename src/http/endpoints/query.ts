@@ -1,5 +1,5 @@
 /** Records of a table by filter, sort and page. */
-import type { QueryRequest } from "../../records/record-store.ts";
+import type { QueryRequest } from "../../records/requests.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { CONSISTENCY, FILTER, objectOf, RECORD, SELECTION } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";

@@ -1,5 +1,5 @@
 /** Single records, and many inserted at once. */
-import type { JsonObject, WriteOptions } from "../../records/record-store.ts";
+import type { JsonObject, WriteOptions } from "../../records/requests.ts";
 import { type Endpoint, endpoint, type QueryParameter, type QueryValues } from "../endpoint.ts";
 import { MAX_OPERATIONS, OPERATION_ERRORS, objectOf, RECORD, RECORD_INPUT } from "../schemas.ts";
 

@@ -1,6 +1,6 @@
 /** Schema changes as operations: what the SDK's migrations calls speak (`schema/compare`, `schema/apply` and their neighbours). */
-import type { Migration } from "../../records/migrations/history.ts";
-import { requireOperations } from "../../records/migrations/operations.ts";
+import type { Migration } from "../../records/catalog/history/history.ts";
+import { requireOperations } from "../../records/catalog/history/schema-operations.ts";
 import type { BranchRef } from "../../records/schema.ts";
 import { type ApiResponse, type Endpoint, endpoint } from "../endpoint.ts";
 import { objectOf, SCHEMA, SCHEMA_UPDATE } from "../schemas.ts";

@@ -1,5 +1,5 @@
 /** SQL over HTTP. What a statement may do is the record store's to say. */
-import type { SqlBatchRequest, SqlRequest } from "../../records/record-store.ts";
+import type { SqlBatchRequest, SqlRequest } from "../../records/requests.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { CONSISTENCY, MAX_OPERATIONS, objectOf } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";

@@ -1,5 +1,5 @@
 /** Free text search in a table and in a branch. What targets and boosters may hold depends on the table, and is the record store's to check. */
-import type { BranchSearchRequest, TextSearchRequest } from "../../records/record-store.ts";
+import type { BranchSearchRequest, TextSearchRequest } from "../../records/requests.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { FILTER, objectOf, RECORD } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";

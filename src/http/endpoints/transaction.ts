@@ -1,6 +1,6 @@
 /** Many operations as one unit. */
 import { LodestoneError } from "../../errors.ts";
-import type { TransactionOperation } from "../../records/record-store.ts";
+import type { TransactionOperation } from "../../records/requests.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { COLUMN_LIST, MAX_OPERATIONS, NAME, OPERATION_ERRORS, objectOf, RECORD_INPUT } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";

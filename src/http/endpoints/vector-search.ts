@@ -1,6 +1,6 @@
 /** The nearest vectors of a column: one query or many, with records on request. */
 import { LodestoneError } from "../../errors.ts";
-import type { JsonObject, Selection } from "../../records/record-store.ts";
+import type { JsonObject, Selection } from "../../records/requests.ts";
 import type { VectorSearchRequest, VectorSearchResponse } from "../../search/search-store.ts";
 import { type ApiRequest, type Endpoint, endpoint } from "../endpoint.ts";
 import { COLUMN_NAME, CONSISTENCY, FILTER, objectOf, RECORD, SELECTION } from "../schemas.ts";

@@ -5,8 +5,6 @@
 import { LodestoneError } from "../../errors.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
 import { formatBranchRef, newRoleName, parseBranchRef, requireBranchRef, requireDatabaseName, schemaNameOf } from "../identifiers.ts";
-import { describeChange } from "../migrations/compare.ts";
-import { copyHistory, type MigrationNote, recordMigration } from "../migrations/history.ts";
 import type { BranchInfo, BranchRef, TableInfo } from "../schema.ts";
 import {
   BRANCH_COLUMNS,
@@ -21,6 +19,8 @@ import {
 } from "./branch-rows.ts";
 import { copyTables } from "./copy-branch.ts";
 import { EMPTY_DOCUMENT } from "./document.ts";
+import { describeChange } from "./history/compare.ts";
+import { copyHistory, type MigrationNote, recordMigration } from "./history/history.ts";
 import { installMetaSchema, lockInstallation, notAllowed } from "./meta-schema.ts";
 import { SchemaEditor } from "./schema-editor.ts";
 import { createBranchStatements } from "./table-ddl.ts";

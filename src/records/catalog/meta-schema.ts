@@ -6,8 +6,8 @@
  */
 import { LodestoneError } from "../../errors.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
-import { MIGRATIONS_TABLE } from "../migrations/history.ts";
 import { FUNCTIONS } from "./functions.ts";
+import { MIGRATIONS_TABLE } from "./history/history.ts";
 
 /** Any constant will do as long as every release uses this one. */
 const INSTALL_LOCK = "7020584115171942244";

@@ -5,9 +5,9 @@
 import { VALUE_KINDS } from "../../filter/column-path.ts";
 import { boundedPage, mayHaveMore, PAGE_BYTES } from "../bounded-page.ts";
 import type { Connection } from "../engine/engine.ts";
-import type { FeedBatch, FeedColumn } from "../feed.ts";
 import { quoteIdentifier } from "../identifiers.ts";
 import type { ColumnInfo, TableInfo } from "../schema.ts";
+import type { FeedBatch, FeedColumn } from "./feed-types.ts";
 
 /** So that neither session nor event loop is held for long. */
 const BATCH = { maxRecords: 2_000, maxBytes: 1_000_000 };

@@ -3,13 +3,14 @@ import { LodestoneError } from "../../errors.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import { requireColumn } from "../catalog/column-types.ts";
 import { type BranchDocument, toBranchSchema, toColumnSchema } from "../catalog/document.ts";
+import { compareSchemas } from "../catalog/history/compare.ts";
+import { checksumOf, type Migration, readMigrations } from "../catalog/history/history.ts";
+import { requireOperations, type SchemaOperation } from "../catalog/history/schema-operations.ts";
 import { SchemaEditor } from "../catalog/schema-editor.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
 import { requireTableName, schemaNameOf } from "../identifiers.ts";
 import type { BranchInfo, BranchRef, BranchSchema, TableSchema } from "../schema.ts";
-import { compareSchemas } from "./compare.ts";
-import { checksumOf, type Migration, readMigrations } from "./history.ts";
-import { applyOperations, requireOperations, type SchemaOperation } from "./operations.ts";
+import { applyOperations } from "./apply-operations.ts";
 
 export interface PushedMigration {
   readonly id: string;

@@ -3,9 +3,9 @@
  * It cannot say that something was renamed.
  */
 import { LodestoneError } from "../../errors.ts";
+import { compareSchemas } from "../catalog/history/compare.ts";
+import type { SchemaOperation } from "../catalog/history/schema-operations.ts";
 import type { BranchSchema, ColumnSchema, TableSchema } from "../schema.ts";
-import { compareSchemas } from "./compare.ts";
-import type { SchemaOperation } from "./operations.ts";
 
 export interface TableMigration {
   newColumns?: Record<string, ColumnSchema>;

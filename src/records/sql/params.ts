@@ -2,7 +2,7 @@
  * JSON values as PostgreSQL's text for the parameter types that PostgreSQL inferred. SDK clients send every value as a string; others send JSON as it is.
  */
 import { LodestoneError } from "../../errors.ts";
-import type { JsonValue } from "../record-store.ts";
+import type { JsonValue } from "../requests.ts";
 
 export const JSON_TYPES: ReadonlySet<string> = new Set(["json", "jsonb"]);
 

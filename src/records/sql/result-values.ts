@@ -1,5 +1,5 @@
 /** PostgreSQL's text as JSON values, by type name. What JSON cannot say exactly stays a string. */
-import type { JsonValue } from "../record-store.ts";
+import type { JsonValue } from "../requests.ts";
 
 export type ValueReader = (text: string) => JsonValue;
 

@@ -3,7 +3,7 @@
  */
 import { LodestoneError } from "../../errors.ts";
 import type { BoundedResult, Engine, TransactionConnection } from "../engine/engine.ts";
-import type { JsonObject, JsonValue, SqlBatchRequest, SqlRequest, SqlResponse, SqlStatement } from "../record-store.ts";
+import type { JsonObject, JsonValue, SqlBatchRequest, SqlRequest, SqlResponse, SqlStatement } from "../requests.ts";
 import type { BranchInfo } from "../schema.ts";
 import { MAX_PARAMS } from "./analyse.ts";
 import { type CatalogNames, catalogNames, typeNames } from "./catalog-names.ts";

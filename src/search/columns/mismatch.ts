@@ -1,4 +1,4 @@
-import type { FeedColumn } from "../../records/feed.ts";
+import type { FeedColumn } from "../../records/feed/feed-types.ts";
 
 /** The feed delivered a column in another kind than the schema says: a fault of the program, not of a request. */
 export function mismatch(expected: string, from: FeedColumn): TypeError {

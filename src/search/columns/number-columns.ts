@@ -1,7 +1,7 @@
 /** Columns of typed arrays. Rows above what was set are null. */
 import { clearBit, hasBit, maskWords, setBit } from "../../filter/bit-mask.ts";
 import type { BoolColumn, FloatColumn, VectorColumn, WideColumn } from "../../filter/mask-table.ts";
-import type { FeedColumn } from "../../records/feed.ts";
+import type { FeedColumn } from "../../records/feed/feed-types.ts";
 import { mismatch } from "./mismatch.ts";
 
 /** Arrays grow by doubling, so that adding rows one by one stays linear. */

@@ -2,7 +2,7 @@
 
 import type { MaskColumn } from "../../filter/mask-table.ts";
 import type { FilterColumnType } from "../../filter/tree.ts";
-import type { FeedColumn } from "../../records/feed.ts";
+import type { FeedColumn } from "../../records/feed/feed-types.ts";
 import { FlagColumn, NumberColumn, PresenceColumn, WideNumberColumn } from "./number-columns.ts";
 import { ItemsColumn, TextColumn } from "./text-columns.ts";
 

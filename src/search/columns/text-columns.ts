@@ -1,6 +1,6 @@
 /** Columns whose values stand in a dictionary: text, links, JSON documents and arrays of text. */
 import type { CodedColumn, MultipleColumn } from "../../filter/mask-table.ts";
-import type { FeedColumn } from "../../records/feed.ts";
+import type { FeedColumn } from "../../records/feed/feed-types.ts";
 import { mismatch } from "./mismatch.ts";
 import { grownLength } from "./number-columns.ts";
 import { ValueDictionary } from "./value-dictionary.ts";

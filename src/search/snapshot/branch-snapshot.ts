@@ -6,10 +6,10 @@
  * was written (or was deleted) to its present state, and with that the whole is the state of one position again.
  */
 import { LodestoneError } from "../../errors.ts";
-import type { FeedBatch, FeedPosition } from "../../records/feed.ts";
+import type { FeedBatch, FeedPosition } from "../../records/feed/feed-types.ts";
 import { BranchState } from "../branch-state.ts";
 import type { FollowedSchema } from "../followed-schema.ts";
-import type { BranchKey } from "../messages.ts";
+import type { BranchKey } from "../search-messages.ts";
 import { readSnapshot, SnapshotWriter } from "./snapshot-file.ts";
 
 interface SnapshotHeader {

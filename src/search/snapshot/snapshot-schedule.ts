@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { BranchFollower } from "../branch-follower.ts";
-import type { BranchKey } from "../messages.ts";
+import type { BranchKey } from "../search-messages.ts";
 
 export interface SnapshotScheduleOptions {
   readonly everyMs: number;

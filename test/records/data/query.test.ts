@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
-import { insertRecords } from "../../../src/records/data/insert-records.ts";
-import { queryRecords } from "../../../src/records/data/query-records.ts";
-import type { JsonObject, JsonValue, PageRequest, QueryRequest } from "../../../src/records/record-store.ts";
+import { queryRecords } from "../../../src/records/data/read/query-records.ts";
+import { insertRecords } from "../../../src/records/data/write/bulk-insert.ts";
+import type { JsonObject, JsonValue, PageRequest, QueryRequest } from "../../../src/records/requests.ts";
 import { describeOnBothEngines } from "../../support/record-engines.ts";
 
 describeOnBothEngines("queries", (fixture) => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { scanRecords } from "../../../src/records/data/scan-records.ts";
-import type { JsonObject } from "../../../src/records/record-store.ts";
+import { scanRecords } from "../../../src/records/data/read/scan-records.ts";
+import type { JsonObject } from "../../../src/records/requests.ts";
 import { describeOnBothEngines } from "../../support/record-engines.ts";
 
 describeOnBothEngines("Scanning a table", (fixture) => {

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
-import { insertRecords } from "../../../src/records/data/insert-records.ts";
-import { highlight } from "../../../src/records/data/search-highlight.ts";
-import { searchBranchRecords, searchTableRecords } from "../../../src/records/data/search-records.ts";
-import { levenshtein, matchQuality, piecesOf, plain, termsOf, wordsOf } from "../../../src/records/data/search-words.ts";
-import type { BranchSearchRequest, TextSearchRequest } from "../../../src/records/record-store.ts";
+import { highlight } from "../../../src/records/data/text-search/highlight.ts";
+import { searchBranchRecords, searchTableRecords } from "../../../src/records/data/text-search/text-search.ts";
+import { levenshtein, matchQuality, piecesOf, plain, termsOf, wordsOf } from "../../../src/records/data/text-search/words.ts";
+import { insertRecords } from "../../../src/records/data/write/bulk-insert.ts";
+import type { BranchSearchRequest, TextSearchRequest } from "../../../src/records/requests.ts";
 import { describeOnBothEngines } from "../../support/record-engines.ts";
 
 describe("words", () => {

@@ -1,8 +1,8 @@
 import { beforeAll, beforeEach, expect, test } from "vitest";
-import { getRecords } from "../../../src/records/data/get-records.ts";
-import { insertRecords } from "../../../src/records/data/insert-records.ts";
-import { runTransaction } from "../../../src/records/data/transaction.ts";
-import type { JsonObject } from "../../../src/records/record-store.ts";
+import { getRecords } from "../../../src/records/data/read/get-records.ts";
+import { runTransaction } from "../../../src/records/data/transaction/record-transaction.ts";
+import { insertRecords } from "../../../src/records/data/write/bulk-insert.ts";
+import type { JsonObject } from "../../../src/records/requests.ts";
 import { describeOnBothEngines } from "../../support/record-engines.ts";
 
 describeOnBothEngines("transactions", (fixture) => {

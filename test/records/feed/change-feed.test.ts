@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Catalog } from "../../../src/records/catalog/catalog.ts";
 import { RecordFeed } from "../../../src/records/feed/change-feed.ts";
-import type { FeedBatch } from "../../../src/records/feed.ts";
+import type { FeedBatch } from "../../../src/records/feed/feed-types.ts";
 import type { BranchRef, ColumnSchema } from "../../../src/records/schema.ts";
 import { describeOnBothEngines } from "../../support/record-engines.ts";
 import { Follower } from "./follower.ts";

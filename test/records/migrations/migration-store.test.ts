@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Catalog } from "../../../src/records/catalog/catalog.ts";
 import { toBranchSchema } from "../../../src/records/catalog/document.ts";
-import { checksumOf } from "../../../src/records/migrations/history.ts";
+import { checksumOf } from "../../../src/records/catalog/history/history.ts";
 import { MigrationStore } from "../../../src/records/migrations/migration-store.ts";
 import type { BranchSchema, ColumnSchema } from "../../../src/records/schema.ts";
 import { describeOnBothEngines } from "../../support/record-engines.ts";

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from "vitest";
-import type { SqlRequest, SqlResponse } from "../../../src/records/record-store.ts";
+import type { SqlRequest, SqlResponse } from "../../../src/records/requests.ts";
 import { runSql } from "../../../src/records/sql/run-sql.ts";
 import { describeOnBothEngines } from "../../support/record-engines.ts";
 

@@ -9,7 +9,7 @@ import { LodestoneError } from "../../../errors.ts";
 import { quoteIdentifier } from "../../identifiers.ts";
 import { CLOSE_LIMIT_MS, type Engine, type QueryOptions, type TransactionConnection, type TransactionOptions } from "../engine.ts";
 import { isReading } from "../engine-for-caller.ts";
-import { runTransaction } from "../transaction.ts";
+import { runTransaction } from "../run-transaction.ts";
 import { backupTo } from "./backup.ts";
 import { removeTemporaryFiles, walBytesOf } from "./data-directory.ts";
 import { confinedRoleOid, leaveJail, verifyJail } from "./jail.ts";

@@ -11,8 +11,8 @@ import { asServiceError } from "../database-errors.ts";
 import type { BoundedQuery, BoundedResult, QueryOptions, TransactionConnection } from "../engine.ts";
 import { PARSED_TYPES, RAW_TYPES } from "../pg-types.ts";
 import { compiledModules } from "./compiled-modules.ts";
-import type { FromWorker, ToWorker, WorkerInput } from "./messages.ts";
 import { wireTo } from "./wire.ts";
+import type { FromWorker, ToWorker, WorkerInput } from "./worker-messages.ts";
 
 const STACK_DEPTH_EXCEEDED = "54001";
 const PROBE_LIMIT_MS = 5_000;

@@ -9,7 +9,7 @@ import { PGlite } from "@electric-sql/pglite";
 import { crashPoint } from "../../../fault-points.ts";
 import { syncTree } from "./data-directory.ts";
 import { DurableNodeFS } from "./durable-node-fs.ts";
-import { type FromWorker, MAX_UNREAD_BYTES, type ToWorker, type WorkerInput } from "./messages.ts";
+import { type FromWorker, MAX_UNREAD_BYTES, type ToWorker, type WorkerInput } from "./worker-messages.ts";
 
 const input = workerData as WorkerInput;
 const port = parentPort!;

@@ -10,7 +10,7 @@ import { quoteIdentifier } from "../../identifiers.ts";
 import { asServiceError } from "../database-errors.ts";
 import { CLOSE_LIMIT_MS, type Engine, type QueryOptions, type TransactionConnection, type TransactionOptions } from "../engine.ts";
 import { isReading } from "../engine-for-caller.ts";
-import { runTransaction } from "../transaction.ts";
+import { runTransaction } from "../run-transaction.ts";
 import { BranchLogins } from "./branch-logins.ts";
 import { ServerSession } from "./server-session.ts";
 

@@ -1,0 +1,77 @@
+/**
+ * Schema changes as data: the operations that `schema/apply`, `schema/compare` and the history of a branch speak in. Each is an object with one key.
+ * What comes in is checked here for its form alone; whether it fits the branch is the schema editor's to say.
+ */
+import { LodestoneError } from "../../../errors.ts";
+import { requireColumnName, requireTableName } from "../../identifiers.ts";
+import type { ColumnSchema } from "../../schema.ts";
+import { requireColumn } from "../column-types.ts";
+
+export type SchemaOperation =
+  | { readonly addTable: { readonly table: string } }
+  | { readonly removeTable: { readonly table: string } }
+  | { readonly renameTable: { readonly oldName: string; readonly newName: string } }
+  | { readonly addColumn: { readonly table: string; readonly column: ColumnSchema } }
+  | { readonly removeColumn: { readonly table: string; readonly column: string } }
+  | { readonly renameColumn: { readonly table: string; readonly oldName: string; readonly newName: string } };
+
+/** More at once than any schema needs; each is several statements in one transaction. */
+export const MAX_SCHEMA_OPERATIONS = 10_000;
+
+const KINDS = ["addTable", "removeTable", "renameTable", "addColumn", "removeColumn", "renameColumn"] as const;
+
+/** Checks a list as a client gives it; members come out in a fixed order, so that equal operations have equal text. `path` names the list in messages. */
+export function requireOperations(given: unknown, path: string): SchemaOperation[] {
+  if (!Array.isArray(given)) throw invalid(`${path} has to be a list of operations.`);
+  if (given.length > MAX_SCHEMA_OPERATIONS) {
+    throw invalid(`${path} has ${given.length} operations; at most ${MAX_SCHEMA_OPERATIONS} are possible at once.`);
+  }
+  return given.map((operation, i) => requireOperation(operation, `${path}[${i}]`));
+}
+
+function requireOperation(given: unknown, path: string): SchemaOperation {
+  const keys = isObject(given) ? Object.keys(given) : [];
+  const [kind] = keys;
+  const known = KINDS.find((candidate) => candidate === kind);
+  if (!isObject(given) || keys.length !== 1 || known === undefined) {
+    throw invalid(`${path} has to be an object with one of ${KINDS.join(", ")}; got ${shown(keys, given)}.`);
+  }
+  const body = given[known];
+  if (!isObject(body)) throw invalid(`${path}.${known} has to be an object.`);
+  const table = (): string => {
+    requireTableName(body.table);
+    return body.table;
+  };
+  switch (known) {
+    case "addTable":
+      return { addTable: { table: table() } };
+    case "removeTable":
+      return { removeTable: { table: table() } };
+    case "renameTable": {
+      const { oldName, newName } = body;
+      requireTableName(oldName);
+      requireTableName(newName);
+      return { renameTable: { oldName, newName } };
+    }
+    case "addColumn":
+      return { addColumn: { table: table(), column: requireColumn(table(), body.column) } };
+    case "removeColumn": {
+      const { column } = body;
+      requireColumnName(table(), column);
+      return { removeColumn: { table: table(), column } };
+    }
+    case "renameColumn": {
+      const { oldName, newName } = body;
+      requireColumnName(table(), oldName);
+      requireColumnName(table(), newName);
+      return { renameColumn: { table: table(), oldName, newName } };
+    }
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+
+const shown = (keys: readonly string[], given: unknown): string =>
+  keys.length === 0 ? (JSON.stringify(given)?.slice(0, 80) ?? "nothing") : `the keys ${keys.map((key) => key.slice(0, 80)).join(", ")}`;
+
+const invalid = (message: string): LodestoneError => new LodestoneError("INVALID", message);

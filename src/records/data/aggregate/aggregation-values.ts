@@ -1,0 +1,47 @@
+/** Aggregations that give one value per group: in SQL, as text, and from that text. */
+import type { JsonValue } from "../../requests.ts";
+import { instant } from "../sql-parts/answer-field.ts";
+import { formatTimestamp } from "../values/timestamp.ts";
+import type { ValueAggregation } from "./aggregation-request.ts";
+import type { GroupedSource } from "./grouped-query.ts";
+
+export function valueSql(agg: ValueAggregation, source: GroupedSource): string {
+  switch (agg.kind) {
+    case "count":
+      return agg.filter === undefined || agg.filter === null
+        ? "count(*)::text"
+        : `(count(*) FILTER (WHERE ${source.condition(agg.filter, agg.place)}))::text`;
+    case "uniqueCount":
+      return `count(DISTINCT ${source.column(agg.column)})::text`;
+    case "average":
+      return `avg(${source.column(agg.column)})::float8::text`;
+    case "percentiles": {
+      const fractions = agg.percentiles.map((percentile) => `${percentile / 100}`).join(", ");
+      return `(percentile_cont(ARRAY[${fractions}]::float8[]) WITHIN GROUP (ORDER BY ${source.column(agg.column)}::float8))::text`;
+    }
+    case "min":
+    case "max": {
+      const value = `${agg.kind}(${source.column(agg.column)})`;
+      return agg.column.type === "datetime" ? instant(value) : `${value}::text`;
+    }
+    case "sum":
+      return `sum(${source.column(agg.column)})::text`;
+  }
+}
+
+/** Over no records, or none with a value: null, and counts 0. A NaN, which JSON cannot say, is null too. */
+export function decodeValue(agg: ValueAggregation, text: string | null): JsonValue {
+  if (agg.kind === "percentiles") {
+    const elements = text === null ? [] : text.slice(1, -1).split(",");
+    return {
+      values: Object.fromEntries(agg.percentiles.map((percentile, index) => [String(percentile), numberOrNull(elements[index] ?? null)])),
+    };
+  }
+  if (text !== null && (agg.kind === "min" || agg.kind === "max") && agg.column.type === "datetime") return formatTimestamp(text);
+  return numberOrNull(text);
+}
+
+function numberOrNull(text: string | null): number | null {
+  const number = text === null ? Number.NaN : Number(text);
+  return Number.isFinite(number) ? number : null;
+}

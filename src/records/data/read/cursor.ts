@@ -1,0 +1,72 @@
+/**
+ * Cursors: where a page began and ended, and the query it was a page of, so that a request with nothing but a cursor goes on with the same filter, sort,
+ * columns and size. Opaque to clients: `1.` and the deflated JSON in base64url (deflate's checksum finds cursors that were cut or mangled). Nothing in it is
+ * trusted: filter, sort and columns are read as if the client had sent them, and values are bound.
+ */
+import { deflateSync, inflateSync } from "node:zlib";
+import { LodestoneError } from "../../../errors.ts";
+import type { JsonValue, Selection } from "../../requests.ts";
+import { showValue } from "../values/show-value.ts";
+
+/** Values of a record's sort terms as PostgreSQL's text; null is SQL's null. */
+export type Position = readonly (string | null)[];
+
+export interface Cursor {
+  /** The table's id, since a cursor of another table means nothing. */
+  readonly table: number;
+  readonly filter: JsonValue;
+  readonly sort: JsonValue;
+  readonly columns: Selection;
+  readonly size: number;
+  /** Of the order of `"*": "random"`: the same through all pages. */
+  readonly seed: string;
+  /** The first record of the page; null: the page begins where the result ends. */
+  readonly first: Position | null;
+  /** The last record of the page; null: the page ends where the result begins. */
+  readonly last: Position | null;
+}
+
+const VERSION = "1.";
+const MAX_CURSOR_BYTES = 4 * 2 ** 20;
+
+export function encodeCursor(cursor: Cursor): string {
+  const { table, filter, sort, columns, size, seed, first, last } = cursor;
+  const json = JSON.stringify([table, filter, sort, columns, size, seed, first, last]);
+  return VERSION + deflateSync(json, { level: 1 }).toString("base64url");
+}
+
+/** @param place How messages call it: `page.after`. */
+export function decodeCursor(text: unknown, place: string): Cursor {
+  const bad = (): LodestoneError =>
+    new LodestoneError(
+      "INVALID",
+      `${place} is ${showValue(text)}, which is no cursor; give the meta.page.cursor of an earlier answer as it was.`,
+    );
+  if (typeof text !== "string" || !text.startsWith(VERSION) || !/^[\w-]+$/.test(text.slice(VERSION.length))) throw bad();
+  let parsed: unknown;
+  try {
+    const bytes = inflateSync(Buffer.from(text.slice(VERSION.length), "base64url"), { maxOutputLength: MAX_CURSOR_BYTES });
+    parsed = JSON.parse(bytes.toString("utf8"));
+  } catch {
+    throw bad();
+  }
+  if (!Array.isArray(parsed) || parsed.length !== 8) throw bad();
+  const [table, filter, sort, columns, size, seed, first, last] = parsed as unknown[];
+  if (
+    typeof table !== "number" ||
+    typeof size !== "number" ||
+    typeof seed !== "string" ||
+    !/^[\w-]{0,32}$/.test(seed) ||
+    !Array.isArray(columns)
+  )
+    throw bad();
+  if (!isPosition(first) || !isPosition(last)) throw bad();
+  return { table, filter: filter as JsonValue, sort: sort as JsonValue, columns: columns as Selection, size, seed, first, last };
+}
+
+function isPosition(value: unknown): value is Position | null {
+  return (
+    value === null ||
+    (Array.isArray(value) && value.every((item) => item === null || (typeof item === "string" && !item.includes("\u0000"))))
+  );
+}

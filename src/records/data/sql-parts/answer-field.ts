@@ -1,0 +1,52 @@
+/** One value of an answer: how SQL gives it as JSON, and where and how it goes into the record. */
+import type { JsonObject, JsonValue } from "../../requests.ts";
+import type { ColumnType } from "../../schema.ts";
+import { formatTimestamp } from "../values/timestamp.ts";
+
+export interface Field {
+  readonly sql: string;
+  /** `value` is not null: nulls are left out. */
+  put(record: JsonObject, value: JsonValue): void;
+}
+
+/** @param value The SQL expression of a column of `type`. @param name Where it goes; dots are steps into objects. */
+export function valueField(type: ColumnType, value: string, name: string, jsonText: boolean): Field {
+  switch (type) {
+    case "datetime":
+      return { sql: instant(value), put: (record, text) => setPath(record, name, formatTimestamp(text as string)) };
+    case "link":
+      return { sql: value, put: (record, id) => setPath(record, name, { id }) };
+    case "json":
+      return { sql: jsonText ? `${value}::text` : value, put: (record, json) => setPath(record, name, json) };
+    default:
+      return { sql: value, put: (record, plain) => setPath(record, name, plain) };
+  }
+}
+
+/** Microseconds since 1970 as text: independent of the session's time zone and date style. */
+export function instant(value: string): string {
+  return `CASE WHEN isfinite(${value}) THEN (extract(epoch FROM ${value}) * 1000000)::int8::text ELSE ${value}::text END`;
+}
+
+/** `address.city` goes to `record.address.city`. */
+export function setPath(record: JsonObject, name: string, value: JsonValue): void {
+  const steps = name.split(".");
+  const last = steps.pop()!;
+  let object = record;
+  for (const step of steps) {
+    const inner = Object.hasOwn(object, step) ? object[step] : undefined;
+    if (typeof inner === "object" && inner !== null && !Array.isArray(inner)) object = inner;
+    else {
+      const created: JsonObject = {};
+      setOwn(object, step, created);
+      object = created;
+    }
+  }
+  setOwn(object, last, value);
+}
+
+/** An own property whatever its name: assignment would take `__proto__` for the prototype. */
+export function setOwn(object: JsonObject, key: string, value: JsonValue): void {
+  if (key === "__proto__") Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
+  else object[key] = value;
+}

@@ -1,0 +1,201 @@
+/**
+ * `columns` of a request, read once against the schema into a tree: which columns of the record, which links are followed and what of them,
+ * which records that link here come with it. `id` and `xata` are always there.
+ */
+import { LodestoneError } from "../../../errors.ts";
+import type { JsonObject, Selection } from "../../requests.ts";
+import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
+import { jsonSteps } from "../values/json-column-text.ts";
+import { columnsBelow, unknownColumn } from "../values/sent-record.ts";
+import { quoted, showNames, showValue } from "../values/show-value.ts";
+import { readSort, type SortKey } from "./sort.ts";
+
+/** What is read of the records of one table. */
+export interface RecordSelection {
+  readonly table: TableInfo;
+  readonly columns: Set<ColumnInfo>;
+  /** Links that are followed: by link column, what is read behind it. */
+  readonly links: Map<ColumnInfo, RecordSelection>;
+  /** `config->a->b` as written. */
+  readonly json: Map<string, { readonly column: ColumnInfo; readonly steps: readonly string[] }>;
+  /** By the name under which they come. */
+  readonly reverse: Map<string, ReverseLink>;
+}
+
+/** Records of another table that link here, at most `limit` of them. */
+export interface ReverseLink {
+  readonly column: ColumnInfo;
+  readonly selection: RecordSelection;
+  readonly sort: readonly SortKey[];
+  readonly limit: number;
+  readonly offset: number;
+}
+
+export const MAX_SELECTED = 1_000;
+export const MAX_SELECTION_DEPTH = 8;
+const MAX_REVERSE_LIMIT = 1_000;
+const DEFAULT_REVERSE_LIMIT = 20;
+const SYSTEM = /^(?:id|xata|xata\.(?:\*|version|createdAt|updatedAt))$/;
+
+export const ALL_COLUMNS: Selection = ["*"];
+
+export function readSelection(branch: BranchInfo, table: TableInfo, selection: Selection | undefined, place = "columns"): RecordSelection {
+  const root = emptySelection(table);
+  if (selection !== undefined) new SelectionReader(branch).list(root, selection, place, 0);
+  return root;
+}
+
+function emptySelection(table: TableInfo): RecordSelection {
+  return { table, columns: new Set(), links: new Map(), json: new Map(), reverse: new Map() };
+}
+
+/** True when the record's own row is all that is read, so that RETURNING of a write can answer it. */
+export function isFlat(selection: RecordSelection): boolean {
+  return selection.links.size === 0 && selection.reverse.size === 0;
+}
+
+class SelectionReader {
+  readonly #branch: BranchInfo;
+  #count = 0;
+
+  constructor(branch: BranchInfo) {
+    this.#branch = branch;
+  }
+
+  list(into: RecordSelection, items: unknown, place: string, depth: number): void {
+    if (!Array.isArray(items))
+      throw new LodestoneError("INVALID", `${place} is ${showValue(items)}; expected an array such as ["*", "team.name"].`);
+    this.#count += items.length;
+    if (this.#count > MAX_SELECTED)
+      throw new LodestoneError("INVALID", `${place} selects more than ${MAX_SELECTED} names; select "*" or fewer.`);
+    items.forEach((item: unknown, index) => {
+      const at = `${place}[${index}]`;
+      if (typeof item === "string") this.name(into, item, at, depth);
+      else if (typeof item === "object" && item !== null && !Array.isArray(item)) this.object(into, item as JsonObject, at, depth);
+      else throw new LodestoneError("INVALID", `${at} is ${showValue(item)}; expected a column name, or an object with a name.`);
+    });
+  }
+
+  name(into: RecordSelection, name: string, place: string, depth: number): void {
+    const { table } = into;
+    if (name === "*") {
+      for (const column of table.columns.values()) into.columns.add(column);
+      return;
+    }
+    const own = table.columns.get(name);
+    if (own !== undefined) {
+      into.columns.add(own);
+      return;
+    }
+    if (SYSTEM.test(name)) return;
+    const arrow = name.indexOf("->");
+    if (arrow !== -1) {
+      this.#jsonPath(into, name, arrow, place);
+      return;
+    }
+    for (let dot = name.indexOf("."); dot !== -1; dot = name.indexOf(".", dot + 1)) {
+      const column = table.columns.get(name.slice(0, dot));
+      if (column === undefined) continue;
+      if (column.type !== "link") {
+        throw new LodestoneError(
+          "INVALID",
+          `${place}: column ${quoted(column.name)} is of type ${column.type}, not a link; there is no ${quoted(name)}.`,
+        );
+      }
+      this.name(this.#follow(into, column, place, depth), name.slice(dot + 1), place, depth + 1);
+      return;
+    }
+    const below = columnsBelow(table, name.endsWith(".*") ? name.slice(0, -2) : name);
+    if (below.length === 0) throw unknownColumn(table, name, place);
+    for (const column of below) into.columns.add(column);
+  }
+
+  #jsonPath(into: RecordSelection, name: string, arrow: number, place: string): void {
+    const column = into.table.columns.get(name.slice(0, arrow));
+    if (column === undefined) throw unknownColumn(into.table, name.slice(0, arrow), place);
+    if (column.type !== "json") {
+      throw new LodestoneError(
+        "INVALID",
+        `${place}: column ${quoted(column.name)} is of type ${column.type}; only json columns have paths with "->".`,
+      );
+    }
+    const steps = jsonSteps(name.slice(arrow + 2), place);
+    into.json.set(name, { column, steps });
+  }
+
+  #follow(into: RecordSelection, column: ColumnInfo, place: string, depth: number): RecordSelection {
+    if (depth + 1 > MAX_SELECTION_DEPTH)
+      throw new LodestoneError("INVALID", `${place} follows more than ${MAX_SELECTION_DEPTH} links in a row.`);
+    let target = into.links.get(column);
+    if (target === undefined) {
+      const table = this.#branch.tables.get(column.link?.table ?? "");
+      if (table === undefined)
+        throw new LodestoneError("INVALID", `${place}: link column ${quoted(column.name)} points to a table that is not there.`);
+      target = emptySelection(table);
+      into.links.set(column, target);
+    }
+    return target;
+  }
+
+  /** `{name: "<-posts.author", columns, as, sort, limit, offset}`, or the same of a link that is followed forward. */
+  object(into: RecordSelection, item: JsonObject, place: string, depth: number): void {
+    const { name, columns } = item;
+    if (typeof name !== "string")
+      throw new LodestoneError("INVALID", `${place}.name is ${showValue(name)}; expected a column name, or "<-table.column".`);
+    if (!name.startsWith("<-")) {
+      const column = into.table.columns.get(name);
+      if (column?.type !== "link") {
+        if (columns !== undefined)
+          throw new LodestoneError("INVALID", `${place}.name: ${quoted(name)} is no link, so it takes no columns.`);
+        this.name(into, name, place, depth);
+        return;
+      }
+      this.list(this.#follow(into, column, place, depth), columns ?? ALL_COLUMNS, `${place}.columns`, depth + 1);
+      return;
+    }
+    const column = this.#reverseColumn(into.table, name, `${place}.name`);
+    if (depth + 1 > MAX_SELECTION_DEPTH)
+      throw new LodestoneError("INVALID", `${place} follows more than ${MAX_SELECTION_DEPTH} links in a row.`);
+    const alias = item.as ?? column.table.name + column.column.name;
+    if (
+      typeof alias !== "string" ||
+      alias === "" ||
+      alias === "id" ||
+      alias === "xata" ||
+      into.table.columns.has(alias) ||
+      into.reverse.has(alias)
+    ) {
+      throw new LodestoneError("INVALID", `${place}.as is ${showValue(alias)}; expected a name that the record does not have yet.`);
+    }
+    const selection = emptySelection(column.table);
+    this.list(selection, columns ?? ALL_COLUMNS, `${place}.columns`, depth + 1);
+    into.reverse.set(alias, {
+      column: column.column,
+      selection,
+      sort: readSort(this.#branch, column.table, item.sort ?? item.order, `${place}.sort`),
+      limit: pageNumber(item.limit, DEFAULT_REVERSE_LIMIT, 1, MAX_REVERSE_LIMIT, `${place}.limit`),
+      offset: pageNumber(item.offset, 0, 0, 49_000, `${place}.offset`),
+    });
+  }
+
+  #reverseColumn(target: TableInfo, name: string, place: string): { table: TableInfo; column: ColumnInfo } {
+    const path = name.slice(2);
+    for (let dot = path.indexOf("."); dot !== -1; dot = path.indexOf(".", dot + 1)) {
+      const table = this.#branch.tables.get(path.slice(0, dot));
+      const column = table?.columns.get(path.slice(dot + 1));
+      if (table === undefined || column === undefined) continue;
+      if (column.link?.table === target.name) return { table, column };
+      throw new LodestoneError("INVALID", `${place}: column ${quoted(path)} does not link to table ${quoted(target.name)}.`);
+    }
+    throw new LodestoneError(
+      "INVALID",
+      `${place}: there is no column ${quoted(path)}; a reverse link is written "<-table.column", with a table of ${showNames([...this.#branch.tables.keys()], "none")}.`,
+    );
+  }
+}
+
+function pageNumber(value: unknown, fallback: number, least: number, most: number, place: string): number {
+  if (value === undefined || value === null) return fallback;
+  if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most) return value;
+  throw new LodestoneError("INVALID", `${place} is ${showValue(value)}; expected a whole number from ${least} to ${most}.`);
+}

@@ -1,0 +1,69 @@
+/**
+ * `sort` of a request in all its forms: "name", {"name": "desc"}, {"column": "name", "direction": "desc"}, lists of these, {"*": "random"};
+ * over columns, links (`team.name`), json paths and `xata.*`. The order is total: what is equal is ordered by id.
+ */
+import { LodestoneError } from "../../../errors.ts";
+import type { BranchInfo, TableInfo } from "../../schema.ts";
+import { quoted, showValue } from "../values/show-value.ts";
+import { type ColumnReference, resolveColumn } from "./column-reference.ts";
+
+export type SortDirection = "asc" | "desc";
+
+export interface SortColumn extends ColumnReference {
+  readonly direction: SortDirection;
+}
+
+export type SortKey = SortColumn | "random";
+
+export const MAX_SORT_KEYS = 16;
+
+export function readSort(branch: BranchInfo, table: TableInfo, sort: unknown, place = "sort"): SortKey[] {
+  return readSortItems(sort, place).map(({ name, direction, place: at }) =>
+    direction === "random" ? "random" : { ...ordered(resolveColumn(branch, table, name, at), at), direction },
+  );
+}
+
+/** The names and directions of a sort, before anybody asks what they mean. */
+export function readSortItems(sort: unknown, place: string): { name: string; direction: SortDirection | "random"; place: string }[] {
+  if (sort === undefined || sort === null) return [];
+  const items: readonly unknown[] = Array.isArray(sort) ? sort : [sort];
+  const read: { name: string; direction: SortDirection | "random"; place: string }[] = [];
+  items.forEach((item, index) => {
+    const at = Array.isArray(sort) ? `${place}[${index}]` : place;
+    for (const [name, direction] of readItem(item, at)) {
+      if (name === "*" && direction !== "random") throw badDirection(direction, at, '"random", the only direction of "*"');
+      if (name !== "*" && direction !== "asc" && direction !== "desc") throw badDirection(direction, at, '"asc" or "desc"');
+      read.push({ name, direction: direction as SortDirection | "random", place: at });
+    }
+  });
+  if (read.length > MAX_SORT_KEYS) {
+    throw new LodestoneError("INVALID", `${place} has ${read.length} keys; at most ${MAX_SORT_KEYS} are allowed.`);
+  }
+  return read;
+}
+
+function readItem(item: unknown, place: string): [string, unknown][] {
+  if (typeof item === "string") return [[item, item === "*" ? "random" : "asc"]];
+  if (typeof item === "object" && item !== null && !Array.isArray(item)) {
+    const entries = Object.entries(item);
+    const named = new Map<string, unknown>(entries);
+    const column = named.get("column");
+    // {"column": "name", "direction" or "order": "desc"}, unless a column is really called "column".
+    if (typeof column === "string" && column !== "asc" && column !== "desc") {
+      return [[column, named.get("direction") ?? named.get("order") ?? (column === "*" ? "random" : "asc")]];
+    }
+    if (entries.length > 0) return entries;
+  }
+  throw new LodestoneError("INVALID", `${place} is ${showValue(item)}; expected a column name or an object such as {"name": "desc"}.`);
+}
+
+function badDirection(direction: unknown, place: string, expected: string): LodestoneError {
+  return new LodestoneError("INVALID", `${place}: the direction is ${showValue(direction)}; expected ${expected}.`);
+}
+
+/** What a sort can order by: a json column as a whole, a list and a vector have no order that anybody asks for. */
+function ordered(reference: ColumnReference, place: string): ColumnReference {
+  const { type, json, column } = reference;
+  if (json.length > 0 || (type !== "json" && type !== "vector" && type !== "multiple")) return reference;
+  throw new LodestoneError("INVALID", `${place}: column ${quoted(column)} is of type ${type}, which has no order; sort by another column.`);
+}

@@ -1,0 +1,195 @@
+/** A free text search, checked against the schema: the words, and per table where they are looked for and what lifts a record. */
+import { LodestoneError } from "../../../errors.ts";
+import { parseTimestamp } from "../../../filter/datetime.ts";
+import type { BranchSearchRequest, TextQuery, TextSearchScope } from "../../requests.ts";
+import type { BranchInfo, ColumnInfo, ColumnType, TableInfo } from "../../schema.ts";
+import { wholeNumber } from "../read/page-request.ts";
+import { type ColumnReference, resolveColumn } from "../sql-parts/column-reference.ts";
+import { type Parameter, toParameter } from "../values/column-value.ts";
+import { parseDurationMs } from "../values/duration.ts";
+import { unknownColumn } from "../values/sent-record.ts";
+import { quoted, showNames, showValue } from "../values/show-value.ts";
+import { type Term, termsOf } from "./words.ts";
+
+export interface SearchPlan {
+  readonly terms: readonly Term[];
+  readonly highlight: boolean;
+  readonly encodeHtml: boolean;
+  readonly size: number;
+  readonly offset: number;
+}
+
+export interface TablePlan {
+  readonly table: TableInfo;
+  readonly filter: unknown;
+  readonly targets: readonly { readonly column: ColumnInfo; readonly weight: number }[];
+  readonly boosters: readonly Booster[];
+  readonly place: string;
+}
+
+export type Modifier = "none" | "log" | "log1p" | "ln" | "ln1p" | "square" | "sqrt" | "reciprocal";
+
+export type Booster = { readonly column: ColumnReference; readonly factor: number; readonly filter: unknown; readonly place: string } & (
+  | { readonly kind: "value"; readonly value: Parameter }
+  | { readonly kind: "numeric"; readonly modifier: Modifier }
+  | { readonly kind: "date"; readonly originMs: number; readonly scaleMs: number; readonly decay: number }
+);
+
+export const MAX_QUERY_LENGTH = 2_000;
+export const MAX_TERMS = 64;
+export const MAX_BOOSTERS = 32;
+const TEXT_TYPES: readonly ColumnType[] = ["string", "text", "email", "multiple"];
+const MODIFIERS: readonly string[] = ["none", "log", "log1p", "ln", "ln1p", "square", "sqrt", "reciprocal"];
+const BOOSTERS = ["valueBooster", "numericBooster", "dateBooster"] as const;
+
+export function readTextQuery(request: TextQuery): SearchPlan {
+  const { query, fuzziness, prefix = "disabled" } = request;
+  if (typeof query !== "string" || query === "") throw invalid("query", query, "the words to search for");
+  if (query.length > MAX_QUERY_LENGTH)
+    throw new LodestoneError("INVALID", `query has ${query.length} characters; at most ${MAX_QUERY_LENGTH} are allowed.`);
+  if (prefix !== "phrase" && prefix !== "disabled") throw invalid("prefix", prefix, '"phrase" or "disabled"');
+  const terms = termsOf(query, wholeNumber(fuzziness, 1, 0, 2, "fuzziness"), prefix === "phrase");
+  if (terms.length > MAX_TERMS)
+    throw new LodestoneError("INVALID", `query has ${terms.length} different words; at most ${MAX_TERMS} are allowed.`);
+  const highlight = member(request.highlight, "highlight");
+  const page = member(request.page, "page");
+  return {
+    terms,
+    highlight: flag(highlight.enabled, "highlight.enabled"),
+    encodeHtml: flag(highlight.encodeHTML, "highlight.encodeHTML"),
+    size: wholeNumber(page.size, 25, 1, 200, "page.size"),
+    offset: wholeNumber(page.offset, 0, 0, 800, "page.offset"),
+  };
+}
+
+export function readTables(branch: BranchInfo, tables: BranchSearchRequest["tables"]): TablePlan[] {
+  if (tables === undefined || tables === null) return [...branch.tables.values()].map((table) => readScope(branch, table, {}, ""));
+  if (!Array.isArray(tables)) throw invalid("tables", tables, "an array of table names");
+  const plans = new Map<string, TablePlan>();
+  tables.forEach((item: unknown, index) => {
+    const place = `tables[${index}]`;
+    const scope: TextSearchScope & { table?: unknown } = typeof item === "string" ? { table: item } : member(item, place);
+    if (typeof scope.table !== "string") throw invalid(`${place}.table`, scope.table, "the name of a table");
+    const table = branch.tables.get(scope.table);
+    if (table === undefined) {
+      throw new LodestoneError(
+        "NOT_FOUND",
+        `${place}: there is no table ${quoted(scope.table)}; the branch has ${showNames([...branch.tables.keys()], "no tables")}.`,
+      );
+    }
+    if (plans.has(table.name)) throw new LodestoneError("INVALID", `${place}: table ${quoted(table.name)} is given twice; give it once.`);
+    plans.set(table.name, readScope(branch, table, scope, `${place}.`));
+  });
+  return [...plans.values()];
+}
+
+/** @param place What messages put before the names of members: "" or `tables[0].`. */
+export function readScope(branch: BranchInfo, table: TableInfo, scope: TextSearchScope, place: string): TablePlan {
+  return {
+    table,
+    filter: scope.filter ?? undefined,
+    targets: readTargets(table, scope.target, `${place}target`),
+    boosters: readBoosters(branch, table, scope.boosters, `${place}boosters`),
+    place,
+  };
+}
+
+function readTargets(table: TableInfo, target: unknown, place: string): TablePlan["targets"] {
+  if (target === undefined || target === null) {
+    return [...table.columns.values()].filter((column) => TEXT_TYPES.includes(column.type)).map((column) => ({ column, weight: 1 }));
+  }
+  if (!Array.isArray(target)) throw invalid(place, target, "an array of column names");
+  return target.map((item: unknown, index) => {
+    const at = `${place}[${index}]`;
+    const { column: name, weight = 1 } = typeof item === "string" ? { column: item } : member(item, at);
+    if (typeof name !== "string") throw invalid(`${at}.column`, name, "the name of a column");
+    const column = table.columns.get(name);
+    if (column === undefined) throw unknownColumn(table, name, at);
+    if (!TEXT_TYPES.includes(column.type)) {
+      throw new LodestoneError(
+        "INVALID",
+        `${at}: column ${quoted(name)} is of type ${column.type}; words are in columns of type ${TEXT_TYPES.join(", ")}.`,
+      );
+    }
+    if (typeof weight !== "number" || !(weight >= 1 && weight <= 10)) throw invalid(`${at}.weight`, weight, "a weight from 1 to 10");
+    return { column, weight };
+  });
+}
+
+function readBoosters(branch: BranchInfo, table: TableInfo, boosters: unknown, place: string): Booster[] {
+  if (boosters === undefined || boosters === null) return [];
+  if (!Array.isArray(boosters) || boosters.length > MAX_BOOSTERS)
+    throw invalid(place, boosters, `an array of at most ${MAX_BOOSTERS} boosters`);
+  return boosters.map((item: unknown, index) => {
+    const at = `${place}[${index}]`;
+    const outer = member(item, at);
+    const keys = Object.keys(outer);
+    const kind = BOOSTERS.find((key) => keys.length === 1 && keys[0] === key);
+    if (kind === undefined) throw invalid(at, item, `an object with one of the keys ${showNames(BOOSTERS, "")}`);
+    return readBooster(branch, table, kind, member(outer[kind], `${at}.${kind}`), `${at}.${kind}`);
+  });
+}
+
+function readBooster(
+  branch: BranchInfo,
+  table: TableInfo,
+  kind: (typeof BOOSTERS)[number],
+  given: Record<string, unknown>,
+  place: string,
+): Booster {
+  if (typeof given.column !== "string") throw invalid(`${place}.column`, given.column, "the name of a column");
+  const column = resolveColumn(branch, table, given.column, `${place}.column`);
+  const requireType = (...types: ColumnType[]): void => {
+    if (column.json.length > 0 || !types.includes(column.type)) {
+      throw new LodestoneError(
+        "INVALID",
+        `${place}.column: ${quoted(column.column)} is of type ${column.type}; expected ${types.join(", ")}.`,
+      );
+    }
+  };
+  const factor = given.factor ?? (kind === "dateBooster" ? 1 : undefined);
+  if (typeof factor !== "number" || !Number.isFinite(factor)) throw invalid(`${place}.factor`, given.factor, "a number");
+  const common = { column, factor, filter: given.ifMatchesFilter, place };
+  switch (kind) {
+    case "valueBooster": {
+      requireType("string", "text", "email", "int", "float", "bool", "link");
+      const info = { id: 0, name: column.column, physicalName: column.physicalName, type: column.type };
+      if (given.value === undefined || given.value === null) throw invalid(`${place}.value`, given.value, `a value of type ${column.type}`);
+      return { ...common, kind: "value", value: toParameter(info, given.value, `${place}.value`) };
+    }
+    case "numericBooster": {
+      requireType("int", "float");
+      const { modifier = "none" } = given;
+      if (typeof modifier !== "string" || !MODIFIERS.includes(modifier))
+        throw invalid(`${place}.modifier`, modifier, `one of ${MODIFIERS.join(", ")}`);
+      return { ...common, kind: "numeric", modifier: modifier as Modifier };
+    }
+    case "dateBooster": {
+      requireType("datetime");
+      const { origin, scale, decay } = given;
+      const micros = origin === undefined ? BigInt(Date.now()) * 1000n : typeof origin === "string" ? parseTimestamp(origin) : undefined;
+      if (micros === undefined) throw invalid(`${place}.origin`, origin, "an RFC 3339 time");
+      const scaleMs = parseDurationMs(scale);
+      if (scaleMs === undefined || scaleMs === 0)
+        throw invalid(`${place}.scale`, scale, 'a number above 0 with a unit of d, h, m, s or ms, such as "10d"');
+      if (typeof decay !== "number" || !(decay > 0 && decay <= 1)) throw invalid(`${place}.decay`, decay, "a number above 0, at most 1");
+      return { ...common, kind: "date", originMs: Number(micros / 1000n), scaleMs, decay };
+    }
+  }
+}
+
+function flag(value: unknown, place: string): boolean {
+  if (value === undefined || value === null) return true;
+  if (typeof value !== "boolean") throw invalid(place, value, "true or false");
+  return value;
+}
+
+function member(value: unknown, place: string): Record<string, unknown> {
+  if (value === undefined || value === null) return {};
+  if (typeof value !== "object" || Array.isArray(value)) throw invalid(place, value, "an object");
+  return value as Record<string, unknown>;
+}
+
+function invalid(place: string, value: unknown, expected: string): LodestoneError {
+  return new LodestoneError("INVALID", `${place} is ${showValue(value)}; expected ${expected}.`);
+}

@@ -1,0 +1,88 @@
+/** POST …/search, of a table and of a branch: finds, puts in order, and reads the records of one page. */
+import type { Connection } from "../../engine/engine.ts";
+import type { AnswerOptions, BranchSearchRequest, JsonObject, TextSearchRequest, TextSearchResponse } from "../../requests.ts";
+import type { BranchInfo, TableInfo } from "../../schema.ts";
+import { getRecords } from "../read/get-records.ts";
+import { highlight } from "./highlight.ts";
+import { searchTable, type TextMatch } from "./match-table.ts";
+import { readScope, readTables, readTextQuery, type SearchPlan, type TablePlan } from "./text-search-request.ts";
+
+export async function searchTableRecords(
+  connection: Connection,
+  branch: BranchInfo,
+  table: TableInfo,
+  request: TextSearchRequest,
+  options: AnswerOptions = {},
+): Promise<TextSearchResponse> {
+  const plan = readTextQuery(request);
+  return search(connection, branch, plan, [readScope(branch, table, request, "")], options);
+}
+
+export async function searchBranchRecords(
+  connection: Connection,
+  branch: BranchInfo,
+  request: BranchSearchRequest,
+  options: AnswerOptions = {},
+): Promise<TextSearchResponse> {
+  const plan = readTextQuery(request);
+  return search(connection, branch, plan, readTables(branch, request.tables), options);
+}
+
+interface Hit extends TextMatch {
+  readonly tablePlan: TablePlan;
+}
+
+async function search(
+  connection: Connection,
+  branch: BranchInfo,
+  plan: SearchPlan,
+  tables: readonly TablePlan[],
+  options: AnswerOptions,
+): Promise<TextSearchResponse> {
+  const hits: Hit[] = [];
+  for (const tablePlan of tables) {
+    for (const match of await searchTable(connection, branch, tablePlan, plan.terms)) hits.push({ ...match, tablePlan });
+  }
+  // Stable: equal scores stay in the order of the tables, and of ids within.
+  hits.sort((a, b) => b.score - a.score);
+  const page = hits.slice(plan.offset, plan.offset + plan.size);
+  const records = new Map<Hit, JsonObject>();
+  for (const tablePlan of new Set(page.map((hit) => hit.tablePlan))) {
+    const own = page.filter((hit) => hit.tablePlan === tablePlan);
+    const read = await getRecords(
+      connection,
+      branch,
+      tablePlan.table,
+      own.map((hit) => hit.id),
+      options,
+    );
+    const byId = new Map(read.map((record) => [record.id as string, record]));
+    for (const hit of own) {
+      const record = byId.get(hit.id);
+      // Deleted since: it is not there any more.
+      if (record !== undefined) records.set(hit, complete(record, hit, plan));
+    }
+  }
+  return { totalCount: hits.length, records: page.map((hit) => records.get(hit)).filter((record) => record !== undefined) };
+}
+
+function complete(record: JsonObject, hit: Hit, plan: SearchPlan): JsonObject {
+  const marked = plan.highlight ? highlights(record, hit.tablePlan, plan) : {};
+  const xata: JsonObject = { ...(record.xata as JsonObject), table: hit.tablePlan.table.name, score: hit.score };
+  if (Object.keys(marked).length > 0) xata.highlight = marked;
+  return { ...record, xata };
+}
+
+function highlights(record: JsonObject, tablePlan: TablePlan, plan: SearchPlan): JsonObject {
+  const marked: [string, string[]][] = [];
+  for (const { column } of tablePlan.targets) {
+    let value: unknown = record;
+    for (const step of column.name.split(".")) {
+      value = typeof value === "object" && value !== null && Object.hasOwn(value, step) ? (value as JsonObject)[step] : undefined;
+    }
+    const texts = Array.isArray(value) ? value : [value];
+    const fragments = texts.flatMap((text) => (typeof text === "string" ? highlight(text, plan.terms, plan.encodeHtml) : []));
+    if (fragments.length > 0) marked.push([column.name, fragments]);
+  }
+  return Object.fromEntries(marked);
+}

@@ -1,0 +1,192 @@
+/** POST …/transaction: operations in order, one unit; later ones see what earlier ones did; all or nothing. */
+import { LodestoneError } from "../../../errors.ts";
+import type { Connection, Engine } from "../../engine/engine.ts";
+import type { AnswerOptions, JsonObject, ReadOptions, Selection, TransactionResult } from "../../requests.ts";
+import type { BranchInfo } from "../../schema.ts";
+import { getRecords } from "../read/get-records.ts";
+import { Parameters, ROW } from "../sql-parts/parameters.ts";
+import { compileProjection } from "../sql-parts/projection.ts";
+import { quotedColumn, relation } from "../sql-parts/sql-names.ts";
+import { recordNotFound } from "../values/version-check.ts";
+import { bulkStatement, explainBulk } from "../write/bulk-insert.ts";
+import { explained } from "../write/constraint-errors.ts";
+import { deleteRecord } from "../write/delete-record.ts";
+import { replaceRecord } from "../write/insert-record.ts";
+import { updateRecord, upsertRecord } from "../write/update-record.ts";
+import { UNCHANGED } from "../write/write-statement.ts";
+import { lockRecords } from "./lock-records.ts";
+import { type Batch, batchesOf, isBatchable } from "./transaction-batches.ts";
+import {
+  type DeleteOperation,
+  type GetOperation,
+  type InsertOperation,
+  readOperations,
+  transactionFailed,
+  type UpdateOperation,
+} from "./transaction-operations.ts";
+
+/** @throws {LodestoneError} INVALID with `errors[{index, message}]`: all that are wrong in themselves, or the first that failed. Nothing is applied then. */
+export async function runTransaction(
+  engine: Engine,
+  branch: BranchInfo,
+  operations: unknown,
+  options: AnswerOptions = {},
+): Promise<TransactionResult[]> {
+  const read = readOperations(branch, operations);
+  if (read.length === 0) return [];
+  const batches = batchesOf(read);
+  return engine.transaction(
+    async (connection) => {
+      await lockRecords(connection, branch, batches);
+      const runner = new TransactionRunner(connection, branch, options);
+      for (const batch of batches) await runner.run(batch);
+      return runner.results;
+    },
+    // One snapshot for all of it. Under read committed a DELETE of four records that another transaction just wrote would see some of them and not the others
+    // (those that are updated are followed, those that are new are not), and two reads would see two states.
+    { isolation: read.length === 1 ? "read committed" : "repeatable read" },
+  );
+}
+
+class TransactionRunner {
+  readonly results: TransactionResult[] = [];
+  readonly #connection: Connection;
+  readonly #branch: BranchInfo;
+  readonly #answer: AnswerOptions;
+
+  constructor(connection: Connection, branch: BranchInfo, answer: AnswerOptions) {
+    this.#connection = connection;
+    this.#branch = branch;
+    this.#answer = answer;
+  }
+
+  async run({ kind, operations }: Batch): Promise<void> {
+    // Until a batch knows better, it is its first operation that failed.
+    let index = operations[0].index;
+    try {
+      switch (kind) {
+        case "insert":
+          await this.#insert(operations as InsertOperation[]);
+          break;
+        case "delete":
+          await this.#delete(operations as DeleteOperation[]);
+          break;
+        case "get":
+          await this.#get(operations as GetOperation[]);
+          break;
+        case "update":
+          for (const operation of operations as UpdateOperation[]) {
+            index = operation.index;
+            await this.#update(operation);
+          }
+      }
+    } catch (error) {
+      if (!(error instanceof LodestoneError) || PASSED_ON.has(error.code)) throw error;
+      const [failed] = error.errors ?? [];
+      throw transactionFailed([failed ?? { index, message: error.message }], error);
+    }
+  }
+
+  async #insert(operations: readonly InsertOperation[]): Promise<void> {
+    const [first] = operations as [InsertOperation];
+    if (!isBatchable(first)) return this.#insertOne(first);
+    const { table, columns, createOnly } = first;
+    const records = operations.map((operation) => operation.record);
+    const parameters = new Parameters();
+    const projection = compileProjection(this.#branch, first.selection, ROW, this.#answer);
+    const statement =
+      bulkStatement(this.#branch, table, records, parameters) +
+      (createOnly ? "" : ` ON CONFLICT ("id") DO UPDATE SET ${replaced(first)}`) +
+      ` RETURNING ${ROW}."id", ${columns === undefined ? "''" : projection.sql} AS record`;
+    let rows: { id: string; record: string }[];
+    try {
+      ({ rows } = await this.#connection.query<{ id: string; record: string }>(statement, parameters.values));
+    } catch (error) {
+      throw atOperation(operations, explainBulk(table, records, error));
+    }
+    const written = new Map(rows.map((row) => [row.id, row.record]));
+    for (const { id } of records) {
+      this.results.push({
+        operation: "insert",
+        id,
+        rows: 1,
+        ...(columns === undefined ? {} : { columns: projection.decode(written.get(id)!) }),
+      });
+    }
+  }
+
+  async #insertOne(operation: InsertOperation): Promise<void> {
+    const { table, record, source, columns, createOnly, ifVersion } = operation;
+    const place = `operations[${operation.index}].insert.record`;
+    const options = { ...this.#reading(columns), createOnly, ...(ifVersion === undefined ? {} : { ifVersion }) };
+    const written = await replaceRecord(this.#connection, this.#branch, table, record.id, source, options, place);
+    this.results.push({ operation: "insert", id: record.id, rows: 1, ...(columns === undefined ? {} : { columns: written.record }) });
+  }
+
+  async #update({ index, table, id, fields, upsert, ifVersion, columns }: UpdateOperation): Promise<void> {
+    const place = `operations[${index}].update.fields`;
+    const options = { ...this.#reading(columns), ...(ifVersion === undefined ? {} : { ifVersion }) };
+    const record = upsert
+      ? (await upsertRecord(this.#connection, this.#branch, table, id, fields, options, place)).record
+      : await updateRecord(this.#connection, this.#branch, table, id, fields, options, place);
+    this.results.push({ operation: "update", id, rows: 1, ...(columns === undefined ? {} : { columns: record }) });
+  }
+
+  async #delete(operations: readonly DeleteOperation[]): Promise<void> {
+    const [first] = operations as [DeleteOperation];
+    if (first.columns !== undefined) return this.#deleteOne(first);
+    const ids = operations.map((operation) => operation.id);
+    const { rows } = await explained(first.table, () =>
+      this.#connection.query<{ id: string }>(
+        `DELETE FROM ${relation(this.#branch, first.table)} AS ${ROW} WHERE ${ROW}."id" = ANY ($1::text[]) RETURNING ${ROW}."id"`,
+        [ids],
+      ),
+    );
+    const removed = new Set(rows.map((row) => row.id));
+    for (const operation of operations) {
+      // An id that is given twice is gone the second time.
+      const found = removed.delete(operation.id);
+      if (!found && operation.failIfMissing) throw atOperation([operation], recordNotFound(operation.table, operation.id));
+      this.results.push({ operation: "delete", rows: found ? 1 : 0 });
+    }
+  }
+
+  async #deleteOne({ table, id, columns, failIfMissing }: DeleteOperation): Promise<void> {
+    try {
+      const record = await deleteRecord(this.#connection, this.#branch, table, id, this.#reading(columns));
+      this.results.push({ operation: "delete", rows: 1, columns: record! });
+    } catch (error) {
+      if (failIfMissing || !(error instanceof LodestoneError) || error.code !== "NOT_FOUND") throw error;
+      this.results.push({ operation: "delete", rows: 0, columns: {} });
+    }
+  }
+
+  async #get(operations: readonly GetOperation[]): Promise<void> {
+    const [first] = operations as [GetOperation];
+    const ids = operations.map((operation) => operation.id);
+    const records = await getRecords(this.#connection, this.#branch, first.table, ids, this.#reading(first.columns));
+    const found = new Map<string, JsonObject>(records.map((record) => [record.id as string, record]));
+    for (const id of ids) this.results.push({ operation: "get", columns: found.get(id) ?? {} });
+  }
+
+  #reading(columns: Selection | undefined): ReadOptions {
+    return columns === undefined ? this.#answer : { ...this.#answer, columns };
+  }
+}
+
+/** What is not about an operation: it says itself what to do. */
+const PASSED_ON: ReadonlySet<string> = new Set(["TIMEOUT", "UNAVAILABLE", "OVERLOADED", "OUT_OF_MEMORY", "CORRUPT"]);
+
+function replaced({ table }: InsertOperation): string {
+  const columns = [...table.columns.values()].map((column) => `${quotedColumn(column)} = EXCLUDED.${quotedColumn(column)}`);
+  return columns.length === 0 ? UNCHANGED : columns.join(", ");
+}
+
+/** An error that knows the record of a batch, told as an error of that record's operation. */
+function atOperation(operations: readonly { readonly index: number }[], error: unknown): unknown {
+  if (!(error instanceof LodestoneError)) return error;
+  const within = error.errors?.[0];
+  const { index } = operations[within?.index ?? 0]!;
+  const message = within?.message ?? error.message;
+  return new LodestoneError(error.code, message, { errors: [{ index, message }], cause: error });
+}

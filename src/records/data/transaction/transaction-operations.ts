@@ -1,0 +1,168 @@
+/** The operations of a transaction, each checked by itself before anything runs, so that a client learns of all its mistakes at once. */
+import { LodestoneError, type OperationError } from "../../../errors.ts";
+import type { Selection } from "../../requests.ts";
+import type { BranchInfo, TableInfo } from "../../schema.ts";
+import { ALL_COLUMNS, type RecordSelection, readSelection } from "../sql-parts/selection.ts";
+import { requireRecordId } from "../values/record-id.ts";
+import { readFields } from "../values/sent-record.ts";
+import { quoted, showNames, showValue } from "../values/show-value.ts";
+import { checkIfVersion } from "../values/version-check.ts";
+import { type BulkRecord, readBulkRecord } from "../write/bulk-insert.ts";
+import { readChanges } from "../write/update-record.ts";
+
+export const MAX_OPERATIONS = 1_000;
+
+interface Common {
+  readonly index: number;
+  readonly table: TableInfo;
+  /** undefined: the result has no columns. */
+  readonly columns: Selection | undefined;
+  readonly selection: RecordSelection;
+}
+
+export interface InsertOperation extends Common {
+  readonly kind: "insert";
+  readonly record: BulkRecord;
+  /** As it was sent; for the inserts that are done one by one. */
+  readonly source: unknown;
+  /** The id must be new: it was made here, or createOnly is set. */
+  readonly createOnly: boolean;
+  readonly ifVersion: number | undefined;
+}
+
+export interface UpdateOperation extends Common {
+  readonly kind: "update";
+  readonly id: string;
+  readonly fields: unknown;
+  readonly upsert: boolean;
+  readonly ifVersion: number | undefined;
+}
+
+export interface DeleteOperation extends Common {
+  readonly kind: "delete";
+  readonly id: string;
+  readonly failIfMissing: boolean;
+}
+
+export interface GetOperation extends Common {
+  readonly kind: "get";
+  readonly id: string;
+}
+
+export type Operation = InsertOperation | UpdateOperation | DeleteOperation | GetOperation;
+
+/** @throws {LodestoneError} INVALID, with an entry in `errors` for each operation that is wrong. */
+export function readOperations(branch: BranchInfo, operations: unknown): Operation[] {
+  if (!Array.isArray(operations))
+    throw new LodestoneError("INVALID", `operations is ${showValue(operations)}; expected an array of operations.`);
+  if (operations.length > MAX_OPERATIONS) {
+    throw new LodestoneError(
+      "INVALID",
+      `operations has ${operations.length} operations; at most ${MAX_OPERATIONS} go into one transaction.`,
+    );
+  }
+  const errors: OperationError[] = [];
+  const read: Operation[] = [];
+  operations.forEach((operation: unknown, index) => {
+    try {
+      read.push(readOperation(branch, operation, index));
+    } catch (error) {
+      if (!(error instanceof LodestoneError)) throw error;
+      errors.push({ index, message: error.message });
+    }
+  });
+  if (errors.length > 0) throw transactionFailed(errors);
+  return read;
+}
+
+/** Nothing was applied. */
+export function transactionFailed(errors: readonly OperationError[], cause?: unknown): LodestoneError {
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more, see errors)` : "";
+  return new LodestoneError("INVALID", `Nothing was applied: ${errors[0]!.message}${more}`, { errors, cause });
+}
+
+const KINDS = ["insert", "update", "delete", "get"] as const;
+const MEMBERS = {
+  insert: ["table", "record", "createOnly", "ifVersion", "columns"],
+  update: ["table", "id", "fields", "ifVersion", "upsert", "columns"],
+  delete: ["table", "id", "failIfMissing", "columns"],
+  get: ["table", "id", "columns"],
+} as const;
+
+function readOperation(branch: BranchInfo, operation: unknown, index: number): Operation {
+  const at = `operations[${index}]`;
+  const keys = isObject(operation) ? Object.keys(operation) : [];
+  const kind = KINDS.find((name) => keys.length === 1 && keys[0] === name);
+  if (!isObject(operation) || kind === undefined) {
+    throw new LodestoneError(
+      "INVALID",
+      `${at} is ${showValue(operation)}; expected an object with one of the keys insert, update, delete and get.`,
+    );
+  }
+  const place = `${at}.${kind}`;
+  const given = operation[kind];
+  if (!isObject(given)) throw new LodestoneError("INVALID", `${place} is ${showValue(given)}; expected an object with a table.`);
+  for (const key of Object.keys(given)) {
+    if (!(MEMBERS[kind] as readonly string[]).includes(key)) {
+      throw new LodestoneError("INVALID", `${place} has an unknown member ${quoted(key)}; it takes ${showNames(MEMBERS[kind], "")}.`);
+    }
+  }
+  const table = requireTable(branch, given.table, `${place}.table`);
+  const columns = (given.columns ?? undefined) as Selection | undefined;
+  const selection = readSelection(branch, table, columns ?? (kind === "get" ? ALL_COLUMNS : undefined), `${place}.columns`);
+  const common = { index, table, columns, selection };
+  const flag = (name: string): boolean => {
+    const value = given[name] ?? false;
+    if (typeof value !== "boolean") throw new LodestoneError("INVALID", `${place}.${name} is ${showValue(value)}; expected true or false.`);
+    return value;
+  };
+  const ifVersion = (): number | undefined => {
+    const value = given.ifVersion ?? undefined;
+    checkIfVersion(value, `${place}.ifVersion`);
+    return value as number | undefined;
+  };
+  switch (kind) {
+    case "insert": {
+      const record = readBulkRecord(table, given.record, `${place}.record`);
+      const made = readFields(table, given.record, place).id;
+      return {
+        ...common,
+        kind,
+        record,
+        source: given.record,
+        createOnly: flag("createOnly") || made === undefined || made === null,
+        ifVersion: ifVersion(),
+      };
+    }
+    case "update": {
+      const upsert = flag("upsert");
+      const id = upsert ? requireRecordId(given.id, `${place}.id`) : requireText(given.id, `${place}.id`);
+      readChanges(table, given.fields, `${place}.fields`, id);
+      return { ...common, kind, id, fields: given.fields, upsert, ifVersion: ifVersion() };
+    }
+    case "delete":
+      return { ...common, kind, id: requireText(given.id, `${place}.id`), failIfMissing: flag("failIfMissing") };
+    case "get":
+      return { ...common, kind, id: requireText(given.id, `${place}.id`) };
+  }
+}
+
+function requireTable(branch: BranchInfo, name: unknown, place: string): TableInfo {
+  if (typeof name !== "string") throw new LodestoneError("INVALID", `${place} is ${showValue(name)}; expected the name of a table.`);
+  const table = branch.tables.get(name);
+  if (table !== undefined) return table;
+  throw new LodestoneError(
+    "NOT_FOUND",
+    `${place}: there is no table ${quoted(name)}; the branch has ${showNames([...branch.tables.keys()], "no tables")}.`,
+  );
+}
+
+/** An id that SQL wrote may be anything, so everything but creating takes any text. */
+function requireText(id: unknown, place: string): string {
+  if (typeof id === "string" && !id.includes("\u0000")) return id;
+  throw new LodestoneError("INVALID", `${place} is ${showValue(id)}; expected the id of a record.`);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,200 @@
+/**
+ * A value of the API on its way into a column: checked against the column's type, and made what PostgreSQL takes as a bound parameter.
+ * Nothing is coerced (except what JSON cannot say: times and links), so what was stored is what was sent.
+ */
+import { LodestoneError } from "../../../errors.ts";
+import type { ColumnInfo } from "../../schema.ts";
+import { checkJsonText } from "./json-column-text.ts";
+import { quoted, showValue } from "./show-value.ts";
+import { encodeVectors } from "./vector-codec.ts";
+
+/** A Buffer is PostgreSQL's binary form (vectors). */
+export type Parameter = string | number | boolean | Buffer | null;
+
+/** The type that a bound value of the column is cast to. */
+export const PARAMETER_TYPES = {
+  string: "text",
+  text: "text",
+  email: "text",
+  int: "int8",
+  float: "float8",
+  bool: "bool",
+  datetime: "timestamptz",
+  multiple: "text[]",
+  json: "jsonb",
+  link: "text",
+  vector: "real[]",
+} as const;
+
+// The same rule as the column's CHECK in the database.
+const EMAIL = /^[^@\s]+@[^@\s]+$/;
+const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.\d{1,9})?(?:[Zz]|[+-](\d\d):(\d\d))$/;
+
+/** Strings in one value of type multiple. */
+export const MAX_MULTIPLE_ITEMS = 100_000;
+
+/** Checks `value` (not undefined) for `column`; null is SQL's null. `name` is how messages call the column, with the table where it helps. */
+export function toParameter(column: ColumnInfo, value: unknown, place: string): Parameter {
+  if (value === null) {
+    if (column.notNull) throw wrong(place, column, "is null; it is notNull, so give it a value");
+    return null;
+  }
+  switch (column.type) {
+    case "string":
+    case "text":
+      return text(column, value, place);
+    case "email": {
+      const email = text(column, value, place);
+      if (!EMAIL.test(email)) throw wrong(place, column, `is ${showValue(value)}; expected an address like "name@example.com"`);
+      return email;
+    }
+    case "int":
+      if (typeof value !== "number" || !Number.isInteger(value)) throw expected(place, column, value, "a whole number");
+      if (!Number.isSafeInteger(value)) {
+        throw wrong(
+          place,
+          column,
+          `is ${value}; JSON numbers are exact only from -9007199254740991 to 9007199254740991, so send it as SQL or as text`,
+        );
+      }
+      return value === 0 ? 0 : value;
+    case "float":
+      if (typeof value !== "number" || !Number.isFinite(value)) throw expected(place, column, value, "a finite number");
+      // pg writes -0 as "0".
+      return Object.is(value, -0) ? "-0" : value;
+    case "bool":
+      if (typeof value !== "boolean") throw expected(place, column, value, "true or false");
+      return value;
+    case "datetime":
+      return datetime(column, value, place);
+    case "multiple":
+      return multiple(column, value, place);
+    case "json":
+      return json(column, value, place);
+    case "link":
+      return link(column, value, place);
+    case "vector":
+      return encodeVectors([requireVector(column, value, place)]);
+  }
+}
+
+/** The elements, checked: as many as the column's dimension, each finite as float32. */
+export function requireVector(column: ColumnInfo, value: unknown, place: string): readonly number[] {
+  if (!Array.isArray(value)) throw expected(place, column, value, "an array of numbers");
+  const dimension = column.vector?.dimension;
+  if (value.length !== dimension) {
+    throw wrong(place, column, `has ${value.length} element${value.length === 1 ? "" : "s"}; the column has dimension ${dimension}`);
+  }
+  for (let i = 0; i < value.length; i++) {
+    const element: unknown = value[i];
+    if (typeof element !== "number" || !Number.isFinite(element)) {
+      throw new LodestoneError(
+        "INVALID",
+        `${place}[${i}] is ${showValue(element)}; every element of vector column ${quoted(column.name)} is a finite number.`,
+      );
+    }
+    if (!Number.isFinite(Math.fround(element))) {
+      throw new LodestoneError(
+        "INVALID",
+        `${place}[${i}] is ${element}; elements of vector column ${quoted(column.name)} are float32, whose largest value is about 3.4e38.`,
+      );
+    }
+  }
+  return value as number[];
+}
+
+function text(column: ColumnInfo, value: unknown, place: string): string {
+  if (typeof value !== "string") throw expected(place, column, value, "a string");
+  checkText(value, place, column);
+  return value;
+}
+
+/** PostgreSQL's text holds every Unicode character but NUL; a lone surrogate is no character. */
+function checkText(value: string, place: string, column: ColumnInfo): void {
+  if (value.includes("\u0000")) throw wrong(place, column, "holds the character U+0000, which text cannot; remove it");
+  if (!isWellFormed(value)) throw wrong(place, column, "holds a lone surrogate (half of a UTF-16 pair); send well-formed Unicode");
+}
+
+export function isWellFormed(value: string): boolean {
+  return !/\p{Surrogate}/u.test(value);
+}
+
+function datetime(column: ColumnInfo, value: unknown, place: string): string {
+  const remedy = 'an RFC 3339 time with its offset such as "2026-02-28T12:00:00Z"';
+  if (typeof value !== "string") throw expected(place, column, value, remedy);
+  const match = RFC_3339.exec(value);
+  if (match === null) throw expected(place, column, value, remedy);
+  const [year, month, day, hour, minute, second, offsetHour, offsetMinute] = match.slice(1).map((part) => Number(part ?? 0)) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  const date = new Date(Date.UTC(2000, month - 1, 1));
+  date.setUTCFullYear(year, month - 1, day);
+  const real = year >= 1 && date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
+  if (!real || hour > 23 || minute > 59 || second > 60 || offsetHour > 15 || offsetMinute > 59) {
+    throw wrong(place, column, `is ${showValue(value)}, which is no date and time of the years 0001 to 9999`);
+  }
+  return value;
+}
+
+function multiple(column: ColumnInfo, value: unknown, place: string): string {
+  if (!Array.isArray(value)) throw expected(place, column, value, "an array of strings");
+  if (value.length > MAX_MULTIPLE_ITEMS) {
+    throw wrong(
+      place,
+      column,
+      `has ${value.length.toLocaleString("en-US")} strings; at most ${MAX_MULTIPLE_ITEMS.toLocaleString("en-US")} are allowed`,
+    );
+  }
+  const items: string[] = [];
+  for (let i = 0; i < value.length; i++) {
+    const item: unknown = value[i];
+    if (typeof item !== "string") throw expected(`${place}[${i}]`, column, item, "a string");
+    checkText(item, `${place}[${i}]`, column);
+    items.push(item);
+  }
+  return arrayLiteral(items);
+}
+
+/** PostgreSQL's text form of a text[]. */
+export function arrayLiteral(items: readonly string[]): string {
+  return `{${items.map((item) => `"${item.replace(/[\\"]/g, "\\$&")}"`).join(",")}}`;
+}
+
+/** A string is JSON text, as the SDK sends it; anything else is the value itself. */
+function json(column: ColumnInfo, value: unknown, place: string): string {
+  const source = typeof value === "string" ? value : JSON.stringify(value);
+  const fault = checkJsonText(source);
+  if (fault !== undefined) {
+    const remedy =
+      typeof value === "string" ? '; a string sent to a json column is JSON text, so the text hello is sent as "\\"hello\\""' : "";
+    throw wrong(place, column, `is ${showValue(value)}: ${fault}${remedy}`);
+  }
+  return source;
+}
+
+function link(column: ColumnInfo, value: unknown, place: string): string {
+  if (typeof value === "string") {
+    checkText(value, place, column);
+    return value;
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value) && Object.hasOwn(value, "id")) {
+    const id: unknown = (value as { id: unknown }).id;
+    if (typeof id === "string") return link(column, id, place);
+  }
+  throw expected(place, column, value, `the id of a record of table ${quoted(column.link?.table ?? "")}, or an object with that id`);
+}
+
+function expected(place: string, column: ColumnInfo, value: unknown, what: string): LodestoneError {
+  return wrong(place, column, `is ${showValue(value)}; expected ${what}`);
+}
+
+function wrong(place: string, column: ColumnInfo, problem: string): LodestoneError {
+  return new LodestoneError("INVALID", `${place} (column ${quoted(column.name)} of type ${column.type}) ${problem}.`);
+}

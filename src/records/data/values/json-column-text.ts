@@ -1,0 +1,55 @@
+/** What JSON text a json column takes (JSON that both JavaScript and PostgreSQL can read, not too deep for either), and paths into it. */
+import { LodestoneError } from "../../../errors.ts";
+
+/** Nesting of objects and arrays. PostgreSQL's parser is recursive, and a stack overflow inside the embedded engine would end it. */
+export const MAX_JSON_DEPTH = 128;
+
+/** What is wrong with it, or undefined. Linear; the depth is known before anything recursive runs. */
+export function checkJsonText(source: string): string | undefined {
+  if (jsonDepth(source) > MAX_JSON_DEPTH) return `it is nested deeper than ${MAX_JSON_DEPTH} levels`;
+  // Raw and escaped alike: jsonb can hold neither.
+  if (/\\u0000/.test(source) && hasEscapedNul(source)) return "it holds the character U+0000, which jsonb cannot";
+  let value: unknown;
+  try {
+    value = JSON.parse(source);
+  } catch (error) {
+    return `it is not JSON (${error instanceof Error ? error.message : String(error)})`;
+  }
+  if (/\\u[dD][89a-fA-F]/.test(source) || /\p{Surrogate}/u.test(source)) {
+    // JSON.stringify writes a lone surrogate as an escape, and only a lone one.
+    if (/(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F]/.test(JSON.stringify(value))) return "it holds a lone surrogate (half of a UTF-16 pair)";
+  }
+  return undefined;
+}
+
+/** An even number of backslashes before `\u0000` would make it the six characters themselves. */
+function hasEscapedNul(source: string): boolean {
+  return /(?<!\\)(?:\\\\)*\\u0000/.test(source);
+}
+
+function jsonDepth(source: string): number {
+  let depth = 0;
+  let deepest = 0;
+  let inString = false;
+  for (let i = 0; i < source.length; i++) {
+    const code = source.charCodeAt(i);
+    if (inString) {
+      if (code === 0x5c) i++;
+      else if (code === 0x22) inString = false;
+    } else if (code === 0x22) inString = true;
+    else if (code === 0x5b || code === 0x7b) deepest = Math.max(deepest, ++depth);
+    else if (code === 0x5d || code === 0x7d) depth--;
+  }
+  return deepest;
+}
+
+const MAX_JSON_STEPS = 32;
+
+/** `a->b` as the steps a and b. */
+export function jsonSteps(path: string, place: string): string[] {
+  const steps = path.split("->");
+  if (steps.length > MAX_JSON_STEPS || path.includes("\u0000")) {
+    throw new LodestoneError("INVALID", `${place}: a path into json has at most ${MAX_JSON_STEPS} steps, without the character U+0000.`);
+  }
+  return steps;
+}

@@ -1,0 +1,196 @@
+/**
+ * POST …/bulk: up to 1,000 new records, all or nothing, in one statement: each column travels as one array (`unnest`), and all vectors of a column as
+ * one binary array that the statement cuts into rows. bench/records.mjs shows what that is worth.
+ */
+import { LodestoneError, type OperationError } from "../../../errors.ts";
+import type { Connection } from "../../engine/engine.ts";
+import type { JsonObject, ReadOptions } from "../../requests.ts";
+import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
+import { getRecords } from "../read/get-records.ts";
+import { Parameters, ROW } from "../sql-parts/parameters.ts";
+import { compileProjection } from "../sql-parts/projection.ts";
+import { isFlat, readSelection } from "../sql-parts/selection.ts";
+import { quotedColumn, relation } from "../sql-parts/sql-names.ts";
+import { PARAMETER_TYPES, type Parameter, requireVector, toParameter } from "../values/column-value.ts";
+import { idOf, requireValues } from "../values/encode-record.ts";
+import { newRecordId } from "../values/record-id.ts";
+import { readFields } from "../values/sent-record.ts";
+import { showValue } from "../values/show-value.ts";
+import { encodeVectors } from "../values/vector-codec.ts";
+import { explain } from "./constraint-errors.ts";
+import type { Session } from "./record-writer.ts";
+
+export const MAX_BULK = 1_000;
+
+/** A record of a bulk insert; vectors are still arrays. */
+export interface BulkRecord {
+  readonly id: string;
+  readonly values: ReadonlyMap<ColumnInfo, BulkValue>;
+}
+type BulkValue = Parameter | readonly number[];
+
+/** @throws {LodestoneError} INVALID or CONFLICT, with `errors[{index, message}]` for every record that is wrong in itself, or for the one that PostgreSQL refused. */
+export async function insertRecords(
+  session: Session,
+  branch: BranchInfo,
+  table: TableInfo,
+  records: readonly unknown[],
+  options: ReadOptions = {},
+): Promise<JsonObject[]> {
+  if (!Array.isArray(records)) throw new LodestoneError("INVALID", `records is ${showValue(records)}; expected an array of records.`);
+  if (records.length > MAX_BULK)
+    throw new LodestoneError("INVALID", `records has ${records.length} records; at most ${MAX_BULK} go into one request.`);
+  const selection = readSelection(branch, table, options.columns);
+  const encoded = readBulkRecords(table, records);
+  if (encoded.length === 0) return [];
+  const groups = groupByDefaults(table, encoded);
+  const flat = isFlat(selection);
+  const work = async (connection: Connection): Promise<JsonObject[]> => {
+    // Between groups a link may point ahead; within a statement PostgreSQL looks at its end.
+    if (groups.length > 1) await connection.query("SET CONSTRAINTS ALL DEFERRED");
+    const projection = compileProjection(branch, selection, ROW, options);
+    const written = new Map<string, string>();
+    for (const group of groups) {
+      const parameters = new Parameters();
+      const statement = bulkStatement(branch, table, group, parameters);
+      const { rows } = await connection.query<{ id: string; record: string }>(
+        `${statement} RETURNING ${ROW}."id", ${flat ? projection.sql : "''"} AS record`,
+        parameters.values,
+      );
+      for (const row of rows) written.set(row.id, row.record);
+    }
+    if (groups.length > 1) await connection.query("SET CONSTRAINTS ALL IMMEDIATE");
+    if (!flat)
+      return getRecords(
+        connection,
+        branch,
+        table,
+        encoded.map((record) => record.id),
+        options,
+      );
+    return encoded.map((record) => projection.decode(written.get(record.id)!));
+  };
+  try {
+    const oneStatement = groups.length === 1 && flat;
+    return await (oneStatement || !("transaction" in session) ? work(session) : session.transaction(work));
+  } catch (error) {
+    throw explainBulk(table, encoded, error);
+  }
+}
+
+function readBulkRecords(table: TableInfo, records: readonly unknown[]): BulkRecord[] {
+  const errors: OperationError[] = [];
+  const encoded: BulkRecord[] = [];
+  const seen = new Map<string, number>();
+  records.forEach((record, index) => {
+    try {
+      const one = readBulkRecord(table, record, `records[${index}]`);
+      const before = seen.get(one.id);
+      if (before !== undefined) {
+        throw new LodestoneError(
+          "INVALID",
+          `records[${index}].id is the id of records[${before}] as well; give each record an id of its own, or none.`,
+        );
+      }
+      seen.set(one.id, index);
+      encoded.push(one);
+    } catch (error) {
+      if (!(error instanceof LodestoneError)) throw error;
+      errors.push({ index, message: error.message, status: 400 });
+    }
+  });
+  if (errors.length === 0) return encoded;
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more, see errors)` : "";
+  throw new LodestoneError("INVALID", `${errors[0]!.message}${more}`, { errors });
+}
+
+export function readBulkRecord(table: TableInfo, record: unknown, place: string): BulkRecord {
+  const fields = readFields(table, record, place);
+  const id = idOf(fields, place, undefined) ?? newRecordId();
+  const values = new Map<ColumnInfo, BulkValue>();
+  for (const [column, value] of fields.values) {
+    const at = `${place}.${column.name}`;
+    values.set(column, column.type === "vector" && value !== null ? requireVector(column, value, at) : toParameter(column, value, at));
+  }
+  requireValues(table, values, place);
+  return { id, values };
+}
+
+/** One statement names the same columns for all its rows; where a column has a default, leaving it out and null are two things. */
+export function groupByDefaults(table: TableInfo, records: readonly BulkRecord[]): BulkRecord[][] {
+  const defaulted = [...table.columns.values()].filter((column) => column.defaultValue !== undefined);
+  const groups = new Map<string, BulkRecord[]>();
+  for (const record of records) {
+    const key = defaulted.map((column) => (record.values.has(column) ? "1" : "0")).join("");
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [record]);
+    else group.push(record);
+  }
+  return [...groups.values()];
+}
+
+/** INSERT … SELECT … FROM unnest(…), in the order of `records`. */
+export function bulkStatement(branch: BranchInfo, table: TableInfo, records: readonly BulkRecord[], parameters: Parameters): string {
+  const columns = [...table.columns.values()].filter((column) => records.some((record) => record.values.has(column)));
+  const arrays = [`${parameters.add(records.map((record) => record.id))}::text[]`];
+  const names = ["id"];
+  const selected = ["u.id"];
+  for (const column of columns) {
+    if (column.type === "vector") {
+      selected.push(vectorSlices(column, records, arrays, names, parameters));
+      continue;
+    }
+    const name = `c${names.length}`;
+    // A list of lists would have to be a rectangle, so text[] values travel as the text of each.
+    const type = column.type === "multiple" ? "text" : PARAMETER_TYPES[column.type];
+    arrays.push(`${parameters.add(records.map((record) => (record.values.get(column) ?? null) as string | null) as string[])}::${type}[]`);
+    names.push(name);
+    selected.push(column.type === "multiple" ? `u.${name}::text[]` : `u.${name}`);
+  }
+  return (
+    `INSERT INTO ${relation(branch, table)} AS ${ROW} (${['"id"', ...columns.map(quotedColumn)].join(", ")}) ` +
+    `SELECT ${selected.join(", ")} FROM unnest(${arrays.join(", ")}) WITH ORDINALITY AS u(${names.join(", ")}, ordinal) ORDER BY u.ordinal`
+  );
+}
+
+/** The expression that cuts a row's vector out of all of them; rows without a vector say so by a slot of null. */
+function vectorSlices(
+  column: ColumnInfo,
+  records: readonly BulkRecord[],
+  arrays: string[],
+  names: string[],
+  parameters: Parameters,
+): string {
+  const dimension = column.vector!.dimension;
+  const rows: (readonly number[])[] = [];
+  const slots = records.map((record) => {
+    const value = record.values.get(column);
+    return value === undefined || value === null ? null : rows.push(value as readonly number[]);
+  });
+  const elements = `(${parameters.add(encodeVectors(rows))}::real[])`;
+  let slot = "u.ordinal";
+  if (rows.length < records.length) {
+    const name = `c${names.length}`;
+    arrays.push(`${parameters.add(slots as unknown as string[])}::int8[]`);
+    names.push(name);
+    slot = `u.${name}`;
+  }
+  const slice = `${elements}[(${slot} - 1) * ${dimension} + 1 : ${slot} * ${dimension}]`;
+  return rows.length < records.length ? `CASE WHEN ${slot} IS NOT NULL THEN ${slice} END` : slice;
+}
+
+/** Finds the record that PostgreSQL refused by the value that its message tells. */
+export function explainBulk(table: TableInfo, records: readonly BulkRecord[], error: unknown): unknown {
+  const fault = explain(table, error);
+  if (fault === undefined) return error;
+  const { column, value } = fault;
+  const index = records.findIndex((record) => {
+    if (column === undefined || value === undefined) return false;
+    return column === "id" ? record.id === value : String(record.values.get(column) ?? "") === value;
+  });
+  const errors = index === -1 ? [] : [{ index, message: fault.error.message, status: fault.error.code === "CONFLICT" ? 422 : 400 }];
+  return new LodestoneError(fault.error.code, index === -1 ? fault.error.message : `records[${index}]: ${fault.error.message}`, {
+    ...(errors.length > 0 ? { errors } : {}),
+    cause: error,
+  });
+}

@@ -1,0 +1,35 @@
+/** DELETE …/data/{id}. Links to the record become null (the foreign keys see to that). */
+import type { JsonObject, ReadOptions } from "../../requests.ts";
+import type { BranchInfo, TableInfo } from "../../schema.ts";
+import { Parameters, ROW } from "../sql-parts/parameters.ts";
+import { isFlat, readSelection } from "../sql-parts/selection.ts";
+import { relation } from "../sql-parts/sql-names.ts";
+import { recordNotFound } from "../values/version-check.ts";
+import { explained } from "./constraint-errors.ts";
+import { type Session, withWriter } from "./record-writer.ts";
+
+/** @returns the removed record when `columns` is given. @throws {LodestoneError} NOT_FOUND. */
+export async function deleteRecord(
+  session: Session,
+  branch: BranchInfo,
+  table: TableInfo,
+  id: string,
+  options: ReadOptions = {},
+): Promise<JsonObject | undefined> {
+  if (id.includes("\u0000")) throw recordNotFound(table, id);
+  const selection = readSelection(branch, table, options.columns);
+  const parameters = new Parameters();
+  const statement = `DELETE FROM ${relation(branch, table)} AS ${ROW} WHERE ${ROW}."id" = ${parameters.add(id)}`;
+  if (options.columns === undefined) {
+    const { rowCount } = await explained(table, () => session.query(statement, parameters.values));
+    if (rowCount === 0) throw recordNotFound(table, id);
+    return undefined;
+  }
+  return withWriter(session, branch, table, options, async (writer) => {
+    // What lies behind links is read before the record goes; locked, so that it is the record that goes.
+    const before = isFlat(selection) ? undefined : await writer.read(id, "FOR UPDATE");
+    const removed = await writer.write(statement, parameters, before);
+    if (removed === undefined) throw recordNotFound(table, id);
+    return removed;
+  });
+}

@@ -1,0 +1,73 @@
+/**
+ * Runs a write of one record and answers the record as it then is. When only its own row is asked for, RETURNING of the same statement gives it;
+ * what lies behind links is read afterwards in the same transaction (a statement does not see its own changes in other rows).
+ */
+import type { Connection, Engine } from "../../engine/engine.ts";
+import type { JsonObject, ReadOptions } from "../../requests.ts";
+import type { BranchInfo, TableInfo } from "../../schema.ts";
+import { type Parameters, ROW } from "../sql-parts/parameters.ts";
+import { compileProjection, type Projection } from "../sql-parts/projection.ts";
+import { isFlat, type RecordSelection, readSelection } from "../sql-parts/selection.ts";
+import { relation } from "../sql-parts/sql-names.ts";
+import { explained } from "./constraint-errors.ts";
+
+/** Where a single write runs: on its own, or as part of a transaction that is open already. */
+export type Session = Engine | Connection;
+
+export class RecordWriter {
+  readonly branch: BranchInfo;
+  readonly table: TableInfo;
+  readonly #connection: Connection;
+  readonly #selection: RecordSelection;
+  readonly #projection: Projection;
+
+  constructor(connection: Connection, branch: BranchInfo, table: TableInfo, selection: RecordSelection, options: ReadOptions) {
+    this.branch = branch;
+    this.table = table;
+    this.#connection = connection;
+    this.#selection = selection;
+    this.#projection = compileProjection(branch, selection, ROW, options);
+  }
+
+  /** `statement` changes at most one row, called `t`; undefined when it changed none. `before`: the answer, of a row that goes. */
+  async write(statement: string, parameters: Parameters, before?: JsonObject): Promise<JsonObject | undefined> {
+    const flat = isFlat(this.#selection);
+    const returning = flat ? `${this.#projection.sql} AS record` : `${ROW}."id" AS record`;
+    const { rows } = await explained(this.table, () =>
+      this.#connection.query<{ record: string }>(`${statement} RETURNING ${returning}`, parameters.values),
+    );
+    const record = rows[0]?.record;
+    if (record === undefined) return undefined;
+    return flat ? this.#projection.decode(record) : (before ?? (await this.read(record)));
+  }
+
+  async read(id: string, lock: "" | "FOR UPDATE" = ""): Promise<JsonObject | undefined> {
+    const { rows } = await this.#connection.query<{ record: string }>(
+      `SELECT ${this.#projection.sql} AS record FROM ${relation(this.branch, this.table)} AS ${ROW} WHERE ${ROW}."id" = $1 ${lock}`,
+      [id],
+    );
+    return rows[0] === undefined ? undefined : this.#projection.decode(rows[0].record);
+  }
+
+  /** The version of the record; undefined when there is none. */
+  async version(id: string): Promise<number | undefined> {
+    const { rows } = await this.#connection.query<{ version: number }>(
+      `SELECT "xata.version" AS version FROM ${relation(this.branch, this.table)} WHERE "id" = $1`,
+      [id],
+    );
+    return rows[0]?.version;
+  }
+}
+
+/** One statement needs no transaction of its own; a write whose answer follows links takes two, which must see one state. */
+export async function withWriter<Result>(
+  session: Session,
+  branch: BranchInfo,
+  table: TableInfo,
+  options: ReadOptions,
+  work: (writer: RecordWriter) => Promise<Result>,
+): Promise<Result> {
+  const selection = readSelection(branch, table, options.columns);
+  if (isFlat(selection) || !("transaction" in session)) return work(new RecordWriter(session, branch, table, selection, options));
+  return session.transaction((connection) => work(new RecordWriter(connection, branch, table, selection, options)));
+}

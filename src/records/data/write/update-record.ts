@@ -1,0 +1,177 @@
+/** PATCH and POST …/data/{id}: sets what is given and leaves the rest. Arithmetic happens in the database, so no concurrent update is lost. */
+import { LodestoneError } from "../../../errors.ts";
+import type { JsonObject, WriteOptions } from "../../requests.ts";
+import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
+import { Parameters, ROW } from "../sql-parts/parameters.ts";
+import { quotedColumn } from "../sql-parts/sql-names.ts";
+import { type Parameter, toParameter } from "../values/column-value.ts";
+import { type EncodedRecord, idOf, requireValues } from "../values/encode-record.ts";
+import { requireRecordId } from "../values/record-id.ts";
+import { readFields } from "../values/sent-record.ts";
+import { quoted, showValue } from "../values/show-value.ts";
+import { checkIfVersion, recordNotFound, versionConflict } from "../values/version-check.ts";
+import type { WrittenRecord } from "./insert-record.ts";
+import { type RecordWriter, type Session, withWriter } from "./record-writer.ts";
+import { insertStatement, UNCHANGED, updateStatement } from "./write-statement.ts";
+
+const OPERATORS = { $increment: "+", $decrement: "-", $multiply: "*", $divide: "/" } as const;
+type Operator = keyof typeof OPERATORS;
+
+/** Between an update that finds nothing and an insert that finds something, a record was created; in the next round it was deleted again. */
+const MAX_ATTEMPTS = 5;
+
+/** What an update does to one column. */
+interface Change {
+  readonly column: ColumnInfo;
+  /** undefined: the value is set. */
+  readonly operator: Operator | undefined;
+  readonly value: Parameter;
+}
+
+/** @throws {LodestoneError} NOT_FOUND when there is no such record; CONFLICT when it is not of `ifVersion`. */
+export async function updateRecord(
+  session: Session,
+  branch: BranchInfo,
+  table: TableInfo,
+  id: string,
+  fields: unknown,
+  options: WriteOptions = {},
+  place = "record",
+): Promise<JsonObject> {
+  const changes = readChanges(table, fields, place, id);
+  checkIfVersion(options.ifVersion);
+  if (id.includes("\u0000")) throw recordNotFound(table, id);
+  return withWriter(session, branch, table, options, async (writer) => {
+    const record = await update(writer, id, changes, options.ifVersion);
+    if (record !== undefined) return record;
+    const version = await writer.version(id);
+    if (version === undefined || options.ifVersion === undefined) throw recordNotFound(table, id);
+    throw versionConflict(table, id, options.ifVersion, version);
+  });
+}
+
+/** Updates, or creates with the fields as the whole record. With `ifVersion` the record must exist (CONFLICT). */
+export async function upsertRecord(
+  session: Session,
+  branch: BranchInfo,
+  table: TableInfo,
+  id: string,
+  fields: unknown,
+  options: WriteOptions = {},
+  place = "record",
+): Promise<WrittenRecord> {
+  requireRecordId(id);
+  const changes = readChanges(table, fields, place, id);
+  const { ifVersion } = options;
+  checkIfVersion(ifVersion);
+  return withWriter(session, branch, table, options, async (writer) => {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      // First the update: an insert that turns into an update would ask for notNull columns that the record has already.
+      const updated = await update(writer, id, changes, ifVersion);
+      if (updated !== undefined) return { record: updated, created: false };
+      if (ifVersion !== undefined) throw versionConflict(table, id, ifVersion, await writer.version(id));
+      const parameters = new Parameters();
+      const inserted = await writer.write(
+        `${insertStatement(branch, table, newRecord(table, id, changes, place), parameters)} ON CONFLICT ("id") DO NOTHING`,
+        parameters,
+      );
+      if (inserted !== undefined) return { record: inserted, created: true };
+      // Somebody else created it in between: then it is there to be updated.
+    }
+    throw new LodestoneError(
+      "OVERLOADED",
+      `Record ${quoted(id)} of table ${quoted(table.name)} is created and deleted all the time; try again.`,
+      {
+        retryAfterSeconds: 1,
+      },
+    );
+  });
+}
+
+async function update(
+  writer: RecordWriter,
+  id: string,
+  changes: readonly Change[],
+  ifVersion: number | undefined,
+): Promise<JsonObject | undefined> {
+  const parameters = new Parameters();
+  const set = changes.length === 0 ? UNCHANGED : changes.map((change) => assignment(change, parameters)).join(", ");
+  return writer.write(updateStatement(writer.branch, writer.table, set, id, ifVersion, parameters), parameters);
+}
+
+function assignment({ column, operator, value }: Change, parameters: Parameters): string {
+  const name = quotedColumn(column);
+  const bound = parameters.column(column, value);
+  if (operator === undefined) return `${name} = ${bound}`;
+  // A counter that was never set counts from 0; a product of nothing stays nothing.
+  const base = operator === "$increment" || operator === "$decrement" ? `coalesce(${ROW}.${name}, 0)` : `${ROW}.${name}`;
+  return `${name} = ${base} ${OPERATORS[operator]} ${bound}`;
+}
+
+/** Checked, and bound values made. */
+export function readChanges(table: TableInfo, fields: unknown, place: string, id: string): Change[] {
+  const read = readFields(table, fields, place);
+  idOf(read, place, id);
+  const changes: Change[] = [];
+  for (const [column, value] of read.values) {
+    const at = `${place}.${column.name}`;
+    const operation = operatorOf(column, value, at);
+    changes.push({
+      column,
+      operator: operation?.operator,
+      value: toParameter(
+        column,
+        operation === undefined ? value : operation.operand,
+        operation === undefined ? at : `${at}.${operation.operator}`,
+      ),
+    });
+  }
+  return changes;
+}
+
+/** `{"$increment": 1}`; in a json column that is a value like any other. */
+function operatorOf(column: ColumnInfo, value: unknown, place: string): { operator: Operator; operand: unknown } | undefined {
+  if (typeof value !== "object" || value === null || Array.isArray(value) || column.type === "json") return undefined;
+  const keys = Object.keys(value);
+  const operator = keys.find((key) => key.startsWith("$"));
+  if (operator === undefined) return undefined;
+  if (keys.length > 1 || !Object.hasOwn(OPERATORS, operator)) {
+    throw new LodestoneError(
+      "INVALID",
+      `${place} is ${showValue(value)}; expected one of $increment, $decrement, $multiply and $divide alone.`,
+    );
+  }
+  if (column.type !== "int" && column.type !== "float") {
+    throw new LodestoneError(
+      "INVALID",
+      `${place}: ${operator} is for int and float columns; column ${quoted(column.name)} is of type ${column.type}.`,
+    );
+  }
+  const operand: unknown = (value as Record<string, unknown>)[operator];
+  if (operand === null || operand === undefined) throw new LodestoneError("INVALID", `${place}.${operator} is null; expected a number.`);
+  if (operator === "$divide" && operand === 0) throw new LodestoneError("INVALID", `${place}.$divide is 0; divide by another number.`);
+  return { operator: operator as Operator, operand };
+}
+
+/** The record that an upsert creates: arithmetic starts from the column's default, or from 0 where it adds. */
+function newRecord(table: TableInfo, id: string, changes: readonly Change[], place: string): EncodedRecord {
+  const values = new Map<ColumnInfo, Parameter>();
+  for (const { column, operator, value } of changes) {
+    if (operator === undefined) {
+      values.set(column, value);
+      continue;
+    }
+    const adds = operator === "$increment" || operator === "$decrement";
+    const base = column.defaultValue === undefined ? (adds ? 0 : null) : Number(column.defaultValue);
+    if (base === null) continue;
+    const result = {
+      $increment: base + Number(value),
+      $decrement: base - Number(value),
+      $multiply: base * Number(value),
+      $divide: base / Number(value),
+    }[operator];
+    values.set(column, toParameter(column, column.type === "int" ? Math.trunc(result) : result, `${place}.${column.name}`));
+  }
+  requireValues(table, values, place);
+  return { id, values };
+}

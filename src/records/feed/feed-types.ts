@@ -1,0 +1,73 @@
+/**
+ * The change feed as its followers see it. Written by statement-level triggers inside the writer's transaction, so raw SQL is followed as well as the API.
+ *
+ * A position is the text of a `pg_snapshot`: everything that the snapshot sees has been delivered. The next read delivers the outbox rows whose
+ * transaction the last snapshot did not see (`NOT pg_visible_in_snapshot(txid, position)`), with the *current* values of their records, read in the
+ * same snapshot. So a transaction that commits late is never skipped, a long one does not hold the feed back, and applying a change twice is harmless.
+ */
+import type { BranchRef, TableInfo } from "../schema.ts";
+
+/** Opaque to followers; may be kept on disk with `BranchInfo.incarnation`. */
+export type FeedPosition = string;
+
+/** Values of one column for `ids` of a batch, in their order. null is SQL's null. */
+export type FeedColumn =
+  | { readonly kind: "text"; readonly values: (string | null)[] } // string, text, email, link
+  | { readonly kind: "int"; readonly values: (bigint | null)[] }
+  | { readonly kind: "float"; readonly values: (number | null)[] } // NaN and infinities possible through SQL
+  | { readonly kind: "bool"; readonly values: (boolean | null)[] }
+  | { readonly kind: "datetime"; readonly values: (bigint | null)[] } // microseconds since 1970 UTC
+  | { readonly kind: "multiple"; readonly values: ((string | null)[] | null)[] }
+  | { readonly kind: "json"; readonly values: (string | null)[] } // JSON text
+  /** Rows that have a vector, as indexes into `ids`, and their elements, row-major. */
+  | { readonly kind: "vector"; readonly dimension: number; readonly rows: Uint32Array; readonly elements: Float32Array };
+
+export interface FeedBatch {
+  readonly table: string;
+  /** Records that exist, with their current values. */
+  readonly ids: readonly string[];
+  /** By column name, system columns `xata.version` (int), `xata.createdAt`, `xata.updatedAt` (datetime) included. Only the columns asked for. */
+  readonly columns: ReadonlyMap<string, FeedColumn>;
+  /** Records that are gone. */
+  readonly deleted: readonly string[];
+}
+
+export interface FeedChanges {
+  readonly position: FeedPosition;
+  /**
+   * The branch's schema version as this read saw it. When it grows, compare the branch's tables and columns by `id`: what kept its id only may have
+   * another name (and is followed on from `position`), what lost its id is gone, and what has a new id is read with `readAll` (an older `position` stays
+   * right for it: applying a change twice is harmless).
+   */
+  readonly schemaVersion: number;
+  /**
+   * True: everything that this read's snapshot sees has been delivered, and `position` is that snapshot. False: more is to come, of the same transactions
+   * too; a state answers from one consistent position only when this is true.
+   */
+  readonly complete: boolean;
+  readonly batches: readonly FeedBatch[];
+}
+
+export interface ChangeFeed {
+  /** Called (often, and sometimes for nothing) when a branch may have changed: its records, its schema, or its being there. */
+  onChange(listener: (ref: BranchRef) => void): () => void;
+  /**
+   * Reads tables whole, in batches of bounded size, all in one snapshot (or: then followed by changes so that the result is consistent at `position`).
+   * `columns` limits what is read of a table. Backpressure: the next batch is read when `onBatch` resolves.
+   */
+  readAll(
+    ref: BranchRef,
+    tables: readonly { readonly table: string; readonly columns?: readonly string[] }[],
+    onBatch: (batch: FeedBatch) => Promise<void>,
+  ): Promise<{
+    readonly position: FeedPosition;
+    readonly incarnation: string;
+    readonly schemaVersion: number;
+    /** The schema in force at `position` (all tables of the branch). */
+    readonly tables: readonly TableInfo[];
+  }>;
+  /** What changed after `position`; at most some thousand records at once (call again until `complete`). null: the position is too old or of another incarnation, read all again. */
+  readSince(ref: BranchRef, position: FeedPosition, incarnation: string): Promise<FeedChanges | null>;
+  /** Tells that this follower will never ask before `position`; outbox rows that nobody needs are removed. */
+  acknowledge(ref: BranchRef, position: FeedPosition): Promise<void>;
+}

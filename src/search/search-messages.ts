@@ -1,0 +1,98 @@
+/** What main thread and search worker say to each other. Everything is structured-cloneable; large buffers are transferred. */
+import type { ErrorCode } from "../errors.ts";
+import type { FeedBatch, FeedPosition } from "../records/feed/feed-types.ts";
+import type { FollowedSchema } from "./followed-schema.ts";
+import type { SimilarityFunction } from "./search-store.ts";
+
+/** One branch, as the worker knows it. */
+export type BranchKey = string;
+
+/** A search or several over one column and filter; checked as far as the schema is not needed. */
+export interface SearchJob {
+  readonly key: BranchKey;
+  readonly incarnation: string;
+  /** By id: a column that was dropped and made anew under its name is another one. */
+  readonly tableId: number;
+  readonly columnId: number;
+  /** f32[count × dimension], row-major. */
+  readonly queries: Float32Array;
+  readonly count: number;
+  readonly similarity: SimilarityFunction;
+  readonly size: number;
+  readonly offset: number;
+  readonly minScore: number | undefined;
+  readonly filter: unknown;
+}
+
+export interface SearchAnswer {
+  readonly totalCount: number;
+  readonly ids: string[];
+  readonly scores: Float64Array;
+}
+
+export type SearchOutcome =
+  | { readonly kind: "answers"; readonly answers: SearchAnswer[] }
+  /** The worker does not have that state of the schema yet. */
+  | { readonly kind: "behind" }
+  /** The filter does not parse by the schema that the worker has. */
+  | { readonly kind: "invalid"; readonly message: string; readonly schemaVersion: number };
+
+/** What changes a branch, with the batches that are staged for it first; the parts are applied in the order given, all at once with regard to searches. */
+export interface Commit {
+  readonly key: BranchKey;
+  /** When the schema changed. */
+  readonly schema?: { readonly version: number; readonly tables: FollowedSchema };
+  readonly batches: readonly FeedBatch[];
+}
+
+export interface BranchStats {
+  /** Vectors that can be searched. */
+  readonly vectors: number;
+  readonly memoryBytes: number;
+}
+
+export interface RestoredState {
+  readonly version: number;
+  readonly schema: FollowedSchema;
+  readonly position: FeedPosition;
+  readonly stats: BranchStats;
+}
+
+export interface WorkerCalls {
+  /** Starts to build a branch anew, aside. */
+  begin(call: { readonly build: number; readonly incarnation: string; readonly version: number; readonly tables: FollowedSchema }): void;
+  load(call: { readonly build: number; readonly batch: FeedBatch }): void;
+  /** The build takes the place of what was there for the branch. */
+  install(call: { readonly build: number; readonly key: BranchKey }): BranchStats;
+  abandon(call: { readonly build: number }): void;
+  /** Keeps a batch for the next commit with a schema. */
+  stage(call: { readonly key: BranchKey; readonly batch: FeedBatch }): void;
+  unstage(call: { readonly key: BranchKey }): void;
+  commit(call: Commit): BranchStats;
+  /**
+   * Takes a branch from a snapshot. It is not searched before the next commit, since it stands between positions until the changes after `position`
+   * are applied. null: there is none of that incarnation. Rejects with CORRUPT when it cannot be trusted.
+   */
+  restore(call: { readonly key: BranchKey; readonly incarnation: string; readonly path: string }): RestoredState | null;
+  /** null: given up, because the branch was replaced or its schema changed meanwhile. */
+  snapshot(call: { readonly key: BranchKey; readonly path: string; readonly position: FeedPosition }): { readonly bytes: number } | null;
+  drop(call: { readonly key: BranchKey }): void;
+  search(call: SearchJob): SearchOutcome;
+}
+
+export type Method = keyof WorkerCalls;
+
+/** What a worker is started with. */
+export interface WorkerOptions {
+  readonly shardedFromBytes?: number | undefined;
+}
+
+export interface CallMessage {
+  readonly id: number;
+  readonly method: Method;
+  readonly argument: unknown;
+}
+
+export type ReplyMessage =
+  | { readonly id: number; readonly result: unknown }
+  | { readonly id: number; readonly error: { readonly code: ErrorCode | null; readonly message: string } };

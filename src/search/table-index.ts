@@ -1,0 +1,199 @@
+/**
+ * One followed table in memory: which rows hold which records, the columns that filters read, and one vector index per vector column, all over
+ * the same rows. Changed only by `apply`, so that between two calls everything agrees.
+ */
+
+import type { RowDirectory } from "../core/row-directory.ts";
+import { clearBit, hasBit, setBit } from "../filter/bit-mask.ts";
+import type { MaskTable } from "../filter/mask-table.ts";
+import type { FeedBatch, FeedColumn } from "../records/feed/feed-types.ts";
+import type { ColumnIndex } from "./column-index.ts";
+import { growMask, PresenceColumn } from "./columns/number-columns.ts";
+import type { StoredColumn } from "./columns/stored-column.ts";
+
+export class SearchTable implements MaskTable {
+  readonly rows: RowDirectory;
+  readonly columns = new Map<string, StoredColumn>();
+  readonly indexes = new Map<string, ColumnIndex>();
+  #live = new Uint32Array(0);
+  /** Vectors that SQL stored with NaN or infinite elements: they have no distance to anything and are not searched. */
+  #unsearchable = 0;
+
+  constructor(rows: RowDirectory) {
+    this.rows = rows;
+  }
+
+  get capacity(): number {
+    return this.rows.capacity;
+  }
+
+  get live(): Uint32Array {
+    return this.#live;
+  }
+
+  get unsearchable(): number {
+    return this.#unsearchable;
+  }
+
+  rowOf(id: string): number | undefined {
+    return this.rows.rowOf(id);
+  }
+
+  idOf(row: number): string | undefined {
+    return this.rows.idOf(row);
+  }
+
+  column(name: string): StoredColumn {
+    const column = this.columns.get(name);
+    if (column === undefined) throw new TypeError(`The search store does not keep column ${JSON.stringify(name)}.`);
+    return column;
+  }
+
+  /** Adds a column that has no value in any row yet. */
+  addColumn(name: string, column: StoredColumn, index?: ColumnIndex): void {
+    column.reserve(this.capacity);
+    this.columns.set(name, column);
+    if (index !== undefined) this.indexes.set(name, index);
+  }
+
+  /** Renames columns (old name to new); those that are neither in `names` nor in `untouched` go. */
+  keepColumns(names: ReadonlyMap<string, string>, untouched: readonly string[]): void {
+    const columns = [...this.columns];
+    const indexes = [...this.indexes];
+    this.columns.clear();
+    this.indexes.clear();
+    const newName = (name: string): string | undefined => names.get(name) ?? (untouched.includes(name) ? name : undefined);
+    for (const [name, column] of columns) {
+      const to = newName(name);
+      if (to !== undefined) this.columns.set(to, column);
+    }
+    for (const [name, index] of indexes) {
+      const to = newName(name);
+      if (to === undefined) void index.free();
+      else this.indexes.set(to, index);
+    }
+  }
+
+  /** Brings the records of the batch to the state that it gives. Columns that the batch has and the table does not keep are passed over. */
+  apply(batch: FeedBatch): void {
+    for (const id of batch.deleted) this.#remove(id);
+    const rows = batch.ids.map((id) => this.rows.add(id));
+    this.#reserve();
+    for (const row of rows) setBit(this.#live, row);
+    for (const [name, values] of batch.columns) {
+      const column = this.columns.get(name);
+      if (column === undefined) continue;
+      if (values.kind === "vector") this.#setVectors(name, column, batch.ids, rows, values);
+      else for (let i = 0; i < rows.length; i++) column.set(rows[i]!, values, i);
+    }
+  }
+
+  /** The records of rows start to end − 1 at the moment of the call, as `apply` takes them. */
+  async read(table: string, start: number, end: number): Promise<FeedBatch> {
+    const rows: number[] = [];
+    const ids: string[] = [];
+    for (let row = start; row < end; row++) {
+      const id = this.rows.idOf(row);
+      if (id === undefined) continue;
+      rows.push(row);
+      ids.push(id);
+    }
+    // Everything is asked for before anything is waited for.
+    const columns = [...this.columns].map(([name, column]) =>
+      column instanceof PresenceColumn ? this.#readVectors(name, column, ids, rows) : ([name, column.get(rows)] as const),
+    );
+    return { table, ids, columns: new Map(await Promise.all(columns)), deleted: [] };
+  }
+
+  /** Resolves when all that was applied is in the indexes. @throws {LodestoneError} OUT_OF_MEMORY: then the changes have to be applied again. */
+  async settled(): Promise<void> {
+    for (const index of this.indexes.values()) await index.settled();
+  }
+
+  get memoryBytes(): number {
+    let bytes = this.#live.byteLength + 120 * this.rows.size;
+    for (const column of this.columns.values()) bytes += column.memoryBytes;
+    for (const index of this.indexes.values()) bytes += index.memoryBytes;
+    return bytes;
+  }
+
+  free(): void {
+    for (const index of this.indexes.values()) void index.free();
+    this.indexes.clear();
+    this.columns.clear();
+  }
+
+  #remove(id: string): void {
+    const row = this.rows.rowOf(id);
+    if (row === undefined) return;
+    for (const column of this.columns.values()) column.clear(row);
+    clearBit(this.#live, row);
+    this.rows.release(id);
+  }
+
+  #reserve(): void {
+    this.#live = growMask(this.#live, this.capacity);
+    for (const column of this.columns.values()) column.reserve(this.capacity);
+  }
+
+  /** A vector that is there but not in the index comes as NaN, which will not be in the index again. */
+  async #readVectors(name: string, column: PresenceColumn, ids: readonly string[], rows: readonly number[]): Promise<[string, FeedColumn]> {
+    const index = this.indexes.get(name)!;
+    const { dimension } = index;
+    const present = Uint32Array.from(ids.keys()).filter((i) => hasBit(column.present, rows[i]!));
+    const vectors = await index.getMany(Array.from(present, (i) => ids[i]!));
+    const elements = new Float32Array(present.length * dimension);
+    vectors.forEach((vector, n) => {
+      if (vector === undefined) elements.fill(Number.NaN, n * dimension, (n + 1) * dimension);
+      else elements.set(vector, n * dimension);
+    });
+    return [name, { kind: "vector", dimension, rows: present, elements }];
+  }
+
+  #setVectors(
+    name: string,
+    column: StoredColumn,
+    ids: readonly string[],
+    rows: readonly number[],
+    vectors: Extract<FeedColumn, { kind: "vector" }>,
+  ): void {
+    const index = this.indexes.get(name);
+    if (index === undefined || !(column instanceof PresenceColumn))
+      throw new TypeError(`Column ${JSON.stringify(name)} has no vector index.`);
+    const { dimension } = index;
+    const kept: number[] = [];
+    const searchable: string[] = [];
+    const isSet = new Uint8Array(ids.length);
+    for (let n = 0; n < vectors.rows.length; n++) {
+      const i = vectors.rows[n]!;
+      column.mark(rows[i]!);
+      isSet[i] = 1;
+      if (vectors.dimension === dimension && areFinite(vectors.elements, n * dimension, dimension)) {
+        kept.push(n);
+        searchable.push(ids[i]!);
+      } else {
+        index.delete(ids[i]!);
+        this.#unsearchable++;
+      }
+    }
+    for (let i = 0; i < ids.length; i++) {
+      if (isSet[i] === 1) continue;
+      column.clear(rows[i]!);
+      index.delete(ids[i]!);
+    }
+    index.upsertMany(searchable, kept.length === vectors.rows.length ? vectors.elements : gather(vectors.elements, kept, dimension));
+  }
+}
+
+function areFinite(elements: Float32Array, start: number, count: number): boolean {
+  for (let i = start; i < start + count; i++) if (elements[i]! - elements[i]! !== 0) return false;
+  return true;
+}
+
+function gather(elements: Float32Array, kept: readonly number[], dimension: number): Float32Array {
+  const gathered = new Float32Array(kept.length * dimension);
+  kept.forEach((n, i) => {
+    gathered.set(elements.subarray(n * dimension, (n + 1) * dimension), i * dimension);
+  });
+  return gathered;
+}
