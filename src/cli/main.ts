@@ -3,8 +3,8 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { LodestoneError } from "../errors.ts";
-import { SCOPES, type Scope } from "../http/access-keys.ts";
-import { createKey, readKeyFile, revokeKey } from "../http/key-file.ts";
+import { SCOPES, type Scope } from "../http/keys/access-keys.ts";
+import { createKey, readKeyFile, revokeKey } from "../http/keys/key-file.ts";
 import { ApiClient, ApiError } from "./api-client.ts";
 import { backupCommand, restoreCommand } from "./backup-command.ts";
 import { checkCommand } from "./check-command.ts";

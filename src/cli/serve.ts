@@ -2,9 +2,9 @@
 import { unwatchFile, watchFile } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Logger, pino } from "pino";
-import { type AccessKey, hashKey, Keyring } from "../http/access-keys.ts";
 import { createApp } from "../http/app.ts";
-import { readKeyFile } from "../http/key-file.ts";
+import { type AccessKey, hashKey, Keyring } from "../http/keys/access-keys.ts";
+import { readKeyFile } from "../http/keys/key-file.ts";
 import { resolveListenAddresses } from "../http/listen-addresses.ts";
 import { listen, type RunningServer } from "../http/server.ts";
 import { openRecordStore } from "../records/open.ts";

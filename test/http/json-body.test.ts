@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { parseJsonBody } from "../../src/http/body/json-body.ts";
+import { findJsonFault } from "../../src/http/body/json-fault.ts";
+import { LARGE_TEXT_LENGTH, parseLargeJsonBody } from "../../src/http/body/large-json-body.ts";
 import { DEFAULT_HTTP_LIMITS } from "../../src/http/http-limits.ts";
-import { parseJsonBody } from "../../src/http/json-body.ts";
-import { findJsonFault } from "../../src/http/json-fault.ts";
-import { LARGE_TEXT_LENGTH, parseLargeJsonBody } from "../../src/http/large-json-body.ts";
 
 function faultOf(text: string, maxDepth = 100): { code: string; message: string } {
   try {

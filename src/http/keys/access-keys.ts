@@ -3,8 +3,8 @@
  * each with a scope and, if wanted, the databases that it is limited to.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
-import { LodestoneError } from "../errors.ts";
-import type { Access } from "./endpoint.ts";
+import { LodestoneError } from "../../errors.ts";
+import type { Access } from "../endpoint.ts";
 
 export type Scope = "read" | "write" | "admin";
 

@@ -1,10 +1,10 @@
 /** The key file: names, hashes, scopes and databases of API keys, never the keys. Written by `lodestone keys`, read (again, when it changes) by the server. */
 import { randomBytes } from "node:crypto";
 import { readFile, rename, writeFile } from "node:fs/promises";
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../../errors.ts";
+import { NAME_PATTERN } from "../parameters.ts";
+import { compileSchema, type JsonSchema } from "../validation.ts";
 import { type AccessKey, hashKey, SCOPES, type Scope } from "./access-keys.ts";
-import { NAME_PATTERN } from "./parameters.ts";
-import { compileSchema, type JsonSchema } from "./validation.ts";
 
 export interface StoredKey extends AccessKey {
   readonly createdAt: string;

@@ -2,9 +2,9 @@
  * As json-body.ts, for a body so large that parsing it takes a while: others are served between the steps, and what would take long to parse is refused
  * before. Numbers and text are parsed at some 100 MB/s; it is objects, lists and above all different keys that cost: JSON.parse takes 2 s for 18 MB of them.
  */
-import { LodestoneError } from "../errors.ts";
-import type { JsonValue } from "../records/requests.ts";
-import type { HttpLimits } from "./http-limits.ts";
+import { LodestoneError } from "../../errors.ts";
+import type { JsonValue } from "../../records/requests.ts";
+import type { HttpLimits } from "../http-limits.ts";
 import { checkJsonValue } from "./json-body.ts";
 
 /** Bodies up to this length hold too little to reach the limits below, and are parsed in a few milliseconds. */

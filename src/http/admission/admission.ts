@@ -2,8 +2,8 @@
  * Keeps the server below its capacity: beyond a number of requests, or of body bytes held by them, a request is answered 429 at once and not processed.
  * A request gives its place back when it has been answered or when its client has gone.
  */
-import { LodestoneError } from "../errors.ts";
-import type { HttpLimits } from "./http-limits.ts";
+import { LodestoneError } from "../../errors.ts";
+import type { HttpLimits } from "../http-limits.ts";
 
 export class Admission {
   readonly #limits: Pick<HttpLimits, "concurrentRequests" | "concurrentBodyBytes" | "bodyBytes">;

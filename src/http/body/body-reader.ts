@@ -4,9 +4,9 @@
  */
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
-import { LodestoneError } from "../errors.ts";
-import type { HttpLimits } from "./http-limits.ts";
-import { ClientGoneError, HttpError } from "./status.ts";
+import { LodestoneError } from "../../errors.ts";
+import type { HttpLimits } from "../http-limits.ts";
+import { ClientGoneError, HttpError } from "../status.ts";
 
 type BodyLimits = Pick<HttpLimits, "bodyBytes" | "bodyTimeoutMs" | "bodyIdleTimeoutMs">;
 

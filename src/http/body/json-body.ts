@@ -2,8 +2,8 @@
  * Text to a JSON value that every layer below may trust: bounded in depth, only finite numbers, only text that PostgreSQL can hold (well-formed, no NUL), and
  * no `__proto__` key. What JSON.parse tolerates beyond that (duplicate keys: the last one counts) is tolerated.
  */
-import { LodestoneError } from "../errors.ts";
-import type { JsonValue } from "../records/requests.ts";
+import { LodestoneError } from "../../errors.ts";
+import type { JsonValue } from "../../records/requests.ts";
 import { findJsonFault } from "./json-fault.ts";
 
 /** @throws {LodestoneError} INVALID, with the position or the path of the fault. */
