@@ -1,4 +1,5 @@
 /** Seeded data of the benches: rows and queries from one distribution, normalised. */
+import { SPECTRA, spectralRows } from "./spectrum.mjs";
 
 /** Numbers in [0, 1): xorshift32. */
 export function seededRandom(seed) {
@@ -11,7 +12,7 @@ export function seededRandom(seed) {
   };
 }
 
-function seededGaussian(random) {
+export function seededGaussian(random) {
   let spare;
   return () => {
     if (spare !== undefined) {
@@ -26,8 +27,14 @@ function seededGaussian(random) {
   };
 }
 
-/** Each kind: (dimension, random, gaussian) -> writer of one row at `at`. */
+/** Each kind: (dimension, random, gaussian, rows) -> writer of one row at `at`. */
 const KINDS = {
+  ...Object.fromEntries(
+    Object.entries(SPECTRA).map(([kind, spectrum]) => [
+      kind,
+      (d, random, gaussian, rows) => spectralRows(spectrum, d, rows, random, gaussian),
+    ]),
+  ),
   random: (d, _random, gaussian) => (out, at) => {
     for (let j = 0; j < d; j++) out[at + j] = gaussian();
   },
@@ -67,12 +74,12 @@ const KINDS = {
   },
 };
 
-const NORMALISED = new Set(["random", "256 clusters", "common mean"]);
+const NORMALISED = new Set([...Object.keys(SPECTRA), "random", "256 clusters", "common mean"]);
 
 /** f32[(rows + queries) × dimension]; the queries come last and are never zero. */
 export function makeData({ kind, rows, dimension, queries, seed = 7 }) {
   const random = seededRandom(seed);
-  const write = KINDS[kind](dimension, random, seededGaussian(random));
+  const write = KINDS[kind](dimension, random, seededGaussian(random), rows);
   const data = new Float32Array((rows + queries) * dimension);
   for (let i = 0; i < rows + queries; i++) {
     const at = i * dimension;
