@@ -12,6 +12,8 @@ export type Similarity = "cosineSimilarity" | "l1" | "l2";
 /** Numbers of assembly/similarity.ts. */
 const SIMILARITY_CODES: Record<Similarity, number> = { cosineSimilarity: 0, l1: 1, l2: 2 };
 
+export const SIMILARITIES = Object.keys(SIMILARITY_CODES) as readonly Similarity[];
+
 /** @throws {RangeError} for an unknown name. */
 export function similarityCode(similarity: Similarity): number {
   if (!Object.hasOwn(SIMILARITY_CODES, similarity)) {

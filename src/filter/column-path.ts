@@ -3,6 +3,7 @@
 import { checkText } from "./check-text.ts";
 import { fault, type Place, show } from "./fault.ts";
 import { MAX_FILTER_LINKS, MAX_JSON_STEPS } from "./filter-limits.ts";
+import { SYSTEM_COLUMN_TYPES, SYSTEM_COLUMNS } from "./system-columns.ts";
 import type { ColumnPath, FilterTable, FilterTableColumn, LinkStep, ValueKind } from "./tree.ts";
 
 /** Where names are looked up: a table, the links that led there, and the object that names are inside of ("" or "address."). */
@@ -21,13 +22,6 @@ export type Resolved =
   /** A name that only prefixes dotted names: `xata`, or an object of the old type. */
   | { readonly object: Scope };
 
-const SYSTEM_KINDS: ReadonlyMap<string, ValueKind> = new Map([
-  ["id", "text"],
-  ["xata.version", "int"],
-  ["xata.createdAt", "datetime"],
-  ["xata.updatedAt", "datetime"],
-]);
-
 /** How values of each column type are compared. */
 export const VALUE_KINDS: Readonly<Record<FilterTableColumn["type"], ValueKind>> = {
   string: "text",
@@ -42,6 +36,8 @@ export const VALUE_KINDS: Readonly<Record<FilterTableColumn["type"], ValueKind>>
   json: "json",
   vector: "vector",
 };
+
+const SYSTEM_KINDS: ReadonlyMap<string, ValueKind> = new Map(SYSTEM_COLUMNS.map((name) => [name, VALUE_KINDS[SYSTEM_COLUMN_TYPES[name]]]));
 
 /** The names of all columns of a table that a filter can use, its own and the system's, with how they are compared. */
 export function filterableColumns(table: FilterTable): Map<string, ValueKind> {

@@ -5,10 +5,13 @@ const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,3
 const FIRST_MICROS = BigInt(Date.parse("0001-01-01T00:00:00Z")) * 1000n;
 const LAST_MICROS = BigInt(Date.parse("9999-12-31T23:59:59.999Z")) * 1000n + 999n;
 
-/** undefined when the text is not a real point in time of the years 1 to 9999. A date alone is its midnight, UTC. Beyond microseconds it is rounded. */
-export function parseTimestamp(text: string): bigint | undefined {
+/**
+ * undefined when the text is not a real point in time of the years 1 to 9999. A date alone is its midnight, UTC, unless `dateAlone` is false.
+ * Beyond microseconds it is rounded. Offsets are those of RFC 3339: up to 23:59.
+ */
+export function parseTimestamp(text: string, { dateAlone = true } = {}): bigint | undefined {
   const match = RFC_3339.exec(text);
-  if (match === null) return undefined;
+  if (match === null || (!dateAlone && match[4] === undefined)) return undefined;
   const [, year, month, day, hour = "0", minute = "0", second = "0", fraction = "", sign = "+", offsetHour = "0", offsetMinute = "0"] =
     match;
   const date = new Date(0);

@@ -1,6 +1,7 @@
 /** /openapi.json: OpenAPI 3.1 from the list of endpoints. Schemas that have a name (NAMED_SCHEMAS, recognised by identity) become components. */
+
+import { COLUMN_NAME_PATTERN, NAME_PATTERN } from "../records/identifiers.ts";
 import type { Endpoint, QueryParameter } from "./endpoint.ts";
-import { COLUMN_NAME_PATTERN, NAME_PATTERN } from "./parameters.ts";
 import { ERROR, NAMED_SCHEMAS } from "./schemas.ts";
 import type { JsonSchema } from "./validation.ts";
 

@@ -3,15 +3,9 @@
  * (and then refused or, in a record's id, taken) and never a separator.
  */
 import { LodestoneError } from "../errors.ts";
+import { COLUMN_NAME, NAME } from "../records/identifiers.ts";
 import type { BranchRef } from "../records/schema.ts";
 import type { QueryParameter, QueryValues } from "./endpoint.ts";
-
-/** Names of databases, branches and tables; those of columns may also contain dots. */
-export const NAME_PATTERN = "^[a-zA-Z0-9_~-]{1,255}$";
-export const COLUMN_NAME_PATTERN = "^[a-zA-Z0-9_~.-]{1,255}$";
-
-const NAME = new RegExp(NAME_PATTERN);
-const COLUMN_NAME = new RegExp(COLUMN_NAME_PATTERN);
 
 export interface PathValues {
   readonly path: Record<string, string>;

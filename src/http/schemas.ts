@@ -1,5 +1,7 @@
 /** JSON Schemas that several endpoints share. Those in NAMED_SCHEMAS become components of /openapi.json and are referred to by name there. */
-import { COLUMN_NAME_PATTERN, NAME_PATTERN } from "./parameters.ts";
+import { MAX_DIMENSION, MIN_DIMENSION } from "../records/catalog/column-types.ts";
+import { COLUMN_TYPES } from "../records/column-traits.ts";
+import { COLUMN_NAME_PATTERN, NAME_PATTERN } from "../records/identifiers.ts";
 import type { JsonSchema } from "./validation.ts";
 
 export const MAX_OPERATIONS = 1000;
@@ -40,11 +42,11 @@ export const COLUMN: JsonSchema = {
   ...objectOf(
     {
       name: COLUMN_NAME,
-      type: { enum: ["string", "text", "email", "int", "float", "bool", "datetime", "multiple", "json", "link", "vector"] },
+      type: { enum: COLUMN_TYPES },
       link: { description: "For the type link: the table that it points to.", ...objectOf({ table: NAME }, ["table"]) },
       vector: {
         description: "For the type vector: how many float32 elements each value has.",
-        ...objectOf({ dimension: { type: "integer", minimum: 2, maximum: 10_000 } }, ["dimension"]),
+        ...objectOf({ dimension: { type: "integer", minimum: MIN_DIMENSION, maximum: MAX_DIMENSION } }, ["dimension"]),
       },
       notNull: { type: "boolean" },
       unique: { type: "boolean" },

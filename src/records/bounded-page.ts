@@ -2,22 +2,13 @@
  * A page of a table in the order of the ids, bounded in records and in bytes, as SQL: so that a table of large records is read a few at a time and one of
  * small ones thousands at a time, by one statement a page.
  */
+import { COLUMN_TRAITS } from "./column-traits.ts";
 import { qualified, quoteIdentifier } from "./identifiers.ts";
-import type { ColumnInfo, ColumnType, TableInfo } from "./schema.ts";
+import type { ColumnInfo, TableInfo } from "./schema.ts";
 
 /** The bytes up to a row, itself included, as the page gives them beside the table's columns; users' columns cannot have the name. */
 export const PAGE_BYTES = '"xata.pageBytes"';
 const RECORD_BYTES = '"xata.bytes"';
-
-/** Sizes are read from where the value is stored, not from the value. `pg_column_size` is that after compression. */
-const SIZES: Readonly<Partial<Record<ColumnType, (column: string) => string>>> = {
-  string: (column) => `coalesce(octet_length(${column}), 0)`,
-  text: (column) => `coalesce(octet_length(${column}), 0)`,
-  email: (column) => `coalesce(octet_length(${column}), 0)`,
-  link: (column) => `coalesce(octet_length(${column}), 0)`,
-  json: (column) => `coalesce(pg_column_size(${column}), 0)`,
-  multiple: (column) => `coalesce(pg_column_size(${column}), 0)`,
-};
 
 /** Of columns whose size has a bound of its own, with what a row costs anyway. */
 function fixedBytes(columns: readonly ColumnInfo[]): number {
@@ -47,7 +38,7 @@ export function boundedPage(
 ): string {
   const sizes = [String(fixedBytes(columns))];
   for (const column of columns) {
-    const size = SIZES[column.type]?.(quoteIdentifier(column.physicalName));
+    const size = COLUMN_TRAITS[column.type].storedBytes?.(quoteIdentifier(column.physicalName));
     if (size !== undefined) sizes.push(size);
   }
   return `SELECT * FROM (

@@ -11,8 +11,12 @@ import type { BranchRef } from "./schema.ts";
 /** PostgreSQL's NAMEDATALEN - 1. Names are ASCII, so bytes are characters. */
 export const MAX_IDENTIFIER_BYTES = 63;
 
-const NAME = /^[a-zA-Z0-9_\-~]{1,255}$/;
-const COLUMN_NAME = /^[a-zA-Z0-9_\-~.]{1,255}$/;
+/** Of databases, branches and tables, as JSON Schema takes patterns; names of columns may also contain dots. */
+export const NAME_PATTERN = "^[a-zA-Z0-9_~-]{1,255}$";
+export const COLUMN_NAME_PATTERN = "^[a-zA-Z0-9_~.-]{1,255}$";
+
+export const NAME = new RegExp(NAME_PATTERN);
+export const COLUMN_NAME = new RegExp(COLUMN_NAME_PATTERN);
 /** Columns that PostgreSQL gives every table by itself. */
 const POSTGRES_COLUMNS = new Set(["ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"]);
 

@@ -58,6 +58,3 @@ export interface ColumnInfo extends ColumnSchema {
   readonly id: number;
   readonly physicalName: string;
 }
-
-/** Columns that every table has beside its own, by their names in PostgreSQL and in SQL over HTTP. Read-only but for `id` on insert. */
-export const SYSTEM_COLUMNS = ["id", "xata.version", "xata.createdAt", "xata.updatedAt"] as const;

@@ -5,7 +5,7 @@ import { parseFilter } from "../filter/parse.ts";
 import type { FeedBatch } from "../records/feed/feed-types.ts";
 import { ColumnIndex } from "./column-index.ts";
 import { createColumn } from "./columns/stored-column.ts";
-import { type FollowedColumn, type FollowedSchema, type FollowedTable, SYSTEM_COLUMNS } from "./followed-schema.ts";
+import { FOLLOWED_SYSTEM_COLUMNS, type FollowedColumn, type FollowedSchema, type FollowedTable } from "./followed-schema.ts";
 import type { BranchStats, SearchAnswer, SearchJob } from "./search-messages.ts";
 import { SearchTable } from "./table-index.ts";
 
@@ -162,7 +162,7 @@ interface NewIndexes {
 
 function newTable(rows: RowDirectory): SearchTable {
   const table = new SearchTable(rows);
-  for (const column of SYSTEM_COLUMNS) table.addColumn(column.name, createColumn(column.type));
+  for (const column of FOLLOWED_SYSTEM_COLUMNS) table.addColumn(column.name, createColumn(column.type));
   return table;
 }
 
@@ -176,7 +176,7 @@ function alterColumns(data: SearchTable, old: FollowedTable | undefined, table: 
   // All at once, so that two columns may have swapped their names.
   data.keepColumns(
     kept,
-    SYSTEM_COLUMNS.map((column) => column.name),
+    FOLLOWED_SYSTEM_COLUMNS.map((column) => column.name),
   );
   for (const column of table.columns.values()) {
     if (!oldById.has(column.id)) data.addColumn(column.name, createColumn(column.type), indexes.index(column.id));

@@ -2,6 +2,7 @@
  * What the search store keeps of a branch: tables with a vector column, and every table that their links lead to (filters reach through links),
  * each with all its columns. Plain data, so that it crosses to the worker as it is.
  */
+import { SYSTEM_COLUMN_TYPES, VERSION_COLUMNS } from "../filter/system-columns.ts";
 import type { FilterTable, FilterTableColumn } from "../filter/tree.ts";
 import type { BranchInfo, ColumnType, TableInfo } from "../records/schema.ts";
 
@@ -20,12 +21,12 @@ export interface FollowedTable extends FilterTable {
 /** By name. */
 export type FollowedSchema = ReadonlyMap<string, FollowedTable>;
 
-/** Beside `id`, which is the row's. */
-export const SYSTEM_COLUMNS: readonly FollowedColumn[] = [
-  { id: -1, name: "xata.version", type: "int" },
-  { id: -2, name: "xata.createdAt", type: "datetime" },
-  { id: -3, name: "xata.updatedAt", type: "datetime" },
-];
+/** Beside `id`, which is the row's. Their ids are negative, so that none is a column's of the catalog. */
+export const FOLLOWED_SYSTEM_COLUMNS: readonly FollowedColumn[] = VERSION_COLUMNS.map((name, i) => ({
+  id: -1 - i,
+  name,
+  type: SYSTEM_COLUMN_TYPES[name],
+}));
 
 export function followedSchema(branch: Pick<BranchInfo, "tables">): FollowedSchema {
   const followed = new Map<string, FollowedTable>();

@@ -1,4 +1,5 @@
 /** Checks a vector search as far as it can be without the worker: its own shape, and the column by the branch's schema. */
+import { SIMILARITIES } from "../core/similarity.ts";
 import { LodestoneError } from "../errors.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../records/schema.ts";
 import type { SearchJob } from "./search-messages.ts";
@@ -8,8 +9,6 @@ export const DEFAULT_SIZE = 10;
 export const MAX_SIZE = 1_000;
 export const MAX_OFFSET = 10_000;
 export const MAX_QUERY_VECTORS = 100;
-
-const SIMILARITY_FUNCTIONS: readonly SimilarityFunction[] = ["cosineSimilarity", "l1", "l2"];
 
 export interface Query {
   /** `queryVector` or `queryVectors[3]`, for messages. */
@@ -76,9 +75,9 @@ function vectorColumns(table: TableInfo): string {
 
 function checkSimilarity(name: unknown): SimilarityFunction {
   if (name === undefined) return "cosineSimilarity";
-  const known = SIMILARITY_FUNCTIONS.find((similarity) => similarity === name);
+  const known = SIMILARITIES.find((similarity) => similarity === name);
   if (known === undefined)
-    throw invalid("similarityFunction", `expected ${SIMILARITY_FUNCTIONS.map((f) => `"${f}"`).join(", ")}, got ${describe(name)}`);
+    throw invalid("similarityFunction", `expected ${SIMILARITIES.map((f) => `"${f}"`).join(", ")}, got ${describe(name)}`);
   return known;
 }
 

@@ -1,7 +1,8 @@
 /** The search store as `http` sees it. See design: eventually consistent, rebuildable, each search answers from one consistent position. */
+import type { Similarity } from "../core/similarity.ts";
 import type { BranchRef } from "../records/schema.ts";
 
-export type SimilarityFunction = "cosineSimilarity" | "l1" | "l2";
+export type SimilarityFunction = Similarity;
 
 export interface VectorSearchRequest {
   column: string;

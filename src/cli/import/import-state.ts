@@ -3,8 +3,9 @@
  * file as it is (size and time) and one target; when either has changed, it is not used. A folder has one of its own, for the files that are finished.
  */
 import { createHash } from "node:crypto";
-import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { readFile, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
+import { replaceFile } from "../../replace-file.ts";
 import type { SourcePosition } from "./source.ts";
 
 export interface ImportState {
@@ -56,7 +57,7 @@ export class ImportJournal {
 
   async save(idSeed: string, position: SourcePosition): Promise<void> {
     const state: ImportState = { version: 1, file: this.#file, target: this.#target, idSeed, position };
-    await replaceFile(this.path, state);
+    await replaceFile(this.path, `${JSON.stringify(state)}\n`);
   }
 
   async remove(): Promise<void> {
@@ -95,7 +96,7 @@ export class FolderJournal {
 
   async add(kind: string, file: string): Promise<void> {
     this.#finished.add(await stepName(kind, file));
-    await replaceFile(this.#path, { target: this.#target, finished: [...this.#finished] });
+    await replaceFile(this.#path, `${JSON.stringify({ target: this.#target, finished: [...this.#finished] })}\n`);
   }
 
   async remove(): Promise<void> {
@@ -107,9 +108,4 @@ export class FolderJournal {
 async function stepName(kind: string, file: string): Promise<string> {
   const { size, mtimeMs } = await stat(file);
   return `${kind} ${basename(file)} ${size} ${mtimeMs}`;
-}
-
-async function replaceFile(path: string, content: object): Promise<void> {
-  await writeFile(`${path}.new`, `${JSON.stringify(content)}\n`);
-  await rename(`${path}.new`, path);
 }

@@ -1,6 +1,8 @@
 /** The nearest vectors of a column: one query or many, with records on request. */
+import { SIMILARITIES } from "../../core/similarity.ts";
 import { LodestoneError } from "../../errors.ts";
 import type { JsonObject, Selection } from "../../records/requests.ts";
+import { DEFAULT_SIZE, MAX_OFFSET, MAX_QUERY_VECTORS, MAX_SIZE } from "../../search/request-check.ts";
 import type { VectorSearchRequest, VectorSearchResponse } from "../../search/search-store.ts";
 import { type ApiRequest, type Endpoint, endpoint } from "../endpoint.ts";
 import { COLUMN_NAME, CONSISTENCY, FILTER, objectOf, RECORD, SELECTION } from "../schemas.ts";
@@ -13,8 +15,6 @@ interface VectorSearchBody extends Omit<VectorSearchRequest, "queryVector"> {
   columns?: Selection;
 }
 
-export const MAX_QUERY_VECTORS = 100;
-
 const VECTOR: JsonSchema = { type: "array", items: { type: "number" } };
 
 const BODY: JsonSchema = objectOf(
@@ -26,14 +26,14 @@ const BODY: JsonSchema = objectOf(
       items: VECTOR,
       minItems: 1,
       maxItems: MAX_QUERY_VECTORS,
-      description: "Instead of queryVector: up to 100 queries, answered one by one in `answers`.",
+      description: `Instead of queryVector: up to ${MAX_QUERY_VECTORS} queries, answered one by one in \`answers\`.`,
     },
     similarityFunction: {
-      enum: ["cosineSimilarity", "l1", "l2"],
+      enum: SIMILARITIES,
       description: "Score: 1 + cos; 1 / (1 + Σ|x−y|); 1 / (1 + Σ(x−y)²). Default: cosineSimilarity.",
     },
-    size: { type: "integer", minimum: 1, maximum: 1000, description: "Default 10." },
-    offset: { type: "integer", minimum: 0, maximum: 10_000, description: "Leave out the first results." },
+    size: { type: "integer", minimum: 1, maximum: MAX_SIZE, description: `Default ${DEFAULT_SIZE}.` },
+    offset: { type: "integer", minimum: 0, maximum: MAX_OFFSET, description: "Leave out the first results." },
     minScore: { type: "number", description: "Leave out results below this score." },
     filter: { ...FILTER, description: "Applied first; totalCount is what passes it." },
     columns: { ...SELECTION, description: "Answer each result with these columns of its `record`." },

@@ -1,8 +1,9 @@
 /** The key file: names, hashes, scopes and databases of API keys, never the keys. Written by `lodestone keys`, read (again, when it changes) by the server. */
 import { randomBytes } from "node:crypto";
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { LodestoneError } from "../../errors.ts";
-import { NAME_PATTERN } from "../parameters.ts";
+import { NAME_PATTERN } from "../../records/identifiers.ts";
+import { updateFile } from "../../replace-file.ts";
 import { compileSchema, type JsonSchema } from "../validation.ts";
 import { type AccessKey, hashKey, SCOPES, type Scope } from "./access-keys.ts";
 
@@ -55,9 +56,6 @@ export async function readKeyFile(path: string): Promise<StoredKey[]> {
 
 /** The key itself is in the answer and nowhere else. @throws {LodestoneError} CONFLICT when the name is taken. */
 export async function createKey(path: string, name: string, scope: Scope, databases?: readonly string[]): Promise<string> {
-  const keys = await readKeyFileIfThere(path);
-  if (keys.some((key) => key.name === name))
-    throw new LodestoneError("CONFLICT", `There is a key with the name "${name}" already; revoke it first.`);
   const key = `lds_${randomBytes(32).toString("base64url")}`;
   const stored: StoredKey = {
     name,
@@ -67,16 +65,23 @@ export async function createKey(path: string, name: string, scope: Scope, databa
     createdAt: new Date().toISOString(),
   };
   validate({ version: 1, keys: [stored] });
-  await writeKeyFile(path, [...keys, stored]);
+  await updateKeys(path, async () => {
+    const keys = await readKeyFileIfThere(path);
+    if (keys.some((other) => other.name === name))
+      throw new LodestoneError("CONFLICT", `There is a key with the name "${name}" already; revoke it first.`);
+    return [...keys, stored];
+  });
   return key;
 }
 
 /** @throws {LodestoneError} NOT_FOUND. */
 export async function revokeKey(path: string, name: string): Promise<void> {
-  const keys = await readKeyFile(path);
-  const left = keys.filter((key) => key.name !== name);
-  if (left.length === keys.length) throw new LodestoneError("NOT_FOUND", `There is no key with the name "${name}" in ${path}.`);
-  await writeKeyFile(path, left);
+  await updateKeys(path, async () => {
+    const keys = await readKeyFile(path);
+    const left = keys.filter((key) => key.name !== name);
+    if (left.length === keys.length) throw new LodestoneError("NOT_FOUND", `There is no key with the name "${name}" in ${path}.`);
+    return left;
+  });
 }
 
 async function readKeyFileIfThere(path: string): Promise<StoredKey[]> {
@@ -88,8 +93,11 @@ async function readKeyFileIfThere(path: string): Promise<StoredKey[]> {
   }
 }
 
-async function writeKeyFile(path: string, keys: StoredKey[]): Promise<void> {
-  const content: KeyFile = { version: 1, keys };
-  await writeFile(`${path}.new`, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
-  await rename(`${path}.new`, path);
+/** Two commands at once take turns, so that neither loses the other's key. */
+async function updateKeys(path: string, update: () => Promise<StoredKey[]>): Promise<void> {
+  const content = async (): Promise<string> => {
+    const file: KeyFile = { version: 1, keys: await update() };
+    return `${JSON.stringify(file, null, 2)}\n`;
+  };
+  await updateFile(path, content, 0o600);
 }

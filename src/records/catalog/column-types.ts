@@ -1,32 +1,16 @@
 /** What each column type is in PostgreSQL: its type, its constraints, and its default. */
 import { LodestoneError } from "../../errors.ts";
+import { formatTimestamp, parseTimestamp } from "../../filter/datetime.ts";
+import { COLUMN_TRAITS, COLUMN_TYPES } from "../column-traits.ts";
 import { constraintName, physicalNameOf, qualified, quoteIdentifier, quoteLiteral, requireColumnName } from "../identifiers.ts";
-import type { ColumnInfo, ColumnSchema, ColumnType } from "../schema.ts";
+import type { ColumnInfo, ColumnSchema } from "../schema.ts";
 
 export const MIN_DIMENSION = 2;
 export const MAX_DIMENSION = 10_000;
 
-/** Text is ordered by code point everywhere: the same in JavaScript, in the embedded engine and on any server. */
-const SQL_TYPES: Readonly<Record<ColumnType, string>> = {
-  string: 'text COLLATE "C"',
-  text: 'text COLLATE "C"',
-  email: 'text COLLATE "C"',
-  int: "int8",
-  float: "float8",
-  bool: "bool",
-  datetime: "timestamptz",
-  multiple: 'text[] COLLATE "C"',
-  json: "jsonb",
-  link: 'text COLLATE "C"',
-  vector: "real[]",
-};
-
-const TYPE_NAMES = Object.keys(SQL_TYPES);
-const UNIQUE_TYPES: readonly ColumnType[] = ["string", "text", "email", "int", "float", "bool", "datetime", "link"];
-
 /** One @, no white space, something on both sides. The same in PostgreSQL's and in JavaScript's dialect; linear in both. */
 export const EMAIL_PATTERN = "^[^@[:space:]]+@[^@[:space:]]+$";
-const EMAIL = /^[^@\s]+@[^@\s]+$/;
+export const EMAIL = /^[^@\s]+@[^@\s]+$/;
 
 const COLUMN_KEYS = new Set(["name", "type", "link", "vector", "notNull", "unique", "defaultValue", "id"]);
 
@@ -46,14 +30,17 @@ export function requireColumn(table: string, given: unknown): ColumnSchema {
   };
   for (const key of Object.keys(column)) if (!COLUMN_KEYS.has(key)) fail(`unknown property "${key.slice(0, 80)}".`);
   const type = column.type;
-  if (!TYPE_NAMES.includes(type)) fail(`type is ${JSON.stringify(type)}; expected one of ${TYPE_NAMES.join(", ")}.`);
+  if (!COLUMN_TYPES.includes(type)) fail(`type is ${JSON.stringify(type)}; expected one of ${COLUMN_TYPES.join(", ")}.`);
 
   for (const flag of ["notNull", "unique"] as const) {
     const value: unknown = column[flag];
     if (value !== undefined && value !== null && typeof value !== "boolean")
       fail(`${flag} is ${JSON.stringify(value)}; expected true or false.`);
   }
-  if (column.unique && !UNIQUE_TYPES.includes(type)) fail(`unique is not possible for type ${type}; it is for ${UNIQUE_TYPES.join(", ")}.`);
+  if (column.unique && !COLUMN_TRAITS[type].canBeUnique)
+    fail(
+      `unique is not possible for type ${type}; it is for ${COLUMN_TYPES.filter((other) => COLUMN_TRAITS[other].canBeUnique).join(", ")}.`,
+    );
   return {
     name,
     type,
@@ -115,9 +102,9 @@ function defaultExpression(column: ColumnSchema, fail: Fail): string {
       return value === "true" || value === "false" ? value : bad('"true" or "false"');
     case "datetime": {
       if (value === "now") return "now()";
-      const rfc3339 = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/;
-      if (!rfc3339.test(value) || Number.isNaN(Date.parse(value))) return bad('"now" or an RFC 3339 time such as "2026-01-31T12:00:00Z"');
-      return `${quoteLiteral(value)}::timestamptz`;
+      const micros = parseTimestamp(value);
+      if (micros === undefined) return bad('"now" or an RFC 3339 time such as "2026-01-31T12:00:00Z"');
+      return `${quoteLiteral(formatTimestamp(micros))}::timestamptz`;
     }
     case "multiple": {
       const items = parsed(value);
@@ -156,7 +143,7 @@ export function toColumnInfo(column: ColumnSchema & { readonly id: number }): Co
 
 /** `"name" type [NOT NULL] [DEFAULT …]`, as in CREATE TABLE and ADD COLUMN. Constraints follow on their own. */
 export function columnDefinition(column: ColumnSchema): string {
-  const parts = [quoteIdentifier(physicalNameOf(column.name)), SQL_TYPES[column.type]];
+  const parts = [quoteIdentifier(physicalNameOf(column.name)), COLUMN_TRAITS[column.type].definition];
   if (column.notNull) parts.push("NOT NULL");
   if (column.defaultValue !== undefined) {
     parts.push(

@@ -1,7 +1,8 @@
 /** Copies the tables of a branch into an empty one, records with their versions and times included, inside the caller's transaction. */
+
+import { SYSTEM_COLUMNS } from "../../filter/system-columns.ts";
 import type { Connection } from "../engine/engine.ts";
 import { physicalNameOf, qualified, quoteIdentifier } from "../identifiers.ts";
-import { SYSTEM_COLUMNS } from "../schema.ts";
 import type { BranchDocument } from "./document.ts";
 import { bareTableStatement, columnStatements, primaryKeyStatement, tableGuardStatements } from "./table-ddl.ts";
 

@@ -2,12 +2,15 @@
  * Verifies that a branch is what the catalog says it is: its tables, columns, rules, triggers and grants are in force in PostgreSQL, every record keeps the
  * rules, indexes agree with the tables, and the outbox can be followed. Reads only, in one snapshot.
  */
+
+import { SYSTEM_COLUMN_TYPES, SYSTEM_COLUMNS } from "../../filter/system-columns.ts";
 import { findBranch, toBranchInfo } from "../catalog/branch-rows.ts";
 import { EMAIL_PATTERN } from "../catalog/column-types.ts";
 import { FEED_TABLE } from "../catalog/table-ddl.ts";
+import { COLUMN_TRAITS } from "../column-traits.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
 import { qualified, quoteIdentifier, quoteLiteral } from "../identifiers.ts";
-import type { BranchInfo, BranchRef, ColumnType, TableInfo } from "../schema.ts";
+import type { BranchInfo, BranchRef, TableInfo } from "../schema.ts";
 
 export interface Fault {
   readonly table?: string;
@@ -23,26 +26,10 @@ export interface BranchCheck {
   readonly outboxRows: number;
 }
 
-const TYPE_NAMES: Readonly<Record<ColumnType, string>> = {
-  string: "text",
-  text: "text",
-  email: "text",
-  link: "text",
-  int: "int8",
-  float: "float8",
-  bool: "bool",
-  datetime: "timestamptz",
-  multiple: "_text",
-  json: "jsonb",
-  vector: "_float4",
-};
-
-const SYSTEM_TYPES = new Map([
-  ["id", "text"],
-  ["xata.version", "int4"],
-  ["xata.createdAt", "timestamptz"],
-  ["xata.updatedAt", "timestamptz"],
-]);
+/** By name in the database. Versions are int4, though the API's int is int8: a record does not change 2³¹ times. */
+const SYSTEM_TYPE_NAMES: ReadonlyMap<string, string> = new Map(
+  SYSTEM_COLUMNS.map((name) => [name, name === "xata.version" ? "int4" : COLUMN_TRAITS[SYSTEM_COLUMN_TYPES[name]].typeName]),
+);
 
 const TRIGGERS = ["touch", "insert", "update", "delete", "truncate"].map((event) => `lodestone.${event}`);
 
@@ -111,8 +98,8 @@ async function checkTable(connection: Connection, branch: BranchInfo, table: Tab
      WHERE a.attrelid = ${relation}::regclass AND a.attnum > 0 AND NOT a.attisdropped`,
   );
   const present = new Map(rows.map((row) => [row.name, row]));
-  const wanted = new Map(SYSTEM_TYPES);
-  for (const column of table.columns.values()) wanted.set(column.physicalName, TYPE_NAMES[column.type]);
+  const wanted = new Map<string, string>(SYSTEM_TYPE_NAMES);
+  for (const column of table.columns.values()) wanted.set(column.physicalName, COLUMN_TRAITS[column.type].typeName);
   const named = new Map([...table.columns.values()].map((column) => [column.physicalName, column]));
   for (const [name, type] of wanted) {
     const row = present.get(name);

@@ -1,10 +1,11 @@
 /** The change feed on either engine: see ../feed.ts for what it promises, position.ts and outbox.ts for why no change is skipped. */
 import { LodestoneError } from "../../errors.ts";
+import { systemColumnType } from "../../filter/system-columns.ts";
 import { findBranch, toBranchInfo } from "../catalog/branch-rows.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
 import { formatBranchRef } from "../identifiers.ts";
-import { type BranchInfo, type BranchRef, SYSTEM_COLUMNS, type TableInfo } from "../schema.ts";
+import type { BranchInfo, BranchRef, TableInfo } from "../schema.ts";
 import type { ChangeFeed, FeedBatch, FeedChanges, FeedPosition } from "./feed-types.ts";
 import { type OutboxRow, readOutbox } from "./outbox.ts";
 import { formatPosition, type Position, parsePosition, xmaxOf, xminOf } from "./position.ts";
@@ -243,7 +244,7 @@ function readerOf(branch: BranchInfo, name: string, columns: readonly string[] |
   const table = branch.tables.get(name);
   if (table === undefined) throw changedMeanwhile(branch.ref, `Table "${name}" does not exist`);
   for (const column of columns ?? []) {
-    if (!table.columns.has(column) && !(SYSTEM_COLUMNS as readonly string[]).includes(column)) {
+    if (!table.columns.has(column) && systemColumnType(column) === undefined) {
       throw changedMeanwhile(branch.ref, `Column "${column}" does not exist in table "${name}"`);
     }
   }

@@ -1,7 +1,8 @@
 /** The first wall of SQL over HTTP, as far as it depends on the branch: the tables, the columns, the parameters. */
 import { LodestoneError } from "../../errors.ts";
+import { SYSTEM_COLUMNS } from "../../filter/system-columns.ts";
 import { physicalNameOf } from "../identifiers.ts";
-import { type BranchInfo, SYSTEM_COLUMNS } from "../schema.ts";
+import type { BranchInfo } from "../schema.ts";
 import { ALLOWED_FUNCTIONS } from "./allowed-names.ts";
 import type { StatementAnalysis } from "./analyse.ts";
 

@@ -14,6 +14,7 @@ import { deserialize, serialize } from "node:v8";
 import { crc32 } from "node:zlib";
 import { LodestoneError } from "../../errors.ts";
 import { crashPoint } from "../../fault-points.ts";
+import { syncDirectory } from "../../replace-file.ts";
 
 const MAGIC = Buffer.from("LODESEAR");
 /** Grows with every change of what the messages mean. */
@@ -66,12 +67,7 @@ export class SnapshotWriter {
     await this.#file.close();
     crashPoint("snapshot-written");
     await rename(this.#path, this.#finalPath);
-    const directory = await open(dirname(this.#finalPath), "r");
-    try {
-      await directory.sync();
-    } finally {
-      await directory.close();
-    }
+    await syncDirectory(dirname(this.#finalPath));
     return this.#bytes;
   }
 

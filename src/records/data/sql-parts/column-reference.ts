@@ -1,5 +1,6 @@
 /** A column that a request names: of the table, behind links (`team.name`), inside json (`config->rank`), or of the service (`xata.version`). */
 import { LodestoneError } from "../../../errors.ts";
+import { systemColumnType } from "../../../filter/system-columns.ts";
 import { quoteIdentifier, quoteLiteral } from "../../identifiers.ts";
 import type { BranchInfo, ColumnInfo, ColumnType, TableInfo } from "../../schema.ts";
 import { jsonSteps } from "../values/json-column-text.ts";
@@ -25,13 +26,6 @@ export interface ColumnReference {
 
 const MAX_LINKS = 8;
 
-const SYSTEM: ReadonlyMap<string, ColumnType> = new Map([
-  ["id", "string"],
-  ["xata.version", "int"],
-  ["xata.createdAt", "datetime"],
-  ["xata.updatedAt", "datetime"],
-]);
-
 /** @throws {LodestoneError} INVALID when there is no such column. */
 export function resolveColumn(branch: BranchInfo, table: TableInfo, name: string, place: string): ColumnReference {
   const links: ColumnInfo[] = [];
@@ -53,7 +47,7 @@ export function resolveColumn(branch: BranchInfo, table: TableInfo, name: string
       const nullable = links.length > 0 || json.length > 0 || own.notNull !== true;
       return { links, column: rest, physicalName: own.physicalName, type: own.type, target: own.link?.table, json, nullable };
     }
-    const system = SYSTEM.get(rest);
+    const system = systemColumnType(rest);
     if (system !== undefined && json.length === 0) {
       return { links, column: rest, physicalName: rest, type: system, target: undefined, json, nullable: links.length > 0 };
     }

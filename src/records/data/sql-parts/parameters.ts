@@ -1,6 +1,7 @@
 /** The bound parameters of a statement. Values are cast to their column's type; none of them is ever part of the SQL text. */
+import { COLUMN_TRAITS } from "../../column-traits.ts";
 import type { ColumnInfo } from "../../schema.ts";
-import { PARAMETER_TYPES, type Parameter } from "../values/column-value.ts";
+import type { Parameter } from "../values/column-value.ts";
 
 /** How the written row is called in every statement of this folder. */
 export const ROW = "t";
@@ -16,6 +17,6 @@ export class Parameters {
 
   /** `$3::int8` */
   column(column: ColumnInfo, value: Parameter): string {
-    return `${this.add(value)}::${PARAMETER_TYPES[column.type]}`;
+    return `${this.add(value)}::${COLUMN_TRAITS[column.type].parameterType}`;
   }
 }

@@ -2,9 +2,10 @@
  * The order of a sort in SQL. Nulls are above everything, as PostgreSQL has it: last ascending, first descending. The id, ascending, is the last term,
  * so the order is total, and a page can be continued from the values of its last record (keyset), which costs the same on the first page and on the last.
  */
+
+import { COLUMN_TRAITS } from "../../column-traits.ts";
 import { quoteLiteral } from "../../identifiers.ts";
 import type { BranchInfo } from "../../schema.ts";
-import { PARAMETER_TYPES } from "../values/column-value.ts";
 import { columnSql } from "./column-reference.ts";
 import type { SortKey } from "./sort.ts";
 
@@ -25,7 +26,7 @@ export function sortTerms(branch: BranchInfo, keys: readonly SortKey[], alias: s
     else {
       terms.push({
         sql: columnSql(branch, key, alias),
-        type: key.json.length > 0 ? "jsonb" : PARAMETER_TYPES[key.type],
+        type: key.json.length > 0 ? "jsonb" : COLUMN_TRAITS[key.type].parameterType,
         nullable: key.nullable,
         descending: key.direction === "desc",
       });

@@ -5,6 +5,8 @@
  * The score of a record is BM25 (Robertson and Zaragoza, 2009) over its columns, each with its weight, plus its boosts. All that BM25 wants to know about the
  * whole table is known when the last batch has been read.
  */
+
+import { COLUMN_TRAITS } from "../../column-traits.ts";
 import type { Connection } from "../../engine/engine.ts";
 import { quoteLiteral } from "../../identifiers.ts";
 import type { BranchInfo } from "../../schema.ts";
@@ -12,7 +14,6 @@ import { columnSql } from "../sql-parts/column-reference.ts";
 import { compileFilter } from "../sql-parts/filter-sql.ts";
 import { Parameters, ROW } from "../sql-parts/parameters.ts";
 import { quotedColumn, relation } from "../sql-parts/sql-names.ts";
-import { PARAMETER_TYPES } from "../values/column-value.ts";
 import type { Booster, TablePlan } from "./text-search-request.ts";
 import { ACCENT_CLASS, matchQuality, piecesOf, type Term, wordsOf } from "./words.ts";
 
@@ -85,7 +86,7 @@ function boosterSql(branch: BranchInfo, booster: Booster, parameters: Parameters
   const value = columnSql(branch, booster.column, ROW);
   switch (booster.kind) {
     case "value":
-      return `(${value} = ${parameters.add(booster.value)}::${PARAMETER_TYPES[booster.column.type]})`;
+      return `(${value} = ${parameters.add(booster.value)}::${COLUMN_TRAITS[booster.column.type].parameterType})`;
     case "numeric":
       return `${value}::float8`;
     case "date":

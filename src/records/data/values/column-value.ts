@@ -3,6 +3,8 @@
  * Nothing is coerced (except what JSON cannot say: times and links), so what was stored is what was sent.
  */
 import { LodestoneError } from "../../../errors.ts";
+import { formatTimestamp, parseTimestamp } from "../../../filter/datetime.ts";
+import { EMAIL } from "../../catalog/column-types.ts";
 import type { ColumnInfo } from "../../schema.ts";
 import { checkJsonText } from "./json-column-text.ts";
 import { quoted, showValue } from "./show-value.ts";
@@ -10,25 +12,6 @@ import { encodeVectors } from "./vector-codec.ts";
 
 /** A Buffer is PostgreSQL's binary form (vectors). */
 export type Parameter = string | number | boolean | Buffer | null;
-
-/** The type that a bound value of the column is cast to. */
-export const PARAMETER_TYPES = {
-  string: "text",
-  text: "text",
-  email: "text",
-  int: "int8",
-  float: "float8",
-  bool: "bool",
-  datetime: "timestamptz",
-  multiple: "text[]",
-  json: "jsonb",
-  link: "text",
-  vector: "real[]",
-} as const;
-
-// The same rule as the column's CHECK in the database.
-const EMAIL = /^[^@\s]+@[^@\s]+$/;
-const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.\d{1,9})?(?:[Zz]|[+-](\d\d):(\d\d))$/;
 
 /** Strings in one value of type multiple. */
 export const MAX_MULTIPLE_ITEMS = 100_000;
@@ -122,25 +105,9 @@ export function isWellFormed(value: string): boolean {
 function datetime(column: ColumnInfo, value: unknown, place: string): string {
   const remedy = 'an RFC 3339 time with its offset such as "2026-02-28T12:00:00Z"';
   if (typeof value !== "string") throw expected(place, column, value, remedy);
-  const match = RFC_3339.exec(value);
-  if (match === null) throw expected(place, column, value, remedy);
-  const [year, month, day, hour, minute, second, offsetHour, offsetMinute] = match.slice(1).map((part) => Number(part ?? 0)) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
-  const date = new Date(Date.UTC(2000, month - 1, 1));
-  date.setUTCFullYear(year, month - 1, day);
-  const real = year >= 1 && date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
-  if (!real || hour > 23 || minute > 59 || second > 60 || offsetHour > 15 || offsetMinute > 59) {
-    throw wrong(place, column, `is ${showValue(value)}, which is no date and time of the years 0001 to 9999`);
-  }
-  return value;
+  const micros = parseTimestamp(value, { dateAlone: false });
+  if (micros === undefined) throw expected(place, column, value, remedy);
+  return formatTimestamp(micros);
 }
 
 function multiple(column: ColumnInfo, value: unknown, place: string): string {

@@ -3,6 +3,7 @@
  * one binary array that the statement cuts into rows. bench/records.mjs shows what that is worth.
  */
 import { LodestoneError, type OperationError } from "../../../errors.ts";
+import { COLUMN_TRAITS } from "../../column-traits.ts";
 import type { Connection } from "../../engine/engine.ts";
 import type { JsonObject, ReadOptions } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
@@ -11,7 +12,7 @@ import { Parameters, ROW } from "../sql-parts/parameters.ts";
 import { compileProjection } from "../sql-parts/projection.ts";
 import { isFlat, readSelection } from "../sql-parts/selection.ts";
 import { quotedColumn, relation } from "../sql-parts/sql-names.ts";
-import { PARAMETER_TYPES, type Parameter, requireVector, toParameter } from "../values/column-value.ts";
+import { type Parameter, requireVector, toParameter } from "../values/column-value.ts";
 import { idOf, requireValues } from "../values/encode-record.ts";
 import { newRecordId } from "../values/record-id.ts";
 import { readFields } from "../values/sent-record.ts";
@@ -142,7 +143,7 @@ export function bulkStatement(branch: BranchInfo, table: TableInfo, records: rea
     }
     const name = `c${names.length}`;
     // A list of lists would have to be a rectangle, so text[] values travel as the text of each.
-    const type = column.type === "multiple" ? "text" : PARAMETER_TYPES[column.type];
+    const type = column.type === "multiple" ? "text" : COLUMN_TRAITS[column.type].parameterType;
     arrays.push(`${parameters.add(records.map((record) => (record.values.get(column) ?? null) as string | null) as string[])}::${type}[]`);
     names.push(name);
     selected.push(column.type === "multiple" ? `u.${name}::text[]` : `u.${name}`);

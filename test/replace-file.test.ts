@@ -1,0 +1,38 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { createKey, readKeyFile, revokeKey } from "../src/http/keys/key-file.ts";
+import { updateFile } from "../src/replace-file.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "lodestone-replace-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("a file that several writers change", () => {
+  it("loses no key, however many are made at once", async () => {
+    const file = join(folder, "keys.json");
+    const names = Array.from({ length: 20 }, (_, i) => `key-${i}`);
+    await Promise.all(names.map((name) => createKey(file, name, "read")));
+    expect((await readKeyFile(file)).map(({ name }) => name).sort()).toEqual([...names].sort());
+    await Promise.all(names.slice(1).map((name) => revokeKey(file, name)));
+    expect((await readKeyFile(file)).map(({ name }) => name)).toEqual(["key-0"]);
+  });
+
+  it("keeps what it was when an update fails, and leaves nothing beside it", async () => {
+    const file = join(folder, "kept");
+    writeFileSync(file, "old");
+    const update = updateFile(file, () => Promise.reject(new Error("no")), 0o600);
+    await expect(update).rejects.toThrow("no");
+    expect(readFileSync(file, "utf8")).toBe("old");
+    expect(readdirSync(folder)).not.toContain("kept.new");
+  });
+
+  it("says so when a writer that crashed left its lock", async () => {
+    const file = join(folder, "locked");
+    writeFileSync(`${file}.new`, "");
+    await expect(updateFile(file, async () => "new", 0o600)).rejects.toMatchObject({
+      code: "CONFLICT",
+      message: expect.stringContaining("locked.new"),
+    });
+  });
+});
