@@ -8,12 +8,17 @@ import { fileURLToPath } from "node:url";
 
 const METRICS = { cosineSimilarity: 0, l2: 1, l1: 2 };
 
+const FLAGS = ["-O3", "-march=native", "-ffast-math"];
+
+/** How the documents name it. */
+export const YARDSTICK = `gcc ${FLAGS.join(" ")}`;
+
 /** @returns {string | undefined} the program's path. */
 export function compileNativeScan(directory) {
   const program = join(directory, "scan");
   try {
     const source = fileURLToPath(new URL("scan.c", import.meta.url));
-    execFileSync(process.env.CC ?? "gcc", ["-O3", "-march=native", "-ffast-math", source, "-o", program], { stdio: "pipe" });
+    execFileSync(process.env.CC ?? "gcc", [...FLAGS, source, "-o", program], { stdio: "pipe" });
     return program;
   } catch (error) {
     console.error(

@@ -7,26 +7,37 @@ function sumInLanes(terms, d) {
   return a + c + (f + h) + (b + e + (g + i));
 }
 
-/** @returns [{row, score}], best first. `isSelected(row)` is the filter. */
-export function oracle(data, rows, d, queryAt, similarity, k, isSelected = () => true) {
+/** @returns f64[rows]: the score of every row. */
+export function exactScores(data, rows, d, queryAt, similarity) {
   const q = Float64Array.from(data.subarray(queryAt, queryAt + d));
   const qq = sumInLanes((j) => q[j] * q[j], d);
-  const hits = [];
-  for (let row = 0; row < rows; row++) {
-    if (!isSelected(row)) continue;
+  return Float64Array.from({ length: rows }, (_, row) => {
     const at = row * d;
-    let score;
-    if (similarity === "l1") score = 1 / (1 + sumInLanes((j) => Math.abs(data[at + j] - q[j]), d));
-    else if (similarity === "l2") score = 1 / (1 + sumInLanes((j) => (data[at + j] - q[j]) * (data[at + j] - q[j]), d));
-    else {
-      const xx = sumInLanes((j) => data[at + j] * data[at + j], d);
-      const cos = xx === 0 ? 0 : sumInLanes((j) => data[at + j] * q[j], d) / Math.sqrt(qq * xx);
-      score = 1 + Math.min(1, Math.max(-1, cos));
-    }
-    hits.push({ row, score });
+    if (similarity === "l1") return 1 / (1 + sumInLanes((j) => Math.abs(data[at + j] - q[j]), d));
+    if (similarity === "l2") return 1 / (1 + sumInLanes((j) => (data[at + j] - q[j]) * (data[at + j] - q[j]), d));
+    const xx = sumInLanes((j) => data[at + j] * data[at + j], d);
+    const cos = xx === 0 ? 0 : sumInLanes((j) => data[at + j] * q[j], d) / Math.sqrt(qq * xx);
+    return 1 + Math.min(1, Math.max(-1, cos));
+  });
+}
+
+/** @returns [{row, score}], the k best of those that `isSelected(row)`, best first; equal scores in the order of their rows. */
+export function bestOf(scores, k, isSelected = () => true) {
+  const best = [];
+  for (let row = 0; row < scores.length; row++) {
+    const score = scores[row];
+    if ((best.length === k && score <= best[k - 1].score) || !isSelected(row)) continue;
+    let place = best.length;
+    while (place > 0 && best[place - 1].score < score) place--;
+    best.splice(place, 0, { row, score });
+    if (best.length > k) best.pop();
   }
-  hits.sort((a, b) => b.score - a.score || a.row - b.row);
-  return hits.slice(0, k);
+  return best;
+}
+
+/** @returns bestOf the exact scores. */
+export function oracle(data, rows, d, queryAt, similarity, k, isSelected) {
+  return bestOf(exactScores(data, rows, d, queryAt, similarity), k, isSelected);
 }
 
 export const idOf = (row) => String(row).padStart(8, "0");

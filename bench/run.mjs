@@ -1,71 +1,48 @@
 /**
- * npm run bench [-- --only TEXT] [--quick]: how long an exact search takes, beside a native C scan over the same data in the same run.
- * Every answer is verified against the float64 oracle before it is timed; contenders take turns query by query; ratios are of medians.
- * Prints a table and writes bench/results/core.json.
+ * npm run bench [-- --only TEXT] [--quick] [--against DIR]: how long an exact search takes, beside a native C scan over the same data in the same run, and how many
+ * bytes of rows it touches. Every answer is verified against the float64 oracle before it is timed; contenders take turns query by query; ratios are of medians.
+ *   --only TEXT     the data sets whose name contains it
+ *   --quick         fewer turns
+ *   --against DIR   also the library of another checkout, built, in turns with this one
+ * Prints a table and writes bench/results/core.json, which `npm run bench:report` makes the documents of.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { cpus, tmpdir } from "node:os";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { enableRelaxedSimd } from "../dist/cli/relaxed-simd.js";
 import { init, ParallelVectorIndex, VectorIndex } from "../dist/index.js";
 import { makeData, seededRandom } from "./data.mjs";
+import { SETS } from "./data-sets.mjs";
+import { describeData } from "./describe-data.mjs";
+import { describeMachine } from "./machine.mjs";
+import { fill, HEADING, lineOf, SetBench } from "./measure.mjs";
 import { compileNativeScan, startNativeScan } from "./native-scan.mjs";
-import { idOf, oracle, verify } from "./oracle.mjs";
-import { summarize } from "./statistics.mjs";
+import { idOf } from "./oracle.mjs";
 
 const K = 10;
-const { values: options } = parseArgs({ options: { only: { type: "string" }, quick: { type: "boolean" } } });
-const QUERIES = options.quick ? 5 : 15;
+const QUERIES = 100;
+const { values: options } = parseArgs({
+  options: { only: { type: "string" }, quick: { type: "boolean" }, against: { type: "string" } },
+});
+const SINGLE = options.quick ? 5 : 15;
 const ROUNDS = options.quick ? 2 : 5;
-const ALL = ["cosineSimilarity", "l2", "l1"];
-
-/** One data set each; what is measured on it. */
-const SETS = [
-  { kind: "random", rows: 100_000, dimension: 768, similarities: ALL, filters: [0.001, 0.01, 0.1, 0.5], many: true, shards: true },
-  { kind: "256 clusters", rows: 100_000, dimension: 768, similarities: ALL, many: true },
-  { kind: "common mean", rows: 100_000, dimension: 768, similarities: ALL },
-  { kind: "random", rows: 10_000, dimension: 1536, similarities: ["cosineSimilarity"] },
-  { kind: "256 clusters", rows: 10_000, dimension: 1536, similarities: ["cosineSimilarity"] },
-  { kind: "random", rows: 100_000, dimension: 128, similarities: ["cosineSimilarity"] },
-  { kind: "256 clusters", rows: 100_000, dimension: 128, similarities: ["cosineSimilarity"] },
-  ...["all equal", "within one ulp", "one huge coordinate", "constant vectors", "rows of zeros"].map((kind) => ({
-    kind,
-    rows: 20_000,
-    dimension: 768,
-    similarities: ALL,
-  })),
-];
 
 if (!enableRelaxedSimd()) throw new Error("This runtime has no relaxed SIMD, and the bench compares both builds; use Node 20 or later.");
+const other = options.against && (await import(pathToFileURL(join(resolve(options.against), "dist/index.js")).href));
+const started = performance.now();
 const directory = mkdtempSync(join(tmpdir(), "lodestone-bench-"));
 const program = compileNativeScan(directory);
-const machine = {
-  cpu: cpus()[0]?.model ?? "unknown",
-  cores: cpus().length,
-  node: process.version,
-  yardstick: program ? "gcc -O3 -march=native -ffast-math" : null,
-};
+const machine = describeMachine(program);
 console.log(`${machine.cpu}, ${machine.cores} cores, Node ${machine.node}; top ${K}; yardstick: ${machine.yardstick ?? "none"}`);
+console.log("bytes: of rows that a search touched (codes, norms, float32) ÷ those of the float32 data");
+console.log(HEADING);
 const measured = [];
 
-function report(entry) {
+function record(entry) {
   measured.push(entry);
-  const { set, what, plan, milliseconds: ms, ratio, gigabytesPerSecond, note } = entry;
-  const spread = `${ms.low.toFixed(2)}–${ms.high.toFixed(2)}`;
-  console.log(
-    [
-      set.padEnd(32),
-      what.padEnd(26),
-      plan.padEnd(14),
-      ms.median.toFixed(3).padStart(9),
-      spread.padStart(16),
-      (ratio === undefined ? "" : ratio.toFixed(3)).padStart(7),
-      (gigabytesPerSecond === undefined ? "" : gigabytesPerSecond.toFixed(1)).padStart(7),
-      ` ${note ?? ""}`,
-    ].join(" "),
-  );
+  console.log(lineOf(entry));
 }
 
 function maskOf(index, rows, share) {
@@ -81,141 +58,85 @@ function maskOf(index, rows, share) {
   return { mask, chosen };
 }
 
-async function build(buildName, set, ids, matrix) {
-  init({ build: buildName });
-  const index = await VectorIndex.create({ dimension: set.dimension });
-  const start = performance.now();
-  index.upsertMany(ids, matrix);
-  const elapsedMs = performance.now() - start;
-  measured.push({
-    set: set.name,
-    what: "build",
-    plan: buildName,
-    rowsPerSecond: (set.rows / elapsedMs) * 1000,
-    memoryRatio: index.memoryBytes / matrix.byteLength,
-  });
-  console.log(
-    `${set.name.padEnd(32)} build, ${buildName}: ${((set.rows / elapsedMs) * 1000).toFixed(0)} rows/s; memory ${(index.memoryBytes / matrix.byteLength).toFixed(3)} × the float32 data`,
-  );
-  return index;
-}
-
-/**
- * Contenders take turns: query by query, or, `inARow`, each with all queries before the next has its turn. The latter is for searches in worker threads: between
- * two programs in turns, the system often wakes both workers on one core (bench/cores.mjs measures that). Each entry of `contenders` is {plan, run(query) -> answer, index?}. With an index,
- * the note says how many rows the last query read further of.
- */
-async function measure(set, data, native, similarity, what, contenders, { isSelected, inARow = false } = {}) {
-  const d = set.dimension;
-  for (const { plan, run } of contenders) {
-    for (const query of [0, 1]) {
-      const answer = await run(data.subarray((set.rows + query) * d, (set.rows + query + 1) * d));
-      verify(`${set.name} ${what} ${plan}`, answer, oracle(data, set.rows, d, (set.rows + query) * d, similarity, K, isSelected));
-    }
-  }
-  const times = new Map([["C", []], ...contenders.map(({ plan }) => [plan, []])]);
-  for (let round = 0; round < ROUNDS; round++) {
-    const turns = Array.from({ length: QUERIES }, (_, query) => query);
-    const scan = async (query) => native && times.get("C").push((await native.scan(query, similarity)).ms);
-    const search = async ({ plan, run }, query) => {
-      const vector = data.subarray((set.rows + query) * d, (set.rows + query + 1) * d);
-      const start = performance.now();
-      await run(vector);
-      times.get(plan).push(performance.now() - start);
-    };
-    if (inARow) {
-      for (const query of turns) await scan(query);
-      for (const contender of contenders) for (const query of turns) await search(contender, query);
-      continue;
-    }
-    for (const query of turns) {
-      await scan(query);
-      for (const contender of contenders) await search(contender, query);
-    }
-  }
-  const yardstick = native ? summarize(times.get("C")) : undefined;
-  const bytes = set.rows * d * 4;
-  for (const [plan, values] of times) {
-    if (values.length === 0) continue;
-    const milliseconds = summarize(values);
-    const ratio = yardstick && milliseconds.median / yardstick.median;
-    // Plans for few selected rows do not count, which leaves the counts of the search before.
-    const scan = isSelected ? undefined : contenders.find((contender) => contender.plan === plan)?.index?.lastScan;
-    const note = scan && `${scan.fullRows} rows by whole codes, ${scan.exactRows} exactly`;
-    report({ set: set.name, what, plan, milliseconds, ratio, gigabytesPerSecond: bytes / milliseconds.median / 1e6, note });
-  }
-  return yardstick;
-}
-
-for (const set of SETS) {
-  set.name = `${set.kind}, ${set.rows} × ${set.dimension}`;
-  if (options.only && !set.name.includes(options.only)) continue;
-  const data = makeData({ ...set, queries: QUERIES });
-  const matrix = data.subarray(0, set.rows * set.dimension);
-  const ids = Array.from({ length: set.rows }, (_, row) => idOf(row));
-  const native = program && startNativeScan(program, data, set.rows, set.dimension, QUERIES);
-  const relaxed = await build("relaxed", set, ids, matrix);
-  const simd = await build("simd", set, ids, matrix);
-  const contendersOf = (search) => [
-    { plan: "relaxed", index: relaxed, run: (q) => relaxed.search(q, search) },
-    { plan: "simd", index: simd, run: (q) => simd.search(q, search) },
+/** An index of each build, and of the other checkout. */
+async function buildAll(set, data) {
+  const makers = [
+    ["relaxed", { init, VectorIndex }, "relaxed"],
+    ["simd", { init, VectorIndex }, "simd"],
+    ...(other ? [["other", other, "relaxed"]] : []),
   ];
-  let yardstick;
+  const contenders = [];
+  for (const [plan, library, build] of makers) {
+    library.init({ build });
+    const index = await library.VectorIndex.create({ dimension: set.dimension });
+    const figures = fill(index, set, data);
+    measured.push({ set: set.name, what: "build", plan, ...figures });
+    const [stored, searchable] = [figures.rowsPerSecond, figures.rowsPerSecondToFirstAnswer].map((rows) => rows.toFixed(0));
+    console.log(
+      `${set.name.padEnd(32)} build, ${plan}: ${stored} rows/s, ${searchable} with the first search; memory ${figures.memoryRatio.toFixed(3)} × the float32 data`,
+    );
+    contenders.push({ plan, index });
+  }
+  return contenders;
+}
+
+async function measureShards(set, bench) {
+  init({});
+  const ids = Array.from({ length: set.rows }, (_, row) => idOf(row));
+  const contenders = [];
+  const indexes = [];
+  for (const shards of [1, 2]) {
+    const index = await ParallelVectorIndex.create({ dimension: set.dimension, shards });
+    await index.upsertMany(ids, bench.data.subarray(0, set.rows * set.dimension));
+    indexes.push(index);
+    contenders.push({ plan: shards === 1 ? "1 shard" : "2 shards", run: (q) => index.search(q, { k: K }) });
+  }
+  await bench.measure("cosineSimilarity", "cosine, in workers, in a row", contenders, { inARow: true });
+  for (const index of indexes) await index.free();
+}
+
+async function measureSet(set) {
+  const data = makeData({ ...set, queries: QUERIES });
+  if (set.describe) {
+    const description = describeData(data, set.rows, set.dimension, SINGLE);
+    measured.push({ set: set.name, what: "data", description });
+    console.log(`${set.name}: ${description}`);
+  }
+  const native = program && startNativeScan(program, data, set.rows, set.dimension, QUERIES);
+  const bench = new SetBench({ set, data, queries: QUERIES, single: SINGLE, k: K, rounds: ROUNDS, native, record });
+  const built = await buildAll(set, data);
+  const contendersOf = (search) => built.map(({ plan, index }) => ({ plan, index, run: (q) => index.search(q, search) }));
+  const simd = built[1].index;
+  const yardsticks = new Map();
   for (const similarity of set.similarities) {
     const search = { k: K, similarity };
-    const floats = { plan: "simd floats", run: (q) => simd.search(q, { ...search, plan: "floats" }) };
-    yardstick = await measure(set, data, native, similarity, similarity, [...contendersOf(search), floats]);
+    const floats = { plan: "simd floats", index: simd, readsCodes: false, run: (q) => simd.search(q, { ...search, plan: "floats" }) };
+    yardsticks.set(similarity, await bench.measure(similarity, similarity, [...contendersOf(search), floats]));
   }
   for (const share of set.filters ?? []) {
-    const { mask, chosen } = maskOf(relaxed, set.rows, share);
-    await measure(set, data, native, "cosineSimilarity", `cosine, filter ${share * 100} %`, contendersOf({ k: K, filter: mask }), {
+    const { mask, chosen } = maskOf(built[0].index, set.rows, share);
+    await bench.measure("cosineSimilarity", `cosine, filter ${share * 100} %`, contendersOf({ k: K, filter: mask }), {
       isSelected: (row) => chosen.has(row),
     });
   }
-  if (set.many) {
-    const queries = Array.from({ length: 100 }, (_, i) => data.subarray(i * 37 * set.dimension, (i * 37 + 1) * set.dimension));
-    for (const [plan, index] of [
-      ["relaxed", relaxed],
-      ["simd", simd],
-    ]) {
-      const answers = index.searchMany(queries, { k: K });
-      for (const i of [0, 50])
-        verify(`100 queries ${plan}`, answers[i], oracle(data, set.rows, set.dimension, i * 37 * set.dimension, "cosineSimilarity", K));
-      const values = [];
-      for (let round = 0; round < ROUNDS; round++) {
-        const start = performance.now();
-        index.searchMany(queries, { k: K });
-        values.push((performance.now() - start) / queries.length);
-      }
-      const milliseconds = summarize(values);
-      report({
-        set: set.name,
-        what: "100 queries, per query",
-        plan,
-        milliseconds,
-        ratio: yardstick && milliseconds.median / yardstick.median,
-      });
-    }
-  }
-  if (set.shards) {
-    init({});
-    const one = await ParallelVectorIndex.create({ dimension: set.dimension, shards: 1 });
-    const two = await ParallelVectorIndex.create({ dimension: set.dimension, shards: 2 });
-    for (const index of [one, two]) await index.upsertMany(ids, matrix);
-    const contenders = [
-      { plan: "1 shard", run: (q) => one.search(q, { k: K }) },
-      { plan: "2 shards", run: (q) => two.search(q, { k: K }) },
-    ];
-    await measure(set, data, native, "cosineSimilarity", "cosine, in workers, in a row", contenders, { inARow: true });
-    await one.free();
-    await two.free();
-  }
+  if (set.many) bench.measureMany("cosineSimilarity", built, yardsticks.get("cosineSimilarity"));
+  if (set.shards) await measureShards(set, bench);
   native?.stop();
-  relaxed.free();
-  simd.free();
+  for (const { index } of built) index.free();
 }
 
-rmSync(directory, { recursive: true, force: true });
+try {
+  for (const set of SETS) {
+    if (options.only && !set.name.includes(options.only)) continue;
+    await measureSet(set);
+  }
+} finally {
+  rmSync(directory, { recursive: true, force: true });
+}
 const results = fileURLToPath(new URL("results/", import.meta.url));
 mkdirSync(results, { recursive: true });
-writeFileSync(join(results, "core.json"), JSON.stringify({ machine, k: K, at: new Date().toISOString(), measured }, null, 2));
+const partial = Boolean(options.only || options.quick);
+writeFileSync(join(results, "core.json"), JSON.stringify({ machine, k: K, partial, at: new Date().toISOString(), measured }, null, 2));
+console.log(
+  `bench/results/core.json written after ${((performance.now() - started) / 1000).toFixed(0)} s; npm run bench:report makes the tables.`,
+);

@@ -1,15 +1,13 @@
 /** Checks contenders' answers against the float64 oracle. */
-import { idOf, oracle, verify } from "../oracle.mjs";
+import { bestOf, exactScores, idOf, verify } from "../oracle.mjs";
 
 /** Peers add up in float32, so rows whose exact scores (1 + cos) are nearer than this may change places, or the last hit with the next row. */
 export const TOLERANCE = 1e-5;
 
 /** @returns {{expected: {row, score}[], scoreOf: Float64Array}} the k best, and the exact score of every row. */
 export function exactAnswer(data, rows, dimension, query, k) {
-  const all = oracle(data, rows, dimension, (rows + query) * dimension, "cosineSimilarity", rows);
-  const scoreOf = new Float64Array(rows);
-  for (const { row, score } of all) scoreOf[row] = score;
-  return { expected: all.slice(0, k), scoreOf };
+  const scoreOf = exactScores(data, rows, dimension, (rows + query) * dimension, "cosineSimilarity");
+  return { expected: bestOf(scoreOf, k), scoreOf };
 }
 
 /**

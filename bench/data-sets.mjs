@@ -1,0 +1,30 @@
+/** The data sets of `npm run bench`, and what is measured on each. Kinds: data.mjs. */
+
+const ALL = ["cosineSimilarity", "l2", "l1"];
+const LARGE = { rows: 100_000, dimension: 768 };
+
+const set = (kind, options) => ({
+  kind,
+  similarities: ["cosineSimilarity"],
+  ...options,
+  name: `${kind}, ${options.rows} × ${options.dimension}`,
+});
+
+export const SETS = [
+  set("steep spectrum", { ...LARGE, similarities: ALL, filters: [0.001, 0.01, 0.1, 0.5], many: true, shards: true, describe: true }),
+  set("flat spectrum", { ...LARGE, similarities: ALL, filters: [0.01], many: true, shards: true, describe: true }),
+  set("random", { ...LARGE, similarities: ALL, filters: [0.001, 0.01, 0.1, 0.5], many: true, shards: true }),
+  set("256 clusters", { ...LARGE, similarities: ALL, many: true }),
+  set("common mean", { ...LARGE, similarities: ALL }),
+  ...["steep spectrum", "random", "256 clusters"].flatMap((kind) => [
+    set(kind, { rows: 10_000, dimension: 1536 }),
+    set(kind, { rows: 100_000, dimension: 128 }),
+  ]),
+  // What a search costs before its first row weighs here.
+  ...["steep spectrum", "random"].flatMap((kind) =>
+    [10_000, 1_000].flatMap((rows) => [128, 384, 768].map((dimension) => set(kind, { rows, dimension, many: rows === 10_000 }))),
+  ),
+  ...["all equal", "within one ulp", "one huge coordinate", "constant vectors", "rows of zeros"].map((kind) =>
+    set(kind, { rows: 20_000, dimension: 768, similarities: ALL }),
+  ),
+];

@@ -1,0 +1,203 @@
+/**
+ * Times contenders on one data set: every answer is verified against the float64 oracle before it is timed, contenders take turns query by query with the native C
+ * scan among them, ratios are of medians. Beside the times: the bytes of rows that a search touched ÷ those of the float32 data, which no busy machine blurs.
+ */
+import { idOf, oracle, verify } from "./oracle.mjs";
+import { summarize } from "./statistics.mjs";
+
+/** Verified of the single queries, and of many at once. */
+const VERIFIED = 2;
+/** A search that takes microseconds needs more turns than one of milliseconds: about so many float32 are searched in all, within MOST_ROUNDS. */
+const ELEMENTS_TIMED = 6e9;
+const MOST_ROUNDS = 40;
+/** Of small sets: until all is compiled. */
+const WARM_UP_ROWS = 2e6;
+
+/**
+ * One data set.
+ *
+ * @param set      {name, rows, dimension}.
+ * @param data     f32[rows + queries][dimension].
+ * @param queries  how many stand behind the rows; the first `single` of them are asked one by one, all of them at once.
+ * @param native   from startNativeScan, or undefined.
+ * @param record   takes each figure: {set, what, plan, milliseconds, ratio?, bytesRatio?, gigabytesPerSecond?, note?}.
+ */
+export class SetBench {
+  #exact = new Map();
+
+  constructor({ set, data, queries, single, k, rounds, native, record }) {
+    Object.assign(this, { set, data, queries, native, record, k });
+    this.single = Math.min(single, queries);
+    const elements = set.rows * set.dimension * this.single;
+    this.rounds = Math.max(rounds, Math.min(MOST_ROUNDS, Math.round((ELEMENTS_TIMED * rounds) / 5 / elements)));
+  }
+
+  query(i) {
+    const { rows, dimension } = this.set;
+    return this.data.subarray((rows + i) * dimension, (rows + i + 1) * dimension);
+  }
+
+  /** The right answer of a query; kept where there is no filter, as all contenders are held against the same. */
+  #expected(query, similarity, isSelected) {
+    const { rows, dimension } = this.set;
+    const compute = () => oracle(this.data, rows, dimension, (rows + query) * dimension, similarity, this.k, isSelected);
+    if (isSelected) return compute();
+    const key = `${query} ${similarity}`;
+    if (!this.#exact.has(key)) this.#exact.set(key, compute());
+    return this.#exact.get(key);
+  }
+
+  /** A query of zeros has no direction. */
+  #canAsk(query, similarity) {
+    return similarity !== "cosineSimilarity" || this.query(query).some((value) => value !== 0);
+  }
+
+  #queriesFor(similarity, count) {
+    return Array.from({ length: count }, (_, i) => i).filter((i) => this.#canAsk(i, similarity));
+  }
+
+  /**
+   * One query at a time. Contenders take turns query by query, or, `inARow`, each with all queries before the next has its turn: for searches in worker threads, as
+   * between two programs in turns the system often wakes both workers on one core (bench/cores.mjs measures that).
+   *
+   * @param contenders  {plan, run(query) -> answer, index?, readsCodes?}[]; with an index, its lastScan is read.
+   * @returns the median of the C scan, or undefined.
+   */
+  async measure(similarity, what, contenders, { isSelected, inARow = false } = {}) {
+    const queries = this.#queriesFor(similarity, this.single);
+    const bytes = new Map();
+    for (const { plan, run } of contenders)
+      for (const query of queries.slice(0, VERIFIED))
+        verify(`${this.set.name} ${what} ${plan}`, await run(this.query(query)), this.#expected(query, similarity, isSelected));
+    for (const { plan, run, index } of contenders) {
+      const touched = [];
+      for (const query of queries) {
+        await run(this.query(query));
+        touched.push(index?.lastScan.bytes);
+      }
+      bytes.set(plan, touched);
+    }
+    const warmUps = Math.floor(WARM_UP_ROWS / (this.set.rows * queries.length));
+    for (let i = 0; i < warmUps; i++) for (const { run } of contenders) for (const query of queries) await run(this.query(query));
+    const times = await this.#takeTurns(queries, similarity, contenders, inARow);
+    const yardstick = times.get("C").length > 0 ? summarize(times.get("C")) : undefined;
+    for (const [plan, values] of times) {
+      if (values.length === 0) continue;
+      const contender = contenders.find((one) => one.plan === plan);
+      const scan = contender?.readsCodes === false ? undefined : contender?.index?.lastScan;
+      const note = scan && `last query: ${scan.fullRows} rows by whole codes, ${scan.exactRows} exactly`;
+      this.#report({ what, plan, milliseconds: summarize(values), yardstick, touched: bytes.get(plan), note });
+    }
+    return yardstick;
+  }
+
+  async #takeTurns(queries, similarity, contenders, inARow) {
+    const times = new Map([["C", []], ...contenders.map(({ plan }) => [plan, []])]);
+    const scan = async (query) => {
+      if (this.native) times.get("C").push((await this.native.scan(query, similarity)).ms);
+    };
+    const search = async ({ plan, run }, query) => {
+      const vector = this.query(query);
+      const start = performance.now();
+      await run(vector);
+      times.get(plan).push(performance.now() - start);
+    };
+    for (let round = 0; round < this.rounds; round++) {
+      if (inARow) {
+        for (const query of queries) await scan(query);
+        for (const contender of contenders) for (const query of queries) await search(contender, query);
+        continue;
+      }
+      for (const query of queries) {
+        await scan(query);
+        // Nobody always follows the same one.
+        for (let i = 0; i < contenders.length; i++) await search(contenders[(round + i) % contenders.length], query);
+      }
+    }
+    return times;
+  }
+
+  /** All queries in one call; times and bytes are per query. `contenders`: {plan, index}[]. `yardstick`: of one query, from `measure`. */
+  measureMany(similarity, contenders, yardstick) {
+    const queries = this.#queriesFor(similarity, this.queries);
+    const vectors = queries.map((i) => this.query(i));
+    const search = { k: this.k, similarity };
+    const what = `${queries.length} queries, per query${similarity === "cosineSimilarity" ? "" : `, ${similarity}`}`;
+    const times = new Map(contenders.map(({ plan }) => [plan, []]));
+    const bytes = new Map();
+    const checked = queries.filter((_, at) => at < VERIFIED || at === queries.length - 1);
+    for (const { plan, index } of contenders) {
+      const answers = index.searchMany(vectors, search);
+      for (const query of checked)
+        verify(`${this.set.name} ${what} ${plan}`, answers[queries.indexOf(query)], this.#expected(query, similarity));
+      bytes.set(plan, [index.lastScan.bytes === undefined ? undefined : index.lastScan.bytes / queries.length]);
+    }
+    for (let round = 0; round < this.rounds; round++) {
+      for (const { plan, index } of contenders) {
+        const start = performance.now();
+        index.searchMany(vectors, search);
+        times.get(plan).push((performance.now() - start) / queries.length);
+      }
+    }
+    for (const { plan } of contenders)
+      this.#report({ what, plan, milliseconds: summarize(times.get(plan)), yardstick, touched: bytes.get(plan) });
+  }
+
+  #report({ what, plan, milliseconds, yardstick, touched, note }) {
+    const floatBytes = this.set.rows * this.set.dimension * 4;
+    const isCounted = touched?.length > 0 && touched.every((value) => value !== undefined);
+    this.record({
+      set: this.set.name,
+      what,
+      plan,
+      milliseconds,
+      ratio: yardstick && milliseconds.median / yardstick.median,
+      bytesRatio: isCounted ? touched.reduce((sum, value) => sum + value, 0) / touched.length / floatBytes : undefined,
+      gigabytesPerSecond: floatBytes / milliseconds.median / 1e6,
+      note,
+    });
+  }
+}
+
+/** Fills an index. @returns {object} how fast, also up to the first answer, which may have to wait for what is learnt and coded, and the memory held. */
+export function fill(index, set, data) {
+  const matrix = data.subarray(0, set.rows * set.dimension);
+  const ids = Array.from({ length: set.rows }, (_, row) => idOf(row));
+  const start = performance.now();
+  index.upsertMany(ids, matrix);
+  const storedMs = performance.now() - start;
+  index.search(data.subarray(set.rows * set.dimension, (set.rows + 1) * set.dimension), { k: 10, similarity: "l2" });
+  const searchableMs = performance.now() - start;
+  return {
+    rowsPerSecond: (set.rows / storedMs) * 1000,
+    rowsPerSecondToFirstAnswer: (set.rows / searchableMs) * 1000,
+    memoryRatio: index.memoryBytes / matrix.byteLength,
+  };
+}
+
+/** One figure as a line of text. */
+export function lineOf({ set, what, plan, milliseconds: ms, ratio, bytesRatio, gigabytesPerSecond, note }) {
+  const digits = ms.median < 1 ? 3 : 2;
+  return [
+    set.padEnd(32),
+    what.padEnd(26),
+    plan.padEnd(12),
+    ms.median.toFixed(3).padStart(9),
+    `${ms.low.toFixed(digits)}–${ms.high.toFixed(digits)}`.padStart(16),
+    (ratio === undefined ? "" : ratio.toFixed(3)).padStart(7),
+    (bytesRatio === undefined ? "" : bytesRatio.toFixed(3)).padStart(7),
+    (gigabytesPerSecond === undefined ? "" : gigabytesPerSecond.toFixed(1)).padStart(7),
+    ` ${note ?? ""}`,
+  ].join(" ");
+}
+
+export const HEADING = [
+  "data".padEnd(32),
+  "search".padEnd(26),
+  "plan".padEnd(12),
+  "ms".padStart(9),
+  "10–90 %".padStart(16),
+  "÷ C".padStart(7),
+  "bytes".padStart(7),
+  "GB/s".padStart(7),
+].join(" ");
