@@ -12,6 +12,8 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     globalSetup: ["test/support/global-setup.ts"],
     reporters: ["default", "./test/support/skip-reporter.ts"],
+    // A run tests one build: edits made meanwhile would be tested by nobody.
+    watch: false,
     testTimeout: 120_000,
     hookTimeout: 180_000,
     pool: "forks",

@@ -3,8 +3,10 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { sourceStamp, stampFile } from "./source-stamp.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
+const stamp = sourceStamp(root);
 const bin = (name) => `${root}node_modules/.bin/${name}`;
 const run = (command, ...args) => execFileSync(command, args, { cwd: root, stdio: "inherit" });
 
@@ -34,3 +36,6 @@ await build({
   target: "es2022",
   logLevel: "warning",
 });
+
+// Of the sources as they were when the build began: what changed since makes it old.
+writeFileSync(stampFile(root), stamp);

@@ -14,7 +14,7 @@ function sum(terms: number[]): number {
 }
 
 /** @param x  a stored vector; @param q  the query; both as float32. */
-export function referenceScore(similarity: Similarity, x: ArrayLike<number>, q: ArrayLike<number>): number {
+function referenceScore(similarity: Similarity, x: ArrayLike<number>, q: ArrayLike<number>): number {
   const xs = Array.from(x);
   const qs = Array.from(q);
   if (similarity === "l1") return 1 / (1 + sum(xs.map((a, i) => Math.abs(a - qs[i]!))));

@@ -79,7 +79,7 @@ class LineProgress implements Progress {
 
 export const grouped = (value: number): string => value.toLocaleString("en-US");
 
-export function duration(seconds: number): string {
+function duration(seconds: number): string {
   const whole = Math.max(0, Math.round(seconds));
   if (whole < 60) return `${whole} s`;
   if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;

@@ -4,7 +4,7 @@
  *
  *   row = block · BLOCK_ROWS + rest;  shard = block mod shards;  row in the shard = ⌊block / shards⌋ · BLOCK_ROWS + rest
  */
-export const BLOCK_ROWS = 512;
+const BLOCK_ROWS = 512;
 const BLOCK_WORDS = BLOCK_ROWS / 32;
 
 export function shardOfRow(row: number, shards: number): number {

@@ -40,7 +40,7 @@ export const VALUE_KINDS: Readonly<Record<FilterTableColumn["type"], ValueKind>>
 const SYSTEM_KINDS: ReadonlyMap<string, ValueKind> = new Map(SYSTEM_COLUMNS.map((name) => [name, VALUE_KINDS[SYSTEM_COLUMN_TYPES[name]]]));
 
 /** The names of all columns of a table that a filter can use, its own and the system's, with how they are compared. */
-export function filterableColumns(table: FilterTable): Map<string, ValueKind> {
+function filterableColumns(table: FilterTable): Map<string, ValueKind> {
   const kinds = new Map(SYSTEM_KINDS);
   for (const [name, column] of table.columns) kinds.set(name, VALUE_KINDS[column.type]);
   return kinds;

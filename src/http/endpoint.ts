@@ -3,7 +3,7 @@
  * and /openapi.json are all made from it, so they cannot disagree.
  */
 import type { RecordStore } from "../records/record-store.ts";
-import type { JsonValue, Selection } from "../records/requests.ts";
+import type { Selection } from "../records/requests.ts";
 import type { BranchRef } from "../records/schema.ts";
 import type { JsonSchema } from "./validation.ts";
 
@@ -86,5 +86,3 @@ export interface Endpoint<Body = unknown> {
 export function endpoint<Body = undefined>(definition: Endpoint<Body>): Endpoint {
   return definition as Endpoint;
 }
-
-export type JsonBody = { [key: string]: JsonValue };

@@ -30,6 +30,6 @@ async function resolve(host: string): Promise<string[]> {
   }
 }
 
-export function isLoopback(address: string): boolean {
+function isLoopback(address: string): boolean {
   return address === "::1" || /^(::ffff:)?127\.\d+\.\d+\.\d+$/i.test(address);
 }

@@ -58,7 +58,7 @@ export const COLUMN: JsonSchema = {
 
 export const COLUMNS: JsonSchema = { type: "array", items: COLUMN, maxItems: 1000 };
 
-export const TABLE: JsonSchema = objectOf({ name: NAME, columns: COLUMNS }, ["name", "columns"]);
+const TABLE: JsonSchema = objectOf({ name: NAME, columns: COLUMNS }, ["name", "columns"]);
 
 export const SCHEMA: JsonSchema = objectOf({ tables: { type: "array", items: TABLE } }, ["tables"]);
 

@@ -9,7 +9,7 @@ import { LodestoneError } from "../errors.ts";
 import type { BranchRef } from "./schema.ts";
 
 /** PostgreSQL's NAMEDATALEN - 1. Names are ASCII, so bytes are characters. */
-export const MAX_IDENTIFIER_BYTES = 63;
+const MAX_IDENTIFIER_BYTES = 63;
 
 /** Of databases, branches and tables, as JSON Schema takes patterns; names of columns may also contain dots. */
 export const NAME_PATTERN = "^[a-zA-Z0-9_~-]{1,255}$";

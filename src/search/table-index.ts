@@ -16,8 +16,6 @@ export class SearchTable implements MaskTable {
   readonly columns = new Map<string, StoredColumn>();
   readonly indexes = new Map<string, ColumnIndex>();
   #live = new Uint32Array(0);
-  /** Vectors that SQL stored with NaN or infinite elements: they have no distance to anything and are not searched. */
-  #unsearchable = 0;
 
   constructor(rows: RowDirectory) {
     this.rows = rows;
@@ -29,10 +27,6 @@ export class SearchTable implements MaskTable {
 
   get live(): Uint32Array {
     return this.#live;
-  }
-
-  get unsearchable(): number {
-    return this.#unsearchable;
   }
 
   rowOf(id: string): number | undefined {
@@ -172,8 +166,8 @@ export class SearchTable implements MaskTable {
         kept.push(n);
         searchable.push(ids[i]!);
       } else {
+        // SQL stored NaN or an infinity, before a check refused that: it has no distance to anything, and is not searched.
         index.delete(ids[i]!);
-        this.#unsearchable++;
       }
     }
     for (let i = 0; i < ids.length; i++) {

@@ -4,7 +4,7 @@ import { type Build, init } from "../../src/index.ts";
 
 enableRelaxedSimd();
 
-export const BUILDS: readonly Build[] = ["relaxed", "simd", "scalar"];
+const BUILDS: readonly Build[] = ["relaxed", "simd", "scalar"];
 
 /** Runs one suite over every build. */
 export function describeBuilds(name: string, body: (build: Build) => void): void {

@@ -1,9 +1,12 @@
-import { existsSync } from "node:fs";
+import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { isBuilt } from "../../scripts/source-stamp.mjs";
 
-/** `npm test` builds first (pretest); a bare `npx vitest` on a clean checkout gets a sentence instead of a hundred import errors. */
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+/** Tests run what ships, dist/. What was edited since the last build is built first, so that no test ever runs old code. */
 export default function setup(): void {
-  if (!existsSync(fileURLToPath(new URL("../../dist/index.js", import.meta.url)))) {
-    throw new Error("dist/ is not built; tests run what ships. Run `npm run build` first, or use `npm test`.");
-  }
+  if (isBuilt(root)) return;
+  console.log("dist/ is not built from the sources as they are: building …");
+  execFileSync("npm", ["run", "--silent", "build"], { cwd: root, stdio: "inherit" });
 }

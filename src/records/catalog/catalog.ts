@@ -26,7 +26,7 @@ import { SchemaEditor } from "./schema-editor.ts";
 import { createBranchStatements } from "./table-ddl.ts";
 
 /** Payload: `database:branch`. */
-export const SCHEMA_CHANNEL = "lodestone_schema";
+const SCHEMA_CHANNEL = "lodestone_schema";
 
 /** Building an index over many records takes its time. */
 const CHANGE_TIMEOUT_MS = 600_000;

@@ -21,7 +21,7 @@ export interface BranchDocument {
 
 export const EMPTY_DOCUMENT: BranchDocument = { nextId: 1, tables: [] };
 
-export function toTableInfo(table: TableDocument): TableInfo {
+function toTableInfo(table: TableDocument): TableInfo {
   const columns = new Map<string, ColumnInfo>();
   for (const column of table.columns) columns.set(column.name, toColumnInfo(column));
   return { id: table.id, name: table.name, physicalName: physicalNameOf(table.name), columns };

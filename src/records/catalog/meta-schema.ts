@@ -109,7 +109,7 @@ async function upgrade(connection: Connection): Promise<void> {
 }
 
 /** After a restore: positions and index snapshots made before mean nothing any more. */
-export async function renewIncarnations(connection: Connection): Promise<void> {
+async function renewIncarnations(connection: Connection): Promise<void> {
   await connection.query("UPDATE lodestone.branches SET incarnation = gen_random_uuid(), version = version + 1");
   await connection.query("UPDATE lodestone.feeds SET horizon = '0'");
   await connection.query("DELETE FROM lodestone.followers");

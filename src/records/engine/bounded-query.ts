@@ -66,7 +66,7 @@ abstract class Submittable<Result> {
 }
 
 /** Resolves to the type oid of each parameter. */
-export class DescribeQuery extends Submittable<number[]> {
+class DescribeQuery extends Submittable<number[]> {
   readonly #text: string;
   #types: number[] = [];
   #stopListening: () => void = () => {};
@@ -108,7 +108,7 @@ export interface Bounds {
 }
 
 /** Runs what DescribeQuery has parsed. Rows come as PostgreSQL's text. */
-export class ExecuteQuery extends Submittable<BoundedResult & { readonly received: number }> {
+class ExecuteQuery extends Submittable<BoundedResult & { readonly received: number }> {
   readonly #values: readonly (string | null)[] | null;
   readonly #bounds: Bounds;
   readonly #onOversize: () => void;

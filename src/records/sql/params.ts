@@ -4,8 +4,6 @@
 import { LodestoneError } from "../../errors.ts";
 import type { JsonValue } from "../requests.ts";
 
-export const JSON_TYPES: ReadonlySet<string> = new Set(["json", "jsonb"]);
-
 /** The type of a parameter matters for these alone; the rest need not be described first. */
 export const needsType = (value: JsonValue): boolean =>
   Array.isArray(value) || (typeof value === "string" && value.trimStart().startsWith("["));

@@ -8,7 +8,7 @@ import type { StatementAnalysis } from "./analyse.ts";
 import type { ParseReply, ParseRequest } from "./parser-worker.ts";
 
 /** Longer statements are refused: values belong into params. */
-export const MAX_STATEMENT_CHARACTERS = 500_000;
+const MAX_STATEMENT_CHARACTERS = 500_000;
 /** A thread that takes longer is replaced. */
 const PARSE_LIMIT_MS = 10_000;
 const CACHED_STATEMENTS = 500;

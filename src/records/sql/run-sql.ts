@@ -13,10 +13,10 @@ import { readerOf } from "./result-values.ts";
 import { translateError } from "./sql-errors.ts";
 import { vet } from "./vet.ts";
 
-export const MAX_RESULT_ROWS = 1_000;
-export const MAX_RESULT_BYTES = 32 * 1024 * 1024;
+const MAX_RESULT_ROWS = 1_000;
+const MAX_RESULT_BYTES = 32 * 1024 * 1024;
 
-export const MAX_BATCH_STATEMENTS = 1_000;
+const MAX_BATCH_STATEMENTS = 1_000;
 
 /** @throws {LodestoneError} INVALID (the statement or its params: nothing was changed), TIMEOUT, UNAVAILABLE. */
 export async function runSql(engine: Engine, branch: BranchInfo, request: SqlRequest): Promise<SqlResponse> {

@@ -4,7 +4,7 @@ import type { BranchRef } from "../../../src/records/schema.ts";
 
 export type Rows = Map<string, Map<string, Record<string, unknown>>>;
 
-export function valueAt(column: FeedColumn, row: number): unknown {
+function valueAt(column: FeedColumn, row: number): unknown {
   if (column.kind !== "vector") return column.values[row];
   const at = column.rows.indexOf(row);
   return at < 0 ? null : [...column.elements.subarray(at * column.dimension, (at + 1) * column.dimension)];

@@ -43,7 +43,7 @@ export function step(state: State, action: Action): State | undefined {
   }
 }
 
-export function shows(saw: Seen | null, state: State): boolean {
+function shows(saw: Seen | null, state: State): boolean {
   if (saw === null || state === null) return saw === state;
   return saw.value === state.value && fitsVersion(saw.version, state.version);
 }

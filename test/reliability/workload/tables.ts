@@ -8,7 +8,7 @@ import type { Connection } from "./connection.ts";
 export const BRANCH = "/db/soak:main";
 export const ITEMS = `${BRANCH}/tables/items`;
 /** A group is this many records of `items` and one of `extras`, written together only. */
-export const GROUP_ITEMS = 3;
+const GROUP_ITEMS = 3;
 
 /** Vectors that nobody touches: a branch with few is not worth a snapshot to the search store. */
 const BALLAST = 1_500;

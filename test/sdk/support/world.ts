@@ -33,7 +33,7 @@ export const API_KEY = "any-key-will-do-when-none-is-configured";
 export const WORKSPACE = "anything";
 export const REGION = "anywhere";
 
-export async function request(url: string, method: string, body?: unknown): Promise<Answer> {
+async function request(url: string, method: string, body?: unknown): Promise<Answer> {
   const response = await fetch(url, {
     method,
     ...(body === undefined ? {} : { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } }),

@@ -16,7 +16,7 @@ export type SchemaOperation =
   | { readonly renameColumn: { readonly table: string; readonly oldName: string; readonly newName: string } };
 
 /** More at once than any schema needs; each is several statements in one transaction. */
-export const MAX_SCHEMA_OPERATIONS = 10_000;
+const MAX_SCHEMA_OPERATIONS = 10_000;
 
 const KINDS = ["addTable", "removeTable", "renameTable", "addColumn", "removeColumn", "renameColumn"] as const;
 

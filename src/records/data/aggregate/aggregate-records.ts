@@ -13,7 +13,7 @@ import { decodeValue, valueSql } from "./aggregation-values.ts";
 import { GroupedSource } from "./grouped-query.ts";
 
 /** Buckets of one aggregation, over all its parents. */
-export const MAX_BUCKETS = 10_000;
+const MAX_BUCKETS = 10_000;
 
 /** @throws {LodestoneError} INVALID: the message names the aggregation. */
 export async function aggregateRecords(

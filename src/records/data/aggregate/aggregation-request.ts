@@ -27,9 +27,9 @@ export type Bucketing =
   | { readonly by: "time"; readonly widthMs: number; readonly offsetSeconds: number }
   | { readonly by: "number"; readonly interval: number; readonly offset: number };
 
-export const MAX_AGGREGATIONS = 100;
-export const MAX_AGGREGATION_DEPTH = 5;
-export const MAX_PERCENTILES = 100;
+const MAX_AGGREGATIONS = 100;
+const MAX_AGGREGATION_DEPTH = 5;
+const MAX_PERCENTILES = 100;
 const MAX_TOP_VALUES = 1_000;
 const CALENDAR = ["minute", "hour", "day", "week", "month", "quarter", "year"];
 const MEMBERS: Readonly<Record<Aggregation["kind"], readonly string[]>> = {

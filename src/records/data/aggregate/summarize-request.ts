@@ -31,7 +31,7 @@ export interface SummarizePlan {
   readonly size: number;
 }
 
-export const MAX_SUMMARIES = 100;
+const MAX_SUMMARIES = 100;
 const KINDS = ["count", "min", "max", "sum", "average"] as const;
 const TYPES: Readonly<Record<Summary["kind"], readonly ColumnType[] | undefined>> = {
   count: undefined,

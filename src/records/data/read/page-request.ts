@@ -10,7 +10,7 @@ import { type Cursor, decodeCursor, type Position } from "./cursor.ts";
 export const DEFAULT_PAGE_SIZE = 20;
 export const MAX_PAGE_SIZE = 1_000;
 /** Skipping costs as much as reading; cursors go any depth. */
-export const MAX_PAGE_OFFSET = 49_000;
+const MAX_PAGE_OFFSET = 49_000;
 
 /** A page, with all that a cursor brought. */
 export interface PagePlan {

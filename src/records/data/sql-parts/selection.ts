@@ -31,8 +31,8 @@ export interface ReverseLink {
   readonly offset: number;
 }
 
-export const MAX_SELECTED = 1_000;
-export const MAX_SELECTION_DEPTH = 8;
+const MAX_SELECTED = 1_000;
+const MAX_SELECTION_DEPTH = 8;
 const MAX_REVERSE_LIMIT = 1_000;
 const DEFAULT_REVERSE_LIMIT = 20;
 const SYSTEM = /^(?:id|xata|xata\.(?:\*|version|createdAt|updatedAt))$/;

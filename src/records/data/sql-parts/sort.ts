@@ -15,7 +15,7 @@ export interface SortColumn extends ColumnReference {
 
 export type SortKey = SortColumn | "random";
 
-export const MAX_SORT_KEYS = 16;
+const MAX_SORT_KEYS = 16;
 
 export function readSort(branch: BranchInfo, table: TableInfo, sort: unknown, place = "sort"): SortKey[] {
   return readSortItems(sort, place).map(({ name, direction, place: at }) =>

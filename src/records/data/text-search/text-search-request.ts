@@ -35,9 +35,9 @@ export type Booster = { readonly column: ColumnReference; readonly factor: numbe
   | { readonly kind: "date"; readonly originMs: number; readonly scaleMs: number; readonly decay: number }
 );
 
-export const MAX_QUERY_LENGTH = 2_000;
-export const MAX_TERMS = 64;
-export const MAX_BOOSTERS = 32;
+const MAX_QUERY_LENGTH = 2_000;
+const MAX_TERMS = 64;
+const MAX_BOOSTERS = 32;
 const TEXT_TYPES: readonly ColumnType[] = ["string", "text", "email", "multiple"];
 const MODIFIERS: readonly string[] = ["none", "log", "log1p", "ln", "ln1p", "square", "sqrt", "reciprocal"];
 const BOOSTERS = ["valueBooster", "numericBooster", "dateBooster"] as const;

@@ -10,7 +10,7 @@ import { checkIfVersion } from "../values/version-check.ts";
 import { type BulkRecord, readBulkRecord } from "../write/bulk-insert.ts";
 import { readChanges } from "../write/update-record.ts";
 
-export const MAX_OPERATIONS = 1_000;
+const MAX_OPERATIONS = 1_000;
 
 interface Common {
   readonly index: number;

@@ -14,7 +14,7 @@ import { encodeVectors } from "./vector-codec.ts";
 export type Parameter = string | number | boolean | Buffer | null;
 
 /** Strings in one value of type multiple. */
-export const MAX_MULTIPLE_ITEMS = 100_000;
+const MAX_MULTIPLE_ITEMS = 100_000;
 
 /** Checks `value` (not undefined) for `column`; null is SQL's null. `name` is how messages call the column, with the table where it helps. */
 export function toParameter(column: ColumnInfo, value: unknown, place: string): Parameter {
@@ -98,7 +98,7 @@ function checkText(value: string, place: string, column: ColumnInfo): void {
   if (!isWellFormed(value)) throw wrong(place, column, "holds a lone surrogate (half of a UTF-16 pair); send well-formed Unicode");
 }
 
-export function isWellFormed(value: string): boolean {
+function isWellFormed(value: string): boolean {
   return !/\p{Surrogate}/u.test(value);
 }
 
@@ -130,7 +130,7 @@ function multiple(column: ColumnInfo, value: unknown, place: string): string {
 }
 
 /** PostgreSQL's text form of a text[]. */
-export function arrayLiteral(items: readonly string[]): string {
+function arrayLiteral(items: readonly string[]): string {
   return `{${items.map((item) => `"${item.replace(/[\\"]/g, "\\$&")}"`).join(",")}}`;
 }
 

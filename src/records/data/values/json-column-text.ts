@@ -2,7 +2,7 @@
 import { LodestoneError } from "../../../errors.ts";
 
 /** Nesting of objects and arrays. PostgreSQL's parser is recursive, and a stack overflow inside the embedded engine would end it. */
-export const MAX_JSON_DEPTH = 128;
+const MAX_JSON_DEPTH = 128;
 
 /** What is wrong with it, or undefined. Linear; the depth is known before anything recursive runs. */
 export function checkJsonText(source: string): string | undefined {

@@ -21,7 +21,7 @@ import { encodeVectors } from "../values/vector-codec.ts";
 import { explain } from "./constraint-errors.ts";
 import type { Session } from "./record-writer.ts";
 
-export const MAX_BULK = 1_000;
+const MAX_BULK = 1_000;
 
 /** A record of a bulk insert; vectors are still arrays. */
 export interface BulkRecord {
@@ -118,7 +118,7 @@ export function readBulkRecord(table: TableInfo, record: unknown, place: string)
 }
 
 /** One statement names the same columns for all its rows; where a column has a default, leaving it out and null are two things. */
-export function groupByDefaults(table: TableInfo, records: readonly BulkRecord[]): BulkRecord[][] {
+function groupByDefaults(table: TableInfo, records: readonly BulkRecord[]): BulkRecord[][] {
   const defaulted = [...table.columns.values()].filter((column) => column.defaultValue !== undefined);
   const groups = new Map<string, BulkRecord[]>();
   for (const record of records) {

@@ -24,7 +24,7 @@ import { crashPoint } from "../../../fault-points.ts";
 import { fsyncDirectory } from "./durable-node-fs.ts";
 
 /** Grows when what Lodestone keeps in the directory changes in a way that an older version cannot read. */
-export const DATA_FORMAT = 1;
+const DATA_FORMAT = 1;
 
 const pglite = JSON.parse(readFileSync(new URL("../package.json", import.meta.resolve("@electric-sql/pglite")), "utf8")) as {
   version: string;

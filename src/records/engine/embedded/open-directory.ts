@@ -6,7 +6,7 @@ import { DirectoryLock } from "./directory-lock.ts";
 import { createPgData } from "./session.ts";
 
 /** The major version of PostgreSQL inside the pinned PGlite. */
-export const POSTGRES_MAJOR = "18";
+const POSTGRES_MAJOR = "18";
 
 export interface OpenDirectory {
   readonly dataDir: string;
