@@ -5,6 +5,9 @@ import { ENERGY_SHARES } from "./spectrum.mjs";
 /** For the covariance; spread evenly over the rows. */
 const SAMPLE_ROWS = 20_000;
 
+/** A row count, in dimensions, below which the energies say more about the sample than about its source. */
+const FEW_ROWS = 5;
+
 /** @returns {number[]} variances in the principal directions of the centred rows, largest first. Cost: about 8 s at 768 dimensions, growing with the cube. */
 export function principalVariances(data, rows, dimension) {
   const covariance = covarianceOf(data, rows, dimension);
@@ -73,5 +76,7 @@ export function describeData(data, rows, dimension, queries, { withEnergies = tr
   if (!withEnergies) return near;
   const shares = energies(principalVariances(data, rows, dimension)).map((value) => value.toFixed(2));
   const directions = ENERGY_SHARES.map((share) => Math.round(share * dimension));
-  return `energy of the first ${directions.join(" / ")} directions: ${shares.join(" / ")}; ${near}`;
+  // Few rows have few directions, whatever they are a sample of.
+  const few = rows < FEW_ROWS * dimension ? `, of only ${rows} rows` : "";
+  return `energy of the first ${directions.join(" / ")} directions${few}: ${shares.join(" / ")}; ${near}`;
 }
