@@ -33,7 +33,7 @@ const SMALL_BATCH: u32 = 32;
 /** From one row in so many on, all rows of a segment are read. */
 const DENSE: u32 = 3;
 
-/** u16[segmentRows + 3]: rows of the segment in hand. */
+/** u16[segmentRows + LIST_PADDING], with room for listRows: rows of the segment in hand. */
 const rowList = memory.data(2 * (<i32>MAX_SEGMENT_ROWS + 32), 16);
 /** u32[segmentRows / 32]: the same as bits. */
 const rowBits = memory.data(<i32>MAX_SEGMENT_ROWS / 8, 16);

@@ -38,7 +38,7 @@ function touch(start: usize, bytes: usize, rows: usize, count: u32): void {
 /**
  * Stores at sums[row], i32, Σ Q_j (c_j − 64) over the codes, or a part of them, of each row listed.
  *
- * @param rows  u16[count], with room for three more, which are overwritten.
+ * @param rows  u16[count], with room for LIST_PADDING more, which are overwritten.
  */
 export function codeDots(query: Query, segment: usize, rows: usize, count: u32, sums: usize, part: i32): void {
   if (count === 0) return;

@@ -15,8 +15,10 @@
  * ‖y_t‖₂; none is ever below the true one. Proof (u = 2^-24): let y' = fl(x − centre), so
  * |y − y'| ≤ u|y'|(1 + u) elementwise, and e' = fl(y' − ŷ), |e' − (y' − ŷ)| ≤ u|e'|. So ‖y − ŷ‖ ≤ ‖e'‖(1 + u) + 2u‖y'‖ in either norm. A float32 sum of n
  * terms ≥ 0 is at least (1 − (n + 2)u) times the true one. Both are covered by (1 + (n + 64) 2^-23), and by + 2^-22 ‖y'‖ with ‖y'‖ from such a sum.
- * Underflow: all of it is at most n·2^-149 while ‖y'‖ ≥ 2^-40, hence covered too. Rows whose largest |y'| is outside 2^-40..2^40 (and not 0) get infinite losses, so
- * that no bound ever skips them and no product of bounds.ts overflows.
+ * Underflow: all of it is at most n·2^-149 while ‖y'‖ ≥ 2^-40, hence covered too.
+ * Codable rows: 0 or 2^-40 ≤ max |y'| ≤ 2^40, and x = 0 or ‖x‖ ≥ 2^-40 and ‖x‖ ≥ 2^-20 ‖y'‖. All others get infinite losses, so that no bound ever skips them and no
+ * product or quotient of the bounds (dot-bounds.ts, many-bounds.ts) overflows. The last two matter beside a centre, where x may be next to nothing and y is not; of such a
+ * row bounds of the cosine would say nothing anyway, since their slack alone, 2^-19 ‖p‖ ‖y‖ / ‖x‖, is more than the cosine's whole range.
  * The tail: ‖y'_t‖ ≤ ‖y'‖, of which 2^-22 is added; it is a float64 sum, so that this covers ‖y_t‖ ≤ ‖y'_t‖ + u(1 + u)‖y'‖ and its roundings. Nothing added to a row that is not all zeros is below 2^-62, so roundUp16 meets no subnormals.
  */
 
@@ -58,6 +60,9 @@ import {
 /** Values that bounds can be computed with in float32: 2^-40 to 2^40. */
 export const MIN_CODABLE: f64 = 9.094947017729282e-13;
 export const MAX_CODABLE: f64 = 1099511627776;
+
+/** ‖x‖ of a codable row is at least this share of ‖y‖: 2^-20. */
+const MIN_NORM_SHARE: f64 = 9.5367431640625e-7;
 
 /** The last row's step, at first 2^-44. A row whose residual is zero takes it, since any will do, and l1 then needs no codes for another. */
 let latestStep: f32 = 1 / (<f32>(1 << 30) * <f32>(1 << 14));
@@ -224,9 +229,14 @@ function encodeRow(segment: usize, row: u32): void {
   const losses = lossesPtr(segment, row);
   const secondLosses = secondLossesPtr(segment, row);
   const rowSquares = load<f64>(squaresPtr(segment) + ((<usize>row) << 3));
-  store<f32>(words, rowSquares === 0 ? 1 : <f32>Math.sqrt(rowSquares), NORMS);
-  if (!(peak <= MAX_CODABLE && (peak >= MIN_CODABLE || peak === 0))) {
-    // Not codable. 0x7f80 is the upper half of infinity.
+  // While |y'| ≤ 2^40 no square overflows. 1.4e-45 · n is far below what the slack adds to a norm of at least 2^-40.
+  const tailSum = f64x2.extract_lane(squares, 0) + f64x2.extract_lane(squares, 1);
+  const norm = Math.sqrt(f64x2.extract_lane(headSquares, 0) + f64x2.extract_lane(headSquares, 1) + tailSum);
+  const rowNorm = Math.sqrt(rowSquares);
+  const isOrdinary = peak === 0 || (peak >= MIN_CODABLE && peak <= MAX_CODABLE);
+  if (!(isOrdinary && (rowNorm === 0 || rowNorm >= Math.max(MIN_CODABLE, MIN_NORM_SHARE * norm)))) {
+    // Not codable. 0x7f80 is the upper half of infinity; other values are such that nothing else becomes infinite.
+    store<f32>(words, 1, NORMS);
     store<f32>(words, 0, RESIDUAL_NORMS);
     store<f32>(words, 0, SHIFTS);
     store<f32>(words, 0, STEPS);
@@ -236,10 +246,8 @@ function encodeRow(segment: usize, row: u32): void {
     store<u16>(secondLosses, 0x7f80, SIX_LOSS_L2);
     return;
   }
-  // While |y'| ≤ 2^40 no square overflows. 1.4e-45 · n is far below what the slack adds to a norm of at least 2^-40.
   const slack = 1 + <f64>(codeDimension + 64) * 1.1920928955078125e-7;
-  const tailSum = f64x2.extract_lane(squares, 0) + f64x2.extract_lane(squares, 1);
-  const norm = Math.sqrt(f64x2.extract_lane(headSquares, 0) + f64x2.extract_lane(headSquares, 1) + tailSum);
+  store<f32>(words, rowNorm === 0 ? 1 : <f32>rowNorm, NORMS);
   store<f32>(words, <f32>(norm * (1 + 2.384185791015625e-7)), RESIDUAL_NORMS);
   store<f32>(words, <f32>shift, SHIFTS);
   const step = peak === 0 ? latestStep : chooseStep(<f32>peak);

@@ -111,12 +111,12 @@ function roundingShare(): f64 {
 }
 
 /** What a row's float32 sum is held against: the cosine below which it is ruled out, or the distance above. */
-function floatLimit(similarity: i32, threshold: f64): f64 {
+export function floatLimit(similarity: i32, threshold: f64): f64 {
   return similarity === COSINE ? cosineFloor(threshold) - roundingShare() : distanceCeiling(threshold);
 }
 
 /** Whether the float32 sum of a row of a segment shows that it scores below the threshold that `limit` was made of. */
-function isRuledOut(query: Query, similarity: i32, segment: usize, row: u32, limit: f64, queryNorm: f64): bool {
+export function isRuledOut(query: Query, similarity: i32, segment: usize, row: u32, limit: f64, queryNorm: f64): bool {
   const x = floatsPtr(segment) + <usize>row * ((<usize>stride) << 2);
   const tiny = TINY * <f64>stride;
   if (similarity === COSINE) {

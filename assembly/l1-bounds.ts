@@ -36,7 +36,7 @@ function gather(ptr0: usize, ptr1: usize, ptr2: usize, ptr3: usize, offset: usiz
 /**
  * Stores at bounds[row], f32, the bound of each row listed, by its code or the head of it.
  *
- * @param rows  u16[count], with room for three more, which are overwritten.
+ * @param rows  u16[count], with room for LIST_PADDING more, which are overwritten.
  * @param rowBits  u32[segmentRows / 32]: of other rows the bounds are kept.
  */
 export function l1Bounds(query: Query, segment: usize, rows: usize, count: u32, isHead: bool, rowBits: usize, bounds: usize): void {

@@ -11,6 +11,8 @@
  * computed is within 2^-20 of the terms' magnitudes M; those are, |p̂·ŷ| ≤ ‖p̂‖ (‖y‖ + A) aside, the terms themselves. SLACK = 2^-18 of them is four times
  * that, half of which the term and p̂·ŷ use; it leaves room for ‖p‖ (relative 2^-21) and the stored norms (2^-21). COSINE is not divided by ‖x‖:
  * −limit ‖x‖ is compared, with the limit enlarged by 2^-20 of itself for the roundings of ‖x‖ and the product. A NaN, from infinite losses, skips nothing.
+ * Nothing else overflows, divided by ‖x‖ or not: ‖p‖ < 2^47, ‖y‖ / ‖x‖ ≤ 2^20, ‖centre‖ < 2^20 and 2^-40 ≤ ‖x‖ (codes.ts says which rows are codable), so all terms stay
+ * below 2^110, and none that matters is below 2^-120: the slack alone is 2^-18 ‖p‖ ‖y‖ / ‖x‖ with ‖p‖ ≥ 2^-40 and ‖y‖ ≥ 2^-40, and ‖y‖ ≥ ‖x‖ / 2 unless ‖x‖ < 2^21.
  */
 import { costLimit } from "./bounds";
 import { dotLowBits, prefixDimensions, tailSquares } from "./code-dot-many";

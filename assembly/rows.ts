@@ -25,7 +25,7 @@ const MAX_SEGMENTS: u32 = 98304;
 const MIN_CODED_DIMENSION: i32 = 48;
 
 // Byte offsets in a first group.
-/** ‖x‖, f32 to nearest; 1 for a zero row, whose dot products are 0 whatever they are divided by. */
+/** ‖x‖, f32 to nearest, 2^-40 to 2^61; 1 for a zero row, whose dot products are 0 whatever they are divided by, and for one that is not codable. */
 export const NORMS: usize = 0;
 /** ‖y‖ of the residual y = x − centre, f32, rounded up, at most 2^-21 too large. */
 export const RESIDUAL_NORMS: usize = 16;

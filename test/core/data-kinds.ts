@@ -39,6 +39,17 @@ export const DATA_KINDS: Record<string, Kind> = {
     const mean = make(d, () => 3 * g());
     return () => make(d, (j) => mean[j]! + g());
   },
+  "tiny rows beside a common mean": (d, random) => {
+    const half = d >> 1;
+    return () => {
+      const kind = random();
+      const scale = 10 ** (-45 * random());
+      // Rows whose direction is far from the mean's and whose norm is next to nothing, and a few like them of ordinary size.
+      if (kind < 0.03) return make(d, (j) => (j < half ? 0 : scale * (0.5 + random())));
+      if (kind < 0.04) return make(d, (j) => (j < half ? 0.5 * random() : 2 * random()));
+      return make(d, (j) => (j < half ? 1 : 0) + 0.01 * (random() - 0.5));
+    };
+  },
   "small whole numbers, many zeros and ties": (d, random) => () => make(d, () => (random() < 0.7 ? 0 : Math.floor(random() * 5) - 1)),
   "all equal": (d) => () => make(d, (j) => ((j * 37) % 11) / 10 - 0.4),
   "one ulp apart": (d, random) => {

@@ -1,0 +1,160 @@
+/**
+ * What test/core/bounds.test.ts sees of the core: each bound by itself, for rows of segment 0. Compiled by that test, in no build that ships.
+ * Order of calls: initialize, reserveRows, set…; encode; reserveQueries, the queries at queryPtr(i), prepare; then any of the others.
+ */
+import { costLimit } from "./bounds";
+import { prepareCodes } from "./cascade";
+import { codeDots } from "./code-dot";
+import { codeVectors, dotTiles, prefixVectors, tileBytes, unpackRow } from "./code-dot-many";
+import { encodeSegment } from "./codes";
+import { codeDotBounds, headDotBounds } from "./dot-bounds";
+import { HEAD, WHOLE } from "./dot-of-four";
+import { exactScore, floatLimit, isRuledOut } from "./float-scan";
+import { l1Bounds } from "./l1-bounds";
+import { clearSlots } from "./l1-slots";
+import {
+  clearShared,
+  describeBlock,
+  describeRow,
+  isBelow,
+  markLeft,
+  markPossible,
+  setManyCoefficients,
+  setRowNumber,
+  shareQuery,
+  updateLimit,
+} from "./many-bounds";
+import { prepareQuery, queryAt, reserveMany } from "./query";
+import { ManyQuery, manyCodeBytes, manyQueryBytes, prepareManyCodes } from "./query-codes-many";
+import { centreOf, codeDimension, segmentPtr } from "./rows";
+import { LIST_PADDING } from "./selection";
+import { L1 } from "./similarity";
+
+export { initialize, queryPtr, reserveQueries, reserveRows, set, stagingPtr } from "./index";
+
+const rowList = memory.data(2 * (4 + LIST_PADDING), 16);
+const rowBits = memory.data(256, 16);
+const sums = memory.data(4 * 2048, 16);
+const bounds = memory.data(4 * 2048, 16);
+
+export function encode(): void {
+  encodeSegment(segmentPtr(0));
+}
+
+export function prepare(count: i32): void {
+  for (let i = 0; i < count; i++) clearSlots(prepareQuery(i));
+}
+
+/** Whether the segment has a centre. */
+export function isCentred(): bool {
+  return centreOf(segmentPtr(0)) !== 0;
+}
+
+export function scoreOf(similarity: i32, query: i32, row: u32): f64 {
+  return exactScore(queryAt(query), similarity, segmentPtr(0), row);
+}
+
+/** The limit that bounds are held against when the k-th best score is `score`. */
+export function limitOf(similarity: i32, query: i32, score: f64): f32 {
+  return costLimit(similarity, score, queryAt(query));
+}
+
+/** The bound of a row by its code, or by the head of it; −infinity when the query cannot be coded. */
+export function boundOf(similarity: i32, query: i32, row: u32, isHead: bool): f32 {
+  const segment = segmentPtr(0);
+  const q = queryAt(query);
+  const four = row & ~3;
+  const at = (<usize>row) << 2;
+  if (!prepareCodes(q, similarity, segment)) return -Infinity;
+  store<u16>(rowList, <u16>row);
+  if (similarity === L1) {
+    memory.fill(rowBits, 0xff, 256);
+    l1Bounds(q, segment, rowList, 1, isHead, rowBits, bounds);
+  } else {
+    codeDots(q, segment, rowList, 1, sums, isHead ? HEAD : WHOLE);
+    const sum = v128.load(sums + ((<usize>four) << 2));
+    v128.store(bounds + ((<usize>four) << 2), isHead ? headDotBounds(segment, four, sum) : codeDotBounds(segment, four, sum));
+  }
+  return load<f32>(bounds + at);
+}
+
+/** Whether the float32 sum of a row rules it out when its own score is the k-th best. */
+export function isLostAsFloats(similarity: i32, query: i32, row: u32): bool {
+  const q = queryAt(query);
+  const score = scoreOf(similarity, query, row);
+  return isRuledOut(q, similarity, segmentPtr(0), row, floatLimit(similarity, score), Math.sqrt(q.squares));
+}
+
+let states: usize = 0;
+let codes: usize = 0;
+let residuals: usize = 0;
+let tiles: usize = 0;
+let manySums: usize = 0;
+
+function manyAt(i: i32): ManyQuery {
+  return changetype<ManyQuery>(states + <usize>i * manyQueryBytes());
+}
+
+/** Readies an even number of queries, which share the first test, and a block of `rows` rows, 0 … rows − 1, a multiple of 4. */
+export function prepareMany(count: i32, similarity: i32, rows: u32): void {
+  const segment = segmentPtr(0);
+  const stateBytes = <usize>count * manyQueryBytes();
+  const codeBytes = (<usize>(count >> 1) * manyCodeBytes() + 63) & ~63;
+  states = reserveMany(<u64>stateBytes + codeBytes + ((<usize>codeDimension) << 2) + <usize>(rows >> 2) * tileBytes() + 8 * rows);
+  codes = states + stateBytes;
+  residuals = codes + codeBytes;
+  tiles = residuals + ((<usize>codeDimension) << 2);
+  manySums = tiles + <usize>(rows >> 2) * tileBytes();
+  memory.fill(states, 0, stateBytes + codeBytes);
+  clearShared();
+  for (let i = 0; i < count; i++) {
+    const many = manyAt(i);
+    many.query = queryAt(i);
+    many.centre = 1;
+    many.threshold = NaN;
+    many.codes = codes + <usize>(i >> 1) * manyCodeBytes() + ((<usize>i & 1) << 4);
+    if (prepareManyCodes(many, centreOf(segment), residuals)) setManyCoefficients(many, similarity);
+    many.isReady = many.isCodable;
+    shareQuery(many);
+  }
+  for (let i: u32 = 0; i < rows; i++) {
+    const to = tiles + <usize>(i >> 2) * tileBytes() + ((<usize>i & 3) << 4);
+    setRowNumber(i, i);
+    unpackRow(segment, i, to);
+    describeRow(i, segment, to, true);
+  }
+  describeBlock(rows, similarity);
+}
+
+/**
+ * Which tests for many queries would drop a row of the block when its own score is the k-th best: 1 the first test of the prefix, 2 the prefix,
+ * 4 the first test of all dimensions, 8 all dimensions, 16 the last bit.
+ */
+export function lostAmongMany(similarity: i32, query: i32, row: u32, rows: u32): i32 {
+  const many = manyAt(query);
+  if (!many.isReady) return 0;
+  many.query.heap.threshold = scoreOf(similarity, query, row);
+  updateLimit(many, similarity);
+  const groups = rows >> 2;
+  const group = row >> 2;
+  const bit = 1 << (row & 3);
+  const sumsA = manySums;
+  const sumsB = manySums + ((<usize>rows) << 2);
+  const own = (query & 1) === 0 ? sumsA : sumsB;
+  const pair = codes + <usize>(query >> 1) * manyCodeBytes();
+  let lost = 0;
+  for (let step = 0; step < 2; step++) {
+    const isPrefix = step === 0;
+    dotTiles(tiles, groups, 0, isPrefix ? prefixVectors() : codeVectors(), pair, sumsA, sumsB);
+    memory.fill(rowBits, 0, 256);
+    markPossible(many, similarity, groups, own, rowBits, isPrefix);
+    if ((load<u8>(rowBits + <usize>group) & bit) === 0) lost |= isPrefix ? 1 : 4;
+    memory.fill(rowBits, 15, 256);
+    markLeft(many, similarity, 0, groups, 15, own, rowBits, isPrefix);
+    if ((load<u8>(rowBits + <usize>group) & bit) === 0) lost |= isPrefix ? 2 : 8;
+  }
+  const sum = load<i32>(own + ((<usize>row) << 2));
+  if (ASC_FEATURE_RELAXED_SIMD && isBelow(many, similarity, segmentPtr(0), row, sum)) lost |= 16;
+  many.query.heap.threshold = -1;
+  return lost;
+}

@@ -1,0 +1,171 @@
+/**
+ * Every bound by itself, on vectors that float32 arithmetic finds hard: no bound is above the true cost, and no test drops a row that scores what the k-th best does. A
+ * search hides a bad bound as long as another row is better, so these look at the bounds themselves, through assembly/bounds-probe.ts.
+ */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { instantiate } from "@assemblyscript/loader";
+import { main } from "assemblyscript/asc";
+import { beforeAll, describe, expect, it } from "vitest";
+import { enableRelaxedSimd } from "../../src/cli/relaxed-simd.ts";
+import { seededRandom } from "./vectors.ts";
+
+enableRelaxedSimd();
+
+const SIMILARITIES = ["cosineSimilarity", "l1", "l2"] as const;
+const ROWS = 48;
+const QUERIES = 8;
+/** Codes of so many dimensions have neither head nor prefix of their own. */
+const SHORTEST_CODE = 64;
+
+interface Probe extends Record<string, unknown> {
+  memory: WebAssembly.Memory;
+  initialize(dimension: number, maximumPages: number): number;
+  reserveRows(rows: number): number;
+  stagingPtr(): number;
+  set(row: number): void;
+  encode(): void;
+  isCentred(): number;
+  reserveQueries(count: number, k: number): number;
+  queryPtr(i: number): number;
+  prepare(count: number): void;
+  scoreOf(similarity: number, query: number, row: number): number;
+  limitOf(similarity: number, query: number, score: number): number;
+  boundOf(similarity: number, query: number, row: number, isHead: number): number;
+  isLostAsFloats(similarity: number, query: number, row: number): number;
+  prepareMany(count: number, similarity: number, rows: number): void;
+  lostAmongMany(similarity: number, query: number, row: number, rows: number): number;
+}
+
+/** Two of the kinds below. */
+const NEXT_TO_NOTHING = 7;
+const OBLIQUE = 8;
+
+type Element = (j: number) => number;
+
+/** What rows and queries of one case are made of: a mean, and vectors near it, far from it, far smaller and far larger than it. */
+function vectorSource(dimension: number, seed: number): () => Float32Array {
+  const random = seededRandom(seed);
+  const gaussian = () => Math.sqrt(-2 * Math.log(random() || 1e-12)) * Math.cos(2 * Math.PI * random());
+  const make = (element: Element) =>
+    Float32Array.from({ length: dimension }, (_, j) => Math.max(-3.4e38, Math.min(3.4e38, Math.fround(element(j)))));
+  const magnitude = (least: number, most: number) => 10 ** (least + (most - least) * random());
+  const scale = [1, 1, magnitude(-12, 12), magnitude(-45, 38)][Math.floor(random() * 4)]!;
+  const noise = scale * magnitude(-8, 2);
+  const support = random();
+  const mean = make(() => (random() < support ? scale * gaussian() : 0));
+  const kinds: readonly (() => Float32Array)[] = [
+    () => make((j) => mean[j]! + noise * gaussian()),
+    () => make((j) => mean[j]! + noise * gaussian()),
+    () => make((j) => mean[j]! + noise * gaussian()),
+    () => mean,
+    () => make((j) => -mean[j]!),
+    () => {
+      const least = scale * magnitude(-45, 0);
+      return make(() => least * gaussian());
+    },
+    () => {
+      const least = magnitude(-45, 0);
+      return make((j) => (mean[j] === 0 ? least : 0));
+    },
+    () => {
+      // ‖mean‖² / ‖x‖ comes to about the largest float32.
+      const least = (mean.reduce((sum, m) => sum + m * m, 0) * 2 ** (-127 - 3 * random())) / Math.sqrt(dimension);
+      return make((j) => (mean[j] === 0 ? least : 0));
+    },
+    () => make((j) => (mean[j] === 0 ? 2 * scale : 0.5 * mean[j]!)),
+    () => {
+      const size = magnitude(-45, 38.5);
+      return make(() => size * gaussian());
+    },
+    () => {
+      const at = Math.floor(random() * dimension);
+      const size = magnitude(-45, 38.5);
+      return make((j) => mean[j]! + (j === at ? size : 0));
+    },
+    () => {
+      const factor = magnitude(-20, 10);
+      return make((j) => factor * mean[j]!);
+    },
+    () => make(() => 0),
+    () => make(() => Math.floor(random() * 3) - 1),
+  ];
+  // A few kinds at a time, since one row can hide from a test of a block what is wrong with another.
+  const few = seed % 3 === 0 ? [0, 1, 2, NEXT_TO_NOTHING, OBLIQUE] : Array.from({ length: 4 }, () => Math.floor(random() * kinds.length));
+  return () => kinds[few[Math.floor(random() * few.length)]!]!();
+}
+
+/** The cost in float64, which a search makes small. */
+function trueCost(similarity: (typeof SIMILARITIES)[number], x: Float32Array, q: Float32Array): number {
+  let sum = 0;
+  let squares = 0;
+  for (let j = 0; j < x.length; j++) {
+    if (similarity === "cosineSimilarity") sum -= x[j]! * q[j]!;
+    else if (similarity === "l1") sum += Math.abs(x[j]! - q[j]!);
+    else sum += (x[j]! - q[j]!) ** 2;
+    squares += x[j]! * x[j]!;
+  }
+  if (similarity !== "cosineSimilarity") return sum;
+  return squares === 0 ? 0 : sum / Math.sqrt(squares);
+}
+
+describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
+  let module: WebAssembly.Module;
+  beforeAll(async () => {
+    const folder = mkdtempSync(join(tmpdir(), "lodestone-probe-"));
+    const { error, stderr } = await main(["assembly/bounds-probe.ts", "--target", build, "--outFile", join(folder, "probe.wasm")]);
+    if (error) throw new Error(stderr.toString(), { cause: error });
+    module = await WebAssembly.compile(readFileSync(join(folder, "probe.wasm")));
+    rmSync(folder, { recursive: true });
+  });
+
+  it.each([
+    [48, 150],
+    [65, 300],
+    [200, 150],
+    [768, 40],
+    [10_000, 2],
+  ])("dimension %i: no bound is above the true cost, no test drops a row at its own score (%i cases)", async (dimension, cases) => {
+    for (let seed = 1; seed <= cases; seed++) {
+      const next = vectorSource(dimension, seed * 7919 + dimension);
+      const host = { isIdBefore: () => 0, tellScores: () => {}, sharedFloor: () => -1 };
+      const { exports: probe } = await instantiate<Probe>(module, { host });
+      probe.initialize(dimension, 4096);
+      probe.reserveRows(ROWS);
+      const rows = Array.from({ length: ROWS }, next);
+      rows.forEach((vector, i) => {
+        new Float32Array(probe.memory.buffer, probe.stagingPtr() >>> 0, dimension).set(vector);
+        probe.set(i);
+      });
+      probe.encode();
+      const queries = Array.from({ length: QUERIES }, (_, i) => (i === 0 ? rows[5]! : next()).slice());
+      for (const query of queries) if (query.every((x) => x === 0)) query[0] = 1e-30;
+      probe.reserveQueries(QUERIES, 1);
+      queries.forEach((vector, i) => {
+        new Float32Array(probe.memory.buffer, probe.queryPtr(i) >>> 0, dimension).set(vector);
+      });
+      probe.prepare(QUERIES);
+      SIMILARITIES.forEach((name, similarity) => {
+        const isMany = name !== "l1";
+        if (isMany) probe.prepareMany(QUERIES, similarity, ROWS);
+        queries.forEach((query, i) => {
+          rows.forEach((row, r) => {
+            const where = `seed ${seed}, ${name}, query ${i}, row ${r}`;
+            const cost = trueCost(name, row, query);
+            const score = probe.scoreOf(similarity, i, r);
+            const limit = probe.limitOf(similarity, i, score);
+            for (const isHead of dimension > SHORTEST_CODE ? [0, 1] : [0]) {
+              const bound = probe.boundOf(similarity, i, r, isHead);
+              if (bound > cost || bound > limit)
+                expect.fail(`${where}: ${isHead ? "head" : "code"} bounds ${cost} by ${bound}, limit ${limit}`);
+            }
+            if (probe.isLostAsFloats(similarity, i, r)) expect.fail(`${where}: lost as float32`);
+            const lost = isMany ? probe.lostAmongMany(similarity, i, r, ROWS) & (dimension > SHORTEST_CODE ? 31 : 28) : 0;
+            if (lost !== 0) expect.fail(`${where}: lost among many queries, tests ${lost}`);
+          });
+        });
+      });
+    }
+  });
+});
