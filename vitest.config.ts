@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { defineConfig } from "vitest/config";
+import { configDefaults, defineConfig } from "vitest/config";
 
 const dist = fileURLToPath(new URL("./dist/", import.meta.url));
 
@@ -10,6 +10,8 @@ export default defineConfig({
   },
   test: {
     include: ["test/**/*.test.ts"],
+    // The whole matrix of tool-chains is `npm run test:packages`.
+    exclude: [...configDefaults.exclude, "test/packages/matrix/**", "test/packages/work/**"],
     globalSetup: ["test/support/global-setup.ts"],
     reporters: ["default", "./test/support/skip-reporter.ts"],
     // A run tests one build: edits made meanwhile would be tested by nobody.

@@ -1,8 +1,14 @@
-/** Builds what ships, into dist/: assembly/ -> WebAssembly (asc), src/ -> JavaScript and declarations (tsc), a single file for browsers (esbuild). `npm ci` runs it through `prepare`. */
+/**
+ * Builds what ships. Into dist/: assembly/ -> WebAssembly (asc), src/ -> JavaScript and declarations (tsc). Into dist/packages/: the library and the server, each
+ * a folder for `npm pack`. The same sources give the same bytes. `npm ci` runs it through `prepare`.
+ */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
+import { bundle } from "./bundle.mjs";
+import { stageLibrary } from "./library-package.mjs";
+import { packedBuildsModule } from "./packed-builds.mjs";
+import { stageServer } from "./server-package.mjs";
 import { sourceStamp, stampFile } from "./source-stamp.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -18,24 +24,14 @@ run(bin("tsc"), "-p", "tsconfig.json");
 const wasm = (target) => readFileSync(`${root}build/core.${target}.wasm`);
 writeFileSync(`${root}dist/wasm/core.wasm`, wasm("simd"));
 writeFileSync(`${root}dist/wasm/core.relaxed.wasm`, wasm("relaxed"));
-writeFileSync(
-  `${root}dist/core/wasm-bytes.js`,
-  `export const SIMD_WASM = "${wasm("simd").toString("base64")}";\nexport const RELAXED_WASM = "${wasm("relaxed").toString("base64")}";\n`,
-);
+writeFileSync(`${root}dist/core/wasm-bytes.js`, packedBuildsModule(wasm("simd"), wasm("relaxed")));
 
-await build({
-  absWorkingDir: root,
-  entryPoints: { lodestone: "dist/index.js", "shard-worker": "dist/core/shard-worker.js" },
-  outdir: "dist/browser",
-  bundle: true,
-  minify: true,
-  sourcemap: true,
-  format: "esm",
-  platform: "browser",
-  external: ["node:*"],
-  target: "es2022",
-  logLevel: "warning",
-});
+// An immediately invoked function: a script for `eval` in a thread of Node, and a module for a Web Worker.
+const worker = await bundle({ entryPoints: [`${root}dist/core/shard-worker.js`], format: "iife", minify: true, write: false });
+writeFileSync(`${root}dist/core/shard-worker-source.js`, `export const SHARD_WORKER_SOURCE = ${JSON.stringify(worker)};\n`);
+
+await stageLibrary(root, worker);
+await stageServer(root);
 
 // Of the sources as they were when the build began: what changed since makes it old.
 writeFileSync(stampFile(root), stamp);

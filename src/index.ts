@@ -6,6 +6,6 @@ export type { SearchFilter, SearchOptions, SearchResult } from "./core/search-in
 export type { Similarity } from "./core/similarity.ts";
 export type { VectorIndexOptions } from "./core/vector-index.ts";
 export { VectorIndex } from "./core/vector-index.ts";
-export type { Build, InitOptions, WasmSource } from "./core/wasm-module.ts";
-export { init, RELAXED_SIMD_FLAG } from "./core/wasm-module.ts";
+export type { Build, InitOptions, WasmModule, WasmSource } from "./core/wasm-module.ts";
+export { init, isRelaxedAvailable, RELAXED_SIMD_FLAG } from "./core/wasm-module.ts";
 export { LodestoneError } from "./errors.ts";

@@ -5,6 +5,7 @@
  * Invariant: operations take effect in the order in which they are called, whether or not their promises are awaited.
  */
 import { compareText } from "../code-point-order.ts";
+import { nodeModule } from "./node-modules.ts";
 import { maskOfShard, rowInShard, shardOfRow } from "./row-blocks.ts";
 import { checkId, RowDirectory } from "./row-directory.ts";
 import { type SearchOptions, type SearchResult, toQueryMatrix, toShardSearch } from "./search-input.ts";
@@ -52,11 +53,11 @@ export class ParallelVectorIndex {
   static async create(options: ParallelVectorIndexOptions): Promise<ParallelVectorIndex> {
     const { dimension, maximumMemoryBytes } = options;
     checkDimension(dimension);
-    const count = options.shards ?? (await availableProcessors());
+    const count = options.shards ?? availableProcessors();
     if (!Number.isInteger(count) || count < 1 || count > 1024)
       throw new RangeError(`shards is ${count}; expected an integer from 1 to 1024.`);
     const module = await coreModule();
-    const shards = await Promise.all(Array.from({ length: count }, () => ShardClient.start()));
+    const shards = await startAll(count);
     try {
       const builds = await Promise.all(shards.map((shard) => shard.call<"open">({ type: "open", dimension, module, maximumMemoryBytes })));
       return new ParallelVectorIndex(dimension, options.rows ?? new RowDirectory(), options.rows === undefined, shards, builds[0]!);
@@ -263,8 +264,17 @@ function merge(answers: readonly ShardAnswer[], k: number): SearchResult {
   return { totalCount: answers.reduce((sum, answer) => sum + answer.totalCount, 0), results };
 }
 
-async function availableProcessors(): Promise<number> {
+/** All of them, or none: what did start is ended when one does not. */
+async function startAll(count: number): Promise<ShardClient[]> {
+  const started = await Promise.allSettled(Array.from({ length: count }, () => ShardClient.start()));
+  const failed = started.find((result) => result.status === "rejected");
+  const shards = started.filter((result) => result.status === "fulfilled").map(({ value }) => value);
+  if (failed === undefined) return shards;
+  await Promise.all(shards.map((shard) => shard.stop()));
+  throw failed.reason;
+}
+
+function availableProcessors(): number {
   if (typeof navigator !== "undefined" && navigator.hardwareConcurrency > 0) return navigator.hardwareConcurrency;
-  const { availableParallelism } = await import("node:os");
-  return availableParallelism();
+  return nodeModule("node:os")?.availableParallelism() ?? 1;
 }

@@ -33,8 +33,13 @@ export function toShardSearch(options: SearchOptions, rows: RowDirectory): Shard
   return { k, similarity, mask: toMask(filter, rows), plan };
 }
 
+/** By its tag: it may come from another realm. */
+function isMask(filter: SearchFilter): filter is Uint32Array {
+  return ArrayBuffer.isView(filter) && filter[Symbol.toStringTag] === "Uint32Array";
+}
+
 function toMask(filter: SearchFilter | undefined, rows: RowDirectory): Uint32Array | undefined {
-  if (filter === undefined || filter instanceof Uint32Array) return filter;
+  if (filter === undefined || isMask(filter)) return filter;
   if (typeof filter !== "function") throw new TypeError("filter is neither a Uint32Array over rows nor a function of an id.");
   const mask = new Uint32Array(Math.ceil(rows.capacity / 32));
   for (const [id, row] of rows.entries()) if (filter(id)) mask[row >> 5]! |= 1 << (row & 31);

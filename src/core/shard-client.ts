@@ -1,18 +1,11 @@
 /** One worker as its owner sees it: requests in order, a promise for each. The same over worker_threads and Web Workers. */
 import { LodestoneError } from "../errors.ts";
 import { rebuildError, type ShardReply, type ShardRequest, type ShardResults } from "./shard-messages.ts";
+import { startTransport, type Transport } from "./worker-transport.ts";
 
 interface Pending {
   resolve: (value: unknown) => void;
   reject: (error: Error) => void;
-}
-
-/** What both kinds of worker are reduced to. */
-interface Transport {
-  post(message: unknown, transfer: ArrayBuffer[]): void;
-  /** Keeps the process alive, or does not. */
-  hold(isBusy: boolean): void;
-  terminate(): Promise<void>;
 }
 
 export class ShardClient {
@@ -21,10 +14,10 @@ export class ShardClient {
   #number = 0;
   #failure: Error | undefined;
 
+  /** @throws {LodestoneError} UNAVAILABLE where there are no workers. */
   static async start(): Promise<ShardClient> {
     const client = new ShardClient();
-    const isNode = typeof process !== "undefined" && process.versions?.node !== undefined;
-    client.#transport = isNode ? await client.#startThread() : await client.#startWebWorker();
+    client.#transport = await startTransport({ receive: (reply) => client.#receive(reply), crash: (why) => client.#crash(why) });
     return client;
   }
 
@@ -65,40 +58,5 @@ export class ShardClient {
 
   #crash(why: string): void {
     this.#fail(new LodestoneError("UNAVAILABLE", `A worker of the index ended (${why}); its rows are gone. Create the index again.`));
-  }
-
-  async #startThread(): Promise<Transport> {
-    const { Worker } = await import("node:worker_threads");
-    const worker = new Worker(new URL("./shard-worker.js", import.meta.url));
-    worker.unref();
-    worker.on("message", (reply: ShardReply) => this.#receive(reply));
-    worker.on("error", (error) => this.#crash(String(error)));
-    worker.on("exit", (code) => this.#crash(`exit code ${code}`));
-    return {
-      post: (message, transfer) => worker.postMessage(message, transfer),
-      hold: (isBusy) => (isBusy ? worker.ref() : worker.unref()),
-      terminate: async () => void (await worker.terminate()),
-    };
-  }
-
-  async #startWebWorker(): Promise<Transport> {
-    const worker = new Worker(new URL("./shard-worker.js", import.meta.url), { type: "module" });
-    await new Promise<void>((resolve, reject) => {
-      worker.addEventListener("message", () => resolve(), { once: true });
-      worker.addEventListener(
-        "error",
-        (event) => reject(new LodestoneError("UNAVAILABLE", `A worker of the index did not start: ${event.message}`)),
-        {
-          once: true,
-        },
-      );
-    });
-    worker.addEventListener("message", (event: MessageEvent<ShardReply>) => this.#receive(event.data));
-    worker.addEventListener("error", (event) => this.#crash(event.message));
-    return {
-      post: (message, transfer) => worker.postMessage(message, transfer),
-      hold: () => {},
-      terminate: async () => worker.terminate(),
-    };
   }
 }

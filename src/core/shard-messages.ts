@@ -1,10 +1,10 @@
 /** What a ParallelVectorIndex and its workers say to each other. Each request is answered by one reply with its number, in order. */
 import { type ErrorCode, LodestoneError } from "../errors.ts";
 import type { ShardSearch } from "./vector-shard.ts";
-import type { Build } from "./wasm-module.ts";
+import type { Build, WasmModule } from "./wasm-module.ts";
 
 export type ShardRequest =
-  | { type: "open"; dimension: number; module: WebAssembly.Module | undefined; maximumMemoryBytes: number | undefined }
+  | { type: "open"; dimension: number; module: WasmModule | undefined; maximumMemoryBytes: number | undefined }
   /** `rows` are the worker's own; `matrix` is f32[rows.length × dimension]. Rows are reserved before any is set. */
   | { type: "set"; rows: Uint32Array; ids: string[]; matrix: Float32Array }
   | { type: "clear"; row: number }

@@ -1,10 +1,12 @@
 /**
  * The program of one worker of a ParallelVectorIndex: a shard, and the ids of its rows, which decide between equal scores and go out with the answers, so that
- * an answer is right even when rows change hands while it is on its way. Runs in worker_threads and in Web Workers.
+ * an answer is right even when rows change hands while it is on its way. Runs in worker_threads and in Web Workers. It is shipped as one script,
+ * as text inside the library and as a file (scripts/build.mjs): so it has no top-level await and no import that stays.
  */
 
 import { compareText } from "../code-point-order.ts";
 import { createShardOf } from "./create-shard.ts";
+import { nodeModule } from "./node-modules.ts";
 import { describeError, type ShardReply, type ShardRequest } from "./shard-messages.ts";
 import { ThresholdExchange } from "./threshold-exchange.ts";
 import type { VectorShard } from "./vector-shard.ts";
@@ -70,15 +72,15 @@ function serve(post: (reply: ShardReply) => void): (message: { number: number; r
   };
 }
 
-if (typeof process !== "undefined" && process.versions?.node !== undefined) {
-  const { parentPort } = await import("node:worker_threads");
-  parentPort?.on(
+const port = nodeModule("node:worker_threads")?.parentPort;
+if (port) {
+  port.on(
     "message",
-    serve((reply) => parentPort.postMessage(reply)),
+    serve((reply) => port.postMessage(reply)),
   );
 } else {
   const answer = serve((reply) => globalThis.postMessage(reply));
   globalThis.addEventListener("message", (event: MessageEvent) => answer(event.data));
-  // Messages that came while this module was loading are kept by the browser until a listener is there only for `onmessage`; tell that we listen.
+  // Tells its owner that the program runs: otherwise a page could not tell a worker that is slow from one that was forbidden.
   globalThis.postMessage({ number: 0 } satisfies ShardReply);
 }

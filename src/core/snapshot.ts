@@ -16,6 +16,7 @@
  */
 import { LodestoneError } from "../errors.ts";
 import { xxh32 } from "./checksum.ts";
+import { createDecoder, createEncoder } from "./utf8.ts";
 import { MAX_DIMENSION } from "./vector-input.ts";
 
 const MAGIC = "LODESTN\0";
@@ -30,7 +31,7 @@ export interface Snapshot {
 }
 
 export function encodeSnapshot(dimension: number, ids: readonly string[], vectorAt: (i: number) => Float32Array): Uint8Array<ArrayBuffer> {
-  const encoder = new TextEncoder();
+  const encoder = createEncoder();
   const encoded = ids.map((id) => encoder.encode(id));
   const idBytes = encoded.reduce((sum, id) => sum + id.length, 0);
   const idsStart = HEADER_BYTES + 4 * ids.length;
@@ -57,11 +58,12 @@ export function encodeSnapshot(dimension: number, ids: readonly string[], vector
 
 /** @throws {LodestoneError} CORRUPT. */
 export function decodeSnapshot(bytes: Uint8Array): Snapshot {
-  if (!(bytes instanceof Uint8Array)) throw new TypeError("bytes is not a Uint8Array; expected what toBytes gave.");
+  if (!ArrayBuffer.isView(bytes) || bytes[Symbol.toStringTag] !== "Uint8Array")
+    throw new TypeError("bytes is not a Uint8Array; expected what toBytes gave.");
   if (bytes.length < HEADER_BYTES + 4) throw corrupt(`it has ${bytes.length} bytes, less than its header`);
   const aligned = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
   const view = new DataView(aligned.buffer, aligned.byteOffset, aligned.byteLength);
-  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  const decoder = createDecoder();
   for (let i = 0; i < MAGIC.length; i++) if (aligned[i] !== MAGIC.charCodeAt(i)) throw corrupt("it does not begin as one");
   const version = view.getUint32(8, true);
   if (version !== VERSION) throw corrupt(`it has version ${version}, this library reads version ${VERSION}`);

@@ -34,7 +34,7 @@ export function toFloat32(name: string, vector: ArrayLike<number>, dimension: nu
       `${name} has ${vector.length} ${vector.length === 1 ? "element" : "elements"}; expected ${dimension}, the dimension of the index.`,
     );
   }
-  if (vector instanceof Float32Array) {
+  if (isFloat32Array(vector)) {
     checkFinite(name, vector, dimension);
     return vector;
   }
@@ -55,11 +55,16 @@ export function toFloat32(name: string, vector: ArrayLike<number>, dimension: nu
  * @throws {TypeError} not a Float32Array; {RangeError} wrong length, or an element that is not finite.
  */
 export function checkMatrix(name: string, matrix: Float32Array, rows: number, dimension: number): void {
-  if (!(matrix instanceof Float32Array)) throw new TypeError(`${name} is ${describe(matrix)}; expected a Float32Array.`);
+  if (!isFloat32Array(matrix)) throw new TypeError(`${name} is ${describe(matrix)}; expected a Float32Array.`);
   if (matrix.length !== rows * dimension) {
     throw new RangeError(`${name} has ${matrix.length} elements; expected ${rows} × ${dimension} = ${rows * dimension}.`);
   }
   checkFinite(name, matrix, dimension);
+}
+
+/** By its tag: an array may come from another realm (an iframe, Jest), whose Float32Array is another class. */
+function isFloat32Array(values: unknown): values is Float32Array {
+  return ArrayBuffer.isView(values) && (values as Float32Array)[Symbol.toStringTag] === "Float32Array";
 }
 
 /** Throws at the first element that is not finite. */

@@ -1,3 +1,7 @@
-/** The builds of assembly/, base64. scripts/build.mjs writes dist/core/wasm-bytes.js; it is not committed, which is why this is a declaration and the import ends in .js. */
-export declare const SIMD_WASM: string;
-export declare const RELAXED_WASM: string;
+/** The builds of assembly/, packed. scripts/build.mjs writes dist/core/wasm-bytes.js; it is not committed, which is why this is a declaration and the import ends in .js. */
+
+/** Base64 of raw deflate of both builds, in turns of BLOCK_BYTES each (scripts/packed-builds.mjs says why). */
+export declare const PACKED_BUILDS: string;
+export declare const BLOCK_BYTES: number;
+export declare const SIMD_BYTES: number;
+export declare const RELAXED_BYTES: number;

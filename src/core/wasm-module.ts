@@ -5,18 +5,27 @@
  *   simd     WebAssembly with SIMD: Node 16.4, Chrome 91, Firefox 89, Safari 16.4
  *   scalar   plain JavaScript, where WebAssembly is missing or forbidden
  */
-import { RELAXED_WASM, SIMD_WASM } from "./wasm-bytes.js";
+import { LodestoneError } from "../errors.ts";
+import { type UnpackedBuilds, unpackBuilds } from "./unpack-builds.ts";
 
-/** Bytes of a module, or a compiled one, as `import module from "lodestone/wasm"` gives it on edge runtimes. */
-export type WasmSource = WebAssembly.Module | BufferSource;
+/** A compiled `WebAssembly.Module`. Named so that these types do not need `lib: dom`, which declares WebAssembly. */
+export type WasmModule = typeof globalThis extends { WebAssembly: { Module: { prototype: infer Module } } } ? Module : object;
+
+/** Bytes of a module, or a compiled one, as `import module from "lodestone/core.wasm"` gives it on edge runtimes. */
+export type WasmSource = WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
 
 export type Build = "relaxed" | "simd" | "scalar";
 
 export interface InitOptions {
-  /** Replaces the inlined bytes by those of `lodestone/wasm` or `lodestone/wasm/relaxed`, for runtimes that only take modules compiled ahead of time. */
-  wasm?: WasmSource;
+  /** Replaces the WebAssembly inside the library by that of `lodestone/core.wasm` or `lodestone/core.relaxed.wasm`, for runtimes that only take modules compiled ahead of time. */
+  wasm?: WasmSource | undefined;
   /** Asks for one build; an index cannot be created if the runtime does not have it. */
-  build?: Build;
+  build?: Build | undefined;
+  /**
+   * Where browsers load the worker of a ParallelVectorIndex from: the address of `lodestone/shard-worker.js` as you serve it, from the page's own origin. For
+   * pages whose Content-Security-Policy does not allow `blob:` workers; without it the worker that is inside the library is used.
+   */
+  workerUrl?: string | { readonly href: string } | undefined;
 }
 
 /**
@@ -26,7 +35,9 @@ export interface InitOptions {
 export const RELAXED_SIMD_FLAG = "--experimental-wasm-relaxed-simd";
 
 let requested: InitOptions = {};
-let chosen: Promise<WebAssembly.Module | undefined> | undefined;
+let compiledAhead: WasmModule | undefined;
+let chosen: Promise<WasmModule | undefined> | undefined;
+let unpacked: UnpackedBuilds | undefined;
 
 /** Optional. Applies to indexes created afterwards. */
 export function init(options: InitOptions): void {
@@ -34,43 +45,54 @@ export function init(options: InitOptions): void {
   chosen = undefined;
 }
 
-/** @internal What was asked for, to be repeated in workers. */
+/** @internal What was asked for. */
 export function requestedInit(): InitOptions {
   return requested;
 }
 
-/** @internal The compiled module, once for all shards, or undefined for the scalar build. */
-export function coreModule(): Promise<WebAssembly.Module | undefined> {
+/** @internal The module that stands in for the bytes inside the library: this runtime compiles nothing itself. */
+export function provideModule(module: WasmModule): void {
+  compiledAhead = module;
+  chosen = undefined;
+}
+
+/** @internal The compiled module, once for all shards, or undefined for the scalar build. @throws {LodestoneError} UNAVAILABLE when what was asked for does not run here. */
+export function coreModule(): Promise<WasmModule | undefined> {
   chosen ??= choose(requested);
   return chosen;
 }
 
-async function choose({ wasm, build }: InitOptions): Promise<WebAssembly.Module | undefined> {
+async function choose({ wasm, build }: InitOptions): Promise<WasmModule | undefined> {
   if (build === "scalar") return undefined;
-  if (wasm instanceof WebAssembly.Module) return wasm;
+  const source = wasm ?? compiledAhead;
   try {
-    return await WebAssembly.compile(wasm ?? inlinedBytes(build));
+    if (typeof WebAssembly === "undefined") throw new TypeError("this runtime has no WebAssembly");
+    if (source !== undefined && isModule(source)) return source;
+    return await WebAssembly.compile((source as BufferSource | undefined) ?? insideBytes(build));
   } catch (error) {
     // A Content-Security-Policy forbids the compile, or the runtime has no SIMD or no WebAssembly.
     if (wasm === undefined && build === undefined) return undefined;
-    throw error;
+    const what = wasm === undefined ? `The ${build} build of the core` : "The WebAssembly given to init";
+    const why = error instanceof Error ? error.message : String(error);
+    throw new LodestoneError("UNAVAILABLE", `${what} does not run here: ${why}. Without init the best build that runs here is taken.`, {
+      cause: error,
+    });
   }
 }
 
-function inlinedBytes(build: Build | undefined): Uint8Array<ArrayBuffer> {
-  if (build === "simd") return decodeBase64(SIMD_WASM);
-  const relaxed = decodeBase64(RELAXED_WASM);
-  return build === "relaxed" || WebAssembly.validate(relaxed) ? relaxed : decodeBase64(SIMD_WASM);
+/** By its tag: a module may come from another realm, as in Jest. */
+function isModule(source: WasmSource): source is WasmModule {
+  return Object.prototype.toString.call(source) === "[object WebAssembly.Module]";
 }
 
-/** @internal Whether this runtime takes the relaxed build, as it is now. */
+function insideBytes(build: Build | undefined): Uint8Array<ArrayBuffer> {
+  unpacked ??= unpackBuilds();
+  if (build === "simd") return unpacked.simd;
+  return build === "relaxed" || WebAssembly.validate(unpacked.relaxed) ? unpacked.relaxed : unpacked.simd;
+}
+
+/** Whether this runtime takes the relaxed build, as it is now. */
 export function isRelaxedAvailable(): boolean {
-  return WebAssembly.validate(decodeBase64(RELAXED_WASM));
-}
-
-function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
-  const binary = atob(text);
-  const bytes = new Uint8Array(binary.length);
-  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
-  return bytes;
+  unpacked ??= unpackBuilds();
+  return typeof WebAssembly !== "undefined" && WebAssembly.validate(unpacked.relaxed);
 }

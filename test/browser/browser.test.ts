@@ -7,8 +7,7 @@ import { referenceSearch } from "../reference.ts";
 import { describeWith } from "../support/requirements.ts";
 import { type StaticFile, serveStatic } from "./static-server.ts";
 
-const LIBRARY = readFileSync(fileURLToPath(new URL("../../dist/browser/lodestone.js", import.meta.url)));
-const WORKER = readFileSync(fileURLToPath(new URL("../../dist/browser/shard-worker.js", import.meta.url)));
+const LIBRARY = readFileSync(fileURLToPath(new URL("../../dist/packages/library/dist/lodestone.min.js", import.meta.url)));
 const PAGE = `<!doctype html><title>Lodestone</title><script type="module">
 import * as lodestone from "./lodestone.js";
 globalThis.lodestone = lodestone;
@@ -47,7 +46,6 @@ describeWith("chromium", "the library in a browser", (executablePath) => {
         ["/no-wasm", { type: "text/html", body: PAGE, headers: { "content-security-policy": "script-src 'self' 'unsafe-inline'" } }],
         ["/isolated", { type: "text/html", body: PAGE, headers: ISOLATED }],
         ["/lodestone.js", library],
-        ["/shard-worker.js", { type: "text/javascript", body: WORKER, headers: ISOLATED }],
       ]),
     );
     browser = await chromium.launch({ executablePath, args: CHROMIUM_ARGS });

@@ -1,0 +1,66 @@
+/**
+ * Stages the package `lodestone-server` in dist/packages/server: everything that tsc wrote but the library, which it depends on. The modules of the library
+ * that the server's files import are there as one line each that passes on to the library.
+ */
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { BUNDLED, commonFields, projectManifest } from "./manifest.mjs";
+
+/** Of dist/; the class of errors is the library's, so that `instanceof` holds for what it throws. */
+const isLibrary = (path) => /^(core\/|errors\.|index\.|workerd\.)/.test(path);
+const isShipped = (path) => path.endsWith(".js") && !/^(packages|browser|wasm)\//.test(path);
+
+const IMPORT = /^(?:import|export) (?:\{([^}]*)\}|\*) from "(\.[^"]+)";$/gm;
+const PASS_ON = 'export * from "lodestone";\n';
+
+export async function stageServer(root) {
+  const from = `${root}dist/`;
+  const to = `${root}dist/packages/server/`;
+  rmSync(to, { recursive: true, force: true });
+  mkdirSync(to, { recursive: true });
+  const library = await import(`${from}index.js`);
+  for (const path of readdirSync(from, { recursive: true }).filter(
+    (path) => isShipped(path) && !isLibrary(path) && hasSource(root, path),
+  )) {
+    const text = readFileSync(from + path, "utf8").replace(/\n?\/\/# sourceMappingURL=.*\n?/, "\n");
+    write(`${to}dist/${path}`, text);
+    for (const [, names = "", specifier] of text.matchAll(IMPORT)) {
+      const imported = join(dirname(path), specifier);
+      if (!isLibrary(imported)) continue;
+      const missing = names
+        .split(",")
+        .map((name) => name.trim().split(" as ")[0])
+        .filter((name) => name !== "" && !(name in library));
+      if (missing.length > 0) throw new Error(`${path} imports ${missing.join(", ")}, which the library does not export`);
+      write(`${to}dist/${imported}`, PASS_ON);
+    }
+  }
+  for (const name of ["LICENSE", "CHANGELOG.md", "README.md"]) cpSync(`${root}${name}`, `${to}${name}`);
+  cpSync(`${root}docs`, `${to}docs`, { recursive: true });
+  writeFileSync(`${to}package.json`, `${JSON.stringify(serverManifest(projectManifest(root)), null, 2)}\n`);
+}
+
+function serverManifest(project) {
+  const dependencies = Object.entries(project.dependencies).filter(([name]) => !BUNDLED.includes(name));
+  return {
+    name: "lodestone-server",
+    description: "Exact vector search as a service you run yourself: records, SQL and vectorSearch over HTTP, PostgreSQL inside.",
+    keywords: ["vector search", "database", "server", "exact", "embeddings", "postgresql", "pglite", "sql", "http"],
+    ...commonFields(project),
+    type: "module",
+    bin: project.bin,
+    dependencies: { ...Object.fromEntries(dependencies), lodestone: project.version },
+    exports: { "./package.json": "./package.json" },
+    files: ["dist", "docs", "CHANGELOG.md"],
+  };
+}
+
+/** What an earlier build left in dist/ does not ship. */
+function hasSource(root, path) {
+  return existsSync(`${root}src/${path.replace(/\.js$/, ".ts")}`);
+}
+
+function write(path, text) {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+}

@@ -1,0 +1,176 @@
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { createContext, runInContext } from "node:vm";
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type * as Lodestone from "../../src/index.ts";
+import { expectAnswers, runProgram } from "./outcome.ts";
+import { createProject, newFolder, pack, removeFolder } from "./packed.ts";
+import { CJS_PROGRAM, CONSOLE_MAIN, ESM_PROGRAM } from "./program.ts";
+
+const CJS_MAIN = `require("./program.cjs").run().then((result) => console.log("OUTCOME " + JSON.stringify(result)));\n`;
+
+describe("the library's package", () => {
+  let project: string;
+  let installed: string;
+
+  beforeAll(() => {
+    project = createProject("library", {
+      "program.js": ESM_PROGRAM,
+      "main.js": CONSOLE_MAIN,
+      "program.cjs": CJS_PROGRAM,
+      "main.cjs": CJS_MAIN,
+    });
+    installed = join(project, "node_modules/lodestone");
+  });
+  afterAll(() => removeFolder(project));
+
+  const files = () =>
+    readdirSync(installed, { recursive: true, encoding: "utf8" }).filter((path) => statSync(join(installed, path)).isFile());
+
+  it("installs nothing beside itself, is under 1 MB, and holds no file of the server", () => {
+    expect(readdirSync(join(project, "node_modules")).filter((name) => !name.startsWith("."))).toEqual(["lodestone"]);
+    expect(files().reduce((bytes, path) => bytes + statSync(join(installed, path)).size, 0)).toBeLessThan(1_000_000);
+    expect(files().filter((path) => !/^(dist\/(core\/|[^/]+$)|assembly\/|[^/]+$)/.test(path))).toEqual([]);
+    const text = readFileSync(join(installed, "dist/index.js"), "utf8");
+    expect(text).not.toMatch(/pglite|koa|pg-copy/i);
+  });
+
+  it("names every file that its manifest points at, and no source map", () => {
+    const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as Record<string, unknown>;
+    const targets = JSON.stringify([
+      manifest.exports,
+      manifest.main,
+      manifest.module,
+      manifest.browser,
+      manifest.types,
+      manifest.unpkg,
+    ]).match(/\.\/[^"]+/g)!;
+    expect(targets.length).toBeGreaterThan(10);
+    for (const target of targets.filter((path) => path.startsWith("./dist/") || path === "./package.json")) {
+      expect(files()).toContain(target.slice(2));
+    }
+    expect(manifest).toMatchObject({ sideEffects: ["./dist/workerd.js"], license: "Apache-2.0" });
+    expect(manifest).not.toHaveProperty("dependencies");
+    for (const field of ["repository", "homepage", "keywords", "engines"]) expect(manifest).toHaveProperty(field);
+    for (const path of files()) {
+      expect(path).not.toMatch(/\.map$/);
+      if (/\.(js|cjs|d\.ts|d\.cts)$/.test(path)) expect(readFileSync(join(installed, path), "utf8")).not.toContain("sourceMappingURL");
+    }
+  });
+
+  it("has the notice of each package whose code is inside", () => {
+    const notices = readFileSync(join(installed, "THIRD-PARTY-NOTICES.md"), "utf8");
+    for (const name of ["@assemblyscript/loader", "fflate"]) expect(notices).toContain(`## ${name} `);
+    expect(notices).toContain("Permission is hereby granted");
+  });
+
+  it("the code that browsers get imports nothing and does not wait at its top level", () => {
+    for (const name of ["index.js", "lodestone.min.js", "shard-worker.js"]) {
+      const text = readFileSync(join(installed, "dist", name), "utf8");
+      expect(text).not.toMatch(/^\s*import\b/m);
+      expect(text).not.toMatch(/^await\b|import\(|new URL\(|import\.meta/m);
+    }
+  });
+
+  it.each([
+    ["import", "main.js"],
+    ["require", "main.cjs"],
+  ])("answers as the oracle by %s, and lets the process end", (_, main) => {
+    expectAnswers(runProgram(project, process.execPath, [main]));
+  });
+
+  /** As Jest's jsdom runs it: a realm of its own, in which few of Node's globals are. */
+  function inBareRealm(): { lodestone: typeof Lodestone; before: string; after: string } {
+    const context = createContext({ process, atob, console });
+    const globals = () =>
+      runInContext("[...Reflect.ownKeys(globalThis).map(String), Object.hasOwn, typeof TextDecoder].join()", context) as string;
+    const load = runInContext(
+      `(module) => { (function (module, exports) { ${readFileSync(join(installed, "dist/index.cjs"), "utf8")}\n})(module, module.exports); }`,
+      context,
+    );
+    const module = { exports: {} };
+    const before = globals();
+    load(module);
+    return { lodestone: module.exports as typeof Lodestone, before, after: globals() };
+  }
+
+  it("can be loaded where there is no TextDecoder, and leaves the globals as they are", () => {
+    const { lodestone, before, after } = inBareRealm();
+    expect(lodestone.VectorIndex).toBeTypeOf("function");
+    expect(after).toBe(before);
+    expect(after).toMatch(/undefined$/);
+    expect(readFileSync(join(installed, "dist/index.js"), "utf8")).not.toMatch(/Object\.hasOwn\s*=[^=]/);
+  });
+
+  it("works in another realm than the one its typed arrays come from, with TextEncoder hidden, and its shards too", async () => {
+    const { lodestone } = inBareRealm();
+    const index = await lodestone.VectorIndex.create({ dimension: 1 });
+    index.upsertMany(["ä€😀"], Float32Array.of(1));
+    expect(index.build).not.toBe("scalar");
+    const copy = await lodestone.ParallelVectorIndex.fromBytes(index.toBytes(), { shards: 1 });
+    const { results } = await copy.search(Float32Array.of(1), { filter: Uint32Array.of(1) });
+    expect(JSON.stringify(results)).toBe('[{"id":"ä€😀","score":2}]');
+    await copy.free();
+  });
+
+  it("where there is no WebAssembly, takes the scalar build, or says what is missing when another was asked for", () => {
+    const script = `
+      delete globalThis.WebAssembly;
+      const { init, VectorIndex } = await import("lodestone");
+      const { build } = await VectorIndex.create({ dimension: 1 });
+      init({ build: "simd" });
+      const error = await VectorIndex.create({ dimension: 1 }).catch((error) => error);
+      console.log(JSON.stringify([build, error.code, error.message]));`;
+    const output = execFileSync(process.execPath, ["--input-type=module", "-e", script], { cwd: project, encoding: "utf8" });
+    expect(JSON.parse(output)).toEqual([
+      "scalar",
+      "UNAVAILABLE",
+      expect.stringMatching(/simd build of the core does not run here: .*WebAssembly/),
+    ]);
+  });
+
+  it("takes the WebAssembly of its subpaths, bytes or module", () => {
+    const script = `
+      import { readFileSync } from "node:fs";
+      import { init, VectorIndex } from "lodestone";
+      const bytes = readFileSync(new URL(import.meta.resolve("lodestone/core.wasm")));
+      const builds = [];
+      for (const wasm of [bytes, await WebAssembly.compile(bytes)]) {
+        init({ wasm });
+        builds.push((await VectorIndex.create({ dimension: 1 })).build);
+      }
+      console.log(builds.join());`;
+    expect(execFileSync(process.execPath, ["--input-type=module", "-e", script], { cwd: project, encoding: "utf8" })).toBe("simd,simd\n");
+  });
+
+  it("a bundle of a page that uses VectorIndex alone has at most 40 kB gzipped, with all builds of the core", async () => {
+    const { outputFiles } = await build({
+      stdin: { contents: `import { VectorIndex } from "lodestone"; globalThis.VectorIndex = VectorIndex;`, resolveDir: project },
+      bundle: true,
+      minify: true,
+      format: "esm",
+      write: false,
+    });
+    const text = outputFiles[0]!.contents;
+    expect(gzipSync(text, { level: 9 }).length).toBeLessThanOrEqual(40_000);
+    expect(Buffer.from(text).toString()).not.toContain("worker_threads");
+  });
+
+  it("is the same tarball, byte for byte, when it is packed again", () => {
+    const [first, second] = [newFolder("pack"), newFolder("pack")];
+    try {
+      expect(sha256(pack("library", first))).toBe(sha256(pack("library", second)));
+    } finally {
+      removeFolder(first);
+      removeFolder(second);
+    }
+  });
+});
+
+function sha256(path: string): string {
+  return createHash("sha256").update(readFileSync(path)).digest("hex");
+}

@@ -1,0 +1,56 @@
+/** Runs what a tool-chain made, and compares what the program says with the oracle. */
+import { spawnSync } from "node:child_process";
+import { expect } from "vitest";
+import { expectedAnswers, type ProgramResult } from "./program.ts";
+
+export interface Expected {
+  /** "workers": both kinds of index answer. "none": the parallel one says UNAVAILABLE, with a message that matches. */
+  readonly parallel: "workers" | RegExp;
+  readonly build?: "scalar" | "simd";
+}
+
+export function expectAnswers(result: ProgramResult, { parallel, build }: Expected = { parallel: "workers" }): void {
+  expect(result.answers).toEqual(expectedAnswers());
+  if (build !== undefined) expect(result.build).toBe(build);
+  else expect(["relaxed", "simd"]).toContain(result.build);
+  if (parallel === "workers") expect(result.parallel).toEqual({ build: result.build, answers: expectedAnswers() });
+  else expect(result.parallel).toMatchObject({ unavailable: expect.stringMatching(parallel) });
+}
+
+/** Runs a command and reads the line that CONSOLE_MAIN prints. */
+export function runProgram(
+  folder: string,
+  command: string,
+  args: readonly string[],
+  environment: Record<string, string> = {},
+): ProgramResult {
+  const output = runTool(folder, command, args, environment);
+  const line = output.split("\n").find((text) => text.startsWith("OUTCOME "));
+  if (line === undefined) throw new Error(`No outcome in: ${output}`);
+  return JSON.parse(line.slice("OUTCOME ".length)) as ProgramResult;
+}
+
+/** @returns what it printed. @throws with all of it when it fails or takes more than five minutes. */
+export function runTool(folder: string, command: string, args: readonly string[], environment: Record<string, string> = {}): string {
+  const { status, signal, stdout, stderr, error } = spawnSync(command, args, {
+    cwd: folder,
+    encoding: "utf8",
+    env: { ...process.env, ...QUIET, ...environment },
+    timeout: 300_000,
+    maxBuffer: 64 * 2 ** 20,
+  });
+  if (status !== 0) throw new Error(`${command} ${args.join(" ")}: ${error ?? signal ?? `exit code ${status}`}\n${stdout}\n${stderr}`);
+  return stdout;
+}
+
+/** Tools report their use to their makers unless told not to. CI and NODE_ENV are vitest's, not the tool's. */
+export const QUIET: Record<string, string> = {
+  ASTRO_TELEMETRY_DISABLED: "1",
+  NEXT_TELEMETRY_DISABLED: "1",
+  WRANGLER_SEND_METRICS: "false",
+  CLOUDFLARE_CF_FETCH_ENABLED: "false",
+  DO_NOT_TRACK: "1",
+  NODE_ENV: "",
+  NODE_OPTIONS: "",
+  FORCE_COLOR: "0",
+};
