@@ -31,7 +31,7 @@ export async function stageServer(root) {
         .split(",")
         .map((name) => name.trim().split(" as ")[0])
         .filter((name) => name !== "" && !(name in library));
-      if (missing.length > 0) throw new Error(`${path} imports ${missing.join(", ")}, which the library does not export`);
+      if (missing.length > 0) throw new Error(`${path} imports ${missing.join(", ")}, which src/index.ts does not export`);
       write(`${to}dist/${imported}`, PASS_ON);
     }
   }

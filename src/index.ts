@@ -3,7 +3,7 @@ export type { ParallelVectorIndexOptions } from "./core/parallel-vector-index.ts
 export { ParallelVectorIndex } from "./core/parallel-vector-index.ts";
 export { RowDirectory } from "./core/row-directory.ts";
 export type { SearchFilter, SearchOptions, SearchResult } from "./core/search-input.ts";
-export type { Similarity } from "./core/similarity.ts";
+export { SIMILARITIES, type Similarity } from "./core/similarity.ts";
 export type { VectorIndexOptions } from "./core/vector-index.ts";
 export { VectorIndex } from "./core/vector-index.ts";
 export type { Build, InitOptions, WasmModule, WasmSource } from "./core/wasm-module.ts";
