@@ -77,6 +77,18 @@ export function buildProgram(): Command {
         "LODESTONE_DATABASE_URL",
       ),
     )
+    .addOption(
+      new Option("--database-connections <count>", "connections to the PostgreSQL server at most, besides one that listens")
+        .env("LODESTONE_DATABASE_CONNECTIONS")
+        .argParser(parseCount)
+        .default(10),
+    )
+    .addOption(
+      new Option("--sql-connections <count>", "connections to it at most as the roles of branches, for SQL over HTTP")
+        .env("LODESTONE_SQL_CONNECTIONS")
+        .argParser(parseCount)
+        .default(8),
+    )
     .addOption(list("--api-key <key>", "ask for this key (repeatable); scope admin", "LODESTONE_API_KEY"))
     .addOption(new Option("--key-file <file>", "ask for one of the keys in this file, made by lodestone keys").env("LODESTONE_KEY_FILE"))
     .addOption(

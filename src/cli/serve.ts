@@ -17,6 +17,8 @@ export interface ServeOptions {
   readonly port: number;
   readonly dataDir: string;
   readonly databaseUrl?: string;
+  readonly databaseConnections: number;
+  readonly sqlConnections: number;
   readonly apiKey: readonly string[];
   readonly keyFile?: string;
   readonly corsOrigin: readonly string[];
@@ -45,7 +47,12 @@ export async function serve(options: ServeOptions): Promise<void> {
   const records = await openRecordStore(
     options.databaseUrl === undefined
       ? { dataDir: options.dataDir, statementTimeoutMs }
-      : { databaseUrl: options.databaseUrl, statementTimeoutMs },
+      : {
+          databaseUrl: options.databaseUrl,
+          statementTimeoutMs,
+          poolSize: options.databaseConnections,
+          sqlPoolSize: options.sqlConnections,
+        },
   );
   const search = await openSearchStore(records, {
     snapshotDir: join(options.dataDir, "search"),

@@ -14,6 +14,8 @@ import pg from "pg";
 export interface TestPostgres {
   /** An empty database of the server, as its superuser (trust authentication on loopback). */
   createDatabase(): Promise<string>;
+  /** Where it listens. */
+  readonly port: number;
   /** Stops the server as a crash would and starts it again on the same port. Not with LODESTONE_TEST_DATABASE_URL. */
   restart(): Promise<void>;
   stop(): Promise<void>;
@@ -21,10 +23,14 @@ export interface TestPostgres {
 
 const START_LIMIT_MS = 30_000;
 
-/** @param bin  the folder of initdb and postgres, as describeWith("postgresql") gives it. */
-export async function startPostgres(bin: string): Promise<TestPostgres> {
+/**
+ * @param bin       the folder of initdb and postgres, as describeWith("postgresql") gives it.
+ * @param settings  `name=value` for postgresql.conf; where there are any, it is a server of our own in any case.
+ */
+export async function startPostgres(bin: string, settings: readonly string[] = []): Promise<TestPostgres> {
   const given = process.env.LODESTONE_TEST_DATABASE_URL;
-  if (given !== undefined) return onServer(given, { restart: () => Promise.reject(new Error("not our server")), stop: async () => {} });
+  if (given !== undefined && settings.length === 0)
+    return onServer(given, { restart: () => Promise.reject(new Error("not our server")), stop: async () => {} });
 
   const directory = mkdtempSync(join(tmpdir(), "lodestone-postgres-"));
   const user = serverUser();
@@ -38,14 +44,15 @@ export async function startPostgres(bin: string): Promise<TestPostgres> {
   );
   const port = await freePort();
   const start = async (): Promise<ChildProcess> => {
-    const settings = [
+    const all = [
       "fsync=off",
       "listen_addresses=127.0.0.1",
       `unix_socket_directories=${directory}`,
       "max_connections=60",
       "shared_buffers=32MB",
+      ...settings,
     ];
-    const server = spawn(join(bin, "postgres"), ["-D", dataDirectory, "-p", String(port), ...settings.flatMap((s) => ["-c", s])], asUser);
+    const server = spawn(join(bin, "postgres"), ["-D", dataDirectory, "-p", String(port), ...all.flatMap((s) => ["-c", s])], asUser);
     await answering(`postgres://postgres@127.0.0.1:${port}/postgres`, server);
     return server;
   };
@@ -85,6 +92,7 @@ function onServer(adminUrl: string, rest: { restart(): Promise<void>; stop(): Pr
     }
   };
   return {
+    port: Number(new URL(adminUrl).port || 5432),
     async createDatabase() {
       const name = `lodestone_test_${process.pid}_${created.length}_${Math.random().toString(36).slice(2, 8)}`;
       await administer(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'UTF8'`);
@@ -103,7 +111,7 @@ function onServer(adminUrl: string, rest: { restart(): Promise<void>; stop(): Pr
 }
 
 /** PostgreSQL refuses to run as root: then the `postgres` user of the Debian package runs it. */
-function serverUser(): { uid: number; gid: number } | undefined {
+export function serverUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const line = readFileSync("/etc/passwd", "utf8")
     .split("\n")
@@ -113,7 +121,7 @@ function serverUser(): { uid: number; gid: number } | undefined {
   return { uid: Number(uid), gid: Number(gid) };
 }
 
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
     probe.once("error", reject);

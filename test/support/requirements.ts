@@ -12,6 +12,8 @@ const FINDERS = {
     const versions = existsSync(base) ? readdirSync(base).sort((a, b) => Number(b) - Number(a)) : [];
     return versions.map((v) => `${base}/${v}/bin`).find((p) => existsSync(`${p}/initdb`));
   },
+  pgbouncer: () => ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].find((p) => existsSync(p)),
+  nginx: () => ["/usr/sbin/nginx", "/usr/bin/nginx"].find((p) => existsSync(p)),
   strace: () => ["/usr/bin/strace", "/usr/local/bin/strace"].find((p) => existsSync(p)),
   bigann10k: () => {
     const path = fileURLToPath(new URL("../../../shared/data/bigann10k/", import.meta.url));
@@ -22,6 +24,8 @@ const FINDERS = {
 const REMEDIES = {
   chromium: "needs Chromium (Debian: apt-get install chromium, or set CHROMIUM_PATH)",
   postgresql: "needs PostgreSQL 15 or later (Debian: apt-get install postgresql)",
+  pgbouncer: "needs PgBouncer (Debian: apt-get install pgbouncer)",
+  nginx: "needs nginx (Debian: apt-get install nginx-light)",
   strace: "needs strace (Debian: apt-get install strace)",
   bigann10k: "needs the bigann10k vectors in ../shared/data",
 } as const;

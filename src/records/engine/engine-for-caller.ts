@@ -8,6 +8,7 @@ export function engineForCaller(engine: Engine, signal: AbortSignal): Engine {
     query: (text, values, options) => engine.query(text, values, { ...options, signal }),
     transaction: (work, options) => engine.transaction(work, { ...options, signal }),
     listen: (channel, listener) => engine.listen(channel, listener),
+    guardConnections: (guard) => engine.guardConnections(guard),
     backup: (directory) => engine.backup(directory),
     walBytes: () => engine.walBytes(),
     close: () => engine.close(),

@@ -84,6 +84,11 @@ export interface Engine extends Connection {
   /** Calls `listener` with the payload of each NOTIFY on the channel; resubscribes after a reconnect (and then calls it with ""). */
   listen(channel: string, listener: (payload: string) => void): Promise<() => Promise<void>>;
   /**
+   * Runs `guard` from now on once on each new connection to a server, before anything else is done on it: it may speak to another life of the database than
+   * those before (a standby was promoted, a copy was put back). A connection keeps its life. Does nothing on the embedded engine.
+   */
+  guardConnections(guard: (connection: Connection) => Promise<void>): void;
+  /**
    * Copies the embedded database into a new directory while it is in use; the copy is a data directory of its own. INVALID on a server, whose own tools
    * (pg_dump, pg_basebackup) do this better.
    */

@@ -21,8 +21,10 @@ export interface ServerOptions extends CommonOptions {
   /** `postgres://user:password@host:port/database`, PostgreSQL 15 or later. */
   readonly databaseUrl: string;
   readonly dataDir?: undefined;
-  /** Connections at most. Default 10. */
-  readonly poolSize?: number;
+  /** Connections at most, besides one that listens. Default 10. */
+  readonly poolSize?: number | undefined;
+  /** Connections at most as the roles of branches, for users' SQL. Default 8. */
+  readonly sqlPoolSize?: number | undefined;
 }
 
 export type EngineOptions = EmbeddedOptions | ServerOptions;

@@ -140,6 +140,8 @@ export class EmbeddedEngine implements Engine {
     );
   }
 
+  guardConnections(): void {}
+
   walBytes(): Promise<number> {
     return walBytesOf(this.#directory.dataDir);
   }

@@ -9,40 +9,101 @@
  * verifier, so no password appears in its log.
  */
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
-import pg from "pg";
+import type pg from "pg";
 import { LodestoneError } from "../../../errors.ts";
 import { quoteIdentifier, quoteLiteral } from "../../identifiers.ts";
 import type { Connection, Engine } from "../engine.ts";
+import { ConnectionPool } from "./connection-pool.ts";
 import { ServerSession } from "./server-session.ts";
+import { CONNECT_TIMEOUT_MS } from "./session-settings.ts";
 
-/** Connections of one branch, and branches with connections at a time. */
+/** Connections of one branch at most: one branch does not take them all. */
 const CONNECTIONS_PER_BRANCH = 2;
-const MAX_BRANCHES = 8;
 const IDLE_MS = 10_000;
-/** invalid_password, invalid_authorization: the role has no LOGIN yet, or another password. */
-const LOGIN_REFUSED = new Set(["28P01", "28000"]);
+/** invalid_password, invalid_authorization: the role has no LOGIN yet, or another password. protocol_violation: what PgBouncer says then ("no such user"). */
+const LOGIN_REFUSED = new Set(["28P01", "28000", "08P01"]);
 /** Held in the transaction that makes the secret or alters a role: PostgreSQL fails all but one of those that do it at once ("tuple concurrently updated"). */
 const LOGIN_LOCK = "7020584115171942245";
 
+export interface BranchLoginsOptions {
+  /** Of the owner: the same server and database. */
+  readonly config: pg.ClientConfig;
+  readonly owner: Engine;
+  /** Connections of all branches together, used and idle. */
+  readonly maxConnections: number;
+  /** As of ConnectionPool. */
+  readonly prepare: (client: pg.ClientBase) => Promise<void>;
+}
+
 export class BranchLogins {
-  readonly #config: pg.PoolConfig;
-  readonly #owner: Engine;
+  readonly #options: BranchLoginsOptions;
   /** The first statements of a branch come at once: one of them gives its role LOGIN, and the others wait for it. */
   readonly #granting = new Map<string, Promise<void>>();
   /** Most recently used last. */
-  readonly #pools = new Map<string, pg.Pool>();
+  readonly #pools = new Map<string, ConnectionPool>();
   #secret: Promise<string> | null = null;
+  #used = 0;
+  readonly #waiting = new Set<() => void>();
 
-  /** @param config  of the owner's pool: the same server, database and session settings. */
-  constructor(config: pg.PoolConfig, owner: Engine) {
-    this.#config = config;
-    this.#owner = owner;
+  constructor(options: BranchLoginsOptions) {
+    this.#options = options;
   }
 
+  /** @throws {LodestoneError} OVERLOADED when no connection is free for ten seconds, UNAVAILABLE when the role cannot log in. */
   async session(roleName: string): Promise<ServerSession> {
+    await this.#takePlace();
+    try {
+      const client = await this.#login(roleName);
+      return new ServerSession(client, () => this.#leavePlace());
+    } catch (error) {
+      this.#leavePlace();
+      throw error;
+    }
+  }
+
+  breakOff(reason: Error, except?: pg.ClientBase): void {
+    for (const pool of this.#pools.values()) pool.breakOff(reason, except);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#pools.values()].map((pool) => pool.close()));
+  }
+
+  async #takePlace(): Promise<void> {
+    if (this.#used < this.#options.maxConnections) {
+      this.#used++;
+      return;
+    }
+    await new Promise<void>((resolve, reject) => {
+      const next = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        this.#waiting.delete(next);
+        reject(
+          new LodestoneError("OVERLOADED", "All connections for SQL are busy. Nothing was changed: try again.", { retryAfterSeconds: 1 }),
+        );
+      }, CONNECT_TIMEOUT_MS);
+      this.#waiting.add(next);
+    });
+  }
+
+  /** Handed on to whoever has waited longest, else given back. */
+  #leavePlace(): void {
+    const [next] = this.#waiting;
+    if (next === undefined) {
+      this.#used--;
+      return;
+    }
+    this.#waiting.delete(next);
+    next();
+  }
+
+  async #login(roleName: string): Promise<pg.PoolClient> {
     const pool = await this.#pool(roleName);
     try {
-      return new ServerSession(await pool.connect());
+      return await pool.connect();
     } catch (error) {
       if (!LOGIN_REFUSED.has((error as { code?: string }).code ?? "")) throw error;
     }
@@ -53,8 +114,9 @@ export class BranchLogins {
     }
     await granting;
     try {
-      return new ServerSession(await pool.connect());
+      return await pool.connect();
     } catch (error) {
+      if (!LOGIN_REFUSED.has((error as { code?: string }).code ?? "")) throw error;
       throw new LodestoneError(
         "UNAVAILABLE",
         `SQL over HTTP is not available: the database does not let the role ${roleName} log in (${(error as Error).message}). ` +
@@ -64,12 +126,8 @@ export class BranchLogins {
     }
   }
 
-  async close(): Promise<void> {
-    await Promise.all([...this.#pools.values()].map((pool) => pool.end()));
-  }
-
-  async #pool(roleName: string): Promise<pg.Pool> {
-    this.#secret ??= readSecret(this.#owner);
+  async #pool(roleName: string): Promise<ConnectionPool> {
+    this.#secret ??= readSecret(this.#options.owner);
     let secret: string;
     try {
       secret = await this.#secret;
@@ -78,35 +136,38 @@ export class BranchLogins {
       throw error;
     }
     let pool = this.#pools.get(roleName);
-    if (pool === undefined) {
-      pool = new pg.Pool({
-        ...this.#config,
+    pool ??= new ConnectionPool(
+      {
+        ...this.#options.config,
         user: roleName,
         password: passwordOf(secret, roleName),
-        max: CONNECTIONS_PER_BRANCH,
+        max: Math.min(CONNECTIONS_PER_BRANCH, this.#options.maxConnections),
         idleTimeoutMillis: IDLE_MS,
         application_name: "lodestone sql",
-      });
-      pool.on("error", () => {});
-    }
+      },
+      this.#options.prepare,
+    );
     this.#pools.delete(roleName);
     this.#pools.set(roleName, pool);
-    this.#dropOldest();
+    this.#makeRoom(pool);
     return pool;
   }
 
-  /** Pools that are in use stay, whatever their number. */
-  #dropOldest(): void {
+  /** Idle connections of other branches give way. */
+  #makeRoom(wanted: ConnectionPool): void {
+    let total = 0;
+    for (const pool of this.#pools.values()) total += pool.total;
     for (const [roleName, pool] of this.#pools) {
-      if (this.#pools.size <= MAX_BRANCHES) return;
-      if (pool.idleCount !== pool.totalCount || pool.waitingCount > 0) continue;
+      if (total < this.#options.maxConnections) return;
+      if (pool === wanted || !pool.isIdle) continue;
       this.#pools.delete(roleName);
-      void pool.end();
+      total -= pool.total;
+      void pool.close();
     }
   }
 
   async #grantLogin(roleName: string): Promise<void> {
-    const { rows } = await this.#owner.query<{ confined: boolean }>(
+    const { rows } = await this.#options.owner.query<{ confined: boolean }>(
       `SELECT NOT (rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls)
           AND NOT EXISTS (SELECT FROM pg_catalog.pg_auth_members WHERE member = role.oid) AS confined
         FROM pg_catalog.pg_roles AS role WHERE rolname = $1`,
@@ -120,7 +181,7 @@ export class BranchLogins {
     }
     const password = passwordOf(await this.#secret!, roleName);
     try {
-      await this.#owner.transaction(async (connection) => {
+      await this.#options.owner.transaction(async (connection) => {
         await lockLogins(connection);
         await connection.query(`ALTER ROLE ${quoteIdentifier(roleName)} LOGIN PASSWORD ${quoteLiteral(scramVerifier(password))}`);
       });

@@ -6,28 +6,41 @@
  */
 import pg, { type QueryResult } from "pg";
 import { LodestoneError } from "../../../errors.ts";
-import { quoteIdentifier } from "../../identifiers.ts";
 import { asServiceError } from "../database-errors.ts";
-import { CLOSE_LIMIT_MS, type Engine, type QueryOptions, type TransactionConnection, type TransactionOptions } from "../engine.ts";
+import {
+  CLOSE_LIMIT_MS,
+  type Connection,
+  type Engine,
+  type QueryOptions,
+  type TransactionConnection,
+  type TransactionOptions,
+} from "../engine.ts";
 import { isReading } from "../engine-for-caller.ts";
 import { runTransaction } from "../run-transaction.ts";
 import { BranchLogins } from "./branch-logins.ts";
+import { ConnectionPool } from "./connection-pool.ts";
+import { DatabaseWatch } from "./database-watch.ts";
+import { requireSessions } from "./pooler-check.ts";
 import { ServerSession } from "./server-session.ts";
+import { clientConfig, placeOf, sessionSettings, sessionStatement } from "./session-settings.ts";
+import { describeStartError } from "./start-errors.ts";
 
 export interface ServerEngineOptions {
   readonly databaseUrl: string;
   readonly statementTimeoutMs: number;
-  readonly poolSize?: number;
+  /** Connections of our own at most, besides the one that listens. */
+  readonly poolSize?: number | undefined;
+  /** Connections at most as the roles of branches, for SQL over HTTP. */
+  readonly sqlPoolSize?: number | undefined;
 }
 
 const MINIMUM_MAJOR = 15;
 const DEFAULT_POOL_SIZE = 10;
-const CONNECT_TIMEOUT_MS = 10_000;
+const DEFAULT_SQL_POOL_SIZE = 8;
 const RETRYABLE = new Set(["40001", "40P01"]); // serialization failure, deadlock
 /** Of those that meet at the same records one always goes on, so that each round ends a transaction: many tries are rare, and short. */
 const MAX_ATTEMPTS = 24;
 const MAX_PAUSE_MS = 200;
-const LISTEN_RETRY_MS = 1_000;
 const TIMEOUT_GRACE_MS = 2_000;
 
 interface UnitLimits {
@@ -37,49 +50,67 @@ interface UnitLimits {
   readonly isAbandonable: boolean;
 }
 
+/** Of the database that a connection speaks to: another one after a promotion, a restore, or behind another address. */
+interface Life {
+  readonly system: string;
+  readonly timeline: number;
+}
+
 export class ServerEngine implements Engine {
   readonly kind = "server";
-  readonly #config: pg.PoolConfig;
-  readonly #pool: pg.Pool;
+  readonly #pool: ConnectionPool;
   readonly #logins: BranchLogins;
+  readonly #watch: DatabaseWatch;
+  readonly #settings: ReturnType<typeof sessionSettings>;
   readonly #statementTimeoutMs: number;
-  readonly #listeners = new Map<string, Set<(payload: string) => void>>();
   readonly #active = new Set<ServerSession>();
-  #listening: Promise<pg.Client> | null = null;
+  #guard: (connection: Connection) => Promise<void> = () => Promise.resolve();
+  #life: Life | null = null;
   #closing: Promise<void> | null = null;
 
-  private constructor(config: pg.PoolConfig, statementTimeoutMs: number) {
-    const pool = new pg.Pool(config);
-    this.#config = config;
-    this.#pool = pool;
-    this.#logins = new BranchLogins(config, this);
-    this.#statementTimeoutMs = statementTimeoutMs;
-    // An idle connection that breaks (server restart) is dropped by the pool; without a listener it would end the process.
-    pool.on("error", () => {});
+  private constructor(options: ServerEngineOptions) {
+    const config = clientConfig(options.databaseUrl);
+    this.#statementTimeoutMs = options.statementTimeoutMs;
+    this.#settings = sessionSettings(options.statementTimeoutMs);
+    this.#pool = new ConnectionPool({ ...config, max: options.poolSize ?? DEFAULT_POOL_SIZE }, (client) => this.#prepare(client));
+    this.#logins = new BranchLogins({
+      config,
+      owner: this,
+      maxConnections: options.sqlPoolSize ?? DEFAULT_SQL_POOL_SIZE,
+      prepare: (client) => this.#enter(client),
+    });
+    this.#watch = new DatabaseWatch({
+      open: async () => {
+        const client = new pg.Client(config);
+        client.on("error", () => {});
+        await client.connect();
+        try {
+          await this.#prepare(client);
+        } catch (error) {
+          await client.end().catch(() => {});
+          throw error;
+        }
+        return client;
+      },
+      onAway: (reason) => this.#breakOff(unavailable(reason)),
+    });
   }
 
+  /** @throws {LodestoneError} UNAVAILABLE with the reason: not reached, not let in, too old, a standby, behind a pooler that lends connections. */
   static async open(options: ServerEngineOptions): Promise<ServerEngine> {
-    const engine = new ServerEngine(poolConfig(options), options.statementTimeoutMs);
+    const engine = new ServerEngine(options);
     try {
-      const { rows } = await engine.query<{ version: number; encoding: string }>(
-        "SELECT current_setting('server_version_num')::int4 AS version, current_setting('server_encoding') AS encoding",
-      );
-      const { version, encoding } = rows[0]!;
-      if (encoding !== "UTF8") throw new LodestoneError("UNAVAILABLE", `The database has the encoding ${encoding}; Lodestone needs UTF8.`);
-      if (version < MINIMUM_MAJOR * 10_000) {
-        throw new LodestoneError(
-          "UNAVAILABLE",
-          `The database is PostgreSQL ${Math.floor(version / 10_000)}; Lodestone needs PostgreSQL ${MINIMUM_MAJOR} or later.`,
-        );
+      const listening = await engine.#watch.start();
+      await requireUsable(listening);
+      const other = await engine.#pool.connect();
+      try {
+        await requireSessions(listening, other);
+      } finally {
+        other.release();
       }
     } catch (error) {
       await engine.close();
-      if (error instanceof LodestoneError) throw error;
-      throw new LodestoneError(
-        "UNAVAILABLE",
-        `The database at ${placeOf(options.databaseUrl)} refused: ${String((error as Error).message)}`,
-        { cause: error },
-      );
+      throw describeStartError(error, placeOf(options.databaseUrl), clientConfig(options.databaseUrl).user!);
     }
     return engine;
   }
@@ -99,12 +130,15 @@ export class ServerEngine implements Engine {
   ): Promise<Result> {
     const { signal, timeoutMs = this.#statementTimeoutMs } = options;
     const limits = { timeoutMs, signal, isAbandonable: options.abandonable ?? options.readOnly === true };
+    const settings = [
+      // What a session that was discarded has no longer.
+      ...(options.jail === undefined ? [] : this.#settings.map(([name, value]) => `${name} = '${value}'`)),
+      `statement_timeout = ${Math.ceil(timeoutMs)}`,
+    ];
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#unit(options.jail?.roleName ?? this.#pool, limits, (session, withinTime) =>
-          runTransaction(session, work, options, { body: withinTime, commit: (run) => run() }, [
-            `statement_timeout = ${Math.ceil(timeoutMs)}`,
-          ]),
+          runTransaction(session, work, options, { body: withinTime, commit: (run) => run() }, settings),
         );
       } catch (error) {
         if (!RETRYABLE.has((error as { code?: string }).code ?? "")) throw error;
@@ -114,27 +148,12 @@ export class ServerEngine implements Engine {
     }
   }
 
-  async listen(channel: string, listener: (payload: string) => void): Promise<() => Promise<void>> {
-    const listeners = this.#listeners.get(channel) ?? new Set();
-    const isNew = !this.#listeners.has(channel);
-    listeners.add(listener);
-    this.#listeners.set(channel, listeners);
-    this.#listening ??= this.#openListener();
-    let client: pg.Client;
-    try {
-      client = await this.#listening;
-    } catch (error) {
-      this.#listening = null;
-      if (isNew) this.#listeners.delete(channel);
-      throw unavailable(error);
-    }
-    if (isNew) await client.query(`LISTEN ${quoteIdentifier(channel)}`);
-    return async () => {
-      listeners.delete(listener);
-      if (listeners.size > 0 || this.#listeners.get(channel) !== listeners) return;
-      this.#listeners.delete(channel);
-      if (this.#closing === null) await (await this.#listening)?.query(`UNLISTEN ${quoteIdentifier(channel)}`).catch(() => {});
-    };
+  listen(channel: string, listener: (payload: string) => void): Promise<() => Promise<void>> {
+    return this.#watch.listen(channel, listener);
+  }
+
+  guardConnections(guard: (connection: Connection) => Promise<void>): void {
+    this.#guard = guard;
   }
 
   backup(_directory: string): Promise<void> {
@@ -157,29 +176,58 @@ export class ServerEngine implements Engine {
   }
 
   async #close(): Promise<void> {
-    const listening = await this.#listening?.catch(() => null);
-    await listening?.end().catch(() => {});
-    const timer = setTimeout(() => {
-      for (const session of this.#active) session.end(unavailable(undefined));
-    }, CLOSE_LIMIT_MS);
+    await this.#watch.close();
+    const timer = setTimeout(() => this.#breakOff(unavailable(undefined)), CLOSE_LIMIT_MS);
     await this.#logins.close();
-    await this.#pool.end();
+    await this.#pool.close();
     clearTimeout(timer);
+  }
+
+  /** @param except  the connection that told why. */
+  #breakOff(reason: LodestoneError, except?: pg.ClientBase): void {
+    for (const session of this.#active) session.end(reason);
+    this.#pool.breakOff(reason, except);
+    this.#logins.breakOff(reason, except);
+  }
+
+  async #prepare(client: pg.ClientBase): Promise<void> {
+    await this.#enter(client);
+    await this.#guard(client as unknown as Connection);
+  }
+
+  /** Sets the session, and lets it in if it speaks to a primary of the latest life that is known. */
+  async #enter(client: pg.ClientBase): Promise<void> {
+    const { rows } = await client.query<{ isStandby: boolean; system: string; timeline: number | null }>(sessionStatement(this.#settings));
+    const { isStandby, system, timeline } = rows[0]!;
+    if (isStandby || timeline === null)
+      throw new LodestoneError("UNAVAILABLE", "The database is a standby, which takes no writes; Lodestone needs the primary.");
+    const known = this.#life;
+    if (known?.system === system && timeline < known.timeline)
+      throw new LodestoneError("UNAVAILABLE", "The database is a former primary: another one was promoted after it.");
+    if (known !== null && known.system === system && known.timeline === timeline) return;
+    this.#life = { system, timeline };
+    // What speaks to another life must not be mixed with this one.
+    if (known !== null) {
+      this.#breakOff(unavailable(undefined), client);
+      this.#watch.breakOff(client);
+    }
   }
 
   /** @param where  our own pool, or the role of a branch: then a connection logged in as that role. */
   async #unit<Result>(
-    where: pg.Pool | string,
+    where: ConnectionPool | string,
     { timeoutMs, signal, isAbandonable }: UnitLimits,
     work: (session: ServerSession, withinTime: <Answer>(run: () => Promise<Answer>) => Promise<Answer>) => Promise<Result>,
   ): Promise<Result> {
     if (this.#closing !== null) throw new LodestoneError("UNAVAILABLE", "The database is closed.");
     signal?.throwIfAborted();
+    // Nobody waits for what is known not to be there.
+    if (this.#watch.isAway) throw unavailable(undefined);
     let session: ServerSession;
     try {
       session = typeof where === "string" ? await this.#logins.session(where) : new ServerSession(await where.connect());
     } catch (error) {
-      throw error instanceof LodestoneError ? error : isPoolExhausted(error) ? overloaded(error) : unavailable(error);
+      throw error instanceof LodestoneError ? error : unavailable(error);
     }
     // The server's own statement_timeout comes first and ends one statement; this ends the whole, also when the server does not answer.
     const withinTime = async <Answer>(run: () => Promise<Answer>): Promise<Answer> => {
@@ -223,51 +271,10 @@ export class ServerEngine implements Engine {
       return unavailable(error);
     return asServiceError(error);
   }
-
-  async #openListener(): Promise<pg.Client> {
-    const client = new pg.Client(this.#config);
-    client.on("notification", ({ channel, payload }) => this.#notify(channel, payload ?? ""));
-    client.on("error", () => {});
-    client.on("end", () => this.#reopenListener());
-    await client.connect();
-    return client;
-  }
-
-  #reopenListener(): void {
-    if (this.#closing !== null) return;
-    this.#listening = (async () => {
-      for (;;) {
-        await new Promise((resolve) => setTimeout(resolve, LISTEN_RETRY_MS).unref());
-        if (this.#closing !== null) throw new LodestoneError("UNAVAILABLE", "The database is closed.");
-        try {
-          const client = await this.#openListener();
-          for (const channel of this.#listeners.keys()) await client.query(`LISTEN ${quoteIdentifier(channel)}`);
-          for (const channel of this.#listeners.keys()) this.#notify(channel, "");
-          return client;
-        } catch {
-          // The server is still away: try again.
-        }
-      }
-    })();
-    this.#listening.catch(() => {});
-  }
-
-  #notify(channel: string, payload: string): void {
-    for (const listener of this.#listeners.get(channel) ?? []) listener(payload);
-  }
 }
 
 const timedOut = (timeoutMs: number, cause?: unknown): LodestoneError =>
   new LodestoneError("TIMEOUT", `The statement ran longer than ${timeoutMs / 1000} seconds; it was cancelled and rolled back.`, { cause });
-
-/** pg-pool has no code for it. */
-const isPoolExhausted = (error: unknown): boolean => (error as Error).message === "timeout exceeded when trying to connect";
-
-const overloaded = (cause: unknown): LodestoneError =>
-  new LodestoneError("OVERLOADED", "All connections to the database are busy. Nothing was changed: try again.", {
-    cause,
-    retryAfterSeconds: 1,
-  });
 
 const contended = (cause: unknown): LodestoneError =>
   new LodestoneError("OVERLOADED", "Other clients keep changing the same records. Nothing was changed: try again.", {
@@ -280,46 +287,17 @@ const unavailable = (cause: unknown): LodestoneError =>
     cause,
   });
 
-/**
- * The URL's parts, so that logins as other roles can share them. Session settings that the rest relies on, over whatever the database's or role's defaults are:
- * standard_conforming_strings is what makes our reading of a statement and the server's the same.
- */
-function poolConfig(options: ServerEngineOptions): pg.PoolConfig {
-  try {
-    new URL(options.databaseUrl);
-  } catch {
-    throw new LodestoneError("INVALID", "The database URL is not a URL; expected postgres://user:password@host:port/database.");
+/** @throws {LodestoneError} UNAVAILABLE: too old, or another encoding. */
+async function requireUsable(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ version: number; encoding: string }>(
+    "SELECT current_setting('server_version_num')::int4 AS version, current_setting('server_encoding') AS encoding",
+  );
+  const { version, encoding } = rows[0]!;
+  if (encoding !== "UTF8") throw new LodestoneError("UNAVAILABLE", `The database has the encoding ${encoding}; Lodestone needs UTF8.`);
+  if (version < MINIMUM_MAJOR * 10_000) {
+    throw new LodestoneError(
+      "UNAVAILABLE",
+      `The database is PostgreSQL ${Math.floor(version / 10_000)}; Lodestone needs PostgreSQL ${MINIMUM_MAJOR} or later.`,
+    );
   }
-  const { host, port, database, user, password, ssl } = new pg.Client({ connectionString: options.databaseUrl });
-  const settings = [
-    "TimeZone=UTC",
-    "DateStyle=ISO",
-    "IntervalStyle=postgres",
-    "extra_float_digits=1",
-    // Triggers then leave the waking of the change feed's followers to this process; see feed/wake-ups.ts.
-    "lodestone.writer=service",
-    "client_encoding=UTF8",
-    "standard_conforming_strings=on",
-    "bytea_output=hex",
-    "client_connection_check_interval=1000",
-    `statement_timeout=${Math.ceil(options.statementTimeoutMs)}`,
-  ];
-  return {
-    host,
-    port,
-    database: database!,
-    user: user!,
-    password: password!,
-    ssl: ssl as boolean,
-    max: options.poolSize ?? DEFAULT_POOL_SIZE,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    application_name: "lodestone",
-    options: settings.map((setting) => `-c ${setting}`).join(" "),
-  };
-}
-
-/** Host and database only: a URL may hold a password. */
-function placeOf(databaseUrl: string): string {
-  const url = new URL(databaseUrl);
-  return `${url.host || "the local socket"}${url.pathname}`;
 }

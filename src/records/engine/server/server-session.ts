@@ -3,6 +3,7 @@ import type { PoolClient, QueryResult } from "pg";
 import { runBounded } from "../bounded-query.ts";
 import type { BoundedQuery, BoundedResult, QueryOptions, TransactionConnection } from "../engine.ts";
 import { PARSED_TYPES, RAW_TYPES } from "../pg-types.ts";
+import { destroyConnection } from "./database-watch.ts";
 
 export class ServerSession implements TransactionConnection {
   readonly #client: PoolClient;
@@ -11,8 +12,11 @@ export class ServerSession implements TransactionConnection {
     this.#failure ??= error;
   };
 
-  constructor(client: PoolClient) {
+  readonly #onRelease: () => void;
+
+  constructor(client: PoolClient, onRelease: () => void = () => {}) {
     this.#client = client;
+    this.#onRelease = onRelease;
     client.on("error", this.#onError);
   }
 
@@ -47,11 +51,12 @@ export class ServerSession implements TransactionConnection {
   /** Breaks the connection off; the server notices (client_connection_check_interval) and rolls back. What is in flight rejects with `reason`. */
   end(reason: Error): void {
     this.#failure ??= reason;
-    (this.#client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+    destroyConnection(this.#client);
   }
 
   release(): void {
     this.#client.off("error", this.#onError);
     this.#client.release(this.#failure ?? false);
+    this.#onRelease();
   }
 }

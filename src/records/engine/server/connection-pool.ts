@@ -1,0 +1,111 @@
+/**
+ * Connections to a server, prepared before their first use, waited for in place of failing, and all broken off at once when the database is gone.
+ *
+ * Invariants: nobody is given a connection that `prepare` has not passed; who waits when the database goes away is told then; a server without a free
+ * connection (max_connections) makes the pool smaller for a while, and its callers wait for each other.
+ */
+import pg from "pg";
+import { LodestoneError } from "../../../errors.ts";
+import { destroyConnection } from "./database-watch.ts";
+import { CONNECT_TIMEOUT_MS } from "./session-settings.ts";
+
+const NO_CONNECTION_LEFT = "53300";
+const FIRST_PAUSE_MS = 20;
+const LAST_PAUSE_MS = 500;
+/** So long the pool stays with the connections that it could get. */
+const SMALL_FOR_MS = 10_000;
+
+export class ConnectionPool {
+  readonly #pool: pg.Pool;
+  readonly #size: number;
+  readonly #clients = new Set<pg.ClientBase>();
+  readonly #waiting = new Set<(reason: Error) => void>();
+  #growTimer: NodeJS.Timeout | undefined;
+
+  /** @param prepare  run on each new connection; where it rejects the connection is closed, and whoever asked for it gets the reason. */
+  constructor(config: pg.PoolConfig & { readonly max: number }, prepare: (client: pg.ClientBase) => Promise<void>) {
+    this.#size = config.max;
+    this.#pool = new pg.Pool({
+      ...config,
+      onConnect: async (client: pg.ClientBase) => {
+        this.#clients.add(client);
+        client.once("end", () => this.#clients.delete(client));
+        await prepare(client);
+      },
+    });
+    // An idle connection that breaks (server restart) is dropped by the pool; without a listener it would end the process.
+    this.#pool.on("error", () => {});
+  }
+
+  /** Open, opening and idle. */
+  get total(): number {
+    return this.#pool.totalCount;
+  }
+
+  get isIdle(): boolean {
+    return this.#pool.idleCount === this.#pool.totalCount && this.#pool.waitingCount === 0;
+  }
+
+  /** @throws what the connecting or preparing gave; {LodestoneError} OVERLOADED after ten seconds without a free connection. */
+  async connect(): Promise<pg.PoolClient> {
+    const deadline = performance.now() + CONNECT_TIMEOUT_MS;
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LAST_PAUSE_MS)) {
+      try {
+        return await this.#connectOnce();
+      } catch (error) {
+        // pg-pool has no code for its own limit.
+        if ((error as Error).message === "timeout exceeded when trying to connect") throw overloaded(error);
+        if ((error as { code?: string }).code !== NO_CONNECTION_LEFT) throw error;
+        if (performance.now() > deadline) throw overloaded(error);
+        this.#stay();
+      }
+      await new Promise((resolve) => setTimeout(resolve, pauseMs * (1 - Math.random() / 2)));
+    }
+  }
+
+  /** Breaks all connections off, used and idle; what runs on them rejects, and so does whoever waits for one. */
+  breakOff(reason: Error, except?: pg.ClientBase): void {
+    for (const reject of this.#waiting) reject(reason);
+    for (const client of this.#clients) if (client !== except) destroyConnection(client);
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#growTimer);
+    await this.#pool.end();
+  }
+
+  async #connectOnce(): Promise<pg.PoolClient> {
+    const connecting = this.#pool.connect();
+    let giveUp: (reason: Error) => void = () => {};
+    const given = new Promise<never>((_, reject) => {
+      giveUp = reject;
+    });
+    this.#waiting.add(giveUp);
+    try {
+      return await Promise.race([connecting, given]);
+    } catch (error) {
+      connecting.then(
+        (client) => client.release(),
+        () => {},
+      );
+      throw error;
+    } finally {
+      this.#waiting.delete(giveUp);
+    }
+  }
+
+  /** What is open must do: the next ones wait for it. */
+  #stay(): void {
+    this.#pool.options.max = Math.max(1, this.#pool.totalCount);
+    this.#growTimer ??= setTimeout(() => {
+      this.#growTimer = undefined;
+      this.#pool.options.max = this.#size;
+    }, SMALL_FOR_MS).unref();
+  }
+}
+
+const overloaded = (cause: unknown): LodestoneError =>
+  new LodestoneError("OVERLOADED", "All connections to the database are busy. Nothing was changed: try again.", {
+    cause,
+    retryAfterSeconds: 1,
+  });

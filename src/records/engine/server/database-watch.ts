@@ -1,0 +1,172 @@
+/**
+ * One connection that listens (LISTEN) and knows whether the database is there. When it is lost, it is opened again by attempts that grow rarer, with
+ * jitter, and are few at a time; between, everybody else is told at once that the database is away, in place of trying for themselves.
+ *
+ * Invariants: at most ATTEMPTS_AT_ONCE attempts run, one more at most every PAUSES_MS; `isAway` is false while the connection is open; after a
+ * reconnect every listener is called with "", because it may have missed something.
+ */
+import type pg from "pg";
+import { quoteIdentifier } from "../../identifiers.ts";
+
+const ATTEMPTS_AT_ONCE = 3;
+/** Between the beginnings of attempts; the last one goes on. Each is shortened by up to a half, so that servers do not come in step. */
+const PAUSES_MS = [100, 200, 400, 1_000];
+/** Without a connection for so long, and no refusal: whoever waits is told. */
+const SILENCE_MS = 1_000;
+const PULSE_EVERY_MS = 2_000;
+/** Long enough for a database that is only busy. */
+const PULSE_LIMIT_MS = 5_000;
+
+export interface WatchOptions {
+  /** Opens a connection and prepares it; rejects within seconds where it cannot. */
+  readonly open: () => Promise<pg.Client>;
+  /** The database cannot be reached: connections that seem to be open are not to be waited for. */
+  readonly onAway: (reason: unknown) => void;
+}
+
+export class DatabaseWatch {
+  readonly #options: WatchOptions;
+  readonly #listeners = new Map<string, Set<(payload: string) => void>>();
+  #client: pg.Client | null = null;
+  #isAway = false;
+  #isClosed = false;
+  #attempts = 0;
+  #pulse: NodeJS.Timeout | undefined;
+  /** Statements of the connection run one after the other. */
+  #turn: Promise<unknown> = Promise.resolve();
+  /** Ends the pause of the reconnecting loop. */
+  #endPause = (): void => {};
+
+  constructor(options: WatchOptions) {
+    this.#options = options;
+  }
+
+  get isAway(): boolean {
+    return this.#isAway;
+  }
+
+  /** The first connection. Rejects with the database's own error. */
+  async start(): Promise<pg.Client> {
+    const client = await this.#options.open();
+    await this.#adopt(client);
+    return client;
+  }
+
+  /** Resolves once the server listens, or is away: then it will, from its return on. */
+  async listen(channel: string, listener: (payload: string) => void): Promise<() => Promise<void>> {
+    let listeners = this.#listeners.get(channel);
+    const isNew = listeners === undefined;
+    listeners ??= new Set();
+    listeners.add(listener);
+    this.#listeners.set(channel, listeners);
+    if (isNew) await this.#run(`LISTEN ${quoteIdentifier(channel)}`);
+    return async () => {
+      listeners.delete(listener);
+      if (listeners.size > 0 || this.#listeners.get(channel) !== listeners) return;
+      this.#listeners.delete(channel);
+      if (!this.#isClosed) await this.#run(`UNLISTEN ${quoteIdentifier(channel)}`);
+    };
+  }
+
+  /** Opens the connection anew. @param except  unless it is this one, or it is not open anyway. */
+  breakOff(except: pg.ClientBase): void {
+    if (this.#client !== null && this.#client !== except) destroyConnection(this.#client);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#pulse);
+    this.#endPause();
+    const client = this.#client;
+    this.#client = null;
+    if (client === null) return;
+    const late = setTimeout(() => destroyConnection(client), SILENCE_MS);
+    await client.end().catch(() => {});
+    clearTimeout(late);
+  }
+
+  /** Does not reject: a connection that breaks is opened again, and listens then to what it has to. */
+  async #run(statement: string): Promise<void> {
+    const client = this.#client;
+    this.#turn = this.#turn.then(() => client?.query(statement).catch(() => {}));
+    await this.#turn;
+  }
+
+  async #adopt(client: pg.Client): Promise<void> {
+    client.on("notification", ({ channel, payload }) => this.#notify(channel, payload ?? ""));
+    for (const channel of this.#listeners.keys()) await client.query(`LISTEN ${quoteIdentifier(channel)}`);
+    if (this.#isClosed || this.#client !== null) {
+      destroyConnection(client);
+      return;
+    }
+    this.#client = client;
+    this.#isAway = false;
+    client.once("end", () => this.#lost(client));
+    clearInterval(this.#pulse);
+    this.#pulse = setInterval(() => void this.#feelPulse(client), PULSE_EVERY_MS).unref();
+    this.#endPause();
+  }
+
+  #lost(client: pg.Client): void {
+    if (this.#client !== client || this.#isClosed) return;
+    this.#client = null;
+    clearInterval(this.#pulse);
+    void this.#reconnect();
+  }
+
+  async #reconnect(): Promise<void> {
+    const silence = setTimeout(() => this.#setAway(new Error("no answer")), SILENCE_MS).unref();
+    for (let n = 0; this.#client === null && !this.#isClosed; n++) {
+      if (this.#attempts < ATTEMPTS_AT_ONCE) void this.#attempt();
+      const pauseMs = PAUSES_MS[Math.min(n, PAUSES_MS.length - 1)]! * (1 - Math.random() / 2);
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, pauseMs).unref();
+        this.#endPause = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    clearTimeout(silence);
+    if (!this.#isClosed) for (const channel of this.#listeners.keys()) this.#notify(channel, "");
+  }
+
+  async #attempt(): Promise<void> {
+    this.#attempts++;
+    try {
+      await this.#adopt(await this.#options.open());
+    } catch (error) {
+      // Full is not away: who has a connection goes on.
+      if ((error as { code?: string }).code !== "53300") this.#setAway(error);
+    } finally {
+      this.#attempts--;
+    }
+  }
+
+  #setAway(reason: unknown): void {
+    if (this.#isAway || this.#isClosed || this.#client !== null) return;
+    this.#isAway = true;
+    this.#options.onAway(reason);
+  }
+
+  /** A connection can be dead without anybody having said so. */
+  async #feelPulse(client: pg.Client): Promise<void> {
+    let isAnswered = false;
+    const timer = setTimeout(() => {
+      // Should this process itself have stood still, the answer is there and only has to be read.
+      setImmediate(() => setImmediate(() => isAnswered || destroyConnection(client)));
+    }, PULSE_LIMIT_MS);
+    await this.#run("SELECT 1");
+    isAnswered = true;
+    clearTimeout(timer);
+  }
+
+  #notify(channel: string, payload: string): void {
+    for (const listener of this.#listeners.get(channel) ?? []) listener(payload);
+  }
+}
+
+/** Breaks a connection off; what is in flight on it rejects. */
+export function destroyConnection(client: pg.ClientBase): void {
+  (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+}

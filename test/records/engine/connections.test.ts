@@ -1,0 +1,73 @@
+/** How many connections a server takes, and what it does when there are no more. */
+import pg from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Engine } from "../../../src/records/engine/engine.ts";
+import { openEngine } from "../../../src/records/engine/open-engine.ts";
+import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
+import { describeWith } from "../../support/requirements.ts";
+
+describeWith("postgresql", "connections to a server with few", (bin) => {
+  let server: TestPostgres;
+  let databaseUrl: string;
+  beforeAll(async () => {
+    server = await startPostgres(bin, ["max_connections=20", "superuser_reserved_connections=1"]);
+    databaseUrl = await server.createDatabase();
+    const client = new pg.Client({ connectionString: databaseUrl });
+    await client.connect();
+    // Not the superuser, for whom connections are kept.
+    await client.query("CREATE ROLE service LOGIN CREATEROLE");
+    await client.query(`GRANT ALL ON DATABASE ${client.database} TO service`);
+    await client.end();
+    const url = new URL(databaseUrl);
+    url.username = "service";
+    databaseUrl = url.href;
+  });
+  afterAll(() => server.stop());
+
+  test("every write waits for its turn when three servers want more than there are", async () => {
+    const engines = await Promise.all([1, 2, 3].map(() => openEngine({ databaseUrl, poolSize: 10 })));
+    try {
+      await engines[0]!.query("CREATE SCHEMA own");
+      await engines[0]!.query("CREATE TABLE own.writes (n int4)");
+      const write = (engine: Engine, n: number) =>
+        engine.transaction(async (connection) => {
+          await connection.query("INSERT INTO own.writes VALUES ($1)", [n]);
+          await connection.query("SELECT pg_sleep(0.02)");
+        });
+      await Promise.all(Array.from({ length: 300 }, (_, n) => write(engines[n % 3]!, n)));
+      expect((await engines[0]!.query("SELECT count(DISTINCT n)::int4 AS n FROM own.writes")).rows).toEqual([{ n: 300 }]);
+    } finally {
+      await Promise.all(engines.map((engine) => engine.close()));
+    }
+  });
+
+  test("takes no more than the sum that it was given, whatever comes", async () => {
+    const roleNames = Array.from({ length: 6 }, (_, n) => `lodestone:sum:${n}`);
+    const engine = await openEngine({ databaseUrl, poolSize: 3, sqlPoolSize: 4 });
+    const admin = new pg.Client({ connectionString: databaseUrl });
+    await admin.connect();
+    try {
+      for (const roleName of roleNames) await engine.query(`CREATE ROLE "${roleName}" NOLOGIN NOINHERIT`);
+      const counts: number[] = [];
+      const look = setInterval(() => {
+        void admin
+          .query("SELECT count(*)::int4 AS n FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+          .then(({ rows }) => counts.push(rows[0].n));
+      }, 20);
+      const sql = (roleName: string) =>
+        engine.transaction((connection) => connection.query("SELECT pg_sleep(0.01)"), { jail: { roleName, schemaName: "public" } });
+      await Promise.all(
+        Array.from({ length: 120 }, (_, n) => [sql(roleNames[n % roleNames.length]!), engine.query("SELECT pg_sleep(0.01)")]).flat(),
+      );
+      clearInterval(look);
+      expect(counts.length).toBeGreaterThan(3);
+      // 3, 4, and the one that listens; one that has been told to end may still be seen.
+      expect(Math.max(...counts)).toBeLessThanOrEqual(3 + 4 + 1 + 1);
+      expect(Math.max(...counts)).toBeGreaterThanOrEqual(3 + 4 + 1);
+    } finally {
+      await admin.end();
+      for (const roleName of roleNames) await engine.query(`DROP ROLE IF EXISTS "${roleName}"`);
+      await engine.close();
+    }
+  });
+});

@@ -1,0 +1,89 @@
+/** What is said when the database cannot be used: the real reason, each another. */
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openEngine } from "../../../src/records/engine/open-engine.ts";
+import { freePort, startPostgres, type TestPostgres } from "../../support/postgres.ts";
+import { describeWith } from "../../support/requirements.ts";
+import { runCommand } from "../../support/server.ts";
+
+describeWith("postgresql", "a database that cannot be used", (bin) => {
+  const directory = mkdtempSync(join(tmpdir(), "lodestone-hba-"));
+  let server: TestPostgres;
+  let databaseUrl: string;
+  beforeAll(async () => {
+    const hba = join(directory, "pg_hba.conf");
+    writeFileSync(hba, "host all stranger all reject\nhost all guest all scram-sha-256\nhost all all 127.0.0.1/32 trust\n");
+    chmodSync(directory, 0o755);
+    chmodSync(hba, 0o644);
+    server = await startPostgres(bin, [`hba_file=${hba}`]);
+    databaseUrl = await server.createDatabase();
+    const client = new pg.Client({ connectionString: databaseUrl });
+    await client.connect();
+    await client.query("CREATE ROLE guest LOGIN PASSWORD 'r1ght-one'");
+    await client.end();
+  });
+  afterAll(async () => {
+    await server.stop();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  const urlWith = (change: (url: URL) => void): string => {
+    const url = new URL(databaseUrl);
+    change(url);
+    return url.href;
+  };
+  const refusal = async (url: string): Promise<string> => {
+    const error = await openEngine({ databaseUrl: url }).then(
+      (engine) => engine.close(),
+      (reason: Error) => reason,
+    );
+    expect(error).toMatchObject({ code: "UNAVAILABLE" });
+    return String(error);
+  };
+
+  test("says that the password is wrong, and does not tell it", async () => {
+    const said = await refusal(urlWith((url) => Object.assign(url, { username: "guest", password: "wr0ng-one" })));
+    expect(said).toMatch(/refuses the password of the user "guest"/);
+    expect(said).not.toContain("wr0ng-one");
+  });
+
+  test("says that a password is asked for", async () => {
+    expect(await refusal(urlWith((url) => Object.assign(url, { username: "guest", password: "" })))).toMatch(
+      /asks for a password of the user "guest"/,
+    );
+  });
+
+  test("says that the user is not let in", async () => {
+    expect(await refusal(urlWith((url) => Object.assign(url, { username: "stranger" })))).toMatch(
+      /does not let the user "stranger" in .*pg_hba\.conf/,
+    );
+  });
+
+  test("says that the database does not exist", async () => {
+    expect(await refusal(urlWith((url) => Object.assign(url, { pathname: "/nowhere" })))).toMatch(
+      /\/nowhere is not there .*CREATE DATABASE/,
+    );
+  });
+
+  test("says that nothing listens, or that the host is not known", async () => {
+    const port = String(await freePort());
+    expect(await refusal(urlWith((url) => Object.assign(url, { port })))).toMatch(/nothing listens there/);
+    expect(await refusal(urlWith((url) => Object.assign(url, { hostname: "no.such.host.invalid" })))).toMatch(/host name is not known/);
+  });
+
+  test("says it on the command line, and ends", async () => {
+    const { code, stderr } = await runCommand([
+      "serve",
+      "--port",
+      "0",
+      "--database-url",
+      urlWith((url) => Object.assign(url, { username: "guest", password: "wr0ng-one" })),
+    ]);
+    expect(code).not.toBe(0);
+    expect(stderr).toMatch(/refuses the password of the user "guest"/);
+    expect(stderr).not.toContain("wr0ng-one");
+  });
+});

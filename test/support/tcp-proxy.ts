@@ -1,0 +1,109 @@
+/**
+ * A TCP proxy on a loopback port, between a server and its database: it makes the outages. Usage:
+ * `const proxy = await startTcpProxy(5432); proxy.url(databaseUrl); await proxy.refuse(); …; await proxy.forward(); …; await proxy.close();`
+ */
+import { createConnection, createServer, type Server, type Socket } from "node:net";
+
+export class TcpProxy {
+  #target: number;
+  #server: Server | undefined;
+  #port = 0;
+  #mode: "forward" | "swallow" = "forward";
+  #delayMs = 0;
+  readonly #sockets = new Set<Socket>();
+  /** Connections that clients have tried to open since the proxy started, where it could see them (not while it refuses). */
+  accepted = 0;
+
+  constructor(target: number) {
+    this.#target = target;
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  /** Connections that are open now, from clients. */
+  get open(): number {
+    return this.#sockets.size / 2;
+  }
+
+  /** The URL, by way of the proxy. */
+  url(databaseUrl: string): string {
+    const url = new URL(databaseUrl);
+    url.host = `127.0.0.1:${this.#port}`;
+    return url.href;
+  }
+
+  /** Passes on what comes, from now on, to `target`, a port of loopback. */
+  async forward(target = this.#target, delayMs = 0): Promise<void> {
+    this.#target = target;
+    this.#delayMs = delayMs;
+    if (this.#mode === "swallow") this.#breakAll();
+    this.#mode = "forward";
+    if (this.#server === undefined) await this.#listen();
+  }
+
+  /** Breaks all connections, and refuses new ones, as a machine whose database has stopped. */
+  async refuse(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    this.#breakAll();
+    if (server !== undefined) await new Promise<void>((resolve) => server.close(() => resolve()));
+  }
+
+  /** Takes everything and passes nothing on, as a network that loses every packet. */
+  async swallow(): Promise<void> {
+    this.#mode = "swallow";
+    if (this.#server === undefined) await this.#listen();
+  }
+
+  /** Breaks what is open; new connections are passed on. */
+  breakAll(): void {
+    this.#breakAll();
+  }
+
+  async close(): Promise<void> {
+    await this.refuse();
+  }
+
+  async #listen(): Promise<void> {
+    const server = createServer((client) => this.#take(client));
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(this.#port, "127.0.0.1", () => resolve());
+    });
+    this.#port = (server.address() as { port: number }).port;
+    this.#server = server;
+  }
+
+  #take(client: Socket): void {
+    this.accepted++;
+    const database = createConnection(this.#target, "127.0.0.1");
+    const pass = (from: Socket, to: Socket): void => {
+      this.#sockets.add(from);
+      from.on("data", (chunk: Buffer) => {
+        if (this.#mode === "swallow") return;
+        if (this.#delayMs > 0) setTimeout(() => to.writable && to.write(chunk), this.#delayMs);
+        else to.write(chunk);
+      });
+      from.on("error", () => to.destroy());
+      from.on("close", () => {
+        this.#sockets.delete(from);
+        // A network that loses packets tells nobody of the end.
+        if (this.#mode !== "swallow") to.destroy();
+      });
+    };
+    pass(client, database);
+    pass(database, client);
+  }
+
+  #breakAll(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}
+
+export async function startTcpProxy(target: number): Promise<TcpProxy> {
+  const proxy = new TcpProxy(target);
+  await proxy.forward();
+  return proxy;
+}
