@@ -17,6 +17,7 @@ export interface RecordFixture {
   table(name: string): TableInfo;
   /** Creates a table and answers it; `branch` knows it from then on. */
   createTable(name: string, columns?: readonly ColumnSchema[]): Promise<TableInfo>;
+  addColumn(table: string, column: ColumnSchema): Promise<void>;
 }
 
 class EngineFixture implements RecordFixture {
@@ -40,6 +41,10 @@ class EngineFixture implements RecordFixture {
   async createTable(name: string, columns: readonly ColumnSchema[] = []): Promise<TableInfo> {
     this.#branch = await this.#catalog!.change(this.#ref, (editor) => editor.createTable(name, columns));
     return this.table(name);
+  }
+
+  async addColumn(table: string, column: ColumnSchema): Promise<void> {
+    this.#branch = await this.#catalog!.change(this.#ref, (editor) => editor.addColumn(table, column));
   }
 
   async open(engine: Engine): Promise<void> {

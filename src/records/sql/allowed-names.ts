@@ -106,5 +106,5 @@ export const ALLOWED_VALUE_FUNCTIONS: ReadonlySet<string> = new Set([
   "SVFOP_LOCALTIMESTAMP_N",
 ]);
 
-/** PostgreSQL's own columns of every table that tell of the machinery. */
-export const REFUSED_COLUMNS: ReadonlySet<string> = new Set(["tableoid", "xmin", "xmax", "cmin", "cmax"]);
+/** PostgreSQL's own columns of every table: they tell of the machinery. No column of a user's has such a name. */
+export const REFUSED_COLUMNS: ReadonlySet<string> = new Set(["tableoid", "xmin", "xmax", "cmin", "cmax", "ctid"]);

@@ -1,6 +1,6 @@
 /**
  * Walks a parse tree and says what the statement is, or why it is refused. Knows the grammar and nothing of any branch: which tables exist is for the
- * caller to check (vet.ts). Runs in the parser's thread.
+ * caller to check (vet.ts), and which of their columns for resolve.ts. Runs in the parser's thread.
  *
  * Invariant: a table name that the walk does not report is a CTE in scope at that very place. A name is searched as PostgreSQL does: WITH of the
  * statement and of those around it; in WITH without RECURSIVE a query sees only those before it; the target of INSERT, UPDATE and DELETE is
@@ -15,6 +15,7 @@ import {
   REFUSED_COLUMNS,
 } from "./allowed-names.ts";
 import { fieldRule, isKnownNode, REFUSALS } from "./grammar.ts";
+import { locationOf, Refusal, strings, type Tree, unwrap } from "./tree.ts";
 
 /** `pg` reads the number of parameters that PostgreSQL describes as a signed 16-bit integer; beyond it its parser throws where nobody can catch it. */
 export const MAX_PARAMS = 32_767;
@@ -29,22 +30,12 @@ export interface StatementAnalysis {
   readonly tables: readonly string[];
   /** Columns that are written, with their table. */
   readonly writes: readonly { readonly table: string; readonly column: string; readonly by: "INSERT" | "UPDATE" }[];
-  /** Names after a parenthesis, `(x).name`: PostgreSQL calls a function of that name when there is no such field. */
-  readonly attributes: readonly string[];
+  /** It has names of the form `x.f` or `(expression).f`: whether they are columns or calls is for resolve.ts to say. */
+  readonly hasQualifiedNames: boolean;
   /** The numbers of `$1`, `$2` …, ascending, each once. */
   readonly parameters: readonly number[];
 }
 
-export class Refusal extends Error {
-  /** Characters before the fault; -1 when there is no place. */
-  readonly location: number;
-  constructor(message: string, location = -1) {
-    super(message);
-    this.location = location;
-  }
-}
-
-type Tree = { readonly [field: string]: unknown };
 type Scope = ReadonlySet<string>;
 
 const STATEMENTS: ReadonlyMap<string, StatementKind> = new Map([
@@ -70,16 +61,16 @@ export function analyse(statements: readonly unknown[]): StatementAnalysis {
 class Walk {
   readonly #tables = new Set<string>();
   readonly #writes: { table: string; column: string; by: "INSERT" | "UPDATE" }[] = [];
-  readonly #attributes = new Set<string>();
   readonly #parameters = new Set<number>();
   #changes = false;
+  #hasQualifiedNames = false;
 
   result(): Omit<StatementAnalysis, "kind"> {
     return {
       changes: this.#changes,
       tables: [...this.#tables],
       writes: this.#writes,
-      attributes: [...this.#attributes],
+      hasQualifiedNames: this.#hasQualifiedNames,
       parameters: [...this.#parameters].sort((a, b) => a - b),
     };
   }
@@ -204,13 +195,15 @@ class Walk {
         return;
       case "ColumnRef": {
         const names = strings(tree.fields);
-        if (names.length > 2) throw new Refusal(`write "column" or "table"."column", got "${names.join('"."')}"`, locationOf(tree));
+        const parts = (tree.fields as unknown[]).length;
+        if (parts > 2) throw new Refusal(`write "column" or "table"."column", got "${names.join('"."')}"`, locationOf(tree));
         const last = names.at(-1) ?? "";
         if (REFUSED_COLUMNS.has(last)) throw new Refusal(`column "${last}" is not allowed`, locationOf(tree));
+        if (parts > 1) this.#hasQualifiedNames = true;
         return;
       }
       case "A_Indirection":
-        for (const name of strings(tree.indirection)) this.#attributes.add(name);
+        if (strings(tree.indirection).length > 0) this.#hasQualifiedNames = true;
         return;
       case "RangeTableSample": {
         checkName(tree.method, new Set(["system", "bernoulli"]), "sampling method", tree);
@@ -229,23 +222,4 @@ function checkName(names: unknown, allowed: ReadonlySet<string>, what: string, t
   const isPlain = parts.length === 1 || (parts.length === 2 && parts[0] === "pg_catalog");
   if (!isPlain) throw new Refusal(`${what} "${parts.join(".")}" is not allowed: write it without a schema`, locationOf(tree));
   if (!allowed.has(name)) throw new Refusal(`${what} ${what === "function" ? `${name}()` : `"${name}"`} is not allowed`, locationOf(tree));
-}
-
-/** The strings of a list of String nodes; other nodes (A_Star, A_Indices) are left out. */
-function strings(list: unknown): string[] {
-  return ((list ?? []) as unknown[]).flatMap((element) => {
-    const [type, tree] = unwrap(element);
-    return type === "String" ? [String(tree.sval ?? "")] : [];
-  });
-}
-
-function unwrap(wrapped: unknown): [string, Tree] {
-  const entries = Object.entries(wrapped as Tree);
-  if (entries.length !== 1) throw new Refusal("the statement has a form that is not known");
-  return [entries[0]![0], entries[0]![1] as Tree];
-}
-
-function locationOf(tree: unknown): number {
-  const location = (tree as { location?: unknown } | null | undefined)?.location;
-  return typeof location === "number" ? location : -1;
 }

@@ -1,11 +1,9 @@
-/** Names of PostgreSQL's own types and functions, read once from each engine: versions differ. */
+/** Names of PostgreSQL's own types, read once from each engine: versions differ. */
 import type { Engine } from "../engine/engine.ts";
 
 export interface CatalogNames {
   /** By oid. */
   readonly types: Map<number, string>;
-  /** Every function of pg_catalog. */
-  readonly functions: ReadonlySet<string>;
 }
 
 const known = new WeakMap<Engine, Promise<CatalogNames>>();
@@ -38,8 +36,5 @@ async function read(engine: Engine): Promise<CatalogNames> {
   const types = await engine.query<{ oid: number; name: string }>(
     "SELECT oid, typname AS name FROM pg_catalog.pg_type WHERE typnamespace = 'pg_catalog'::regnamespace",
   );
-  const functions = await engine.query<{ name: string }>(
-    "SELECT DISTINCT proname AS name FROM pg_catalog.pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace",
-  );
-  return { types: new Map(types.rows.map(({ oid, name }) => [oid, name])), functions: new Set(functions.rows.map(({ name }) => name)) };
+  return { types: new Map(types.rows.map(({ oid, name }) => [oid, name])) };
 }

@@ -7,11 +7,15 @@
  */
 import { parentPort } from "node:worker_threads";
 import { hasSqlDetails, loadModule, parseSync } from "libpg-query";
-import { analyse, Refusal, type StatementAnalysis } from "./analyse.ts";
+import { analyse, type StatementAnalysis } from "./analyse.ts";
+import { resolveNames, type TableColumns } from "./resolve.ts";
+import { Refusal } from "./tree.ts";
 
 export interface ParseRequest {
   readonly id: number;
   readonly statement: string;
+  /** Given: the statement's names are resolved against these. */
+  readonly columns?: TableColumns;
 }
 
 export type ParseReply =
@@ -24,13 +28,16 @@ export type ParseReply =
 const port = parentPort!;
 await loadModule();
 
-port.on("message", ({ id, statement }: ParseRequest) => {
-  port.postMessage(reply(id, statement));
+port.on("message", (request: ParseRequest) => {
+  port.postMessage(reply(request));
 });
 
-function reply(id: number, statement: string): ParseReply {
+function reply({ id, statement, columns }: ParseRequest): ParseReply {
   try {
-    return { id, analysis: analyse(parseSync(statement).stmts ?? []) };
+    const statements: readonly unknown[] = parseSync(statement).stmts ?? [];
+    const analysis = analyse(statements);
+    if (columns !== undefined) resolveNames(statements, columns);
+    return { id, analysis };
   } catch (error) {
     if (error instanceof Refusal)
       return { id, fault: error.message, position: error.location < 0 ? null : characters(statement, error.location) + 1 };

@@ -6,16 +6,17 @@ import { Worker } from "node:worker_threads";
 import { LodestoneError } from "../../errors.ts";
 import type { StatementAnalysis } from "./analyse.ts";
 import type { ParseReply, ParseRequest } from "./parser-worker.ts";
+import type { TableColumns } from "./resolve.ts";
 
 /** Longer statements are refused: values belong into params. */
 const MAX_STATEMENT_CHARACTERS = 500_000;
 /** A thread that takes longer is replaced. */
 const PARSE_LIMIT_MS = 10_000;
-const CACHED_STATEMENTS = 500;
+const CACHED_STATEMENTS = 1_000;
 const CACHED_CHARACTERS_EACH = 2_000;
 
 interface Waiting {
-  readonly statement: string;
+  readonly request: ParseRequest;
   readonly resolve: (analysis: StatementAnalysis) => void;
   readonly reject: (error: LodestoneError) => void;
 }
@@ -24,6 +25,7 @@ let worker: Worker | null = null;
 let nextId = 1;
 let timer: NodeJS.Timeout | null = null;
 const waiting = new Map<number, Waiting>();
+/** By statement; and, once its names were resolved, by the key of the columns and the statement. */
 const cache = new Map<string, StatementAnalysis>();
 
 /** @throws {LodestoneError} INVALID with PostgreSQL's own message, or with what is not allowed and why. */
@@ -43,17 +45,34 @@ export function analyseStatement(statement: string): Promise<StatementAnalysis> 
     return Promise.reject(new LodestoneError("INVALID", "statement contains a lone surrogate; it is not valid Unicode."));
   const known = cache.get(statement);
   if (known !== undefined) return Promise.resolve(known);
-  return new Promise((resolve, reject) => {
-    const id = nextId++;
-    waiting.set(id, { statement, resolve, reject });
-    send(id, statement);
-  });
+  return parsed(statement, statement);
 }
 
-function send(id: number, statement: string): void {
+/**
+ * That each `x.f` of a statement, which analyseStatement has let through, is a column.
+ *
+ * @param columns     of the tables that the statement names.
+ * @param columnsKey  the same for the same columns: the answer is kept under it.
+ * @throws {LodestoneError} INVALID for a name that is not a column, or that may be something else.
+ */
+export async function resolveStatement(statement: string, columns: TableColumns, columnsKey: string): Promise<void> {
+  const key = `${columnsKey}\0${statement}`;
+  if (!cache.has(key)) await parsed(statement, key, columns);
+}
+
+async function parsed(statement: string, key: string, columns?: TableColumns): Promise<StatementAnalysis> {
+  const analysis = await new Promise<StatementAnalysis>((resolve, reject) => {
+    const request: ParseRequest = { id: nextId++, statement, ...(columns === undefined ? {} : { columns }) };
+    waiting.set(request.id, { request, resolve, reject });
+    send(request);
+  });
+  remember(key, analysis);
+  return analysis;
+}
+
+function send(request: ParseRequest): void {
   worker ??= start();
   worker.ref();
-  const request: ParseRequest = { id, statement };
   worker.postMessage(request);
   timer ??= setTimeout(() => replaceAfter("took too long"), PARSE_LIMIT_MS);
 }
@@ -69,7 +88,7 @@ function start(): Worker {
 
 function settle(from: Worker, reply: ParseReply): void {
   if (from !== worker) return;
-  const request = waiting.get(reply.id)!;
+  const { resolve, reject } = waiting.get(reply.id)!;
   if ("broken" in reply) {
     replaceAfter(reply.broken);
     return;
@@ -79,10 +98,9 @@ function settle(from: Worker, reply: ParseReply): void {
   timer = waiting.size === 0 ? null : setTimeout(() => replaceAfter("took too long"), PARSE_LIMIT_MS);
   if (waiting.size === 0) from.unref(); // an idle parser does not keep the process alive
   if ("analysis" in reply) {
-    remember(request.statement, reply.analysis);
-    request.resolve(reply.analysis);
+    resolve(reply.analysis);
   } else {
-    request.reject(new LodestoneError("INVALID", `${reply.fault}${reply.position === null ? "" : ` (at character ${reply.position})`}`));
+    reject(new LodestoneError("INVALID", `${reply.fault}${reply.position === null ? "" : ` (at character ${reply.position})`}`));
   }
 }
 
@@ -101,11 +119,11 @@ function replaceAfter(_reason: string): void {
       new LodestoneError("INVALID", "statement is nested too deeply or is too long to be parsed. Send values in params, or split it."),
     );
   waiting.delete(culprit);
-  for (const [id, { statement }] of waiting) send(id, statement);
+  for (const { request } of waiting.values()) send(request);
 }
 
-function remember(statement: string, analysis: StatementAnalysis): void {
-  if (statement.length > CACHED_CHARACTERS_EACH) return;
+function remember(key: string, analysis: StatementAnalysis): void {
+  if (key.length > CACHED_CHARACTERS_EACH) return;
   if (cache.size >= CACHED_STATEMENTS) cache.delete(cache.keys().next().value!);
-  cache.set(statement, analysis);
+  cache.set(key, analysis);
 }

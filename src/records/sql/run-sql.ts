@@ -8,9 +8,10 @@ import type { BranchInfo } from "../schema.ts";
 import { MAX_PARAMS } from "./analyse.ts";
 import { type CatalogNames, catalogNames, typeNames } from "./catalog-names.ts";
 import { needsType, paramText } from "./params.ts";
-import { analyseStatement } from "./parser.ts";
+import { analyseStatement, resolveStatement } from "./parser.ts";
 import { readerOf } from "./result-values.ts";
 import { translateError } from "./sql-errors.ts";
+import { columnsKeyOf, tableColumns } from "./table-columns.ts";
 import { vet } from "./vet.ts";
 
 const MAX_RESULT_ROWS = 1_000;
@@ -21,7 +22,7 @@ const MAX_BATCH_STATEMENTS = 1_000;
 /** @throws {LodestoneError} INVALID (the statement or its params: nothing was changed), TIMEOUT, UNAVAILABLE. */
 export async function runSql(engine: Engine, branch: BranchInfo, request: SqlRequest): Promise<SqlResponse> {
   const names = await catalogNames(engine);
-  const statement = await prepare(branch, request, names, request.readOnly);
+  const statement = await prepare(engine, branch, request, names, request.readOnly);
   const options = { readOnly: request.readOnly, abandonable: !statement.changes };
   const result = await inJail(engine, branch, options, (connection) => statement.run(connection)).catch((error: unknown) => {
     throw translateError(error);
@@ -42,7 +43,7 @@ export async function runSqlBatch(engine: Engine, branch: BranchInfo, request: S
   const names = await catalogNames(engine);
   const prepared: Prepared[] = [];
   for (const [index, statement] of statements.entries()) {
-    prepared.push(await prepare(branch, statement, names, readOnly).catch((error: unknown) => failAt(index, error)));
+    prepared.push(await prepare(engine, branch, statement, names, readOnly).catch((error: unknown) => failAt(index, error)));
   }
   const options = { readOnly, abandonable: !prepared.some(({ changes }) => changes) };
   const results = await inJail(engine, branch, options, async (connection) => {
@@ -60,12 +61,21 @@ interface Prepared {
   run(connection: TransactionConnection): Promise<BoundedResult>;
 }
 
-async function prepare(branch: BranchInfo, request: SqlStatement, names: CatalogNames, readOnly = false): Promise<Prepared> {
+async function prepare(
+  engine: Engine,
+  branch: BranchInfo,
+  request: SqlStatement,
+  names: CatalogNames,
+  readOnly = false,
+): Promise<Prepared> {
   const params = request.params ?? [];
   if (params.length > MAX_PARAMS)
     throw new LodestoneError("INVALID", `params has ${params.length} values; at most ${MAX_PARAMS} are allowed.`);
   const analysis = await analyseStatement(request.statement);
-  vet(analysis, branch, params.length, names.functions);
+  vet(analysis, branch, params.length);
+  if (analysis.hasQualifiedNames) {
+    await resolveStatement(request.statement, await tableColumns(engine, branch, analysis.tables), columnsKeyOf(branch));
+  }
   if (readOnly && analysis.changes) {
     throw new LodestoneError("FORBIDDEN", 'This needs a key with the scope "write": a key with "read" may only SELECT.');
   }

@@ -3,13 +3,11 @@ import { LodestoneError } from "../../errors.ts";
 import { SYSTEM_COLUMNS } from "../../filter/system-columns.ts";
 import { physicalNameOf } from "../identifiers.ts";
 import type { BranchInfo } from "../schema.ts";
-import { ALLOWED_FUNCTIONS } from "./allowed-names.ts";
 import type { StatementAnalysis } from "./analyse.ts";
 
 const SYSTEM = new Set<string>(SYSTEM_COLUMNS);
 
-/** @param functionNames  every function name of pg_catalog. */
-export function vet(analysis: StatementAnalysis, branch: BranchInfo, paramCount: number, functionNames: ReadonlySet<string>): void {
+export function vet(analysis: StatementAnalysis, branch: BranchInfo, paramCount: number): void {
   const tables = new Set([...branch.tables.values()].map((table) => table.physicalName));
   for (const name of analysis.tables) {
     if (!tables.has(physicalNameOf(name))) {
@@ -26,9 +24,6 @@ export function vet(analysis: StatementAnalysis, branch: BranchInfo, paramCount:
         `column "${column}" of table "${table}" is written by the service alone; leave it out of the ${by}.`,
       );
     }
-  }
-  for (const name of analysis.attributes) {
-    if (functionNames.has(name) && !ALLOWED_FUNCTIONS.has(name)) throw new LodestoneError("INVALID", `function ${name}() is not allowed.`);
   }
   vetParameters(analysis.parameters, paramCount);
 }

@@ -1,0 +1,106 @@
+/**
+ * Which relations and columns a name can mean at a place of a statement: PostgreSQL's namespaces (parse_relation.c and parse_clause.c), with the same flags,
+ * because an approximation would take a name for a column of one relation where PostgreSQL takes it for another one.
+ */
+import { type Column, type ColumnList, complete, type ValueType } from "./row-types.ts";
+import { Refusal } from "./tree.ts";
+
+/** What PostgreSQL's own lists hold. A result has 1,664 columns at most, a join 32,767. */
+const MAX_JOIN_COLUMNS = 32_767;
+export const MAX_RESULT_COLUMNS = 1_664;
+
+export interface NamespaceItem {
+  /** undefined: a subquery without an alias, a join. */
+  readonly name: string | undefined;
+  readonly columns: ColumnList;
+  /** What the relation's name means as a value. */
+  readonly rowType: ValueType;
+  isRelationVisible: boolean;
+  areColumnsVisible: boolean;
+  /** Seen by LATERAL items of the same FROM alone. */
+  isLateralOnly: boolean;
+}
+
+export const item = (name: string | undefined, columns: ColumnList, rowType: ValueType): NamespaceItem => ({
+  name,
+  columns,
+  rowType,
+  isRelationVisible: name !== undefined,
+  areColumnsVisible: true,
+  isLateralOnly: false,
+});
+
+/** A query, with what it is inside of. */
+export class Level<Cte> {
+  readonly parent: Level<Cte> | null;
+  readonly ctes = new Map<string, Cte>();
+  items: NamespaceItem[] = [];
+  /** A LATERAL item of this level's FROM is being worked on. */
+  isLateralActive = false;
+
+  constructor(parent: Level<Cte> | null) {
+    this.parent = parent;
+  }
+
+  cte(name: string): Cte | undefined {
+    return this.ctes.get(name) ?? this.parent?.cte(name);
+  }
+
+  relation(name: string): NamespaceItem | undefined {
+    for (const level of this.#outwards()) {
+      const found = level.#seen().find((candidate) => candidate.isRelationVisible && candidate.name === name);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  /** The column that a name alone means; "unknown" when a relation whose columns are not all known may have it; undefined when there is none. */
+  column(name: string): Column | "unknown" | undefined {
+    for (const level of this.#outwards()) {
+      const visible = level.#seen().filter((candidate) => candidate.areColumnsVisible);
+      if (visible.some(({ columns }) => !columns.isComplete)) return "unknown";
+      for (const { columns } of visible) {
+        const found = columns.columns.find((column) => column.name === name);
+        if (found !== undefined) return found;
+      }
+    }
+    return undefined;
+  }
+
+  /** Those of `*`. */
+  visibleColumns(): ColumnList[] {
+    return this.items.filter(({ areColumnsVisible }) => areColumnsVisible).map(({ columns }) => columns);
+  }
+
+  *#outwards(): Generator<Level<Cte>> {
+    for (let level: Level<Cte> | null = this; level !== null; level = level.parent) yield level;
+  }
+
+  #seen(): NamespaceItem[] {
+    return this.items.filter(({ isLateralOnly }) => !isLateralOnly || this.isLateralActive);
+  }
+}
+
+export function setLateralOnly(items: readonly NamespaceItem[], isLateralOnly: boolean): void {
+  for (const each of items) each.isLateralOnly = isLateralOnly;
+}
+
+/** @param shared  the columns of USING: they come first, and once. */
+export function joinColumns(left: ColumnList, right: ColumnList, shared: readonly string[]): ColumnList {
+  const isShared = new Set(shared);
+  const rest = (list: ColumnList): Column[] => list.columns.filter(({ name }) => !isShared.has(name));
+  const columns = [...shared.map((name) => ({ name, type: null })), ...rest(left), ...rest(right)];
+  if (columns.length > MAX_JOIN_COLUMNS) throw new Refusal(`joins can have at most ${MAX_JOIN_COLUMNS} columns`);
+  return { columns, isComplete: left.isComplete && right.isComplete };
+}
+
+/** NATURAL: the names that both sides have, in the order of the left. */
+export function naturalColumns(left: ColumnList, right: ColumnList): string[] {
+  if (!left.isComplete || !right.isComplete) {
+    throw new Refusal("NATURAL JOIN needs relations whose columns are known: name the columns of the function, as in f(…) AS x(a)");
+  }
+  const names = new Set(right.columns.map(({ name }) => name));
+  return left.columns.map(({ name }) => name).filter((name) => names.has(name));
+}
+
+export const usingColumns = (names: readonly string[]): ColumnList => complete(names.map((name) => ({ name, type: null })));

@@ -1,0 +1,103 @@
+/**
+ * As much of PostgreSQL's types as it takes to tell columns from calls: which values are rows, and of which columns.
+ *
+ * Deny by default: null stands for "not known", and nothing can be read from it.
+ */
+import { strings, type Tree, unwrapAll } from "./tree.ts";
+
+export type ValueType =
+  /** Surely no row. */
+  | { readonly kind: "scalar" }
+  | { readonly kind: "array"; readonly of: ValueType }
+  /** `isTable`: the row type of a table, which arrays and functions keep; any other row is known to PostgreSQL only where it can see how it was made. */
+  | { readonly kind: "row"; readonly columns: readonly Column[]; readonly isTable: boolean }
+  | null;
+
+export interface Column {
+  readonly name: string;
+  readonly type: ValueType;
+}
+
+/** The columns of a relation in their order. Not complete: there are others, or none, at unknown places. */
+export interface ColumnList {
+  readonly columns: readonly Column[];
+  readonly isComplete: boolean;
+}
+
+export const SCALAR: ValueType = { kind: "scalar" };
+export const UNKNOWN_COLUMNS: ColumnList = { columns: [], isComplete: false };
+
+export const complete = (columns: readonly Column[]): ColumnList => ({ columns, isComplete: true });
+export const scalars = (...names: string[]): Column[] => names.map((name) => ({ name, type: SCALAR }));
+
+/** `AS x(a, b)`: gives the first columns other names. */
+export function renamed(list: ColumnList, names: readonly string[]): ColumnList {
+  if (names.length === 0) return list;
+  if (!list.isComplete) return { columns: names.map((name) => ({ name, type: null })), isComplete: false };
+  return complete(list.columns.map((column, index) => (index < names.length ? { name: names[index]!, type: column.type } : column)));
+}
+
+export function joined(lists: readonly ColumnList[]): ColumnList {
+  return { columns: lists.flatMap((list) => list.columns), isComplete: lists.every((list) => list.isComplete) };
+}
+
+/** The allowed functions that name what they give; the alias of the call does not rename it. All others give one value without a name (but unnest). */
+const NAMED_OUTPUTS: ReadonlyMap<string, readonly string[]> = new Map([
+  ["json_each", ["key", "value"]],
+  ["jsonb_each", ["key", "value"]],
+  ["json_each_text", ["key", "value"]],
+  ["jsonb_each_text", ["key", "value"]],
+  ["json_array_elements", ["value"]],
+  ["jsonb_array_elements", ["value"]],
+  ["json_array_elements_text", ["value"]],
+  ["jsonb_array_elements_text", ["value"]],
+]);
+
+/** Functions that give what they are given, or a list of it. */
+const KEEPING = new Set(["first_value", "last_value", "nth_value", "lag", "lead", "any_value"]);
+const SCALAR_ARRAYS = new Set(["string_to_array", "regexp_split_to_array", "regexp_match", "regexp_matches"]);
+
+/** A row type of a table survives in arrays and functions, a scalar as well. */
+const kept = (type: ValueType | undefined): ValueType =>
+  type === undefined || type === null || (type.kind === "row" && !type.isTable) ? null : type;
+
+export const arrayOf = (type: ValueType | undefined): ValueType => ({ kind: "array", of: kept(type) });
+
+/** What a call gives as a value. @param args  the types of its arguments. */
+export function callType(name: string, args: readonly ValueType[]): ValueType {
+  const outputs = NAMED_OUTPUTS.get(name);
+  if (outputs !== undefined) return outputs.length === 1 ? SCALAR : { kind: "row", columns: scalars(...outputs), isTable: false };
+  if (name === "array_agg") return arrayOf(args[0]);
+  if (name === "unnest") return args[0]?.kind === "array" ? args[0].of : null;
+  if (KEEPING.has(name)) return kept(args[0]);
+  if (SCALAR_ARRAYS.has(name)) return { kind: "array", of: SCALAR };
+  return null;
+}
+
+/**
+ * The columns that a call in FROM gives.
+ *
+ * @param alias  what one unnamed value is called, when the call stands alone in its FROM item.
+ */
+export function callColumns(name: string, args: readonly ValueType[], alias: string | undefined): ColumnList {
+  const outputs = NAMED_OUTPUTS.get(name);
+  if (outputs !== undefined) return complete(scalars(...outputs));
+  if (name !== "unnest") return complete(scalars(alias ?? name));
+  // Of an array. unnest of a text search vector or of a multirange gives other columns: when it is not known, no column is.
+  const [argument] = args;
+  if (argument?.kind !== "array" || argument.of === null) return UNKNOWN_COLUMNS;
+  if (argument.of.kind === "row") return complete(argument.of.columns);
+  return complete([{ name: alias ?? name, type: argument.of }]);
+}
+
+/** `AS x(a int, b text)`. */
+export const definedColumns = (definitions: unknown): ColumnList =>
+  complete(unwrapAll(definitions).map(([, definition]) => ({ name: String(definition.colname), type: typeOfCast(definition.typeName) })));
+
+/** Every type that users may name is a scalar, or an array of scalars. */
+export function typeOfCast(typeName: unknown): ValueType {
+  return (typeName as Tree | undefined)?.arrayBounds === undefined ? SCALAR : { kind: "array", of: SCALAR };
+}
+
+/** The names of an alias's column list. */
+export const aliasColumns = (alias: Tree | undefined): string[] => strings(alias?.colnames);

@@ -1,0 +1,37 @@
+/** How libpg-query writes a parse tree: nodes are wrapped as {Type: {...}}, lists are arrays, and a location is bytes from the statement's beginning. */
+
+export type Tree = { readonly [field: string]: unknown };
+
+/** A statement that is not allowed, or whose meaning cannot be known. */
+export class Refusal extends Error {
+  /** Bytes before the fault; -1 when there is no place. */
+  readonly location: number;
+  constructor(message: string, location = -1) {
+    super(message);
+    this.location = location;
+  }
+}
+
+export function unwrap(wrapped: unknown): [string, Tree] {
+  const entries = Object.entries(wrapped as Tree);
+  if (entries.length !== 1) throw new Refusal("the statement has a form that is not known");
+  return [entries[0]![0], entries[0]![1] as Tree];
+}
+
+/** The nodes of a list, unwrapped. The grammar's nulls (empty objects) are left out. */
+export function unwrapAll(list: unknown): [string, Tree][] {
+  return ((list ?? []) as Tree[]).filter((element) => Object.keys(element).length > 0).map(unwrap);
+}
+
+/** The strings of a list of String nodes; other nodes (A_Star, A_Indices) are left out. */
+export function strings(list: unknown): string[] {
+  return ((list ?? []) as unknown[]).flatMap((element) => {
+    const [type, tree] = unwrap(element);
+    return type === "String" ? [String(tree.sval ?? "")] : [];
+  });
+}
+
+export function locationOf(tree: unknown): number {
+  const location = (tree as { location?: unknown } | null | undefined)?.location;
+  return typeof location === "number" ? location : -1;
+}
