@@ -1,4 +1,5 @@
 /** A process that the crash tests kill. usage: node crash-child.mjs MODE DATA_DIR [TEMPLATE_DIR]. Says what it has done on stdout, one line each. */
+import { once } from "node:events";
 import { writeSync } from "node:fs";
 import { DirectoryLock } from "../../../dist/records/engine/embedded/directory-lock.js";
 import { openEngine } from "../../../dist/records/engine/open-engine.js";
@@ -14,8 +15,9 @@ const die = () => {
 };
 
 if (mode === "lock") {
-  // All that were started together try at the same moment, which is given in place of the template.
-  await sleep(Math.max(0, Number(templateDir) - Date.now()));
+  // All that were started together are told at the same moment, when all are ready.
+  say("ready");
+  await once(process.stdin, "data");
   try {
     const lock = await DirectoryLock.acquire(dataDir, () => {});
     const from = performance.timeOrigin + performance.now();

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,15 +25,27 @@ describe("the lock on a data directory", () => {
       join(directory, "lodestone.lock.7"),
       JSON.stringify({ state: "held", token: "left", since: "2026-01-01T00:00:00.000Z", ...content }),
     );
-  const runChild = (startAt: number): Promise<string> =>
-    new Promise((resolve) => {
-      const child = spawn(process.execPath, [CHILD, "lock", directory, String(startAt)], { stdio: ["ignore", "pipe", "inherit"] });
-      let output = "";
-      child.stdout.on("data", (chunk: Buffer) => {
-        output += chunk.toString();
-      });
-      child.once("close", () => resolve(output.trim()));
-    });
+  /** Processes that try for the lock together: what each says once it has been told to go, when all of them are ready. */
+  async function race(processes: number): Promise<string[]> {
+    const children = Array.from({ length: processes }, () =>
+      spawn(process.execPath, [CHILD, "lock", directory], { stdio: ["pipe", "pipe", "inherit"] }),
+    );
+    const outputs = children.map(() => "");
+    const ready = children.map(
+      (child, i) =>
+        new Promise<void>((resolve) => {
+          child.stdout.on("data", (chunk: Buffer) => {
+            outputs[i] += chunk.toString();
+            if (outputs[i]!.startsWith("ready\n")) resolve();
+          });
+        }),
+    );
+    const closed = children.map((child) => once(child, "close"));
+    await Promise.all(ready);
+    for (const child of children) child.stdin.write("go\n");
+    await Promise.all(closed);
+    return outputs.map((output) => output.slice("ready\n".length).trim());
+  }
 
   test("refuses a second opener in the same process, and names the first", async () => {
     const engine = await openEngine({ dataDir: directory, templateDir: TEMPLATE_DIR });
@@ -50,8 +63,7 @@ describe("the lock on a data directory", () => {
     // The pid of a process that is gone.
     leaveLock({ ...ownIdentity(), pid: 2 ** 22 - 3, startTime: "1" });
     for (let round = 0; round < 3; round++) {
-      const startAt = Date.now() + 1_500;
-      const answers = await Promise.all(Array.from({ length: 5 }, () => runChild(startAt)));
+      const answers = await race(5);
       const held = answers.flatMap((answer) => (answer.startsWith("got ") ? [answer.split(" ").slice(1).map(Number)] : []));
       held.sort((a, b) => a[0]! - b[0]!);
       // On a slow machine one may come after another has let go; never two at once.

@@ -56,9 +56,13 @@ describe("the embedded engine", () => {
   test("runs transactions one after the other, all or nothing", async () => {
     await engine.query("CREATE TABLE unit (n int4 PRIMARY KEY)");
     const order: string[] = [];
+    let begun = (): void => {};
+    const secondIsWaiting = new Promise<void>((resolve) => {
+      begun = resolve;
+    });
     const first = engine.transaction(async (connection) => {
       await connection.query("INSERT INTO unit VALUES (1)");
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      await secondIsWaiting;
       await connection.query("INSERT INTO unit VALUES (2)");
       order.push("first");
     });
@@ -67,6 +71,7 @@ describe("the embedded engine", () => {
       await connection.query("INSERT INTO unit VALUES (3)");
       await connection.query("INSERT INTO unit VALUES (1)");
     });
+    begun();
     await first;
     await expect(second).rejects.toMatchObject({ code: "23505" });
     expect(order).toEqual(["first", "second"]);
