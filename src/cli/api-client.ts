@@ -49,7 +49,7 @@ export class ApiClient {
   async request<Answer = unknown>(method: string, path: string, body?: unknown): Promise<Answer> {
     const text = body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body);
     const headers = text === undefined ? this.#headers : { ...this.#headers, "Content-Type": "application/json" };
-    const deadlineMs = Date.now() + this.#patienceMs;
+    const deadlineMs = performance.now() + this.#patienceMs;
     for (let attempt = 0; ; attempt++) {
       let failure: Error;
       try {
@@ -63,7 +63,7 @@ export class ApiClient {
         failure = error instanceof ApiError ? error : unreachable(this.#base, error);
       }
       const pauseMs = Math.min(2_000, 100 * 2 ** attempt);
-      if (Date.now() + pauseMs > deadlineMs) throw failure;
+      if (performance.now() + pauseMs > deadlineMs) throw failure;
       await sleep(pauseMs);
     }
   }

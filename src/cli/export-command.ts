@@ -27,12 +27,12 @@ export function exportCommand(command: Command, clientOf: (flags: ExportFlags) =
 async function runCommand(source: string, flags: ExportFlags, client: ApiClient): Promise<void> {
   const { ref, table } = parseTarget(source);
   const interrupt = onInterrupt("Stopping.");
-  let lastMs = Date.now();
+  let lastMs = performance.now();
   const options: ExportOptions = {
     signal: interrupt.signal,
     onProgress: (name, records) => {
-      if (Date.now() - lastMs < PROGRESS_INTERVAL_MS) return;
-      lastMs = Date.now();
+      if (performance.now() - lastMs < PROGRESS_INTERVAL_MS) return;
+      lastMs = performance.now();
       process.stderr.write(`${name}: ${grouped(records)} records\n`);
     },
   };

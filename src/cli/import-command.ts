@@ -85,7 +85,7 @@ async function importFile(client: ApiClient, what: What, name: string, flags: Im
     progress ??= startProgress(byteLength, position.offset);
     progress.update(position.offset, records);
   };
-  const startedMs = Date.now();
+  const startedMs = performance.now();
   try {
     const outcome = await runImport(client, {
       ...(flags.format === undefined ? {} : { format: flags.format }),
@@ -102,7 +102,7 @@ async function importFile(client: ApiClient, what: What, name: string, flags: Im
       ...what,
     });
     progress?.stop();
-    const seconds = (Date.now() - startedMs) / 1000;
+    const seconds = (performance.now() - startedMs) / 1000;
     const rate = grouped(Math.round(outcome.records / Math.max(seconds, 0.001)));
     if (outcome.finished) {
       const done = what.updateOnly === undefined ? "records imported into" : "records linked in";

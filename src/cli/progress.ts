@@ -14,7 +14,7 @@ export function startProgress(total: number, start: number, stream: NodeJS.Write
 }
 
 class Rate {
-  readonly #startedMs = Date.now();
+  readonly #startedMs = performance.now();
   readonly #total: number;
   readonly #start: number;
 
@@ -24,7 +24,7 @@ class Rate {
   }
 
   describe(done: number, records: number): { percent: string; perSecond: string; left: string } {
-    const elapsedSeconds = Math.max(0.001, (Date.now() - this.#startedMs) / 1000);
+    const elapsedSeconds = Math.max(0.001, (performance.now() - this.#startedMs) / 1000);
     const percent = this.#total === 0 ? 100 : (100 * done) / this.#total;
     const speed = (done - this.#start) / elapsedSeconds;
     return {
@@ -60,7 +60,7 @@ class BarProgress implements Progress {
 class LineProgress implements Progress {
   readonly #rate: Rate;
   readonly #stream: NodeJS.WriteStream;
-  #lastMs = Date.now();
+  #lastMs = performance.now();
 
   constructor(total: number, start: number, stream: NodeJS.WriteStream) {
     this.#rate = new Rate(total, start);
@@ -68,8 +68,8 @@ class LineProgress implements Progress {
   }
 
   update(done: number, records: number): void {
-    if (Date.now() - this.#lastMs < LINE_INTERVAL_MS) return;
-    this.#lastMs = Date.now();
+    if (performance.now() - this.#lastMs < LINE_INTERVAL_MS) return;
+    this.#lastMs = performance.now();
     const { percent, perSecond, left } = this.#rate.describe(done, records);
     this.#stream.write(`${percent} | ${grouped(records)} records | ${perSecond} | ${left} left\n`);
   }

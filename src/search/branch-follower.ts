@@ -61,7 +61,7 @@ export class BranchFollower {
   #isGone = false;
   /** Grows with each loss of the worker: what began before it must not be believed after it. */
   #epoch = 0;
-  #acknowledgedAt = 0;
+  #acknowledgedAt = Number.NEGATIVE_INFINITY;
 
   readonly #snapshotPath: string | undefined;
   readonly #onFault: (error: unknown) => void;
@@ -321,8 +321,8 @@ export class BranchFollower {
   /** Lets the feed forget, now and then; where there are snapshots, only what the last one has (`saveSnapshot`). */
   async #acknowledge(position: FeedPosition): Promise<void> {
     if (this.#snapshotPath !== undefined && this.#isLarge) return;
-    if (Date.now() - this.#acknowledgedAt < ACKNOWLEDGE_EVERY_MS) return;
-    this.#acknowledgedAt = Date.now();
+    if (performance.now() - this.#acknowledgedAt < ACKNOWLEDGE_EVERY_MS) return;
+    this.#acknowledgedAt = performance.now();
     await this.#records.feed.acknowledge(this.ref, position);
   }
 

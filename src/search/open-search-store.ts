@@ -167,7 +167,7 @@ class FollowingSearchStore implements SearchStore {
     queries: readonly Query[],
     signal: AbortSignal | undefined,
   ): Promise<SearchAnswer[]> {
-    const deadline = Date.now() + (this.#options.waitMs ?? DEFAULT_WAIT_MS);
+    const deadline = performance.now() + (this.#options.waitMs ?? DEFAULT_WAIT_MS);
     if (this.#isClosed) throw new LodestoneError("UNAVAILABLE", "The search store is closed.");
     const { consistency } = request;
     if (consistency !== undefined && consistency !== "strong" && consistency !== "eventual") {
@@ -194,7 +194,7 @@ class FollowingSearchStore implements SearchStore {
   async #catchUp({ follower, fault }: Followed, deadline: number): Promise<boolean> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<"late">((resolve) => {
-      timer = setTimeout(() => resolve("late"), Math.max(deadline - Date.now(), 0));
+      timer = setTimeout(() => resolve("late"), Math.max(deadline - performance.now(), 0));
     });
     const round = follower.sync().then(
       () => true,
@@ -204,7 +204,7 @@ class FollowingSearchStore implements SearchStore {
     const outcome = await Promise.race([round, late]);
     clearTimeout(timer);
     // A round may be done before the timer of a deadline that has passed; nobody tries for ever.
-    if (outcome !== "late" && Date.now() < deadline) return outcome;
+    if (outcome !== "late" && performance.now() < deadline) return outcome;
     const why = fault === undefined ? "" : ` (${fault})`;
     throw new LodestoneError("UNAVAILABLE", `The search store is still reading branch ${follower.key}${why}; try again in a moment.`, {
       retryAfterSeconds: 1,
@@ -224,7 +224,7 @@ class FollowingSearchStore implements SearchStore {
       isReady: false,
       isScheduled: false,
       retryMs: FIRST_RETRY_MS,
-      lastRoundAt: 0,
+      lastRoundAt: Number.NEGATIVE_INFINITY,
       isInRound: false,
       isBehind: false,
       nextRoundAt: 0,
@@ -241,7 +241,7 @@ class FollowingSearchStore implements SearchStore {
     followed.lag.changed();
     // What comes while a round runs may be in it or not: one more follows, after the pause.
     if (followed.isInRound) followed.isBehind = true;
-    else this.#schedule(followed, Math.max(0, followed.nextRoundAt - Date.now()));
+    else this.#schedule(followed, Math.max(0, followed.nextRoundAt - performance.now()));
   }
 
   #schedule(followed: Followed, delayMs: number): void {
@@ -259,13 +259,13 @@ class FollowingSearchStore implements SearchStore {
     try {
       await turns.run(() => {
         lag.begin();
-        followed.lastRoundAt = Date.now();
+        followed.lastRoundAt = performance.now();
         followed.isInRound = true;
         followed.isBehind = false;
         return follower.sync();
       });
       lag.end();
-      const now = Date.now();
+      const now = performance.now();
       const pauseMs = Math.min(Math.max(PAUSE_FACTOR * (now - followed.lastRoundAt), MIN_PAUSE_MS), MAX_PAUSE_MS);
       followed.nextRoundAt = now + pauseMs;
       if (followed.isBehind) this.#schedule(followed, pauseMs);
@@ -309,7 +309,7 @@ class FollowingSearchStore implements SearchStore {
   #poll(): void {
     if (++this.#polls % LIST_EVERY_POLLS === 0) void this.#list();
     const pollMs = this.#options.pollMs ?? DEFAULT_POLL_MS;
-    const quiet = [...this.#branches.values()].filter(({ lastRoundAt }) => Date.now() - lastRoundAt >= pollMs);
+    const quiet = [...this.#branches.values()].filter(({ lastRoundAt }) => performance.now() - lastRoundAt >= pollMs);
     quiet.sort((a, b) => a.lastRoundAt - b.lastRoundAt);
     for (const followed of quiet.slice(0, POLLED_AT_ONCE)) this.#schedule(followed, 0);
     this.#after(pollMs, () => this.#poll());

@@ -1,5 +1,5 @@
 import type { Worker } from "node:worker_threads";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { BranchRef } from "../../src/records/schema.ts";
 import { openSearchStore, type SearchStoreOptions } from "../../src/search/open-search-store.ts";
 import type { SearchStore, SimilarityFunction, VectorSearchRequest } from "../../src/search/search-store.ts";
@@ -126,6 +126,23 @@ describe("search store", () => {
     records.isSilent = true;
     records.write(REF, "items", [item("a", [1, 2, 3])]);
     await expect.poll(async () => (await search({ consistency: "eventual" })).totalCount).toBe(1);
+  });
+
+  test.each([
+    ["is told of", false],
+    ["is not told of", true],
+  ])("follows what it %s after the clock was set back", async (_, isSilent) => {
+    records.write(REF, "items", [item("a", [1, 2, 3])]);
+    await search({});
+    const { now } = Date;
+    const clock = vi.spyOn(Date, "now").mockImplementation(() => now() - 3_600_000);
+    try {
+      records.isSilent = isSilent;
+      records.write(REF, "items", [item("b", [1, 2, 3])]);
+      await expect.poll(async () => (await search({ consistency: "eventual" })).totalCount, { timeout: 20_000 }).toBe(2);
+    } finally {
+      clock.mockRestore();
+    }
   });
 
   test("applies a transaction that comes in several reads at once", async () => {

@@ -79,20 +79,20 @@ export class SnapshotSchedule {
   async #saveDue(): Promise<void> {
     for (const follower of this.#followers()) {
       if (this.#isClosed) return;
-      if (Date.now() >= (this.#dueAt.get(follower.key) ?? 0)) await this.#save(follower);
+      if (performance.now() >= (this.#dueAt.get(follower.key) ?? 0)) await this.#save(follower);
     }
   }
 
   async #save(follower: BranchFollower): Promise<void> {
     if (!follower.needsSnapshot) return;
-    const startedAt = Date.now();
+    const startedAt = performance.now();
     try {
       await follower.saveSnapshot();
     } catch (error) {
       this.#options.onFault(error);
     }
-    const elapsedMs = Date.now() - startedAt;
-    this.#dueAt.set(follower.key, Date.now() + Math.max(this.#options.everyMs, elapsedMs / MAX_SHARE_OF_TIME));
+    const elapsedMs = performance.now() - startedAt;
+    this.#dueAt.set(follower.key, performance.now() + Math.max(this.#options.everyMs, elapsedMs / MAX_SHARE_OF_TIME));
   }
 }
 

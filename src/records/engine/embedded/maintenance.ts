@@ -66,9 +66,10 @@ export class Maintenance {
   }
 
   async #checkpoint(): Promise<void> {
+    // A checkpoint of the future was made before the clock was set back: then too its age grows.
     const { rows } = await this.#host.query<{ bytes: number; age_ms: number }>(
       `SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), redo_lsn)::float8 AS bytes,
-         (extract(epoch FROM clock_timestamp() - checkpoint_time) * 1000)::float8 AS age_ms FROM pg_control_checkpoint()`,
+         abs(extract(epoch FROM clock_timestamp() - checkpoint_time) * 1000)::float8 AS age_ms FROM pg_control_checkpoint()`,
     );
     const { bytes, age_ms: ageMs } = rows[0]!;
     // A checkpoint itself writes some hundred bytes.
