@@ -3,6 +3,7 @@
  * before. Numbers and text are parsed at some 100 MB/s; it is objects, lists and above all different keys that cost: JSON.parse takes 2 s for 18 MB of them.
  */
 import { LodestoneError } from "../../errors.ts";
+import { yieldToEventLoop } from "../../event-loop.ts";
 import type { JsonValue } from "../../records/requests.ts";
 import type { HttpLimits } from "../http-limits.ts";
 import { checkJsonValue } from "./json-body.ts";
@@ -29,8 +30,6 @@ export async function parseLargeJsonBody(text: string, limits: JsonLimits): Prom
   await yieldToEventLoop();
   return value;
 }
-
-export const yieldToEventLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Counts brackets, commas and colons outside of strings. For a text that is no JSON it may count anything. */
 async function checkShape(text: string, { jsonDepth, jsonKeys, jsonValues, jsonContainers }: JsonLimits): Promise<void> {

@@ -60,7 +60,7 @@ export function migrationEndpoints({ records }: Services): Endpoint[] {
       async handle({ ref, body }) {
         const { version } = await records.branch(ref);
         const { source, target } = await migrations.compareWithSchema(ref, body);
-        return { status: 200, body: { version, migration: planMigration(source, target) } };
+        return { status: 200, body: { version, migration: await planMigration(source, target) } };
       },
     }),
     endpoint<{ migration: unknown }>({

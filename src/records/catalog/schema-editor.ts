@@ -73,11 +73,14 @@ export class SchemaEditor {
     }
     this.#document = {
       ...this.#document,
-      tables: this.#document.tables.map((other) => ({
-        ...other,
-        name: other.name === name ? to : other.name,
-        columns: other.columns.map((column) => (column.link?.table === name ? { ...column, link: { table: to } } : column)),
-      })),
+      tables: this.#document.tables.map((other) => {
+        if (other.name !== name && !other.columns.some(({ link }) => link?.table === name)) return other;
+        return {
+          ...other,
+          name: other.name === name ? to : other.name,
+          columns: other.columns.map((column) => (column.link?.table === name ? { ...column, link: { table: to } } : column)),
+        };
+      }),
     };
   }
 

@@ -1,16 +1,22 @@
 /** Runs schema operations on a branch, through its schema editor. */
 import { LodestoneError } from "../../errors.ts";
+import { Slices } from "../../event-loop.ts";
 import type { SchemaOperation } from "../catalog/history/schema-operations.ts";
 import type { SchemaEditor } from "../catalog/schema-editor.ts";
 
-/** Between so many operations, others get the event loop. */
-const OPERATIONS_PER_SLICE = 100;
+/** An operation passes over the tables and columns that there are; so many are passed over before others get the event loop. */
+const COLUMNS_PER_SLICE = 100_000;
+/** What an operation costs beyond that, in the same measure. */
+const OPERATION_COST = 2_000;
 
 /** Runs operations in their order. A fault names the operation; the caller's transaction undoes what was done. */
 export async function applyOperations(editor: SchemaEditor, operations: readonly SchemaOperation[], path: string): Promise<void> {
+  const slices = new Slices(COLUMNS_PER_SLICE);
   for (const [i, operation] of operations.entries()) {
+    const { tables } = editor.document;
+    const columns = tables.reduce((sum, table) => sum + table.columns.length, tables.length);
     // A rehearsal waits for nothing: others get a turn all the same.
-    if (i % OPERATIONS_PER_SLICE === OPERATIONS_PER_SLICE - 1) await new Promise((resolve) => setImmediate(resolve));
+    if (slices.spend(columns + OPERATION_COST)) await slices.rest();
     try {
       await applyOperation(editor, operation);
     } catch (error) {

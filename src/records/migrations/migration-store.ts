@@ -1,12 +1,13 @@
 /** Schema changes as operations: apply, preview, compare, and a branch's history, on top of the catalog. */
 import { LodestoneError } from "../../errors.ts";
+import { Slices } from "../../event-loop.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import { requireColumn } from "../catalog/column-types.ts";
 import { type BranchDocument, toBranchSchema, toColumnSchema } from "../catalog/document.ts";
 import { compareSchemas } from "../catalog/history/compare.ts";
 import { checksumOf, type Migration, readMigrations } from "../catalog/history/history.ts";
 import { requireOperations, type SchemaOperation } from "../catalog/history/schema-operations.ts";
-import { SchemaEditor } from "../catalog/schema-editor.ts";
+import { MAX_COLUMNS, SchemaEditor } from "../catalog/schema-editor.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
 import { requireTableName, schemaNameOf } from "../identifiers.ts";
 import type { BranchInfo, BranchRef, BranchSchema, TableSchema } from "../schema.ts";
@@ -23,6 +24,9 @@ export interface PushedMigration {
 
 /** The engine's rows of one branch's history stay few; this is for those who drive it by script for years. */
 const MAX_PUSHED = 1_000;
+
+/** Some 10 ms of checking. */
+const COLUMNS_PER_SLICE = 5_000;
 
 export class MigrationStore {
   readonly #engine: Engine;
@@ -65,7 +69,7 @@ export class MigrationStore {
   /** What the branch's schema would be; nothing is changed and nothing is locked. */
   async preview(ref: BranchRef, given: unknown, path: string): Promise<{ original: BranchSchema; updated: BranchSchema }> {
     const branch = await this.#catalog.branch(ref);
-    const updated = await rehearse(toDocument(branch), requireOperations(given, path), path);
+    const updated = await rehearse(await toDocument(branch), requireOperations(given, path), path);
     return { original: toBranchSchema(branch), updated };
   }
 
@@ -76,10 +80,14 @@ export class MigrationStore {
     operations: { readonly source?: unknown; readonly target?: unknown } = {},
   ): Promise<{ source: BranchSchema; target: BranchSchema; operations: SchemaOperation[] }> {
     const branch = await this.#catalog.branch(ref);
-    const source = await rehearse(toDocument(branch), requireOperations(operations.source ?? [], "branchOperations"), "branchOperations");
-    const given = withIds(requireSchema(schema));
+    const source = await rehearse(
+      await toDocument(branch),
+      requireOperations(operations.source ?? [], "branchOperations"),
+      "branchOperations",
+    );
+    const given = await withIds(await requireSchema(schema));
     const target = await rehearse(given, requireOperations(operations.target ?? [], "schemaOperations"), "schemaOperations");
-    return { source, target, operations: compareSchemas(source, target) };
+    return { source, target, operations: await compareSchemas(source, target) };
   }
 
   /** From one branch to another of the same database. */
@@ -90,9 +98,9 @@ export class MigrationStore {
   ): Promise<{ source: BranchSchema; target: BranchSchema; operations: SchemaOperation[] }> {
     const [from, to] = [await this.#catalog.branch(ref), await this.#catalog.branch({ database: ref.database, branch: other })];
     const [sourcePath, targetPath] = ["sourceBranchOperations", "targetBranchOperations"];
-    const source = await rehearse(toDocument(from), requireOperations(operations.source ?? [], sourcePath), sourcePath);
-    const target = await rehearse(toDocument(to), requireOperations(operations.target ?? [], targetPath), targetPath);
-    return { source, target, operations: compareSchemas(source, target) };
+    const source = await rehearse(await toDocument(from), requireOperations(operations.source ?? [], sourcePath), sourcePath);
+    const target = await rehearse(await toDocument(to), requireOperations(operations.target ?? [], targetPath), targetPath);
+    return { source, target, operations: await compareSchemas(source, target) };
   }
 
   /**
@@ -136,14 +144,15 @@ async function rehearse(document: BranchDocument, operations: readonly SchemaOpe
   const nobody = { query: async () => ({ rows: [], rowCount: 0 }) } as unknown as Connection;
   const editor = new SchemaEditor(nobody, { schemaName: "rehearsal", roleName: "rehearsal" }, document);
   await applyOperations(editor, operations, path);
-  return { tables: editor.document.tables.map(({ name, columns }) => ({ name, columns: columns.map(toColumnSchema) })) };
+  const tables = await inSlices(editor.document.tables, ({ name, columns }) => ({ name, columns: columns.map(toColumnSchema) }));
+  return { tables };
 }
 
-const toDocument = (branch: BranchInfo): BranchDocument => withIds(toBranchSchema(branch));
+const toDocument = (branch: BranchInfo): Promise<BranchDocument> => withIds(toBranchSchema(branch));
 
-function withIds(schema: BranchSchema): BranchDocument {
+async function withIds(schema: BranchSchema): Promise<BranchDocument> {
   let nextId = 1;
-  const tables = schema.tables.map(({ name, columns }) => ({
+  const tables = await inSlices(schema.tables, ({ name, columns }) => ({
     id: nextId++,
     name,
     columns: columns.map((column) => ({ id: nextId++, ...column })),
@@ -151,19 +160,30 @@ function withIds(schema: BranchSchema): BranchDocument {
   return { nextId, tables };
 }
 
-/** A schema as a client gives it: names, types, and links to tables that it has. */
-function requireSchema(given: unknown): BranchSchema {
+async function inSlices<Table extends { readonly columns: readonly unknown[] }, Result>(
+  tables: readonly Table[],
+  work: (table: Table) => Result,
+): Promise<Result[]> {
+  const slices = new Slices(COLUMNS_PER_SLICE);
+  const results: Result[] = [];
+  for (const table of tables) {
+    results.push(work(table));
+    if (slices.spend(table.columns.length + 1)) await slices.rest();
+  }
+  return results;
+}
+
+/** A schema as a client gives it: names, types, and links to tables that it has. Checked in slices. */
+async function requireSchema(given: unknown): Promise<BranchSchema> {
   const tables = (given as { tables?: unknown } | null | undefined)?.tables;
   if (!Array.isArray(tables)) throw invalid('schema has to be an object like {"tables": [{"name": "teams", "columns": []}]}.');
-  const checked = tables.map((table: unknown): TableSchema => {
-    const { name, columns } = (table ?? {}) as { name?: unknown; columns?: unknown };
-    requireTableName(name);
-    if (!Array.isArray(columns)) throw invalid(`Table "${name}": columns has to be a list of columns.`);
-    const result = columns.map((column) => requireColumn(name, column));
-    const twice = result.find((column, i) => result.findIndex((other) => other.name === column.name) < i);
-    if (twice !== undefined) throw invalid(`Table "${name}" has two columns "${twice.name}".`);
-    return { name, columns: result };
-  });
+  const slices = new Slices(COLUMNS_PER_SLICE);
+  const checked: TableSchema[] = [];
+  for (const table of tables as unknown[]) {
+    const result = requireTableSchema(table);
+    checked.push(result);
+    if (slices.spend(result.columns.length + 1)) await slices.rest();
+  }
   const names = new Set(checked.map(({ name }) => name));
   if (names.size !== checked.length) throw invalid("schema has two tables of one name.");
   for (const { name, columns } of checked) {
@@ -172,8 +192,23 @@ function requireSchema(given: unknown): BranchSchema {
         throw invalid(`Column "${column.name}" of table "${name}" links to table "${column.link.table}", which the schema does not have.`);
       }
     }
+    if (slices.spend(columns.length + 1)) await slices.rest();
   }
   return { tables: checked };
+}
+
+function requireTableSchema(table: unknown): TableSchema {
+  const { name, columns } = (table ?? {}) as { name?: unknown; columns?: unknown };
+  requireTableName(name);
+  if (!Array.isArray(columns)) throw invalid(`Table "${name}": columns has to be a list of columns.`);
+  if (columns.length > MAX_COLUMNS) throw invalid(`Table "${name}" has ${columns.length} columns; at most ${MAX_COLUMNS} are possible.`);
+  const result = columns.map((column) => requireColumn(name, column));
+  const seen = new Set<string>();
+  for (const column of result) {
+    if (seen.has(column.name)) throw invalid(`Table "${name}" has two columns "${column.name}".`);
+    seen.add(column.name);
+  }
+  return { name, columns: result };
 }
 
 const invalid = (message: string): LodestoneError => new LodestoneError("INVALID", message);

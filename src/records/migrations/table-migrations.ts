@@ -3,9 +3,12 @@
  * It cannot say that something was renamed.
  */
 import { LodestoneError } from "../../errors.ts";
+import { Slices } from "../../event-loop.ts";
 import { compareSchemas } from "../catalog/history/compare.ts";
 import type { SchemaOperation } from "../catalog/history/schema-operations.ts";
 import type { BranchSchema, ColumnSchema, TableSchema } from "../schema.ts";
+
+const COLUMNS_PER_SLICE = 10_000;
 
 export interface TableMigration {
   newColumns?: Record<string, ColumnSchema>;
@@ -22,24 +25,32 @@ export interface BranchMigration {
   newTableOrder: string[];
 }
 
-export function planMigration(source: BranchSchema, target: BranchSchema): BranchMigration {
+export async function planMigration(source: BranchSchema, target: BranchSchema): Promise<BranchMigration> {
+  const slices = new Slices(COLUMNS_PER_SLICE);
+  const targets = new Map(target.tables.map((table) => [table.name, table]));
   const newTables: Record<string, TableSchema> = Object.create(null);
   const tableMigrations: Record<string, TableMigration> = Object.create(null);
   const removedTables: string[] = [];
-  for (const operation of compareSchemas(source, target)) {
+  const migrationOf = (table: string): TableMigration => {
+    tableMigrations[table] ??= { newColumnOrder: (targets.get(table)?.columns ?? []).map(({ name }) => name) };
+    return tableMigrations[table];
+  };
+  for (const operation of await compareSchemas(source, target)) {
     if ("removeTable" in operation) removedTables.push(operation.removeTable.table);
     else if ("addTable" in operation) {
-      const table = target.tables.find(({ name }) => name === operation.addTable.table);
+      const table = targets.get(operation.addTable.table);
       if (table !== undefined) newTables[table.name] = table;
     } else if ("addColumn" in operation && !Object.hasOwn(newTables, operation.addColumn.table)) {
       const { table, column } = operation.addColumn;
-      const migration = migrationOf(tableMigrations, target, table);
-      migration.newColumns = { ...migration.newColumns, [column.name]: column };
+      const migration = migrationOf(table);
+      migration.newColumns ??= Object.create(null) as Record<string, ColumnSchema>;
+      migration.newColumns[column.name] = column;
     } else if ("removeColumn" in operation) {
-      const { table, column } = operation.removeColumn;
-      const migration = migrationOf(tableMigrations, target, table);
-      migration.removedColumns = [...(migration.removedColumns ?? []), column];
+      const migration = migrationOf(operation.removeColumn.table);
+      migration.removedColumns ??= [];
+      migration.removedColumns.push(operation.removeColumn.column);
     }
+    if (slices.spend(1)) await slices.rest();
   }
   return {
     status: "pending",
@@ -49,12 +60,6 @@ export function planMigration(source: BranchSchema, target: BranchSchema): Branc
     tableMigrations,
     newTableOrder: target.tables.map(({ name }) => name),
   };
-}
-
-function migrationOf(all: Record<string, TableMigration>, target: BranchSchema, table: string): TableMigration {
-  const columns = target.tables.find(({ name }) => name === table)?.columns ?? [];
-  all[table] ??= { newColumnOrder: columns.map(({ name }) => name) };
-  return all[table];
 }
 
 /** What a plan asks for, as operations whose form is yet to be checked. */

@@ -1,10 +1,24 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
+import { Slices } from "../../../src/event-loop.ts";
 import { highlight } from "../../../src/records/data/text-search/highlight.ts";
+import { searchTable } from "../../../src/records/data/text-search/match-table.ts";
 import { searchBranchRecords, searchTableRecords } from "../../../src/records/data/text-search/text-search.ts";
-import { levenshtein, matchQuality, piecesOf, plain, termsOf, wordsOf } from "../../../src/records/data/text-search/words.ts";
+import { readScope } from "../../../src/records/data/text-search/text-search-request.ts";
+import {
+  levenshtein,
+  matchQuality,
+  piecesOf,
+  plain,
+  type Term,
+  TermMatcher,
+  termsOf,
+  wordsOf,
+} from "../../../src/records/data/text-search/words.ts";
 import { insertRecords } from "../../../src/records/data/write/bulk-insert.ts";
+import type { Connection } from "../../../src/records/engine/engine.ts";
 import type { BranchSearchRequest, TextSearchRequest } from "../../../src/records/requests.ts";
+import { turnsDuring } from "../../support/event-loop.ts";
 import { describeOnBothEngines } from "../../support/record-engines.ts";
 
 describe("words", () => {
@@ -50,21 +64,58 @@ describe("words", () => {
     );
   });
 
+  test("are matched all together as each by itself", () => {
+    const seed = Date.now() & 0x7fffffff;
+    console.log(`fast-check seed ${seed}`);
+    const word = fc.stringMatching(/^[a-dA-D\u00e4\u0430-\u0433]{1,9}$/);
+    fc.assert(
+      fc.property(
+        fc.array(word, { minLength: 1, maxLength: 6 }),
+        word,
+        fc.integer({ min: 0, max: 2 }),
+        fc.boolean(),
+        (query, text, fuzziness, prefix) => {
+          const terms = termsOf(query.join(" "), fuzziness, prefix);
+          const [other] = wordsOf(text);
+          const expected = terms
+            .map((term, index) => ({ index, quality: matchQuality(term, other!.plain) }))
+            .filter(({ quality }) => quality > 0);
+          const matcher = new TermMatcher(terms);
+          for (const _ of ["computed", "remembered"]) expect(matcher.match(other!)).toEqual(expected);
+        },
+      ),
+      { seed, numRuns: 2_000 },
+    );
+  });
+
+  test("are found across the windows that a long text is looked through in", () => {
+    for (const gap of [65_530, 65_533, 65_536, 131_070]) {
+      const text = `${" ".repeat(gap)}crème👀${"x".repeat(200_000)} end`;
+      expect(wordsOf(text).map(({ start, end, plain }) => [text.slice(start, end).length, plain.slice(0, 6)])).toEqual([
+        [5, "creme"],
+        [200_000, "xxxxxx"],
+        [3, "end"],
+      ]);
+    }
+  });
+
   test("that are too short to be recognised with a letter changed must be exact", () => {
     expect(termsOf("a ab abc abcde", 2, false).map((term) => term.distance)).toEqual([0, 0, 1, 2]);
   });
 });
 
 describe("highlights", () => {
-  test("mark the words in the text as it is written, and encode what is around them", () => {
+  const marked = (text: string, terms: readonly Term[]) => highlight(text, new TermMatcher(terms), true, new Slices());
+
+  test("mark the words in the text as it is written, and encode what is around them", async () => {
     const terms = termsOf("creme", 0, false);
-    expect(highlight("<Crème> & crèmes", terms, true)).toEqual(["&lt;<em>Crème</em>&gt; &amp; crèmes"]);
-    expect(highlight("nothing", terms, true)).toEqual([]);
+    expect(await marked("<Crème> & crèmes", terms)).toEqual(["&lt;<em>Crème</em>&gt; &amp; crèmes"]);
+    expect(await marked("nothing", terms)).toEqual([]);
   });
 
-  test("of a long text are parts of it around what was found", () => {
+  test("of a long text are parts of it around what was found", async () => {
     const text = `${"lorem ipsum ".repeat(50)}NEEDLE ${"dolor sit ".repeat(50)}needle end`;
-    const fragments = highlight(text, termsOf("needle", 0, false), true);
+    const fragments = await marked(text, termsOf("needle", 0, false));
     expect(fragments).toHaveLength(2);
     expect(fragments[0]).toContain("<em>NEEDLE</em>");
     expect(fragments[1]).toMatch(/<em>needle<\/em> end$/);
@@ -203,6 +254,51 @@ describeOnBothEngines("free text search", (fixture) => {
     await fixture.engine.query(`INSERT INTO "test:main".crowd (name) SELECT 'person ' || n FROM generate_series(1, 2500) AS n`);
     const answer = await searchTableRecords(fixture.engine, fixture.branch, fixture.table("crowd"), { query: "person 2500", fuzziness: 0 });
     expect([answer.totalCount, answer.records[0]!.name]).toEqual([2500, "person 2500"]);
+  });
+
+  /** What the database answers, again and at once, so that only what is done with it takes turns. */
+  const replayed = async (work: (connection: Connection) => Promise<unknown>): Promise<number> => {
+    const answers: unknown[] = [];
+    const first = await work({
+      query: async (...statement) => {
+        const answer = await fixture.engine.query(...(statement as Parameters<Connection["query"]>));
+        answers.push(answer);
+        return answer as never;
+      },
+    });
+    let second: unknown;
+    const turns = await turnsDuring(async () => {
+      second = await work({ query: async () => answers.shift() as never });
+    });
+    expect(second).toEqual(first);
+    return turns;
+  };
+
+  test("serves others while it looks for many words in much text, and while it marks them", async () => {
+    const table = await fixture.createTable("volumes", [{ name: "text", type: "text" }]);
+    const text = Array.from({ length: 60_000 }, (_, i) => `w${((i * 7919) % 60_000).toString(36).padStart(7, "q")}`).join(" ");
+    const gaps = " ".repeat(8_000_000);
+    const records = [{ text: `${text} thirty` }, { text: `${gaps}thirty` }, { text: `${"x".repeat(8_000_000)} thirty` }];
+    for (const record of records) await insertRecords(fixture.engine, fixture.branch, table, [record]);
+    const query = `${Array.from({ length: 63 }, (_, i) => `wq${(i * 999).toString(36).padStart(6, "q")}`).join(" ")} thirty`;
+    const search = (connection: Connection) =>
+      searchTableRecords(connection, fixture.branch, table, { query, fuzziness: 2, highlight: { enabled: false } });
+    // Some 10 slices for the words, 15 for each of the others.
+    expect(await replayed(search)).toBeGreaterThan(30);
+    expect(await replayed((connection) => searchTableRecords(connection, fixture.branch, table, { query: "thirty" }))).toBeGreaterThan(60);
+  });
+
+  test("finds again what is too much to be kept", async () => {
+    const table = await fixture.createTable("swarm", [{ name: "name", type: "string" }]);
+    await fixture.engine.query(
+      `INSERT INTO "test:main".swarm (id, name) SELECT 'r' || n, repeat('bee ', 1 + n % 7) || n FROM generate_series(1, 700) AS n`,
+    );
+    const plan = readScope(fixture.branch, table, {}, "");
+    const found = (maxKeptBytes?: number) =>
+      searchTable(fixture.engine, fixture.branch, plan, termsOf("bee 77", 1, false), 20, new Slices(), maxKeptBytes);
+    const kept = await found();
+    expect([kept.total, kept.best.length, kept.best[0]!.id]).toEqual([700, 20, "r77"]);
+    expect(await found(10_000)).toEqual(kept);
   });
 
   test.each<[object, string]>([

@@ -5,7 +5,9 @@ import { Catalog } from "../../../src/records/catalog/catalog.ts";
 import { toBranchSchema } from "../../../src/records/catalog/document.ts";
 import { checksumOf } from "../../../src/records/catalog/history/history.ts";
 import { MigrationStore } from "../../../src/records/migrations/migration-store.ts";
+import { planMigration } from "../../../src/records/migrations/table-migrations.ts";
 import type { BranchSchema, ColumnSchema } from "../../../src/records/schema.ts";
+import { turnsDuring } from "../../support/event-loop.ts";
 import { describeOnBothEngines } from "../../support/record-engines.ts";
 
 const TABLES = ["a", "b", "c"];
@@ -171,6 +173,36 @@ describeOnBothEngines("Schema operations", (fixture) => {
     await store.push(to, [first!]);
     await store.push(to, [first!, second!]);
     expect(toBranchSchema(await catalog.branch(to))).toEqual(toBranchSchema(await catalog.branch(from)));
+    await catalog.close();
+  });
+
+  test("compares and plans large schemas in slices, between which others are served", async () => {
+    const catalog = await Catalog.open(fixture.engine);
+    const ref = { database: "large", branch: "main" };
+    await catalog.createBranch(ref);
+    const store = new MigrationStore(fixture.engine, catalog);
+    const columns = (count: number): ColumnSchema[] => Array.from({ length: count }, (_, i) => ({ name: `c${i}`, type: "string" }));
+    const tables = Array.from({ length: 60 }, (_, i) => ({ name: `t${i}`, columns: columns(1_000) }));
+    // Each of four passes over 60,000 columns, 5,000 or 10,000 a slice.
+    let compared: Awaited<ReturnType<MigrationStore["compareWithSchema"]>> | undefined;
+    const turns = await turnsDuring(async () => {
+      compared = await store.compareWithSchema(ref, { tables });
+    });
+    expect(turns).toBeGreaterThan(40);
+    expect(compared!.operations).toHaveLength(60 * 1_001);
+    const half = { tables: tables.map((table) => ({ ...table, columns: table.columns.slice(500) })) };
+    let plan: Awaited<ReturnType<typeof planMigration>> | undefined;
+    expect(
+      await turnsDuring(async () => {
+        plan = await planMigration({ tables }, half);
+      }),
+    ).toBeGreaterThan(10);
+    expect(plan!.tableMigrations!.t0!.removedColumns).toHaveLength(500);
+    // As many as a table may have; more could not be made of it.
+    await expect(store.compareWithSchema(ref, { tables: [{ name: "wide", columns: columns(1_001) }] })).rejects.toMatchObject({
+      code: "INVALID",
+      message: 'Table "wide" has 1001 columns; at most 1000 are possible.',
+    });
     await catalog.close();
   });
 });

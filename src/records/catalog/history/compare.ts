@@ -5,51 +5,68 @@
  * a column's type (nothing else can express it; applied, it drops the column's values). Between two states of one branch they are told by their ids.
  */
 
+import { Slices } from "../../../event-loop.ts";
 import type { BranchSchema, ColumnSchema, TableSchema } from "../../schema.ts";
 import type { BranchDocument, ColumnDocument, TableDocument } from "../document.ts";
 import { toColumnSchema } from "../document.ts";
 import type { SchemaOperation } from "./schema-operations.ts";
 
-/** Applying the result to `source` gives the tables and columns of `target`; their order aside. */
-export function compareSchemas(source: BranchSchema, target: BranchSchema): SchemaOperation[] {
+const COLUMNS_PER_SLICE = 10_000;
+
+/** Applying the result to `source` gives the tables and columns of `target`; their order aside. In time linear in both, and in slices. */
+export async function compareSchemas(source: BranchSchema, target: BranchSchema): Promise<SchemaOperation[]> {
+  const slices = new Slices(COLUMNS_PER_SLICE);
   const there = new Map(source.tables.map((table) => [table.name, table]));
   const wanted = new Map(target.tables.map((table) => [table.name, table]));
   const added = target.tables.filter(({ name }) => !there.has(name));
   const removed = source.tables.filter(({ name }) => !wanted.has(name));
+  const removedNames = new Set(removed.map(({ name }) => name));
   const operations: SchemaOperation[] = [];
 
   // Columns go first: a table that is linked to cannot be dropped.
   for (const table of source.tables) {
     const kept = wanted.get(table.name);
+    const columns = columnsByName(kept);
     for (const column of table.columns) {
-      const gone = kept === undefined ? linksInto(column, removed, table.name) : !kept.columns.some((other) => sameColumn(other, column));
+      const gone = kept === undefined ? linksInto(column, removedNames, table.name) : !sameColumn(columns.get(column.name), column);
       if (gone) operations.push({ removeColumn: { table: table.name, column: column.name } });
     }
+    if (slices.spend(table.columns.length + columns.size + 1)) await slices.rest();
   }
   for (const { name } of removed) operations.push({ removeTable: { table: name } });
 
-  operations.push(...additions(added, new Set(there.keys())));
+  for (const operation of additions(added, new Set(there.keys()))) {
+    operations.push(operation);
+    if (slices.spend(1)) await slices.rest();
+  }
   for (const table of target.tables) {
     const before = there.get(table.name);
     if (before === undefined) continue;
+    const columns = columnsByName(before);
     for (const column of table.columns) {
-      if (!before.columns.some((other) => sameColumn(other, column))) operations.push(addColumn(table.name, column));
+      if (!sameColumn(columns.get(column.name), column)) operations.push(addColumn(table.name, column));
     }
+    if (slices.spend(table.columns.length + columns.size + 1)) await slices.rest();
   }
   return operations;
 }
 
+const columnsByName = (table: TableSchema | undefined): Map<string, ColumnSchema> =>
+  new Map(table?.columns.map((column) => [column.name, column]));
+
 /** Each table with its columns; all tables first where one links to a table that comes later. */
-function additions(tables: readonly TableSchema[], known: Set<string>): SchemaOperation[] {
+function* additions(tables: readonly TableSchema[], known: Set<string>): Generator<SchemaOperation, void, undefined> {
   const seen = new Set(known);
   let forward = false;
   for (const table of tables) {
     seen.add(table.name);
     forward ||= table.columns.some(({ link }) => link !== undefined && !seen.has(link.table));
   }
-  const columnsOf = (table: TableSchema) => table.columns.map((column) => addColumn(table.name, column));
-  if (forward) return [...tables.map(({ name }) => ({ addTable: { table: name } })), ...tables.flatMap(columnsOf)];
-  return tables.flatMap((table) => [{ addTable: { table: table.name } }, ...columnsOf(table)]);
+  if (forward) for (const { name } of tables) yield { addTable: { table: name } };
+  for (const { name, columns } of tables) {
+    if (!forward) yield { addTable: { table: name } };
+    for (const column of columns) yield addColumn(name, column);
+  }
 }
 
 /** What was done between two states of one branch's document, renames included. Empty when only the order of columns changed. */
@@ -74,9 +91,10 @@ export function describeChange(before: BranchDocument, after: BranchDocument): S
     }
   }
   const removed = before.tables.filter((table) => !is.has(table.id));
+  const removedNames = new Set(removed.map(({ name }) => name));
   for (const table of removed) {
     for (const column of table.columns) {
-      if (linksInto(column, removed, table.name)) operations.push({ removeColumn: { table: table.name, column: column.name } });
+      if (linksInto(column, removedNames, table.name)) operations.push({ removeColumn: { table: table.name, column: column.name } });
     }
   }
   for (const table of removed) operations.push({ removeTable: { table: table.name } });
@@ -100,12 +118,12 @@ const toSchema = (table: TableDocument): TableSchema => ({ name: table.name, col
 const addColumn = (table: string, column: ColumnSchema): SchemaOperation => ({ addColumn: { table, column } });
 
 /** Whether a column of a table that goes away holds on to another one that goes away. */
-const linksInto = (column: ColumnSchema, removed: readonly { name: string }[], own: string): boolean =>
-  column.link !== undefined && column.link.table !== own && removed.some(({ name }) => name === column.link?.table);
+const linksInto = (column: ColumnSchema, removed: ReadonlySet<string>, own: string): boolean =>
+  column.link !== undefined && column.link.table !== own && removed.has(column.link.table);
 
-function sameColumn(one: ColumnSchema, other: ColumnSchema): boolean {
+function sameColumn(one: ColumnSchema | undefined, other: ColumnSchema): boolean {
   return (
-    one.name === other.name &&
+    one !== undefined &&
     one.type === other.type &&
     one.link?.table === other.link?.table &&
     one.vector?.dimension === other.vector?.dimension &&

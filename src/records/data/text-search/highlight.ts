@@ -1,30 +1,39 @@
 /** Where in a text its words were found: the text, or parts of a long one, with `<em>` around them. */
-import { matchQuality, type Term, wordsOf } from "./words.ts";
+import type { Slices } from "../../../event-loop.ts";
+import { type TermMatcher, type Word, wordsIn } from "./words.ts";
 
 const WHOLE_LENGTH = 200;
 const AROUND_LENGTH = 70;
 const MAX_FRAGMENTS = 3;
 
-/** Empty when nothing of it matches. */
-export function highlight(text: string, terms: readonly Term[], encodeHtml: boolean): string[] {
-  const found = wordsOf(text).filter((word) => terms.some((term) => matchQuality(term, word.plain) > 0));
-  if (found.length === 0) return [];
+/** Empty when nothing of it matches. A long text is read no further than its last fragment. */
+export async function highlight(text: string, matcher: TermMatcher, encodeHtml: boolean, slices: Slices): Promise<string[]> {
   const encode = encodeHtml ? encodeEntities : (part: string): string => part;
+  const isWhole = text.length <= WHOLE_LENGTH;
   const fragments: string[] = [];
-  let i = 0;
-  while (i < found.length && fragments.length < MAX_FRAGMENTS) {
-    const isWhole = text.length <= WHOLE_LENGTH;
-    const start = isWhole ? 0 : wordBoundary(text, found[i]!.start - AROUND_LENGTH);
-    const end = isWhole ? text.length : wordBoundary(text, found[i]!.end + AROUND_LENGTH);
-    let fragment = "";
-    let at = start;
-    for (; i < found.length && found[i]!.end <= end; i++) {
-      const word = found[i]!;
-      fragment += `${encode(text.slice(at, word.start))}<em>${encode(text.slice(word.start, word.end))}</em>`;
-      at = word.end;
-    }
-    fragments.push(fragment + encode(text.slice(at, end)));
+  let open: { readonly end: number; text: string; at: number } | undefined;
+  const close = (): void => {
+    if (open !== undefined) fragments.push(open.text + encode(text.slice(open.at, open.end)));
+    open = undefined;
+  };
+  const mark = (word: Word): void => {
+    if (open !== undefined && word.end > open.end) close();
+    if (fragments.length === MAX_FRAGMENTS) return;
+    open ??= {
+      end: isWhole ? text.length : wordBoundary(text, word.end + AROUND_LENGTH),
+      text: "",
+      at: isWhole ? 0 : wordBoundary(text, word.start - AROUND_LENGTH),
+    };
+    open.text += `${encode(text.slice(open.at, word.start))}<em>${encode(text.slice(word.start, word.end))}</em>`;
+    open.at = word.end;
+  };
+  for (const word of wordsIn(text)) {
+    const isFound = matcher.match(word).length > 0;
+    if (slices.spend(matcher.lastCost)) await slices.rest();
+    if (isFound) mark(word);
+    if (fragments.length === MAX_FRAGMENTS) return fragments;
   }
+  close();
   return fragments;
 }
 

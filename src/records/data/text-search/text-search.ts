@@ -1,4 +1,5 @@
 /** POST …/search, of a table and of a branch: finds, puts in order, and reads the records of one page. */
+import { Slices } from "../../../event-loop.ts";
 import type { Connection } from "../../engine/engine.ts";
 import type { AnswerOptions, BranchSearchRequest, JsonObject, TextSearchRequest, TextSearchResponse } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
@@ -6,6 +7,7 @@ import { getRecords } from "../read/get-records.ts";
 import { highlight } from "./highlight.ts";
 import { searchTable, type TextMatch } from "./match-table.ts";
 import { readScope, readTables, readTextQuery, type SearchPlan, type TablePlan } from "./text-search-request.ts";
+import { TermMatcher } from "./words.ts";
 
 export async function searchTableRecords(
   connection: Connection,
@@ -39,9 +41,14 @@ async function search(
   tables: readonly TablePlan[],
   options: AnswerOptions,
 ): Promise<TextSearchResponse> {
+  const slices = new Slices();
+  const matcher = new TermMatcher(plan.terms);
   const hits: Hit[] = [];
+  let totalCount = 0;
   for (const tablePlan of tables) {
-    for (const match of await searchTable(connection, branch, tablePlan, plan.terms)) hits.push({ ...match, tablePlan });
+    const { total, best } = await searchTable(connection, branch, tablePlan, plan.terms, plan.offset + plan.size, slices);
+    totalCount += total;
+    for (const match of best) hits.push({ ...match, tablePlan });
   }
   // Stable: equal scores stay in the order of the tables, and of ids within.
   hits.sort((a, b) => b.score - a.score);
@@ -60,28 +67,36 @@ async function search(
     for (const hit of own) {
       const record = byId.get(hit.id);
       // Deleted since: it is not there any more.
-      if (record !== undefined) records.set(hit, complete(record, hit, plan));
+      if (record !== undefined) records.set(hit, await complete(record, hit, plan, matcher, slices));
     }
   }
-  return { totalCount: hits.length, records: page.map((hit) => records.get(hit)).filter((record) => record !== undefined) };
+  return { totalCount, records: page.map((hit) => records.get(hit)).filter((record) => record !== undefined) };
 }
 
-function complete(record: JsonObject, hit: Hit, plan: SearchPlan): JsonObject {
-  const marked = plan.highlight ? highlights(record, hit.tablePlan, plan) : {};
+async function complete(record: JsonObject, hit: Hit, plan: SearchPlan, matcher: TermMatcher, slices: Slices): Promise<JsonObject> {
+  const marked = plan.highlight ? await highlights(record, hit.tablePlan, plan, matcher, slices) : {};
   const xata: JsonObject = { ...(record.xata as JsonObject), table: hit.tablePlan.table.name, score: hit.score };
   if (Object.keys(marked).length > 0) xata.highlight = marked;
   return { ...record, xata };
 }
 
-function highlights(record: JsonObject, tablePlan: TablePlan, plan: SearchPlan): JsonObject {
+async function highlights(
+  record: JsonObject,
+  tablePlan: TablePlan,
+  plan: SearchPlan,
+  matcher: TermMatcher,
+  slices: Slices,
+): Promise<JsonObject> {
   const marked: [string, string[]][] = [];
   for (const { column } of tablePlan.targets) {
     let value: unknown = record;
     for (const step of column.name.split(".")) {
       value = typeof value === "object" && value !== null && Object.hasOwn(value, step) ? (value as JsonObject)[step] : undefined;
     }
-    const texts = Array.isArray(value) ? value : [value];
-    const fragments = texts.flatMap((text) => (typeof text === "string" ? highlight(text, plan.terms, plan.encodeHtml) : []));
+    const fragments: string[] = [];
+    for (const text of Array.isArray(value) ? value : [value]) {
+      if (typeof text === "string") fragments.push(...(await highlight(text, matcher, plan.encodeHtml, slices)));
+    }
     if (fragments.length > 0) marked.push([column.name, fragments]);
   }
   return Object.fromEntries(marked);

@@ -12,21 +12,55 @@ export interface Word {
 }
 
 const WORD = /[\p{L}\p{N}\p{M}]+/gu;
+/** Of a text that is looked through without a stop, in UTF-16 units. */
+const WINDOW_LENGTH = 65_536;
+/** What is compared of a longer word, which could only begin with what is searched for: a text may be one word of megabytes. */
+const COMPARED_LENGTH = 4_096;
 /** Combining diacritical marks; the same characters are removed in SQL (`plainSql`). */
 const ACCENTS = "\u0300-\u036f";
+const IS_ASCII = /^[ -~]*$/;
 const ACCENT = new RegExp(`[${ACCENTS}]`, "g");
 export const ACCENT_CLASS = `[${ACCENTS}]`;
 
 /** Without case, accents and compatibility forms. `plainSql` computes the same. */
 export function plain(text: string): string {
-  return fold(text.normalize("NFKD").replace(ACCENT, ""));
+  return IS_ASCII.test(text) ? text.toLowerCase() : fold(text.normalize("NFKD").replace(ACCENT, ""));
 }
 
-export function wordsOf(text: string): Word[] {
-  const words: Word[] = [];
-  for (const match of text.matchAll(WORD)) words.push({ start: match.index, end: match.index + match[0].length, plain: plain(match[0]) });
-  return words;
+/**
+ * One by one, so that a long text can be left, and others served between its words. What has an empty `plain` is no word: it tells that the text between
+ * `start` and `end` was looked through, be there words in it or none.
+ */
+export function* wordsIn(text: string): Generator<Word, void, undefined> {
+  let word: { start: number; end: number; plain: string } | undefined;
+  for (let at = 0; at < text.length; ) {
+    let windowEnd = Math.min(at + WINDOW_LENGTH, text.length);
+    if (windowEnd < text.length && isHighSurrogate(text.charCodeAt(windowEnd - 1))) windowEnd--;
+    let next = windowEnd;
+    for (const { 0: found, index } of text.slice(at, windowEnd).matchAll(WORD)) {
+      const start = at + index;
+      const end = start + found.length;
+      if (word?.end === start) {
+        // The word before fills its window, and goes on.
+        word.end = end;
+      } else if (end === windowEnd && end < text.length && index > 0) {
+        // It may go on behind the window: it is the first of the next.
+        next = start;
+      } else {
+        if (word !== undefined) yield word;
+        word = { start, end, plain: plain(found.slice(0, COMPARED_LENGTH)) };
+      }
+    }
+    yield { start: at, end: windowEnd, plain: "" };
+    at = next;
+  }
+  if (word !== undefined) yield word;
 }
+
+/** All of them, of a short text. */
+export const wordsOf = (text: string): Word[] => [...wordsIn(text)].filter((word) => word.plain !== "");
+
+const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
 
 /** A word that is searched for. */
 export interface Term {
@@ -38,9 +72,9 @@ export interface Term {
 }
 
 export function termsOf(query: string, fuzziness: number, prefix: boolean): Term[] {
-  const plains = [...new Set(wordsOf(query).map((word) => word.plain))];
-  const last = wordsOf(query).at(-1)?.plain;
-  return plains.map((word) => ({
+  const words = wordsOf(query).map((word) => word.plain);
+  const last = words.at(-1);
+  return [...new Set(words)].map((word) => ({
     plain: word,
     distance: Math.min(fuzziness, Math.floor((word.length - 1) / 2)),
     prefix: prefix && word === last,
@@ -78,19 +112,104 @@ export function matchQuality(term: Term, word: string): number {
   return distance > term.distance ? 0 : QUALITY[distance]!;
 }
 
-/** The Levenshtein distance, or anything above `limit` once it is known to be above. */
+/** A row of the matrix, kept from call to call. */
+let row = new Uint16Array(64);
+
+/**
+ * The Levenshtein distance, or anything above `limit` once it is known to be above. Only the diagonal band in which it can stay within the limit is computed
+ * (Ukkonen, "Algorithms for approximate string matching", 1985): O(limit · length), and most pairs of words are told apart within their first letters.
+ */
 export function levenshtein(a: string, b: string, limit: number): number {
-  let before = Array.from({ length: b.length + 1 }, (_, j) => j);
+  if (Math.abs(a.length - b.length) > limit) return limit + 1;
+  if (row.length <= b.length) row = new Uint16Array(2 * b.length);
+  for (let j = 0; j <= b.length; j++) row[j] = j;
   for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    let least = i;
-    for (let j = 1; j <= b.length; j++) {
-      const cost = Math.min(before[j]! + 1, row[j - 1]! + 1, before[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1));
-      row.push(cost);
-      if (cost < least) least = cost;
+    const first = Math.max(1, i - limit);
+    const last = Math.min(b.length, i + limit);
+    const letter = a.charCodeAt(i - 1);
+    // Left of the band, and right of it by the first row's numbers, everything is above the limit.
+    let diagonal = row[first - 1]!;
+    let left = first === 1 ? i : limit + 1;
+    let least = left;
+    row[first - 1] = left;
+    for (let j = first; j <= last; j++) {
+      const above = row[j]!;
+      const replaced = letter === b.charCodeAt(j - 1) ? diagonal : diagonal + 1;
+      left = Math.min(above + 1, left + 1, replaced);
+      row[j] = left;
+      diagonal = above;
+      if (left < least) least = left;
     }
     if (least > limit) return least;
-    before = row;
   }
-  return before[b.length]!;
+  return row[b.length]!;
+}
+
+/**
+ * The letters of a word as a set of 32: an edit takes away one letter at most and adds one at most, so words that are few edits apart have sets that differ in
+ * few. Tells nearly all pairs apart for some nanoseconds each.
+ */
+function letterSet(word: string): number {
+  let letters = 0;
+  for (let i = 0; i < word.length; i++) letters |= 1 << (word.charCodeAt(i) & 31);
+  return letters;
+}
+
+function hasMoreBitsThan(limit: number, bits: number): boolean {
+  let left = bits;
+  for (let i = 0; i < limit; i++) left &= left - 1;
+  return left !== 0;
+}
+
+export interface TermMatch {
+  /** Of the term, in the list. */
+  readonly index: number;
+  readonly quality: number;
+}
+
+/** Words come again and again: so many are remembered, and none that is longer than this. */
+const MAX_REMEMBERED = 10_000;
+const MAX_REMEMBERED_LENGTH = 40;
+const NO_MATCH: readonly TermMatch[] = [];
+
+/** All terms of a search against the words of its texts. */
+export class TermMatcher {
+  readonly #terms: readonly Term[];
+  readonly #letters: Int32Array;
+  readonly #remembered = new Map<string, readonly TermMatch[]>();
+  #lastCost = 0;
+
+  constructor(terms: readonly Term[]) {
+    this.#terms = terms;
+    this.#letters = Int32Array.from(terms, (term) => letterSet(term.plain));
+  }
+
+  /** What the last `match` cost, in letters looked at or so. */
+  get lastCost(): number {
+    return this.#lastCost;
+  }
+
+  match({ plain: word, start, end }: Word): readonly TermMatch[] {
+    this.#lastCost = 16 + end - start;
+    if (word === "") return NO_MATCH;
+    const known = this.#remembered.get(word);
+    if (known !== undefined) return known;
+    this.#lastCost += word.length + 2 * this.#terms.length;
+    const found: TermMatch[] = [];
+    const letters = letterSet(word);
+    for (let index = 0; index < this.#terms.length; index++) {
+      const term = this.#terms[index]!;
+      const own = this.#letters[index]!;
+      // The rest of the word may have letters of its own where a beginning will do.
+      if (hasMoreBitsThan(term.distance, own & ~letters) || (!term.prefix && hasMoreBitsThan(term.distance, letters & ~own))) continue;
+      this.#lastCost += 16;
+      const quality = matchQuality(term, word);
+      if (quality > 0) found.push({ index, quality });
+    }
+    const matches = found.length === 0 ? NO_MATCH : found;
+    if (word.length > MAX_REMEMBERED_LENGTH) return matches;
+    if (this.#remembered.size >= MAX_REMEMBERED) this.#remembered.clear();
+    this.#remembered.set(word, matches);
+    return matches;
+  }
 }
