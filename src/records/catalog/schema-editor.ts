@@ -19,7 +19,7 @@ import { type BranchDocument, type ColumnDocument, type TableDocument, toColumnS
 import { bareTableStatement, columnStatements, FEED_TABLE, primaryKeyStatement, tableGuardStatements } from "./table-ddl.ts";
 
 /** PostgreSQL allows 1,600, dropped ones included. */
-const MAX_COLUMNS = 1_000;
+export const MAX_COLUMNS = 1_000;
 
 export class SchemaEditor {
   readonly #connection: Connection;
