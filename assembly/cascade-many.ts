@@ -34,7 +34,18 @@ import {
 } from "./many-bounds";
 import { queryAt, reserveMany } from "./query";
 import { ManyQuery, manyCodeBytes, manyQueryBytes, prepareManyCodes } from "./query-codes-many";
-import { centreOf, codeDimension, segmentCount, segmentPtr, segmentRows, segmentShift, stride } from "./rows";
+import {
+  centreOf,
+  codeDimension,
+  groupBytes,
+  SECOND_GROUP_BYTES,
+  segmentCount,
+  segmentPtr,
+  segmentRows,
+  segmentShift,
+  stride,
+} from "./rows";
+import { countBytes, countExactRows, countFullRows } from "./scan-counts";
 import { seedRow } from "./seeds";
 import { filterOf, selected } from "./selection";
 import { offer, resetTopK } from "./top-k";
@@ -66,10 +77,6 @@ const pending = memory.data(8 * 64, 16);
 const PENDING_BYTES: u32 = 131072;
 let pendingCount: u32 = 0;
 let maxPending: u32 = 64;
-
-// What was done since beginMany, for measurements.
-export let manyFullRows: u64 = 0;
-export let manyExactRows: u64 = 0;
 
 let states: usize = 0;
 let codes: usize = 0;
@@ -116,8 +123,6 @@ function manyAt(i: i32): ManyQuery {
 export function beginMany(count: i32, sums: usize, segments: u32): bool {
   seedSums = sums;
   seedSegments = min(segments, max<u32>(1, segmentCount / SEED_SEGMENTS));
-  manyFullRows = 0;
-  manyExactRows = 0;
   pairCount = (count + 1) >> 1;
   blockRows = min(MAX_BLOCK_ROWS, max<u32>(4, <u32>((BLOCK_BYTES << 2) / tileBytes()) & ~3));
   maxPending = max<u32>(1, min<u32>(64, PENDING_BYTES / ((<u32>stride) << 2)));
@@ -172,8 +177,8 @@ export function searchMany(count: i32, similarity: i32, start: u32, end: u32, fi
   }
   for (let i = 0; i < count; i++) {
     const many = manyAt(i);
-    manyFullRows += many.checked;
-    manyExactRows += many.scored;
+    countFullRows(many.checked);
+    countExactRows(many.scored);
     const query = many.query;
     if (!many.isActive) continue;
     if (many.scored * 2 <= rows) {
@@ -277,6 +282,7 @@ function restPrefix(pair: Pair): void {
 
 /** Unpacks the rows of a block. */
 function unpackBlock(segment: usize, similarity: i32, rows: u32, needsTails: bool): void {
+  countBytes(groupBytes(rows) + <u64>((rows + 3) >> 2) * <u64>SECOND_GROUP_BYTES + <u64>rows * <u64>codeDimension);
   for (let i: u32 = 0; i < rows; i++) {
     const row = <usize>rowNumber(i);
     const to = tiles + <usize>(i >> 2) * tileBytes() + ((<usize>i & 3) << 4);
@@ -356,6 +362,7 @@ function checkLeft(many: ManyQuery, similarity: i32, s: u32, groups: u32, sums: 
       // When nearly all that get here are scored anyway, their last bits are not read first.
       if (ASC_FEATURE_RELAXED_SIMD && (many.checked < 256 || 4 * many.scored <= 3 * many.checked)) {
         many.checked++;
+        countBytes(codeDimension);
         if (isBelow(many, similarity, segment, i, load<i32>(sums + (i << 2)))) continue;
       }
       const at = pending + ((<usize>pendingCount) << 3);

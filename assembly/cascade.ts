@@ -6,7 +6,7 @@
  * segments are scanned as floats, twice as many each time, before the cascade is tried again on a small batch.
  */
 import { costLimit } from "./bounds";
-import { beginMany, MANY_QUERIES, manyExactRows, manyFullRows, searchMany } from "./cascade-many";
+import { beginMany, MANY_QUERIES, searchMany } from "./cascade-many";
 import { codeDots, touchCodes } from "./code-dot";
 import { encodeSegment } from "./codes";
 import { codeDotBounds, setDotCoefficients } from "./dot-bounds";
@@ -18,7 +18,8 @@ import { l1Bounds } from "./l1-bounds";
 import { clearSlots } from "./l1-slots";
 import { Query, queryAt, reserveBounds } from "./query";
 import { prepareDotCodes } from "./query-codes";
-import { MAX_SEGMENT_ROWS, segmentCount, segmentPtr, segmentRows, segmentShift } from "./rows";
+import { groupBytes, MAX_SEGMENT_ROWS, segmentCount, segmentPtr, segmentRows, segmentShift } from "./rows";
+import { countBytes, countExactRows, countFullRows } from "./scan-counts";
 import { addSeed, seedLimit, seedRow } from "./seeds";
 import { filterOf, lanesOf, listRows, selected } from "./selection";
 import { L1 } from "./similarity";
@@ -41,18 +42,6 @@ const rowBits = memory.data(<i32>MAX_SEGMENT_ROWS / 8, 16);
 const sums = memory.data(<i32>MAX_SEGMENT_ROWS * 4, 16);
 const tailSums = memory.data(<i32>MAX_SEGMENT_ROWS * 4, 16);
 
-// What the last search did, for measurements: rows whose whole code was read, rows scored exactly.
-let fullRows: u64 = 0;
-let exactRows: u64 = 0;
-
-export function fullRowCount(): f64 {
-  return <f64>fullRows;
-}
-
-export function exactRowCount(): f64 {
-  return <f64>exactRows;
-}
-
 /** Address of the bounds of segment `s`; `bounds` are those of a batch that begins with segment `start`. */
 function boundsOf(bounds: usize, s: u32, start: u32): usize {
   return bounds + ((<usize>((s - start) << segmentShift)) << 2);
@@ -60,8 +49,6 @@ function boundsOf(bounds: usize, s: u32, start: u32): usize {
 
 /** Searches queries 0..count−1 over all segments. @returns false at the memory limit; then float scans are to be used. */
 export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
-  fullRows = 0;
-  exactRows = 0;
   const small = max<u32>(1, segmentCount / SMALL_BATCH);
   const large = max<u32>(1, min<u32>(segmentCount, MAX_BOUNDS / (<u32>count * segmentRows)));
   // Many queries are taken in pairs.
@@ -113,10 +100,6 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
     size = next;
     start = end;
   }
-  if (isMany) {
-    fullRows += manyFullRows;
-    exactRows += manyExactRows;
-  }
   return true;
 }
 
@@ -131,12 +114,12 @@ function finishBatch(query: Query, similarity: i32, start: u32, end: u32, filter
     store<f32>(bound, Infinity);
   }
   scoreListed(query, similarity);
-  exactRows += scoredRows;
+  countExactRows(scoredRows);
   beginSurvivors();
   tellScores(query.heap.ptr, query.heap.count);
   for (let s = start; s < end; s++) scoreSurvivors(query, similarity, s, filterOf(filterBits, s), boundsOf(bounds, s, start));
   scoreListed(query, similarity);
-  exactRows += scoredRows;
+  countExactRows(scoredRows);
   // The best k of a batch are always scored; only what comes on top tells of the codes.
   if (scoredRows * 2 <= rows) {
     query.backoff = 0;
@@ -190,9 +173,10 @@ function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, boun
   } else {
     readCodes(query, segment, listed, sums, WHOLE);
   }
-  fullRows += read;
+  countFullRows(read);
   const firstRow = s << segmentShift;
   let limit = f32x4.splat(seedLimit(query.seeds));
+  let groups: u32 = 0;
   for (let w: u32 = 0; w < segmentRows >> 5; w++) {
     const bits = load<u32>(rowBits + ((<usize>w) << 2));
     if (bits === 0) continue;
@@ -201,6 +185,7 @@ function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, boun
       if (four === 0) continue;
       const row = (w << 5) + (group << 2);
       const at = (<usize>row) << 2;
+      groups++;
       let bound = v128.load(bounds + at);
       if (similarity !== L1) {
         // Rows of the four that the head ruled out keep their infinite bounds.
@@ -218,6 +203,7 @@ function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, boun
       limit = f32x4.splat(seedLimit(query.seeds));
     }
   }
+  if (similarity !== L1) countBytes(groupBytes(groups << 2));
   return rows;
 }
 

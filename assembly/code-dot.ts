@@ -7,6 +7,7 @@
 import { dotOfFour, HEAD, setTails, TAIL, WHOLE } from "./dot-of-four";
 import { Query } from "./query";
 import { headBytes, headPtr, tailBytes, tailPtr } from "./rows";
+import { countBytes } from "./scan-counts";
 import { padToStreams } from "./selection";
 
 let touched: u32 = 0;
@@ -42,6 +43,7 @@ function touch(start: usize, bytes: usize, rows: usize, count: u32): void {
  */
 export function codeDots(query: Query, segment: usize, rows: usize, count: u32, sums: usize, part: i32): void {
   if (count === 0) return;
+  countBytes(<u64>count * (part === HEAD ? headBytes : part === TAIL ? tailBytes : headBytes + tailBytes));
   const heads = headPtr(segment, 0);
   const tails = tailPtr(segment, 0);
   const starts = part === TAIL ? tails : heads;

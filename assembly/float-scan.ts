@@ -11,7 +11,8 @@
  */
 import { exactDot, exactL1, exactL2 } from "./exact";
 import { Query } from "./query";
-import { floatsPtr, segmentPtr, segmentRows, segmentShift, squaresPtr, stride } from "./rows";
+import { floatBytes, floatsPtr, segmentPtr, segmentRows, segmentShift, squaresPtr, stride } from "./rows";
+import { countBytes } from "./scan-counts";
 import { selected } from "./selection";
 import { COSINE, cosineFloor, cosineScore, distanceCeiling, distanceScore, L1, L2 } from "./similarity";
 import { offer } from "./top-k";
@@ -130,6 +131,7 @@ export function isRuledOut(query: Query, similarity: i32, segment: usize, row: u
 /** Scores a row of a segment exactly, unless its float32 sum rules it out, which takes a third of the time. */
 export function scoreRow(query: Query, similarity: i32, segment: usize, row: u32, firstRow: u32): void {
   const heap = query.heap;
+  countBytes(floatBytes());
   if (isRuledOut(query, similarity, segment, row, floatLimit(similarity, heap.threshold), Math.sqrt(query.squares))) return;
   offer(heap, exactScore(query, similarity, segment, row), firstRow + row);
 }
@@ -153,8 +155,10 @@ export function scanFloats(query: Query, similarity: i32, index: u32, filter: us
   const heap = query.heap;
   let threshold = heap.threshold;
   let limit = floatLimit(similarity, threshold);
+  let rows: u32 = 0;
   for (let w: u32 = 0; w < segmentRows >> 5; w++) {
     let bits = selected(segment, filter, w);
+    rows += popcnt(bits);
     while (bits !== 0) {
       const row = (w << 5) + ctz(bits);
       bits &= bits - 1;
@@ -166,4 +170,5 @@ export function scanFloats(query: Query, similarity: i32, index: u32, filter: us
       }
     }
   }
+  countBytes(<u64>rows * floatBytes());
 }

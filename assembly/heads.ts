@@ -5,7 +5,8 @@
 import { costLimit } from "./bounds";
 import { headDotBounds } from "./dot-bounds";
 import { Query } from "./query";
-import { segmentRows, tailBytes } from "./rows";
+import { groupBytes, segmentRows, tailBytes } from "./rows";
+import { countBytes } from "./scan-counts";
 import { listRows } from "./selection";
 import { L1 } from "./similarity";
 
@@ -24,6 +25,7 @@ export function isHeadWorthTrying(query: Query, similarity: i32, segment: usize,
     return false;
   }
   if (similarity === L1) return true;
+  countBytes(groupBytes(8));
   const limits = f32x4.splat(costLimit(similarity, query.heap.threshold, query));
   const first = headDotBounds(segment, <u32>load<u16>(rows), i32x4.splat(0));
   const middle = headDotBounds(segment, <u32>load<u16>(rows + ((<usize>count >> 1) << 1)), i32x4.splat(0));
@@ -47,6 +49,7 @@ export function keepByHeads(query: Query, similarity: i32, segment: usize, rowBi
       if (((bits >> (group << 2)) & 15) === 0) continue;
       const first = (w << 5) + (group << 2);
       const sum = v128.load(sums + ((<usize>first) << 2));
+      if (similarity !== L1) countBytes(groupBytes(4));
       const bound = similarity === L1 ? sum : headDotBounds(segment, first, sum);
       bits &= ~((<u32>i32x4.bitmask(f32x4.gt(bound, limits))) << (group << 2));
     }

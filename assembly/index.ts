@@ -6,10 +6,10 @@ import { encodeSegment, initializeCodes } from "./codes";
 import { setMemoryLimit } from "./memory";
 import { initializeRows, liveRows, segmentPtr, segmentRows, segmentShift, setRow } from "./rows";
 
-export { exactRowCount, fullRowCount } from "./cascade";
 export { usedBytes } from "./memory";
 export { filterPtr, queryPtr, reserveQueries } from "./query";
 export { capacity, clearRow, hasRow, reserveRows, rowPtr, stagingPtr } from "./rows";
+export { exactRowCount, fullRowCount, scannedBytes } from "./scan-counts";
 export { countSelected, resultCount, resultsPtr, search } from "./search";
 
 /** Call once, first. @returns false when `maximumPages` does not suffice for an empty shard. */

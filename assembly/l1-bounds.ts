@@ -15,7 +15,23 @@ import { SLACK } from "./bounds";
 import { maximaOfFour } from "./code-l1";
 import { CODE_SUM, HEAD_CODE_SUM, HEAD_OFFSET, hasCodes, makeCodes, noSlot, OFFSET, slotCodes, slotOf } from "./l1-slots";
 import { Query } from "./query";
-import { CODE_SUMS, centreOf, groupPtr, HEAD_SUMS, LOSS_L1, MAX_SEGMENT_ROWS, STEPS, secondGroupPtr, segmentRows, wordsPtr } from "./rows";
+import {
+  CODE_SUMS,
+  centreOf,
+  groupBytes,
+  groupPtr,
+  HEAD_SUMS,
+  headBytes,
+  LOSS_L1,
+  MAX_SEGMENT_ROWS,
+  SECOND_GROUP_BYTES,
+  STEPS,
+  secondGroupPtr,
+  segmentRows,
+  tailBytes,
+  wordsPtr,
+} from "./rows";
+import { countBytes } from "./scan-counts";
 import { lanesOf, padToStreams } from "./selection";
 
 /** Steps for which codes are made in one segment, before its other rows are taken as survivors. */
@@ -41,6 +57,10 @@ function gather(ptr0: usize, ptr1: usize, ptr2: usize, ptr3: usize, offset: usiz
  */
 export function l1Bounds(query: Query, segment: usize, rows: usize, count: u32, isHead: bool, rowBits: usize, bounds: usize): void {
   if (count === 0) return;
+  // The steps, one group of either metadata for each four rows, and the codes.
+  countBytes(
+    groupBytes(count) + <u64>((count + 3) >> 2) * <u64>SECOND_GROUP_BYTES + <u64>count * (isHead ? headBytes : headBytes + tailBytes),
+  );
   query.slotMisses = MAX_SLOT_MISSES;
   const centre = centreOf(segment);
   const codeSumAt = isHead ? HEAD_CODE_SUM : CODE_SUM;

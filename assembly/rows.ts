@@ -36,7 +36,7 @@ export const STEPS: usize = 48;
 /** Losses, the upper halves of f32s rounded up; codes.ts says of what. */
 export const LOSS_L2: usize = 64;
 export const TAIL_NORM: usize = 72;
-const GROUP_BYTES: usize = 80;
+export const GROUP_BYTES: usize = 80;
 
 // Byte offsets in a second group.
 export const LOSS_L1: usize = 0;
@@ -45,7 +45,7 @@ export const SIX_LOSS_L2: usize = 8;
 export const CODE_SUMS: usize = 16;
 /** The same over the head. */
 export const HEAD_SUMS: usize = 32;
-const SECOND_GROUP_BYTES: usize = 48;
+export const SECOND_GROUP_BYTES: usize = 48;
 
 export let dimension: i32 = 0;
 /** Elements between two rows. */
@@ -77,6 +77,16 @@ let segmentTablePtr: usize = 0;
 let segmentTableCapacity: u32 = 0;
 let stagingRowPtr: usize = 0;
 let layoutEnd: u64 = 0;
+
+/** Bytes that scoring a row reads: its float32 and Σ x². */
+export function floatBytes(): u64 {
+  return ((<u64>stride) << 2) + 8;
+}
+
+/** Bytes of the first metadata of as many groups of four as `rows` rows lie in when they lie together. */
+export function groupBytes(rows: u32): u64 {
+  return <u64>((rows + 3) >> 2) * <u64>GROUP_BYTES;
+}
 
 /** Lays out the next part of a segment. */
 function part(bytes: u64): usize {

@@ -12,6 +12,7 @@ import { scanFloats, scoreRow, touchFloats } from "./float-scan";
 import { Query, queryAt, reserveBounds } from "./query";
 import {
   centreOf,
+  GROUP_BYTES,
   groupPtr,
   headBytes,
   headPtr,
@@ -24,6 +25,7 @@ import {
   tailBytes,
   tailPtr,
 } from "./rows";
+import { countBytes } from "./scan-counts";
 import { addSeed, seedLimit, seedRow } from "./seeds";
 import { filterOf, selected } from "./selection";
 
@@ -146,6 +148,7 @@ function boundRows(query: Query, similarity: i32, start: u32, end: u32): void {
 
 /** Stores the bounds of rows i..i+n−1 of the list, at most four. */
 function boundFour(query: Query, i: u32, n: u32): void {
+  countBytes(<u64>n * (headBytes + tailBytes + GROUP_BYTES));
   const row0 = rowAt(i);
   const row1 = n > 1 ? rowAt(i + 1) : row0;
   const row2 = n > 2 ? rowAt(i + 2) : row0;

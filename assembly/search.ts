@@ -4,6 +4,7 @@ import { MANY_QUERIES } from "./cascade-many";
 import { scanFloats } from "./float-scan";
 import { currentFilterPtr, prepareQuery, queryAt } from "./query";
 import { codeDimension, livePtr, liveRows, segmentCount, segmentPtr, segmentRows, segmentShift, staleCountPtr } from "./rows";
+import { resetScanCounts } from "./scan-counts";
 import { searchScattered } from "./scattered";
 import { filterOf } from "./selection";
 import { L1 } from "./similarity";
@@ -42,6 +43,7 @@ export function countSelected(isFiltered: bool): u32 {
  * @param usesCodes  false: the plain float32 plan, for comparison.
  */
 export function search(count: i32, similarity: i32, isFiltered: bool, selected: u32, usesCodes: bool): void {
+  resetScanCounts();
   const filterBits = isFiltered ? currentFilterPtr() : 0;
   for (let i = 0; i < count; i++) prepareQuery(i);
   const k = <u32>queryAt(0).heap.capacity;

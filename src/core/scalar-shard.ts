@@ -16,7 +16,7 @@ interface Hit {
 
 export class ScalarShard implements VectorShard {
   readonly build = "scalar";
-  readonly lastScan = { fullRows: 0, exactRows: 0 };
+  lastScan = { fullRows: 0, exactRows: 0, bytes: 0 };
   readonly dimension: number;
   readonly #isIdBefore: (rowA: number, rowB: number) => boolean;
   readonly #maximumBytes: number;
@@ -103,6 +103,7 @@ export class ScalarShard implements VectorShard {
   search(queries: Float32Array, options: ShardSearch): ShardHits[] {
     this.#checkUsable();
     const answers: ShardHits[] = [];
+    this.lastScan = { ...this.lastScan, bytes: 0 };
     for (let at = 0; at < queries.length; at += this.dimension) {
       answers.push(this.#searchOne(queries.slice(at, at + this.dimension), options));
     }
@@ -132,6 +133,7 @@ export class ScalarShard implements VectorShard {
         best.offer({ row, score: score(this.#blocks[block]!, local * this.dimension, this.#squares[block]![local]!) });
       }
     }
+    this.lastScan.bytes += totalCount * (4 * this.dimension + 8);
     const hits = best.sorted();
     return { totalCount, rows: Uint32Array.from(hits, (hit) => hit.row), scores: Float64Array.from(hits, (hit) => hit.score) };
   }

@@ -17,10 +17,14 @@ export interface ShardSearch {
 
 export type Plan = "auto" | "floats";
 
-/** What the last search read beyond the heads of the selected rows' codes: rows whose whole code was read, rows scored from float32. */
+/** What the last search read. */
 export interface ScanCounts {
+  /** Rows whose whole code was read, not its head alone. */
   fullRows: number;
+  /** Rows that their codes did not rule out, scored from float32. */
   exactRows: number;
+  /** Bytes of rows, in whatever form: codes, their metadata, float32. Counted each time they are read; where queries share a reading, once. */
+  bytes: number;
 }
 
 export interface ShardHits {
@@ -61,7 +65,7 @@ export interface VectorShard {
   read(row: number): Float32Array | undefined;
   /** `queries` is one or more queries, n × dimension; one answer each. */
   search(queries: Float32Array, options: ShardSearch): ShardHits[];
-  /** For measurements; zeros for builds and plans that read no codes. */
+  /** For measurements; no rows in builds and plans that read no codes. */
   readonly lastScan: ScanCounts;
   /** Drops the memory. The shard cannot be used afterwards. */
   free(): void;

@@ -33,6 +33,7 @@ interface CoreExports extends Record<string, unknown> {
   resultCount(query: number): number;
   fullRowCount(): number;
   exactRowCount(): number;
+  scannedBytes(): number;
   resultsPtr(query: number): number;
 }
 
@@ -134,7 +135,8 @@ export class WasmShard implements VectorShard {
   }
 
   get lastScan(): ScanCounts {
-    return { fullRows: this.#exports.fullRowCount(), exactRows: this.#exports.exactRowCount() };
+    const core = this.#exports;
+    return { fullRows: core.fullRowCount(), exactRows: core.exactRowCount(), bytes: core.scannedBytes() };
   }
 
   free(): void {

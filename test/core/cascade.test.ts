@@ -139,9 +139,11 @@ describeBuilds("the cascade is exact", (build) => {
       expect(index.search(data.next(), { k: 5 }).totalCount).toBe(8000);
       return index.lastScan;
     };
-    if (build === "scalar") return expect(await counts("clusters")).toEqual({ fullRows: 0, exactRows: 0 });
+    if (build === "scalar") return expect(await counts("clusters")).toEqual({ fullRows: 0, exactRows: 0, bytes: 8000 * (4 * 256 + 8) });
     const helpful = await counts("clusters");
     expect(helpful.exactRows).toBeLessThan(1000);
+    expect(helpful.bytes).toBeGreaterThan(8000 * 128 + helpful.exactRows * 1024);
+    expect(helpful.bytes).toBeLessThan(8000 * 276 + (helpful.exactRows + 1) * 1032);
     const hostile = await counts("one ulp apart");
     expect(hostile.fullRows).toBeLessThan(4000);
   });

@@ -1,0 +1,38 @@
+/** What the last search did, for measurements. */
+
+/** Bytes of rows that were read: codes, metadata and float32, again each time they are. Bits that say which rows are selected are not rows. */
+let bytes: u64 = 0;
+/** Rows whose whole code was read. */
+let fullRows: u64 = 0;
+/** Rows scored from float32 because their codes did not rule them out. */
+let exactRows: u64 = 0;
+
+export function resetScanCounts(): void {
+  bytes = 0;
+  fullRows = 0;
+  exactRows = 0;
+}
+
+export function countBytes(count: u64): void {
+  bytes += count;
+}
+
+export function countFullRows(count: u64): void {
+  fullRows += count;
+}
+
+export function countExactRows(count: u64): void {
+  exactRows += count;
+}
+
+export function scannedBytes(): f64 {
+  return <f64>bytes;
+}
+
+export function fullRowCount(): f64 {
+  return <f64>fullRows;
+}
+
+export function exactRowCount(): f64 {
+  return <f64>exactRows;
+}
