@@ -1,0 +1,87 @@
+/** A server as `lodestone serve` starts it, in a process and a data directory of its own, and a table of vectors in it. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { Agent, request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { idOf } from "./oracle.mjs";
+
+const OWN_CHECKOUT = fileURLToPath(new URL("..", import.meta.url));
+const DATABASE = "/db/bench:main";
+const BULK_ROWS = 1000;
+
+/** @param checkout  a built checkout of the project. @returns {Promise<{port, send(method, path, body), stop()}>} with a database to put tables into. */
+export async function serve(checkout = OWN_CHECKOUT) {
+  const directory = mkdtempSync(join(tmpdir(), "lodestone-bench-"));
+  const child = spawn(process.execPath, [join(checkout, "dist/cli/main.js"), "serve", "--port", "0", "--data-dir", directory], {
+    env: { ...process.env, LODESTONE_LOG_LEVEL: "info" },
+  });
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const stop = async () => {
+    agent.destroy();
+    if (child.exitCode === null && child.signalCode === null) {
+      child.kill("SIGTERM");
+      await once(child, "exit");
+    }
+    rmSync(directory, { recursive: true, force: true });
+  };
+  try {
+    const port = await portOf(child);
+    const send = (method, path, body) => sendTo(agent, port, method, path, body);
+    await send("PUT", DATABASE, {});
+    return { port, send, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+export const tablePath = (table) => `${DATABASE}/tables/${table}`;
+
+/** A table with the vector column "v", and the first `rows` rows of `data` in it; their ids are idOf(row). */
+export async function makeTable({ send }, table, { data, rows, dimension }) {
+  await send("PUT", tablePath(table), { columns: [{ name: "v", type: "vector", vector: { dimension } }] });
+  for (let at = 0; at < rows; at += BULK_ROWS) {
+    const records = Array.from({ length: Math.min(BULK_ROWS, rows - at) }, (_, i) => ({
+      id: idOf(at + i),
+      v: Array.from(data.subarray((at + i) * dimension, (at + i + 1) * dimension)),
+    }));
+    await send("POST", `${tablePath(table)}/bulk`, { records });
+  }
+}
+
+/** From what the server prints. */
+function portOf(child) {
+  let text = "";
+  child.stderr.resume();
+  return new Promise((resolve, reject) => {
+    child.stdout.on("data", (chunk) => {
+      text += chunk;
+      const url = /http:\/\/127\.0\.0\.1:(\d+)/.exec(text);
+      if (url !== null) resolve(Number(url[1]));
+    });
+    child.once("error", reject);
+    child.once("exit", (code) => reject(new Error(`the server ended with ${code}`)));
+  });
+}
+
+/** @param body  an object, or its JSON. @throws what is no answer of success. */
+function sendTo(agent, port, method, path, body) {
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  return new Promise((resolve, reject) => {
+    const headers = { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(text) };
+    const call = request({ host: "127.0.0.1", port, method, path, agent, headers }, (response) => {
+      const chunks = [];
+      response.on("data", (chunk) => chunks.push(chunk));
+      response.on("end", () => {
+        const answer = JSON.parse(Buffer.concat(chunks).toString() || "{}");
+        if (response.statusCode < 300) resolve(answer);
+        else reject(new Error(`${method} ${path}: ${response.statusCode} ${answer.message}`));
+      });
+    });
+    call.on("error", reject);
+    call.end(text);
+  });
+}
