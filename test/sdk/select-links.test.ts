@@ -75,11 +75,24 @@ describe("columns", () => {
 });
 
 describe("links", () => {
-  test("a link alone is its id", async () => {
-    const team = await teams().select(["owner"]).filter("id", "one").getFirst();
-    expect(JSON.parse(JSON.stringify(team?.owner))).toMatchObject({ id: "ada" });
-    expect(team?.owner?.name ?? null).toBeNull();
-    expect((await plainQuery("teams", { filter: { id: "one" }, columns: ["owner"] }))[0].owner.id).toBe("ada");
+  test("a link that is named brings its record whole, whose own links are ids; under * it is an id", async () => {
+    const team = await teams().select(["name", "owner"]).filter("id", "one").getFirst();
+    expect(team?.owner).toMatchObject({ id: "ada", name: "Ada", age: 36, settings: { theme: ["dark"] } });
+    expect(team?.owner?.getMetadata()).toMatchObject({ version: 0, createdAt: expect.any(Date) });
+    expect((await teams().read("one", ["owner"]))?.owner?.name).toBe("Ada");
+    const [record] = await plainQuery("teams", { filter: { id: "three" }, columns: ["name", "owner"] });
+    expect(record).toEqual({
+      id: "three",
+      name: "Team three",
+      owner: { id: "bob", name: "Bob", age: 41, team: { id: "one" }, xata: meta },
+      xata: meta,
+    });
+    expect((await plainQuery("teams", { filter: { id: "one" }, columns: ["*"] }))[0].owner).toEqual({ id: "ada" });
+    expect((await plainQuery("teams", { filter: { id: "one" }, columns: ["*", "owner"] }))[0].owner).toMatchObject({ name: "Ada", xata: meta });
+    const nested = await users().read("bob", ["team.owner"] as never);
+    expect(JSON.parse(JSON.stringify(nested))).toMatchObject({ id: "bob", team: { id: "one", owner: { id: "ada", name: "Ada" } } });
+    expect(await teams().update("lone", { owner: "bob" }, ["owner"])).toMatchObject({ owner: { name: "Bob" } });
+    await teams().update("lone", { owner: null });
   });
 
   test("link.* has every column of the linked record, dates as dates", async () => {

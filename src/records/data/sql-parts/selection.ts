@@ -85,6 +85,8 @@ class SelectionReader {
     const own = table.columns.get(name);
     if (own !== undefined) {
       into.columns.add(own);
+      // A link that is named brings its record whole; under "*" it is an id.
+      if (own.type === "link") this.name(this.#follow(into, own, place, depth), "*", place, depth + 1);
       return;
     }
     if (SYSTEM.test(name)) return;
