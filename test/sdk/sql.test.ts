@@ -33,7 +33,7 @@ describe("reading", () => {
         labels: ["x", 'with "quotes", comma'],
         founded: null,
         config: null,
-        "xata.version": 0,
+        xata: { version: 0 },
       },
       {
         id: "two",
@@ -44,7 +44,7 @@ describe("reading", () => {
         labels: null,
         founded: expect.stringMatching(/^2020-01-02T03:04:05\.678(000)?(Z|\+00:00)$/),
         config: { a: [5] },
-        "xata.version": 0,
+        xata: { version: 0 },
       },
     ]);
     expect(columns).toEqual([
@@ -72,6 +72,18 @@ describe("reading", () => {
       ["two", 2],
     ]);
     expect(records).toBeUndefined();
+  });
+
+  test("metadata is nested in records, flat in columns and rows; a column called xata keeps it flat", async () => {
+    const statement = `SELECT "id", "xata.version", "xata.createdAt", "xata.updatedAt" FROM "teams" WHERE "id" = 'one'`;
+    const { records } = await world.client.sql({ statement });
+    expect(records).toEqual([{ id: "one", xata: { version: 0, createdAt: expect.any(String), updatedAt: expect.any(String) } }]);
+    const rows = (await world.client.sql({ statement, responseType: "array" })) as never as { rows: unknown[][]; columns: { name: string }[] };
+    expect(rows.rows).toEqual([["one", 0, expect.any(String), expect.any(String)]]);
+    expect(rows.columns.map(({ name }) => name)).toEqual(["id", "xata.version", "xata.createdAt", "xata.updatedAt"]);
+    expect((await sql(`SELECT 1 AS "xata", "xata.version" FROM "teams" WHERE "id" = 'one'`)).records).toEqual([{ xata: 1, "xata.version": 0 }]);
+    const { results } = await world.client.sql.batch({ statements: [{ statement }] });
+    expect(results[0]?.records).toMatchObject([{ id: "one", xata: { version: 0 } }]);
   });
 
   test("joins, aggregates, CTEs, windows", async () => {

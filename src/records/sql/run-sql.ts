@@ -2,6 +2,7 @@
  * SQL over HTTP: a user's statement, vetted (the first wall) and run in the branch's jail (the second), each as if the other were not there.
  */
 import { LodestoneError } from "../../errors.ts";
+import { VERSION_COLUMNS } from "../../filter/system-columns.ts";
 import type { BoundedResult, Engine, TransactionConnection } from "../engine/engine.ts";
 import type { JsonObject, JsonValue, SqlBatchRequest, SqlRequest, SqlResponse, SqlStatement } from "../requests.ts";
 import type { BranchInfo } from "../schema.ts";
@@ -138,11 +139,25 @@ function warningFor(rowCount: number): string {
     : `Only the first ${rowCount} rows are returned, because the result is longer than ${MAX_RESULT_BYTES / 2 ** 20} MiB.`;
 }
 
-/** Of columns with the same name the last wins, as in other clients. No prototype: a column may be called "__proto__". */
+/**
+ * Of columns with the same name the last wins, as in other clients. No prototype: a column may be called "__proto__".
+ * Metadata goes together under `xata`, as the retired service had it in objects (`columns` and lists stay flat), unless the statement has a column of that name.
+ */
 function asRecord(columns: readonly { name: string }[], row: readonly JsonValue[]): JsonObject {
   const record = Object.create(null) as JsonObject;
-  columns.forEach((column, index) => {
-    record[column.name] = row[index]!;
+  const nests = !columns.some(({ name }) => name === "xata");
+  columns.forEach(({ name }, index) => {
+    const member = nests ? METADATA.get(name) : undefined;
+    if (member === undefined) record[name] = row[index]!;
+    else {
+      record.xata ??= {};
+      (record.xata as JsonObject)[member] = row[index]!;
+    }
   });
   return record;
 }
+
+/** `xata.version` and its like, by name: what they are called within `xata`. */
+const METADATA: ReadonlyMap<string, string> = new Map(
+  VERSION_COLUMNS.map((name) => [name, name.slice("xata.".length)]),
+);

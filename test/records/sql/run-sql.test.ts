@@ -57,7 +57,7 @@ describeOnBothEngines("SQL over HTTP", (fixture) => {
         team: "t1",
         embedding: [0.1, -2, 3e-7],
         "address.city": "Köln",
-        "xata.version": 0,
+        xata: { version: 0 },
       },
     ]);
     expect(response.columns.map(({ type }) => type)).toEqual([
@@ -125,7 +125,7 @@ describeOnBothEngines("SQL over HTTP", (fixture) => {
 
   test("updates, keeps the version, and moves rows with data-modifying CTEs and ON CONFLICT", async () => {
     expect(await records(`UPDATE "users" SET "age" = "age" + 1 WHERE "id" = 'u1' RETURNING "age", "xata.version"`)).toEqual([
-      { age: 37, "xata.version": 1 },
+      { age: 37, xata: { version: 1 } },
     ]);
     expect(
       await records(
