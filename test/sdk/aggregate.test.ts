@@ -107,9 +107,9 @@ describe("aggregate", () => {
     });
   });
 
-  test("percentiles interpolate, under the numbers given", async () => {
+  test("percentiles interpolate, under the numbers given, with a decimal", async () => {
     expect(await aggregate({ p: { percentiles: { column: "index", percentiles: [0, 25, 50, 99.5, 100] } } })).toEqual({
-      p: { values: { "0": 2, "25": 3, "50": 6, "99.5": expect.closeTo(11.92, 6), "100": 12 } },
+      p: { values: { "0.0": 2, "25.0": 3, "50.0": 6, "99.5": expect.closeTo(11.92, 6), "100.0": 12 } },
     });
   });
 
@@ -324,6 +324,19 @@ describe("summarize", () => {
     ]);
     const dates = (await world.client.db.teams.summarize({ columns: ["founded"], filter: { id: "f" } as never })).summaries;
     expect(dates[0]?.founded).toBeNull();
+  });
+
+  test.each(["asc", "desc"] as const)("a sum over nothing is null, and last when sorted %s", async (direction) => {
+    const by = (await summarize({
+      columns: ["id"],
+      summaries: { total: { sum: "index" }, latest: { max: "founded" } },
+      filter: { id: { $any: ["a", "c", "f"] } },
+      sort: [{ column: "total", direction }],
+    })) as { id: string; total: number | null }[];
+    expect(by.at(-1)).toEqual({ id: "f", total: null, latest: null });
+    expect(by.slice(0, 2).map(({ total }) => total)).not.toContain(null);
+    const groups = (await summarize({ columns: ["dark"], sort: [{ column: "dark", direction }] })) as { dark: unknown }[];
+    expect(groups.at(-1)?.dark).toBeNull();
   });
 
   test("a json column and a json path as groups", async () => {

@@ -92,7 +92,7 @@ describeOnBothEngines("groups of records", (fixture) => {
         average: 3.8,
         products: 3,
         shops: 2,
-        percentiles: { values: { "0": -3, "50": 2, "99.5": expect.closeTo(11.9, 9) } },
+        percentiles: { values: { "0.0": -3, "50.0": 2, "99.5": expect.closeTo(11.9, 9) } },
       });
       expect(await aggregate(aggs, { product: "nothing" })).toEqual({
         all: 0,
@@ -105,7 +105,7 @@ describeOnBothEngines("groups of records", (fixture) => {
         average: null,
         products: 0,
         shops: 0,
-        percentiles: { values: { "0": null, "50": null, "99.5": null } },
+        percentiles: { values: { "0.0": null, "50.0": null, "99.5": null } },
       });
     });
 
@@ -349,7 +349,8 @@ describeOnBothEngines("groups of records", (fixture) => {
           city: "Rome",
         },
       ]);
-      expect(await summarize({ summaries, filter: { id: "nobody" } })).toEqual([{ all: 0 }]);
+      const nothing = { tags: null, first: null, sum: null, price: null, average: null, city: null };
+      expect(await summarize({ summaries, filter: { id: "nobody" } })).toEqual([{ all: 0, ...nothing }]);
       expect(await summarize({ columns: ["product"], summaries, filter: { id: "nobody" } })).toEqual([]);
     });
 

@@ -34,7 +34,7 @@ export function decodeValue(agg: ValueAggregation, text: string | null): JsonVal
   if (agg.kind === "percentiles") {
     const elements = text === null ? [] : text.slice(1, -1).split(",");
     return {
-      values: Object.fromEntries(agg.percentiles.map((percentile, index) => [String(percentile), numberOrNull(elements[index] ?? null)])),
+      values: Object.fromEntries(agg.percentiles.map((percentile, index) => [percentileKey(percentile), numberOrNull(elements[index] ?? null)])),
     };
   }
   if (text !== null && (agg.kind === "min" || agg.kind === "max") && agg.column.type === "datetime") return formatTimestamp(text);
@@ -44,4 +44,9 @@ export function decodeValue(agg: ValueAggregation, text: string | null): JsonVal
 function numberOrNull(text: string | null): number | null {
   const number = text === null ? Number.NaN : Number(text);
   return Number.isFinite(number) ? number : null;
+}
+
+/** `50.0`, `99.9`: always with a decimal, as the retired service wrote it and the SDK's users read it. */
+function percentileKey(percentile: number): string {
+  return Number.isInteger(percentile) ? percentile.toFixed(1) : String(percentile);
 }

@@ -8,9 +8,10 @@ import type { Connection } from "../../engine/engine.ts";
 import { quoteIdentifier } from "../../identifiers.ts";
 import type { AnswerOptions, JsonObject, SummarizeRequest } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
-import { type Field, valueField } from "../sql-parts/answer-field.ts";
+import { type Field, instant, setOwn, valueField } from "../sql-parts/answer-field.ts";
 import { relation } from "../sql-parts/sql-names.ts";
 import { showNames } from "../values/show-value.ts";
+import { formatTimestamp } from "../values/timestamp.ts";
 import { GroupedSource } from "./grouped-query.ts";
 import { type GroupColumn, readSummarizeRequest, type SummarizePlan, type Summary } from "./summarize-request.ts";
 
@@ -41,6 +42,8 @@ export async function summarizeRecords(
     fields.forEach((field, index) => {
       const value = values[`f${index}`];
       if (value !== null && value !== undefined) field.put(summary, value);
+      // A group's column without a value is left out, as in records; a summary of nothing is null.
+      else if (index >= plan.columns.length) setOwn(summary, plan.summaries[index - plan.columns.length]!.name, null);
     });
     return summary;
   });
@@ -106,24 +109,23 @@ function fieldsOf(plan: SummarizePlan, jsonText: boolean): Field[] {
       return valueField(reference.type, sql, name, jsonText);
     }),
     ...plan.summaries.map(({ name, type }, index) =>
-      type === "datetime" ? valueField(type, `g.s${index}`, name, jsonText) : plainField(`g.s${index}`, name),
+      type === "datetime" ? timeField(`g.s${index}`, name) : plainField(`g.s${index}`, name),
     ),
   ];
 }
 
 /** A summary is called what the request calls it, dots and all. */
 function plainField(sql: string, name: string): Field {
-  return {
-    sql,
-    put: (record, value) => {
-      Object.defineProperty(record, name, { value, enumerable: true, writable: true, configurable: true });
-    },
-  };
+  return { sql, put: (record, value) => setOwn(record, name, value) };
 }
 
-/** What the sort leaves open is ordered by the group's columns. */
+function timeField(sql: string, name: string): Field {
+  return { sql: instant(sql), put: (record, value) => setOwn(record, name, formatTimestamp(value as string)) };
+}
+
+/** Nulls last in both directions. What the sort leaves open is ordered by the group's columns. */
 function orderOf(plan: SummarizePlan): string {
-  const terms = plan.sort.map(({ by, direction }) => `g.${by} ${direction.toUpperCase()}`);
+  const terms = plan.sort.map(({ by, direction }) => `g.${by} ${direction.toUpperCase()} NULLS LAST`);
   const sorted = new Set(plan.sort.map(({ by }) => by));
   plan.columns.forEach((_, index) => {
     if (!sorted.has(`c${index}`)) terms.push(`g.c${index}`);
