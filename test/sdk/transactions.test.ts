@@ -24,8 +24,8 @@ describe("results", () => {
     ]);
     expect(results).toEqual([
       { operation: "insert", id: expect.stringMatching(RECORD_ID), rows: 1 },
-      { operation: "insert", id: "i1", rows: 1 },
-      { operation: "insert", id: "i2", rows: 1, columns: expect.objectContaining({ id: "i2", index: 4, plan: "free" }) },
+      { operation: "insert", id: "i1", rows: 1, columns: {} },
+      { operation: "insert", id: "i2", rows: 1, columns: { id: "i2", index: 4, plan: "free" } },
     ]);
   });
 
@@ -34,7 +34,7 @@ describe("results", () => {
     await run([{ insert: { table: "teams", record: { id: "r", name: "b" } } }]);
     expect(await team("r")).toMatchObject({ name: "b", index: null, xata: { version: 1 } });
     const { results } = await run([{ insert: { table: "teams", record: { id: "r", name: "c" }, ifVersion: 1 } }]);
-    expect(results).toEqual([{ operation: "insert", id: "r", rows: 1 }]);
+    expect(results).toEqual([{ operation: "insert", id: "r", rows: 1, columns: {} }]);
     expect(await team("r")).toMatchObject({ name: "c", xata: { version: 2 } });
   });
 
@@ -46,9 +46,9 @@ describe("results", () => {
       { update: { table: "teams", id: "u-new", fields: { name: "upserted" }, upsert: true } },
     ]);
     expect(results).toEqual([
-      { operation: "update", id: "u", rows: 1 },
-      { operation: "update", id: "u", rows: 1, columns: expect.objectContaining({ index: 5 }) },
-      { operation: "update", id: "u-new", rows: 1 },
+      { operation: "update", id: "u", rows: 1, columns: {} },
+      { operation: "update", id: "u", rows: 1, columns: { index: 5 } },
+      { operation: "update", id: "u-new", rows: 1, columns: {} },
     ]);
     expect(await team("u")).toMatchObject({ name: "b", index: 5, xata: { version: 2 } });
     expect(await team("u-new")).toMatchObject({ name: "upserted", xata: { version: 0 } });
@@ -58,16 +58,19 @@ describe("results", () => {
     await run([
       { insert: { table: "teams", record: { id: "d1", name: "a" } } },
       { insert: { table: "teams", record: { id: "d2", name: "b" } } },
+      { insert: { table: "teams", record: { id: "d3", name: "c" } } },
     ]);
     const { results } = await run([
       { delete: { table: "teams", id: "d1" } },
       { delete: { table: "teams", id: "nobody" } },
       { delete: { table: "teams", id: "d2", failIfMissing: true, columns: ["name"] } },
+      { delete: { table: "teams", id: "d3", columns: [] } },
     ]);
     expect(results).toEqual([
       { operation: "delete", rows: 1 },
       { operation: "delete", rows: 0 },
-      { operation: "delete", rows: 1, columns: expect.objectContaining({ name: "b" }) },
+      { operation: "delete", rows: 1, columns: { name: "b" } },
+      { operation: "delete", rows: 1 },
     ]);
     expect([await team("d1"), await team("d2")]).toEqual([null, null]);
   });
@@ -81,15 +84,26 @@ describe("results", () => {
       { get: { table: "teams", id: "g", columns: ["id", "name"] } },
       { delete: { table: "teams", id: "g" } },
       { get: { table: "teams", id: "g" } },
+      { insert: { table: "teams", record: { id: "g2", name: "exact" }, createOnly: true } },
+      { get: { table: "teams", id: "g2", columns: ["name", "xata.version"] } },
+      { get: { table: "teams", id: "g2", columns: ["xata"] } },
+      { get: { table: "teams", id: "g2", columns: [] } },
+      { get: { table: "teams", id: "g2" } },
     ]);
+    const xata = { version: 0, createdAt: expect.any(String), updatedAt: expect.any(String) };
     expect(results).toEqual([
       { operation: "get", columns: {} },
-      { operation: "insert", id: "g", rows: 1 },
-      { operation: "get", columns: expect.objectContaining({ name: "seen" }) },
-      { operation: "update", id: "g", rows: 1 },
-      { operation: "get", columns: expect.objectContaining({ id: "g", name: "changed" }) },
+      { operation: "insert", id: "g", rows: 1, columns: {} },
+      { operation: "get", columns: { name: "seen" } },
+      { operation: "update", id: "g", rows: 1, columns: {} },
+      { operation: "get", columns: { id: "g", name: "changed" } },
       { operation: "delete", rows: 1 },
       { operation: "get", columns: {} },
+      { operation: "insert", id: "g2", rows: 1 },
+      { operation: "get", columns: { name: "exact", xata: { version: 0 } } },
+      { operation: "get", columns: { xata } },
+      { operation: "get", columns: {} },
+      { operation: "get", columns: { id: "g2", name: "exact", plan: "free", xata } },
     ]);
   });
 
@@ -132,7 +146,7 @@ describe("results", () => {
 describe("a failure applies nothing and says which operation and why", () => {
   const failures: [string, object, string][] = [
     ["an update of nothing", { update: { table: "teams", id: "nobody", fields: { name: "x" } } }, "nobody"],
-    ["a delete that must find one", { delete: { table: "teams", id: "nobody", failIfMissing: true } }, "nobody"],
+    ["a delete that must find one", { delete: { table: "teams", id: "nobody", failIfMissing: true } }, "table [teams]: no rows deleted"],
     ["createOnly on an id that is taken", { insert: { table: "teams", record: { id: "base", name: "x" }, createOnly: true } }, "base"],
     ["a stale ifVersion on update", { update: { table: "teams", id: "base", fields: { name: "x" }, ifVersion: 9 } }, "version"],
     ["a stale ifVersion on insert", { insert: { table: "teams", record: { id: "base", name: "x" }, ifVersion: 9 } }, "version"],

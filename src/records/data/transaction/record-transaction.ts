@@ -2,18 +2,18 @@
 import { LodestoneError } from "../../../errors.ts";
 import type { Connection, Engine } from "../../engine/engine.ts";
 import type { AnswerOptions, JsonObject, ReadOptions, Selection, TransactionResult } from "../../requests.ts";
-import type { BranchInfo } from "../../schema.ts";
+import type { BranchInfo, TableInfo } from "../../schema.ts";
 import { getRecords } from "../read/get-records.ts";
 import { Parameters, ROW } from "../sql-parts/parameters.ts";
 import { compileProjection } from "../sql-parts/projection.ts";
 import { quotedColumn, relation } from "../sql-parts/sql-names.ts";
-import { recordNotFound } from "../values/version-check.ts";
 import { bulkStatement, explainBulk } from "../write/bulk-insert.ts";
 import { explained } from "../write/constraint-errors.ts";
 import { deleteRecord } from "../write/delete-record.ts";
 import { replaceRecord } from "../write/insert-record.ts";
 import { updateRecord, upsertRecord } from "../write/update-record.ts";
 import { UNCHANGED } from "../write/write-statement.ts";
+import { exactly } from "./exact-columns.ts";
 import { lockRecords } from "./lock-records.ts";
 import { type Batch, batchesOf, isBatchable } from "./transaction-batches.ts";
 import {
@@ -106,12 +106,7 @@ class TransactionRunner {
     }
     const written = new Map(rows.map((row) => [row.id, row.record]));
     for (const { id } of records) {
-      this.results.push({
-        operation: "insert",
-        id,
-        rows: 1,
-        ...(columns === undefined ? {} : { columns: projection.decode(written.get(id)!) }),
-      });
+      this.results.push({ operation: "insert", id, rows: 1, ...writtenColumns(first, () => projection.decode(written.get(id)!)) });
     }
   }
 
@@ -120,21 +115,22 @@ class TransactionRunner {
     const place = `operations[${operation.index}].insert.record`;
     const options = { ...this.#reading(columns), createOnly, ...(ifVersion === undefined ? {} : { ifVersion }) };
     const written = await replaceRecord(this.#connection, this.#branch, table, record.id, source, options, place);
-    this.results.push({ operation: "insert", id: record.id, rows: 1, ...(columns === undefined ? {} : { columns: written.record }) });
+    this.results.push({ operation: "insert", id: record.id, rows: 1, ...writtenColumns(operation, () => written.record) });
   }
 
-  async #update({ index, table, id, fields, upsert, ifVersion, columns }: UpdateOperation): Promise<void> {
+  async #update(operation: UpdateOperation): Promise<void> {
+    const { index, table, id, fields, upsert, ifVersion, columns } = operation;
     const place = `operations[${index}].update.fields`;
     const options = { ...this.#reading(columns), ...(ifVersion === undefined ? {} : { ifVersion }) };
     const record = upsert
       ? (await upsertRecord(this.#connection, this.#branch, table, id, fields, options, place)).record
       : await updateRecord(this.#connection, this.#branch, table, id, fields, options, place);
-    this.results.push({ operation: "update", id, rows: 1, ...(columns === undefined ? {} : { columns: record }) });
+    this.results.push({ operation: "update", id, rows: 1, ...writtenColumns(operation, () => record) });
   }
 
   async #delete(operations: readonly DeleteOperation[]): Promise<void> {
     const [first] = operations as [DeleteOperation];
-    if (first.columns !== undefined) return this.#deleteOne(first);
+    if (asksForColumns(first)) return this.#deleteOne(first);
     const ids = operations.map((operation) => operation.id);
     const { rows } = await explained(first.table, () =>
       this.#connection.query<{ id: string }>(
@@ -146,7 +142,7 @@ class TransactionRunner {
     for (const operation of operations) {
       // An id that is given twice is gone the second time.
       const found = removed.delete(operation.id);
-      if (!found && operation.failIfMissing) throw atOperation([operation], recordNotFound(operation.table, operation.id));
+      if (!found && operation.failIfMissing) throw atOperation([operation], nothingDeleted(operation.table));
       this.results.push({ operation: "delete", rows: found ? 1 : 0 });
     }
   }
@@ -154,9 +150,10 @@ class TransactionRunner {
   async #deleteOne({ table, id, columns, failIfMissing }: DeleteOperation): Promise<void> {
     try {
       const record = await deleteRecord(this.#connection, this.#branch, table, id, this.#reading(columns));
-      this.results.push({ operation: "delete", rows: 1, columns: record! });
+      this.results.push({ operation: "delete", rows: 1, columns: exactly(columns, record!) });
     } catch (error) {
-      if (failIfMissing || !(error instanceof LodestoneError) || error.code !== "NOT_FOUND") throw error;
+      if (!(error instanceof LodestoneError) || error.code !== "NOT_FOUND") throw error;
+      if (failIfMissing) throw nothingDeleted(table);
       this.results.push({ operation: "delete", rows: 0, columns: {} });
     }
   }
@@ -166,12 +163,31 @@ class TransactionRunner {
     const ids = operations.map((operation) => operation.id);
     const records = await getRecords(this.#connection, this.#branch, first.table, ids, this.#reading(first.columns));
     const found = new Map<string, JsonObject>(records.map((record) => [record.id as string, record]));
-    for (const id of ids) this.results.push({ operation: "get", columns: found.get(id) ?? {} });
+    for (const id of ids) {
+      const record = found.get(id);
+      this.results.push({ operation: "get", columns: record === undefined ? {} : exactly(first.columns, record) });
+    }
   }
 
   #reading(columns: Selection | undefined): ReadOptions {
     return columns === undefined ? this.#answer : { ...this.#answer, columns };
   }
+}
+
+/** `columns` of a write's result: those asked for; or, where the id may have been there before, the retired service's empty object. */
+function writtenColumns(operation: InsertOperation | UpdateOperation, record: () => JsonObject): { columns?: JsonObject } {
+  const { columns } = operation;
+  if (columns !== undefined) return { columns: exactly(columns, record()) };
+  return operation.kind === "insert" && operation.createOnly ? {} : { columns: {} };
+}
+
+function asksForColumns({ columns }: DeleteOperation): boolean {
+  return columns !== undefined && columns.length > 0;
+}
+
+/** The text is the retired service's, which clients compare. */
+function nothingDeleted(table: TableInfo): LodestoneError {
+  return new LodestoneError("NOT_FOUND", `table [${table.name}]: no rows deleted`);
 }
 
 /** What is not about an operation: it says itself what to do. */

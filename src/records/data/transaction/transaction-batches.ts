@@ -47,7 +47,7 @@ class BatchRule {
     if (next.kind !== first.kind || next.table !== first.table || keyOf(next) !== this.#key) return false;
     if (next.kind === "get") return true;
     // The removed record that a later delete answers must not link to one that is removed before it.
-    if (next.kind === "delete") return next.columns === undefined;
+    if (next.kind === "delete") return next.columns === undefined || next.columns.length === 0;
     if (next.kind !== "insert" || !isBatchable(next)) return false;
     // An id twice: the second replaces the first. A record that an earlier one links to: that link had nothing to point to.
     return !this.#ids.has(next.record.id) && !this.#linked.has(next.record.id);
