@@ -86,8 +86,9 @@ function parseSingle(spec: QueryParameter, [raw = "", ...more]: readonly string[
   if (more.length > 0) throw invalid(`${spec.name}: expected one value, got ${more.length + 1}.`);
   switch (spec.kind) {
     case "boolean":
-      if (raw !== "true" && raw !== "false") throw invalid(`${spec.name}: expected true or false, got ${quoted(raw)}.`);
-      return raw === "true";
+      // True and False are what Python writes.
+      if (!/^(?:true|false|True|False)$/.test(raw)) throw invalid(`${spec.name}: expected true or false, got ${quoted(raw)}.`);
+      return raw.toLowerCase() === "true";
     case "integer":
       if (!/^(0|[1-9][0-9]{0,9})$/.test(raw) || Number(raw) > 0x7fffffff) {
         throw invalid(`${spec.name}: expected an integer from 0 to 2,147,483,647, got ${quoted(raw)}.`);

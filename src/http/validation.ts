@@ -4,13 +4,14 @@
  */
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import { LodestoneError } from "../errors.ts";
+import { nullDropper } from "./absent-nulls.ts";
 
 /** A JSON Schema of draft 2020-12, as OpenAPI 3.1 takes it. */
 export interface JsonSchema {
   readonly [keyword: string]: unknown;
 }
 
-/** Throws LodestoneError INVALID when the value does not fit. */
+/** Throws LodestoneError INVALID when the value does not fit. Takes the nulls of optional members out of it first, in place. */
 export type Validate = (value: unknown) => void;
 
 interface Fault {
@@ -41,7 +42,9 @@ const ajv = new Ajv2020({
 
 export function compileSchema(schema: JsonSchema): Validate {
   const validate = ajv.compile(schema);
+  const dropNulls = nullDropper(schema);
   return (value) => {
+    dropNulls?.(value);
     if (validate(value)) return;
     const error = validate.errors?.[0] as ErrorObject;
     throw new SchemaFaultError(toFault(error));

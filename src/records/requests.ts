@@ -80,7 +80,8 @@ export interface SummarizeRequest {
 
 /** What is searched for, and how: the same for a table and for a branch. */
 export interface TextQuery {
-  query: string;
+  /** Without words every record is found that passes the filter; in a table only. */
+  query?: string;
   /** How many letters may differ: 0, 1 (the default) or 2. */
   fuzziness?: number;
   /** "phrase": the last word may be the beginning of one. Default "disabled". */

@@ -5,7 +5,11 @@ import { FILTER, objectOf, RECORD } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";
 
 const QUERY: Readonly<Record<string, JsonSchema>> = {
-  query: { type: "string", minLength: 1, description: "Words: a record is found by any of them, and ranks higher with more." },
+  query: {
+    type: "string",
+    minLength: 1,
+    description: "Words: a record is found by any of them, and ranks higher with more. In a table, without words: every record.",
+  },
   fuzziness: { type: "integer", minimum: 0, maximum: 2, description: "How many letters of a word may differ. Default 1." },
   prefix: { enum: ["phrase", "disabled"], description: '"phrase": the last word may be the beginning of one. Default "disabled".' },
   highlight: {
@@ -45,7 +49,7 @@ export function textSearchEndpoints(): Endpoint[] {
       summary: "Free text search in a table",
       tag,
       access: "read",
-      body: { required: true, schema: objectOf({ ...QUERY, ...SCOPE }, ["query"]) },
+      body: { required: true, schema: objectOf({ ...QUERY, ...SCOPE }) },
       responses,
       async handle({ records, ref, path, body, isSdk }) {
         return { status: 200, body: await records.searchTable(ref, path.table as string, body, { jsonText: isSdk }) };

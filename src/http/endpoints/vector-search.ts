@@ -39,7 +39,8 @@ const BODY: JsonSchema = objectOf(
     columns: { ...SELECTION, description: "Answer each result with these columns of its `record`." },
     consistency: {
       ...CONSISTENCY,
-      description: "strong: the answer reflects every write acknowledged before the request. Default: eventual, within milliseconds.",
+      description:
+        "strong: the answer reflects every write acknowledged before the request. Default: eventual, within milliseconds; strong for SDK clients.",
     },
   },
   ["column"],
@@ -96,8 +97,10 @@ export function vectorSearchEndpoints({ search }: Services): Endpoint[] {
       body: { required: true, schema: BODY },
       responses: { 200: { description: "Best first; equal scores by id.", schema: ANSWER } },
       async handle(request) {
-        const { ref, path, body, signal } = request;
-        const { queryVector, queryVectors, columns: _columns, ...options } = body;
+        const { ref, path, body, signal, isSdk } = request;
+        const { queryVector, queryVectors, columns: _columns, ...rest } = body;
+        // The SDK cannot ask for it, and its users wait for their records by counting them, which they see at once.
+        const options = { ...rest, ...(isSdk && rest.consistency === undefined ? { consistency: "strong" as const } : {}) };
         if ((queryVector === undefined) === (queryVectors === undefined)) {
           throw new LodestoneError("INVALID", "queryVector: expected one of queryVector and queryVectors, got both or none.");
         }

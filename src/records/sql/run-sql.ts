@@ -158,6 +158,4 @@ function asRecord(columns: readonly { name: string }[], row: readonly JsonValue[
 }
 
 /** `xata.version` and its like, by name: what they are called within `xata`. */
-const METADATA: ReadonlyMap<string, string> = new Map(
-  VERSION_COLUMNS.map((name) => [name, name.slice("xata.".length)]),
-);
+const METADATA: ReadonlyMap<string, string> = new Map(VERSION_COLUMNS.map((name) => [name, name.slice("xata.".length)]));

@@ -3,6 +3,7 @@ import { LodestoneError } from "../../../errors.ts";
 import type { BranchInfo, ColumnType, TableInfo } from "../../schema.ts";
 import { wholeNumber } from "../read/page-request.ts";
 import { type ColumnReference, resolveColumn } from "../sql-parts/column-reference.ts";
+import { withoutNulls } from "../values/absent-nulls.ts";
 import { parseDurationMs } from "../values/duration.ts";
 import { quoted, showNames, showValue } from "../values/show-value.ts";
 
@@ -89,7 +90,8 @@ class AggregationReader {
       );
     }
     const place = `${at}.${kind}`;
-    const given = agg[kind];
+    const sent = agg[kind];
+    const given = isObject(sent) ? withoutNulls(sent) : sent;
     if (kind === "count" && given === "*") return { kind, filter: undefined, place };
     if (!isObject(given)) throw invalid(place, given, kind === "count" ? '"*" or {"filter": …}' : 'an object such as {"column": "price"}');
     for (const key of Object.keys(given)) {

@@ -34,7 +34,9 @@ export function decodeValue(agg: ValueAggregation, text: string | null): JsonVal
   if (agg.kind === "percentiles") {
     const elements = text === null ? [] : text.slice(1, -1).split(",");
     return {
-      values: Object.fromEntries(agg.percentiles.map((percentile, index) => [percentileKey(percentile), numberOrNull(elements[index] ?? null)])),
+      values: Object.fromEntries(
+        agg.percentiles.map((percentile, index) => [percentileKey(percentile), numberOrNull(elements[index] ?? null)]),
+      ),
     };
   }
   if (text !== null && (agg.kind === "min" || agg.kind === "max") && agg.column.type === "datetime") return formatTimestamp(text);

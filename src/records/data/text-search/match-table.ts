@@ -28,16 +28,17 @@ const BYTES_PER_FREQUENCY = 56;
 /** What a match costs to be scored and compared, in letters looked at. */
 const MATCH_COST = 100;
 
-/** @param size  at most so many come as the best. @param maxKeptBytes  for tests. */
+/** @param terms  undefined: every record that passes the filter. @param size  at most so many come as the best. @param maxKeptBytes  for tests. */
 export async function searchTable(
   connection: Connection,
   branch: BranchInfo,
   plan: TablePlan,
-  terms: readonly Term[],
+  terms: readonly Term[] | undefined,
   size: number,
   slices: Slices,
   maxKeptBytes = MAX_KEPT_BYTES,
 ): Promise<TextMatches> {
+  if (terms === undefined) return everyRecord(connection, branch, plan, size, slices);
   const reader = new CandidateReader(connection, branch, plan, terms);
   if (terms.length === 0 || plan.targets.length === 0) return { total: 0, best: [] };
   const statistics = new MatchStatistics(plan, terms.length);
@@ -56,6 +57,26 @@ export async function searchTable(
     if (slices.spend(MATCH_COST)) await slices.rest();
   }
   return { total: statistics.matches, best: best.inOrder() };
+}
+
+/** Without words a record's score is its boosts. */
+async function everyRecord(
+  connection: Connection,
+  branch: BranchInfo,
+  plan: TablePlan,
+  size: number,
+  slices: Slices,
+): Promise<TextMatches> {
+  const best = new BestMatches(size);
+  let total = 0;
+  for await (const page of new CandidateReader(connection, branch, { ...plan, targets: [] }, []).pages()) {
+    total += page.length;
+    for (const [id, ...boosts] of page) {
+      best.add({ id: id!, score: boostOf(plan.boosters, boosts) });
+      if (slices.spend(MATCH_COST)) await slices.rest();
+    }
+  }
+  return { total, best: best.inOrder() };
 }
 
 async function* matchesOf(

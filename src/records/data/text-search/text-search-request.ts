@@ -5,6 +5,7 @@ import type { BranchSearchRequest, TextQuery, TextSearchScope } from "../../requ
 import type { BranchInfo, ColumnInfo, ColumnType, TableInfo } from "../../schema.ts";
 import { wholeNumber } from "../read/page-request.ts";
 import { type ColumnReference, resolveColumn } from "../sql-parts/column-reference.ts";
+import { withoutNulls } from "../values/absent-nulls.ts";
 import { type Parameter, toParameter } from "../values/column-value.ts";
 import { parseDurationMs } from "../values/duration.ts";
 import { unknownColumn } from "../values/sent-record.ts";
@@ -12,7 +13,8 @@ import { quoted, showNames, showValue } from "../values/show-value.ts";
 import { type Term, termsOf } from "./words.ts";
 
 export interface SearchPlan {
-  readonly terms: readonly Term[];
+  /** undefined: no words were given; every record that passes the filter is found, in the order of its boosts. */
+  readonly terms: readonly Term[] | undefined;
   readonly highlight: boolean;
   readonly encodeHtml: boolean;
   readonly size: number;
@@ -43,14 +45,7 @@ const MODIFIERS: readonly string[] = ["none", "log", "log1p", "ln", "ln1p", "squ
 const BOOSTERS = ["valueBooster", "numericBooster", "dateBooster"] as const;
 
 export function readTextQuery(request: TextQuery): SearchPlan {
-  const { query, fuzziness, prefix = "disabled" } = request;
-  if (typeof query !== "string" || query === "") throw invalid("query", query, "the words to search for");
-  if (query.length > MAX_QUERY_LENGTH)
-    throw new LodestoneError("INVALID", `query has ${query.length} characters; at most ${MAX_QUERY_LENGTH} are allowed.`);
-  if (prefix !== "phrase" && prefix !== "disabled") throw invalid("prefix", prefix, '"phrase" or "disabled"');
-  const terms = termsOf(query, wholeNumber(fuzziness, 1, 0, 2, "fuzziness"), prefix === "phrase");
-  if (terms.length > MAX_TERMS)
-    throw new LodestoneError("INVALID", `query has ${terms.length} different words; at most ${MAX_TERMS} are allowed.`);
+  const terms = readTerms(request);
   const highlight = member(request.highlight, "highlight");
   const page = member(request.page, "page");
   return {
@@ -60,6 +55,20 @@ export function readTextQuery(request: TextQuery): SearchPlan {
     size: wholeNumber(page.size, 25, 1, 200, "page.size"),
     offset: wholeNumber(page.offset, 0, 0, 800, "page.offset"),
   };
+}
+
+function readTerms({ query, fuzziness, prefix }: TextQuery): Term[] | undefined {
+  if (prefix !== undefined && prefix !== null && prefix !== "phrase" && prefix !== "disabled")
+    throw invalid("prefix", prefix, '"phrase" or "disabled"');
+  const letters = wholeNumber(fuzziness, 1, 0, 2, "fuzziness");
+  if (query === undefined || query === null) return undefined;
+  if (typeof query !== "string" || query === "") throw invalid("query", query, "the words to search for");
+  if (query.length > MAX_QUERY_LENGTH)
+    throw new LodestoneError("INVALID", `query has ${query.length} characters; at most ${MAX_QUERY_LENGTH} are allowed.`);
+  const terms = termsOf(query, letters, prefix === "phrase");
+  if (terms.length > MAX_TERMS)
+    throw new LodestoneError("INVALID", `query has ${terms.length} different words; at most ${MAX_TERMS} are allowed.`);
+  return terms;
 }
 
 export function readTables(branch: BranchInfo, tables: BranchSearchRequest["tables"]): TablePlan[] {
@@ -187,7 +196,7 @@ function flag(value: unknown, place: string): boolean {
 function member(value: unknown, place: string): Record<string, unknown> {
   if (value === undefined || value === null) return {};
   if (typeof value !== "object" || Array.isArray(value)) throw invalid(place, value, "an object");
-  return value as Record<string, unknown>;
+  return withoutNulls(value);
 }
 
 function invalid(place: string, value: unknown, expected: string): LodestoneError {

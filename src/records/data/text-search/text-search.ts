@@ -42,7 +42,7 @@ async function search(
   options: AnswerOptions,
 ): Promise<TextSearchResponse> {
   const slices = new Slices();
-  const matcher = new TermMatcher(plan.terms);
+  const matcher = new TermMatcher(plan.terms ?? []);
   const hits: Hit[] = [];
   let totalCount = 0;
   for (const tablePlan of tables) {
@@ -74,7 +74,7 @@ async function search(
 }
 
 async function complete(record: JsonObject, hit: Hit, plan: SearchPlan, matcher: TermMatcher, slices: Slices): Promise<JsonObject> {
-  const marked = plan.highlight ? await highlights(record, hit.tablePlan, plan, matcher, slices) : {};
+  const marked = plan.highlight && plan.terms !== undefined ? await highlights(record, hit.tablePlan, plan, matcher, slices) : {};
   const xata: JsonObject = { ...(record.xata as JsonObject), table: hit.tablePlan.table.name, score: hit.score };
   if (Object.keys(marked).length > 0) xata.highlight = marked;
   return { ...record, xata };
