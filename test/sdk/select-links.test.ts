@@ -88,7 +88,10 @@ describe("links", () => {
       xata: meta,
     });
     expect((await plainQuery("teams", { filter: { id: "one" }, columns: ["*"] }))[0].owner).toEqual({ id: "ada" });
-    expect((await plainQuery("teams", { filter: { id: "one" }, columns: ["*", "owner"] }))[0].owner).toMatchObject({ name: "Ada", xata: meta });
+    expect((await plainQuery("teams", { filter: { id: "one" }, columns: ["*", "owner"] }))[0].owner).toMatchObject({
+      name: "Ada",
+      xata: meta,
+    });
     const nested = await users().read("bob", ["team.owner"] as never);
     expect(JSON.parse(JSON.stringify(nested))).toMatchObject({ id: "bob", team: { id: "one", owner: { id: "ada", name: "Ada" } } });
     expect(await teams().update("lone", { owner: "bob" }, ["owner"])).toMatchObject({ owner: { name: "Bob" } });

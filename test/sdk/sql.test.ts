@@ -78,10 +78,15 @@ describe("reading", () => {
     const statement = `SELECT "id", "xata.version", "xata.createdAt", "xata.updatedAt" FROM "teams" WHERE "id" = 'one'`;
     const { records } = await world.client.sql({ statement });
     expect(records).toEqual([{ id: "one", xata: { version: 0, createdAt: expect.any(String), updatedAt: expect.any(String) } }]);
-    const rows = (await world.client.sql({ statement, responseType: "array" })) as never as { rows: unknown[][]; columns: { name: string }[] };
+    const rows = (await world.client.sql({ statement, responseType: "array" })) as never as {
+      rows: unknown[][];
+      columns: { name: string }[];
+    };
     expect(rows.rows).toEqual([["one", 0, expect.any(String), expect.any(String)]]);
     expect(rows.columns.map(({ name }) => name)).toEqual(["id", "xata.version", "xata.createdAt", "xata.updatedAt"]);
-    expect((await sql(`SELECT 1 AS "xata", "xata.version" FROM "teams" WHERE "id" = 'one'`)).records).toEqual([{ xata: 1, "xata.version": 0 }]);
+    expect((await sql(`SELECT 1 AS "xata", "xata.version" FROM "teams" WHERE "id" = 'one'`)).records).toEqual([
+      { xata: 1, "xata.version": 0 },
+    ]);
     const { results } = await world.client.sql.batch({ statements: [{ statement }] });
     expect(results[0]?.records).toMatchObject([{ id: "one", xata: { version: 0 } }]);
   });
