@@ -2,9 +2,9 @@
  * Which row belongs to which id. Several indexes (the vector columns of one table) may share one directory, so that one row mask
  * serves them all. Rows are small integers; a released row is given to the next new id.
  *
- * Invariant: `rows` and `ids` are inverse to each other, and no attached index holds a vector at a row that has no id.
+ * Invariant: no attached index holds a vector at a row that has no id. Room for 4 billion rows and 16 GiB of ids; see id-table.ts.
  */
-import { compareText } from "../code-point-order.ts";
+import { IdTable, LONE_SURROGATE } from "./id-table.ts";
 
 /** What an index gives to the directory that it shares. */
 export interface RowHolder {
@@ -13,27 +13,32 @@ export interface RowHolder {
 }
 
 export class RowDirectory {
-  readonly #rows = new Map<string, number>();
-  readonly #ids: (string | undefined)[] = [];
+  readonly #ids = new IdTable();
+  /** Rows below the capacity that have no id, the one released last at the end. */
   readonly #free: number[] = [];
   readonly #holders = new Set<RowHolder>();
 
   /** How many ids there are. */
   get size(): number {
-    return this.#rows.size;
+    return this.#ids.size;
   }
 
   /** Every row is below this: a row mask has Math.ceil(capacity / 32) words. It grows and never shrinks. */
   get capacity(): number {
-    return this.#ids.length;
+    return this.#ids.capacity;
+  }
+
+  /** Bytes held for ids and rows. */
+  get memoryBytes(): number {
+    return this.#ids.memoryBytes;
   }
 
   rowOf(id: string): number | undefined {
-    return this.#rows.get(id);
+    return this.#ids.rowOf(id);
   }
 
   idOf(row: number): string | undefined {
-    return this.#ids[row];
+    return this.#ids.idOf(row);
   }
 
   /**
@@ -42,34 +47,36 @@ export class RowDirectory {
    * @throws {TypeError} when id is not a string, {RangeError} when it has a lone surrogate (it has no place in code point order).
    */
   add(id: string): number {
-    const known = this.#rows.get(id);
+    const known = this.#ids.rowOf(id);
     if (known !== undefined) return known;
     checkId(id);
-    const row = this.#free.pop() ?? this.#ids.length;
-    this.#ids[row] = id;
-    this.#rows.set(id, row);
+    const row = this.#free.at(-1) ?? this.#ids.capacity;
+    this.#ids.set(row, id);
+    this.#free.pop();
     return row;
   }
 
   /** Forgets `id`, frees its row, and clears that row in every attached index. @returns whether the id was there. */
   release(id: string): boolean {
-    const row = this.#rows.get(id);
+    const row = this.#ids.rowOf(id);
     if (row === undefined) return false;
     for (const holder of this.#holders) holder.clearRow(row);
-    this.#rows.delete(id);
-    this.#ids[row] = undefined;
+    this.#ids.delete(id);
     this.#free.push(row);
     return true;
   }
 
   /** Whether the id at `rowA` sorts before the id at `rowB`, by code points. */
   isBefore(rowA: number, rowB: number): boolean {
-    return compareText(this.#ids[rowA] ?? "", this.#ids[rowB] ?? "") < 0;
+    return this.#ids.isBefore(rowA, rowB);
   }
 
-  /** Pairs [id, row], in order of insertion. */
-  entries(): IterableIterator<[string, number]> {
-    return this.#rows.entries();
+  /** Pairs [id, row], in the order of the rows. */
+  *entries(): IterableIterator<[string, number]> {
+    for (let row = 0; row < this.#ids.capacity; row++) {
+      const id = this.#ids.idOf(row);
+      if (id !== undefined) yield [id, row];
+    }
   }
 
   /** @internal An index that shares the directory is told of released rows. */
@@ -90,5 +97,3 @@ export function checkId(id: string): void {
     throw new RangeError(`id ${JSON.stringify(id)} has a lone surrogate; ids are well-formed Unicode (see String.prototype.toWellFormed).`);
   }
 }
-
-const LONE_SURROGATE = /\p{Surrogate}/u;

@@ -127,16 +127,18 @@ export class ColumnIndex {
     const next = await ParallelVectorIndex.create({ dimension: this.dimension, rows: this.#rows, shards });
     try {
       const step = Math.max(1, Math.floor(MOVED_BYTES / (4 * this.dimension)));
-      const ids = [...this.#rows.entries()].map(([id]) => id);
-      for (let start = 0; start < ids.length; start += step) {
-        const piece = ids.slice(start, start + step);
+      let piece: string[] = [];
+      const movePiece = async (): Promise<void> => {
         const vectors = await this.getMany(piece);
         const present = piece.filter((_, i) => vectors[i] !== undefined);
         const matrix = new Float32Array(present.length * this.dimension);
         let row = 0;
         for (const vector of vectors) if (vector !== undefined) matrix.set(vector, this.dimension * row++);
         await next.upsertMany(present, matrix);
-      }
+        piece = [];
+      };
+      for (const [id] of this.#rows.entries()) if (piece.push(id) === step) await movePiece();
+      await movePiece();
     } catch (error) {
       await next.free();
       throw error;

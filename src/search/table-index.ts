@@ -105,7 +105,7 @@ export class SearchTable implements MaskTable {
   }
 
   get memoryBytes(): number {
-    let bytes = this.#live.byteLength + 120 * this.rows.size;
+    let bytes = this.#live.byteLength + this.rows.memoryBytes;
     for (const column of this.columns.values()) bytes += column.memoryBytes;
     for (const index of this.indexes.values()) bytes += index.memoryBytes;
     return bytes;

@@ -1,20 +1,34 @@
 /** Distinct values of a column with the number of rows that have each; a code that nobody has is given to the next new value. */
 import type { Dictionary } from "../../filter/mask-table.ts";
 
+/** A Map ends at 2²⁴ entries: then another one follows it. */
+const ENTRIES_PER_MAP = 2 ** 23;
+
 export class ValueDictionary implements Dictionary {
   readonly values: (string | undefined)[] = [];
-  readonly #codes = new Map<string, number>();
+  /** A value is in one of them. */
+  readonly #maps = [new Map<string, number>()];
+  readonly #entriesPerMap: number;
   readonly #uses: number[] = [];
   readonly #free: number[] = [];
   #characters = 0;
 
+  /** @param entriesPerMap  for tests. */
+  constructor(entriesPerMap = ENTRIES_PER_MAP) {
+    this.#entriesPerMap = entriesPerMap;
+  }
+
   codeOf(value: string): number | undefined {
-    return this.#codes.get(value);
+    for (const codes of this.#maps) {
+      const code = codes.get(value);
+      if (code !== undefined) return code;
+    }
+    return undefined;
   }
 
   /** The code of the value for one more row. */
   acquire(value: string): number {
-    const known = this.#codes.get(value);
+    const known = this.codeOf(value);
     if (known !== undefined) {
       this.#uses[known]!++;
       return known;
@@ -22,7 +36,7 @@ export class ValueDictionary implements Dictionary {
     const code = this.#free.pop() ?? this.values.length;
     this.values[code] = value;
     this.#uses[code] = 1;
-    this.#codes.set(value, code);
+    this.#roomyMap().set(value, code);
     this.#characters += value.length;
     return code;
   }
@@ -31,10 +45,19 @@ export class ValueDictionary implements Dictionary {
   release(code: number): void {
     if (--this.#uses[code]! > 0) return;
     const value = this.values[code]!;
-    this.#codes.delete(value);
+    for (const codes of this.#maps) if (codes.delete(value)) break;
     this.values[code] = undefined;
     this.#free.push(code);
     this.#characters -= value.length;
+  }
+
+  #roomyMap(): Map<string, number> {
+    let map = this.#maps.find(({ size }) => size < this.#entriesPerMap);
+    if (map === undefined) {
+      map = new Map();
+      this.#maps.push(map);
+    }
+    return map;
   }
 
   /** An estimate: two bytes a character at most, and what the map and the arrays take per value. */
