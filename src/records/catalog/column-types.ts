@@ -188,3 +188,15 @@ export function columnConstraints(schemaName: string, physicalTable: string, col
   }
   return statements;
 }
+
+/** Whether two columns of one name hold the same: all but the name. */
+export function sameDefinition(one: ColumnSchema, other: ColumnSchema): boolean {
+  return (
+    one.type === other.type &&
+    one.link?.table === other.link?.table &&
+    one.vector?.dimension === other.vector?.dimension &&
+    (one.notNull ?? false) === (other.notNull ?? false) &&
+    (one.unique ?? false) === (other.unique ?? false) &&
+    one.defaultValue === other.defaultValue
+  );
+}

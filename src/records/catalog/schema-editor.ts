@@ -14,7 +14,7 @@ import {
   requireTableName,
 } from "../identifiers.ts";
 import type { ColumnSchema } from "../schema.ts";
-import { columnDefinition, requireColumn } from "./column-types.ts";
+import { columnDefinition, requireColumn, sameDefinition } from "./column-types.ts";
 import { type BranchDocument, type ColumnDocument, type TableDocument, toColumnSchema } from "./document.ts";
 import { bareTableStatement, columnStatements, FEED_TABLE, primaryKeyStatement, tableGuardStatements } from "./table-ddl.ts";
 
@@ -160,7 +160,7 @@ export class SchemaEditor {
     const wanted = given.map((column) => requireColumn(tableName, column));
     for (const column of wanted) {
       const there = table.columns.find((other) => other.name === column.name);
-      if (there !== undefined && !sameColumn(there, column)) {
+      if (there !== undefined && !sameDefinition(there, column)) {
         throw new LodestoneError(
           "INVALID",
           `Column "${column.name}" of table "${tableName}" is ${JSON.stringify(toColumnSchema(there))} and cannot become ${JSON.stringify(column)}. ` +
@@ -285,17 +285,6 @@ function refuseTakenColumn(table: TableDocument, name: string): void {
       );
     }
   }
-}
-
-function sameColumn(one: ColumnSchema, other: ColumnSchema): boolean {
-  return (
-    one.type === other.type &&
-    one.link?.table === other.link?.table &&
-    one.vector?.dimension === other.vector?.dimension &&
-    (one.notNull ?? false) === (other.notNull ?? false) &&
-    (one.unique ?? false) === (other.unique ?? false) &&
-    one.defaultValue === other.defaultValue
-  );
 }
 
 /** A default that the records which are there cannot have. */

@@ -7,6 +7,7 @@
 
 import { Slices } from "../../../event-loop.ts";
 import type { BranchSchema, ColumnSchema, TableSchema } from "../../schema.ts";
+import { sameDefinition } from "../column-types.ts";
 import type { BranchDocument, ColumnDocument, TableDocument } from "../document.ts";
 import { toColumnSchema } from "../document.ts";
 import type { SchemaOperation } from "./schema-operations.ts";
@@ -121,14 +122,5 @@ const addColumn = (table: string, column: ColumnSchema): SchemaOperation => ({ a
 const linksInto = (column: ColumnSchema, removed: ReadonlySet<string>, own: string): boolean =>
   column.link !== undefined && column.link.table !== own && removed.has(column.link.table);
 
-function sameColumn(one: ColumnSchema | undefined, other: ColumnSchema): boolean {
-  return (
-    one !== undefined &&
-    one.type === other.type &&
-    one.link?.table === other.link?.table &&
-    one.vector?.dimension === other.vector?.dimension &&
-    (one.notNull ?? false) === (other.notNull ?? false) &&
-    (one.unique ?? false) === (other.unique ?? false) &&
-    one.defaultValue === other.defaultValue
-  );
-}
+/** Told by their names: what has no namesake has no equal. */
+const sameColumn = (one: ColumnSchema | undefined, other: ColumnSchema): boolean => one !== undefined && sameDefinition(one, other);

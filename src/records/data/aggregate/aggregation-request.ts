@@ -1,11 +1,11 @@
 /** `aggs` of a request, checked against the schema: values over the records of a group, and buckets that are groups themselves. */
 import { LodestoneError } from "../../../errors.ts";
 import type { BranchInfo, ColumnType, TableInfo } from "../../schema.ts";
-import { wholeNumber } from "../read/page-request.ts";
 import { type ColumnReference, resolveColumn } from "../sql-parts/column-reference.ts";
 import { withoutNulls } from "../values/absent-nulls.ts";
 import { parseDurationMs } from "../values/duration.ts";
 import { quoted, showNames, showValue } from "../values/show-value.ts";
+import { wholeNumber } from "../values/whole-number.ts";
 
 export type Aggregation = ValueAggregation | BucketAggregation;
 

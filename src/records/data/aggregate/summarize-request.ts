@@ -2,11 +2,12 @@
 import { LodestoneError } from "../../../errors.ts";
 import type { SummarizeRequest } from "../../requests.ts";
 import type { BranchInfo, ColumnType, TableInfo } from "../../schema.ts";
-import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, wholeNumber } from "../read/page-request.ts";
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from "../read/page-request.ts";
 import { type ColumnReference, resolveColumn } from "../sql-parts/column-reference.ts";
 import { readSortItems, type SortDirection } from "../sql-parts/sort.ts";
 import { columnsBelow } from "../values/sent-record.ts";
 import { quoted, showNames, showValue } from "../values/show-value.ts";
+import { wholeNumber } from "../values/whole-number.ts";
 
 export interface GroupColumn {
   /** As the request names it. */

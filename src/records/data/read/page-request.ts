@@ -5,6 +5,7 @@ import type { JsonValue, QueryRequest, Selection } from "../../requests.ts";
 import type { TableInfo } from "../../schema.ts";
 import { ALL_COLUMNS } from "../sql-parts/selection.ts";
 import { quoted, showValue } from "../values/show-value.ts";
+import { wholeNumber } from "../values/whole-number.ts";
 import { type Cursor, decodeCursor, type Position } from "./cursor.ts";
 
 export const DEFAULT_PAGE_SIZE = 20;
@@ -85,10 +86,4 @@ function refuseNewQuery(request: QueryRequest): void {
 
 function queryOf(cursor: Cursor): string {
   return JSON.stringify([cursor.filter, cursor.sort, cursor.seed]);
-}
-
-export function wholeNumber(value: unknown, fallback: number, least: number, most: number, place: string): number {
-  const number = value ?? fallback;
-  if (typeof number === "number" && Number.isInteger(number) && number >= least && number <= most) return number;
-  throw new LodestoneError("INVALID", `${place} is ${showValue(value)}; expected a whole number from ${least} to ${most}.`);
 }

@@ -8,6 +8,7 @@ import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
 import { jsonSteps } from "../values/json-column-text.ts";
 import { columnsBelow, unknownColumn } from "../values/sent-record.ts";
 import { quoted, showNames, showValue } from "../values/show-value.ts";
+import { wholeNumber } from "../values/whole-number.ts";
 import { readSort, type SortKey } from "./sort.ts";
 
 /** What is read of the records of one table. */
@@ -175,8 +176,8 @@ class SelectionReader {
       column: column.column,
       selection,
       sort: readSort(this.#branch, column.table, item.sort ?? item.order, `${place}.sort`),
-      limit: pageNumber(item.limit, DEFAULT_REVERSE_LIMIT, 1, MAX_REVERSE_LIMIT, `${place}.limit`),
-      offset: pageNumber(item.offset, 0, 0, 49_000, `${place}.offset`),
+      limit: wholeNumber(item.limit, DEFAULT_REVERSE_LIMIT, 1, MAX_REVERSE_LIMIT, `${place}.limit`),
+      offset: wholeNumber(item.offset, 0, 0, 49_000, `${place}.offset`),
     });
   }
 
@@ -194,10 +195,4 @@ class SelectionReader {
       `${place}: there is no column ${quoted(path)}; a reverse link is written "<-table.column", with a table of ${showNames([...this.#branch.tables.keys()], "none")}.`,
     );
   }
-}
-
-function pageNumber(value: unknown, fallback: number, least: number, most: number, place: string): number {
-  if (value === undefined || value === null) return fallback;
-  if (typeof value === "number" && Number.isInteger(value) && value >= least && value <= most) return value;
-  throw new LodestoneError("INVALID", `${place} is ${showValue(value)}; expected a whole number from ${least} to ${most}.`);
 }

@@ -3,13 +3,13 @@ import { LodestoneError } from "../../../errors.ts";
 import { parseTimestamp } from "../../../filter/datetime.ts";
 import type { BranchSearchRequest, TextQuery, TextSearchScope } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, ColumnType, TableInfo } from "../../schema.ts";
-import { wholeNumber } from "../read/page-request.ts";
 import { type ColumnReference, resolveColumn } from "../sql-parts/column-reference.ts";
 import { withoutNulls } from "../values/absent-nulls.ts";
 import { type Parameter, toParameter } from "../values/column-value.ts";
 import { parseDurationMs } from "../values/duration.ts";
 import { unknownColumn } from "../values/sent-record.ts";
 import { quoted, showNames, showValue } from "../values/show-value.ts";
+import { wholeNumber } from "../values/whole-number.ts";
 import { type Term, termsOf } from "./words.ts";
 
 export interface SearchPlan {

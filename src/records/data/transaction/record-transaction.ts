@@ -6,13 +6,13 @@ import type { BranchInfo, TableInfo } from "../../schema.ts";
 import { getRecords } from "../read/get-records.ts";
 import { Parameters, ROW } from "../sql-parts/parameters.ts";
 import { compileProjection } from "../sql-parts/projection.ts";
-import { quotedColumn, relation } from "../sql-parts/sql-names.ts";
+import { relation } from "../sql-parts/sql-names.ts";
 import { bulkStatement, explainBulk } from "../write/bulk-insert.ts";
 import { explained } from "../write/constraint-errors.ts";
 import { deleteRecord } from "../write/delete-record.ts";
 import { replaceRecord } from "../write/insert-record.ts";
 import { updateRecord, upsertRecord } from "../write/update-record.ts";
-import { UNCHANGED } from "../write/write-statement.ts";
+import { excludedAssignments } from "../write/write-statement.ts";
 import { exactly } from "./exact-columns.ts";
 import { lockRecords } from "./lock-records.ts";
 import { type Batch, batchesOf, isBatchable } from "./transaction-batches.ts";
@@ -96,7 +96,7 @@ class TransactionRunner {
     const projection = compileProjection(this.#branch, first.selection, ROW, this.#answer);
     const statement =
       bulkStatement(this.#branch, table, records, parameters) +
-      (createOnly ? "" : ` ON CONFLICT ("id") DO UPDATE SET ${replaced(first)}`) +
+      (createOnly ? "" : ` ON CONFLICT ("id") DO UPDATE SET ${excludedAssignments(first.table)}`) +
       ` RETURNING ${ROW}."id", ${columns === undefined ? "''" : projection.sql} AS record`;
     let rows: { id: string; record: string }[];
     try {
@@ -192,11 +192,6 @@ function nothingDeleted(table: TableInfo): LodestoneError {
 
 /** What is not about an operation: it says itself what to do. */
 const PASSED_ON: ReadonlySet<string> = new Set(["TIMEOUT", "UNAVAILABLE", "OVERLOADED", "OUT_OF_MEMORY", "CORRUPT"]);
-
-function replaced({ table }: InsertOperation): string {
-  const columns = [...table.columns.values()].map((column) => `${quotedColumn(column)} = EXCLUDED.${quotedColumn(column)}`);
-  return columns.length === 0 ? UNCHANGED : columns.join(", ");
-}
 
 /** An error that knows the record of a batch, told as an error of that record's operation. */
 function atOperation(operations: readonly { readonly index: number }[], error: unknown): unknown {

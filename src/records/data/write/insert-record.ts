@@ -3,13 +3,12 @@ import { LodestoneError } from "../../../errors.ts";
 import type { JsonObject, WriteOptions } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
 import { Parameters } from "../sql-parts/parameters.ts";
-import { quotedColumn } from "../sql-parts/sql-names.ts";
 import { type EncodedRecord, encodeRecord } from "../values/encode-record.ts";
 import { requireRecordId } from "../values/record-id.ts";
 import { quoted } from "../values/show-value.ts";
 import { checkIfVersion, versionConflict } from "../values/version-check.ts";
 import { type RecordWriter, type Session, withWriter } from "./record-writer.ts";
-import { insertStatement, replaceAssignments, UNCHANGED, updateStatement } from "./write-statement.ts";
+import { excludedAssignments, insertStatement, replaceAssignments, updateStatement } from "./write-statement.ts";
 
 export interface WrittenRecord {
   readonly record: JsonObject;
@@ -52,10 +51,7 @@ export async function replaceRecord(
     }
     if (createOnly) return { record: await insert(writer, encoded), created: true };
     const parameters = new Parameters();
-    const columns = [...table.columns.values()].map((column) => `${quotedColumn(column)} = EXCLUDED.${quotedColumn(column)}`);
-    const statement =
-      `${insertStatement(branch, table, encoded, parameters)} ON CONFLICT ("id") DO UPDATE SET ` +
-      (columns.length === 0 ? UNCHANGED : columns.join(", "));
+    const statement = `${insertStatement(branch, table, encoded, parameters)} ON CONFLICT ("id") DO UPDATE SET ${excludedAssignments(table)}`;
     const written = (await writer.write(statement, parameters))!;
     // A record that was there before is at least of version 1 now.
     return { record: written, created: (written.xata as { version: number }).version === 0 };

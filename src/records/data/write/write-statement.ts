@@ -24,6 +24,12 @@ export function replaceAssignments(table: TableInfo, record: EncodedRecord, para
   return assignments.length === 0 ? UNCHANGED : assignments.join(", ");
 }
 
+/** ON CONFLICT DO UPDATE: every column becomes what the INSERT gave it, or its default. */
+export function excludedAssignments(table: TableInfo): string {
+  const assignments = [...table.columns.values()].map((column) => `${quotedColumn(column)} = EXCLUDED.${quotedColumn(column)}`);
+  return assignments.length === 0 ? UNCHANGED : assignments.join(", ");
+}
+
 /** An update of nothing is an update: the row's trigger makes a new version of it. */
 export const UNCHANGED = '"xata.version" = DEFAULT';
 
