@@ -5,6 +5,11 @@ const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,3
 const FIRST_MICROS = BigInt(Date.parse("0001-01-01T00:00:00Z")) * 1000n;
 const LAST_MICROS = BigInt(Date.parse("9999-12-31T23:59:59.999Z")) * 1000n + 999n;
 
+/** Whether it is written as a time, real or not: for messages. */
+export function isTimestampForm(text: string): boolean {
+  return RFC_3339.exec(text)?.[4] !== undefined;
+}
+
 /**
  * undefined when the text is not a real point in time of the years 1 to 9999. A date alone is its midnight, UTC, unless `dateAlone` is false.
  * Beyond microseconds it is rounded. Offsets are those of RFC 3339: up to 23:59.

@@ -3,7 +3,7 @@
  * Nothing is coerced (except what JSON cannot say: times and links), so what was stored is what was sent.
  */
 import { LodestoneError } from "../../../errors.ts";
-import { formatTimestamp, parseTimestamp } from "../../../filter/datetime.ts";
+import { formatTimestamp, isTimestampForm, parseTimestamp } from "../../../filter/datetime.ts";
 import { EMAIL } from "../../catalog/column-types.ts";
 import type { ColumnInfo } from "../../schema.ts";
 import { checkJsonText } from "./json-column-text.ts";
@@ -106,7 +106,10 @@ function datetime(column: ColumnInfo, value: unknown, place: string): string {
   const remedy = 'an RFC 3339 time with its offset such as "2026-02-28T12:00:00Z"';
   if (typeof value !== "string") throw expected(place, column, value, remedy);
   const micros = parseTimestamp(value, { dateAlone: false });
-  if (micros === undefined) throw expected(place, column, value, remedy);
+  if (micros === undefined) {
+    if (isTimestampForm(value)) throw wrong(place, column, `is ${showValue(value)}, which is no date and time of the years 0001 to 9999`);
+    throw expected(place, column, value, remedy);
+  }
   return formatTimestamp(micros);
 }
 
