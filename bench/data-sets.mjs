@@ -10,9 +10,12 @@ const set = (kind, options) => ({
   name: `${kind}, ${options.rows} × ${options.dimension}`,
 });
 
+/** What is measured on data like real text. */
+const LIKE_LSA = { similarities: ALL, filters: [0.01], many: true, shards: true, describe: true };
+
 export const SETS = [
   set("steep spectrum", { ...LARGE, similarities: ALL, filters: [0.001, 0.01, 0.1, 0.5], many: true, shards: true, describe: true }),
-  set("flat spectrum", { ...LARGE, similarities: ALL, filters: [0.01], many: true, shards: true, describe: true }),
+  set("flat spectrum", { ...LARGE, ...LIKE_LSA }),
   set("random", { ...LARGE, similarities: ALL, filters: [0.001, 0.01, 0.1, 0.5], many: true, shards: true }),
   set("256 clusters", { ...LARGE, similarities: ALL, many: true }),
   set("common mean", { ...LARGE, similarities: ALL }),
@@ -28,3 +31,6 @@ export const SETS = [
     set(kind, { rows: 20_000, dimension: 768, similarities: ALL }),
   ),
 ];
+
+/** What is measured on files of real text. @param found  of findLsaSets (lsa-files.mjs). */
+export const lsaSet = (found) => set(found.kind, { ...found, ...LIKE_LSA });

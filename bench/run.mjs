@@ -1,9 +1,10 @@
 /**
- * npm run bench [-- --only TEXT] [--quick] [--against DIR]: how long an exact search takes, beside a native C scan over the same data in the same run, and how many
+ * npm run bench [-- options]: how long an exact search takes, beside a native C scan over the same data in the same run, and how many
  * bytes of rows it touches. Every answer is verified against the float64 oracle before it is timed; contenders take turns query by query; ratios are of medians.
  *   --only TEXT     the data sets whose name contains it
  *   --quick         fewer turns
  *   --against DIR   also the library of another checkout, built, in turns with this one
+ *   --lsa FOLDER    also files of real text there (lsa-files.mjs); or LODESTONE_LSA
  * Prints a table and writes bench/results/core.json, which `npm run bench:report` makes the documents of.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -14,8 +15,9 @@ import { parseArgs } from "node:util";
 import { enableRelaxedSimd } from "../dist/cli/relaxed-simd.js";
 import { init, ParallelVectorIndex, VectorIndex } from "../dist/index.js";
 import { makeData, seededRandom } from "./data.mjs";
-import { SETS } from "./data-sets.mjs";
+import { lsaSet, SETS } from "./data-sets.mjs";
 import { describeData } from "./describe-data.mjs";
+import { findLsaSets, loadLsaSet } from "./lsa-files.mjs";
 import { describeMachine } from "./machine.mjs";
 import { fill, HEADING, lineOf, SetBench } from "./measure.mjs";
 import { compileNativeScan, startNativeScan } from "./native-scan.mjs";
@@ -24,13 +26,19 @@ import { idOf } from "./oracle.mjs";
 const K = 10;
 const QUERIES = 100;
 const { values: options } = parseArgs({
-  options: { only: { type: "string" }, quick: { type: "boolean" }, against: { type: "string" } },
+  options: {
+    only: { type: "string" },
+    quick: { type: "boolean" },
+    against: { type: "string" },
+    lsa: { type: "string", default: process.env.LODESTONE_LSA },
+  },
 });
 const SINGLE = options.quick ? 5 : 15;
 const ROUNDS = options.quick ? 2 : 5;
 
 if (!enableRelaxedSimd()) throw new Error("This runtime has no relaxed SIMD, and the bench compares both builds; use Node 20 or later.");
 const other = options.against && (await import(pathToFileURL(join(resolve(options.against), "dist/index.js")).href));
+const lsaSets = findLsaSets(options.lsa).map(lsaSet);
 const started = performance.now();
 const directory = mkdtempSync(join(tmpdir(), "lodestone-bench-"));
 const program = compileNativeScan(directory);
@@ -96,7 +104,7 @@ async function measureShards(set, bench) {
 }
 
 async function measureSet(set) {
-  const data = makeData({ ...set, queries: QUERIES });
+  const data = set.path ? loadLsaSet(set, QUERIES) : makeData({ ...set, queries: QUERIES });
   if (set.describe) {
     const description = describeData(data, set.rows, set.dimension, SINGLE);
     measured.push({ set: set.name, what: "data", description });
@@ -126,7 +134,7 @@ async function measureSet(set) {
 }
 
 try {
-  for (const set of SETS) {
+  for (const set of [...lsaSets, ...SETS]) {
     if (options.only && !set.name.includes(options.only)) continue;
     await measureSet(set);
   }

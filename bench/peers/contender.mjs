@@ -26,7 +26,7 @@ export function installedVersions({ packages = [] }) {
   );
 }
 
-/** @returns {{ask(request: object): Promise<object>, stop(): Promise<void>}} `ask` throws what the contender could not do, and when it died. */
+/** @returns {{ask(request: object, patienceMs?: number): Promise<object>, stop(): Promise<void>}} `ask` throws what the contender could not do, and when it died. */
 export function startContender({ module, variant, program, env }) {
   const [command, args] = program
     ? [python(), [here(`adapters/${program}`)]]
@@ -53,12 +53,12 @@ export function startContender({ module, variant, program, env }) {
   }
 
   return {
-    async ask(request) {
+    async ask(request, patienceMs = PATIENCE_MS) {
       child.stdin.write(`${JSON.stringify(request)}\n`);
       const impatience = setTimeout(() => {
-        complaint += `\nno answer to "${request.op}" in ${PATIENCE_MS / 1000} s`;
+        complaint += `\nno answer to "${request.op}" in ${patienceMs / 1000} s`;
         child.kill("SIGKILL");
-      }, PATIENCE_MS);
+      }, patienceMs);
       const answer = await nextAnswer().finally(() => clearTimeout(impatience));
       if (answer.error !== undefined) throw new Error(answer.error);
       return answer;
@@ -70,4 +70,33 @@ export function startContender({ module, variant, program, env }) {
       clearTimeout(impatience);
     },
   };
+}
+
+export const megabytes = (bytes) => (bytes == null ? "?" : (bytes / 1e6).toFixed(0));
+
+/**
+ * Starts the wanted contenders, one after the other, so that the time to build is of one alone; who fails is skipped.
+ *
+ * @param path  f32[rows + queries][dimension].
+ * @returns {Promise<{contender, link, built}[]>}
+ */
+export async function startAll(run, set, path, contenders) {
+  const started = [];
+  for (const contender of contenders.filter(run.isWanted)) {
+    let link;
+    try {
+      Object.assign(run.versions, installedVersions(contender));
+      link = startContender(contender);
+      await link.ask({ op: "load" });
+      const { rows, dimension } = set;
+      const built = await link.ask({ op: "build", path, rows, dimension, queries: run.queries }, contender.buildPatienceMs);
+      Object.assign(run.versions, built.versions);
+      console.log(`${set.name}: built ${contender.name} in ${(built.buildMs / 1000).toFixed(2)} s, ${megabytes(built.memoryBytes)} MB`);
+      started.push({ contender, link, built });
+    } catch (error) {
+      run.skip(set, contender, error);
+      await link?.stop();
+    }
+  }
+  return started;
 }

@@ -5,9 +5,10 @@
  *   {op: "build", path, rows, dimension, queries} -> {buildMs, memoryBytes, batch, versions}
  *                                                                 path: f32[rows + queries][dimension]; batch: it has an API for many queries
  *   {op: "search", query, k} -> {ms, cpuMs, answer}               cpuMs of all threads
+ *   {op: "tune", ef} -> {}                                        of an approximate index: how many candidates its searches keep from now on
  *   {op: "many", k} -> {ms, cpuMs, answers}                       all queries in one call
  * An adapter's `open({dimension, rows, variant})` returns {add(firstRow, matrix), prepare(vector), search(query, k), answerOf(result)}, and, as it has them,
- * searchMany, prepareMany, answersOf, versions, stop. Only add, search and searchMany are timed.
+ * searchMany, prepareMany, answersOf, tune(ef), versions, stop. Only add, search and searchMany are timed.
  */
 import { closeSync, openSync, readSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -81,6 +82,11 @@ const OPERATIONS = {
   async search({ query, k }) {
     const { ms, cpuMs, result } = await timed(() => contender.search(prepared[query], k));
     return { ms, cpuMs, answer: contender.answerOf(result) };
+  },
+
+  async tune({ ef }) {
+    await contender.tune(ef);
+    return {};
   },
 
   async many({ k }) {

@@ -33,3 +33,13 @@ export const CONTENDERS = [
   { name: "Orama", module: "orama.mjs", packages: ["@orama/orama"] },
   { name: "PGlite + pgvector", module: "pglite.mjs", packages: ["@electric-sql/pglite", "@electric-sql/pglite-pgvector"] },
 ];
+
+/** A graph of 100,000 × 768 takes two minutes, on a busy machine many more. */
+const BUILD_PATIENCE_MS = 3_600_000;
+
+/** Graphs of 16 neighbours a row (M), built with 200 candidates (efConstruction), float32, one thread. Their searches keep `ef` candidates, which is what is varied. */
+export const HNSW = { connectivity: 16, buildExpansion: 200 };
+export const APPROXIMATE = [
+  { name: "hnswlib-node HNSW", module: "hnswlib-hnsw.mjs", packages: ["hnswlib-node"], buildPatienceMs: BUILD_PATIENCE_MS },
+  { name: "usearch HNSW", module: "usearch-hnsw.mjs", packages: ["usearch"], buildPatienceMs: BUILD_PATIENCE_MS },
+];
