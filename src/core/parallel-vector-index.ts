@@ -5,15 +5,27 @@
  * Invariant: operations take effect in the order in which they are called, whether or not their promises are awaited.
  */
 import { compareText } from "../code-point-order.ts";
+import type { AbortSignalLike } from "./abort-signal.ts";
+import { checkBytes, checkMany } from "./batch-input.ts";
+import type { ByteSource, ByteStream } from "./byte-stream.ts";
 import { nodeModule } from "./node-modules.ts";
 import { maskOfShard, rowInShard, shardOfRow } from "./row-blocks.ts";
+import type { CheckedValues, RowColumns, RowValues } from "./row-columns.ts";
 import { checkId, RowDirectory } from "./row-directory.ts";
-import { type SearchOptions, type SearchResult, toQueryMatrix, toShardSearch } from "./search-input.ts";
+import {
+  type SearchOptions,
+  type SearchPlan,
+  type SearchResult,
+  toQueryMatrix,
+  toSearchPlan,
+  toSearchResult,
+  withColumns,
+} from "./search-input.ts";
 import { ShardClient } from "./shard-client.ts";
 import type { ShardAnswer } from "./shard-messages.ts";
-import { decodeSnapshot, encodeSnapshot } from "./snapshot.ts";
 import { createExchange } from "./threshold-exchange.ts";
-import { checkDimension, checkMatrix, toFloat32 } from "./vector-input.ts";
+import { joined, loadSnapshot, snapshotPieces, snapshotStream, type TransferOptions, type TransferSource } from "./transfer.ts";
+import { checkDimension, toFloat32 } from "./vector-input.ts";
 import { type Build, coreModule } from "./wasm-module.ts";
 
 export interface ParallelVectorIndexOptions {
@@ -25,7 +37,17 @@ export interface ParallelVectorIndexOptions {
   rows?: RowDirectory | undefined;
   /** At most this much memory for each shard, in bytes; default and maximum 4 GiB. */
   maximumMemoryBytes?: number | undefined;
+  /** See VectorIndexOptions. The values and filters stay in this thread. */
+  columns?: RowColumns | undefined;
 }
+
+export interface ParallelSearchOptions extends SearchOptions {
+  /** Gives up: the promise is rejected with the signal's reason at once. A scan that has begun goes on to its end unheard; one that waits is not begun. */
+  signal?: AbortSignalLike | undefined;
+}
+
+/** Of fromBytes and fromStream. */
+export type LoadParallelIndexOptions = Omit<ParallelVectorIndexOptions, "dimension"> & TransferOptions;
 
 export class ParallelVectorIndex {
   readonly dimension: number;
@@ -40,13 +62,17 @@ export class ParallelVectorIndex {
   readonly #writes = new Map<number, number>();
   #write = 0;
 
-  private constructor(dimension: number, rows: RowDirectory, ownsRows: boolean, shards: readonly ShardClient[], build: Build) {
-    this.dimension = dimension;
-    this.rows = rows;
+  readonly #columns: RowColumns | undefined;
+
+  private constructor(options: ParallelVectorIndexOptions, shards: readonly ShardClient[], build: Build) {
+    this.dimension = options.dimension;
+    this.rows = options.rows ?? new RowDirectory();
     this.build = build;
-    this.#ownsRows = ownsRows;
+    this.#ownsRows = options.rows === undefined;
     this.#shards = shards;
-    rows.attach(this.#holder);
+    this.#columns = options.columns;
+    this.#columns?.bind(this.rows);
+    this.rows.attach(this.#holder);
   }
 
   /** @throws {TypeError | RangeError} for a bad dimension or number of shards; {LodestoneError} UNAVAILABLE when workers cannot be started. */
@@ -60,7 +86,7 @@ export class ParallelVectorIndex {
     const shards = await startAll(count);
     try {
       const builds = await Promise.all(shards.map((shard) => shard.call<"open">({ type: "open", dimension, module, maximumMemoryBytes })));
-      return new ParallelVectorIndex(dimension, options.rows ?? new RowDirectory(), options.rows === undefined, shards, builds[0]!);
+      return new ParallelVectorIndex(options, shards, builds[0]!);
     } catch (error) {
       await Promise.all(shards.map((shard) => shard.stop()));
       throw error;
@@ -99,21 +125,27 @@ export class ParallelVectorIndex {
     return this.#read([row]);
   }
 
+  /** As VectorIndex.getColumns. */
+  async getColumns(id: string, names?: readonly string[]): Promise<Record<string, unknown> | undefined> {
+    const row = this.rows.rowOf(id);
+    const columns = withColumns(this.#columns, "getColumns");
+    return row === undefined || !this.#live.has(row) ? undefined : columns.get(row, names);
+  }
+
   /** As VectorIndex.upsert. */
-  async upsert(id: string, vector: ArrayLike<number>): Promise<void> {
+  async upsert(id: string, vector: ArrayLike<number>, values?: RowValues): Promise<void> {
     checkId(id);
-    await this.#set([id], toFloat32("vector", vector, this.dimension));
+    const floats = toFloat32("vector", vector, this.dimension);
+    await this.#set([id], floats, values && [withColumns(this.#columns, "values").check(values)]);
   }
 
   /**
    * As VectorIndex.upsertMany; `matrix` is read before the call returns. When a shard runs out of memory, the ids of that shard are as before and
    * those of the others are stored.
    */
-  async upsertMany(ids: readonly string[], matrix: Float32Array): Promise<void> {
-    if (!Array.isArray(ids)) throw new TypeError("ids is not an array; expected an array of strings.");
-    checkMatrix("matrix", matrix, ids.length, this.dimension);
-    for (const id of ids) checkId(id);
-    await this.#set(ids, matrix);
+  async upsertMany(ids: readonly string[], matrix: Float32Array, values?: readonly (RowValues | undefined)[]): Promise<void> {
+    const checked = checkMany(ids, matrix, this.dimension, values, this.#columns);
+    await this.#set(ids, matrix, checked);
   }
 
   /** Removes the vector of `id`. @returns whether there was one. */
@@ -126,31 +158,37 @@ export class ParallelVectorIndex {
     return had;
   }
 
-  /** As VectorIndex.search. */
-  async search(query: ArrayLike<number>, options: SearchOptions = {}): Promise<SearchResult> {
+  /** As VectorIndex.search, off this thread. @throws as VectorIndex.search; the signal's reason. */
+  async search(query: ArrayLike<number>, options: ParallelSearchOptions = {}): Promise<SearchResult> {
     return (await this.#search([query], options, () => "query"))[0]!;
   }
 
   /** As VectorIndex.searchMany. */
-  async searchMany(queries: readonly ArrayLike<number>[], options: SearchOptions = {}): Promise<SearchResult[]> {
+  async searchMany(queries: readonly ArrayLike<number>[], options: ParallelSearchOptions = {}): Promise<SearchResult[]> {
     return this.#search(queries, options, (i) => `queries[${i}]`);
   }
 
-  /** As VectorIndex.toBytes, in the same format. */
-  async toBytes(): Promise<Uint8Array<ArrayBuffer>> {
-    const rows = [...this.#live].sort((a, b) => a - b);
-    const ids = rows.map((row) => this.rows.idOf(row)!);
-    const d = this.dimension;
-    const matrix = await this.#read(rows);
-    return encodeSnapshot(d, ids, (i) => matrix.subarray(i * d, (i + 1) * d));
+  /** As VectorIndex.toBytes, in the same format, piece by piece. @throws {LodestoneError} CONFLICT when the index is changed meanwhile. */
+  async toBytes(options: TransferOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
+    const pieces: Uint8Array[] = [];
+    for await (const piece of snapshotPieces(this.#contents(), options)) pieces.push(piece);
+    return joined(pieces);
   }
 
-  /** The index that toBytes of either kind of index wrote. @throws {LodestoneError} CORRUPT. */
-  static async fromBytes(bytes: Uint8Array, options: Omit<ParallelVectorIndexOptions, "dimension"> = {}): Promise<ParallelVectorIndex> {
-    const { dimension, ids, matrix } = decodeSnapshot(bytes);
-    const index = await ParallelVectorIndex.create({ ...options, dimension });
-    await index.upsertMany(ids, matrix);
-    return index;
+  /** As VectorIndex.toStream. */
+  toStream(options: TransferOptions = {}): ByteStream {
+    return snapshotStream(this.#contents(), options);
+  }
+
+  /** The index that toBytes of either kind of index wrote. @throws as VectorIndex.fromBytes. */
+  static async fromBytes(bytes: Uint8Array, options: LoadParallelIndexOptions = {}): Promise<ParallelVectorIndex> {
+    checkBytes(bytes);
+    return ParallelVectorIndex.fromStream(bytes, options);
+  }
+
+  /** As VectorIndex.fromStream. */
+  static async fromStream(source: ByteSource, options: LoadParallelIndexOptions = {}): Promise<ParallelVectorIndex> {
+    return loadSnapshot(source, options, (dimension) => ParallelVectorIndex.create({ ...options, dimension }));
   }
 
   /** Ends the workers. The index cannot be used afterwards; a shared directory stays as it is. */
@@ -182,6 +220,18 @@ export class ParallelVectorIndex {
     return matrix;
   }
 
+  #contents(): TransferSource {
+    const rows: number[] = [];
+    for (let row = 0; row < this.rows.capacity; row++) if (this.#live.has(row)) rows.push(row);
+    return {
+      dimension: this.dimension,
+      ids: rows.map((row) => this.rows.idOf(row)!),
+      schema: this.#columns?.schema,
+      changes: () => this.#write,
+      give: (want) => ("values" in want ? this.#columns!.encode(rows.slice(...want.values)) : this.#read(rows.slice(...want.vectors))),
+    };
+  }
+
   #clear(row: number): void {
     if (!this.#live.delete(row)) return;
     this.#writes.set(row, ++this.#write);
@@ -191,19 +241,23 @@ export class ParallelVectorIndex {
   }
 
   /** Cuts the rows by shard and sends each its own, in this very turn of the event loop. */
-  async #set(ids: readonly string[], matrix: Float32Array): Promise<void> {
+  async #set(ids: readonly string[], matrix: Float32Array, values: readonly (CheckedValues | undefined)[] | undefined): Promise<void> {
     const d = this.dimension;
     const count = this.#shards.length;
     const write = ++this.#write;
-    const parts = this.#shards.map(() => ({ from: [] as number[], rows: [] as number[], added: [] as number[] }));
+    const parts = this.#shards.map(() => ({ from: [] as number[], rows: [] as number[], added: new Set<number>() }));
+    /** Values that a failed write has to bring back. */
+    const before = new Map<number, CheckedValues | undefined>();
     ids.forEach((id, i) => {
       const row = this.rows.add(id);
       const part = parts[shardOfRow(row, count)]!;
       part.from.push(i);
       part.rows.push(row);
-      if (!this.#live.has(row)) part.added.push(row);
+      if (!this.#live.has(row)) part.added.add(row);
       this.#live.add(row);
       this.#writes.set(row, write);
+      if (values?.[i] !== undefined && !before.has(row)) before.set(row, this.#columns?.keep(row));
+      this.#columns?.set(row, values?.[i]);
     });
     const sent = parts.map(async ({ from, rows, added }, shard) => {
       if (rows.length === 0) return;
@@ -218,7 +272,11 @@ export class ParallelVectorIndex {
           local.buffer,
         ]);
       } catch (error) {
-        for (const row of added) if (this.#writes.get(row) === write) this.#forget(row);
+        for (const row of rows) {
+          if (this.#writes.get(row) !== write) continue;
+          if (added.has(row)) this.#forget(row);
+          else if (before.has(row)) this.#columns?.set(row, before.get(row) ?? this.#columns.check({}));
+        }
         throw error;
       }
     });
@@ -229,12 +287,18 @@ export class ParallelVectorIndex {
   /** A row whose first write failed. */
   #forget(row: number): void {
     this.#live.delete(row);
+    this.#columns?.clear(row);
     const id = this.rows.idOf(row);
     if (this.#ownsRows && id !== undefined) this.rows.release(id);
   }
 
-  async #search(queries: readonly ArrayLike<number>[], options: SearchOptions, nameAt: (i: number) => string): Promise<SearchResult[]> {
-    const search = toShardSearch(options, this.rows);
+  async #search(
+    queries: readonly ArrayLike<number>[],
+    options: ParallelSearchOptions,
+    nameAt: (i: number) => string,
+  ): Promise<SearchResult[]> {
+    const plan = toSearchPlan(options, this.rows, this.#columns);
+    const search = plan.shardSearch;
     const matrix = toQueryMatrix(queries, this.dimension, search.similarity, nameAt);
     const count = this.#shards.length;
     const exchange = queries.length === 1 ? createExchange(count, search.k) : undefined;
@@ -244,24 +308,26 @@ export class ParallelVectorIndex {
         return shard.call<"search">(
           { type: "search", queries: matrix, search: { ...search, mask }, shard: i, exchange },
           mask ? [mask.buffer] : [],
+          options.signal,
         );
       }),
     );
     return queries.map((_, i) =>
-      merge(
+      this.#merge(
         answers.map((own) => own[i]!),
-        search.k,
+        plan,
       ),
     );
   }
-}
 
-/** The k best of all shards' best. */
-function merge(answers: readonly ShardAnswer[], k: number): SearchResult {
-  const results = answers.flatMap(({ ids, scores }) => ids.map((id, i) => ({ id, score: scores[i]! })));
-  results.sort((a, b) => b.score - a.score || compareText(a.id, b.id));
-  results.length = Math.min(results.length, k);
-  return { totalCount: answers.reduce((sum, answer) => sum + answer.totalCount, 0), results };
+  /** The k best of all shards' best. */
+  #merge(answers: readonly ShardAnswer[], plan: SearchPlan): SearchResult {
+    const best: SearchResult["results"] = answers.flatMap(({ ids, scores }) => ids.map((id, i) => ({ id, score: scores[i]! })));
+    best.sort((a, b) => b.score - a.score || compareText(a.id, b.id));
+    best.length = Math.min(best.length, plan.shardSearch.k);
+    const totalCount = answers.reduce((sum, answer) => sum + answer.totalCount, 0);
+    return toSearchResult(totalCount, best, plan, this.rows, this.#columns);
+  }
 }
 
 /** All of them, or none: what did start is ended when one does not. */

@@ -1,16 +1,29 @@
 /** One worker as its owner sees it: requests in order, a promise for each. The same over worker_threads and Web Workers. */
 import { LodestoneError } from "../errors.ts";
+import type { AbortSignalLike } from "./abort-signal.ts";
 import { rebuildError, type ShardReply, type ShardRequest, type ShardResults } from "./shard-messages.ts";
 import { startTransport, type Transport } from "./worker-transport.ts";
 
 interface Pending {
   resolve: (value: unknown) => void;
-  reject: (error: Error) => void;
+  reject: (error: unknown) => void;
 }
+
+interface Waiting {
+  number: number;
+  request: ShardRequest;
+  transfer: ArrayBuffer[];
+}
+
+/** Requests that a worker has and has not answered: enough to keep it busy; the rest wait here, where they can still be given up. */
+const MAX_SENT = 4;
 
 export class ShardClient {
   readonly #pending = new Map<number, Pending>();
   #transport: Transport | undefined;
+  /** In the order of the calls. */
+  readonly #waiting: Waiting[] = [];
+  #sent = 0;
   #number = 0;
   #failure: Error | undefined;
 
@@ -21,18 +34,25 @@ export class ShardClient {
     return client;
   }
 
-  /** @param transfer  buffers that are handed over, not copied. */
+  /**
+   * @param transfer  buffers that are handed over, not copied.
+   * @param signal  rejects with its reason at once; a request that is not sent yet is not sent any more.
+   */
   call<T extends ShardRequest["type"]>(
     request: Extract<ShardRequest, { type: T }>,
     transfer: ArrayBuffer[] = [],
+    signal?: AbortSignalLike,
   ): Promise<ShardResults[T]> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
-    return new Promise<unknown>((resolve, reject) => {
-      const number = ++this.#number;
-      this.#pending.set(number, { resolve, reject });
-      this.#transport?.hold(true);
-      this.#transport?.post({ number, request }, transfer);
-    }) as Promise<ShardResults[T]>;
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    const number = ++this.#number;
+    const answer = new Promise<unknown>((resolve, reject) => this.#pending.set(number, { resolve, reject })) as Promise<ShardResults[T]>;
+    this.#waiting.push({ number, request, transfer });
+    this.#send();
+    if (signal === undefined) return answer;
+    const onAbort = () => this.#giveUp(number, signal.reason);
+    signal.addEventListener("abort", onAbort);
+    return answer.finally(() => signal.removeEventListener("abort", onAbort));
   }
 
   /** Ends the worker; what is pending is rejected. */
@@ -41,11 +61,30 @@ export class ShardClient {
     await this.#transport?.terminate();
   }
 
+  #send(): void {
+    while (this.#sent < MAX_SENT && this.#waiting.length > 0) {
+      const { number, request, transfer } = this.#waiting.shift()!;
+      this.#sent++;
+      this.#transport?.hold(true);
+      this.#transport?.post({ number, request }, transfer);
+    }
+  }
+
+  #giveUp(number: number, reason: unknown): void {
+    const place = this.#waiting.findIndex((waiting) => waiting.number === number);
+    if (place !== -1) this.#waiting.splice(place, 1);
+    this.#pending.get(number)?.reject(reason);
+    this.#pending.delete(number);
+  }
+
   #receive({ number, value, error }: ShardReply): void {
+    this.#sent--;
+    this.#send();
+    if (this.#sent === 0) this.#transport?.hold(false);
     const pending = this.#pending.get(number);
+    // Given up meanwhile.
     if (pending === undefined) return;
     this.#pending.delete(number);
-    if (this.#pending.size === 0) this.#transport?.hold(false);
     if (error === undefined) pending.resolve(value);
     else pending.reject(rebuildError(error));
   }
@@ -54,6 +93,7 @@ export class ShardClient {
     this.#failure ??= error;
     for (const { reject } of this.#pending.values()) reject(this.#failure);
     this.#pending.clear();
+    this.#waiting.length = 0;
   }
 
   #crash(why: string): void {

@@ -2,91 +2,215 @@
  * The byte format of an index, little-endian, the same in Node and browsers:
  *
  *   0  "LODESTN\0"     8 bytes
- *   8  version u32     1
+ *   8  version u32     1, or 2 when values follow the vectors
  *   12 dimension u32
  *   16 count u32       vectors
  *   20 idBytes u32     UTF-8 length of all ids together
  *   24 idEnd u32[count]        where each id ends
  *      ids, UTF-8, padded with zeros to 4
  *      vectors f32[count × dimension]
+ *      version 2: texts, each a byte length u32 and UTF-8 padded with zeros to 4: the schema of the columns, then the values of ROWS_PER_TEXT rows each
  *      checksum u32    XXH32 (seed 0) of everything before it
  *
  * A change of any single bit changes the checksum: each step of XXH32 is a bijection of the word that it takes in.
  * Codes are not stored: they are made again from the vectors, so a snapshot cannot make a search skip what it must not.
+ *
+ * Written and read in pieces of about PIECE_BYTES, so that nobody has to hold or wait for the whole.
  */
 import { LodestoneError } from "../errors.ts";
-import { xxh32 } from "./checksum.ts";
+import { Xxh32 } from "./checksum.ts";
 import { createDecoder, createEncoder } from "./utf8.ts";
 import { MAX_DIMENSION } from "./vector-input.ts";
 
 const MAGIC = "LODESTN\0";
-const VERSION = 1;
 const HEADER_BYTES = 24;
+const CHECKSUM_BYTES = 4;
+const PIECE_BYTES = 2 ** 20;
+/** Of ids, which take longer by the byte. */
+const ID_PIECE_BYTES = 2 ** 17;
+const ENDS_PER_PIECE = 2 ** 14;
+/** Of values, which are text: some milliseconds to write or read. */
+const ROWS_PER_TEXT = 1024;
+/** A length that only damage can have made. */
+const MAX_TEXT_BYTES = 2 ** 30;
 
-export interface Snapshot {
-  dimension: number;
-  ids: string[];
-  /** f32[ids.length × dimension]. */
-  matrix: Float32Array;
+/** Rows of vectors that are one piece. */
+export function rowsPerPiece(dimension: number): number {
+  return Math.max(1, Math.floor(PIECE_BYTES / (4 * dimension)));
 }
 
-export function encodeSnapshot(dimension: number, ids: readonly string[], vectorAt: (i: number) => Float32Array): Uint8Array<ArrayBuffer> {
+/** What the writer needs in order to go on. */
+export type SnapshotWant = { vectors: [from: number, to: number] } | { values: [from: number, to: number] };
+
+export interface SnapshotContents {
+  readonly dimension: number;
+  readonly ids: readonly string[];
+  /** Of the columns, when the index has any. */
+  readonly schema: string | undefined;
+}
+
+/**
+ * The pieces of a snapshot in order. It yields bytes, and where it needs vectors or values yields what it wants and is sent them by `next`: f32[rows × dimension]
+ * as a Float32Array, values as text.
+ */
+export function* writeSnapshot({
+  dimension,
+  ids,
+  schema,
+}: SnapshotContents): Generator<Uint8Array<ArrayBuffer> | SnapshotWant, void, Float32Array | string | undefined> {
+  const checksum = new Xxh32();
+  const summed = (bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> => {
+    checksum.update(bytes);
+    return bytes;
+  };
   const encoder = createEncoder();
-  const encoded = ids.map((id) => encoder.encode(id));
-  const idBytes = encoded.reduce((sum, id) => sum + id.length, 0);
-  const idsStart = HEADER_BYTES + 4 * ids.length;
-  const vectorsStart = idsStart + Math.ceil(idBytes / 4) * 4;
-  const checksumStart = vectorsStart + 4 * ids.length * dimension;
-  const bytes = new Uint8Array(checksumStart + 4);
-  const view = new DataView(bytes.buffer);
-  bytes.set(encoder.encode(MAGIC));
-  view.setUint32(8, VERSION, true);
-  view.setUint32(12, dimension, true);
-  view.setUint32(16, ids.length, true);
-  view.setUint32(20, idBytes, true);
+  const idBytes = ids.reduce((sum, id) => sum + utf8Length(id), 0);
+  const header = new Uint8Array(HEADER_BYTES);
+  header.set(encoder.encode(MAGIC));
+  new Uint32Array(header.buffer, 8).set([schema === undefined ? 1 : 2, dimension, ids.length, idBytes]);
+  yield summed(header);
   let end = 0;
-  encoded.forEach((id, i) => {
-    bytes.set(id, idsStart + end);
-    end += id.length;
-    view.setUint32(HEADER_BYTES + 4 * i, end, true);
-  });
-  const vectors = new Float32Array(bytes.buffer, vectorsStart, ids.length * dimension);
-  for (let i = 0; i < ids.length; i++) vectors.set(vectorAt(i), i * dimension);
-  view.setUint32(checksumStart, xxh32(bytes.subarray(0, checksumStart)), true);
-  return bytes;
+  for (let from = 0; from < ids.length; from += ENDS_PER_PIECE) {
+    const ends = ids.slice(from, from + ENDS_PER_PIECE).map((id) => (end += utf8Length(id)));
+    yield summed(bytesOf(Uint32Array.from(ends)));
+  }
+  for (let from = 0; from < ids.length; from += ENDS_PER_PIECE)
+    yield summed(encoder.encode(ids.slice(from, from + ENDS_PER_PIECE).join("")));
+  yield summed(new Uint8Array(padding(idBytes)));
+  const step = rowsPerPiece(dimension);
+  for (let from = 0; from < ids.length; from += step) {
+    const matrix = (yield { vectors: [from, Math.min(from + step, ids.length)] }) as Float32Array<ArrayBuffer>;
+    yield summed(bytesOf(matrix));
+  }
+  if (schema !== undefined) {
+    const text = (value: string): Uint8Array<ArrayBuffer> => {
+      const encoded = encoder.encode(value);
+      const bytes = new Uint8Array(4 + encoded.length + padding(encoded.length));
+      new DataView(bytes.buffer).setUint32(0, encoded.length, true);
+      bytes.set(encoded, 4);
+      return summed(bytes);
+    };
+    yield text(schema);
+    for (let from = 0; from < ids.length; from += ROWS_PER_TEXT) {
+      yield text((yield { values: [from, Math.min(from + ROWS_PER_TEXT, ids.length)] }) as string);
+    }
+  }
+  yield bytesOf(Uint32Array.of(checksum.digest()));
 }
 
-/** @throws {LodestoneError} CORRUPT. */
-export function decodeSnapshot(bytes: Uint8Array): Snapshot {
-  if (!ArrayBuffer.isView(bytes) || bytes[Symbol.toStringTag] !== "Uint8Array")
-    throw new TypeError("bytes is not a Uint8Array; expected what toBytes gave.");
-  if (bytes.length < HEADER_BYTES + 4) throw corrupt(`it has ${bytes.length} bytes, less than its header`);
-  const aligned = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
-  const view = new DataView(aligned.buffer, aligned.byteOffset, aligned.byteLength);
+/** What a reader is told of, in this order. It may have stored rows before a damaged byte is found: then it has to undo that. */
+export interface SnapshotVisitor {
+  /** Before any row. @param schema  of the columns; undefined: there are none. */
+  start(dimension: number, count: number, hasValues: boolean): void;
+  rows(ids: readonly string[], matrix: Float32Array<ArrayBuffer>): void;
+  schema(schema: string): void;
+  /** Of the next `ids`, in the order of `rows`. */
+  values(ids: readonly string[], text: string): void;
+}
+
+/** Reads a snapshot: yields how many bytes it needs next and is sent that many. @throws {LodestoneError} CORRUPT. */
+export function* readSnapshot(visitor: SnapshotVisitor): Generator<number, void, Uint8Array> {
+  const checksum = new Xxh32();
+  function* take(length: number): Generator<number, Uint8Array<ArrayBuffer>, Uint8Array> {
+    // A copy, so that views of it begin where they must.
+    const bytes = new Uint8Array(yield length);
+    checksum.update(bytes);
+    return bytes;
+  }
+  const head = yield* take(HEADER_BYTES);
+  for (let i = 0; i < MAGIC.length; i++) if (head[i] !== MAGIC.charCodeAt(i)) throw corrupt("it does not begin as one");
+  const [version, dimension, count, idBytes] = new Uint32Array(head.buffer, 8) as unknown as [number, number, number, number];
+  if (version !== 1 && version !== 2) throw corrupt(`it has version ${version}, this library reads version 1 and 2`);
+  if (dimension < 1 || dimension > MAX_DIMENSION) throw corrupt(`it has dimension ${dimension}`);
+  const ids = yield* takeIds(take, count, idBytes);
+  visitor.start(dimension, count, version === 2);
+  const step = rowsPerPiece(dimension);
+  for (let from = 0; from < count; from += step) {
+    const rows = Math.min(step, count - from);
+    const bytes = yield* take(4 * rows * dimension);
+    const matrix = new Float32Array(bytes.buffer);
+    for (const x of matrix) if (x - x !== 0) throw corrupt("a vector is not finite");
+    visitor.rows(ids.slice(from, from + rows), matrix);
+  }
+  if (version === 2) {
+    const decoder = createDecoder();
+    const text = function* (): Generator<number, string, Uint8Array> {
+      const length = new DataView((yield* take(4)).buffer).getUint32(0, true);
+      if (length > MAX_TEXT_BYTES) throw corrupt(`it has a text of ${length} bytes`);
+      const bytes = yield* take(length + padding(length));
+      return decode(decoder, bytes.subarray(0, length));
+    };
+    visitor.schema(yield* text());
+    for (let from = 0; from < count; from += ROWS_PER_TEXT) visitor.values(ids.slice(from, from + ROWS_PER_TEXT), yield* text());
+  }
+  const computed = checksum.digest();
+  const stored = new DataView((yield* take(CHECKSUM_BYTES)).buffer).getUint32(0, true);
+  if (stored !== computed) throw corrupt("its checksum does not match");
+}
+
+type Take = (length: number) => Generator<number, Uint8Array<ArrayBuffer>, Uint8Array>;
+
+/** In pieces too: a damaged count asks for no more than what is there. */
+function* takeIds(take: Take, count: number, idBytes: number): Generator<number, string[], Uint8Array> {
+  const ends: Uint32Array[] = [];
+  for (let from = 0; from < count; from += ENDS_PER_PIECE) {
+    ends.push(new Uint32Array((yield* take(4 * Math.min(ENDS_PER_PIECE, count - from))).buffer));
+  }
   const decoder = createDecoder();
-  for (let i = 0; i < MAGIC.length; i++) if (aligned[i] !== MAGIC.charCodeAt(i)) throw corrupt("it does not begin as one");
-  const version = view.getUint32(8, true);
-  if (version !== VERSION) throw corrupt(`it has version ${version}, this library reads version ${VERSION}`);
-  const dimension = view.getUint32(12, true);
-  const count = view.getUint32(16, true);
-  const idBytes = view.getUint32(20, true);
-  const idsStart = HEADER_BYTES + 4 * count;
-  const vectorsStart = idsStart + Math.ceil(idBytes / 4) * 4;
-  const checksumStart = vectorsStart + 4 * count * dimension;
-  if (dimension < 1 || dimension > MAX_DIMENSION || checksumStart + 4 !== aligned.length) {
-    throw corrupt(`it has ${aligned.length} bytes where its header asks for ${checksumStart + 4}`);
-  }
-  if (view.getUint32(checksumStart, true) !== xxh32(aligned.subarray(0, checksumStart))) throw corrupt("its checksum does not match");
   const ids: string[] = [];
+  let rest = new Uint8Array(0);
   let start = 0;
-  for (let i = 0; i < count; i++) {
-    const end = view.getUint32(HEADER_BYTES + 4 * i, true);
-    ids.push(decoder.decode(aligned.subarray(idsStart + start, idsStart + end)));
-    start = end;
+  let taken = 0;
+  for (const piece of ends) {
+    for (const end of piece) {
+      if (end < start || end > idBytes) throw corrupt("an id ends before it begins");
+      while (taken < end) {
+        const more = yield* take(Math.min(ID_PIECE_BYTES, idBytes - taken));
+        const joined = new Uint8Array(rest.length + more.length);
+        joined.set(rest);
+        joined.set(more, rest.length);
+        rest = joined;
+        taken += more.length;
+      }
+      const length = end - start;
+      const at = rest.length - (taken - start);
+      ids.push(decode(decoder, rest.subarray(at, at + length)));
+      start = end;
+    }
+    rest = rest.slice(rest.length - (taken - start));
   }
-  return { dimension, ids, matrix: new Float32Array(aligned.buffer, aligned.byteOffset + vectorsStart, count * dimension) };
+  if (start !== idBytes) throw corrupt("its ids do not fill their place");
+  yield* take(padding(idBytes));
+  return ids;
 }
 
-function corrupt(why: string): LodestoneError {
+export function corrupt(why: string): LodestoneError {
   return new LodestoneError("CORRUPT", `The bytes are not a usable snapshot of an index: ${why}. Build the index again from its vectors.`);
+}
+
+function decode(decoder: TextDecoder, bytes: Uint8Array): string {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    throw corrupt("a text in it is not UTF-8");
+  }
+}
+
+function padding(bytes: number): number {
+  return (4 - (bytes % 4)) % 4;
+}
+
+/** Ids are well-formed, so a surrogate is half of four bytes. */
+function utf8Length(text: string): number {
+  let length = text.length;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit >= 0x80) length += unit >= 0x800 && (unit < 0xd800 || unit > 0xdfff) ? 2 : 1;
+  }
+  return length;
+}
+
+/** Typed arrays are little-endian on every machine that this runs on (WebAssembly is), as the file is. */
+function bytesOf(words: Uint32Array<ArrayBuffer> | Float32Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(words.buffer, words.byteOffset, words.byteLength);
 }

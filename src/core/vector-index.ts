@@ -3,11 +3,24 @@
  *
  * Answers are those of an exhaustive float64 computation over the stored float32 values: same ids, same order, same scores, whatever build runs.
  */
+import { checkBytes, checkMany } from "./batch-input.ts";
+import type { ByteSource, ByteStream } from "./byte-stream.ts";
 import { createShard } from "./create-shard.ts";
+import type { RowColumns, RowValues } from "./row-columns.ts";
 import { checkId, RowDirectory } from "./row-directory.ts";
-import { type SearchOptions, type SearchResult, toQuery, toQueryMatrix, toShardSearch } from "./search-input.ts";
-import { decodeSnapshot, encodeSnapshot } from "./snapshot.ts";
-import { checkDimension, checkMatrix, toFloat32 } from "./vector-input.ts";
+import {
+  type SearchOptions,
+  type SearchPlan,
+  type SearchResult,
+  toQuery,
+  toQueryMatrix,
+  toSearchPlan,
+  toSearchResult,
+  withColumns,
+} from "./search-input.ts";
+import type { SnapshotWant } from "./snapshot.ts";
+import { loadSnapshot, snapshotBytes, snapshotStream, type TransferOptions, type TransferSource } from "./transfer.ts";
+import { checkDimension, toFloat32 } from "./vector-input.ts";
 import type { ScanCounts, ShardHits, VectorShard } from "./vector-shard.ts";
 import type { Build } from "./wasm-module.ts";
 
@@ -21,20 +34,33 @@ export interface VectorIndexOptions {
   rows?: RowDirectory | undefined;
   /** At most this much memory, in bytes; default and maximum 4 GiB. */
   maximumMemoryBytes?: number | undefined;
+  /** Values beside the vectors, to filter by and to have with results: `new Columns({ year: "int" })`. Indexes that share a directory share its columns too. */
+  columns?: RowColumns | undefined;
 }
+
+/** Of fromBytes and fromStream. */
+export type LoadIndexOptions = Omit<VectorIndexOptions, "dimension"> & TransferOptions;
 
 export class VectorIndex {
   /** Which row belongs to which id; masks are made with it. */
   readonly rows: RowDirectory;
   readonly #shard: VectorShard;
   readonly #ownsRows: boolean;
+  readonly #columns: RowColumns | undefined;
   readonly #holder: { clearRow(row: number): void };
+  #changes = 0;
 
-  private constructor(shard: VectorShard, rows: RowDirectory, ownsRows: boolean) {
+  private constructor(shard: VectorShard, rows: RowDirectory, ownsRows: boolean, columns: RowColumns | undefined) {
     this.#shard = shard;
     this.rows = rows;
     this.#ownsRows = ownsRows;
-    this.#holder = { clearRow: (row) => void shard.clear(row) };
+    this.#columns = columns;
+    this.#holder = {
+      clearRow: (row) => {
+        this.#changes++;
+        shard.clear(row);
+      },
+    };
     rows.attach(this.#holder);
   }
 
@@ -45,12 +71,13 @@ export class VectorIndex {
   static async create(options: VectorIndexOptions): Promise<VectorIndex> {
     checkDimension(options.dimension);
     const rows = options.rows ?? new RowDirectory();
+    options.columns?.bind(rows);
     const shard = await createShard({
       dimension: options.dimension,
       isIdBefore: (a, b) => rows.isBefore(a, b),
       maximumMemoryBytes: options.maximumMemoryBytes,
     });
-    return new VectorIndex(shard, rows, options.rows === undefined);
+    return new VectorIndex(shard, rows, options.rows === undefined, options.columns);
   }
 
   /** Which build of the core runs; all give identical answers. */
@@ -93,15 +120,24 @@ export class VectorIndex {
     return row === undefined ? undefined : this.#shard.read(row);
   }
 
+  /** The values of `id`, of all columns or of those named; undefined for an id that has no vector. @throws {LodestoneError} INVALID for an unknown name. */
+  getColumns(id: string, names?: readonly string[]): Record<string, unknown> | undefined {
+    const row = this.rows.rowOf(id);
+    const columns = withColumns(this.#columns, "getColumns");
+    return row === undefined || !this.#shard.has(row) ? undefined : columns.get(row, names);
+  }
+
   /**
    * Stores or replaces the vector of `id`, rounded to float32.
    *
    * @param vector  `dimension` finite numbers.
-   * @throws {TypeError | RangeError} for a bad id or vector; {LodestoneError} OUT_OF_MEMORY at the limit. Then nothing has changed.
+   * @param values  of the index's columns, all of them replaced (a column that is not named has none then); left out: the id keeps those it has.
+   * @throws {TypeError | RangeError} for a bad id or vector; {LodestoneError} INVALID for bad values, OUT_OF_MEMORY at the limit. Then nothing has changed.
    */
-  upsert(id: string, vector: ArrayLike<number>): void {
+  upsert(id: string, vector: ArrayLike<number>, values?: RowValues): void {
     checkId(id);
     const floats = toFloat32("vector", vector, this.dimension);
+    const checked = values && withColumns(this.#columns, "values").check(values);
     const isNew = this.rows.rowOf(id) === undefined;
     const row = this.rows.add(id);
     try {
@@ -110,18 +146,19 @@ export class VectorIndex {
       if (isNew) this.rows.release(id);
       throw error;
     }
+    this.#changes++;
+    this.#columns?.set(row, checked);
   }
 
   /**
    * Stores or replaces many vectors; an id that is given twice keeps the last.
    *
    * @param matrix  f32[ids.length × dimension], row-major, finite.
+   * @param values  for each id, as upsert takes them.
    * @throws as upsert; then nothing has changed.
    */
-  upsertMany(ids: readonly string[], matrix: Float32Array): void {
-    if (!Array.isArray(ids)) throw new TypeError("ids is not an array; expected an array of strings.");
-    checkMatrix("matrix", matrix, ids.length, this.dimension);
-    for (const id of ids) checkId(id);
+  upsertMany(ids: readonly string[], matrix: Float32Array, values?: readonly (RowValues | undefined)[]): void {
+    const checked = checkMany(ids, matrix, this.dimension, values, this.#columns);
     const added: string[] = [];
     const rows = ids.map((id) => {
       if (this.rows.rowOf(id) === undefined) added.push(id);
@@ -133,14 +170,17 @@ export class VectorIndex {
       for (const id of added.reverse()) this.rows.release(id);
       throw error;
     }
+    this.#changes++;
     const d = this.dimension;
     for (let i = 0; i < rows.length; i++) this.#shard.set(rows[i]!, matrix.subarray(i * d, (i + 1) * d));
+    if (this.#columns !== undefined) for (let i = 0; i < rows.length; i++) this.#columns.set(rows[i]!, checked?.[i]);
   }
 
   /** Removes the vector of `id`. @returns whether there was one. */
   delete(id: string): boolean {
     const row = this.rows.rowOf(id);
     if (row === undefined) return false;
+    this.#changes++;
     const had = this.#shard.clear(row);
     if (this.#ownsRows) this.rows.release(id);
     return had;
@@ -165,29 +205,35 @@ export class VectorIndex {
     return this.#search(queries, options, (i) => `queries[${i}]`);
   }
 
-  /** One buffer that fromBytes reads: versioned and checksummed, the same in Node and browsers. */
+  /** One buffer that fromBytes reads: versioned and checksummed, the same in Node and browsers. Takes its time in one go; toStream does not. */
   toBytes(): Uint8Array<ArrayBuffer> {
-    const entries: [string, number][] = [];
-    for (const entry of this.rows.entries()) if (this.#shard.has(entry[1])) entries.push(entry);
-    entries.sort((a, b) => a[1] - b[1]);
-    return encodeSnapshot(
-      this.dimension,
-      entries.map(([id]) => id),
-      (i) => this.#shard.read(entries[i]![1])!,
-    );
+    return snapshotBytes(this.#contents());
   }
 
   /**
-   * The index that toBytes wrote.
+   * The same bytes in pieces of about 1 MB, as they are asked for; in between whoever else runs in this thread has its turn.
+   *
+   * @throws {LodestoneError} from the stream: CONFLICT when the index is changed before its end. The signal's reason.
+   */
+  toStream(options: TransferOptions = {}): ByteStream {
+    return snapshotStream(this.#contents(), options);
+  }
+
+  /**
+   * The index that toBytes wrote. Whoever else runs in this thread has its turn meanwhile.
    *
    * @param options.rows  shared directory, as in create; ids that it lacks are added.
-   * @throws {LodestoneError} CORRUPT when the bytes are truncated, changed, or of another version.
+   * @throws {LodestoneError} CORRUPT when the bytes are truncated, changed, or of another version; INVALID when they hold values and `options.columns` are not
+   *   the same columns. Then a shared directory is as it was.
    */
-  static async fromBytes(bytes: Uint8Array, options: Omit<VectorIndexOptions, "dimension"> = {}): Promise<VectorIndex> {
-    const { dimension, ids, matrix } = decodeSnapshot(bytes);
-    const index = await VectorIndex.create({ ...options, dimension });
-    index.upsertMany(ids, matrix);
-    return index;
+  static async fromBytes(bytes: Uint8Array, options: LoadIndexOptions = {}): Promise<VectorIndex> {
+    checkBytes(bytes);
+    return VectorIndex.fromStream(bytes, options);
+  }
+
+  /** The same from a `ReadableStream`, a `Blob` or `File`, or pieces of bytes. @throws as fromBytes; what the source throws; the signal's reason. */
+  static async fromStream(source: ByteSource, options: LoadIndexOptions = {}): Promise<VectorIndex> {
+    return loadSnapshot(source, options, (dimension) => VectorIndex.create({ ...options, dimension }));
   }
 
   /** Drops the memory. The index cannot be used afterwards; a shared directory stays as it is. */
@@ -197,18 +243,38 @@ export class VectorIndex {
   }
 
   #search(queries: readonly ArrayLike<number>[], options: SearchOptions, nameAt: (i: number) => string): SearchResult[] {
-    const search = toShardSearch(options, this.rows);
+    const plan = toSearchPlan(options, this.rows, this.#columns);
+    const search = plan.shardSearch;
     // One query is not copied on its way into linear memory: it shows where a filter leaves little else to do.
     const matrix =
       queries.length === 1
         ? toQuery(queries[0]!, this.dimension, search.similarity, nameAt(0))
         : toQueryMatrix(queries, this.dimension, search.similarity, nameAt);
-    return this.#shard.search(matrix, search).map((hits) => this.#withIds(hits));
+    return this.#shard.search(matrix, search).map((hits) => this.#withIds(hits, plan));
   }
 
-  #withIds({ totalCount, rows, scores }: ShardHits): SearchResult {
+  #withIds({ totalCount, rows, scores }: ShardHits, plan: SearchPlan): SearchResult {
     const results: SearchResult["results"] = [];
     for (let i = 0; i < rows.length; i++) results.push({ id: this.rows.idOf(rows[i]!)!, score: scores[i]! });
-    return { totalCount, results };
+    return toSearchResult(totalCount, results, plan, this.rows, this.#columns);
+  }
+
+  #contents(): TransferSource & { give(want: SnapshotWant): Float32Array | string } {
+    const rows: number[] = [];
+    for (let row = 0; row < this.rows.capacity; row++) if (this.#shard.has(row)) rows.push(row);
+    const d = this.dimension;
+    return {
+      dimension: d,
+      ids: rows.map((row) => this.rows.idOf(row)!),
+      schema: this.#columns?.schema,
+      changes: () => this.#changes,
+      give: (want) => {
+        if ("values" in want) return this.#columns!.encode(rows.slice(...want.values));
+        const [from, to] = want.vectors;
+        const matrix = new Float32Array((to - from) * d);
+        for (let i = from; i < to; i++) matrix.set(this.#shard.read(rows[i]!)!, (i - from) * d);
+        return matrix;
+      },
+    };
   }
 }

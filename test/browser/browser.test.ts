@@ -1,10 +1,11 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { type Browser, chromium, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type * as Lodestone from "../../src/index.ts";
 import { referenceSearch } from "../reference.ts";
 import { describeWith } from "../support/requirements.ts";
+import { launchChromium } from "./launch.ts";
 import { type StaticFile, serveStatic } from "./static-server.ts";
 
 const LIBRARY = readFileSync(fileURLToPath(new URL("../../dist/packages/library/dist/lodestone.min.js", import.meta.url)));
@@ -15,17 +16,6 @@ globalThis.lodestone = lodestone;
 
 /** A page with these may share memory between threads. */
 const ISOLATED = { "cross-origin-opener-policy": "same-origin", "cross-origin-embedder-policy": "require-corp" };
-
-const CHROMIUM_ARGS = [
-  "--headless",
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
 
 declare const lodestone: typeof Lodestone;
 
@@ -48,7 +38,7 @@ describeWith("chromium", "the library in a browser", (executablePath) => {
         ["/lodestone.js", library],
       ]),
     );
-    browser = await chromium.launch({ executablePath, args: CHROMIUM_ARGS });
+    browser = await launchChromium(executablePath);
   });
 
   afterAll(async () => {

@@ -1,0 +1,30 @@
+/** What upsertMany and fromBytes take, checked once for both kinds of index. */
+import type { CheckedValues, RowColumns, RowValues } from "./row-columns.ts";
+import { checkId } from "./row-directory.ts";
+import { withColumns } from "./search-input.ts";
+import { checkMatrix } from "./vector-input.ts";
+
+/** @returns the values, checked, by place in `ids`. @throws {TypeError | RangeError}; {LodestoneError} INVALID for bad values. */
+export function checkMany(
+  ids: readonly string[],
+  matrix: Float32Array,
+  dimension: number,
+  values: readonly (RowValues | undefined)[] | undefined,
+  columns: RowColumns | undefined,
+): (CheckedValues | undefined)[] | undefined {
+  if (!Array.isArray(ids)) throw new TypeError("ids is not an array; expected an array of strings.");
+  checkMatrix("matrix", matrix, ids.length, dimension);
+  for (const id of ids) checkId(id);
+  if (values === undefined) return undefined;
+  if (!Array.isArray(values)) throw new TypeError("values is not an array; expected one object for each id.");
+  if (values.length !== ids.length) throw new RangeError(`values has ${values.length} elements; expected ${ids.length}, one for each id.`);
+  const rowColumns = withColumns(columns, "values");
+  return values.map((own: RowValues | undefined) => own && rowColumns.check(own));
+}
+
+/** @throws {TypeError} unless a Uint8Array, of whatever realm. */
+export function checkBytes(bytes: Uint8Array): void {
+  if (!ArrayBuffer.isView(bytes) || bytes[Symbol.toStringTag] !== "Uint8Array") {
+    throw new TypeError("bytes is not a Uint8Array; expected what toBytes gave.");
+  }
+}

@@ -1,0 +1,211 @@
+/** Indexes to bytes and back without stopping whoever else runs in this thread: piece by piece, with progress, and given up on request. */
+import { LodestoneError } from "../errors.ts";
+import { type AbortSignalLike, throwIfAborted } from "./abort-signal.ts";
+import { ByteReader, type ByteSource, type ByteStream } from "./byte-stream.ts";
+import { Slices } from "./next-task.ts";
+import type { CheckedValues, RowColumns } from "./row-columns.ts";
+import type { RowDirectory } from "./row-directory.ts";
+import { corrupt, readSnapshot, type SnapshotContents, type SnapshotWant, writeSnapshot } from "./snapshot.ts";
+
+export interface TransferProgress {
+  /** Vectors that are over. */
+  rows: number;
+  totalRows: number;
+}
+
+export interface TransferOptions {
+  /** Gives up: the promise or the stream fails with the signal's reason, and nothing is left behind. */
+  signal?: AbortSignalLike | undefined;
+  /** Called after each piece of about 1 MB. */
+  onProgress?: ((progress: TransferProgress) => void) | undefined;
+}
+
+/** What an index gives to be written. */
+export interface TransferSource extends SnapshotContents {
+  give(want: SnapshotWant): Promise<Float32Array | string> | Float32Array | string;
+  /** A number that every change of the index changes. */
+  changes(): number;
+}
+
+/** The snapshot, all at once. */
+export function snapshotBytes(source: SnapshotContents & { give(want: SnapshotWant): Float32Array | string }): Uint8Array<ArrayBuffer> {
+  const pieces: Uint8Array[] = [];
+  const writer = writeSnapshot(source);
+  for (let step = writer.next(); !step.done; ) {
+    if (ArrayBuffer.isView(step.value)) {
+      pieces.push(step.value);
+      step = writer.next();
+    } else step = writer.next(source.give(step.value));
+  }
+  return joined(pieces);
+}
+
+export function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+}
+
+/** The pieces of a snapshot as they are asked for. @throws {LodestoneError} CONFLICT when the index is changed meanwhile; the signal's reason. */
+export async function* snapshotPieces(
+  source: TransferSource,
+  { signal, onProgress }: TransferOptions,
+): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
+  const before = source.changes();
+  const slices = new Slices();
+  const writer = writeSnapshot(source);
+  throwIfAborted(signal);
+  for (let step = writer.next(); !step.done; ) {
+    if (ArrayBuffer.isView(step.value)) {
+      yield step.value;
+      step = writer.next();
+    } else {
+      const want = step.value;
+      const given = await source.give(want);
+      if (source.changes() !== before) throw new LodestoneError("CONFLICT", "The index was changed while it was saved. Save it again.");
+      step = writer.next(given);
+      if ("vectors" in want) onProgress?.({ rows: want.vectors[1], totalRows: source.ids.length });
+    }
+    await slices.pause();
+    throwIfAborted(signal);
+  }
+}
+
+/** The same as a stream. @throws {LodestoneError} UNAVAILABLE where there is no ReadableStream. */
+export function snapshotStream(source: TransferSource, options: TransferOptions): ByteStream {
+  if (typeof ReadableStream === "undefined") throw new LodestoneError("UNAVAILABLE", "This runtime has no ReadableStream; use toBytes.");
+  const pieces = snapshotPieces(source, options);
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const { done, value } = await pieces.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      } catch (error) {
+        controller.error(error);
+      }
+    },
+    async cancel() {
+      await pieces.return();
+    },
+  }) as ByteStream;
+}
+
+export interface LoadOptions extends TransferOptions {
+  rows?: RowDirectory | undefined;
+  columns?: RowColumns | undefined;
+}
+
+/** What loading asks of either kind of index. */
+interface Loadable {
+  readonly rows: RowDirectory;
+  upsertMany(ids: readonly string[], matrix: Float32Array): void | Promise<void>;
+  free(): void | Promise<void>;
+}
+
+/**
+ * The index in a snapshot.
+ *
+ * @param create  of the snapshot's dimension, otherwise as `options` say.
+ * @throws {LodestoneError} CORRUPT; INVALID when its values are those of other columns than the options'. Then a shared directory is as it was before.
+ */
+export async function loadSnapshot<Index extends Loadable>(
+  source: ByteSource,
+  options: LoadOptions,
+  create: (dimension: number) => Promise<Index>,
+): Promise<Index> {
+  const reader = new ByteReader(source, options.signal);
+  const slices = new Slices();
+  const undo = new LoadedRows(options);
+  let index: Index | undefined;
+  let totalRows = 0;
+  let rows = 0;
+  /** What the parser has found and what takes time to store. */
+  const found: (() => void | Promise<void>)[] = [];
+  const parser = readSnapshot({
+    start(dimension, count, hasValues) {
+      totalRows = count;
+      if (hasValues && options.columns === undefined) {
+        throw new LodestoneError("INVALID", "The snapshot holds values of columns; give the option `columns` with the same columns.");
+      }
+      found.push(async () => {
+        index = await create(dimension);
+      });
+    },
+    rows(ids, matrix) {
+      found.push(async () => {
+        undo.note(ids);
+        await index?.upsertMany(ids, matrix);
+        rows += ids.length;
+        options.onProgress?.({ rows, totalRows });
+      });
+    },
+    schema(schema) {
+      if (schema !== options.columns?.schema) {
+        throw new LodestoneError(
+          "INVALID",
+          `The snapshot holds values of the columns ${schema}, and the index is to have ${options.columns?.schema}.`,
+        );
+      }
+    },
+    values(ids, text) {
+      const values = options.columns!.decode(text);
+      if (values.length !== ids.length) throw corrupt("values are missing");
+      ids.forEach((id, i) => {
+        options.columns!.set(index!.rows.rowOf(id)!, values[i]);
+      });
+    },
+  });
+  try {
+    for (let want = parser.next(); !want.done; ) {
+      const bytes = await reader.take(want.value);
+      if (bytes.length < want.value) throw corrupt("it ends too early");
+      want = parser.next(bytes);
+      for (const store of found.splice(0)) await store();
+      await slices.pause();
+    }
+    if (!(await reader.isAtEnd())) throw corrupt("more follows after its end");
+    await reader.close();
+    return index!;
+  } catch (error) {
+    await reader.close(error);
+    await index?.free();
+    undo.restore();
+    throw error;
+  }
+}
+
+/** Rows of a shared directory that loading has touched. */
+class LoadedRows {
+  readonly #options: LoadOptions;
+  readonly #added: string[] = [];
+  readonly #before = new Map<number, CheckedValues | undefined>();
+
+  constructor(options: LoadOptions) {
+    this.#options = options;
+  }
+
+  /** Before they are stored. */
+  note(ids: readonly string[]): void {
+    const { rows, columns } = this.#options;
+    if (rows === undefined) return;
+    for (const id of ids) {
+      const row = rows.rowOf(id);
+      if (row === undefined) this.#added.push(id);
+      else if (columns !== undefined) this.#before.set(row, columns.keep(row));
+    }
+  }
+
+  restore(): void {
+    const { rows, columns } = this.#options;
+    for (const id of this.#added.reverse()) rows?.release(id);
+    for (const [row, values] of this.#before) {
+      if (values === undefined) columns?.clear(row);
+      else columns?.set(row, values);
+    }
+  }
+}

@@ -1,0 +1,24 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runTool } from "../outcome.ts";
+import { newFolder, pack, removeFolder } from "../packed.ts";
+import { tool } from "../tools.ts";
+
+describe.each(["library", "server"] as const)("the tarball of the %s", (name) => {
+  let folder: string;
+  let tarball: string;
+  beforeAll(() => {
+    folder = newFolder("checks");
+    tarball = pack(name, folder);
+  });
+  afterAll(() => removeFolder(folder));
+
+  it("has nothing that publint warns of", () => {
+    expect(runTool(folder, process.execPath, [tool("publint/src/cli.js"), "run", tarball, "--strict"])).not.toMatch(/Warnings|Errors/);
+  });
+
+  it.runIf(name === "library")("has the right types in every mode of Node and of bundlers", () => {
+    expect(
+      runTool(folder, process.execPath, [tool("@arethetypeswrong/cli/dist/index.js"), tarball, "--profile", "node16", "--format", "ascii"]),
+    ).toMatch(/"lodestone"/);
+  });
+});

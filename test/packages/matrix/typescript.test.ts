@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runTool } from "../outcome.ts";
+import { createProject, removeFolder, write } from "../packed.ts";
+import { tool } from "../tools.ts";
+
+const SOURCE = `import { init, LodestoneError, ParallelVectorIndex, type SearchResult, VectorIndex } from "lodestone";
+
+export async function nearest(query: Float32Array): Promise<SearchResult> {
+  init({ build: "simd", wasm: new Uint8Array(8) });
+  const index: VectorIndex = await VectorIndex.create({ dimension: query.length });
+  index.upsert("a", [1, 2, 3]);
+  const shards = await ParallelVectorIndex.create({ dimension: 3, shards: 1 });
+  await shards.upsertMany(["a"], Float32Array.of(1, 2, 3));
+  try {
+    return index.search(query, { k: 3, similarity: "l2", filter: (id) => id !== "b" });
+  } catch (error) {
+    if (error instanceof LodestoneError && error.code === "OUT_OF_MEMORY") throw error;
+    return shards.search(query);
+  }
+}
+
+// @ts-expect-error: the dimension is a number
+void VectorIndex.create({ dimension: "3" });
+`;
+const WASM = `import core from "lodestone/core.wasm";
+import { init } from "lodestone";
+init({ wasm: core });
+`;
+
+const COMPILERS = ["typescript-5.7", "typescript-5.9", "typescript-6", "typescript-7"];
+const MODES = [
+  { module: "node16", moduleResolution: "node16" },
+  { module: "nodenext", moduleResolution: "nodenext" },
+  { module: "esnext", moduleResolution: "bundler" },
+];
+
+describe.each(COMPILERS)("%s", (compiler) => {
+  let project: string;
+  beforeAll(() => {
+    project = createProject(compiler, { "main.ts": SOURCE, "wasm.ts": WASM, "common.cts": SOURCE });
+  });
+  afterAll(() => removeFolder(project));
+
+  it.each(
+    MODES.flatMap((mode) =>
+      [true, false].map((hasDom) => [mode.moduleResolution, hasDom ? "with lib dom" : "without lib dom", mode, hasDom] as const),
+    ),
+  )("%s, %s", (_, __, mode, hasDom) => {
+    const compilerOptions = {
+      ...mode,
+      target: "es2022",
+      lib: hasDom ? ["es2022", "dom"] : ["es2022"],
+      types: [],
+      noEmit: true,
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      skipLibCheck: false,
+    };
+    const files = mode.moduleResolution === "bundler" ? ["main.ts", "wasm.ts"] : ["main.ts", "wasm.ts", "common.cts"];
+    write(project, { "tsconfig.json": JSON.stringify({ compilerOptions, files }) });
+    expect(runTool(project, process.execPath, [tool(`${compiler}/bin/tsc`), "-p", "."])).toBe("");
+  });
+});

@@ -1,0 +1,100 @@
+/** Opens what a tool-chain made for browsers, and servers that tools start themselves. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync, statSync } from "node:fs";
+import { createServer } from "node:http";
+import { type AddressInfo, createServer as createSocket } from "node:net";
+import { extname, join } from "node:path";
+import type { Browser } from "playwright-core";
+import { QUIET } from "./outcome.ts";
+import type { ProgramResult } from "./program.ts";
+
+const TYPES: Record<string, string> = {
+  ".html": "text/html",
+  ".css": "text/css",
+  ".wasm": "application/wasm",
+  ".json": "application/json",
+};
+
+/** What any plain web server would do with a folder. */
+export async function serveFolder(folder: string): Promise<{ url: string; close: () => Promise<void> }> {
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? "/", "http://localhost");
+    const path = join(folder, pathname.endsWith("/") ? `${pathname}index.html` : pathname);
+    const isFile = statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+    if (isFile) response.writeHead(200, { "content-type": TYPES[extname(path)] ?? "text/javascript" }).end(readFileSync(path));
+    else response.writeHead(404).end("not found");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
+  };
+}
+
+/** The outcome that PAGE_MAIN leaves. @throws what the page threw. */
+export async function openPage(browser: Browser, url: string): Promise<ProgramResult> {
+  const page = await browser.newPage();
+  try {
+    const failures: string[] = [];
+    page.on("pageerror", (error) => failures.push(String(error.stack ?? error)));
+    page.on("console", (message) => message.type() === "error" && failures.push(message.text()));
+    await page.goto(url);
+    // Functions given to the page are text here: what vitest's transform adds to them does not exist there.
+    await page.waitForFunction("'outcome' in globalThis", undefined, { timeout: 60_000 }).catch((error: unknown) => {
+      throw new Error(`${url} came to no outcome (${String(error)}): ${failures.join("\n")}`);
+    });
+    const outcome = (await page.evaluate("globalThis.outcome")) as { result?: ProgramResult; failure?: string };
+    if (outcome.result === undefined) throw new Error(outcome.failure);
+    return outcome.result;
+  } finally {
+    await page.close();
+  }
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const socket = createSocket().listen(0, "127.0.0.1", () => {
+      const { port } = socket.address() as AddressInfo;
+      socket.close(() => resolve(port));
+    });
+  });
+}
+
+/** Starts a server program and waits until it answers at `url`; `stop` ends it and what it started. */
+export async function startServer(
+  folder: string,
+  command: string,
+  args: readonly string[],
+  url: string,
+  environment: Record<string, string> = {},
+): Promise<{ stop: () => Promise<void> }> {
+  const child: ChildProcess = spawn(command, args, {
+    cwd: folder,
+    // A group of its own, so that the workers of a tool end with it.
+    detached: true,
+    env: { ...process.env, ...QUIET, ...environment },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream?.on("data", (text) => (output += String(text)));
+  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  const stop = async () => {
+    if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+    await ended;
+  };
+  const deadline = Date.now() + 90_000;
+  while (Date.now() < deadline && child.exitCode === null) {
+    const answers = await fetch(url).then(
+      (response) => response.status < 500,
+      () => false,
+    );
+    if (answers) return { stop };
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+  await stop();
+  throw new Error(`${command} ${args.join(" ")} does not answer at ${url}: ${output}`);
+}
