@@ -89,7 +89,7 @@ export async function startServer(
   const deadline = Date.now() + 90_000;
   while (Date.now() < deadline && child.exitCode === null) {
     const answers = await fetch(url).then(
-      (response) => response.status < 500,
+      (response) => response.ok,
       () => false,
     );
     if (answers) return { stop };
