@@ -6,13 +6,15 @@ import { randomUUID } from "node:crypto";
 import cors from "@koa/cors";
 import Koa, { type Context } from "koa";
 import type { Logger } from "pino";
+import { type AnswerBudget, MemoryBudget } from "../budget/memory-budget.ts";
+import { memoryLimits } from "../budget/memory-limits.ts";
 import { LodestoneError } from "../errors.ts";
 import { yieldToEventLoop } from "../event-loop.ts";
 import { crashPoint } from "../fault-points.ts";
 import type { RecordStore } from "../records/record-store.ts";
 import type { SearchStore } from "../search/search-store.ts";
 import { Admission } from "./admission/admission.ts";
-import { sliceForReader } from "./answer-stream.ts";
+import { streamToReader } from "./answer-stream.ts";
 import { announcesBody, checkContentType, discardRest, readBody } from "./body/body-reader.ts";
 import { parseJsonBody } from "./body/json-body.ts";
 import { LARGE_TEXT_LENGTH, parseLargeJsonBody } from "./body/large-json-body.ts";
@@ -21,6 +23,7 @@ import { EndpointRouter } from "./endpoint-router.ts";
 import { createEndpoints } from "./endpoints/all.ts";
 import { isTrustedHost } from "./host-check.ts";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./http-limits.ts";
+import { isHeavierThan, jsonPieces } from "./json-pieces.ts";
 import { authorize, type Caller, Keyring } from "./keys/access-keys.ts";
 import { Metrics } from "./metrics.ts";
 import { notOffered } from "./not-offered.ts";
@@ -36,6 +39,8 @@ export interface AppOptions {
   readonly log: Logger;
   readonly metrics?: Metrics;
   readonly limits?: Partial<HttpLimits>;
+  /** What answers may take of the process's memory. Default: by what the machine has. */
+  readonly memory?: MemoryBudget;
   /** Origins that browsers may call from, or "*". Default: none. */
   readonly corsOrigins?: readonly string[];
   /** Names, besides those of loopback, that a server without keys answers to: the host that it was told to listen on. */
@@ -52,8 +57,8 @@ export interface App {
   drain(): void;
 }
 
-/** Answers larger than this may be held back by a slow reader; smaller ones fit in the socket's buffers. */
-const LARGE_ANSWER_BYTES = 64 * 1024;
+/** Answers of more characters, about, may be held back by a slow reader, and are not held whole; smaller ones fit in the socket's buffers. */
+const LARGE_ANSWER_LENGTH = 64 * 1024;
 
 const LONG_LIST = 100;
 
@@ -67,6 +72,7 @@ export function createApp(options: AppOptions): App {
   const limits: HttpLimits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
   const keyring = options.keyring ?? new Keyring();
   const admission = new Admission(limits);
+  const memory = options.memory ?? new MemoryBudget(memoryLimits().answers);
   const metrics = options.metrics ?? new Metrics(options.records, options.search, () => admission.requests);
   const corsOrigins = options.corsOrigins ?? [];
   let draining = false;
@@ -89,7 +95,6 @@ export function createApp(options: AppOptions): App {
     } catch (error) {
       answerFailure(ctx, state, error);
     }
-    guardSlowReader(ctx);
     const { status } = ctx;
     const seconds = (performance.now() - startedMs) / 1000;
     // Koa hands the answer to the socket in a microtask, so before this: writing the log is nothing that a client should wait for.
@@ -122,9 +127,11 @@ export function createApp(options: AppOptions): App {
         const body = await readJson(ctx, endpoint);
         if (body !== undefined && validate !== undefined) checkBody(body, validate, endpoint.indexedBy);
         const signal = signalOf(ctx);
+        const budget = openBudget(ctx, state.caller);
         const response = await endpoint.handle({
           requestId: state.requestId,
-          records: options.records.forCaller(signal),
+          records: options.records.forCaller(signal, budget),
+          budget,
           path,
           ref,
           query,
@@ -136,11 +143,21 @@ export function createApp(options: AppOptions): App {
         });
         crashPoint("before-answer");
         if (hasLongList(response.body)) await yieldToEventLoop();
-        send(ctx, response);
+        send(ctx, response, limits.answerIdleTimeoutMs);
       } finally {
         leave();
       }
     });
+  }
+
+  /** Without keys everybody's requests are told apart by where they come from. */
+  function openBudget(ctx: Context, caller: Caller | undefined): AnswerBudget {
+    const budget = memory.open(
+      caller === undefined || caller.name === "" ? `address ${ctx.req.socket.remoteAddress}` : `key ${caller.name}`,
+    );
+    // The answer is held until the last of it has gone out.
+    ctx.res.once("close", () => budget.close());
+    return budget;
   }
 
   async function readJson(ctx: Context, endpoint: Endpoint): Promise<unknown> {
@@ -235,15 +252,6 @@ export function createApp(options: AppOptions): App {
     );
   }
 
-  function guardSlowReader(ctx: Context): void {
-    if (typeof ctx.body !== "string" || ctx.body.length < LARGE_ANSWER_BYTES || ctx.method === "HEAD") return;
-    const bytes = Buffer.from(ctx.body);
-    const { type } = ctx;
-    ctx.body = sliceForReader(bytes, ctx.req.socket, limits.answerIdleTimeoutMs);
-    ctx.type = type;
-    ctx.length = bytes.length;
-  }
-
   return {
     koa,
     admission,
@@ -265,15 +273,18 @@ function checkBody(body: unknown, validate: Validate, indexedBy: string | undefi
   }
 }
 
-function send(ctx: Context, response: ApiResponse): void {
+function send(ctx: Context, response: ApiResponse, idleTimeoutMs: number): void {
   ctx.status = response.status;
   if (response.body === undefined) {
     ctx.body = null;
     ctx.status = response.status;
     return;
   }
-  ctx.type = response.contentType ?? "application/json";
-  ctx.body = response.contentType === undefined ? JSON.stringify(response.body) : response.body;
+  const type = response.contentType ?? "application/json";
+  if (response.contentType !== undefined) ctx.body = response.body;
+  else if (ctx.method === "HEAD" || !isHeavierThan(response.body, LARGE_ANSWER_LENGTH)) ctx.body = JSON.stringify(response.body);
+  else ctx.body = streamToReader(jsonPieces(response.body), ctx.req.socket, idleTimeoutMs);
+  ctx.type = type;
 }
 
 /** Reading it took a while, and so does writing it as JSON: others are served in between. */

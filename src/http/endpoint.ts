@@ -2,6 +2,7 @@
  * What an endpoint is: one object that says how it is addressed, what it takes, what it answers and who may call it. The router, the validation, the key check
  * and /openapi.json are all made from it, so they cannot disagree.
  */
+import type { AnswerBudget } from "../budget/memory-budget.ts";
 import type { RecordStore } from "../records/record-store.ts";
 import type { Selection } from "../records/requests.ts";
 import type { BranchRef } from "../records/schema.ts";
@@ -47,6 +48,8 @@ export interface ApiRequest<Body = unknown> {
   readonly databases: readonly string[] | undefined;
   /** True when the caller's key may only read. */
   readonly readOnly: boolean;
+  /** What the answer takes beyond what is read through `records` is charged here. */
+  readonly budget: AnswerBudget;
   /** Aborted when the client has gone: what has not begun need not begin. */
   readonly signal: AbortSignal;
 }

@@ -147,7 +147,7 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed, migra
     backup: (directory) => engine.backup(directory),
     walBytes: () => engine.walBytes(),
 
-    forCaller: (signal) => recordStoreOf(engineForCaller(engine, signal), catalog, feed, migrations),
+    forCaller: (signal, budget) => recordStoreOf(engineForCaller(engine, signal, budget), catalog, feed, migrations),
 
     async close() {
       // First, or the others would wait for their turn behind what runs.

@@ -3,6 +3,7 @@
  * Every method rejects with a LodestoneError (INVALID, NOT_FOUND, CONFLICT, TIMEOUT …) whose message names the field and the fix, and then has changed nothing.
  * Records go in and out as plain JSON objects in the API's shape: `{id, ...columns, xata: {version, createdAt, updatedAt}}`.
  */
+import type { AnswerBudget } from "../budget/memory-budget.ts";
 import type { BranchCheck } from "./check/check-branch.ts";
 import type { ChangeFeed } from "./feed/feed-types.ts";
 import type { MigrationStore } from "./migrations/migration-store.ts";
@@ -112,9 +113,10 @@ export interface RecordStore {
 
   /**
    * The same store on behalf of one caller: when the signal aborts, what has not begun is not begun, and reading is ended; what may change records is left to run.
-   * The promises of what was not done reject with the signal's reason. Cheap: made for each request.
+   * The promises of what was not done reject with the signal's reason. What is read is charged to `budget`; beyond it the promise rejects with TOO_LARGE or
+   * OVERLOADED, and nothing was changed. Cheap: made for each request.
    */
-  forCaller(signal: AbortSignal): RecordStore;
+  forCaller(signal: AbortSignal, budget?: AnswerBudget): RecordStore;
 
   close(): Promise<void>;
 }

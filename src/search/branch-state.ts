@@ -1,4 +1,5 @@
 /** One branch inside the worker: its followed tables, all at one position of the feed. Changed by `apply` and `alter` only, which do not yield once they change anything. */
+import { tooLarge } from "../budget/memory-budget.ts";
 import { RowDirectory } from "../core/row-directory.ts";
 import { compileToMask } from "../filter/mask.ts";
 import { parseFilter } from "../filter/parse.ts";
@@ -6,7 +7,7 @@ import type { FeedBatch } from "../records/feed/feed-types.ts";
 import { ColumnIndex } from "./column-index.ts";
 import { createColumn } from "./columns/stored-column.ts";
 import { FOLLOWED_SYSTEM_COLUMNS, type FollowedColumn, type FollowedSchema, type FollowedTable } from "./followed-schema.ts";
-import type { BranchStats, SearchAnswer, SearchJob } from "./search-messages.ts";
+import { type BranchStats, RESULT_BYTES, type SearchAnswer, type SearchJob } from "./search-messages.ts";
 import { SearchTable } from "./table-index.ts";
 
 export class BranchState {
@@ -76,8 +77,8 @@ export class BranchState {
     this.apply(batches);
   }
 
-  /** From the state at the moment of the call. undefined when the table or the column is not there (any more, or yet). @throws {LodestoneError} INVALID for the filter. */
-  async search(job: SearchJob): Promise<SearchAnswer[] | undefined> {
+  /** From the state at the moment of the call. undefined when the table or the column is not there (any more, or yet). @throws {LodestoneError} INVALID for the filter, TOO_LARGE. */
+  async search(job: SearchJob): Promise<{ answers: SearchAnswer[]; bytes: number } | undefined> {
     const found = this.#find(job.tableId, job.columnId);
     if (found === undefined) return undefined;
     const { table, column } = found;
@@ -88,12 +89,17 @@ export class BranchState {
         ? undefined
         : compileToMask(parseFilter(job.filter, table, this.#schema), table.name, { table: (name) => this.#tables.get(name)! });
     const queries = Array.from({ length: job.count }, (_, i) => job.queries.subarray(i * index.dimension, (i + 1) * index.dimension));
-    const answers = await index.searchMany(queries, { k: job.offset + job.size, similarity: job.similarity, filter: mask });
-    return answers.map(({ totalCount, results }) => {
+    const results = await index.searchMany(queries, { k: job.offset + job.size, similarity: job.similarity, filter: mask });
+    let bytes = 0;
+    const answers = results.map(({ totalCount, results: all }) => {
       const { minScore } = job;
-      const page = results.slice(job.offset).filter(({ score }) => minScore === undefined || score >= minScore);
+      const page = all.slice(job.offset).filter(({ score }) => minScore === undefined || score >= minScore);
+      for (const { id } of page) bytes += id.length + RESULT_BYTES;
+      // Ids that SQL wrote may be long, and go through a message each time.
+      if (bytes > job.maxBytes) throw tooLarge(job.maxBytes);
       return { totalCount, ids: page.map(({ id }) => id), scores: Float64Array.from(page, ({ score }) => score) };
     });
+    return { answers, bytes };
   }
 
   /** What `apply` would make the table again from, in pieces; each is read when it is asked for, and what changes in between is in or not. */

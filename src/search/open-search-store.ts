@@ -5,7 +5,7 @@ import type { BranchRef } from "../records/schema.ts";
 import { BranchFollower, branchKey, type FollowedRecords } from "./branch-follower.ts";
 import { LagMeter } from "./lag-meter.ts";
 import { checkQueryVectors, checkSearch, type Query } from "./request-check.ts";
-import type { BranchKey, SearchAnswer, SearchJob } from "./search-messages.ts";
+import type { BranchKey, SearchAnswer } from "./search-messages.ts";
 import { SearchQueue } from "./search-queue.ts";
 import type { SearchCallOptions, SearchStore, SearchStoreStatus, VectorSearchRequest, VectorSearchResponse } from "./search-store.ts";
 import { Semaphore } from "./semaphore.ts";
@@ -119,7 +119,7 @@ class FollowingSearchStore implements SearchStore {
     request: VectorSearchRequest,
     options?: SearchCallOptions,
   ): Promise<VectorSearchResponse> {
-    const answers = await this.#search(ref, table, request, [{ name: "queryVector", vector: request.queryVector }], options?.signal);
+    const answers = await this.#search(ref, table, request, [{ name: "queryVector", vector: request.queryVector }], options);
     return toResponse(answers[0]!);
   }
 
@@ -129,7 +129,7 @@ class FollowingSearchStore implements SearchStore {
     request: Omit<VectorSearchRequest, "queryVector"> & { queryVectors: readonly (readonly number[])[] },
     options?: SearchCallOptions,
   ): Promise<VectorSearchResponse[]> {
-    const answers = await this.#search(ref, table, request, checkQueryVectors(request.queryVectors), options?.signal);
+    const answers = await this.#search(ref, table, request, checkQueryVectors(request.queryVectors), options);
     return answers.map(toResponse);
   }
 
@@ -165,7 +165,7 @@ class FollowingSearchStore implements SearchStore {
     table: string,
     request: Omit<VectorSearchRequest, "queryVector">,
     queries: readonly Query[],
-    signal: AbortSignal | undefined,
+    { signal, budget }: SearchCallOptions = {},
   ): Promise<SearchAnswer[]> {
     const deadline = performance.now() + (this.#options.waitMs ?? DEFAULT_WAIT_MS);
     if (this.#isClosed) throw new LodestoneError("UNAVAILABLE", "The search store is closed.");
@@ -176,13 +176,17 @@ class FollowingSearchStore implements SearchStore {
     for (let attempt = 0; ; attempt++) {
       signal?.throwIfAborted();
       const info = await this.#records.branch(ref);
-      const job: SearchJob = { key: branchKey(ref), ...checkSearch(info, table, request, queries) };
+      const job = { key: branchKey(ref), ...checkSearch(info, table, request, queries) };
       const followed = this.#follow(ref);
       // Whatever was acknowledged before now was committed before the round that begins now.
       if (consistency === "strong" && attempt === 0) while (!(await this.#catchUp(followed, deadline)));
       if (followed.follower.state?.incarnation === info.incarnation) {
-        const outcome = await this.#queue.run(() => this.#worker.call("search", job), signal);
-        if (outcome.kind === "answers") return outcome.answers;
+        const maxBytes = budget?.remaining ?? Number.POSITIVE_INFINITY;
+        const outcome = await this.#queue.run(() => this.#worker.call("search", { ...job, maxBytes }), signal);
+        if (outcome.kind === "answers") {
+          budget?.charge(outcome.bytes);
+          return outcome.answers;
+        }
         // A fault of an old schema may be none of the new one.
         if (outcome.kind === "invalid" && outcome.schemaVersion >= info.version) throw new LodestoneError("INVALID", outcome.message);
       }

@@ -22,7 +22,7 @@ export function checkSearch(
   tableName: string,
   request: Omit<VectorSearchRequest, "queryVector">,
   queries: readonly Query[],
-): Omit<SearchJob, "key"> {
+): Omit<SearchJob, "key" | "maxBytes"> {
   const table = info.tables.get(tableName);
   if (table === undefined) {
     throw new LodestoneError("NOT_FOUND", `Table "${tableName}" does not exist in branch "${info.ref.database}:${info.ref.branch}".`);

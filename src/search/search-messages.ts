@@ -22,7 +22,12 @@ export interface SearchJob {
   readonly offset: number;
   readonly minScore: number | undefined;
   readonly filter: unknown;
+  /** Of all answers together, by `RESULT_BYTES` and the ids; beyond it TOO_LARGE. */
+  readonly maxBytes: number;
 }
+
+/** What a result takes in an answer, beside its id. */
+export const RESULT_BYTES = 32;
 
 export interface SearchAnswer {
   readonly totalCount: number;
@@ -31,7 +36,7 @@ export interface SearchAnswer {
 }
 
 export type SearchOutcome =
-  | { readonly kind: "answers"; readonly answers: SearchAnswer[] }
+  | { readonly kind: "answers"; readonly answers: SearchAnswer[]; readonly bytes: number }
   /** The worker does not have that state of the schema yet. */
   | { readonly kind: "behind" }
   /** The filter does not parse by the schema that the worker has. */

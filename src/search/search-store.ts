@@ -1,4 +1,5 @@
 /** The search store as `http` sees it. See design: eventually consistent, rebuildable, each search answers from one consistent position. */
+import type { AnswerBudget } from "../budget/memory-budget.ts";
 import type { Similarity } from "../core/similarity.ts";
 import type { BranchRef } from "../records/schema.ts";
 
@@ -39,6 +40,8 @@ export interface SearchStoreStatus {
 export interface SearchCallOptions {
   /** Aborted when nobody waits for the answer any more: a search that has not begun is given up, and rejects with the signal's reason. */
   readonly signal?: AbortSignal;
+  /** Charged with the answers; beyond it the search rejects with TOO_LARGE or OVERLOADED. */
+  readonly budget?: AnswerBudget;
 }
 
 export interface SearchStore {

@@ -119,8 +119,8 @@ const handlers: Handlers = {
     const state = branches.get(job.key);
     if (state === undefined || state.incarnation !== job.incarnation || unfinished.has(job.key)) return { kind: "behind" };
     try {
-      const answers = await state.search(job);
-      return answers === undefined ? { kind: "behind" } : { kind: "answers", answers };
+      const found = await state.search(job);
+      return found === undefined ? { kind: "behind" } : { kind: "answers", ...found };
     } catch (error) {
       if (error instanceof LodestoneError && error.code === "INVALID") {
         return { kind: "invalid", message: error.message, schemaVersion: state.version };

@@ -70,7 +70,8 @@ const ANSWER: JsonSchema = {
 export function vectorSearchEndpoints({ search }: Services): Endpoint[] {
   /** The records of all answers, fetched together. Those deleted since the search are not in it. */
   async function fetchRecords({ records, ref, path, body, isSdk }: ApiRequest<VectorSearchBody>, answers: readonly VectorSearchResponse[]) {
-    const ids = [...new Set(answers.flatMap(({ results }) => results.map(({ id }) => id)))];
+    // With those that several answers have: each time that a record is answered counts.
+    const ids = answers.flatMap(({ results }) => results.map(({ id }) => id));
     const found = await records.getRecords(ref, path.table as string, ids, { columns: body.columns ?? ["*"], jsonText: isSdk });
     return new Map(found.map((record) => [record.id as string, record]));
   }
@@ -97,7 +98,7 @@ export function vectorSearchEndpoints({ search }: Services): Endpoint[] {
       body: { required: true, schema: BODY },
       responses: { 200: { description: "Best first; equal scores by id.", schema: ANSWER } },
       async handle(request) {
-        const { ref, path, body, signal, isSdk } = request;
+        const { ref, path, body, signal, budget, isSdk } = request;
         const { queryVector, queryVectors, columns: _columns, ...rest } = body;
         // The SDK cannot ask for it, and its users wait for their records by counting them, which they see at once.
         const options = { ...rest, ...(isSdk && rest.consistency === undefined ? { consistency: "strong" as const } : {}) };
@@ -106,10 +107,10 @@ export function vectorSearchEndpoints({ search }: Services): Endpoint[] {
         }
         const table = path.table as string;
         if (queryVectors !== undefined) {
-          const answers = await search.vectorSearchMany(ref, table, { ...options, queryVectors }, { signal });
+          const answers = await search.vectorSearchMany(ref, table, { ...options, queryVectors }, { signal, budget });
           return { status: 200, body: { answers: await complete(request, answers) } };
         }
-        const answer = await search.vectorSearch(ref, table, { ...options, queryVector: queryVector as number[] }, { signal });
+        const answer = await search.vectorSearch(ref, table, { ...options, queryVector: queryVector as number[] }, { signal, budget });
         return { status: 200, body: (await complete(request, [answer]))[0] };
       },
     }),

@@ -15,6 +15,9 @@ const RECORD_ID = `CREATE OR REPLACE FUNCTION lodestone.record_id() RETURNS text
     ('x' || substr(replace(gen_random_uuid()::text, '-', ''), 20, 13))::bit(52)::int8 AS random) AS bits
 $body$`;
 
+/** SQLSTATE of lodestone.bounded_answer. */
+export const ANSWER_TOO_LARGE = "LS413";
+
 /** BEFORE UPDATE FOR EACH ROW: so that SQL and API agree on versions, whoever writes. */
 const TOUCH_RECORD = `CREATE OR REPLACE FUNCTION lodestone.touch_record() RETURNS trigger LANGUAGE plpgsql AS $body$
 BEGIN
@@ -27,4 +30,13 @@ BEGIN
   RETURN NEW;
 END $body$`;
 
-export const FUNCTIONS: readonly string[] = [RECORD_ID, TOUCH_RECORD, foldFunctionSql()];
+/** What a statement that commits by itself answers: no more than that, or nothing is done. */
+const BOUNDED_ANSWER = `CREATE OR REPLACE FUNCTION lodestone.bounded_answer(answer text, most int4) RETURNS text LANGUAGE plpgsql STABLE STRICT AS $body$
+BEGIN
+  IF pg_catalog.octet_length(answer) OPERATOR(pg_catalog.>) most THEN
+    RAISE EXCEPTION 'the answer is larger than what is committed with it' USING ERRCODE = '${ANSWER_TOO_LARGE}';
+  END IF;
+  RETURN answer;
+END $body$`;
+
+export const FUNCTIONS: readonly string[] = [RECORD_ID, TOUCH_RECORD, BOUNDED_ANSWER, foldFunctionSql()];

@@ -1,13 +1,13 @@
 /**
- * A query whose result is bounded in rows and bytes, on the extended protocol itself: PostgreSQL is asked for `maxRows + 1` rows of the portal and computes
- * no more of a SELECT than that. `pg`'s own `rows` option fetches on until the end, and cursors cannot hold what INSERT … RETURNING gives.
+ * A query whose result is bounded in rows and bytes, on the extended protocol itself: PostgreSQL is asked for `maxRows + 1` rows of the portal at most and
+ * computes no more of a SELECT than that. `pg`'s own `rows` option fetches on until the end, and cursors cannot hold what INSERT … RETURNING gives.
  *
- * Two submittables for a `pg` client, one after the other on the same connection with nothing between them: DescribeQuery parses
- * the (unnamed) statement and tells the types of its parameters, ExecuteQuery binds and runs it.
+ * Submittables for a `pg` client, one after the other on the same connection, inside a transaction, with nothing between them: DescribeQuery parses the
+ * (unnamed) statement and tells the types of its parameters, ExecuteQuery binds it and fetches the first rows, and others like it fetch on from the same
+ * portal: few rows first, then as many as should fit by the size of those before. So rows that would be cut are not even made.
  */
 import type { Duplex } from "node:stream";
 import type pg from "pg";
-import { LodestoneError } from "../../errors.ts";
 import type { BoundedQuery, BoundedResult } from "./engine.ts";
 
 interface ProtocolConnection {
@@ -21,6 +21,7 @@ interface ProtocolConnection {
     binary: boolean;
     valueMapper: (value: unknown) => unknown;
   }): void;
+  /** `rows`: 0 for all. */
   execute(config: { portal: string; rows: number }, more?: boolean): void;
   sync(): void;
 }
@@ -99,114 +100,107 @@ class DescribeQuery extends Submittable<number[]> {
   }
 }
 
-export interface Bounds {
-  readonly maxRows: number;
-  /** Rows are cut when their values together are longer. */
-  readonly maxBytes: number;
-  /** One row that is longer than this ends the connection: it would have to be held whole. */
-  readonly maxRowBytes: number;
+/** Rows that come before anything is known of their size. */
+const FIRST_ROWS = 4;
+const MOST_TIMES_MORE = 16;
+
+/** What has come of a portal, over all its fetches. */
+class BoundedRows {
+  readonly kept: (string | null)[][] = [];
+  readonly #maxRows: number;
+  readonly #maxBytes: number;
+  fields: BoundedResult["fields"] = [];
+  received = 0;
+  /** Something came that is not kept. */
+  isCut = false;
+  tag = "";
+  #bytes = 0;
+
+  constructor({ maxRows, maxBytes }: Pick<BoundedQuery, "maxRows" | "maxBytes">) {
+    this.#maxRows = maxRows;
+    this.#maxBytes = maxBytes;
+  }
+
+  add(row: (string | null)[]): void {
+    this.received++;
+    if (this.isCut) return;
+    for (const value of row) this.#bytes += value?.length ?? 0;
+    if (this.kept.length === this.#maxRows || this.#bytes > this.#maxBytes) this.isCut = true;
+    else this.kept.push(row);
+  }
+
+  /** To be asked for next: one more than may be kept shows that there are more. */
+  get wanted(): number {
+    if (this.received === 0) return Math.min(FIRST_ROWS, this.#maxRows + 1);
+    const fitting = Math.floor((this.received * (this.#maxBytes - this.#bytes)) / Math.max(1, this.#bytes)) + 1;
+    return Math.min(this.#maxRows + 1 - this.received, fitting, MOST_TIMES_MORE * this.received);
+  }
 }
 
-/** Runs what DescribeQuery has parsed. Rows come as PostgreSQL's text. */
-class ExecuteQuery extends Submittable<BoundedResult & { readonly received: number }> {
+/** Fetches rows of the portal, as PostgreSQL's text. Resolves to whether the portal has more. */
+class ExecuteQuery extends Submittable<boolean> {
   readonly #values: readonly (string | null)[] | null;
-  readonly #bounds: Bounds;
-  readonly #onOversize: () => void;
-  readonly #rows: (string | null)[][] = [];
-  #fields: BoundedResult["fields"] = [];
-  #bytes = 0;
-  #received = 0;
-  #isCut = false;
-  #tag = "";
-  #stopCounting: () => void = () => {};
-  #bytesSinceRow = 0;
+  readonly #limit: number;
+  readonly #rows: BoundedRows;
+  #hasMore = false;
 
   /**
-   * @param values  null: go on with the portal of the ExecuteQuery before, to its end.
-   * @param onOversize  a single row exceeds `maxRowBytes`: the caller must end the connection.
+   * @param values  of what DescribeQuery has parsed, which is bound to the portal; null: go on with the portal as it is.
+   * @param limit  rows at most; 0: all.
    */
-  constructor(values: readonly (string | null)[] | null, bounds: Bounds, onOversize: () => void) {
+  constructor(values: readonly (string | null)[] | null, limit: number, rows: BoundedRows) {
     super();
     this.#values = values;
-    this.#bounds = bounds;
-    this.#onOversize = onOversize;
+    this.#limit = limit;
+    this.#rows = rows;
   }
 
   protected send(connection: ProtocolConnection): void {
-    const count = (chunk: Buffer): void => {
-      this.#bytesSinceRow += chunk.length;
-      if (this.#bytesSinceRow > this.#bounds.maxRowBytes) {
-        this.#stopCounting();
-        this.#onOversize();
-      }
-    };
-    connection.stream.prependListener("data", count);
-    this.#stopCounting = () => connection.stream.off("data", count);
-    if (this.#values === null) connection.execute({ portal: "", rows: 0 });
-    else {
+    if (this.#values !== null) {
       connection.bind({ portal: "", statement: "", values: this.#values, binary: false, valueMapper: (value) => value });
       connection.describe({ type: "P", name: "" });
-      connection.execute({ portal: "", rows: this.#bounds.maxRows + 1 });
     }
+    connection.execute({ portal: "", rows: this.#limit });
     connection.sync();
   }
 
   override handleRowDescription(message: { fields: { name: string; dataTypeID: number }[] }): void {
-    this.#fields = message.fields.map(({ name, dataTypeID }) => ({ name, dataTypeID }));
+    this.#rows.fields = message.fields.map(({ name, dataTypeID }) => ({ name, dataTypeID }));
   }
 
   override handleDataRow(message: { fields: (string | null)[] }): void {
-    this.#bytesSinceRow = 0;
-    this.#received++;
-    if (this.#isCut) return;
-    for (const value of message.fields) this.#bytes += value?.length ?? 0;
-    if (this.#rows.length === this.#bounds.maxRows || this.#bytes > this.#bounds.maxBytes) this.#isCut = true;
-    else this.#rows.push(message.fields);
+    this.#rows.add(message.fields);
   }
 
   override handleCommandComplete(message: { text: string }): void {
-    this.#tag = message.text;
+    this.#rows.tag = message.text;
   }
 
   override handlePortalSuspended(): void {
-    this.#isCut = true;
-  }
-
-  override handleError(error: Error): void {
-    this.#stopCounting();
-    this.reject(error);
+    this.#hasMore = true;
   }
 
   handleReadyForQuery(): void {
-    this.#stopCounting();
-    this.resolve({ fields: this.#fields, rows: this.#rows, received: this.#received, isCut: this.#isCut, rowCount: countOf(this.#tag) });
+    this.resolve(this.#hasMore);
   }
 }
 
-/** @param end  must end the connection at once; what is in flight rejects with the error. */
-export async function runBounded(
-  client: pg.ClientBase,
-  query: BoundedQuery,
-  end: (reason: LodestoneError) => void,
-): Promise<BoundedResult> {
-  const describe = new DescribeQuery(query.text);
-  client.query(describe as unknown as pg.Submittable);
-  const values = query.values(await describe.done);
-  const bounds = { maxRows: query.maxRows, maxBytes: query.maxBytes, maxRowBytes: query.maxBytes * 4 };
-  const onOversize = (): void =>
-    end(
-      new LodestoneError(
-        "INVALID",
-        `A row of the result is longer than ${Math.floor(bounds.maxRowBytes / 2 ** 20)} MiB; select less of it.`,
-      ),
-    );
-  const execute = new ExecuteQuery(values, bounds, onOversize);
-  client.query(execute as unknown as pg.Submittable);
-  const { received, ...result } = await execute.done;
-  if (!query.countsAll || result.rowCount !== null) return result;
-  const rest = new ExecuteQuery(null, { ...bounds, maxRows: 0 }, onOversize);
-  client.query(rest as unknown as pg.Submittable);
-  return { ...result, rowCount: received + ((await rest.done).rowCount ?? 0) };
+/** Inside a transaction only: at the end of one, its portals are gone. */
+export async function runBounded(client: pg.ClientBase, query: BoundedQuery): Promise<BoundedResult> {
+  const run = <Result>(submittable: Submittable<Result>): Promise<Result> => {
+    client.query(submittable as unknown as pg.Submittable);
+    return submittable.done;
+  };
+  const values = query.values(await run(new DescribeQuery(query.text)));
+  const rows = new BoundedRows(query);
+  let hasMore = await run(new ExecuteQuery(values, rows.wanted, rows));
+  while (hasMore && !rows.isCut && rows.wanted > 0) hasMore = await run(new ExecuteQuery(null, rows.wanted, rows));
+  const isCut = rows.isCut || hasMore;
+  if (hasMore && query.countsAll) await run(new ExecuteQuery(null, 0, rows));
+  const { fields, kept, received, tag } = rows;
+  // The tag of a fetch counts the rows of that fetch, or those that were changed where none are returned.
+  const rowCount = hasMore && !query.countsAll ? null : received > 0 ? received : countOf(tag);
+  return { fields, rows: kept, isCut, rowCount };
 }
 
 /** The last number of a command tag: `SELECT 5`, `INSERT 0 3`. */

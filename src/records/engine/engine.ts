@@ -3,6 +3,7 @@
  * Everything else in `records/` is written against this interface and never asks which one it has.
  */
 import type { QueryResult } from "pg";
+import type { AnswerBudget } from "../../budget/memory-budget.ts";
 
 export interface QueryOptions {
   /** Every value comes as PostgreSQL's text (or null), unparsed. */
@@ -11,6 +12,10 @@ export interface QueryOptions {
   readonly rowMode?: "object" | "array";
   /** As of a transaction; a statement that begins with SELECT is abandonable. For `query` of an engine only. */
   readonly signal?: AbortSignal;
+  /** What is read is charged here as it arrives, and stopped when it is too much (TOO_LARGE, OVERLOADED). Default: MAX_STATEMENT_BYTES are read at most. */
+  readonly budget?: AnswerBudget | undefined;
+  /** The statement commits by itself: what it answers, which is small, is charged and not refused. Set by engines. */
+  readonly isCommitted?: boolean;
 }
 
 /** What runs when an engine is closed gets this long. */
@@ -26,6 +31,8 @@ export interface Connection {
     values?: readonly unknown[],
     options?: QueryOptions,
   ): Promise<QueryResult<Row>>;
+  /** Of the request that all this is for: for what its answer takes beyond what is read. */
+  readonly budget?: AnswerBudget | undefined;
 }
 
 /** Users' SQL, whose result must not fill memory. */
@@ -34,10 +41,11 @@ export interface BoundedQuery {
   /** Gives the parameters as PostgreSQL's text, once PostgreSQL has said which types (oids) it takes them for. */
   readonly values: (types: readonly number[]) => readonly (string | null)[];
   readonly maxRows: number;
-  /** Of all values together; rows beyond are cut. A single row of more than four times as much fails with INVALID. */
+  /** Of all values together; rows beyond are cut, and as far as can be not read. */
   readonly maxBytes: number;
   /** Runs a cut result to its end (without keeping its rows) to learn how many rows there were: for INSERT, UPDATE and DELETE with RETURNING. */
   readonly countsAll: boolean;
+  readonly budget?: AnswerBudget | undefined;
 }
 
 export interface BoundedResult {
@@ -72,6 +80,8 @@ export interface TransactionOptions {
   readonly signal?: AbortSignal;
   /** Nothing of the work is kept but its result, so that it may be ended when the signal says so. Default: `readOnly`. */
   readonly abandonable?: boolean;
+  /** Charged with all that the work reads. A refusal is thrown out of the work, so before the commit. */
+  readonly budget?: AnswerBudget | undefined;
 }
 
 /** `query` of an engine: one statement in a transaction of its own, committed and durable when it resolves. */

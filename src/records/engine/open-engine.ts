@@ -13,6 +13,8 @@ export interface EmbeddedOptions extends CommonOptions {
   /** Made when it is missing; one process at a time. */
   readonly dataDir: string;
   readonly databaseUrl?: undefined;
+  /** Of PostgreSQL's linear memory at most; default 1 GiB. Beyond it a statement fails, and nothing else. */
+  readonly maxMemoryBytes?: number;
   /** Keeps a pristine database between first starts: a new data directory is then a copy, which is faster. For tests. */
   readonly templateDir?: string;
 }

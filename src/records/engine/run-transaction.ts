@@ -17,6 +17,7 @@ export async function runTransaction<Result>(
   limits: TransactionLimits,
   settings: readonly string[] = [],
 ): Promise<Result> {
+  const { budget } = options;
   let ended = false;
   const whileOpen = <Answer>(run: () => Promise<Answer>): Promise<Answer> =>
     ended
@@ -24,8 +25,9 @@ export async function runTransaction<Result>(
       : run();
   const connection: TransactionConnection = {
     query: <Row extends object>(text: string, values?: readonly unknown[], queryOptions?: QueryOptions) =>
-      whileOpen(() => session.query<Row>(text, values, queryOptions)),
-    queryBounded: (query: BoundedQuery) => whileOpen(() => session.queryBounded(query)),
+      whileOpen(() => session.query<Row>(text, values, { budget, ...queryOptions })),
+    queryBounded: (query: BoundedQuery) => whileOpen(() => session.queryBounded({ ...query, budget })),
+    budget,
   };
   let result: Result;
   try {

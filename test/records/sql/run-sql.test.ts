@@ -204,7 +204,7 @@ describeOnBothEngines("SQL over HTTP", (fixture) => {
     expect(cut.total).toBe(33);
     expect(cut.warning).toContain("32 MiB");
     await expect(sql("SELECT repeat('x', 200000000) AS x")).rejects.toMatchObject({
-      code: "INVALID",
+      code: "TOO_LARGE",
       message: expect.stringContaining("128 MiB"),
     });
     expect(await records("SELECT 1 AS n")).toEqual([{ n: 1 }]);

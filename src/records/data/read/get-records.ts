@@ -21,7 +21,7 @@ export async function getRecord(
   return record;
 }
 
-/** In the order of `ids` (an id that is given twice comes twice); those that are not there are left out. */
+/** In the order of `ids`; those that are not there are left out. An id that is given twice comes twice, is charged twice, and is one object. */
 export async function getRecords(
   connection: Connection,
   branch: BranchInfo,
@@ -32,16 +32,22 @@ export async function getRecords(
   const projection = compileProjection(branch, readSelection(branch, table, options.columns ?? ALL_COLUMNS), ROW, options);
   // What text cannot hold is no record's id.
   const asked = ids.filter((id) => !id.includes("\u0000"));
+  const distinct = [...new Set(asked)];
   if (asked.length === 0) return [];
   const { rows } = await connection.query<{ id: string; record: string }>(
     `SELECT ${ROW}."id", ${projection.sql} AS record FROM ${relation(branch, table)} AS ${ROW} WHERE ${ROW}."id" = ANY ($1::text[])`,
-    [asked],
+    [distinct],
   );
-  const found = new Map(rows.map((row) => [row.id, row.record]));
-  const records: JsonObject[] = [];
-  for (const id of asked) {
-    const text = found.get(id);
-    if (text !== undefined) records.push(projection.decode(text));
+  const found = new Map<string, JsonObject>();
+  const lengths = new Map<string, number>();
+  for (const { id, record } of rows) {
+    found.set(id, projection.decode(record));
+    lengths.set(id, record.length);
   }
-  return records;
+  if (distinct.length < asked.length) {
+    const all = asked.reduce((sum, id) => sum + (lengths.get(id) ?? 0), 0);
+    const once = rows.reduce((sum, { record }) => sum + record.length, 0);
+    connection.budget?.charge(all - once);
+  }
+  return asked.map((id) => found.get(id)).filter((record) => record !== undefined);
 }

@@ -34,6 +34,8 @@ export interface ReverseLink {
 
 const MAX_SELECTED = 1_000;
 const MAX_SELECTION_DEPTH = 8;
+/** Printed, some hundred kilobytes. */
+const MAX_FIXED_DIMENSIONS = 20_000;
 const MAX_REVERSE_LIMIT = 1_000;
 const DEFAULT_REVERSE_LIMIT = 20;
 const SYSTEM = /^(?:id|xata|xata\.(?:\*|version|createdAt|updatedAt))$/;
@@ -53,6 +55,17 @@ function emptySelection(table: TableInfo): RecordSelection {
 /** True when the record's own row is all that is read, so that RETURNING of a write can answer it. */
 export function isFlat(selection: RecordSelection): boolean {
   return selection.links.size === 0 && selection.reverse.size === 0;
+}
+
+/** True when records of it are all about equally large, and small: no texts, no lists, no JSON. */
+export function isOfFixedSize(selection: RecordSelection): boolean {
+  if (!isFlat(selection) || selection.json.size > 0) return false;
+  let dimensions = 0;
+  for (const { type, vector } of selection.columns) {
+    if (vector !== undefined) dimensions += vector.dimension;
+    else if (type !== "int" && type !== "float" && type !== "bool" && type !== "datetime") return false;
+  }
+  return dimensions <= MAX_FIXED_DIMENSIONS;
 }
 
 class SelectionReader {

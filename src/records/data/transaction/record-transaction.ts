@@ -191,7 +191,7 @@ function nothingDeleted(table: TableInfo): LodestoneError {
 }
 
 /** What is not about an operation: it says itself what to do. */
-const PASSED_ON: ReadonlySet<string> = new Set(["TIMEOUT", "UNAVAILABLE", "OVERLOADED", "OUT_OF_MEMORY", "CORRUPT"]);
+const PASSED_ON: ReadonlySet<string> = new Set(["TOO_LARGE", "TIMEOUT", "UNAVAILABLE", "OVERLOADED", "OUT_OF_MEMORY", "CORRUPT"]);
 
 /** An error that knows the record of a batch, told as an error of that record's operation. */
 function atOperation(operations: readonly { readonly index: number }[], error: unknown): unknown {

@@ -72,7 +72,8 @@ export async function insertRecords(
     return encoded.map((record) => projection.decode(written.get(record.id)!));
   };
   try {
-    const oneStatement = groups.length === 1 && flat;
+    // What is answered is read, and charged, before it is committed.
+    const oneStatement = groups.length === 1 && options.columns === undefined;
     return await (oneStatement || !("transaction" in session) ? work(session) : session.transaction(work));
   } catch (error) {
     throw explainBulk(table, encoded, error);

@@ -1,15 +1,22 @@
 /**
  * Runs a write of one record and answers the record as it then is. When only its own row is asked for, RETURNING of the same statement gives it;
  * what lies behind links is read afterwards in the same transaction (a statement does not see its own changes in other rows).
+ *
+ * Whether the answer can be given has to be known before the commit. So a statement that commits by itself answers MAX_COMMITTED_BYTES at most, or does nothing;
+ * then it is done once more in a transaction of its own, where the answer has been read, and charged, before the commit.
  */
+import { ANSWER_TOO_LARGE } from "../../catalog/functions.ts";
 import type { Connection, Engine } from "../../engine/engine.ts";
 import type { JsonObject, ReadOptions } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
 import { type Parameters, ROW } from "../sql-parts/parameters.ts";
 import { compileProjection, type Projection } from "../sql-parts/projection.ts";
-import { isFlat, type RecordSelection, readSelection } from "../sql-parts/selection.ts";
+import { isFlat, isOfFixedSize, type RecordSelection, readSelection } from "../sql-parts/selection.ts";
 import { relation } from "../sql-parts/sql-names.ts";
 import { explained } from "./constraint-errors.ts";
+
+/** So little that it is never refused. */
+const MAX_COMMITTED_BYTES = 2 ** 20;
 
 /** Where a single write runs: on its own, or as part of a transaction that is open already. */
 export type Session = Engine | Connection;
@@ -20,25 +27,36 @@ export class RecordWriter {
   readonly #connection: Connection;
   readonly #selection: RecordSelection;
   readonly #projection: Projection;
+  /** Of RETURNING. */
+  readonly #answer: string;
 
-  constructor(connection: Connection, branch: BranchInfo, table: TableInfo, selection: RecordSelection, options: ReadOptions) {
+  /** @param isSingle  the write commits by itself. */
+  constructor(
+    connection: Connection,
+    branch: BranchInfo,
+    table: TableInfo,
+    selection: RecordSelection,
+    options: ReadOptions,
+    isSingle = false,
+  ) {
     this.branch = branch;
     this.table = table;
     this.#connection = connection;
     this.#selection = selection;
     this.#projection = compileProjection(branch, selection, ROW, options);
+    const { sql } = this.#projection;
+    const isBounded = isSingle && !isOfFixedSize(selection);
+    this.#answer = !isFlat(selection) ? `${ROW}."id"` : isBounded ? `lodestone.bounded_answer((${sql}), ${MAX_COMMITTED_BYTES})` : sql;
   }
 
   /** `statement` changes at most one row, called `t`; undefined when it changed none. `before`: the answer, of a row that goes. */
   async write(statement: string, parameters: Parameters, before?: JsonObject): Promise<JsonObject | undefined> {
-    const flat = isFlat(this.#selection);
-    const returning = flat ? `${this.#projection.sql} AS record` : `${ROW}."id" AS record`;
     const { rows } = await explained(this.table, () =>
-      this.#connection.query<{ record: string }>(`${statement} RETURNING ${returning}`, parameters.values),
+      this.#connection.query<{ record: string }>(`${statement} RETURNING ${this.#answer} AS record`, parameters.values),
     );
     const record = rows[0]?.record;
     if (record === undefined) return undefined;
-    return flat ? this.#projection.decode(record) : (before ?? (await this.read(record)));
+    return isFlat(this.#selection) ? this.#projection.decode(record) : (before ?? (await this.read(record)));
   }
 
   async read(id: string, lock: "" | "FOR UPDATE" = ""): Promise<JsonObject | undefined> {
@@ -59,7 +77,7 @@ export class RecordWriter {
   }
 }
 
-/** One statement needs no transaction of its own; a write whose answer follows links takes two, which must see one state. */
+/** One statement needs no transaction of its own; a write whose answer follows links takes two, which must see one state. `work` may be done twice. */
 export async function withWriter<Result>(
   session: Session,
   branch: BranchInfo,
@@ -68,6 +86,13 @@ export async function withWriter<Result>(
   work: (writer: RecordWriter) => Promise<Result>,
 ): Promise<Result> {
   const selection = readSelection(branch, table, options.columns);
-  if (isFlat(selection) || !("transaction" in session)) return work(new RecordWriter(session, branch, table, selection, options));
+  if (!("transaction" in session)) return work(new RecordWriter(session, branch, table, selection, options));
+  if (isFlat(selection)) {
+    try {
+      return await work(new RecordWriter(session, branch, table, selection, options, true));
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== ANSWER_TOO_LARGE) throw error;
+    }
+  }
   return session.transaction((connection) => work(new RecordWriter(connection, branch, table, selection, options)));
 }

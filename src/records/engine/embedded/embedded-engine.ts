@@ -15,13 +15,15 @@ import { removeTemporaryFiles, walBytesOf } from "./data-directory.ts";
 import { confinedRoleOid, leaveJail, verifyJail } from "./jail.ts";
 import { Maintenance, type MaintenanceHost } from "./maintenance.ts";
 import { type OpenDirectory, openDataDirectory } from "./open-directory.ts";
-import { EmbeddedSession } from "./session.ts";
+import { DEFAULT_MEMORY_BYTES, EmbeddedSession } from "./session.ts";
 import { withTimeLimit } from "./time-limit.ts";
 
 export interface EmbeddedEngineOptions {
   readonly dataDir: string;
   readonly statementTimeoutMs: number;
   readonly templateDir?: string;
+  /** Of PostgreSQL's linear memory; default 1 GiB. */
+  readonly maxMemoryBytes?: number | undefined;
 }
 
 interface Unit {
@@ -40,12 +42,14 @@ const COMMIT_LIMIT_MS = 60_000;
 const MAINTENANCE_AFTER_BYTES = 32 * 1024 * 1024;
 const MAX_ROLE_OIDS = 10_000;
 const REOPEN_PAUSE_MS = 1_000;
-const RENEW_ABOVE_BYTES = 640 * 1024 * 1024;
+/** Of its memory, from which on a session is renewed. */
+const RENEW_ABOVE_SHARE = 5 / 8;
 
 export class EmbeddedEngine implements Engine {
   readonly kind = "embedded";
   readonly #directory: OpenDirectory;
   readonly #statementTimeoutMs: number;
+  readonly #maxMemoryBytes: number;
   readonly #queue: Unit[] = [];
   readonly #listeners = new Map<string, Set<(payload: string) => void>>();
   #session: EmbeddedSession | null = null;
@@ -63,6 +67,7 @@ export class EmbeddedEngine implements Engine {
   private constructor(directory: OpenDirectory, options: EmbeddedEngineOptions) {
     this.#directory = directory;
     this.#statementTimeoutMs = options.statementTimeoutMs;
+    this.#maxMemoryBytes = options.maxMemoryBytes ?? DEFAULT_MEMORY_BYTES;
     this.#maintenance = new Maintenance(this.#maintenanceHost());
   }
 
@@ -87,9 +92,14 @@ export class EmbeddedEngine implements Engine {
     options?: QueryOptions,
   ): Promise<QueryResult<Row>> {
     const signal = options?.signal;
-    const ending = isReading(text) ? signal : undefined;
+    const isAbandonable = isReading(text);
     const unit = (session: EmbeddedSession) =>
-      withTimeLimit(session, this.#statementTimeoutMs, () => session.query<Row>(text, values, options), ending);
+      withTimeLimit(
+        session,
+        this.#statementTimeoutMs,
+        () => session.query<Row>(text, values, { ...options, isCommitted: !isAbandonable }),
+        isAbandonable ? signal : undefined,
+      );
     return this.#enqueue(unit, { signal });
   }
 
@@ -283,7 +293,7 @@ export class EmbeddedEngine implements Engine {
     if (session.failure !== null && this.#closing === null && this.#lost === null) await this.#requireSession(); // so that the next need not wait
     if (session.failure !== null) return;
     if (session.takeWrittenBytes(MAINTENANCE_AFTER_BYTES)) this.#maintenance.look();
-    if (session.memoryBytes < RENEW_ABOVE_BYTES || this.#backups > 0) return;
+    if (session.memoryBytes < RENEW_ABOVE_SHARE * this.#maxMemoryBytes || this.#backups > 0) return;
     await session.close();
     this.#session = null;
   }
@@ -294,7 +304,7 @@ export class EmbeddedEngine implements Engine {
     await this.#session?.kill(this.#session.failure!);
     this.#session = null;
     removeTemporaryFiles(this.#directory.dataDir);
-    const session = await EmbeddedSession.open(this.#directory.pgDataDirectory, {
+    const session = await EmbeddedSession.open(this.#directory.pgDataDirectory, this.#maxMemoryBytes, {
       onNotification: (channel, payload) => this.#notify(channel, payload),
       onFailure: () => {},
     });

@@ -10,11 +10,14 @@ import { runBounded } from "../bounded-query.ts";
 import { asServiceError } from "../database-errors.ts";
 import type { BoundedQuery, BoundedResult, QueryOptions, TransactionConnection } from "../engine.ts";
 import { PARSED_TYPES, RAW_TYPES } from "../pg-types.ts";
+import { SessionReadings } from "../reading.ts";
 import { compiledModules } from "./compiled-modules.ts";
 import { wireTo } from "./wire.ts";
 import type { FromWorker, ToWorker, WorkerInput } from "./worker-messages.ts";
 
 const STACK_DEPTH_EXCEEDED = "54001";
+/** 1 GiB. */
+export const DEFAULT_MEMORY_BYTES = 2 ** 30;
 const PROBE_LIMIT_MS = 5_000;
 /** PostgreSQL checks the depth of its own stack; the thread's must be larger, or deep expressions break the session instead of failing. */
 const RESOURCE_LIMITS = { stackSizeMb: 64 };
@@ -30,18 +33,25 @@ export class EmbeddedSession implements TransactionConnection {
   readonly #client: pg.Client;
   readonly #events: SessionEvents;
   readonly #exited: Promise<void>;
+  readonly #readings: SessionReadings;
   #failure: Error | null = null;
   #ending = false;
   #isInDoubt = false;
   #memoryBytes = 0;
   #writtenBytes = 0;
 
-  private constructor(worker: Worker, unread: Int32Array, events: SessionEvents) {
+  private constructor({ worker, unread, allowance }: StartedWorker, events: SessionEvents) {
     this.#worker = worker;
     this.#events = events;
+    const allow = (bytes: number): void => void Atomics.store(allowance, 0, bytes);
+    this.#readings = new SessionReadings(allow);
+    const onRead = (bytes: Uint8Array): void => {
+      const reading = this.#readings.current;
+      if (reading !== null && !reading.received(bytes)) allow(0);
+    };
     this.#exited = new Promise((resolve) => worker.once("exit", () => resolve()));
     this.#client = new pg.Client({
-      stream: () => wireTo(worker, unread, (bytes) => this.#count(bytes)),
+      stream: () => wireTo(worker, unread, (bytes) => this.#count(bytes), onRead),
       user: "postgres",
       database: "postgres",
       password: "unused",
@@ -50,15 +60,17 @@ export class EmbeddedSession implements TransactionConnection {
     this.#client.on("error", (error) => this.#fail(`the database connection broke: ${error.message}`));
     worker.on("message", (message: FromWorker) => {
       if (typeof message === "object" && "memoryBytes" in message) this.#memoryBytes = message.memoryBytes;
+      if (typeof message === "object" && "refusedBytes" in message) this.#readings.current?.refuse(message.refusedBytes);
       if (typeof message === "object" && "fatal" in message) this.#fail(`PostgreSQL stopped: ${message.fatal}`);
     });
     worker.on("error", (error) => this.#fail(`the database thread failed: ${String(error)}`));
     worker.on("exit", () => this.#fail("the database thread ended"));
   }
 
-  static async open(pgDataDirectory: string, events: SessionEvents): Promise<EmbeddedSession> {
-    const { worker, unread } = await startWorker(pgDataDirectory, "serve");
-    const session = new EmbeddedSession(worker, unread, events);
+  static async open(pgDataDirectory: string, maxMemoryBytes: number, events: SessionEvents): Promise<EmbeddedSession> {
+    const started = await startWorker(pgDataDirectory, "serve", maxMemoryBytes);
+    const { worker } = started;
+    const session = new EmbeddedSession(started, events);
     try {
       await Promise.race([messageOf(worker, (message) => message === "ready"), session.#rejectOnExit()]);
       await session.#client.connect();
@@ -102,13 +114,15 @@ export class EmbeddedSession implements TransactionConnection {
 
   async query<Row extends object>(text: string, values?: readonly unknown[], options: QueryOptions = {}): Promise<QueryResult<Row>> {
     if (this.#failure !== null) throw this.#failure;
-    try {
-      return await this.#client.query<Row>({
+    const send = (): Promise<QueryResult<Row>> =>
+      this.#client.query<Row>({
         text,
         ...(values === undefined ? {} : { values: values as unknown[] }),
         types: options.raw === true ? RAW_TYPES : PARSED_TYPES,
         ...(options.rowMode === "array" ? { rowMode: "array" } : {}),
       } as pg.QueryConfig);
+    try {
+      return await this.#readings.run(options.budget, options.isCommitted === true, send);
     } catch (error) {
       throw this.#seen(error);
     }
@@ -117,7 +131,7 @@ export class EmbeddedSession implements TransactionConnection {
   async queryBounded(query: BoundedQuery): Promise<BoundedResult> {
     if (this.#failure !== null) throw this.#failure;
     try {
-      return await runBounded(this.#client, query, (tooLong) => void this.kill(tooLong));
+      return await this.#readings.run(query.budget, false, () => runBounded(this.#client, query));
     } catch (error) {
       throw this.#seen(error);
     }
@@ -185,7 +199,7 @@ export class EmbeddedSession implements TransactionConnection {
 
 /** Makes a new data directory in a worker, synced to disk. */
 export async function createPgData(pgDataDirectory: string): Promise<void> {
-  const { worker } = await startWorker(pgDataDirectory, "create");
+  const { worker } = await startWorker(pgDataDirectory, "create", DEFAULT_MEMORY_BYTES);
   const failed = new Promise<never>((_resolve, reject) => {
     worker.once("error", reject);
     worker.once("exit", (code) => reject(new LodestoneError("UNAVAILABLE", `Creating the database failed (exit code ${code}).`)));
@@ -194,8 +208,15 @@ export async function createPgData(pgDataDirectory: string): Promise<void> {
   await worker.terminate();
 }
 
-async function startWorker(pgDataDirectory: string, mode: WorkerInput["mode"]): Promise<{ worker: Worker; unread: Int32Array }> {
-  const input: WorkerInput = { pgDataDirectory, mode, unread: new SharedArrayBuffer(4), modules: await compiledModules() };
+interface StartedWorker {
+  readonly worker: Worker;
+  readonly unread: Int32Array;
+  readonly allowance: Int32Array;
+}
+
+async function startWorker(pgDataDirectory: string, mode: WorkerInput["mode"], maxMemoryBytes: number): Promise<StartedWorker> {
+  const [unread, allowance] = [new SharedArrayBuffer(4), new SharedArrayBuffer(4)];
+  const input: WorkerInput = { pgDataDirectory, mode, unread, allowance, maxMemoryBytes, modules: await compiledModules() };
   // PGlite and Emscripten read process.argv and environment variables of PostgreSQL's; the thread gets none of ours.
   const worker = new Worker(new URL("./worker.js", import.meta.url), {
     workerData: input,
@@ -204,7 +225,7 @@ async function startWorker(pgDataDirectory: string, mode: WorkerInput["mode"]): 
     env: FAULT_ENVIRONMENT,
   });
   worker.setMaxListeners(30);
-  return { worker, unread: new Int32Array(input.unread) };
+  return { worker, unread: new Int32Array(unread), allowance: new Int32Array(allowance) };
 }
 
 function messageOf(worker: Worker, isIt: (message: FromWorker) => boolean): Promise<void> {

@@ -6,7 +6,7 @@ import type { Worker } from "node:worker_threads";
  * `unread` is what the worker has sent and the client has not taken yet; the worker waits while it is too much (messages.ts).
  * The client reads in flowing mode, so the count falls as messages are taken from the port, and stands still while the client pauses the stream.
  */
-export function wireTo(worker: Worker, unread: Int32Array, onWrite: (bytes: number) => void): Duplex {
+export function wireTo(worker: Worker, unread: Int32Array, onWrite: (bytes: number) => void, onRead: (bytes: Uint8Array) => void): Duplex {
   let owed = 0;
   const settle = (): void => {
     if (owed === 0) return;
@@ -31,6 +31,7 @@ export function wireTo(worker: Worker, unread: Int32Array, onWrite: (bytes: numb
   worker.on("message", (message: unknown) => {
     if (!(message instanceof Uint8Array)) return;
     owed += message.length;
+    onRead(message);
     if (duplex.push(Buffer.from(message.buffer, message.byteOffset, message.byteLength))) settle();
   });
   // What `pg` calls on a socket and a message port has no need of.

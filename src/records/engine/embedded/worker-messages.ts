@@ -9,6 +9,10 @@ export interface WorkerInput {
   readonly mode: "create" | "serve";
   /** One int32: bytes sent to the main thread and not consumed there yet. */
   readonly unread: SharedArrayBuffer;
+  /** One int32: bytes that may be sent from now on, set anew before each statement. */
+  readonly allowance: SharedArrayBuffer;
+  /** Linear memory of PostgreSQL at most. */
+  readonly maxMemoryBytes: number;
 }
 
 export type ToWorker =
@@ -24,6 +28,8 @@ export type FromWorker =
   | "ready"
   /** Size of PostgreSQL's linear memory, when it has grown. */
   | { readonly memoryBytes: number }
+  /** A row, with which the statement would have sent so many bytes, was beyond the allowance: it and those after it are not sent, and the statement is cancelled. */
+  | { readonly refusedBytes: number }
   /** PostgreSQL is in an unknown state (WASM trap, PANIC, exit): the worker must be ended and the directory opened again. */
   | { readonly fatal: string }
   | "closed";

@@ -9,11 +9,13 @@ import { PGlite } from "@electric-sql/pglite";
 import { crashPoint } from "../../../fault-points.ts";
 import { syncTree } from "./data-directory.ts";
 import { DurableNodeFS } from "./durable-node-fs.ts";
+import { Reply, type ReplyPort } from "./reply.ts";
 import { type FromWorker, MAX_UNREAD_BYTES, type ToWorker, type WorkerInput } from "./worker-messages.ts";
 
 const input = workerData as WorkerInput;
 const port = parentPort!;
 const unread = new Int32Array(input.unread);
+const allowance = new Int32Array(input.allowance);
 
 /** PostgreSQL's own error exit out of the main loop; every other exception leaves it in an unknown state. */
 const MAIN_LONGJMP_STATUS = 100;
@@ -22,9 +24,7 @@ const SECURITY_LOCAL_USERID_CHANGE = 1;
 const SYNC = 0x53;
 const QUERY = 0x51;
 const TERMINATE = 0x58;
-const REPLY_CHUNK_BYTES = 1 << 20;
-/** 1 GiB. Beyond it a statement fails with "out of memory" and the session goes on. PGlite itself would let it grow to 2 GiB. */
-const MAX_MEMORY_PAGES = 16_384;
+const PAGE_BYTES = 65_536;
 
 /** PGlite's own parameters without -F (which switches fsync off), and with what a small, durable, single-session server needs. */
 const startParams = [
@@ -42,7 +42,8 @@ const startParams = [
   ].flatMap((setting) => ["-c", setting]),
 ];
 
-limitMemory(MAX_MEMORY_PAGES);
+// Beyond it a statement fails with "out of memory" and the session goes on. PGlite itself would let it grow to 2 GiB.
+limitMemory(Math.floor(input.maxMemoryBytes / PAGE_BYTES));
 
 /** PostgreSQL's own words before it stopped; "" while it runs. */
 let lastWords = "";
@@ -66,6 +67,9 @@ interface PostgresModule {
   _PostgresMainLoopOnce(): void;
   _SetUserIdAndSecContext(userOid: number, context: number): void;
   _IsTransactionBlock(): number;
+  /** Addresses of PostgreSQL's own flags. What is not exported is undefined: a statement that sends too much then runs to its end, unheard. */
+  readonly _QueryCancelPending?: number;
+  readonly _InterruptPending?: number;
   HEAPU8: Uint8Array;
 }
 
@@ -93,8 +97,20 @@ async function serve(): Promise<void> {
   const db = await openPostgres();
   const module = db.Module as unknown as PostgresModule;
   watchForTraps(module);
+  const replyPort: ReplyPort = {
+    allowance: () => Atomics.load(allowance, 0),
+    refused: (refusedBytes) => {
+      post({ refusedBytes });
+      cancelStatement(module);
+    },
+    post: (bytes) => {
+      Atomics.add(unread, 0, bytes.length);
+      post(bytes, [bytes.buffer]);
+      for (let held = Atomics.load(unread, 0); held > MAX_UNREAD_BYTES; held = Atomics.load(unread, 0)) Atomics.wait(unread, 0, held);
+    },
+  };
   const run = (unit: Uint8Array): void => {
-    const reply = new Reply();
+    const reply = new Reply(replyPort);
     void db.execProtocolRawStream(unit, { syncToFs: false, onRawData: (bytes) => reply.append(bytes) });
     reply.send();
     if (module.HEAPU8.length === memoryBytes) return;
@@ -120,7 +136,7 @@ async function serve(): Promise<void> {
       if (!started) {
         const length = pending.length >= 4 ? view.getInt32(0) : Number.POSITIVE_INFINITY;
         if (pending.length < length) return;
-        const reply = new Reply();
+        const reply = new Reply(replyPort);
         reply.append(db.execProtocolRawSync(pending.slice(0, length)));
         reply.send();
         pending = pending.subarray(length);
@@ -145,31 +161,13 @@ async function serve(): Promise<void> {
   post("ready");
 }
 
-/** Collects what PostgreSQL answers and posts it in pieces of about a MiB. */
-class Reply {
-  #parts: Uint8Array[] = [];
-  #length = 0;
-
-  append(bytes: Uint8Array): void {
-    this.#parts.push(bytes.slice());
-    this.#length += bytes.length;
-    if (this.#length >= REPLY_CHUNK_BYTES) this.send();
-  }
-
-  send(): void {
-    if (this.#length === 0) return;
-    const out = new Uint8Array(this.#length);
-    let at = 0;
-    for (const part of this.#parts) {
-      out.set(part, at);
-      at += part.length;
-    }
-    this.#parts = [];
-    this.#length = 0;
-    Atomics.add(unread, 0, out.length);
-    post(out, [out.buffer]);
-    for (let held = Atomics.load(unread, 0); held > MAX_UNREAD_BYTES; held = Atomics.load(unread, 0)) Atomics.wait(unread, 0, held);
-  }
+/** As a signal would: PostgreSQL looks at the flag between two rows. One that comes too late is forgotten when the next statement is read. */
+function cancelStatement(module: PostgresModule): void {
+  const { _QueryCancelPending: cancel, _InterruptPending: pending } = module;
+  if (cancel === undefined || pending === undefined) return;
+  const words = new Int32Array(module.HEAPU8.buffer);
+  words[cancel >> 2] = 1;
+  words[pending >> 2] = 1;
 }
 
 /** PGlite swallows every exception of the main loop and goes on; only PostgreSQL's own error exit is safe to go on from. */

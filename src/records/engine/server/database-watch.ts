@@ -5,6 +5,7 @@
  * Invariants: at most ATTEMPTS_AT_ONCE attempts run, one more at most every PAUSES_MS; `isAway` is false while the connection is open; after a
  * reconnect every listener is called with "", because it may have missed something.
  */
+import type { Duplex } from "node:stream";
 import type pg from "pg";
 import { quoteIdentifier } from "../../identifiers.ts";
 
@@ -168,5 +169,10 @@ export class DatabaseWatch {
 
 /** Breaks a connection off; what is in flight on it rejects. */
 export function destroyConnection(client: pg.ClientBase): void {
-  (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+  streamOf(client).destroy();
+}
+
+/** The socket, or what TLS makes of it. */
+export function streamOf(client: pg.ClientBase): Duplex {
+  return (client as unknown as { connection: { stream: Duplex } }).connection.stream;
 }

@@ -120,8 +120,11 @@ export class ServerEngine implements Engine {
     values?: readonly unknown[],
     options?: QueryOptions,
   ): Promise<QueryResult<Row>> {
-    const limits = { timeoutMs: this.#statementTimeoutMs, signal: options?.signal, isAbandonable: isReading(text) };
-    return this.#unit(this.#pool, limits, (session, withinTime) => withinTime(() => session.query<Row>(text, values, options)));
+    const isAbandonable = isReading(text);
+    const limits = { timeoutMs: this.#statementTimeoutMs, signal: options?.signal, isAbandonable };
+    return this.#unit(this.#pool, limits, (session, withinTime) =>
+      withinTime(() => session.query<Row>(text, values, { ...options, isCommitted: !isAbandonable })),
+    );
   }
 
   async transaction<Result>(

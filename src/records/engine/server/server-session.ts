@@ -1,23 +1,32 @@
 /** A connection of a pool for the time of one unit of work. */
+import type { Duplex } from "node:stream";
 import type { PoolClient, QueryResult } from "pg";
 import { runBounded } from "../bounded-query.ts";
 import type { BoundedQuery, BoundedResult, QueryOptions, TransactionConnection } from "../engine.ts";
 import { PARSED_TYPES, RAW_TYPES } from "../pg-types.ts";
-import { destroyConnection } from "./database-watch.ts";
+import { SessionReadings } from "../reading.ts";
+import { destroyConnection, streamOf } from "./database-watch.ts";
 
 export class ServerSession implements TransactionConnection {
   readonly #client: PoolClient;
+  readonly #readings = new SessionReadings();
   #failure: Error | null = null;
   readonly #onError = (error: Error): void => {
     this.#failure ??= error;
   };
 
   readonly #onRelease: () => void;
+  /** Before the driver gets it, and puts a row together that may be too large to be held. */
+  readonly #onData = (chunk: Buffer): void => {
+    const reading = this.#readings.current;
+    if (reading !== null && !reading.received(chunk)) this.end(reading.refusal!);
+  };
 
   constructor(client: PoolClient, onRelease: () => void = () => {}) {
     this.#client = client;
     this.#onRelease = onRelease;
     client.on("error", this.#onError);
+    streamOf(client).prependListener("data", this.#onData);
   }
 
   /** Why the connection cannot be used again; null while it can. */
@@ -27,13 +36,15 @@ export class ServerSession implements TransactionConnection {
 
   async query<Row extends object>(text: string, values?: readonly unknown[], options: QueryOptions = {}): Promise<QueryResult<Row>> {
     if (this.#failure !== null) throw this.#failure;
-    try {
-      return await this.#client.query<Row>({
+    const send = (): Promise<QueryResult<Row>> =>
+      this.#client.query<Row>({
         text,
         ...(values === undefined ? {} : { values: values as unknown[] }),
         types: options.raw === true ? RAW_TYPES : PARSED_TYPES,
         ...(options.rowMode === "array" ? { rowMode: "array" } : {}),
       } as Parameters<PoolClient["query"]>[0] & object as never);
+    try {
+      return await this.#readings.run(options.budget, options.isCommitted === true, send);
     } catch (error) {
       throw this.#failure ?? error;
     }
@@ -42,7 +53,7 @@ export class ServerSession implements TransactionConnection {
   async queryBounded(query: BoundedQuery): Promise<BoundedResult> {
     if (this.#failure !== null) throw this.#failure;
     try {
-      return await runBounded(this.#client, query, (tooLong) => this.end(tooLong));
+      return await this.#readings.run(query.budget, false, () => runBounded(this.#client, query));
     } catch (error) {
       throw this.#failure ?? error;
     }
@@ -56,6 +67,7 @@ export class ServerSession implements TransactionConnection {
 
   release(): void {
     this.#client.off("error", this.#onError);
+    streamOf(this.#client).off("data", this.#onData);
     this.#client.release(this.#failure ?? false);
     this.#onRelease();
   }

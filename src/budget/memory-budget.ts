@@ -1,0 +1,153 @@
+/**
+ * What answers may take of this process's memory: one budget for all of them, and an account (AnswerBudget) for each request.
+ *
+ * Where it is charged. Everything that comes from the database comes over one stream a session (records/engine): the bytes are charged there as they
+ * arrive, before a row is whole, on both engines. The statement is stopped at the byte that is too much: the embedded database drops the row in its own
+ * thread and cancels, the connection to a server is broken off. What an answer repeats (one record in a hundred answers, a record that a transaction gets a
+ * thousand times) is charged where it is put together. Nobody else counts anything.
+ *
+ * When. Reading that belongs to a write is done, and charged, inside its transaction, so a refusal is always before the commit. A single statement that
+ * commits by itself answers at most MAX_COMMITTED_BYTES (records/data/write), which is never refused.
+ *
+ * Two measures, two refusals:
+ * - the bytes of one answer, as the database sends them: beyond `answerBytes` TOO_LARGE (413). The same request is refused tomorrow as well.
+ * - the memory of the process: MEMORY_PER_BYTE for each byte, and what values weigh beyond their text (`hold`): beyond the share of the caller OVERLOADED (429).
+ *   With n callers that hold something the share of each is 1/(n + 1) of all: one alone gets half, and there is always a part left for who comes next.
+ *
+ * What is small pays nothing: the first FREE_BYTES of an answer are counted and not asked about, whatever the others hold.
+ */
+import { LodestoneError } from "../errors.ts";
+
+export interface BudgetLimits {
+  /** Of one answer, as the database sends it. */
+  readonly answerBytes: number;
+  /** Of the process's memory, for all answers together. */
+  readonly totalBytes: number;
+}
+
+/** A byte of text is held as it came, as a value, and as the answer's JSON, in characters of one or two bytes. */
+export const MEMORY_PER_BYTE = 4;
+/** 64 KiB: 256 requests at once hold 64 MiB by this. */
+export const FREE_BYTES = 64 * 1024;
+
+const ASK_FOR_LESS =
+  "Ask for less at once: fewer records (page.size, size, limit, LIMIT), fewer operations, statements or query vectors in one request, or only the columns that are needed";
+
+export class MemoryBudget {
+  readonly limits: BudgetLimits;
+  readonly #held = new Map<string, number>();
+  #total = 0;
+
+  constructor(limits: BudgetLimits) {
+    this.limits = limits;
+  }
+
+  /** The account of one request. @param caller  whose share it takes from: a key, or an address where there are no keys. */
+  open(caller: string): AnswerBudget {
+    return new AnswerBudget(this, caller);
+  }
+
+  /** Memory that is held, by all. */
+  get heldBytes(): number {
+    return this.#total;
+  }
+
+  /** What the caller may still take. */
+  available(caller: string): number {
+    const own = this.#held.get(caller) ?? 0;
+    const callers = this.#held.size + (own > 0 ? 0 : 1);
+    const { totalBytes } = this.limits;
+    return Math.max(0, Math.min(totalBytes / (callers + 1) - own, totalBytes - this.#total));
+  }
+
+  /** Takes, or with a negative number gives back; asks nobody. */
+  take(caller: string, bytes: number): void {
+    const own = (this.#held.get(caller) ?? 0) + bytes;
+    this.#total += bytes;
+    if (own > 0) this.#held.set(caller, own);
+    else this.#held.delete(caller);
+  }
+}
+
+/** What one request has read and holds. Closed when its answer has gone out, or nobody waits for it. */
+export class AnswerBudget {
+  readonly #budget: MemoryBudget;
+  readonly #caller: string;
+  #bytes = 0;
+  /** Of memory, what was taken from the budget of all. */
+  #held = 0;
+  #isClosed = false;
+
+  constructor(budget: MemoryBudget, caller: string) {
+    this.#budget = budget;
+    this.#caller = caller;
+  }
+
+  /** Charged so far. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** What may be charged at this moment without a refusal. */
+  get remaining(): number {
+    const ofAnswer = this.#budget.limits.answerBytes - this.#bytes;
+    if (ofAnswer <= 0) return 0;
+    const free = Math.max(0, FREE_BYTES - this.#bytes);
+    return Math.floor(Math.min(ofAnswer, free + this.#budget.available(this.#caller) / MEMORY_PER_BYTE));
+  }
+
+  /** @throws {LodestoneError} TOO_LARGE or OVERLOADED; then nothing of it is charged. */
+  charge(bytes: number): void {
+    if (this.#bytes + bytes > this.#budget.limits.answerBytes) throw tooLarge(this.#budget.limits.answerBytes);
+    const beyondFree = Math.min(bytes, Math.max(0, this.#bytes + bytes - FREE_BYTES));
+    if (beyondFree > 0) this.hold(beyondFree * MEMORY_PER_BYTE);
+    this.#bytes += bytes;
+  }
+
+  /** Memory that is no part of the answer's bytes. @throws {LodestoneError} OVERLOADED. */
+  hold(bytes: number): void {
+    if (bytes > this.#budget.available(this.#caller)) throw overloaded();
+    this.#take(bytes);
+  }
+
+  /** Charges what cannot be refused any more, because it is committed. */
+  chargeCommitted(bytes: number): void {
+    this.#bytes += bytes;
+    this.#take(bytes * MEMORY_PER_BYTE);
+  }
+
+  /** What was read to be looked through, and is not kept. */
+  giveBack(bytes: number): void {
+    this.#bytes -= bytes;
+    this.#take(-Math.min(this.#held, bytes * MEMORY_PER_BYTE));
+  }
+
+  /** Gives everything back. More than once does no harm. */
+  close(): void {
+    this.#take(-this.#held);
+    this.#isClosed = true;
+  }
+
+  #take(bytes: number): void {
+    // A statement of somebody who has gone may still run.
+    if (this.#isClosed || bytes === 0) return;
+    this.#held += bytes;
+    this.#budget.take(this.#caller, bytes);
+  }
+}
+
+export function tooLarge(limitBytes: number): LodestoneError {
+  return new LodestoneError("TOO_LARGE", `The answer is larger than ${showSize(limitBytes)}. Nothing was changed. ${ASK_FOR_LESS}.`);
+}
+
+export function overloaded(): LodestoneError {
+  return new LodestoneError(
+    "OVERLOADED",
+    `The large answers that are under way take all the memory there is for you. Nothing was changed. Try again in a moment. ${ASK_FOR_LESS}.`,
+    { retryAfterSeconds: 1 },
+  );
+}
+
+function showSize(bytes: number): string {
+  return bytes >= 2 ** 20 ? `${Math.floor(bytes / 2 ** 20)} MiB` : `${bytes.toLocaleString("en-US")} bytes`;
+}
