@@ -1,5 +1,4 @@
 /** A connection of a pool for the time of one unit of work. */
-import type { Duplex } from "node:stream";
 import type { PoolClient, QueryResult } from "pg";
 import { runBounded } from "../bounded-query.ts";
 import type { BoundedQuery, BoundedResult, QueryOptions, TransactionConnection } from "../engine.ts";
