@@ -6,6 +6,7 @@
  */
 import { LodestoneError } from "../../errors.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
+import { confineFunctions } from "./function-privileges.ts";
 import { FUNCTIONS } from "./functions.ts";
 import { MIGRATIONS_TABLE } from "./history/history.ts";
 
@@ -67,6 +68,7 @@ export async function installMetaSchema(engine: Engine, { isCopy = false } = {})
         await upgrade(connection);
         if (isCopy) await renewIncarnations(connection);
         for (const statement of FUNCTIONS) await connection.query(statement);
+        await confineFunctions(connection);
       },
       { timeoutMs: 600_000 },
     )

@@ -12,7 +12,7 @@ import { isReading } from "../engine-for-caller.ts";
 import { runTransaction } from "../run-transaction.ts";
 import { backupTo } from "./backup.ts";
 import { removeTemporaryFiles, walBytesOf } from "./data-directory.ts";
-import { confinedRoleOid, leaveJail, verifyJail } from "./jail.ts";
+import { confinedRoleOid, leaveJail, sessionState, verifyJail } from "./jail.ts";
 import { Maintenance, type MaintenanceHost } from "./maintenance.ts";
 import { type OpenDirectory, openDataDirectory } from "./open-directory.ts";
 import { DEFAULT_MEMORY_BYTES, EmbeddedSession } from "./session.ts";
@@ -59,6 +59,8 @@ export class EmbeddedEngine implements Engine {
   #wasOpen = false;
   #unopenable: { readonly error: LodestoneError; readonly until: number } | null = null;
   #isJailVerified = false;
+  /** Before any user's statement. */
+  #sessionState = "";
   readonly #roleOids = new Map<string, number>();
   #unitsRun = 0;
   #backups = 0;
@@ -115,7 +117,7 @@ export class EmbeddedEngine implements Engine {
           commit: (run) => withTimeLimit(session, COMMIT_LIMIT_MS, run),
         });
       } finally {
-        if (roleOid !== null && session.failure === null) await leaveJail(session, this.#listeners.keys());
+        if (roleOid !== null && session.failure === null) await leaveJail(session, this.#listeners.keys(), this.#sessionState);
       }
     };
     return this.#enqueue(unit, { isUrgent, signal });
@@ -309,6 +311,7 @@ export class EmbeddedEngine implements Engine {
       onFailure: () => {},
     });
     for (const channel of this.#listeners.keys()) await session.query(`LISTEN ${quoteIdentifier(channel)}`);
+    this.#sessionState = await sessionState(session);
     this.#session = session;
     this.#wasOpen = true;
     // What was notified while there was no session is lost: each listener looks for itself.

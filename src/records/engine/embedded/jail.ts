@@ -6,8 +6,10 @@
  * a ROLLBACK restores the user that BEGIN saw. PGlite exports the function without documenting it, so it is tried out before the
  * first use in each process: if anything gets out, no user's SQL is run.
  */
+import type { QueryResult } from "pg";
 import { LodestoneError } from "../../../errors.ts";
 import { quoteIdentifier } from "../../identifiers.ts";
+import { SESSION_STATE } from "../pinned-settings.ts";
 import type { EmbeddedSession } from "./session.ts";
 
 const PROBE_ROLE = "lodestone:jail-probe";
@@ -55,28 +57,42 @@ export async function confinedRoleOid(session: EmbeddedSession, roleName: string
   return role.oid;
 }
 
-/** Back to the owner, with nothing left of what the user's statements may have put into the session. */
-export async function leaveJail(session: EmbeddedSession, channels: Iterable<string>): Promise<void> {
+/** Who the session is and how it is set. */
+export async function sessionState(session: EmbeddedSession): Promise<string> {
+  return (await session.query<{ state: string }>(SESSION_STATE)).rows[0]!.state;
+}
+
+/**
+ * Back to the owner, with nothing left of what the user's statements may have put into the session. A session for which that does not work is ended;
+ * what was committed stays committed, so this never fails.
+ *
+ * @param state  the session's, as it was before.
+ */
+export async function leaveJail(session: EmbeddedSession, channels: Iterable<string>, state: string): Promise<void> {
   session.jail(null);
   const listen = [...channels].map((channel) => `LISTEN ${quoteIdentifier(channel)}`);
-  await session.query(
-    [
-      "RESET ALL",
-      "DEALLOCATE ALL",
-      "CLOSE ALL",
-      "UNLISTEN *",
-      ...listen,
-      "SELECT pg_advisory_unlock_all()",
-      "DISCARD TEMP",
-      "DISCARD SEQUENCES",
-    ].join("; "),
-  );
+  const statements = [
+    "RESET ALL",
+    "DEALLOCATE ALL",
+    "CLOSE ALL",
+    "UNLISTEN *",
+    ...listen,
+    "SELECT pg_advisory_unlock_all()",
+    "DISCARD TEMP",
+    "DISCARD SEQUENCES",
+    SESSION_STATE,
+  ];
+  const results = await session.query(statements.join("; ")).catch(() => null);
+  const found = (results as unknown as QueryResult<{ state?: string }>[] | null)?.at(-1)?.rows[0]?.state;
+  if (found === state || session.failure !== null) return;
+  await session.kill(new LodestoneError("UNAVAILABLE", "The database session was not as it had been before, and was ended. Try again."));
 }
 
 /** Tries to get out, by every way that is known. @throws {LodestoneError} UNAVAILABLE when one of them works. */
 export async function verifyJail(session: EmbeddedSession): Promise<void> {
   const { rowCount } = await session.query("SELECT FROM pg_roles WHERE rolname = $1", [PROBE_ROLE]);
   if (rowCount === 0) await session.query(`CREATE ROLE ${quoteIdentifier(PROBE_ROLE)} NOLOGIN NOINHERIT`);
+  const state = await sessionState(session);
   session.jail(await confinedRoleOid(session, PROBE_ROLE));
   let broken: string | undefined;
   try {
@@ -91,7 +107,7 @@ export async function verifyJail(session: EmbeddedSession): Promise<void> {
     }
   } finally {
     await session.query("ROLLBACK");
-    await leaveJail(session, []);
+    await leaveJail(session, [], state);
   }
   if (broken !== undefined) {
     throw new LodestoneError("UNAVAILABLE", `SQL is not available: this build of the embedded database does not confine it (${broken}).`);

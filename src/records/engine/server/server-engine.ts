@@ -21,9 +21,10 @@ import { BranchLogins } from "./branch-logins.ts";
 import { ConnectionPool } from "./connection-pool.ts";
 import { DatabaseWatch } from "./database-watch.ts";
 import { requireSessions } from "./pooler-check.ts";
-import { ServerSession } from "./server-session.ts";
-import { clientConfig, placeOf, sessionSettings, sessionStatement } from "./session-settings.ts";
+import { rememberStart, ServerSession } from "./server-session.ts";
+import { clientConfig, placeOf, resetStatements, sessionSettings, sessionStatements } from "./session-settings.ts";
 import { describeStartError } from "./start-errors.ts";
+import { terminateBackend } from "./terminate-backend.ts";
 
 export interface ServerEngineOptions {
   readonly databaseUrl: string;
@@ -56,8 +57,18 @@ interface Life {
   readonly timeline: number;
 }
 
+/** The answer to sessionStatements. */
+interface FirstAnswer {
+  readonly isStandby: boolean;
+  readonly system: string;
+  readonly timeline: number | null;
+  readonly pid: number;
+  readonly state: string;
+}
+
 export class ServerEngine implements Engine {
   readonly kind = "server";
+  readonly #config: pg.ClientConfig;
   readonly #pool: ConnectionPool;
   readonly #logins: BranchLogins;
   readonly #watch: DatabaseWatch;
@@ -70,6 +81,7 @@ export class ServerEngine implements Engine {
 
   private constructor(options: ServerEngineOptions) {
     const config = clientConfig(options.databaseUrl);
+    this.#config = config;
     this.#statementTimeoutMs = options.statementTimeoutMs;
     this.#settings = sessionSettings(options.statementTimeoutMs);
     this.#pool = new ConnectionPool({ ...config, max: options.poolSize ?? DEFAULT_POOL_SIZE }, (client) => this.#prepare(client));
@@ -133,11 +145,7 @@ export class ServerEngine implements Engine {
   ): Promise<Result> {
     const { signal, timeoutMs = this.#statementTimeoutMs } = options;
     const limits = { timeoutMs, signal, isAbandonable: options.abandonable ?? options.readOnly === true };
-    const settings = [
-      // What a session that was discarded has no longer.
-      ...(options.jail === undefined ? [] : this.#settings.map(([name, value]) => `${name} = '${value}'`)),
-      `statement_timeout = ${Math.ceil(timeoutMs)}`,
-    ];
+    const settings = [`statement_timeout = ${Math.ceil(timeoutMs)}`];
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#unit(options.jail?.roleName ?? this.#pool, limits, (session, withinTime) =>
@@ -200,8 +208,9 @@ export class ServerEngine implements Engine {
 
   /** Sets the session, and lets it in if it speaks to a primary of the latest life that is known. */
   async #enter(client: pg.ClientBase): Promise<void> {
-    const { rows } = await client.query<{ isStandby: boolean; system: string; timeline: number | null }>(sessionStatement(this.#settings));
-    const { isStandby, system, timeline } = rows[0]!;
+    const results = (await client.query(sessionStatements(this.#settings))) as unknown as QueryResult<FirstAnswer>[];
+    const { isStandby, system, timeline, pid, state } = results.at(-1)!.rows[0]!;
+    rememberStart(client, { processId: pid, state });
     if (isStandby || timeline === null)
       throw new LodestoneError("UNAVAILABLE", "The database is a standby, which takes no writes; Lodestone needs the primary.");
     const known = this.#life;
@@ -233,9 +242,20 @@ export class ServerEngine implements Engine {
       throw error instanceof LodestoneError ? error : unavailable(error);
     }
     // The server's own statement_timeout comes first and ends one statement; this ends the whole, also when the server does not answer.
+    // Users' statements do not outlive the answer that says that they were ended.
+    let ending: Promise<void> | undefined;
+    const end = async (reason: Error): Promise<void> => {
+      session.condemn(reason);
+      const { processId } = session;
+      if (typeof where === "string" && processId !== undefined) await terminateBackend(this.#config, processId, where);
+      session.end(reason);
+    };
     const withinTime = async <Answer>(run: () => Promise<Answer>): Promise<Answer> => {
-      const timer = setTimeout(() => session.end(timedOut(timeoutMs)), timeoutMs + TIMEOUT_GRACE_MS);
-      const onAbort = (): void => session.end(signal!.reason);
+      const endOnce = (reason: Error): void => {
+        ending ??= end(reason);
+      };
+      const timer = setTimeout(() => endOnce(timedOut(timeoutMs)), timeoutMs + TIMEOUT_GRACE_MS);
+      const onAbort = (): void => endOnce(signal!.reason);
       if (isAbandonable) signal?.addEventListener("abort", onAbort, { once: true });
       try {
         return await run();
@@ -253,9 +273,10 @@ export class ServerEngine implements Engine {
       if (signal?.aborted === true && (session.failure ?? error) === signal.reason) throw signal.reason;
       throw this.#translate(error, timeoutMs, session.failure !== null);
     } finally {
+      await ending;
       // Users' SQL leaves nothing behind for the next one of its branch.
       if (typeof where === "string" && session.failure === null)
-        await session.query("DISCARD ALL").catch(() => session.end(unavailable(undefined)));
+        await session.discard(resetStatements(this.#settings), unavailable(undefined));
       this.#active.delete(session);
       session.release();
     }

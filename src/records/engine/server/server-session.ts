@@ -1,10 +1,20 @@
 /** A connection of a pool for the time of one unit of work. */
-import type { PoolClient, QueryResult } from "pg";
+import type { ClientBase, PoolClient, QueryResult } from "pg";
 import { runBounded } from "../bounded-query.ts";
 import type { BoundedQuery, BoundedResult, QueryOptions, TransactionConnection } from "../engine.ts";
 import { PARSED_TYPES, RAW_TYPES } from "../pg-types.ts";
 import { SessionReadings } from "../reading.ts";
 import { destroyConnection, streamOf } from "./database-watch.ts";
+
+/** What the first statements of a connection found; see sessionStatements. */
+export interface SessionStart {
+  readonly processId: number;
+  readonly state: string;
+}
+
+const starts = new WeakMap<ClientBase, SessionStart>();
+
+export const rememberStart = (client: ClientBase, start: SessionStart): unknown => starts.set(client, start);
 
 export class ServerSession implements TransactionConnection {
   readonly #client: PoolClient;
@@ -56,6 +66,32 @@ export class ServerSession implements TransactionConnection {
     } catch (error) {
       throw this.#failure ?? error;
     }
+  }
+
+  /** undefined: of a connection that nobody prepared. */
+  get processId(): number | undefined {
+    return starts.get(this.#client)?.processId;
+  }
+
+  /** Whatever fails from now on fails for this reason. */
+  condemn(reason: Error): void {
+    this.#failure ??= reason;
+  }
+
+  /**
+   * Undoes what users' statements have left in the session, so that the next ones find it as these did. Where that does not work the connection is ended.
+   *
+   * @param reset  see resetStatements.
+   */
+  async discard(reset: string, reason: Error): Promise<void> {
+    try {
+      await this.#client.query("DISCARD ALL");
+      const results = (await this.#client.query(reset)) as unknown as QueryResult<{ state: string }>[];
+      if (results.at(-1)?.rows[0]?.state === starts.get(this.#client)?.state) return;
+    } catch {
+      // Ended below.
+    }
+    this.end(reason);
   }
 
   /** Breaks the connection off; the server notices (client_connection_check_interval) and rolls back. What is in flight rejects with `reason`. */

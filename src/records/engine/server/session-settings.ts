@@ -1,12 +1,14 @@
 /** Which server a URL names, and how sessions on it are set. */
 import pg from "pg";
 import { LodestoneError } from "../../../errors.ts";
+import { quoteIdentifier, quoteLiteral } from "../../identifiers.ts";
+import { PINNED_SETTINGS, SESSION_STATE } from "../pinned-settings.ts";
 
 export const CONNECT_TIMEOUT_MS = 10_000;
 
 /**
  * The URL's parts, so that logins as other roles can share them. Nothing is set by the start-up message (`options`): poolers refuse it, or drop it
- * without a word. See settingsStatement.
+ * without a word. See sessionStatements.
  *
  * @throws {LodestoneError} INVALID for what is no URL.
  */
@@ -35,32 +37,31 @@ export function placeOf(databaseUrl: string): string {
   return `${url.host || "the local socket"}${url.pathname}`;
 }
 
-/**
- * Name and value of each. The rest relies on them, over whatever the database's or the role's defaults are: standard_conforming_strings is what makes our
- * reading of a statement and the server's the same.
- */
+/** Name and value of each: over whatever the database's or the role's defaults are. */
 export function sessionSettings(statementTimeoutMs: number): readonly (readonly [name: string, value: string])[] {
   return [
-    ["TimeZone", "UTC"],
-    ["DateStyle", "ISO"],
-    ["IntervalStyle", "postgres"],
-    ["extra_float_digits", "1"],
+    ...PINNED_SETTINGS,
     // Triggers then leave the waking of the change feed's followers to this process; see feed/wake-ups.ts.
     ["lodestone.writer", "service"],
-    ["client_encoding", "UTF8"],
-    ["standard_conforming_strings", "on"],
-    ["bytea_output", "hex"],
     ["client_connection_check_interval", "1000"],
     ["statement_timeout", String(Math.ceil(statementTimeoutMs))],
   ];
 }
 
-/** The first statement of a session: sets it, and says which life of which database it speaks to. */
-export function sessionStatement(settings: ReturnType<typeof sessionSettings>): string {
-  const set = settings.map(([name, value]) => `set_config('${name}', '${value}', false)`);
-  return `SELECT pg_is_in_recovery() AS "isStandby", (SELECT system_identifier FROM pg_control_system())::text AS system,
-    CASE WHEN NOT pg_is_in_recovery() THEN ${TIMELINE} END AS timeline, ${set.join(", ")}`;
+/** SET, and not set_config(): the roles of branches may not call it. */
+const setStatements = (settings: ReturnType<typeof sessionSettings>): string[] =>
+  settings.map(([name, value]) => `SET ${name.split(".").map(quoteIdentifier).join(".")} = ${quoteLiteral(value)}`);
+
+/** The first statements of a session: they set it, and say which life of which database it speaks to. The answer is that of the last one. */
+export function sessionStatements(settings: ReturnType<typeof sessionSettings>): string {
+  const life = `SELECT pg_is_in_recovery() AS "isStandby", (SELECT system_identifier FROM pg_control_system())::text AS system,
+    CASE WHEN NOT pg_is_in_recovery() THEN ${TIMELINE} END AS timeline, pg_backend_pid() AS pid, (${SESSION_STATE}) AS state`;
+  return [...setStatements(settings), life].join("; ");
 }
+
+/** Sets a session again whose settings were discarded. The answer to the last one is what sessionStatements called its state. */
+export const resetStatements = (settings: ReturnType<typeof sessionSettings>): string =>
+  [...setStatements(settings), SESSION_STATE].join("; ");
 
 /**
  * The timeline on which a primary writes: it grows by one with every promotion. By the name of the WAL's file, which is right at once;
