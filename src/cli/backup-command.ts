@@ -1,8 +1,9 @@
 /** `lodestone backup` asks a running server for a copy of its database; `lodestone restore` makes a data directory of such a copy. */
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, renameSync, rmSync } from "node:fs";
+import { basename, dirname, join, resolve, sep } from "node:path";
 import { type Command, Option } from "commander";
 import { LodestoneError } from "../errors.ts";
+import { isDirectoryHeld } from "../records/engine/embedded/directory-lock.ts";
 import { openRecordStore } from "../records/open.ts";
 import type { ApiClient } from "./api-client.ts";
 
@@ -29,6 +30,39 @@ export function restoreCommand(command: Command): Command {
     });
 }
 
+/** Neither may be a part of the other, nor the new directory a part of any data directory: links and ".." are followed first. */
+function refuseOverlap(backup: string, dataDir: string): void {
+  const [from, to] = [realpathSync(backup), realPathOf(dataDir)];
+  if (isWithin(to, from) || isWithin(from, to)) {
+    throw new LodestoneError(
+      "INVALID",
+      `${dataDir} and the backup ${backup} are parts of each other. Restore into a folder apart from it.`,
+    );
+  }
+  for (let folder = dirname(to); folder !== dirname(folder); folder = dirname(folder)) {
+    if (existsSync(join(folder, "lodestone.json"))) {
+      throw new LodestoneError("INVALID", `${dataDir} is inside the data directory ${folder}. Restore into a folder apart from it.`);
+    }
+  }
+}
+
+/** A directory that a server uses changes while it is copied. */
+function refuseInUse(backup: string): void {
+  if (!isDirectoryHeld(backup)) return;
+  throw new LodestoneError(
+    "INVALID",
+    `${backup} is the data directory of a running server, not a backup: lodestone backup makes one of it.`,
+  );
+}
+
+const isWithin = (path: string, folder: string): boolean =>
+  path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
+
+/** Of a path whose last parts may not exist yet. */
+function realPathOf(path: string): string {
+  return existsSync(path) ? realpathSync(path) : join(realPathOf(dirname(path)), basename(path));
+}
+
 /** The directory appears whole or not at all. @returns how many branches it has. */
 async function restore(backup: string, dataDir: string): Promise<number> {
   if (!existsSync(join(backup, "lodestone.json")) || !existsSync(join(backup, "postgres", "PG_VERSION"))) {
@@ -37,6 +71,8 @@ async function restore(backup: string, dataDir: string): Promise<number> {
   if (existsSync(dataDir) && readdirSync(dataDir).length > 0) {
     throw new LodestoneError("INVALID", `${dataDir} is not empty. Restore into a new folder, then start the server with it.`);
   }
+  refuseOverlap(backup, dataDir);
+  refuseInUse(backup);
   mkdirSync(dirname(dataDir), { recursive: true });
   const building = mkdtempSync(join(dirname(dataDir), `${basename(dataDir)}.restoring-`));
   try {

@@ -4,7 +4,11 @@ import { join } from "node:path";
 import { type Command, Option } from "commander";
 import { LodestoneError } from "../errors.ts";
 import { openRecordStore } from "../records/open.ts";
+import type { RecordStore } from "../records/record-store.ts";
+import type { BranchRef } from "../records/schema.ts";
 import { checkSnapshot } from "../search/check-snapshot.ts";
+
+const SQLSTATE_LENGTH = 5;
 
 interface CheckOptions {
   readonly dataDir: string;
@@ -30,27 +34,54 @@ async function check({ dataDir, databaseUrl }: CheckOptions): Promise<number> {
   if (databaseUrl === undefined && !existsSync(join(dataDir, "lodestone.json"))) {
     throw new LodestoneError("INVALID", `${dataDir} is no data directory: it has no lodestone.json.`);
   }
-  const records = await openRecordStore(databaseUrl === undefined ? { dataDir } : { databaseUrl });
-  let faults = 0;
+  const records = await openRecordStore(databaseUrl === undefined ? { dataDir } : { databaseUrl }).catch((error: unknown) => {
+    if (error instanceof LodestoneError) throw error;
+    // Whatever PostgreSQL stumbles over, as its thread tells it.
+    throw new LodestoneError("CORRUPT", `The database cannot be opened: ${(error as Error).message}.`, { cause: error });
+  });
   try {
-    for (const { name: database } of await records.listDatabases()) {
-      for (const { name: branch } of await records.listBranches(database)) {
-        const ref = { database, branch };
-        const { tables, faults: found } = await records.check(ref);
-        const { snapshot, differences, detail } = await checkSnapshot(records, ref, join(dataDir, "search"));
-        const count = tables.reduce((sum, table) => sum + table.records, 0);
-        console.log(
-          `${database}:${branch}: ${tables.length} tables, ${count} records; search snapshot: ${snapshot}${detail === undefined ? "" : ` (${detail})`}`,
-        );
-        for (const { table, column, message } of found) {
-          console.log(`  fault: ${[table, column].filter((part) => part !== undefined).join(".")} ${message}`);
-        }
-        for (const difference of differences.slice(0, 20)) console.log(`  fault: ${difference}`);
-        faults += found.length + differences.length;
+    const refs: BranchRef[] = [];
+    try {
+      for (const { name: database } of await records.listDatabases()) {
+        for (const { name: branch } of await records.listBranches(database)) refs.push({ database, branch });
       }
+    } catch (error) {
+      throw asDamage(error, "The list of branches cannot be read");
     }
+    let faults = 0;
+    for (const ref of refs) faults += await checkOne(records, ref, dataDir);
+    return faults;
   } finally {
     await records.close();
   }
-  return faults;
+}
+
+async function checkOne(records: RecordStore, ref: BranchRef, dataDir: string): Promise<number> {
+  const name = `${ref.database}:${ref.branch}`;
+  try {
+    const { tables, faults: found } = await records.check(ref);
+    const { snapshot, differences, detail } = await checkSnapshot(records, ref, join(dataDir, "search"));
+    const count = tables.reduce((sum, table) => sum + table.records, 0);
+    console.log(
+      `${name}: ${tables.length} tables, ${count} records; search snapshot: ${snapshot}${detail === undefined ? "" : ` (${detail})`}`,
+    );
+    for (const { table, column, message } of found) {
+      console.log(`  fault: ${[table, column].filter((part) => part !== undefined).join(".")} ${message}`);
+    }
+    for (const difference of differences.slice(0, 20)) console.log(`  fault: ${difference}`);
+    return found.length + differences.length;
+  } catch (error) {
+    console.log(`${name}: fault: ${asDamage(error, "The branch cannot be read to its end").message}`);
+    return 1;
+  }
+}
+
+/** What the database says of data that it cannot read is for the user; what is a fault of this program stays one. */
+function asDamage(error: unknown, what: string): Error {
+  const { code, message, cause } = error as { code?: string; message: string; cause?: { message?: string } };
+  if (error instanceof LodestoneError) {
+    // A session that ended says why in its cause.
+    if (error.code !== "UNAVAILABLE" || cause === undefined) return error;
+  } else if (code?.length !== SQLSTATE_LENGTH) return error as Error;
+  return new LodestoneError("CORRUPT", `${what}: ${cause?.message ?? message}.`, { cause: error });
 }

@@ -13,15 +13,15 @@ import { yieldToEventLoop } from "../event-loop.ts";
 import { crashPoint } from "../fault-points.ts";
 import type { RecordStore } from "../records/record-store.ts";
 import type { SearchStore } from "../search/search-store.ts";
-import { Admission } from "./admission/admission.ts";
+import { Admission, type Place } from "./admission/admission.ts";
 import { streamToReader } from "./answer-stream.ts";
-import { announcesBody, checkContentType, discardRest, readBody } from "./body/body-reader.ts";
+import { announcesBody, checkContentType, discardRest, readBody, refuseTransferCoding } from "./body/body-reader.ts";
 import { parseJsonBody } from "./body/json-body.ts";
 import { LARGE_TEXT_LENGTH, parseLargeJsonBody } from "./body/large-json-body.ts";
 import type { ApiResponse, Endpoint } from "./endpoint.ts";
 import { EndpointRouter } from "./endpoint-router.ts";
 import { createEndpoints } from "./endpoints/all.ts";
-import { isTrustedHost } from "./host-check.ts";
+import { authorityOf, isTrustedHost } from "./host-check.ts";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./http-limits.ts";
 import { isHeavierThan, jsonPieces } from "./json-pieces.ts";
 import { authorize, type Caller, Keyring } from "./keys/access-keys.ts";
@@ -102,6 +102,7 @@ export function createApp(options: AppOptions): App {
   });
   if (corsOrigins.length > 0) koa.use(corsMiddleware(corsOrigins));
   koa.use((ctx, next) => {
+    refuseTransferCoding(ctx.req);
     refuseForeignHost(ctx);
     refuseForeignOrigin(ctx);
     return next();
@@ -122,12 +123,13 @@ export function createApp(options: AppOptions): App {
       const { path, ref } = parsePath(parameterNames, ctx.captures ?? []);
       if (state.caller !== undefined) authorize(state.caller, endpoint.access, ref.database || (path.database ?? ""));
       const query = parseQuery(endpoint.query ?? [], ctx.querystring);
-      const leave = endpoint.always === true ? () => {} : admission.enter(expectedBodyBytes(ctx, endpoint));
+      const caller = callerName(ctx, state.caller);
+      const place = endpoint.always === true ? undefined : admission.enter(caller, announcedBytes(ctx, endpoint));
       try {
-        const body = await readJson(ctx, endpoint);
+        const body = await readJson(ctx, endpoint, place);
         if (body !== undefined && validate !== undefined) checkBody(body, validate, endpoint.indexedBy);
         const signal = signalOf(ctx);
-        const budget = openBudget(ctx, state.caller);
+        const budget = openBudget(ctx, caller);
         const response = await endpoint.handle({
           requestId: state.requestId,
           records: options.records.forCaller(signal, budget),
@@ -145,26 +147,29 @@ export function createApp(options: AppOptions): App {
         if (hasLongList(response.body)) await yieldToEventLoop();
         send(ctx, response, limits.answerIdleTimeoutMs);
       } finally {
-        leave();
+        place?.leave();
       }
     });
   }
 
-  /** Without keys everybody's requests are told apart by where they come from. */
-  function openBudget(ctx: Context, caller: Caller | undefined): AnswerBudget {
-    const budget = memory.open(
-      caller === undefined || caller.name === "" ? `address ${ctx.req.socket.remoteAddress}` : `key ${caller.name}`,
-    );
+  function openBudget(ctx: Context, caller: string): AnswerBudget {
+    const budget = memory.open(caller);
     // The answer is held until the last of it has gone out.
     ctx.res.once("close", () => budget.close());
     return budget;
   }
 
-  async function readJson(ctx: Context, endpoint: Endpoint): Promise<unknown> {
+  /** 0 when the headers do not say, or say more than is taken, which has an answer of its own. */
+  function announcedBytes(ctx: Context, endpoint: Endpoint): number {
+    const length = Number(ctx.req.headers["content-length"] ?? 0);
+    return endpoint.body === undefined || length > limits.bodyBytes ? 0 : length;
+  }
+
+  async function readJson(ctx: Context, endpoint: Endpoint, place: Place | undefined): Promise<unknown> {
     if (endpoint.body === undefined) return undefined;
     if (announcesBody(ctx.req)) {
       checkContentType(ctx.req);
-      const text = await readBody(ctx.req, limits);
+      const text = await readBody(ctx.req, limits, place?.arrived);
       if (text.length > LARGE_TEXT_LENGTH) return await parseLargeJsonBody(text, limits);
       if (text !== "") return parseJsonBody(text, limits.jsonDepth);
     }
@@ -243,11 +248,13 @@ export function createApp(options: AppOptions): App {
 
   /** A page whose name resolves to this machine is of the same origin to its browser, and sends no Origin with a GET: see host-check.ts. */
   function refuseForeignHost(ctx: Context): void {
-    const { host } = ctx.req.headers;
-    if (!keyring.isOpen || corsOrigins.includes("*") || isTrustedHost(host, options.hostNames ?? [])) return;
+    if (!keyring.isOpen || corsOrigins.includes("*")) return;
+    const names = [ctx.req.headers.host, authorityOf(ctx.req.url)];
+    const strange = names.find((name) => !isTrustedHost(name, options.hostNames ?? []));
+    if (strange === undefined) return;
     throw new LodestoneError(
       "FORBIDDEN",
-      `A server without keys is not called by the name ${JSON.stringify(host?.slice(0, 200))}, so that pages from elsewhere cannot reach it: ` +
+      `A server without keys is not called by the name ${JSON.stringify(strange.slice(0, 200))}, so that pages from elsewhere cannot reach it: ` +
         "use localhost or an IP address, name it with --host, or start the server with keys (--api-key or --key-file).",
     );
   }
@@ -294,10 +301,9 @@ function hasLongList(body: unknown): boolean {
   );
 }
 
-function expectedBodyBytes(ctx: Context, endpoint: Endpoint): number {
-  if (endpoint.body === undefined || !announcesBody(ctx.req)) return 0;
-  const length = ctx.req.headers["content-length"];
-  return length === undefined ? Number.POSITIVE_INFINITY : Number(length);
+/** Who takes places, turns and memory: the key, or where the request comes from when there are no keys. */
+function callerName(ctx: Context, caller: Caller | undefined): string {
+  return caller === undefined || caller.name === "" ? `address ${ctx.req.socket.remoteAddress}` : `key ${caller.name}`;
 }
 
 function signalOf(ctx: Context): AbortSignal {

@@ -20,6 +20,15 @@ export function isTrustedHost(header: string | undefined, names: readonly string
   return names.some((known) => hostnameOf(known) === name);
 }
 
+/**
+ * Whom an absolute-form target ("GET http://name/path") addresses, which counts before the `Host` header (RFC 9112, 3.2.2); undefined for a plain path. What
+ * is neither is answered as it stands: no name, and so not trusted.
+ */
+export function authorityOf(target: string | undefined): string | undefined {
+  if (target === undefined || target.startsWith("/") || target === "*") return undefined;
+  return /^https?:\/\/([^/?#]*)/i.exec(target)?.[1] || target;
+}
+
 /** As a browser would read it: lower case, IPv4 in four decimal parts, no port, no final dot. */
 function hostnameOf(host: string): string | undefined {
   if (/[/?#@\\\s]/.test(host)) return undefined;

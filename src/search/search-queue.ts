@@ -1,8 +1,10 @@
 /**
- * Searches on their way to the worker. Few are sent ahead, the rest waits here, where it can still be given up; beyond a bound a search is
- * refused at once, which is better for everybody than an answer that comes too late.
+ * Searches on their way to the worker. Few are sent ahead, the rest waits here, where it can still be given up, and where callers take turns by the time that
+ * their searches take; beyond a bound, which callers share as well, a search is refused at once, which is better for everybody than an answer that comes too late.
  */
 import { LodestoneError } from "../errors.ts";
+import { FairQueue } from "../fairness/fair-queue.ts";
+import { FairShares } from "../fairness/fair-shares.ts";
 
 /** One that is being worked on, one that the worker finds when it has finished. */
 const SENT_AHEAD = 2;
@@ -10,19 +12,19 @@ const DEFAULT_MAX_WAITING = 512;
 const AVERAGED_OVER = 32;
 
 interface Waiting {
-  start(): void;
+  start(expectedMs: number): void;
   reject(error: unknown): void;
 }
 
 export class SearchQueue {
-  readonly #maxWaiting: number;
-  readonly #waiting = new Set<Waiting>();
+  readonly #waiting = new FairQueue<Waiting>();
+  readonly #places: FairShares;
   #running = 0;
   /** A moving average of how long the worker takes for one. */
   #averageMs = 0;
 
   constructor(maxWaiting = DEFAULT_MAX_WAITING) {
-    this.#maxWaiting = maxWaiting;
+    this.#places = new FairShares(maxWaiting);
   }
 
   get waiting(): number {
@@ -32,11 +34,13 @@ export class SearchQueue {
   /**
    * Runs `work` when its turn comes.
    *
+   * @param caller  whose turn it takes.
    * @throws {LodestoneError} OVERLOADED, with the time that what waits will take; the signal's reason when it aborts before `work` begins.
    */
-  async run<Result>(work: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
+  async run<Result>(work: () => Promise<Result>, signal?: AbortSignal, caller = ""): Promise<Result> {
     signal?.throwIfAborted();
-    if (this.#running >= SENT_AHEAD) await this.#wait(signal);
+    let expectedMs = 0;
+    if (this.#running >= SENT_AHEAD) expectedMs = await this.#wait(signal, caller);
     else this.#running++;
     const startedAt = performance.now();
     try {
@@ -44,52 +48,52 @@ export class SearchQueue {
     } finally {
       const elapsedMs = (performance.now() - startedAt) / SENT_AHEAD;
       this.#averageMs += (elapsedMs - this.#averageMs) / AVERAGED_OVER;
+      this.#waiting.charge(caller, elapsedMs - expectedMs);
       this.#next();
     }
   }
 
-  /** Resolves when this one may run; its place in `#running` is that of the one that ended. */
-  #wait(signal: AbortSignal | undefined): Promise<void> {
-    if (this.#waiting.size >= this.#maxWaiting) {
+  /** Resolves when this one may run, to what was charged for it; its place in `#running` is that of the one that ended. */
+  #wait(signal: AbortSignal | undefined, caller: string): Promise<number> {
+    if (!this.#places.take(caller)) {
       const retryAfterSeconds = Math.max(1, Math.ceil((this.#waiting.size * this.#averageMs) / 1000));
       throw new LodestoneError("OVERLOADED", `${this.#waiting.size} searches are waiting already; try again in ${retryAfterSeconds} s.`, {
         retryAfterSeconds,
       });
     }
     return new Promise((resolve, reject) => {
-      const onAbort = (): void => {
-        this.#waiting.delete(entry);
-        reject(signal!.reason);
+      const leave = (): void => {
+        this.#places.give(caller);
+        signal?.removeEventListener("abort", onAbort);
       };
       const entry: Waiting = {
-        start: () => {
-          signal?.removeEventListener("abort", onAbort);
-          resolve();
+        start: (expectedMs) => {
+          leave();
+          resolve(expectedMs);
         },
         reject: (error) => {
-          signal?.removeEventListener("abort", onAbort);
+          leave();
           reject(error);
         },
       };
+      const onAbort = (): void => {
+        this.#waiting.delete(caller, entry);
+        entry.reject(signal!.reason);
+      };
       signal?.addEventListener("abort", onAbort, { once: true });
-      this.#waiting.add(entry);
+      this.#waiting.push(caller, entry);
     });
   }
 
   #next(): void {
-    const [first] = this.#waiting;
-    if (first === undefined) {
-      this.#running--;
-      return;
-    }
-    this.#waiting.delete(first);
-    first.start();
+    const expectedMs = this.#averageMs;
+    const next = this.#waiting.shift(expectedMs);
+    if (next === undefined) this.#running--;
+    else next.item.start(expectedMs);
   }
 
   /** Refuses what waits. */
   close(error: Error): void {
-    const waiting = [...this.#waiting];
-    this.#waiting.clear();
-    for (const entry of waiting) entry.reject(error);
+    for (const entry of this.#waiting.drain()) entry.reject(error);
   }
 }

@@ -312,6 +312,28 @@ describe("DNS rebinding: a page whose own name was made to resolve to this machi
     }
   });
 
+  it("is told from the request's target, too, where that names a host", async () => {
+    const server = await startServer();
+    try {
+      for (const target of [
+        "http://evil.example/dbs",
+        "HTTP://evil.example:8787/dbs",
+        "https://localhost@evil.example/dbs",
+        "http:///dbs",
+        "ws://localhost/dbs",
+      ]) {
+        const answer = await server.get(target, { host: "localhost" });
+        expect([target, answer.status]).toEqual([target, 403]);
+      }
+      expect((await server.put("http://evil.example/db/evil:main", {}, { host: "localhost" })).status).toBe(403);
+      for (const target of ["http://localhost/dbs", "http://127.0.0.1:8787/dbs", "/dbs"]) {
+        expect([target, (await server.get(target, { host: "localhost" })).body.databases]).toEqual([target, []]);
+      }
+    } finally {
+      await server.stop();
+    }
+  });
+
   it("is told from the name that the server listens on", () => {
     expect(isTrustedHost("Box.example:8787", ["box.example"])).toBe(true);
     expect(isTrustedHost("box.example.evil.example", ["box.example"])).toBe(false);

@@ -6,6 +6,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createApp } from "../../src/http/app.ts";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "../../src/http/http-limits.ts";
+import { hashKey, Keyring } from "../../src/http/keys/access-keys.ts";
 import { listen, type RunningServer } from "../../src/http/server.ts";
 import { openRecordStore } from "../../src/records/open.ts";
 import type { RecordStore } from "../../src/records/record-store.ts";
@@ -33,8 +34,12 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function withServer(limits: Partial<HttpLimits>, work: (server: RunningServer) => Promise<void>): Promise<void> {
-  const app = createApp({ records, search, log: pino({ level: "silent" }), limits, version: "0.0.0" });
+async function withServer(
+  limits: Partial<HttpLimits>,
+  work: (server: RunningServer) => Promise<void>,
+  keyring = new Keyring(),
+): Promise<void> {
+  const app = createApp({ records, search, keyring, log: pino({ level: "silent" }), limits, version: "0.0.0" });
   const server = await listen(app, { addresses: ["127.0.0.1"], port: 0, limits });
   try {
     await work(server);
@@ -132,10 +137,10 @@ describe("requests at once", () => {
     });
   });
 
-  it("bodies may hold no more memory together than they are allowed", async () => {
+  it("bodies may hold no more memory together than they are allowed, of one caller no more than three quarters", async () => {
     await withServer({ concurrentBodyBytes: 100 }, async (server) => {
       const talk = new Talk(server);
-      talk.send(`${HEAD}Content-Length: 60\r\n\r\n{"s": `);
+      talk.send(`${HEAD}Content-Length: 60\r\n\r\n${'{"s": "'.padEnd(35, "x")}`);
       const post = (length: number) =>
         fetch(`${server.urls[0]}/db/l:main/tables/t/data`, {
           method: "POST",
@@ -150,22 +155,71 @@ describe("requests at once", () => {
     });
   });
 
-  it("bodies of unknown length count as the largest that is taken", async () => {
+  it("a body holds what has arrived of it: connections that announce much and send nothing keep nobody out", async () => {
     await withServer({ bodyBytes: 50, concurrentBodyBytes: 60 }, async (server) => {
-      const talk = new Talk(server);
-      talk.send(`${HEAD}Transfer-Encoding: chunked\r\n\r\n`);
-      const post = () =>
-        fetch(`${server.urls[0]}/db/l:main/tables/t/data`, {
-          method: "POST",
-          headers: { "content-type": "application/json" },
-          body: '{"s":"xxxxxxxx"}',
-        });
-      while ((await post()).status !== 429) await new Promise((resolve) => setTimeout(resolve, 2));
-      talk.send('a\r\n{"s":"x"} \r\n0\r\n\r\n');
-      await talk.answered(/^HTTP\/1\.1 201 /);
-      expect((await post()).status).toBe(201);
-      talk.socket.destroy();
+      const idle = Array.from({ length: 20 }, () => new Talk(server));
+      for (const [i, talk] of idle.entries()) talk.send(`${HEAD}${i % 2 === 0 ? "Transfer-Encoding: chunked" : "Content-Length: 45"}\r\n\r\n`);
+      await untilUnderWay(server, 20);
+      const answer = await fetch(`${server.urls[0]}/db/l:main/tables/t/data`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: '{"s":"xxxxxxxx"}',
+      });
+      expect(answer.status).toBe(201);
+      // One that sends more than there is room for is refused in the middle of it, and others find the room again.
+      const before = await countRecords();
+      const [first, second] = idle as [Talk, Talk];
+      first.send(`1e\r\n${'{"s":"'.padEnd(30, "x")}\r\n`);
+      second.send('{"s":"'.padEnd(40, "y"));
+      await Promise.race([first.answered(/^HTTP\/1\.1 429 /), second.answered(/^HTTP\/1\.1 429 /)]);
+      expect(await countRecords()).toBe(before);
+      for (const talk of idle) talk.socket.destroy();
+      await untilUnderWay(server, 0);
     });
+  });
+});
+
+describe("callers", () => {
+  const key = (name: string) => ({ name, hash: hashKey(name), scope: "write" as const });
+  const as = (name: string) => `Authorization: Bearer ${name}\r\n`;
+
+  it("share the places: who holds three quarters of them gets no more, others do", async () => {
+    const keyring = new Keyring([key("greedy"), key("modest")]);
+    const post = async (server: RunningServer, name: string): Promise<number> => {
+      const talk = new Talk(server);
+      talk.send(`${HEAD.replace("Content-Type", `${as(name)}Content-Type`)}Content-Length: 10\r\nConnection: close\r\n\r\n{"s": "a"}`);
+      await talk.closed;
+      return Number(talk.text.slice(9, 12));
+    };
+    await withServer(
+      { concurrentRequests: 8 },
+      async (server) => {
+        const head = HEAD.replace("Content-Type", `${as("greedy")}Content-Type`);
+        const idle = Array.from({ length: 12 }, () => new Talk(server));
+        for (const talk of idle) talk.send(`${head}Content-Length: 10\r\n\r\n{"s": `);
+        await expect.poll(() => idle.filter((talk) => talk.text.startsWith("HTTP/1.1 429 ")).length, { timeout: 30_000 }).toBe(6);
+        expect(await post(server, "modest")).toBe(201);
+        expect(await post(server, "greedy")).toBe(429);
+        const held = idle.filter((talk) => talk.text === "");
+        for (const talk of held) talk.send('"a"}');
+        for (const talk of held) await talk.answered(/^HTTP\/1\.1 201 /);
+        expect(await post(server, "greedy")).toBe(201);
+        for (const talk of idle) talk.socket.destroy();
+      },
+      keyring,
+    );
+    await withServer(
+      { concurrentBodyBytes: 4_000 },
+      async (server) => {
+        const head = HEAD.replace("Content-Type", `${as("greedy")}Content-Type`);
+        const talk = new Talk(server);
+        talk.send(`${head}Content-Length: 3000\r\n\r\n${'{"s": "'.padEnd(2_995, "x")}`);
+        while ((await post(server, "greedy")) !== 429) await new Promise((resolve) => setTimeout(resolve, 2));
+        expect(await post(server, "modest")).toBe(201);
+        talk.socket.destroy();
+      },
+      keyring,
+    );
   });
 });
 

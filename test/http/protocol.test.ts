@@ -113,6 +113,19 @@ describe("bodies", () => {
     expect(await countRecords()).toBe(before);
   });
 
+  it("in any other transfer coding than chunked are refused", async () => {
+    const before = await countRecords();
+    const body = '{"s":"plain"}';
+    for (const coding of ["gzip, chunked", "identity, chunked", "chunked, chunked", "x-unknown,chunked"]) {
+      const head = `POST ${table}/data HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: ${coding}\r\n\r\n`;
+      const answer = await talk([head, `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`], /\r\n\r\n/);
+      expect([coding, answer.slice(0, 12)]).toEqual([coding, expect.stringMatching(/^HTTP\/1\.1 4(15|00)$/)]);
+    }
+    expect(await countRecords()).toBe(before);
+    const chunked = `POST ${table}/data HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: Chunked\r\n\r\n`;
+    expect(await talk([chunked, `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`], /"id"/)).toMatch(/^HTTP\/1\.1 201 /);
+  });
+
   it("that are said to be too large are refused before they are sent", async () => {
     const head = `POST ${table}/data HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99999999999\r\n\r\n`;
     expect(await talk([head], /"message"[^}]*\}/)).toMatch(/^HTTP\/1\.1 413 /);

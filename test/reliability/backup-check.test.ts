@@ -1,5 +1,5 @@
 /** `lodestone backup` while serving, `restore` into a new directory, `check` of both; data directories of this format, and of one to come. */
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -147,5 +147,65 @@ describe("A data directory", () => {
     expect(readFileSync(marker, "utf8")).toBe(newer);
     writeFileSync(marker, written);
     expect(await runCommand(["check", "--data-dir", restored])).toMatchObject({ code: 0 });
+  });
+
+  it("is not restored into itself, into a data directory, nor from one that is in use", { timeout: 120_000 }, async () => {
+    await server.start();
+    const backup = (await runCommand(["backup", "--url", server.url])).stdout.trim();
+    const link = join(root, "link");
+    symlinkSync(server.dataDir, link);
+    const before = readdirSync(server.dataDir, { recursive: true }).filter((name) => !String(name).includes("pg_wal"));
+    for (const [from, to, why] of [
+      [backup, join(backup, "x"), "parts of each other"],
+      [backup, join(backup, "postgres", "base", "x"), "parts of each other"],
+      [backup, join(server.dataDir, "x"), "inside the data directory"],
+      [backup, join(server.dataDir, "postgres", "x"), "inside the data directory"],
+      [backup, join(link, "deep", "er"), "inside the data directory"],
+      [server.dataDir, join(root, "of-live"), "running server"],
+    ] as const) {
+      const refused = await runCommand(["restore", from, "--data-dir", to]);
+      expect([to, refused.code, refused.stderr]).toEqual([to, 1, expect.stringContaining(why)]);
+      expect(refused.stderr).not.toMatch(/\n\s+at /);
+      expect(existsSync(to)).toBe(false);
+    }
+    expect(readdirSync(server.dataDir, { recursive: true }).filter((name) => !String(name).includes("pg_wal"))).toEqual(before);
+    await server.end("SIGTERM");
+  });
+
+  it("is checked to its end when pages of it are damaged: the fault is named, and what is whole is counted", {
+    timeout: 120_000,
+  }, async () => {
+    const damaged = await startServer();
+    const dataDir = join(root, "damaged");
+    try {
+      for (const branch of ["hurt", "sound"]) {
+        await damaged.put(`/db/pages:${branch}`);
+        for (const table of ["a", "b"]) {
+          await damaged.put(`/db/pages:${branch}/tables/${table}`, { columns: [{ name: "s", type: "text" }] });
+          const records = Array.from({ length: 200 }, () => ({ s: `${branch}-${table} ${"filler ".repeat(20)}` }));
+          await damaged.post(`/db/pages:${branch}/tables/${table}/bulk`, { records });
+        }
+      }
+      await damaged.end("SIGTERM");
+      cpSync(damaged.dataDir, dataDir, { recursive: true });
+    } finally {
+      await damaged.stop();
+    }
+    const file = readdirSync(join(dataDir, "postgres", "base"), { recursive: true })
+      .map((name) => join(dataDir, "postgres", "base", String(name)))
+      .find((path) => statSync(path).isFile() && readFileSync(path).includes("hurt-a filler"))!;
+    const bytes = readFileSync(file);
+    bytes.fill(0xa5, 8192, 8192 + 64);
+    writeFileSync(file, bytes);
+    const check = await runCommand(["check", "--data-dir", dataDir]);
+    expect(check.stdout).toMatch(/fault: a The table cannot be read to its end: invalid page in block 1/);
+    expect(check.stdout).toMatch(/^pages:sound: 2 tables, 400 records/m);
+    expect(check.stderr).toMatch(/^lodestone: \d faults? w(as|ere) found\.\n$/);
+    expect(check.code).toBe(1);
+    // Where the catalog itself, or the database's control file, is lost there is one sentence as well.
+    writeFileSync(join(dataDir, "postgres", "global", "pg_control"), Buffer.alloc(8192, 0xa5));
+    const lost = await runCommand(["check", "--data-dir", dataDir]);
+    expect(lost.stderr).toMatch(/^lodestone: The database cannot be opened: [^\n]*\n$/);
+    expect(lost.code).toBe(1);
   });
 });

@@ -1,43 +1,66 @@
 /**
  * Keeps the server below its capacity: beyond a number of requests, or of body bytes held by them, a request is answered 429 at once and not processed.
- * A request gives its place back when it has been answered or when its client has gone.
+ * Both are shared between callers (FairShares), so that one of them cannot take everything. A body counts as much as has arrived of it: a connection that
+ * announces much and sends nothing holds nothing. A request gives its place back when it has been answered or when its client has gone.
  */
 import { LodestoneError } from "../../errors.ts";
+import { FairShares } from "../../fairness/fair-shares.ts";
 import type { HttpLimits } from "../http-limits.ts";
 
-export class Admission {
-  readonly #limits: Pick<HttpLimits, "concurrentRequests" | "concurrentBodyBytes" | "bodyBytes">;
-  #requests = 0;
-  #bodyBytes = 0;
+/** What one request holds. */
+export interface Place {
+  /** So many more bytes of its body have arrived. @throws {LodestoneError} OVERLOADED. */
+  readonly arrived: (bytes: number) => void;
+  /** Gives everything back; more than once does no harm. */
+  readonly leave: () => void;
+}
 
-  constructor(limits: Pick<HttpLimits, "concurrentRequests" | "concurrentBodyBytes" | "bodyBytes">) {
-    this.#limits = limits;
+export class Admission {
+  readonly #requests: FairShares;
+  readonly #bodies: FairShares;
+
+  constructor(limits: Pick<HttpLimits, "concurrentRequests" | "concurrentBodyBytes">) {
+    this.#requests = new FairShares(limits.concurrentRequests);
+    this.#bodies = new FairShares(limits.concurrentBodyBytes);
   }
 
   get requests(): number {
-    return this.#requests;
+    return this.#requests.total;
+  }
+
+  get bodyBytes(): number {
+    return this.#bodies.total;
   }
 
   /**
-   * @param bodyBytes what the body will hold; for a body of unknown length the most it may.
-   * @returns gives the place back; more than once does no harm.
+   * @param caller  whose share it takes from: a key, or an address where there are no keys.
+   * @param announcedBytes  of its body, when its headers say so: one that will not fit is refused before it is read.
    * @throws {LodestoneError} OVERLOADED.
    */
-  enter(bodyBytes: number): () => void {
-    const bytes = Math.min(bodyBytes, this.#limits.bodyBytes);
-    if (this.#requests >= this.#limits.concurrentRequests || this.#bodyBytes + bytes > this.#limits.concurrentBodyBytes) {
-      throw new LodestoneError("OVERLOADED", "The server is at its capacity; the request was not processed. Try again later.", {
-        retryAfterSeconds: 1,
-      });
-    }
-    this.#requests++;
-    this.#bodyBytes += bytes;
+  enter(caller: string, announcedBytes: number): Place {
+    if (!this.#bodies.hasRoom(caller, announcedBytes) || !this.#requests.take(caller)) throw overloaded();
+    let held = 0;
     let left = false;
-    return () => {
-      if (left) return;
-      left = true;
-      this.#requests--;
-      this.#bodyBytes -= bytes;
+    return {
+      arrived: (bytes) => {
+        if (!this.#bodies.take(caller, bytes)) throw overloaded();
+        held += bytes;
+      },
+      leave: () => {
+        if (left) return;
+        left = true;
+        this.#requests.give(caller);
+        this.#bodies.give(caller, held);
+      },
     };
   }
 }
+
+const overloaded = (): LodestoneError =>
+  new LodestoneError(
+    "OVERLOADED",
+    "The server is at its capacity, or you hold your share of it; the request was not processed. Try again later.",
+    {
+      retryAfterSeconds: 1,
+    },
+  );

@@ -15,6 +15,16 @@ export function announcesBody(request: IncomingMessage): boolean {
   return request.headers["transfer-encoding"] !== undefined || Number(request.headers["content-length"] ?? 0) > 0;
 }
 
+/** Node takes every list of codings that ends in "chunked" and undoes that one alone. @throws {LodestoneError} UNSUPPORTED_MEDIA_TYPE for any other. */
+export function refuseTransferCoding(request: IncomingMessage): void {
+  const codings = request.headers["transfer-encoding"];
+  if (codings === undefined || codings.trim().toLowerCase() === "chunked") return;
+  throw new LodestoneError(
+    "UNSUPPORTED_MEDIA_TYPE",
+    `Transfer-Encoding ${JSON.stringify(codings.slice(0, 100))} is not taken: send the body plain, with a Content-Length or chunked.`,
+  );
+}
+
 /** @throws {LodestoneError} UNSUPPORTED_MEDIA_TYPE unless the headers announce uncompressed JSON in UTF-8. */
 export function checkContentType(request: IncomingMessage): void {
   const type = request.headers["content-type"];
@@ -37,10 +47,15 @@ function isJsonType(header: string): boolean {
   });
 }
 
-/** The body's text. "" for none. @throws {LodestoneError} TOO_LARGE, INVALID (not UTF-8); {HttpError} 408; {ClientGoneError}. */
-export async function readBody(request: IncomingMessage, limits: BodyLimits): Promise<string> {
+/**
+ * The body's text. "" for none.
+ *
+ * @param onArrival  told of every piece before it is kept; what it throws refuses the body.
+ * @throws {LodestoneError} TOO_LARGE, INVALID (not UTF-8); {HttpError} 408; {ClientGoneError}.
+ */
+export async function readBody(request: IncomingMessage, limits: BodyLimits, onArrival?: (bytes: number) => void): Promise<string> {
   if (Number(request.headers["content-length"] ?? 0) > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
-  const bytes = await collect(request, limits);
+  const bytes = await collect(request, limits, onArrival);
   if (!isUtf8(bytes)) {
     throw new LodestoneError("INVALID", `The body is not valid UTF-8: the fault is at byte ${firstBadUtf8Byte(bytes)}.`);
   }
@@ -48,7 +63,7 @@ export async function readBody(request: IncomingMessage, limits: BodyLimits): Pr
   return bytes.toString("utf8", hasByteOrderMark ? 3 : 0);
 }
 
-function collect(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> {
+function collect(request: IncomingMessage, limits: BodyLimits, onArrival: (bytes: number) => void = () => {}): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let byteLength = 0;
@@ -64,9 +79,12 @@ function collect(request: IncomingMessage, limits: BodyLimits): Promise<Buffer> 
     };
     const onData = (chunk: Buffer) => {
       byteLength += chunk.length;
-      if (byteLength > limits.bodyBytes) {
+      try {
+        if (byteLength > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
+        onArrival(chunk.length);
+      } catch (error) {
         chunks.length = 0;
-        finish(() => reject(tooLarge(limits.bodyBytes)));
+        finish(() => reject(error as Error));
         return;
       }
       idleTimer.refresh();

@@ -46,16 +46,35 @@ export async function checkBranch(engine: Engine, ref: BranchRef, options: { rea
       );
       if (faults.length === 0) {
         for (const table of branch.tables.values()) {
-          const { records, faults: found } = await checkRecords(connection, branch, table);
-          tables.push({ name: table.name, records });
-          faults.push(...found);
+          const damage = await unreadable(connection, table, async () => {
+            const { records, faults: found } = await checkRecords(connection, branch, table);
+            tables.push({ name: table.name, records });
+            faults.push(...found, ...(await checkIndex(connection, branch, table)));
+          });
+          if (damage !== undefined) faults.push(damage);
         }
-        for (const table of branch.tables.values()) faults.push(...(await checkIndex(connection, branch, table)));
       }
       return { faults, tables, outboxRows: await countOutbox(connection, branch) };
     },
     { readOnly: true, isolation: "repeatable read", timeoutMs: options.timeoutMs ?? 3_600_000 },
   );
+}
+
+/** Class XX: PostgreSQL itself found something that cannot be, such as a page that does not fit its checksum or has no header. */
+const DAMAGED = /^XX/;
+
+/** Runs `read`, whose faults in what is on disk are one of the table, and leave the rest of the branch to be checked. */
+async function unreadable(connection: Connection, table: TableInfo, read: () => Promise<void>): Promise<Fault | undefined> {
+  await connection.query("SAVEPOINT before_table");
+  try {
+    await read();
+    await connection.query("RELEASE SAVEPOINT before_table");
+    return undefined;
+  } catch (error) {
+    if (!DAMAGED.test((error as { code?: string }).code ?? "")) throw error;
+    await connection.query("ROLLBACK TO SAVEPOINT before_table");
+    return { table: table.name, message: `The table cannot be read to its end: ${(error as Error).message}. Restore it from a backup.` };
+  }
 }
 
 async function countOutbox(connection: Connection, branch: BranchInfo): Promise<number> {

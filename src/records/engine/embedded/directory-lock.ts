@@ -103,6 +103,15 @@ function removeOlder(directory: string, generation: number): void {
   }
 }
 
+/** Whether a process that lives, or one that cannot be told from here, holds the directory at this moment. Takes nothing and changes nothing. */
+export function isDirectoryHeld(directory: string): boolean {
+  const highest = highestLock(directory);
+  const content = highest === null ? null : readLock(lockPath(directory, highest));
+  return content !== null && content.state === "held" && liveness(identityOf(content)) !== "dead";
+}
+
+const identityOf = ({ pid = 0, startTime = null, realm = "" }: LockContent): ProcessIdentity => ({ pid, startTime, realm });
+
 function readLock(path: string): LockContent | null {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as LockContent;
@@ -116,7 +125,7 @@ async function refuseWhenHeld(directory: string, generation: number): Promise<vo
   const content = readLock(path);
   // Locks appear with their content (link), so a file that cannot be read was removed just now, or damaged by a power cut: nobody can hold it.
   if (content === null || content.state === "released") return;
-  const identity: ProcessIdentity = { pid: content.pid ?? 0, startTime: content.startTime ?? null, realm: content.realm ?? "" };
+  const identity = identityOf(content);
   const state = liveness(identity);
   if (state === "dead") return;
   if (state === "unknown" && (await standsStill(path))) return;
