@@ -83,6 +83,10 @@ export class AnswerBudget {
     this.#caller = caller;
   }
 
+  get caller(): string {
+    return this.#caller;
+  }
+
   /** Charged so far. */
   get bytes(): number {
     return this.#bytes;
@@ -116,10 +120,13 @@ export class AnswerBudget {
     this.#take(bytes * MEMORY_PER_BYTE);
   }
 
-  /** What was read to be looked through, and is not kept. */
-  giveBack(bytes: number): void {
-    this.#bytes -= bytes;
-    this.#take(-Math.min(this.#held, bytes * MEMORY_PER_BYTE));
+  /** For what is read to be looked through, and is not kept: gives back what was charged since. Not beside anything else that charges. */
+  mark(): () => void {
+    const [bytes, held] = [this.#bytes, this.#held];
+    return () => {
+      this.#bytes = Math.min(this.#bytes, bytes);
+      this.#take(Math.min(0, held - this.#held));
+    };
   }
 
   /** Gives everything back. More than once does no harm. */

@@ -46,12 +46,13 @@ export class FairQueue<Item extends object> {
    * The next item, with its caller. Cost: linear in the callers that wait, or that had more than their share a moment ago.
    *
    * @param expectedCost  charged at once, for work that runs beside what is taken next; `charge` corrects it.
+   * @param mayGo  of which callers something may be taken.
    */
-  shift(expectedCost = 0): { readonly caller: string; readonly item: Item } | undefined {
+  shift(expectedCost = 0, mayGo: (caller: string) => boolean = () => true): { readonly caller: string; readonly item: Item } | undefined {
     let caller: string | undefined;
     let first: Flow<Item> | undefined;
     for (const [name, flow] of this.#flows) {
-      if (flow.waiting.size === 0 || (first !== undefined && first.start <= flow.start)) continue;
+      if (flow.waiting.size === 0 || (first !== undefined && first.start <= flow.start) || !mayGo(name)) continue;
       [caller, first] = [name, flow];
     }
     if (caller === undefined || first === undefined) return undefined;

@@ -182,7 +182,7 @@ class FollowingSearchStore implements SearchStore {
       if (consistency === "strong" && attempt === 0) while (!(await this.#catchUp(followed, deadline)));
       if (followed.follower.state?.incarnation === info.incarnation) {
         const maxBytes = budget?.remaining ?? Number.POSITIVE_INFINITY;
-        const outcome = await this.#queue.run(() => this.#worker.call("search", { ...job, maxBytes }), signal);
+        const outcome = await this.#queue.run(() => this.#worker.call("search", { ...job, maxBytes }), signal, budget?.caller);
         if (outcome.kind === "answers") {
           budget?.charge(outcome.bytes);
           return outcome.answers;

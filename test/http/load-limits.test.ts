@@ -158,7 +158,8 @@ describe("requests at once", () => {
   it("a body holds what has arrived of it: connections that announce much and send nothing keep nobody out", async () => {
     await withServer({ bodyBytes: 50, concurrentBodyBytes: 60 }, async (server) => {
       const idle = Array.from({ length: 20 }, () => new Talk(server));
-      for (const [i, talk] of idle.entries()) talk.send(`${HEAD}${i % 2 === 0 ? "Transfer-Encoding: chunked" : "Content-Length: 45"}\r\n\r\n`);
+      for (const [i, talk] of idle.entries())
+        talk.send(`${HEAD}${i % 2 === 0 ? "Transfer-Encoding: chunked" : "Content-Length: 45"}\r\n\r\n`);
       await untilUnderWay(server, 20);
       const answer = await fetch(`${server.urls[0]}/db/l:main/tables/t/data`, {
         method: "POST",

@@ -75,6 +75,23 @@ describe("SearchQueue", () => {
     await expect(queue.run(work("e"), controller.signal)).rejects.toThrow("gone");
   });
 
+  test("takes turns between callers, and keeps places for them", async () => {
+    const queue = new SearchQueue(8);
+    const { started, work, end } = controlled();
+    const greedy = Array.from({ length: 8 }, (_, i) => queue.run(work(`g${i}`), undefined, "greedy"));
+    await expect(queue.run(work("g8"), undefined, "greedy")).rejects.toMatchObject({ code: "OVERLOADED" });
+    const modest = ["m0", "m1"].map((name) => queue.run(work(name), undefined, "modest"));
+    for (const name of ["g0", "g1"]) end(name);
+    await settled();
+    expect(started).toContain("m0");
+    for (let count = 2; count < 10; count++) {
+      end(started[count]!);
+      await settled();
+    }
+    expect(started.indexOf("m1")).toBeLessThan(6);
+    await Promise.all([...greedy, ...modest]);
+  });
+
   test("goes on after work that fails", async () => {
     const queue = new SearchQueue();
     const failures = Array.from({ length: 5 }, () => queue.run(() => Promise.reject(new Error("no"))));

@@ -1,10 +1,12 @@
 /** Work on behalf of a caller who goes away: what waits is not begun, reading is ended, writing is left to run. */
 import { expect, it } from "vitest";
+import { MemoryBudget } from "../../../src/budget/memory-budget.ts";
 import type { Engine } from "../../../src/records/engine/engine.ts";
 import { engineForCaller } from "../../../src/records/engine/engine-for-caller.ts";
 import { describeOnBothEngines } from "../../support/record-engines.ts";
 
 const ENDLESS = "SELECT count(*) FROM generate_series(1, 1e12)";
+const gone = new Error("the caller has gone");
 const LIMIT_MS = 45_000; // less than the engine's own time limit of 60 s, which would end the statement, too
 
 /** Every connection of the engine is held by a transaction until `release` is called. */
@@ -46,8 +48,46 @@ async function running(engine: Engine): Promise<number> {
   return rows[0]!.n;
 }
 
+describeOnBothEngines("an engine for many callers", (fixture) => {
+  const memory = new MemoryBudget({ answerBytes: 1 << 20, totalBytes: 1 << 24 });
+  const of = (name: string): Engine => engineForCaller(fixture.engine, new AbortController().signal, memory.open(name));
+
+  it("takes turns between them: who sent many statements does not keep the next one's waiting behind them", async () => {
+    const { engine } = fixture;
+    await engine.query("CREATE TABLE turns (n int)");
+    const held = await holdAll(engine);
+    const order: string[] = [];
+    const send = (name: string, text: string): Promise<unknown> =>
+      of(name)
+        .query(text)
+        .then(() => order.push(name));
+    const all = Array.from({ length: 60 }, (_, i) => send("greedy", `INSERT INTO turns VALUES (${i})`));
+    all.push(...Array.from({ length: 3 }, () => send("modest", "SELECT 1")));
+    await held.release();
+    await Promise.all(all);
+    expect(order.filter((name) => name === "greedy")).toHaveLength(60);
+    expect(order.lastIndexOf("modest")).toBeLessThan(30);
+    // A caller's own statements keep their order where there is one session.
+    if (engine.kind === "embedded") {
+      const { rows } = await engine.query<{ n: number }>("SELECT n FROM turns");
+      expect(rows.map(({ n }) => n)).toEqual(Array.from({ length: 60 }, (_, i) => i));
+    }
+  });
+
+  it("keeps a place for the others on a server, whatever one has running", async () => {
+    const { engine } = fixture;
+    if (engine.kind === "embedded") return;
+    const leaving = new AbortController();
+    const hog = engineForCaller(engine, leaving.signal, memory.open("hog"));
+    const endless = Array.from({ length: 20 }, () => hog.query(ENDLESS).catch((error: unknown) => error));
+    await untilRunning(engine);
+    expect((await of("modest").query("SELECT 1 AS n")).rows).toEqual([{ n: 1 }]);
+    leaving.abort(gone);
+    expect(new Set(await Promise.all(endless))).toEqual(new Set([gone]));
+  });
+});
+
 describeOnBothEngines("an engine for a caller who goes away", (fixture) => {
-  const gone = new Error("the caller has gone");
   const count = async () => Number((await fixture.engine.query<{ n: bigint }>("SELECT count(*) AS n FROM written")).rows[0]!.n);
 
   it("does not begin what waits for its turn", { timeout: LIMIT_MS }, async () => {

@@ -54,7 +54,9 @@ export class CandidateReader {
       if (last === null) return;
       const parameters = new Parameters();
       const statement = this.#candidatesStatement(parameters, after, last);
+      const giveBack = this.#connection.budget?.mark();
       yield (await this.#connection.query<(string | null)[]>(statement, parameters.values, { raw: true, rowMode: "array" })).rows;
+      giveBack?.();
       if (kept === seen && seen < maxRecords) return;
       after = last;
       // So many that few are measured for nothing.

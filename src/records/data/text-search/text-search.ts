@@ -1,5 +1,5 @@
 /** POST …/search, of a table and of a branch: finds, puts in order, and reads the records of one page. */
-import { Slices } from "../../../event-loop.ts";
+import { SLICE_UNITS, Slices } from "../../../event-loop.ts";
 import type { Connection } from "../../engine/engine.ts";
 import type { AnswerOptions, BranchSearchRequest, JsonObject, TextSearchRequest, TextSearchResponse } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
@@ -41,7 +41,7 @@ async function search(
   tables: readonly TablePlan[],
   options: AnswerOptions,
 ): Promise<TextSearchResponse> {
-  const slices = new Slices();
+  const slices = new Slices(SLICE_UNITS, connection.budget?.caller);
   const matcher = new TermMatcher(plan.terms ?? []);
   const hits: Hit[] = [];
   let totalCount = 0;

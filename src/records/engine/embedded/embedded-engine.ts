@@ -1,5 +1,5 @@
 /**
- * The embedded engine: one PostgreSQL session, so units of work (a statement, a transaction) run one after the other in the order they came.
+ * The embedded engine: one PostgreSQL session, so units of work (a statement, a transaction) run one after the other: a caller's in the order they came, callers in turns.
  *
  * Invariants: at most one unit is on the session; a unit that overran its time or lost its session never reports success; the units
  * behind it run on the session that is opened next, on the same directory.
@@ -17,6 +17,7 @@ import { Maintenance, type MaintenanceHost } from "./maintenance.ts";
 import { type OpenDirectory, openDataDirectory } from "./open-directory.ts";
 import { DEFAULT_MEMORY_BYTES, EmbeddedSession } from "./session.ts";
 import { withTimeLimit } from "./time-limit.ts";
+import { UnitQueue, type Waiting } from "./unit-queue.ts";
 
 export interface EmbeddedEngineOptions {
   readonly dataDir: string;
@@ -26,7 +27,7 @@ export interface EmbeddedEngineOptions {
   readonly maxMemoryBytes?: number | undefined;
 }
 
-interface Unit {
+interface Unit extends Waiting {
   readonly run: (session: EmbeddedSession) => Promise<void>;
   readonly refuse: (reason: Error) => void;
 }
@@ -34,6 +35,7 @@ interface Unit {
 interface UnitOptions {
   readonly isUrgent?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
+  readonly caller?: string | undefined;
 }
 
 /** A commit is not cancelled by the time limit (its outcome would be unknown), but it may not hang for ever either. */
@@ -50,7 +52,7 @@ export class EmbeddedEngine implements Engine {
   readonly #directory: OpenDirectory;
   readonly #statementTimeoutMs: number;
   readonly #maxMemoryBytes: number;
-  readonly #queue: Unit[] = [];
+  readonly #queue = new UnitQueue<Unit>();
   readonly #listeners = new Map<string, Set<(payload: string) => void>>();
   #session: EmbeddedSession | null = null;
   #draining: Promise<void> | null = null;
@@ -102,7 +104,7 @@ export class EmbeddedEngine implements Engine {
         () => session.query<Row>(text, values, { ...options, isCommitted: !isAbandonable }),
         isAbandonable ? signal : undefined,
       );
-    return this.#enqueue(unit, { signal });
+    return this.#enqueue(unit, { signal, caller: options?.budget?.caller });
   }
 
   transaction<Result>(work: (connection: TransactionConnection) => Promise<Result>, options: TransactionOptions = {}): Promise<Result> {
@@ -120,7 +122,7 @@ export class EmbeddedEngine implements Engine {
         if (roleOid !== null && session.failure === null) await leaveJail(session, this.#listeners.keys(), this.#sessionState);
       }
     };
-    return this.#enqueue(unit, { isUrgent, signal });
+    return this.#enqueue(unit, { isUrgent, signal, caller: options.budget?.caller });
   }
 
   async listen(channel: string, listener: (payload: string) => void): Promise<() => Promise<void>> {
@@ -187,15 +189,19 @@ export class EmbeddedEngine implements Engine {
     return this.#push(counted, options);
   }
 
-  #push<Result>(work: (session: EmbeddedSession) => Promise<Result>, { isUrgent = false, signal }: UnitOptions = {}): Promise<Result> {
+  #push<Result>(
+    work: (session: EmbeddedSession) => Promise<Result>,
+    { isUrgent = false, signal, caller = "" }: UnitOptions = {},
+  ): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
       if (signal?.aborted === true) return reject(signal.reason);
       const onAbort = (): void => {
-        const index = this.#queue.indexOf(unit);
-        if (index >= 0) this.#queue.splice(index, 1);
+        this.#queue.delete(unit);
         reject(signal!.reason);
       };
       const unit: Unit = {
+        caller,
+        isUrgent,
         run: async (session) => {
           // It may have left the queue, and waited for a session to be opened, when its caller went.
           if (signal?.aborted === true) return;
@@ -208,8 +214,7 @@ export class EmbeddedEngine implements Engine {
         },
       };
       signal?.addEventListener("abort", onAbort, { once: true });
-      if (isUrgent) this.#queue.unshift(unit);
-      else this.#queue.push(unit);
+      this.#queue.push(unit);
       this.#draining ??= this.#drain();
     });
   }
@@ -219,7 +224,7 @@ export class EmbeddedEngine implements Engine {
     const engine = this;
     return {
       get waiting() {
-        return engine.#queue.length;
+        return engine.#queue.size;
       },
       get unitsRun() {
         return engine.#unitsRun;
@@ -260,7 +265,9 @@ export class EmbeddedEngine implements Engine {
         continue;
       }
       const session = this.#session!;
+      const startedAt = performance.now();
       await unit.run(session);
+      this.#queue.charge(unit, performance.now() - startedAt);
       await this.#lookAfter(session);
     }
     this.#draining = null;

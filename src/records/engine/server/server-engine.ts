@@ -6,6 +6,7 @@
  */
 import pg, { type QueryResult } from "pg";
 import { LodestoneError } from "../../../errors.ts";
+import { FairTurns } from "../../../fairness/fair-turns.ts";
 import { asServiceError } from "../database-errors.ts";
 import {
   CLOSE_LIMIT_MS,
@@ -22,7 +23,7 @@ import { ConnectionPool } from "./connection-pool.ts";
 import { DatabaseWatch } from "./database-watch.ts";
 import { requireSessions } from "./pooler-check.ts";
 import { rememberStart, ServerSession } from "./server-session.ts";
-import { clientConfig, placeOf, resetStatements, sessionSettings, sessionStatements } from "./session-settings.ts";
+import { CONNECT_TIMEOUT_MS, clientConfig, placeOf, resetStatements, sessionSettings, sessionStatements } from "./session-settings.ts";
 import { describeStartError } from "./start-errors.ts";
 import { terminateBackend } from "./terminate-backend.ts";
 
@@ -43,9 +44,11 @@ const RETRYABLE = new Set(["40001", "40P01"]); // serialization failure, deadloc
 const MAX_ATTEMPTS = 24;
 const MAX_PAUSE_MS = 200;
 const TIMEOUT_GRACE_MS = 2_000;
+const ALL_BUSY = "The connections to the database that you may have are busy. Nothing was changed: try again.";
 
 interface UnitLimits {
   readonly timeoutMs: number;
+  readonly caller: string | undefined;
   readonly signal: AbortSignal | undefined;
   /** The signal ends what runs, too. */
   readonly isAbandonable: boolean;
@@ -70,6 +73,8 @@ export class ServerEngine implements Engine {
   readonly kind = "server";
   readonly #config: pg.ClientConfig;
   readonly #pool: ConnectionPool;
+  readonly #turns: FairTurns;
+  readonly #sqlTurns: FairTurns;
   readonly #logins: BranchLogins;
   readonly #watch: DatabaseWatch;
   readonly #settings: ReturnType<typeof sessionSettings>;
@@ -84,11 +89,14 @@ export class ServerEngine implements Engine {
     this.#config = config;
     this.#statementTimeoutMs = options.statementTimeoutMs;
     this.#settings = sessionSettings(options.statementTimeoutMs);
-    this.#pool = new ConnectionPool({ ...config, max: options.poolSize ?? DEFAULT_POOL_SIZE }, (client) => this.#prepare(client));
+    const { poolSize = DEFAULT_POOL_SIZE, sqlPoolSize = DEFAULT_SQL_POOL_SIZE } = options;
+    this.#turns = new FairTurns(poolSize, CONNECT_TIMEOUT_MS, ALL_BUSY);
+    this.#sqlTurns = new FairTurns(sqlPoolSize, CONNECT_TIMEOUT_MS, ALL_BUSY);
+    this.#pool = new ConnectionPool({ ...config, max: poolSize }, (client) => this.#prepare(client));
     this.#logins = new BranchLogins({
       config,
       owner: this,
-      maxConnections: options.sqlPoolSize ?? DEFAULT_SQL_POOL_SIZE,
+      maxConnections: sqlPoolSize,
       prepare: (client) => this.#enter(client),
     });
     this.#watch = new DatabaseWatch({
@@ -133,7 +141,7 @@ export class ServerEngine implements Engine {
     options?: QueryOptions,
   ): Promise<QueryResult<Row>> {
     const isAbandonable = isReading(text);
-    const limits = { timeoutMs: this.#statementTimeoutMs, signal: options?.signal, isAbandonable };
+    const limits = { timeoutMs: this.#statementTimeoutMs, caller: options?.budget?.caller, signal: options?.signal, isAbandonable };
     return this.#unit(this.#pool, limits, (session, withinTime) =>
       withinTime(() => session.query<Row>(text, values, { ...options, isCommitted: !isAbandonable })),
     );
@@ -144,7 +152,8 @@ export class ServerEngine implements Engine {
     options: TransactionOptions = {},
   ): Promise<Result> {
     const { signal, timeoutMs = this.#statementTimeoutMs } = options;
-    const limits = { timeoutMs, signal, isAbandonable: options.abandonable ?? options.readOnly === true };
+    const isAbandonable = options.abandonable ?? options.readOnly === true;
+    const limits = { timeoutMs, caller: options.budget?.caller, signal, isAbandonable };
     const settings = [`statement_timeout = ${Math.ceil(timeoutMs)}`];
     for (let attempt = 1; ; attempt++) {
       try {
@@ -227,6 +236,17 @@ export class ServerEngine implements Engine {
 
   /** @param where  our own pool, or the role of a branch: then a connection logged in as that role. */
   async #unit<Result>(
+    where: ConnectionPool | string,
+    limits: UnitLimits,
+    work: (session: ServerSession, withinTime: <Answer>(run: () => Promise<Answer>) => Promise<Answer>) => Promise<Result>,
+  ): Promise<Result> {
+    const { caller, signal } = limits;
+    // What the service does for itself waits for no caller.
+    if (caller === undefined) return this.#unitAtOnce(where, limits, work);
+    return (typeof where === "string" ? this.#sqlTurns : this.#turns).run(caller, signal, () => this.#unitAtOnce(where, limits, work));
+  }
+
+  async #unitAtOnce<Result>(
     where: ConnectionPool | string,
     { timeoutMs, signal, isAbandonable }: UnitLimits,
     work: (session: ServerSession, withinTime: <Answer>(run: () => Promise<Answer>) => Promise<Answer>) => Promise<Result>,

@@ -1,0 +1,82 @@
+/**
+ * A number of places that work takes for a while, shared between callers: one caller gets three quarters at most (FairShares), and who waits gets the next
+ * free place by the time that each caller's work has had (FairQueue). Below every layer.
+ */
+import { LodestoneError } from "../errors.ts";
+import { FairQueue } from "./fair-queue.ts";
+import { FairShares } from "./fair-shares.ts";
+
+/** Charged when work begins, until it is known what it took. */
+const EXPECTED_MS = 10;
+
+interface Waiting {
+  readonly begin: () => void;
+}
+
+export class FairTurns {
+  readonly #places: FairShares;
+  readonly #queue = new FairQueue<Waiting>();
+  readonly #waitMs: number;
+  readonly #busy: string;
+
+  /**
+   * @param waitMs  nobody waits longer than this for a place.
+   * @param busy  what the OVERLOADED error says then.
+   */
+  constructor(places: number, waitMs: number, busy: string) {
+    this.#places = new FairShares(places);
+    this.#waitMs = waitMs;
+    this.#busy = busy;
+  }
+
+  get waiting(): number {
+    return this.#queue.size;
+  }
+
+  /** @throws {LodestoneError} OVERLOADED; the signal's reason when it aborts before `work` begins; what `work` throws. */
+  async run<Result>(caller: string, signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {
+    signal?.throwIfAborted();
+    if (this.#queue.sizeOf(caller) > 0 || !this.#places.take(caller)) await this.#wait(caller, signal);
+    const startedAt = performance.now();
+    try {
+      return await work();
+    } finally {
+      this.#places.give(caller);
+      this.#queue.charge(caller, performance.now() - startedAt - EXPECTED_MS);
+      this.#fill();
+    }
+  }
+
+  #wait(caller: string, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const giveUp = (reason: unknown): void => {
+        stop();
+        this.#queue.delete(caller, entry);
+        reject(reason);
+      };
+      const onAbort = (): void => giveUp(signal!.reason);
+      const timer = setTimeout(() => giveUp(new LodestoneError("OVERLOADED", this.#busy, { retryAfterSeconds: 1 })), this.#waitMs);
+      const stop = (): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", onAbort);
+      };
+      const entry: Waiting = {
+        begin: () => {
+          stop();
+          resolve();
+        },
+      };
+      signal?.addEventListener("abort", onAbort, { once: true });
+      this.#queue.push(caller, entry);
+    });
+  }
+
+  #fill(): void {
+    for (;;) {
+      const next = this.#queue.shift(EXPECTED_MS, (caller) => this.#places.hasRoom(caller));
+      if (next === undefined) return;
+      this.#places.take(next.caller);
+      next.item.begin();
+    }
+  }
+}
