@@ -1,16 +1,22 @@
-/** A value as JSON text, piece by piece, so that an answer is never held as one text: the pieces together are what JSON.stringify gives. */
+/**
+ * A value as JSON text, piece by piece, so that an answer is never held as one text: the pieces together are what JSON.stringify gives, but for ExactJson,
+ * which is written as it is. Not recursive: a value may be nested however deep.
+ */
+import { ExactJson } from "../records/exact-json.ts";
 
 /** Weight, in characters about, up to which a value is written in one go. */
 const PIECE_WEIGHT = 32 * 1024;
 /** What a number, a literal or brackets weigh. */
 const VALUE_WEIGHT = 8;
+/** What is nested deeper weighs more than anything: JSON.stringify is recursive. */
+const MAX_DEPTH_AT_ONCE = 500;
 
 /** Whether the value weighs more than `limit` characters of JSON, about. Looks at no more of it than that. */
 export function isHeavierThan(value: unknown, limit: number): boolean {
-  return weigh(value, limit) > limit;
+  return weigh(value, limit, 0) > limit;
 }
 
-/** @param value  of plain objects, lists, texts, finite numbers, booleans, null; members that are undefined are left out. */
+/** @param value  of plain objects, lists, texts, finite numbers, booleans, null and ExactJson; members that are undefined are left out. */
 export function* jsonPieces(value: unknown): Generator<string, void, undefined> {
   let text = "";
   for (const part of parts(value)) {
@@ -22,43 +28,73 @@ export function* jsonPieces(value: unknown): Generator<string, void, undefined> 
   if (text !== "") yield text;
 }
 
-function* parts(value: unknown): Generator<string, void, undefined> {
-  if (typeof value !== "object" || value === null || !isHeavierThan(value, PIECE_WEIGHT)) {
-    yield JSON.stringify(value);
-  } else if (Array.isArray(value)) {
-    let before = "[";
-    for (const element of value) {
-      yield before;
-      yield* parts(element ?? null);
-      before = ",";
+/** A list or an object that is being written. */
+interface Open {
+  readonly value: Readonly<Record<string | number, unknown>>;
+  /** undefined: a list. */
+  readonly keys: readonly string[] | undefined;
+  readonly length: number;
+  at: number;
+  /** Whether something is written already. */
+  isBegun: boolean;
+}
+
+function* parts(root: unknown): Generator<string, void, undefined> {
+  const open: Open[] = [];
+  let value = root;
+  for (;;) {
+    if (value instanceof ExactJson) yield value.text;
+    else if (typeof value !== "object" || value === null || !isHeavierThan(value, PIECE_WEIGHT)) yield JSON.stringify(value);
+    else {
+      const keys = Array.isArray(value) ? undefined : Object.keys(value);
+      const length = keys?.length ?? (value as unknown[]).length;
+      open.push({ value: value as Open["value"], keys, length, at: 0, isBegun: false });
+      yield keys === undefined ? "[" : "{";
     }
-    yield before === "[" ? "[]" : "]";
-  } else {
-    let before = "{";
-    for (const key of Object.keys(value)) {
-      const member = (value as Record<string, unknown>)[key];
-      if (member === undefined) continue;
-      yield `${before}${JSON.stringify(key)}:`;
-      yield* parts(member);
-      before = ",";
+    // On to the next value: the next element or member of the innermost, closing what is done.
+    for (;;) {
+      const innermost = open.at(-1);
+      if (innermost === undefined) return;
+      const key = nextKey(innermost);
+      if (key === undefined) {
+        yield innermost.keys === undefined ? "]" : "}";
+        open.pop();
+        continue;
+      }
+      const comma = innermost.isBegun ? "," : "";
+      innermost.isBegun = true;
+      yield typeof key === "number" ? comma : `${comma}${JSON.stringify(key)}:`;
+      value = innermost.value[key] ?? null;
+      break;
     }
-    yield before === "{" ? "{}" : "}";
   }
 }
 
-function weigh(value: unknown, limit: number): number {
+/** Members that are undefined are passed over. */
+function nextKey(open: Open): string | number | undefined {
+  while (open.at < open.length) {
+    const at = open.at++;
+    if (open.keys === undefined) return at;
+    const key = open.keys[at]!;
+    if (open.value[key] !== undefined) return key;
+  }
+  return undefined;
+}
+
+function weigh(value: unknown, limit: number, depth: number): number {
   if (typeof value === "string") return value.length + 2;
   if (typeof value !== "object" || value === null) return VALUE_WEIGHT;
+  if (depth > MAX_DEPTH_AT_ONCE || value instanceof ExactJson) return Number.POSITIVE_INFINITY;
   let weight = VALUE_WEIGHT;
   if (Array.isArray(value)) {
     for (const element of value) {
-      weight += weigh(element, limit - weight);
+      weight += weigh(element, limit - weight, depth + 1);
       if (weight > limit) break;
     }
     return weight;
   }
   for (const key in value) {
-    weight += key.length + 4 + weigh((value as Record<string, unknown>)[key], limit - weight);
+    weight += key.length + 4 + weigh((value as Record<string, unknown>)[key], limit - weight, depth + 1);
     if (weight > limit) break;
   }
   return weight;

@@ -109,7 +109,7 @@ export function newRoleName(): string {
   return `lodestone:${randomBytes(12).toString("hex")}`;
 }
 
-export type ConstraintKind = "unique" | "email" | "vector" | "link";
+export type ConstraintKind = "unique" | "email" | "vector" | "link" | "json";
 
 /** `table.column.kind`; indexes share one namespace with tables, whose names have no dots. */
 export function constraintName(physicalTable: string, physicalColumn: string, kind: ConstraintKind | "key"): string {

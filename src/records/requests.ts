@@ -2,6 +2,7 @@
  * What the record store is asked and what it answers, as types: below every room of `records/`. The service over them is `record-store.ts`.
  * Records go in and out as plain JSON objects in the API's shape: `{id, ...columns, xata: {version, createdAt, updatedAt}}`.
  */
+import type { ExactJson } from "./exact-json.ts";
 
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
 export type JsonObject = { [key: string]: JsonValue };
@@ -127,9 +128,12 @@ export interface SqlBatchRequest extends Omit<SqlRequest, "statement" | "params"
   statements: readonly SqlStatement[];
 }
 
+/** ExactJson: JSON whose numbers JavaScript cannot hold. */
+export type SqlValue = JsonValue | ExactJson | SqlValue[];
+
 export interface SqlResponse {
-  records?: JsonObject[];
-  rows?: JsonValue[][];
+  records?: { [column: string]: SqlValue }[];
+  rows?: SqlValue[][];
   columns: { name: string; type: string }[];
   total: number;
   rowCount: number;

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe } from "vitest";
 import { Catalog } from "../../src/records/catalog/catalog.ts";
+import type { SchemaEditor } from "../../src/records/catalog/schema-editor.ts";
 import type { Engine } from "../../src/records/engine/engine.ts";
 import { openEngine } from "../../src/records/engine/open-engine.ts";
 import type { BranchInfo, BranchRef, ColumnSchema, TableInfo } from "../../src/records/schema.ts";
@@ -17,7 +18,8 @@ export interface RecordFixture {
   table(name: string): TableInfo;
   /** Creates a table and answers it; `branch` knows it from then on. */
   createTable(name: string, columns?: readonly ColumnSchema[]): Promise<TableInfo>;
-  addColumn(table: string, column: ColumnSchema): Promise<void>;
+  /** Changes the schema; `branch` knows it from then on. */
+  change(work: (editor: SchemaEditor) => Promise<void>): Promise<void>;
 }
 
 class EngineFixture implements RecordFixture {
@@ -43,8 +45,8 @@ class EngineFixture implements RecordFixture {
     return this.table(name);
   }
 
-  async addColumn(table: string, column: ColumnSchema): Promise<void> {
-    this.#branch = await this.#catalog!.change(this.#ref, (editor) => editor.addColumn(table, column));
+  async change(work: (editor: SchemaEditor) => Promise<void>): Promise<void> {
+    this.#branch = await this.#catalog!.change(this.#ref, work);
   }
 
   async open(engine: Engine): Promise<void> {

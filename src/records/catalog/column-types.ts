@@ -3,7 +3,9 @@ import { LodestoneError } from "../../errors.ts";
 import { formatTimestamp, parseTimestamp } from "../../filter/datetime.ts";
 import { COLUMN_TRAITS, COLUMN_TYPES } from "../column-traits.ts";
 import { constraintName, physicalNameOf, qualified, quoteIdentifier, quoteLiteral, requireColumnName } from "../identifiers.ts";
+import { jsonDepth, MAX_JSON_DEPTH } from "../json-depth.ts";
 import type { ColumnInfo, ColumnSchema } from "../schema.ts";
+import { jsonLimitStatement } from "./json-limits.ts";
 
 export const MIN_DIMENSION = 2;
 export const MAX_DIMENSION = 10_000;
@@ -114,6 +116,7 @@ function defaultExpression(column: ColumnSchema, fail: Fail): string {
     }
     case "json": {
       if (parsed(value) === undefined) return bad("JSON text");
+      if (jsonDepth(value) > MAX_JSON_DEPTH) return bad(`JSON of at most ${MAX_JSON_DEPTH} levels`);
       if (value.includes("\\u0000")) return bad("JSON text without the character U+0000");
       return `${quoteLiteral(value)}::jsonb`;
     }
@@ -166,6 +169,7 @@ export function columnConstraints(schemaName: string, physicalTable: string, col
   if (column.type === "email") {
     statements.push(`ALTER TABLE ${table} ADD CONSTRAINT ${named("email")} CHECK (${quoted} ~ ${quoteLiteral(EMAIL_PATTERN)})`);
   }
+  if (column.type === "json") statements.push(jsonLimitStatement(schemaName, physicalTable, physicalColumn));
   if (column.type === "vector") {
     // EXTERNAL: float32 noise does not compress, and trying costs more than the row's insert.
     statements.push(`ALTER TABLE ${table} ALTER COLUMN ${quoted} SET STORAGE EXTERNAL`);

@@ -9,6 +9,7 @@ import type { Connection, Engine } from "../engine/engine.ts";
 import { confineFunctions } from "./function-privileges.ts";
 import { FUNCTIONS } from "./functions.ts";
 import { MIGRATIONS_TABLE } from "./history/history.ts";
+import { addMissingJsonLimits } from "./json-limits.ts";
 
 /** Any constant will do as long as every release uses this one. */
 const INSTALL_LOCK = "7020584115171942244";
@@ -69,6 +70,7 @@ export async function installMetaSchema(engine: Engine, { isCopy = false } = {})
         if (isCopy) await renewIncarnations(connection);
         for (const statement of FUNCTIONS) await connection.query(statement);
         await confineFunctions(connection);
+        await addMissingJsonLimits(connection);
       },
       { timeoutMs: 600_000 },
     )

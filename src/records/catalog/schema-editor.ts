@@ -235,7 +235,7 @@ export class SchemaEditor {
       constraintName(to[0], physicalNameOf(to[1]), kind),
     ];
     if (column.unique) await this.#renameConstraint(physicalTable, ...names("unique"));
-    if (column.type === "email" || column.type === "vector" || column.type === "link")
+    if (column.type === "email" || column.type === "vector" || column.type === "link" || column.type === "json")
       await this.#renameConstraint(physicalTable, ...names(column.type));
     if (column.type === "link" && !column.unique) {
       const [old, fresh] = [from, to].map(([table, name]) => constraintName(table, `${physicalNameOf(name)}.link`, "key")) as [

@@ -140,13 +140,14 @@ async function checkTable(connection: Connection, branch: BranchInfo, table: Tab
        ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = conrelid AND attnum = ANY (conkey)) AS columns
      FROM pg_constraint WHERE conrelid = ${relation}::regclass`,
   );
-  const hasRule = (kind: string, name: string): boolean =>
-    rules.rows.some((rule) => rule.kind === kind && rule.valid && rule.columns.length === 1 && rule.columns[0] === name);
+  const hasRule = (kind: string, name: string, isValidated = true): boolean =>
+    rules.rows.some((rule) => rule.kind === kind && (rule.valid || !isValidated) && rule.columns.length === 1 && rule.columns[0] === name);
   if (!hasRule("p", "id")) faults.push({ table: table.name, column: "id", message: "The primary key is missing." });
   for (const column of table.columns.values()) {
     const missing: string[] = [];
     if (column.unique && !hasRule("u", column.physicalName)) missing.push("unique");
     if ((column.type === "email" || column.type === "vector") && !hasRule("c", column.physicalName)) missing.push(column.type);
+    if (column.type === "json" && !hasRule("c", column.physicalName, false)) missing.push("json");
     if (column.type === "link" && !hasRule("f", column.physicalName)) missing.push("link");
     for (const rule of missing)
       faults.push({ table: table.name, column: column.name, message: `The rule "${rule}" is not in force in the database.` });

@@ -1,7 +1,8 @@
 /** PostgreSQL's text as JSON values, by type name. What JSON cannot say exactly stays a string. */
-import type { JsonValue } from "../requests.ts";
+import { readJson } from "../exact-json.ts";
+import type { JsonValue, SqlValue } from "../requests.ts";
 
-export type ValueReader = (text: string) => JsonValue;
+type ValueReader = (text: string) => SqlValue;
 
 const asText: ValueReader = (text) => text;
 
@@ -14,8 +15,8 @@ const readers: ReadonlyMap<string, ValueReader> = new Map<string, ValueReader>([
   ["float4", finiteNumber],
   ["float8", finiteNumber],
   ["numeric", exactDecimal],
-  ["json", (text) => JSON.parse(text) as JsonValue],
-  ["jsonb", (text) => JSON.parse(text) as JsonValue],
+  ["json", json],
+  ["jsonb", json],
   ["timestamptz", rfc3339],
   ["bytea", (text) => Buffer.from(text.slice(2), "hex").toString("base64")],
 ]);
@@ -27,6 +28,11 @@ export function readerOf(type: string): ValueReader {
   if (!type.startsWith("_")) return asText;
   const element = readers.get(type.slice(1)) ?? asText;
   return (text) => readArray(text, element);
+}
+
+/** As it is, with every digit of its numbers. */
+function json(text: string): SqlValue {
+  return readJson(text) as SqlValue;
 }
 
 function exactInteger(text: string): JsonValue {
@@ -52,10 +58,10 @@ function rfc3339(text: string): JsonValue {
 }
 
 /** PostgreSQL's array literal: `{1,NULL,"a\"b",{…}}`, with bounds before it (`[0:1]=`) when they are not the usual ones. */
-function readArray(text: string, element: ValueReader): JsonValue {
+function readArray(text: string, element: ValueReader): SqlValue {
   let at = text.startsWith("[") ? text.indexOf("=") + 1 : 0;
-  const list = (): JsonValue[] => {
-    const values: JsonValue[] = [];
+  const list = (): SqlValue[] => {
+    const values: SqlValue[] = [];
     at++; // {
     while (text[at] !== "}") {
       if (text[at] === ",") at++;

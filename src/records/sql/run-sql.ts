@@ -4,7 +4,7 @@
 import { LodestoneError } from "../../errors.ts";
 import { VERSION_COLUMNS } from "../../filter/system-columns.ts";
 import type { BoundedResult, Engine, TransactionConnection } from "../engine/engine.ts";
-import type { JsonObject, JsonValue, SqlBatchRequest, SqlRequest, SqlResponse, SqlStatement } from "../requests.ts";
+import type { JsonValue, SqlBatchRequest, SqlRequest, SqlResponse, SqlStatement, SqlValue } from "../requests.ts";
 import type { BranchInfo } from "../schema.ts";
 import { MAX_PARAMS } from "./analyse.ts";
 import { type CatalogNames, catalogNames, typeNames } from "./catalog-names.ts";
@@ -14,6 +14,8 @@ import { readerOf } from "./result-values.ts";
 import { translateError } from "./sql-errors.ts";
 import { columnsKeyOf, tableColumns } from "./table-columns.ts";
 import { vet } from "./vet.ts";
+
+type SqlRow = { [column: string]: SqlValue };
 
 const MAX_RESULT_ROWS = 1_000;
 const MAX_RESULT_BYTES = 32 * 1024 * 1024;
@@ -143,15 +145,15 @@ function warningFor(rowCount: number): string {
  * Of columns with the same name the last wins, as in other clients. No prototype: a column may be called "__proto__".
  * Metadata goes together under `xata`, as the retired service had it in objects (`columns` and lists stay flat), unless the statement has a column of that name.
  */
-function asRecord(columns: readonly { name: string }[], row: readonly JsonValue[]): JsonObject {
-  const record = Object.create(null) as JsonObject;
+function asRecord(columns: readonly { name: string }[], row: readonly SqlValue[]): SqlRow {
+  const record = Object.create(null) as SqlRow;
   const nests = !columns.some(({ name }) => name === "xata");
   columns.forEach(({ name }, index) => {
     const member = nests ? METADATA.get(name) : undefined;
     if (member === undefined) record[name] = row[index]!;
     else {
       record.xata ??= {};
-      (record.xata as JsonObject)[member] = row[index]!;
+      (record.xata as unknown as SqlRow)[member] = row[index]!;
     }
   });
   return record;

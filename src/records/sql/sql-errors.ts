@@ -1,6 +1,7 @@
 /** What PostgreSQL says about a user's statement, as the service says it: nearly always INVALID with PostgreSQL's own words. */
 import { DatabaseError } from "pg";
 import { LodestoneError } from "../../errors.ts";
+import { MAX_JSON_DEPTH } from "../json-depth.ts";
 
 export function translateError(error: unknown): unknown {
   if (error instanceof LodestoneError || !(error instanceof DatabaseError)) return error;
@@ -10,6 +11,11 @@ export function translateError(error: unknown): unknown {
     return new LodestoneError("INVALID", `The statement needs too much: ${error.message}.`, { cause: error });
   if (code.startsWith("53") || code.startsWith("58") || code === "XX001" || code === "XX002") {
     return new LodestoneError("UNAVAILABLE", "The database cannot run the statement at the moment.", { cause: error });
+  }
+  if (code === "23514" && /\.json$/.test(error.constraint ?? "")) {
+    return new LodestoneError("INVALID", `json columns hold JSON of at most ${MAX_JSON_DEPTH} levels; a value is nested deeper.`, {
+      cause: error,
+    });
   }
   const detail = error.detail === undefined || error.detail === "" ? "" : ` ${error.detail}`;
   const hint = error.hint === undefined || error.hint === "" ? "" : ` Hint: ${error.hint}`;

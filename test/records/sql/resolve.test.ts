@@ -15,7 +15,7 @@ describeOnBothEngines("names in SQL: x.f is a column, or it is refused", (fixtur
       { name: "team", type: "link", link: { table: "teams" } },
       { name: "config", type: "json" },
     ]);
-    await fixture.addColumn("people", { name: "late", type: "string" });
+    await fixture.change((editor) => editor.addColumn("people", { name: "late", type: "string" }));
     await sql(`INSERT INTO "teams" ("id", "name") VALUES ('red', 'Red')`);
     await sql(`INSERT INTO "people" ("id", "name", "tags", "team", "config") VALUES ('ada', 'Ada', '{a,b}', 'red', '{"a": 1}')`);
     const { rows } = await fixture.engine.query<{ version: number }>("SELECT current_setting('server_version_num')::int4 AS version");

@@ -1,8 +1,6 @@
 /** What JSON text a json column takes (JSON that both JavaScript and PostgreSQL can read, not too deep for either), and paths into it. */
 import { LodestoneError } from "../../../errors.ts";
-
-/** Nesting of objects and arrays. PostgreSQL's parser is recursive, and a stack overflow inside the embedded engine would end it. */
-const MAX_JSON_DEPTH = 128;
+import { jsonDepth, MAX_JSON_DEPTH } from "../../json-depth.ts";
 
 /** What is wrong with it, or undefined. Linear; the depth is known before anything recursive runs. */
 export function checkJsonText(source: string): string | undefined {
@@ -25,22 +23,6 @@ export function checkJsonText(source: string): string | undefined {
 /** An even number of backslashes before `\u0000` would make it the six characters themselves. */
 function hasEscapedNul(source: string): boolean {
   return /(?<!\\)(?:\\\\)*\\u0000/.test(source);
-}
-
-function jsonDepth(source: string): number {
-  let depth = 0;
-  let deepest = 0;
-  let inString = false;
-  for (let i = 0; i < source.length; i++) {
-    const code = source.charCodeAt(i);
-    if (inString) {
-      if (code === 0x5c) i++;
-      else if (code === 0x22) inString = false;
-    } else if (code === 0x22) inString = true;
-    else if (code === 0x5b || code === 0x7b) deepest = Math.max(deepest, ++depth);
-    else if (code === 0x5d || code === 0x7d) depth--;
-  }
-  return deepest;
 }
 
 const MAX_JSON_STEPS = 32;

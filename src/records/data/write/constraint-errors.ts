@@ -1,5 +1,6 @@
 /** What PostgreSQL says when a write breaks a rule of the schema, as the API says it: the column by the user's name, what is wrong, and the fix. */
 import { LodestoneError } from "../../../errors.ts";
+import { MAX_JSON_DEPTH } from "../../json-depth.ts";
 import type { ColumnInfo, TableInfo } from "../../schema.ts";
 import { quoted } from "../values/show-value.ts";
 
@@ -62,6 +63,8 @@ export function explain(table: TableInfo, error: unknown): ConstraintFault | und
     case "23502":
       return fault("INVALID", `${upper(where)} is notNull and has no default; give it a value.`);
     case "23514":
+      if (named !== undefined && named !== "id" && named.type === "json")
+        return fault("INVALID", `${upper(where)} holds JSON of at most ${MAX_JSON_DEPTH} levels; the value is nested deeper.`);
       return fault("INVALID", `${upper(where)} refuses the value: ${error.message}.`);
     // A number or time that the column's type cannot hold, text in another encoding, JSON that jsonb cannot hold.
     case "22003":
@@ -94,7 +97,7 @@ function columnOf(table: TableInfo, physicalName: string | undefined): ColumnInf
 
 /** Constraints are called `table.column.kind`; a name cut short tells nothing. */
 function constraintColumn(constraint: string | undefined): string | undefined {
-  return /^[^.]*\.(.+)\.(?:unique|email|vector|link|key)$/.exec(constraint ?? "")?.[1];
+  return /^[^.]*\.(.+)\.(?:unique|email|vector|link|json|key)$/.exec(constraint ?? "")?.[1];
 }
 
 function unquoted(name: string | undefined): string | undefined {

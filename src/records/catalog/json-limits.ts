@@ -1,0 +1,24 @@
+/** The limit on nesting, as a rule of each json column. */
+import type { Connection } from "../engine/engine.ts";
+import { constraintName, qualified, quoteIdentifier } from "../identifiers.ts";
+import { jsonDepthCondition } from "../json-depth.ts";
+
+/** NOT VALID: it holds for whatever is written from then on; what is there is not read for it. */
+export function jsonLimitStatement(schemaName: string, physicalTable: string, physicalColumn: string): string {
+  const name = quoteIdentifier(constraintName(physicalTable, physicalColumn, "json"));
+  const condition = jsonDepthCondition(quoteIdentifier(physicalColumn));
+  return `ALTER TABLE ${qualified(schemaName, physicalTable)} ADD CONSTRAINT ${name} CHECK (${condition}) NOT VALID`;
+}
+
+/** Columns that an earlier release made have no such rule yet. */
+export async function addMissingJsonLimits(connection: Connection): Promise<void> {
+  const { rows } = await connection.query<{ schemaName: string; table: string; column: string }>(
+    `SELECT schema_name AS "schemaName", relname AS table, attname AS column
+      FROM lodestone.branches JOIN pg_catalog.pg_namespace AS n ON nspname = schema_name
+        JOIN pg_catalog.pg_class AS c ON relnamespace = n.oid AND relkind = 'r' JOIN pg_catalog.pg_attribute ON attrelid = c.oid
+      WHERE atttypid = 'jsonb'::regtype AND attnum > 0 AND NOT attisdropped
+        AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint WHERE conrelid = c.oid AND contype = 'c' AND conkey = ARRAY[attnum])
+      ORDER BY schema_name, relname, attnum`,
+  );
+  for (const { schemaName, table, column } of rows) await connection.query(jsonLimitStatement(schemaName, table, column));
+}

@@ -1,0 +1,64 @@
+/**
+ * JSON text that is answered as it is, because JavaScript's numbers cannot say it: 1e999, 12345678901234567890, 0.1000000000000000055.
+ */
+export class ExactJson {
+  readonly text: string;
+
+  /** @param text  valid JSON. */
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  /** JSON.stringify has no way to give a text as it is: whoever uses it gets the nearest numbers. */
+  toJSON(): unknown {
+    return JSON.parse(this.text);
+  }
+}
+
+/** As a value where every number in it survives; as ExactJson otherwise. */
+export function readJson(text: string): unknown {
+  return holdsExactNumbers(text) ? JSON.parse(text) : new ExactJson(text);
+}
+
+/** Up to 15 digits without an exponent are exact in float64, and nearly all JSON has no others. */
+const SUSPICIOUS = /[0-9.]{16}|[0-9][eE]/;
+
+function holdsExactNumbers(text: string): boolean {
+  if (!SUSPICIOUS.test(text)) return true;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x22) at = endOfString(text, at);
+    else if (isDigit(code)) {
+      const start = at;
+      while (isNumberPart(text.charCodeAt(at + 1))) at++;
+      if (!isExact(text.slice(start, at + 1))) return false;
+    }
+  }
+  return true;
+}
+
+function endOfString(text: string, start: number): number {
+  let at = start + 1;
+  while (text.charCodeAt(at) !== 0x22) at += text.charCodeAt(at) === 0x5c ? 2 : 1;
+  return at;
+}
+
+const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
+/** Of digits, sign, point and exponent, after the first digit. */
+const isNumberPart = (code: number): boolean =>
+  isDigit(code) || code === 0x2e || code === 0x65 || code === 0x45 || code === 0x2b || code === 0x2d;
+
+/** Whether float64's shortest text says the same number. @param token  without a sign. */
+function isExact(token: string): boolean {
+  const number = Number(token);
+  return Number.isFinite(number) && canonical(token) === canonical(String(number));
+}
+
+/** Digits without zeros around them, and the power of ten of the last one. */
+function canonical(token: string): string {
+  const [mantissa, exponent = "0"] = token.toLowerCase().split("e") as [string, string?];
+  const [whole, fraction = ""] = mantissa.split(".") as [string, string?];
+  const digits = `${whole}${fraction}`.replace(/^0+/, "");
+  const kept = digits.replace(/0+$/, "");
+  return kept === "" ? "0" : `${kept}e${BigInt(exponent) - BigInt(fraction.length) + BigInt(digits.length - kept.length)}`;
+}

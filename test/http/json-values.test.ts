@@ -1,0 +1,90 @@
+/** Values of type json in answers: every digit of their numbers in SQL, and nothing stored that cannot be read. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Answer, startServer, type TestServer } from "../support/server.ts";
+
+const BRANCH = "/db/json:main";
+const TABLE = `${BRANCH}/tables/docs`;
+
+let server: TestServer;
+const sql = (statement: string, params: unknown[] = []): Promise<Answer> => server.post(`${BRANCH}/sql`, { statement, params });
+const nested = (levels: number): string => `repeat('[', ${levels}) || repeat(']', ${levels})`;
+
+beforeAll(async () => {
+  server = await startServer();
+  await server.put(BRANCH);
+  await server.put(TABLE, {
+    columns: [
+      { name: "config", type: "json" },
+      { name: "v", type: "vector", vector: { dimension: 2 } },
+    ],
+  });
+  await sql(`INSERT INTO "docs" ("id", "config", "v") VALUES ('one', '{"a": 1}', '{1,2}')`);
+});
+afterAll(() => server?.stop());
+
+it("numbers of json in SQL's answers are those of the database, digit by digit", async () => {
+  const answer = await sql(
+    `SELECT '1e999'::json AS huge, '{"id": 12345678901234567890, "x": [0.1000000000000000055]}'::jsonb AS config, ARRAY['9007199254740993'::jsonb, '1'] AS list, '[1, 0.5]'::json AS plain`,
+  );
+  expect(answer.status).toBe(200);
+  expect(answer.text).toContain('"huge":1e999');
+  expect(answer.text).toContain('"config":{"x": [0.1000000000000000055], "id": 12345678901234567890}');
+  expect(answer.text).toContain('"list":[9007199254740993,1]');
+  expect(answer.text).toContain('"plain":[1,0.5]');
+  const rows = await server.post(`${BRANCH}/sql/batch`, {
+    statements: [{ statement: "SELECT '[1e400]'::json AS a" }],
+    responseType: "array",
+  });
+  expect(rows.text).toContain('"rows":[[[1e400]]]');
+});
+
+it("json however deep is answered by a SELECT", async () => {
+  const answer = await sql(`SELECT (${nested(6_000)})::json AS deep, (${nested(6_000)})::jsonb AS stored`);
+  expect([answer.status, answer.text.includes("[".repeat(6_000))]).toEqual([200, true]);
+});
+
+describe("json deeper than 128 levels", () => {
+  const read = async (): Promise<unknown[]> => [
+    (await sql(`SELECT "id", "config" FROM "docs" ORDER BY "id"`)).body.records,
+    (await server.post(`${TABLE}/query`, { columns: ["*"] })).status,
+    (await server.get(`${TABLE}/data/one`)).status,
+    (await server.post(`${TABLE}/vectorSearch`, { column: "v", queryVector: [1, 2], columns: ["*"], consistency: "strong" })).status,
+  ];
+
+  it.each([
+    ["an INSERT", `INSERT INTO "docs" ("id", "config") VALUES ('deep', (${nested(6_000)})::jsonb)`],
+    ["an UPDATE", `UPDATE "docs" SET "config" = (${nested(129)})::jsonb RETURNING "config"`],
+    ["ON CONFLICT", `INSERT INTO "docs" ("id") VALUES ('one') ON CONFLICT ("id") DO UPDATE SET "config" = (${nested(200)})::jsonb`],
+    ["a value of objects", `UPDATE "docs" SET "config" = (repeat('{"a":', 129) || '1' || repeat('}', 129))::jsonb`],
+    ["what was put together", `UPDATE "docs" SET "config" = jsonb_build_array((${nested(128)})::jsonb)`],
+  ])("is refused in %s, and nothing is changed", async (_name, statement) => {
+    const before = await read();
+    expect(await sql(statement)).toMatchObject({ status: 400, body: { message: expect.stringContaining("at most 128 levels") } });
+    expect(await read()).toEqual(before);
+    expect(before.slice(1)).toEqual([200, 200, 200]);
+  });
+
+  it("is refused in a batch, which changes nothing", async () => {
+    const statements = [
+      { statement: `DELETE FROM "docs"` },
+      { statement: `INSERT INTO "docs" ("config") VALUES ((${nested(129)})::jsonb)` },
+    ];
+    expect(await server.post(`${BRANCH}/sql/batch`, { statements })).toMatchObject({ status: 400 });
+    expect((await sql(`SELECT count(*) AS n FROM "docs"`)).body.records).toEqual([{ n: 1 }]);
+  });
+
+  it("is refused as a default", async () => {
+    const column = { name: "late", type: "json", defaultValue: `${"[".repeat(129)}${"]".repeat(129)}` };
+    expect(await server.post(`${TABLE}/columns`, column)).toMatchObject({
+      status: 400,
+      body: { message: expect.stringContaining("at most 128 levels") },
+    });
+  });
+
+  it("is the first that is refused: 128 levels are stored and read", async () => {
+    expect((await sql(`INSERT INTO "docs" ("id", "config", "v") VALUES ('most', (${nested(128)})::jsonb, '{3,4}')`)).status).toBe(200);
+    expect((await server.get(`${TABLE}/data/most`)).body.config).toEqual(JSON.parse("[".repeat(128) + "]".repeat(128)));
+    expect((await read()).slice(1)).toEqual([200, 200, 200]);
+    expect((await server.delete(`${TABLE}/data/most?columns=*`)).status).toBe(200);
+  });
+});
