@@ -14,9 +14,14 @@ export async function stageLibrary(root, worker) {
   mkdirSync(`${to}dist`, { recursive: true });
   const entryPoints = [`${root}dist/index.js`];
   await bundle({ entryPoints, format: "esm", outfile: `${to}dist/index.js` });
-  await bundle({ entryPoints, format: "cjs", outfile: `${to}dist/index.cjs` });
+  await bundle({ entryPoints, format: "cjs", minifyWhitespace: true, outfile: `${to}dist/index.cjs` });
   await bundle({ entryPoints, format: "esm", minify: true, outfile: `${to}dist/lodestone.min.js` });
-  await bundle({ entryPoints: [`${root}dist/workerd.js`], format: "esm", outfile: `${to}dist/workerd.js` });
+  await bundle({
+    entryPoints: [`${root}dist/workerd.js`],
+    format: "esm",
+    external: ["*.wasm", "./index.js"],
+    outfile: `${to}dist/workerd.js`,
+  });
   for (const ending of ["js", "cjs"]) writeFileSync(`${to}dist/shard-worker.${ending}`, worker);
   for (const name of ["core.wasm", "core.relaxed.wasm"]) cpSync(`${root}dist/wasm/${name}`, `${to}dist/${name}`);
   writeDeclarations(`${root}dist/`, `${to}dist/`);

@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { BUNDLED, commonFields, projectManifest } from "./manifest.mjs";
 
 /** Of dist/; the class of errors is the library's, so that `instanceof` holds for what it throws. */
-const isLibrary = (path) => /^(core\/|errors\.|index\.|workerd\.)/.test(path);
+const isLibrary = (path) => /^(core\/|library\/|errors\.|index\.|workerd\.)/.test(path);
 const isShipped = (path) => path.endsWith(".js") && !/^(packages|browser|wasm)\//.test(path);
 
 const IMPORT = /^(?:import|export) (?:\{([^}]*)\}|\*) from "(\.[^"]+)";$/gm;

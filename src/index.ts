@@ -1,11 +1,20 @@
-/** What the library exports; runs in browsers and Node. */
-export type { ParallelVectorIndexOptions } from "./core/parallel-vector-index.ts";
+/** What the library exports; runs in browsers, Node and edge runtimes. */
+export type { AbortSignalLike } from "./core/abort-signal.ts";
+export type { ByteSource, ByteStream } from "./core/byte-stream.ts";
+export type { LoadParallelIndexOptions, ParallelSearchOptions, ParallelVectorIndexOptions } from "./core/parallel-vector-index.ts";
 export { ParallelVectorIndex } from "./core/parallel-vector-index.ts";
+export type { RowValues } from "./core/row-columns.ts";
 export { RowDirectory } from "./core/row-directory.ts";
-export type { SearchFilter, SearchOptions, SearchResult } from "./core/search-input.ts";
+export type { ColumnFilter, SearchFilter, SearchHit, SearchOptions, SearchResult } from "./core/search-input.ts";
 export { SIMILARITIES, type Similarity } from "./core/similarity.ts";
-export type { VectorIndexOptions } from "./core/vector-index.ts";
+export type { TransferOptions, TransferProgress } from "./core/transfer.ts";
+export type { LoadIndexOptions, VectorIndexOptions } from "./core/vector-index.ts";
 export { VectorIndex } from "./core/vector-index.ts";
 export type { Build, InitOptions, WasmModule, WasmSource } from "./core/wasm-module.ts";
-export { init, isRelaxedAvailable, RELAXED_SIMD_FLAG } from "./core/wasm-module.ts";
-export { LodestoneError } from "./errors.ts";
+export { init, isRelaxedAvailable, provideModule, RELAXED_SIMD_FLAG } from "./core/wasm-module.ts";
+export { type ErrorCode, LodestoneError } from "./errors.ts";
+export type { ColumnType } from "./library/column-types.ts";
+export { Columns } from "./library/columns.ts";
+export { IndexedDbStore } from "./library/indexed-db-store.ts";
+export { OpfsStore } from "./library/opfs-store.ts";
+export type { Loader, Saveable } from "./library/snapshot-store.ts";

@@ -8,6 +8,8 @@
  *
  * The hash is HalfSipHash-1-3 with a key of the process (Aumasson, Bernstein: SipHash, 2012): ids are chosen by users, who could make others collide.
  */
+import { utf8Decoder, utf8Encoder } from "./utf8.ts";
+
 const BLOCK_SHIFT = 18;
 /** In units of 4 bytes: 1 MiB. */
 const BLOCK_UNITS = 1 << BLOCK_SHIFT;
@@ -248,8 +250,6 @@ function lengthBytes(length: number): number {
 
 /** The id that is looked for or stored, as UTF-8. */
 let scratch = new Uint8Array(1024);
-const encoder = new TextEncoder();
-const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 export const LONE_SURROGATE = /\p{Surrogate}/u;
 
@@ -259,7 +259,7 @@ function encode(id: string): number {
   if (3 * length > scratch.length) scratch = new Uint8Array(3 * length);
   for (let i = 0; i < length; i++) {
     const unit = id.charCodeAt(i);
-    if (unit > 0x7f) return LONE_SURROGATE.test(id) ? -1 : encoder.encodeInto(id, scratch).written;
+    if (unit > 0x7f) return LONE_SURROGATE.test(id) ? -1 : utf8Encoder().encodeInto(id, scratch).written;
     scratch[i] = unit;
   }
   return length;
@@ -272,17 +272,28 @@ function decode(block: Uint8Array, start: number, length: number): string {
   const bytes = block.subarray(start, start + length);
   let all = 0;
   for (let i = 0; i < length; i++) all |= bytes[i]!;
-  return all < 0x80 && length <= SHORT ? String.fromCharCode.apply(null, bytes as unknown as number[]) : decoder.decode(bytes);
+  return all < 0x80 && length <= SHORT ? String.fromCharCode.apply(null, bytes as unknown as number[]) : utf8Decoder().decode(bytes);
 }
 
-const [KEY_0, KEY_1] = crypto.getRandomValues(new Uint32Array(2)) as unknown as readonly [number, number];
+/**
+ * Drawn with the first hash, not at import: workerd draws no random numbers then. Where `crypto` is hidden (Jest's jsdom of old) Math.random has to do, whose
+ * numbers users of a page cannot see either.
+ */
+let keys: readonly [number, number] | undefined;
+
+function drawKeys(): readonly [number, number] {
+  if (typeof crypto === "undefined") return [Math.random() * 2 ** 32, Math.random() * 2 ** 32];
+  return crypto.getRandomValues(new Uint32Array(2)) as unknown as readonly [number, number];
+}
 
 /** HalfSipHash-1-3 of the first `length` bytes of `scratch`: u32. */
 function hashOf(length: number): number {
-  let v0 = KEY_0 | 0;
-  let v1 = KEY_1 | 0;
-  let v2 = 0x6c796765 ^ KEY_0;
-  let v3 = 0x74656462 ^ KEY_1;
+  keys ??= drawKeys();
+  const [key0, key1] = keys;
+  let v0 = key0 | 0;
+  let v1 = key1 | 0;
+  let v2 = 0x6c796765 ^ key0;
+  let v3 = 0x74656462 ^ key1;
   const words = length >>> 2;
   // The words, the last one with the length in its highest byte, and three rounds to finish.
   for (let i = 0; i < words + 4; i++) {

@@ -19,7 +19,7 @@
  */
 import { LodestoneError } from "../errors.ts";
 import { Xxh32 } from "./checksum.ts";
-import { createDecoder, createEncoder } from "./utf8.ts";
+import { utf8Decoder, utf8Encoder } from "./utf8.ts";
 import { MAX_DIMENSION } from "./vector-input.ts";
 
 const MAGIC = "LODESTN\0";
@@ -63,7 +63,7 @@ export function* writeSnapshot({
     checksum.update(bytes);
     return bytes;
   };
-  const encoder = createEncoder();
+  const encoder = utf8Encoder();
   const idBytes = ids.reduce((sum, id) => sum + utf8Length(id), 0);
   const header = new Uint8Array(HEADER_BYTES);
   header.set(encoder.encode(MAGIC));
@@ -133,7 +133,7 @@ export function* readSnapshot(visitor: SnapshotVisitor): Generator<number, void,
     visitor.rows(ids.slice(from, from + rows), matrix);
   }
   if (version === 2) {
-    const decoder = createDecoder();
+    const decoder = utf8Decoder();
     const text = function* (): Generator<number, string, Uint8Array> {
       const length = new DataView((yield* take(4)).buffer).getUint32(0, true);
       if (length > MAX_TEXT_BYTES) throw corrupt(`it has a text of ${length} bytes`);
@@ -156,7 +156,7 @@ function* takeIds(take: Take, count: number, idBytes: number): Generator<number,
   for (let from = 0; from < count; from += ENDS_PER_PIECE) {
     ends.push(new Uint32Array((yield* take(4 * Math.min(ENDS_PER_PIECE, count - from))).buffer));
   }
-  const decoder = createDecoder();
+  const decoder = utf8Decoder();
   const ids: string[] = [];
   let rest = new Uint8Array(0);
   let start = 0;

@@ -124,6 +124,7 @@ export async function loadSnapshot<Index extends Loadable>(
   let index: Index | undefined;
   let totalRows = 0;
   let rows = 0;
+  let fault: LodestoneError | undefined;
   /** What the parser has found and what takes time to store. */
   const found: (() => void | Promise<void>)[] = [];
   const parser = readSnapshot({
@@ -145,14 +146,16 @@ export async function loadSnapshot<Index extends Loadable>(
       });
     },
     schema(schema) {
+      // Told at the end: a damaged text is CORRUPT.
       if (schema !== options.columns?.schema) {
-        throw new LodestoneError(
+        fault = new LodestoneError(
           "INVALID",
           `The snapshot holds values of the columns ${schema}, and the index is to have ${options.columns?.schema}.`,
         );
       }
     },
     values(ids, text) {
+      if (fault !== undefined) return;
       const values = options.columns!.decode(text);
       if (values.length !== ids.length) throw corrupt("values are missing");
       ids.forEach((id, i) => {
@@ -169,6 +172,7 @@ export async function loadSnapshot<Index extends Loadable>(
       await slices.pause();
     }
     if (!(await reader.isAtEnd())) throw corrupt("more follows after its end");
+    if (fault !== undefined) throw fault;
     await reader.close();
     return index!;
   } catch (error) {

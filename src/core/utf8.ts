@@ -1,13 +1,22 @@
-/** UTF-8 of ids. Jest's jsdom hides TextEncoder and TextDecoder; Node has them in a module as well. */
+/** UTF-8 of ids. Made when first used, so that importing needs neither; Jest's jsdom hides them, and Node has them in a module as well. */
 import { nodeModule } from "./node-modules.ts";
 
-export function createEncoder(): TextEncoder {
-  const Encoder = typeof TextEncoder === "undefined" ? nodeModule("node:util")?.TextEncoder : TextEncoder;
-  return new (Encoder ?? TextEncoder)() as TextEncoder;
+let knownEncoder: TextEncoder | undefined;
+let knownDecoder: TextDecoder | undefined;
+
+export function utf8Encoder(): TextEncoder {
+  if (knownEncoder === undefined) {
+    const Encoder = typeof TextEncoder === "undefined" ? nodeModule("node:util")?.TextEncoder : TextEncoder;
+    knownEncoder = new (Encoder ?? TextEncoder)() as TextEncoder;
+  }
+  return knownEncoder;
 }
 
 /** Refuses what is not UTF-8, and keeps a byte order mark. */
-export function createDecoder(): TextDecoder {
-  const Decoder = typeof TextDecoder === "undefined" ? nodeModule("node:util")?.TextDecoder : TextDecoder;
-  return new (Decoder ?? TextDecoder)("utf-8", { fatal: true, ignoreBOM: true }) as TextDecoder;
+export function utf8Decoder(): TextDecoder {
+  if (knownDecoder === undefined) {
+    const Decoder = typeof TextDecoder === "undefined" ? nodeModule("node:util")?.TextDecoder : TextDecoder;
+    knownDecoder = new (Decoder ?? TextDecoder)("utf-8", { fatal: true, ignoreBOM: true }) as TextDecoder;
+  }
+  return knownDecoder;
 }

@@ -50,7 +50,10 @@ export function requestedInit(): InitOptions {
   return requested;
 }
 
-/** @internal The module that stands in for the bytes inside the library: this runtime compiles nothing itself. */
+/**
+ * The module that stands in for the bytes inside the library where a runtime compiles none itself. The library's own file for workerd calls it; `init`, which
+ * is the application's, is not touched.
+ */
 export function provideModule(module: WasmModule): void {
   compiledAhead = module;
   chosen = undefined;

@@ -3,7 +3,7 @@
  *
  *   expression  {name: condition, $any|$all|$none|$not: expression | [expression], $exists|$notExists|$existsNot: name}   members ANDed
  *   condition   value | [condition] (any of) | {operator: operand, ...} (ANDed) | on a link, a json column or an object: {name: condition}
- *   operators   $is $isNot (value or list) · $lt $le $gt $ge · $contains $iContains $startsWith $endsWith $pattern $iPattern
+ *   operators   $is $isNot (value or list) · $lt $le $gt $ge (also $lte $gte) · $contains $iContains $startsWith $endsWith $pattern $iPattern
  *               $includes $includesAny $includesNone (condition on the item), $includesAll (each of a list of them) · $any $all $none $not (condition, list, or object)
  *
  * `$none: x` is `$not: {$any: x}`; `$any` of an object means any of its members; `$not` of an object, or of a list of expressions, denies that all
@@ -43,8 +43,10 @@ export function parseFilter(filter: unknown, table: FilterTable, tables: Tables,
 const RANGES: ReadonlyMap<string, RangeOperator> = new Map([
   ["$lt", "lt"],
   ["$le", "le"],
+  ["$lte", "le"],
   ["$gt", "gt"],
   ["$ge", "ge"],
+  ["$gte", "ge"],
 ]);
 
 const TEXTS: ReadonlyMap<string, { operator: TextOperator | "pattern"; fold: boolean }> = new Map([

@@ -1,11 +1,11 @@
 /** One branch inside the worker: its followed tables, all at one position of the feed. Changed by `apply` and `alter` only, which do not yield once they change anything. */
 import { tooLarge } from "../budget/memory-budget.ts";
+import { createColumn } from "../columns/stored-column.ts";
 import { RowDirectory } from "../core/row-directory.ts";
 import { compileToMask } from "../filter/mask.ts";
 import { parseFilter } from "../filter/parse.ts";
 import type { FeedBatch } from "../records/feed/feed-types.ts";
 import { ColumnIndex } from "./column-index.ts";
-import { createColumn } from "./columns/stored-column.ts";
 import { FOLLOWED_SYSTEM_COLUMNS, type FollowedColumn, type FollowedSchema, type FollowedTable } from "./followed-schema.ts";
 import { type BranchStats, RESULT_BYTES, type SearchAnswer, type SearchJob } from "./search-messages.ts";
 import { SearchTable } from "./table-index.ts";

@@ -3,13 +3,13 @@
  * the same rows. Changed only by `apply`, so that between two calls everything agrees.
  */
 
+import { growMask, PresenceColumn } from "../columns/number-columns.ts";
+import type { StoredColumn } from "../columns/stored-column.ts";
 import type { RowDirectory } from "../core/row-directory.ts";
 import { clearBit, hasBit, setBit } from "../filter/bit-mask.ts";
 import type { MaskTable } from "../filter/mask-table.ts";
 import type { FeedBatch, FeedColumn } from "../records/feed/feed-types.ts";
 import type { ColumnIndex } from "./column-index.ts";
-import { growMask, PresenceColumn } from "./columns/number-columns.ts";
-import type { StoredColumn } from "./columns/stored-column.ts";
 
 export class SearchTable implements MaskTable {
   readonly rows: RowDirectory;

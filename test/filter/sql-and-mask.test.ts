@@ -2,13 +2,13 @@
 import { PGlite } from "@electric-sql/pglite";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createColumn } from "../../src/columns/stored-column.ts";
 import { RowDirectory } from "../../src/core/row-directory.ts";
 import { foldFunctionSql } from "../../src/filter/fold.ts";
 import { compileToMask } from "../../src/filter/mask.ts";
 import { parseFilter } from "../../src/filter/parse.ts";
 import { compileToSql, type SqlContext } from "../../src/filter/sql.ts";
 import type { FilterColumnType, FilterTable } from "../../src/filter/tree.ts";
-import { createColumn } from "../../src/search/columns/stored-column.ts";
 import { SearchTable } from "../../src/search/table-index.ts";
 import { filterArbitrary, type Row, rowsArbitrary, SCHEMA } from "./filter-arbitrary.ts";
 

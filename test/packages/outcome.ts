@@ -35,7 +35,7 @@ export function runTool(folder: string, command: string, args: readonly string[]
   const { status, signal, stdout, stderr, error } = spawnSync(command, args, {
     cwd: folder,
     encoding: "utf8",
-    env: { ...process.env, ...QUIET, ...environment },
+    env: toolEnvironment(environment),
     timeout: 300_000,
     maxBuffer: 64 * 2 ** 20,
   });
@@ -43,14 +43,18 @@ export function runTool(folder: string, command: string, args: readonly string[]
   return stdout;
 }
 
-/** Tools report their use to their makers unless told not to. CI and NODE_ENV are vitest's, not the tool's. */
-export const QUIET: Record<string, string> = {
+/** Tools report their use to their makers unless told not to. */
+const QUIET: Record<string, string> = {
   ASTRO_TELEMETRY_DISABLED: "1",
   NEXT_TELEMETRY_DISABLED: "1",
   WRANGLER_SEND_METRICS: "false",
   CLOUDFLARE_CF_FETCH_ENABLED: "false",
   DO_NOT_TRACK: "1",
-  NODE_ENV: "",
-  NODE_OPTIONS: "",
   FORCE_COLOR: "0",
 };
+
+/** The environment of a tool: what vitest set for itself is not there. */
+export function toolEnvironment(more: Record<string, string>): NodeJS.ProcessEnv {
+  const own = Object.entries(process.env).filter(([name]) => name !== "NODE_ENV" && name !== "NODE_OPTIONS" && !name.startsWith("VITEST"));
+  return { ...Object.fromEntries(own), ...QUIET, ...more };
+}

@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import { type AddressInfo, createServer as createSocket } from "node:net";
 import { extname, join } from "node:path";
 import type { Browser } from "playwright-core";
-import { QUIET } from "./outcome.ts";
+import { toolEnvironment } from "./outcome.ts";
 import type { ProgramResult } from "./program.ts";
 
 const TYPES: Record<string, string> = {
@@ -76,7 +76,7 @@ export async function startServer(
     cwd: folder,
     // A group of its own, so that the workers of a tool end with it.
     detached: true,
-    env: { ...process.env, ...QUIET, ...environment },
+    env: toolEnvironment(environment),
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";

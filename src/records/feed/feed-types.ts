@@ -5,22 +5,14 @@
  * transaction the last snapshot did not see (`NOT pg_visible_in_snapshot(txid, position)`), with the *current* values of their records, read in the
  * same snapshot. So a transaction that commits late is never skipped, a long one does not hold the feed back, and applying a change twice is harmless.
  */
+import type { ColumnValues } from "../../columns/column-values.ts";
 import type { BranchRef, TableInfo } from "../schema.ts";
 
 /** Opaque to followers; may be kept on disk with `BranchInfo.incarnation`. */
 export type FeedPosition = string;
 
 /** Values of one column for `ids` of a batch, in their order. null is SQL's null. */
-export type FeedColumn =
-  | { readonly kind: "text"; readonly values: (string | null)[] } // string, text, email, link
-  | { readonly kind: "int"; readonly values: (bigint | null)[] }
-  | { readonly kind: "float"; readonly values: (number | null)[] } // NaN and infinities possible through SQL
-  | { readonly kind: "bool"; readonly values: (boolean | null)[] }
-  | { readonly kind: "datetime"; readonly values: (bigint | null)[] } // microseconds since 1970 UTC
-  | { readonly kind: "multiple"; readonly values: ((string | null)[] | null)[] }
-  | { readonly kind: "json"; readonly values: (string | null)[] } // JSON text
-  /** Rows that have a vector, as indexes into `ids`, and their elements, row-major. */
-  | { readonly kind: "vector"; readonly dimension: number; readonly rows: Uint32Array; readonly elements: Float32Array };
+export type FeedColumn = ColumnValues;
 
 export interface FeedBatch {
   readonly table: string;

@@ -37,11 +37,7 @@ test("runs", async () => { writeFileSync("outcome.json", JSON.stringify(await ru
     "vitest.config.js": "export default {};\n",
   });
   try {
-    runTool(project, process.execPath, [tool("vitest/vitest.mjs"), "run", "--environment", environment], {
-      VITEST: "",
-      VITEST_POOL_ID: "",
-      VITEST_WORKER_ID: "",
-    });
+    runTool(project, process.execPath, [tool("vitest/vitest.mjs"), "run", "--environment", environment]);
     expectAnswers(outcomeOf(project));
   } finally {
     removeFolder(project);

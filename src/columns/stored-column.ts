@@ -1,8 +1,8 @@
-/** A column of a followed table as the filter reads it, filled from the change feed. */
+/** A column as the filter reads it: the search store fills it from the change feed, the library from what it is given. */
 
-import type { MaskColumn } from "../../filter/mask-table.ts";
-import type { FilterColumnType } from "../../filter/tree.ts";
-import type { FeedColumn } from "../../records/feed/feed-types.ts";
+import type { MaskColumn } from "../filter/mask-table.ts";
+import type { FilterColumnType } from "../filter/tree.ts";
+import type { ColumnValues } from "./column-values.ts";
 import { FlagColumn, NumberColumn, PresenceColumn, WideNumberColumn } from "./number-columns.ts";
 import { ItemsColumn, TextColumn } from "./text-columns.ts";
 
@@ -11,10 +11,10 @@ export type StoredColumn = MaskColumn & ColumnStorage;
 export interface ColumnStorage {
   /** Room for rows 0..rows − 1; called before any of them is set. */
   reserve(rows: number): void;
-  /** Takes value `i` of the feed's column for `row`. */
-  set(row: number, from: FeedColumn, i: number): void;
+  /** Takes value `i` of the values for `row`. */
+  set(row: number, from: ColumnValues, i: number): void;
   /** The values of `rows`, as `set` takes them; a vector column has none of its own. */
-  get(rows: readonly number[]): FeedColumn;
+  get(rows: readonly number[]): ColumnValues;
   /** The row has no value any more. */
   clear(row: number): void;
   readonly memoryBytes: number;

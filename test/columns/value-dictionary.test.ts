@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ValueDictionary } from "../../../src/search/columns/value-dictionary.ts";
+import { ValueDictionary } from "../../src/columns/value-dictionary.ts";
 
 test("a dictionary goes on where a Map ends", () => {
   const dictionary = new ValueDictionary(4);

@@ -1,6 +1,6 @@
 /** Columns whose values stand in a dictionary: text, links, JSON documents and arrays of text. */
-import type { CodedColumn, MultipleColumn } from "../../filter/mask-table.ts";
-import type { FeedColumn } from "../../records/feed/feed-types.ts";
+import type { CodedColumn, MultipleColumn } from "../filter/mask-table.ts";
+import type { ColumnValues } from "./column-values.ts";
 import { mismatch } from "./mismatch.ts";
 import { grownLength } from "./number-columns.ts";
 import { ValueDictionary } from "./value-dictionary.ts";
@@ -24,16 +24,16 @@ export class TextColumn<Kind extends "text" | "json"> implements CodedColumn<Kin
     this.codes = grown;
   }
 
-  set(row: number, from: FeedColumn, i: number): void {
+  set(row: number, from: ColumnValues, i: number): void {
     if (from.kind !== this.kind) throw mismatch(this.kind, from);
-    const value = (from as Extract<FeedColumn, { kind: "text" | "json" }>).values[i]!;
+    const value = (from as Extract<ColumnValues, { kind: "text" | "json" }>).values[i]!;
     const before = this.codes[row]!;
     // Acquired before the old one is released: an unchanged value keeps its code.
     this.codes[row] = value === null ? NULL_CODE : this.dictionary.acquire(value);
     if (before !== NULL_CODE) this.dictionary.release(before);
   }
 
-  get(rows: readonly number[]): FeedColumn {
+  get(rows: readonly number[]): ColumnValues {
     const { values } = this.dictionary;
     return { kind: this.kind, values: rows.map((row) => values[this.codes[row]!] ?? null) };
   }
@@ -61,7 +61,7 @@ export class ItemsColumn implements MultipleColumn {
     while (this.items.length < rows) this.items.push(undefined);
   }
 
-  set(row: number, from: FeedColumn, i: number): void {
+  set(row: number, from: ColumnValues, i: number): void {
     if (from.kind !== "multiple") throw mismatch(this.kind, from);
     const values = from.values[i]!;
     const codes =
@@ -71,7 +71,7 @@ export class ItemsColumn implements MultipleColumn {
     this.#itemCount += codes?.length ?? 0;
   }
 
-  get(rows: readonly number[]): FeedColumn {
+  get(rows: readonly number[]): ColumnValues {
     const { values } = this.dictionary;
     return {
       kind: "multiple",

@@ -1,7 +1,7 @@
 /** Columns of typed arrays. Rows above what was set are null. */
-import { clearBit, hasBit, maskWords, setBit } from "../../filter/bit-mask.ts";
-import type { BoolColumn, FloatColumn, VectorColumn, WideColumn } from "../../filter/mask-table.ts";
-import type { FeedColumn } from "../../records/feed/feed-types.ts";
+import { clearBit, hasBit, maskWords, setBit } from "../filter/bit-mask.ts";
+import type { BoolColumn, FloatColumn, VectorColumn, WideColumn } from "../filter/mask-table.ts";
+import type { ColumnValues } from "./column-values.ts";
 import { mismatch } from "./mismatch.ts";
 
 /** Arrays grow by doubling, so that adding rows one by one stays linear. */
@@ -37,9 +37,9 @@ export class WideNumberColumn<Kind extends "int" | "datetime"> implements WideCo
     this.words = new Int32Array(grown.buffer);
   }
 
-  set(row: number, from: FeedColumn, i: number): void {
+  set(row: number, from: ColumnValues, i: number): void {
     if (from.kind !== this.kind) throw mismatch(this.kind, from);
-    const value = (from as Extract<FeedColumn, { kind: "int" | "datetime" }>).values[i]!;
+    const value = (from as Extract<ColumnValues, { kind: "int" | "datetime" }>).values[i]!;
     if (value === null) clearBit(this.present, row);
     else {
       this.#values[row] = value;
@@ -47,7 +47,7 @@ export class WideNumberColumn<Kind extends "int" | "datetime"> implements WideCo
     }
   }
 
-  get(rows: readonly number[]): FeedColumn {
+  get(rows: readonly number[]): ColumnValues {
     return { kind: this.kind, values: rows.map((row) => (hasBit(this.present, row) ? this.#values[row]! : null)) };
   }
 
@@ -74,7 +74,7 @@ export class NumberColumn implements FloatColumn {
     this.values = grown;
   }
 
-  set(row: number, from: FeedColumn, i: number): void {
+  set(row: number, from: ColumnValues, i: number): void {
     if (from.kind !== "float") throw mismatch(this.kind, from);
     const value = from.values[i]!;
     if (value === null) clearBit(this.present, row);
@@ -84,7 +84,7 @@ export class NumberColumn implements FloatColumn {
     }
   }
 
-  get(rows: readonly number[]): FeedColumn {
+  get(rows: readonly number[]): ColumnValues {
     return { kind: "float", values: rows.map((row) => (hasBit(this.present, row) ? this.values[row]! : null)) };
   }
 
@@ -107,7 +107,7 @@ export class FlagColumn implements BoolColumn {
     this.values = growMask(this.values, rows);
   }
 
-  set(row: number, from: FeedColumn, i: number): void {
+  set(row: number, from: ColumnValues, i: number): void {
     if (from.kind !== "bool") throw mismatch(this.kind, from);
     const value = from.values[i]!;
     if (value === null) clearBit(this.present, row);
@@ -118,7 +118,7 @@ export class FlagColumn implements BoolColumn {
     }
   }
 
-  get(rows: readonly number[]): FeedColumn {
+  get(rows: readonly number[]): ColumnValues {
     return { kind: "bool", values: rows.map((row) => (hasBit(this.present, row) ? hasBit(this.values, row) : null)) };
   }
 
@@ -147,7 +147,7 @@ export class PresenceColumn implements VectorColumn {
     setBit(this.present, row);
   }
 
-  get(): FeedColumn {
+  get(): ColumnValues {
     throw new TypeError("Vectors are read from their index.");
   }
 

@@ -1,0 +1,199 @@
+/**
+ * Values beside the vectors of an index: kept by column as in the service's search store, filtered in the grammar of the service's API. An index is given
+ * them when it is created; one that is not carries none of this.
+ */
+
+import { growMask } from "../columns/number-columns.ts";
+import { type ColumnStorage, createColumn, type StoredColumn } from "../columns/stored-column.ts";
+import type { CheckedValues, RowColumns, RowValues } from "../core/row-columns.ts";
+import type { RowDirectory } from "../core/row-directory.ts";
+import { LodestoneError } from "../errors.ts";
+import { clearBit, hasBit, setBit } from "../filter/bit-mask.ts";
+import { compileToMask } from "../filter/mask.ts";
+import type { MaskTable } from "../filter/mask-table.ts";
+import { parseFilter } from "../filter/parse.ts";
+import type { FilterTable } from "../filter/tree.ts";
+import {
+  type ColumnType,
+  fromStored,
+  isColumnType,
+  type Stored,
+  storedText,
+  toColumnValues,
+  toStored,
+  unstoredText,
+} from "./column-types.ts";
+
+interface Column {
+  readonly name: string;
+  readonly type: ColumnType;
+  readonly stored: StoredColumn & ColumnStorage;
+}
+
+/** In the order of the columns. */
+class CheckedRow {
+  readonly values: readonly Stored[];
+
+  constructor(values: readonly Stored[]) {
+    this.values = values;
+  }
+}
+
+export class Columns implements RowColumns {
+  readonly #columns: readonly Column[];
+  readonly #table: FilterTable;
+  #rows: RowDirectory | undefined;
+  #live = new Uint32Array(0);
+  readonly #maskTable: MaskTable;
+
+  /**
+   * @param types  by name: "string", "int" (64 bits), "float", "bool", "datetime" (microseconds), "multiple" (a list of strings) or "json".
+   * @throws {TypeError} for an unknown type or a name that filters could not use.
+   */
+  constructor(types: Readonly<Record<string, ColumnType>>) {
+    this.#columns = Object.entries(types).map(([name, type]) => {
+      if (!isColumnType(type))
+        throw new TypeError(`Column ${JSON.stringify(name)} is of type ${JSON.stringify(type)}, which there is not.`);
+      if (name === "" || name === "id" || name.startsWith("$") || name.startsWith("xata") || name.includes("->") || !isText(name)) {
+        throw new TypeError(
+          `${JSON.stringify(name)} cannot be the name of a column: "id", "$…", "xata…" and "…->…" mean something else in filters.`,
+        );
+      }
+      return { name, type, stored: createColumn(type) };
+    });
+    this.#table = { name: "index", columns: new Map(this.#columns.map(({ name, type }) => [name, { name, type }])) };
+    const columns = this;
+    this.#maskTable = {
+      get capacity() {
+        return columns.#directory.capacity;
+      },
+      get live() {
+        return columns.#live;
+      },
+      rowOf: (id) => columns.#directory.rowOf(id),
+      idOf: (row) => columns.#directory.idOf(row),
+      column: (name) => columns.#column(name).stored,
+    };
+  }
+
+  /** @internal */
+  bind(rows: RowDirectory): void {
+    if (this.#rows === rows) return;
+    if (this.#rows !== undefined) throw new TypeError("These columns belong to another index; share its `rows` too, or make new ones.");
+    this.#rows = rows;
+    rows.attach({ clearRow: (row) => this.clear(row) });
+  }
+
+  /** @internal */
+  check(values: RowValues): CheckedValues {
+    if (values === null || typeof values !== "object" || Array.isArray(values)) {
+      throw new LodestoneError("INVALID", "values: expected an object with a member for each column.");
+    }
+    this.checkNames(Object.keys(values));
+    return new CheckedRow(this.#columns.map(({ name, type }) => toStored(name, type, Object.hasOwn(values, name) ? values[name] : null)));
+  }
+
+  /** @internal */
+  set(row: number, values: CheckedValues | undefined): void {
+    this.#reserve();
+    setBit(this.#live, row);
+    if (!(values instanceof CheckedRow)) return;
+    this.#columns.forEach(({ stored }, i) => {
+      stored.set(row, toColumnValues(stored.kind, values.values[i]!), 0);
+    });
+  }
+
+  /** @internal */
+  get(row: number, names: readonly string[] = this.#columns.map(({ name }) => name)): Record<string, unknown> {
+    this.#reserve();
+    return Object.fromEntries(
+      names.map((name) => {
+        const { type, stored } = this.#column(name);
+        return [name, fromStored(type, storedAt(stored, row))];
+      }),
+    );
+  }
+
+  /** @internal */
+  keep(row: number): CheckedValues | undefined {
+    this.#reserve();
+    return hasBit(this.#live, row) ? new CheckedRow(this.#columns.map(({ stored }) => storedAt(stored, row))) : undefined;
+  }
+
+  /** @internal */
+  clear(row: number): void {
+    this.#reserve();
+    clearBit(this.#live, row);
+    for (const { stored } of this.#columns) stored.clear(row);
+  }
+
+  /** @internal */
+  toMask(filter: object): Uint32Array {
+    this.#reserve();
+    return compileToMask(parseFilter(filter, this.#table, new Map([[this.#table.name, this.#table]])), this.#table.name, {
+      table: () => this.#maskTable,
+    });
+  }
+
+  /** @internal */
+  checkNames(names: readonly string[]): void {
+    for (const name of names) this.#column(name);
+  }
+
+  /** Names and types, as JSON. */
+  get schema(): string {
+    return JSON.stringify(this.#columns.map(({ name, type }) => [name, type]));
+  }
+
+  /** @internal */
+  encode(rows: readonly number[]): string {
+    this.#reserve();
+    return JSON.stringify(rows.map((row) => this.#columns.map(({ stored }) => storedText(storedAt(stored, row)))));
+  }
+
+  /** @internal */
+  decode(text: string): CheckedValues[] {
+    try {
+      const rows = JSON.parse(text) as unknown[][];
+      return rows.map((row) => new CheckedRow(this.#columns.map(({ name, type }, i) => unstoredText(name, type, row[i]))));
+    } catch (error) {
+      throw new LodestoneError("CORRUPT", "The values in the snapshot cannot be read. Build the index again.", { cause: error });
+    }
+  }
+
+  /** Bytes that the values take, an estimate. */
+  get memoryBytes(): number {
+    return this.#live.byteLength + this.#columns.reduce((bytes, { stored }) => bytes + stored.memoryBytes, 0);
+  }
+
+  get #directory(): RowDirectory {
+    if (this.#rows === undefined) throw new TypeError("These columns belong to no index yet; give them to VectorIndex.create.");
+    return this.#rows;
+  }
+
+  #column(name: string): Column {
+    const column = this.#columns.find((own) => own.name === name);
+    if (column === undefined) {
+      const names = this.#columns.map((own) => JSON.stringify(own.name)).join(", ");
+      throw new LodestoneError("INVALID", `There is no column ${JSON.stringify(name)}; the index has ${names || "none"}.`);
+    }
+    return column;
+  }
+
+  /** The directory grows by itself. */
+  #reserve(): void {
+    const { capacity } = this.#directory;
+    if (this.#live.length * 32 >= capacity && this.#live.length > 0) return;
+    this.#live = growMask(this.#live, Math.max(capacity, 1));
+    for (const { stored } of this.#columns) stored.reserve(this.#live.length * 32);
+  }
+}
+
+function storedAt(column: StoredColumn, row: number): Stored {
+  const values = column.get([row]);
+  return values.kind === "vector" ? null : (values.values[0] as Stored);
+}
+
+function isText(name: string): boolean {
+  return !/\p{Surrogate}|\0/u.test(name);
+}

@@ -1,0 +1,59 @@
+/** Indexes kept in a browser under names: what IndexedDbStore and OpfsStore have in common. */
+import type { ByteSource, ByteStream } from "../core/byte-stream.ts";
+import type { TransferOptions } from "../core/transfer.ts";
+import { LodestoneError } from "../errors.ts";
+
+/** VectorIndex or ParallelVectorIndex. */
+export interface Saveable {
+  toStream(options?: TransferOptions): ByteStream;
+}
+
+/** The class of either. */
+export interface Loader<Index, Options extends TransferOptions> {
+  fromStream(source: ByteSource, options?: Options): Promise<Index>;
+}
+
+export abstract class SnapshotStore {
+  /**
+   * Keeps the index under a name, instead of what was there before: all of it, or, after an error, what was there.
+   *
+   * @throws what the index's toStream throws; {LodestoneError} UNAVAILABLE when the browser has no such store or no room; the signal's reason.
+   */
+  async save(name: string, index: Saveable, options: TransferOptions = {}): Promise<void> {
+    checkName(name);
+    await this.write(name, index.toStream(options));
+  }
+
+  /**
+   * @param kind  the class that the index shall have.
+   * @throws {LodestoneError} NOT_FOUND for an unknown name; what its fromStream throws.
+   */
+  async load<Index, Options extends TransferOptions>(name: string, kind: Loader<Index, Options>, options?: Options): Promise<Index> {
+    checkName(name);
+    const source = await this.read(name);
+    if (source === undefined) throw new LodestoneError("NOT_FOUND", `No index is kept under the name ${JSON.stringify(name)}.`);
+    return kind.fromStream(source, options);
+  }
+
+  /** @returns whether there was one. */
+  abstract delete(name: string): Promise<boolean>;
+
+  /** In the order of their UTF-16 code units. */
+  abstract names(): Promise<string[]>;
+
+  /** All of the stream under the name, or nothing changed. */
+  protected abstract write(name: string, stream: ByteStream): Promise<void>;
+
+  /** undefined: there is none. */
+  protected abstract read(name: string): Promise<ByteSource | undefined>;
+}
+
+function checkName(name: string): void {
+  if (typeof name !== "string" || name === "") throw new TypeError("name is not a text of at least one character.");
+}
+
+/** For what a browser refuses. */
+export function unavailable(what: string, cause?: unknown): LodestoneError {
+  const why = cause instanceof Error ? ` (${cause.name}: ${cause.message})` : "";
+  return new LodestoneError("UNAVAILABLE", `${what}${why}.`, { cause });
+}
