@@ -60,22 +60,22 @@ export class SetBench {
    * One query at a time. Contenders take turns query by query, or, `inARow`, each with all queries before the next has its turn: for searches in worker threads, as
    * between two programs in turns the system often wakes both workers on one core (bench/cores.mjs measures that).
    *
-   * @param contenders  {plan, run(query) -> answer, index?, readsCodes?}[]; with an index, its lastScan is read.
+   * @param contenders  {plan, run(query) -> answer, index?}[]; with an index, what its searches read is counted.
    * @returns the median of the C scan, or undefined.
    */
   async measure(similarity, what, contenders, { isSelected, inARow = false } = {}) {
     const queries = this.#queriesFor(similarity, this.single);
-    const bytes = new Map();
+    const counts = new Map();
     for (const { plan, run } of contenders)
       for (const query of queries.slice(0, VERIFIED))
         verify(`${this.set.name} ${what} ${plan}`, await run(this.query(query)), this.#expected(query, similarity, isSelected));
     for (const { plan, run, index } of contenders) {
-      const touched = [];
+      const counted = [];
       for (const query of queries) {
         await run(this.query(query));
-        touched.push(index?.lastScan.bytes);
+        if (index) counted.push(index.lastScan);
       }
-      bytes.set(plan, touched);
+      counts.set(plan, counted);
     }
     const warmUps = Math.floor(WARM_UP_ROWS / (this.set.rows * queries.length));
     for (let i = 0; i < warmUps; i++) for (const { run } of contenders) for (const query of queries) await run(this.query(query));
@@ -83,10 +83,7 @@ export class SetBench {
     const yardstick = times.get("C").length > 0 ? summarize(times.get("C")) : undefined;
     for (const [plan, values] of times) {
       if (values.length === 0) continue;
-      const contender = contenders.find((one) => one.plan === plan);
-      const scan = contender?.readsCodes === false ? undefined : contender?.index?.lastScan;
-      const note = scan && `last query: ${scan.fullRows} rows by whole codes, ${scan.exactRows} exactly`;
-      this.#report({ what, plan, milliseconds: summarize(values), yardstick, touched: bytes.get(plan), note });
+      this.#report({ what, plan, milliseconds: summarize(values), yardstick, counts: counts.get(plan) ?? [] });
     }
     return yardstick;
   }
@@ -124,13 +121,14 @@ export class SetBench {
     const search = { k: this.k, similarity };
     const what = `${queries.length} queries, per query${similarity === "cosineSimilarity" ? "" : `, ${similarity}`}`;
     const times = new Map(contenders.map(({ plan }) => [plan, []]));
-    const bytes = new Map();
+    const counts = new Map();
     const checked = queries.filter((_, at) => at < VERIFIED || at === queries.length - 1);
     for (const { plan, index } of contenders) {
       const answers = index.searchMany(vectors, search);
       for (const query of checked)
         verify(`${this.set.name} ${what} ${plan}`, answers[queries.indexOf(query)], this.#expected(query, similarity));
-      bytes.set(plan, [index.lastScan.bytes === undefined ? undefined : index.lastScan.bytes / queries.length]);
+      const { bytes } = index.lastScan;
+      counts.set(plan, [{ bytes: bytes === undefined ? undefined : bytes / queries.length }]);
     }
     for (let i = 0; i < WARM_UP_ROWS / (this.set.rows * queries.length); i++)
       for (const { index } of contenders) index.searchMany(vectors, search);
@@ -142,21 +140,24 @@ export class SetBench {
       }
     }
     for (const { plan } of contenders)
-      this.#report({ what, plan, milliseconds: summarize(times.get(plan)), yardstick, touched: bytes.get(plan) });
+      this.#report({ what, plan, milliseconds: summarize(times.get(plan)), yardstick, counts: counts.get(plan) });
   }
 
-  #report({ what, plan, milliseconds, yardstick, touched, note }) {
+  /** @param counts  lastScan of each query, for means. */
+  #report({ what, plan, milliseconds, yardstick, counts }) {
     const floatBytes = this.set.rows * this.set.dimension * 4;
-    const isCounted = touched?.length > 0 && touched.every((value) => value !== undefined);
+    const mean = (key) => counts.reduce((sum, count) => sum + count[key], 0) / counts.length;
+    // NaN where nothing was counted, as by a checkout of before.
+    const [bytes, fullRows, exactRows] = ["bytes", "fullRows", "exactRows"].map(mean);
     this.record({
       set: this.set.name,
       what,
       plan,
       milliseconds,
       ratio: yardstick && milliseconds.median / yardstick.median,
-      bytesRatio: isCounted ? touched.reduce((sum, value) => sum + value, 0) / touched.length / floatBytes : undefined,
+      bytesRatio: Number.isFinite(bytes) ? bytes / floatBytes : undefined,
       gigabytesPerSecond: floatBytes / milliseconds.median / 1e6,
-      note,
+      note: fullRows > 0 ? `${Math.round(fullRows)} rows by whole codes, ${Math.round(exactRows)} exactly` : undefined,
     });
   }
 }

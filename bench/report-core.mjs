@@ -1,8 +1,7 @@
 /** What bench:report makes of a run of `npm run bench`: a headline for the README, all figures for docs/benchmarks.md, and a chart. */
-import { barChart } from "./bar-chart.mjs";
+import { COLOURS, chart } from "./chart.mjs";
 
-const PLANS = ["C", "relaxed", "simd", "simd floats", "1 shard", "2 shards"];
-const STYLES = { relaxed: "ours", simd: "ours-plain", "simd floats": "other", "1 shard": "shard", "2 shards": "shards" };
+const PLANS = ["C", "relaxed", "simd", "other", "simd floats", "1 shard", "2 shards"];
 
 /** The README's rows: title, `what` and plan of the run. */
 const HEADLINE = [
@@ -14,14 +13,28 @@ const HEADLINE = [
   ["two shards on two cores, cosine", "cosine, in workers, in a row", "2 shards"],
   ["100 queries at once, cosine, each", "100 queries, per query", "relaxed"],
 ];
-const HEADLINE_SETS = ["random, 100000 × 768", "256 clusters, 100000 × 768"];
+/** The chart's rows. */
+const CHARTED = HEADLINE.filter(([, what, plan]) => plan === "relaxed" && !what.includes("filter"));
+/** The sets of the README and the chart, what is like real data first. */
+const SETS = [
+  ["LSA of text, 100000 × 768", "LSA of real text"],
+  ["steep spectrum, 100000 × 768", "steep spectrum"],
+  ["flat spectrum, 100000 × 768", "flat spectrum"],
+  ["random, 100000 × 768", "random directions"],
+  ["256 clusters, 100000 × 768", "256 clusters"],
+];
 
-const spread = ({ median, low, high }) => `${median.toFixed(2)} <sub>${low.toFixed(2)}–${high.toFixed(2)}</sub>`;
+const spread = ({ median, low, high }) => {
+  const digits = median < 0.1 ? 3 : 2;
+  return `${median.toFixed(digits)} <sub>${low.toFixed(digits)}–${high.toFixed(digits)}</sub>`;
+};
 
-export function reportCore({ machine, k, at, measured }) {
+/** @returns {Promise<{headline: string, full: string, charts: Record<string, string>}>} Markdown, and SVG by the file's name. */
+export async function reportCore({ machine, k, partial, at, measured }) {
   const timed = measured.filter((entry) => entry.milliseconds);
   const find = (set, what, plan) => timed.find((entry) => entry.set === set && entry.what === what && entry.plan === plan);
-  const where = `${machine.cpu}, Node ${machine.node}, ${at.slice(0, 10)}`;
+  const where = `${machine.cpu}, Node ${machine.node}, ${at.slice(0, 10)}${partial ? ", **not a full run** (`--only` or `--quick`)" : ""}`;
+  const sets = SETS.filter(([set]) => timed.some((entry) => entry.set === set));
 
   function headline() {
     const cell = (entry) => {
@@ -29,16 +42,22 @@ export function reportCore({ machine, k, at, measured }) {
       const ratio = entry.ratio === undefined ? "" : ` (**${entry.ratio.toFixed(2)}**)`;
       return `${entry.milliseconds.median.toFixed(1)} ms${ratio}`;
     };
-    const rows = HEADLINE.map(([title, what, plan]) => [title, HEADLINE_SETS.map((set) => cell(find(set, what, plan)))]).filter(
-      ([, cells]) => cells.some(Boolean),
-    );
-    const yardstick = find(HEADLINE_SETS[0], "cosineSimilarity", "C");
+    const rows = HEADLINE.map(([title, what, plan]) => [title, sets.map(([set]) => cell(find(set, what, plan)))]);
+    const bytes = sets.map(([set]) => find(set, "cosineSimilarity", "relaxed")?.bytesRatio?.toFixed(2) ?? "");
+    const yardsticks = sets.map(([set]) => find(set, "cosineSimilarity", "C")?.milliseconds.median).filter((ms) => ms !== undefined);
+    const scan =
+      yardsticks.length > 0
+        ? ` (${[...new Set([Math.min(...yardsticks), Math.max(...yardsticks)].map((ms) => ms.toFixed(0)))].join(" to ")} ms)`
+        : "";
     return [
-      `100,000 × 768 vectors, exact top ${k}; in brackets the time ÷ that of a native C float32 scan${yardstick ? ` (${yardstick.milliseconds.median.toFixed(1)} ms)` : ""} in the same run. ${where}.`,
+      "![Time and bytes of an exact search relative to a native C scan](docs/bench-core.svg)",
       "",
-      "| | random directions | 256 clusters (nearer to real embeddings) |",
-      "|---|---|---|",
-      ...rows.map(([title, cells]) => `| ${title} | ${cells.join(" | ")} |`),
+      `100,000 × 768 vectors, exact top ${k}; in brackets the time ÷ that of a native C float32 scan${scan} in the same run. ${where}.`,
+      "",
+      `| | ${sets.map(([, title]) => title).join(" | ")} |`,
+      `|---|${sets.map(() => "---|").join("")}`,
+      ...(bytes.some(Boolean) ? [`| one query, cosine: bytes touched ÷ float32 bytes | ${bytes.join(" | ")} |`] : []),
+      ...rows.filter(([, cells]) => cells.some(Boolean)).map(([title, cells]) => `| ${title} | ${cells.join(" | ")} |`),
     ].join("\n");
   }
 
@@ -56,53 +75,81 @@ export function reportCore({ machine, k, at, measured }) {
       const ratio = entry.ratio === undefined || entry.plan === "C" ? "" : `**${entry.ratio.toFixed(2)}** · `;
       return `${ratio}${spread(entry.milliseconds)}`;
     };
+    const bytes = (byPlan) => byPlan.get("relaxed")?.bytesRatio?.toFixed(3) ?? "";
     return [
-      `| data | search | ${plans.join(" | ")} |`,
-      `|---|---|${plans.map(() => "---|").join("")}`,
-      ...[...rows].map(([key, byPlan]) => `| ${key} | ${plans.map((plan) => cell(byPlan.get(plan))).join(" | ")} |`),
+      `| data | search | bytes | ${plans.join(" | ")} |`,
+      `|---|---|---|${plans.map(() => "---|").join("")}`,
+      ...[...rows].map(([key, byPlan]) => `| ${key} | ${bytes(byPlan)} | ${plans.map((plan) => cell(byPlan.get(plan))).join(" | ")} |`),
     ].join("\n");
   }
 
   function buildTable() {
+    const grouped = (value) => Math.round(value).toLocaleString("en");
     return [
-      "| data | build | rows a second | memory ÷ float32 data |",
-      "|---|---|---|---|",
+      "| data | build | rows a second | with the first search | memory ÷ float32 data |",
+      "|---|---|---|---|---|",
       ...measured
         .filter((entry) => entry.rowsPerSecond)
         .map(
-          ({ set, plan, rowsPerSecond, memoryRatio }) =>
-            `| ${set} | ${plan} | ${Math.round(rowsPerSecond).toLocaleString("en")} | ${memoryRatio.toFixed(3)} |`,
+          ({ set, plan, rowsPerSecond, rowsPerSecondToFirstAnswer, memoryRatio }) =>
+            `| ${set} | ${plan} | ${grouped(rowsPerSecond)} | ${grouped(rowsPerSecondToFirstAnswer)} | ${memoryRatio.toFixed(3)} |`,
         ),
     ].join("\n");
   }
 
-  function chart() {
-    const bars = timed.filter((entry) => entry.ratio !== undefined && entry.plan !== "C");
-    return barChart({
-      title: "Time of an exact search ÷ time of a native C float32 scan (medians of one run; shorter is faster)",
-      description: `One bar for each data set, search and build of Lodestone; the dashed line at 1 is the C scan. All figures are in docs/benchmarks.md. ${where}.`,
-      labelWidth: 420,
-      bars: bars.map(({ set, what, plan, ratio }) => ({
-        label: `${set}, ${what}, ${plan}`,
-        value: ratio,
-        text: ratio.toFixed(2),
-        style: STYLES[plan] ?? "other",
-      })),
-      from: 0,
-      to: Math.max(1.25, ...bars.map(({ ratio }) => Math.min(2, ratio))),
-      ticks: [0, 0.25, 0.5, 0.75, 1],
-      yardstick: { value: 1, label: "C scan" },
-    });
-  }
-
+  const descriptions = measured.filter((entry) => entry.description).map(({ set, description }) => `- ${set}: ${description}.`);
   const full = [
-    `Milliseconds a query, median <sub>10th–90th percentile</sub>, before it in bold the ratio of medians to C; top ${k}, one thread. ${where}, yardstick ${machine.yardstick ?? "none"}.`,
+    `Milliseconds a query, median <sub>10th–90th percentile</sub>, before it in bold the ratio of medians to C; *bytes* are those of rows that a search of the relaxed build touched ÷ those of the float32 data; top ${k}, one thread. ${where}, yardstick ${machine.yardstick ?? "none"}.`,
     "",
-    "![Time of an exact search relative to a native C scan](bench-core.svg)",
+    ...descriptions,
+    "",
+    "![Time and bytes of an exact search relative to a native C scan](bench-core.svg)",
     "",
     table(),
     "",
     buildTable(),
   ].join("\n");
-  return { headline: headline(), full, chart: chart() };
+  return { headline: headline(), full, charts: { "bench-core.svg": await coreChart(sets, find, where) } };
+}
+
+function coreChart(sets, find, where) {
+  const TIME = "time ÷ time of the C scan";
+  const BYTES = "bytes touched ÷ bytes of the float32 data";
+  const values = sets.flatMap(([set, title]) =>
+    CHARTED.flatMap(([search, what, plan]) => {
+      const entry = find(set, what, plan);
+      return entry?.ratio === undefined ? [] : [{ set: title, search, ratio: entry.ratio, bytes: entry.bytesRatio ?? null }];
+    }),
+  );
+  const y = { field: "search", type: "nominal", sort: null, title: null };
+  const most = Math.max(1, ...values.map(({ ratio }) => Math.ceil(10 * ratio + 0.5) / 10));
+  const x = { type: "quantitative", scale: { domain: [0, most] }, title: null };
+  const color = { scale: { domain: [TIME, BYTES], range: [COLOURS.ours, COLOURS.yardstick] } };
+  const title = "Exact top 10 of 100,000 × 768 vectors beside a native C scan of all float32 (shorter is better)";
+  const panel = ([, set]) => ({
+    title: { text: set, fontSize: 12, offset: 4 },
+    data: { values: values.filter((value) => value.set === set) },
+    width: 520,
+    height: { step: 19 },
+    layer: [
+      { mark: { type: "bar", height: 11, opacity: 1 }, encoding: { y, x: { ...x, field: "ratio" }, color: { ...color, datum: TIME } } },
+      {
+        transform: [{ filter: "isValid(datum.bytes)" }],
+        mark: { type: "tick", thickness: 3, size: 17, opacity: 1 },
+        encoding: { y, x: { ...x, field: "bytes" }, color: { ...color, datum: BYTES } },
+      },
+      {
+        transform: [{ calculate: "max(datum.ratio, isValid(datum.bytes) ? datum.bytes : 0)", as: "end" }],
+        mark: { type: "text", align: "left", dx: 6 },
+        encoding: { y, x: { ...x, field: "end" }, text: { field: "ratio", format: ".2f" } },
+      },
+    ],
+  });
+  return chart(
+    { title, vconcat: sets.map(panel), spacing: 14 },
+    {
+      title,
+      description: `${values.map(({ set, search, ratio, bytes }) => `${set}, ${search}: ${ratio.toFixed(2)}${bytes === null ? "" : `, bytes ${bytes.toFixed(2)}`}`).join("; ")}. Medians of one run; the C scan is at 1. ${where}.`,
+    },
+  );
 }

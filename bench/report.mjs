@@ -1,10 +1,11 @@
 /**
  * npm run bench:report: writes what the last `npm run bench` and `npm run bench:peers` left in bench/results into the documents: a headline between
- * `<!-- bench:core -->` and `<!-- /bench:core -->` (and `bench:peers`) of README.md, all figures between the same marks of docs/benchmarks.md, and the charts
- * docs/bench-core.svg and docs/bench-peers.svg. A section whose run is not there stays as it is; figures of several runs are never mixed in one section.
+ * `<!-- bench:core -->` and `<!-- /bench:core -->` (and `bench:peers`, `bench:approximate`) of README.md, all figures between the same marks of
+ * docs/benchmarks.md, and the charts in docs/. A section whose run is not there stays as it is; figures of several runs are never mixed in one section.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { reportApproximate } from "./report-approximate.mjs";
 import { reportCore } from "./report-core.mjs";
 import { reportPeers } from "./report-peers.mjs";
 
@@ -21,27 +22,22 @@ function replaceSection(relative, name, text) {
 }
 
 const REPORTS = [
-  { run: "npm run bench", results: "results/core.json", section: "bench:core", chart: "../docs/bench-core.svg", report: reportCore },
-  {
-    run: "npm run bench:peers",
-    results: "results/peers.json",
-    section: "bench:peers",
-    chart: "../docs/bench-peers.svg",
-    report: reportPeers,
-  },
+  { run: "npm run bench", results: "results/core.json", section: "bench:core", report: reportCore },
+  { run: "npm run bench:peers", results: "results/peers.json", section: "bench:peers", report: reportPeers },
+  { run: "npm run bench:peers", results: "results/approximate.json", section: "bench:approximate", report: reportApproximate },
 ];
 
 let written = 0;
-for (const { run, results, section, chart: chartPath, report } of REPORTS) {
+for (const { run, results, section, report } of REPORTS) {
   if (!existsSync(path(results))) {
     console.error(`bench/${results} is not there, so ${section} stays as it was; run \`${run}\` first.`);
     continue;
   }
-  const { headline, full, chart } = report(JSON.parse(readFileSync(path(results), "utf8")));
-  writeFileSync(path(chartPath), chart);
+  const { headline, full, charts } = await report(JSON.parse(readFileSync(path(results), "utf8")));
+  for (const [name, svg] of Object.entries(charts)) writeFileSync(path(`../docs/${name}`), svg);
   replaceSection("../README.md", section, headline);
   replaceSection("../docs/benchmarks.md", section, full);
-  console.log(`${section}: README.md, docs/benchmarks.md and the chart written.`);
+  console.log(`${section}: README.md, docs/benchmarks.md and ${Object.keys(charts).join(", ")} written.`);
   written++;
 }
 if (written === 0) process.exit(1);

@@ -118,7 +118,7 @@ async function measureSet(set) {
   const yardsticks = new Map();
   for (const similarity of set.similarities) {
     const search = { k: K, similarity };
-    const floats = { plan: "simd floats", index: simd, readsCodes: false, run: (q) => simd.search(q, { ...search, plan: "floats" }) };
+    const floats = { plan: "simd floats", index: simd, run: (q) => simd.search(q, { ...search, plan: "floats" }) };
     yardsticks.set(similarity, await bench.measure(similarity, similarity, [...contendersOf(search), floats]));
   }
   for (const share of set.filters ?? []) {
