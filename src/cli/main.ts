@@ -111,6 +111,12 @@ export function buildProgram(): Command {
         .default(300),
     )
     .addOption(
+      new Option("--max-lag <seconds>", "not ready (/readyz) while searches are further behind the records")
+        .env("LODESTONE_MAX_LAG")
+        .argParser(parseSeconds)
+        .default(30),
+    )
+    .addOption(
       new Option("--max-requests <count>", "requests worked on at once; more are answered 429 and not processed")
         .env("LODESTONE_MAX_REQUESTS")
         .argParser(parseCount)

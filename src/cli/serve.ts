@@ -27,6 +27,8 @@ export interface ServeOptions {
   /** In seconds. */
   readonly snapshotInterval: number;
   readonly maxRequests: number;
+  /** In seconds. */
+  readonly maxLag: number;
   readonly logLevel: string;
   readonly demo?: boolean;
   readonly version: string;
@@ -73,6 +75,7 @@ export async function serve(options: ServeOptions): Promise<void> {
       corsOrigins: options.corsOrigin,
       hostNames: options.host === undefined ? [] : [options.host],
       version: options.version,
+      maxLagMs: options.maxLag * 1000,
     });
     server = await listen(app, { addresses, port: options.port });
   } catch (error) {

@@ -46,6 +46,8 @@ export interface AppOptions {
   /** Names, besides those of loopback, that a server without keys answers to: the host that it was told to listen on. */
   readonly hostNames?: readonly string[];
   readonly version: string;
+  /** A server whose searches are further behind the records is not ready; default 30 s. */
+  readonly maxLagMs?: number;
   /** Where `POST /backups` puts them; without it there are none. */
   readonly backupDir?: string;
 }
@@ -62,6 +64,8 @@ const LARGE_ANSWER_LENGTH = 64 * 1024;
 
 const LONG_LIST = 100;
 
+const DEFAULT_MAX_LAG_MS = 30_000;
+
 interface State {
   requestId: string;
   endpoint: Endpoint | undefined;
@@ -77,7 +81,7 @@ export function createApp(options: AppOptions): App {
   const corsOrigins = options.corsOrigins ?? [];
   let draining = false;
 
-  const endpoints = createEndpoints({ ...options, metrics, isDraining: () => draining });
+  const endpoints = createEndpoints({ ...options, metrics, maxLagMs: options.maxLagMs ?? DEFAULT_MAX_LAG_MS, isDraining: () => draining });
   const router = new EndpointRouter();
   for (const endpoint of endpoints) registerEndpoint(router, endpoint);
 

@@ -82,6 +82,7 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed, migra
     migrations,
 
     listDatabases: () => catalog.listDatabases(),
+    allBranches: () => catalog.allBranches(),
     listBranches: (database) => catalog.listBranches(database),
     createBranch: (ref, options) => catalog.createBranch(ref, options),
     dropBranch: (ref) => catalog.dropBranch(ref),

@@ -35,6 +35,7 @@ export interface RecordStore {
 
   listDatabases(): Promise<{ name: string; createdAt: string }[]>;
   listBranches(database: string): Promise<{ name: string; createdAt: string }[]>;
+  allBranches(): Promise<BranchRef[]>;
   /**
    * Creates the branch, and its database with the first one. A branch that exists is answered as it is (`created: false`), so that set-up scripts can
    * run twice; with `from` (a branch of the same database to copy, records included) it is a CONFLICT, since its records would not be those asked for.

@@ -17,8 +17,7 @@ import type { WorkerClient } from "./worker-client.ts";
 export interface FollowedRecords {
   readonly feed: ChangeFeed;
   branch(ref: BranchRef): Promise<BranchInfo>;
-  listDatabases(): Promise<readonly { readonly name: string }[]>;
-  listBranches(database: string): Promise<readonly { readonly name: string }[]>;
+  allBranches(): Promise<readonly BranchRef[]>;
 }
 
 export interface FollowerOptions {
@@ -59,6 +58,7 @@ export class BranchFollower {
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
   #isGone = false;
+  #isBuilding = false;
   /** Grows with each loss of the worker: what began before it must not be believed after it. */
   #epoch = 0;
   #acknowledgedAt = Number.NEGATIVE_INFINITY;
@@ -91,6 +91,11 @@ export class BranchFollower {
   /** The branch was dropped. */
   get isGone(): boolean {
     return this.#isGone;
+  }
+
+  /** What searches see is not of this branch as it is now: it is being read whole. */
+  get isBuilding(): boolean {
+    return this.#isBuilding;
   }
 
   /** What the worker had is lost. */
@@ -187,7 +192,7 @@ export class BranchFollower {
       throw error;
     }
     this.#isSnapshotBad = false;
-    await this.#records.feed.acknowledge(this.ref, state.position);
+    await this.#records.feed.acknowledge(this.ref, state.position, state.incarnation);
   }
 
   get #isLarge(): boolean {
@@ -196,6 +201,12 @@ export class BranchFollower {
 
   /** Reads the branch whole, and again as long as its schema changes meanwhile. */
   async #build(first: BranchInfo): Promise<void> {
+    this.#isBuilding = true;
+    await this.#buildWhole(first);
+    this.#isBuilding = false;
+  }
+
+  async #buildWhole(first: BranchInfo): Promise<void> {
     let info = first;
     const epoch = this.#epoch;
     for (let attempt = 0; attempt < MAX_SCHEMA_ATTEMPTS; attempt++) {
@@ -243,7 +254,7 @@ export class BranchFollower {
         this.#isUnsaved ||= hasChanged;
       }
       this.#enter({ ...state, position, isWhole: true }, stats, epoch);
-      await this.#acknowledge(position);
+      await this.#acknowledge(position, state.incarnation);
       // What a complete read delivers is all that its snapshot sees, and that was taken after the round began.
       return true;
     }
@@ -319,11 +330,11 @@ export class BranchFollower {
   }
 
   /** Lets the feed forget, now and then; where there are snapshots, only what the last one has (`saveSnapshot`). */
-  async #acknowledge(position: FeedPosition): Promise<void> {
+  async #acknowledge(position: FeedPosition, incarnation: string): Promise<void> {
     if (this.#snapshotPath !== undefined && this.#isLarge) return;
     if (performance.now() - this.#acknowledgedAt < ACKNOWLEDGE_EVERY_MS) return;
     this.#acknowledgedAt = performance.now();
-    await this.#records.feed.acknowledge(this.ref, position);
+    await this.#records.feed.acknowledge(this.ref, position, incarnation);
   }
 
   /** The branch as the catalog knows it, once it knows more than `before`. The catalog hears of changes by other servers a moment later. */

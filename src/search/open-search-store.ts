@@ -1,6 +1,7 @@
 /** Opens the search store over a record store: one worker with the indexes, one follower per branch. */
 import type { Worker } from "node:worker_threads";
 import { LodestoneError } from "../errors.ts";
+import { DatabaseAwayError } from "../records/database-away.ts";
 import type { BranchRef } from "../records/schema.ts";
 import { BranchFollower, branchKey, type FollowedRecords } from "./branch-follower.ts";
 import { LagMeter } from "./lag-meter.ts";
@@ -48,11 +49,14 @@ const MIN_PAUSE_MS = 5;
 const MAX_PAUSE_MS = 20;
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 5_000;
+/** While the database is known to be away a try costs nothing, and its return is to be seen soon. */
+const LAST_AWAY_RETRY_MS = 500;
 /** Of its own accord the store reads so many branches whole, and follows so many, at once: the records have others to serve. */
 const BUILDS_AT_ONCE = 2;
 const ROUNDS_AT_ONCE = 16;
-/** Quiet branches that one poll looks at, those first that were not looked at for longest. */
-const POLLED_AT_ONCE = 50;
+/** A quiet branch is looked at once in so many polls: the feed tells of changes, and this is for what it has missed. */
+const POLLS_PER_ROUND = 120;
+const LIST_RETRY_LIMIT_MS = 1_000;
 
 /** Resolves at once; the branches are read meanwhile, and `status().ready` tells when all are. */
 export async function openSearchStore(records: FollowedRecords, options: SearchStoreOptions = {}): Promise<SearchStore> {
@@ -65,8 +69,11 @@ interface Followed {
   readonly lag: LagMeter;
   /** It was caught up once. */
   isReady: boolean;
-  isScheduled: boolean;
+  /** The timer of the next round, and when it ends. */
+  scheduled: { readonly timer: NodeJS.Timeout; readonly at: number } | undefined;
   retryMs: number;
+  /** When the first of the rounds failed that have failed since the last good one. */
+  failingSince: number | undefined;
   lastRoundAt: number;
   isInRound: boolean;
   /** Something changed since the round that runs began. */
@@ -74,6 +81,8 @@ interface Followed {
   /** When the pause after the last round ends. */
   nextRoundAt: number;
   fault: string | undefined;
+  /** The fault is that the database is away. */
+  isAway: boolean;
 }
 
 class FollowingSearchStore implements SearchStore {
@@ -139,14 +148,18 @@ class FollowingSearchStore implements SearchStore {
     let lagP99Ms = 0;
     let rows = 0;
     let memoryBytes = 0;
-    for (const { follower, isReady, lag, fault } of this.#branches.values()) {
-      if (!isReady) pending.push(fault === undefined ? follower.key : `${follower.key} (${fault})`);
-      lagMs = Math.max(lagMs, lag.currentMs);
+    let fault: string | undefined;
+    for (const { follower, isReady, lag, fault: branchFault, failingSince } of this.#branches.values()) {
+      if (!isReady || follower.isBuilding) pending.push(branchFault === undefined ? follower.key : `${follower.key} (${branchFault})`);
+      // What cannot be read may have changed.
+      lagMs = Math.max(lagMs, lag.currentMs, failingSince === undefined ? 0 : performance.now() - failingSince);
+      fault ??= branchFault;
       lagP99Ms = Math.max(lagP99Ms, lag.quantileMs(0.99));
       rows += follower.stats.vectors;
       memoryBytes += follower.stats.memoryBytes;
     }
-    return { ready: pending.length === 0 && !this.#isClosed, pending, lagMs, lagP99Ms, waiting: this.#queue.waiting, rows, memoryBytes };
+    const ready = pending.length === 0 && !this.#isClosed;
+    return { ready, pending, lagMs, lagP99Ms, fault, waiting: this.#queue.waiting, rows, memoryBytes };
   }
 
   async close(): Promise<void> {
@@ -202,11 +215,16 @@ class FollowingSearchStore implements SearchStore {
     });
     const round = follower.sync().then(
       () => true,
-      // A pause, or the next attempt would follow at once.
-      () => new Promise<boolean>((resolve) => setTimeout(() => resolve(false), FIRST_RETRY_MS)),
+      async (error: unknown) => {
+        // Whoever asks for what cannot be had is told at once.
+        if (error instanceof DatabaseAwayError) throw error;
+        // A pause, or the next attempt would follow at once.
+        await new Promise((resolve) => setTimeout(resolve, FIRST_RETRY_MS));
+        return false;
+      },
     );
-    const outcome = await Promise.race([round, late]);
-    clearTimeout(timer);
+    round.catch(() => {}); // should it come after the deadline
+    const outcome = await Promise.race([round, late]).finally(() => clearTimeout(timer));
     // A round may be done before the timer of a deadline that has passed; nobody tries for ever.
     if (outcome !== "late" && performance.now() < deadline) return outcome;
     const why = fault === undefined ? "" : ` (${fault})`;
@@ -226,13 +244,15 @@ class FollowingSearchStore implements SearchStore {
       }),
       lag: new LagMeter(),
       isReady: false,
-      isScheduled: false,
+      scheduled: undefined,
       retryMs: FIRST_RETRY_MS,
+      failingSince: undefined,
       lastRoundAt: Number.NEGATIVE_INFINITY,
       isInRound: false,
       isBehind: false,
       nextRoundAt: 0,
       fault: undefined,
+      isAway: false,
     };
     this.#branches.set(key, followed);
     this.#schedule(followed, 0);
@@ -245,16 +265,22 @@ class FollowingSearchStore implements SearchStore {
     followed.lag.changed();
     // What comes while a round runs may be in it or not: one more follows, after the pause.
     if (followed.isInRound) followed.isBehind = true;
-    else this.#schedule(followed, Math.max(0, followed.nextRoundAt - performance.now()));
+    // A branch that cannot be read for another reason than its database keeps to its retries.
+    else if (followed.fault === undefined || followed.isAway)
+      this.#schedule(followed, Math.max(0, followed.nextRoundAt - performance.now()));
   }
 
+  /** A round that is to come later comes sooner. */
   #schedule(followed: Followed, delayMs: number): void {
-    if (followed.isScheduled || this.#isClosed) return;
-    followed.isScheduled = true;
-    this.#after(delayMs, () => {
-      followed.isScheduled = false;
+    const at = performance.now() + delayMs;
+    const { scheduled } = followed;
+    if (this.#isClosed || (scheduled !== undefined && scheduled.at <= at)) return;
+    if (scheduled !== undefined) this.#forget(scheduled.timer);
+    const timer = this.#after(delayMs, () => {
+      followed.scheduled = undefined;
       void this.#round(followed);
     });
+    followed.scheduled = { timer, at };
   }
 
   async #round(followed: Followed): Promise<void> {
@@ -275,34 +301,45 @@ class FollowingSearchStore implements SearchStore {
       if (followed.isBehind) this.#schedule(followed, pauseMs);
       followed.isReady = true;
       followed.fault = undefined;
+      followed.failingSince = undefined;
       followed.retryMs = FIRST_RETRY_MS;
       if (follower.isGone && this.#branches.get(follower.key) === followed) this.#branches.delete(follower.key);
     } catch (error) {
       lag.fail();
       if (this.#isClosed) return;
-      followed.fault = error instanceof Error ? error.message : String(error);
-      this.#options.onFault?.(error);
-      this.#schedule(followed, followed.retryMs);
+      followed.failingSince ??= followed.lastRoundAt;
+      followed.isAway = error instanceof DatabaseAwayError;
+      this.#tell(followed, error);
+      followed.nextRoundAt = performance.now() + FIRST_RETRY_MS;
+      // Not all at once, nor in step with other servers.
+      const retryMs = followed.isAway ? Math.min(followed.retryMs, LAST_AWAY_RETRY_MS) : followed.retryMs;
+      this.#schedule(followed, retryMs * (1 - Math.random() / 2));
       followed.retryMs = Math.min(2 * followed.retryMs, LAST_RETRY_MS);
     } finally {
       followed.isInRound = false;
     }
   }
 
-  async #list(): Promise<void> {
+  /** The fault of one branch after the other is often the same: it is told of once. */
+  #tell(followed: Followed, error: unknown): void {
+    const fault = error instanceof Error ? error.message : String(error);
+    const isKnown = [...this.#branches.values()].some((other) => other.fault === fault);
+    followed.fault = fault;
+    if (!isKnown) this.#options.onFault?.(error);
+  }
+
+  async #list(retryMs = FIRST_RETRY_MS): Promise<void> {
     try {
-      for (const database of await this.#records.listDatabases()) {
-        for (const branch of await this.#records.listBranches(database.name)) {
-          if (this.#isClosed) return;
-          this.#follow({ database: database.name, branch: branch.name });
-        }
+      for (const ref of await this.#records.allBranches()) {
+        if (this.#isClosed) return;
+        this.#follow(ref);
       }
       this.#isListed = true;
       await this.#snapshots?.removeStrangers();
     } catch (error) {
       if (this.#isClosed) return;
-      this.#options.onFault?.(error);
-      this.#after(FIRST_RETRY_MS, () => void this.#list());
+      if (retryMs === FIRST_RETRY_MS) this.#options.onFault?.(error);
+      this.#after(retryMs * (1 - Math.random() / 2), () => void this.#list(Math.min(2 * retryMs, LIST_RETRY_LIMIT_MS)));
     }
   }
 
@@ -315,7 +352,7 @@ class FollowingSearchStore implements SearchStore {
     const pollMs = this.#options.pollMs ?? DEFAULT_POLL_MS;
     const quiet = [...this.#branches.values()].filter(({ lastRoundAt }) => performance.now() - lastRoundAt >= pollMs);
     quiet.sort((a, b) => a.lastRoundAt - b.lastRoundAt);
-    for (const followed of quiet.slice(0, POLLED_AT_ONCE)) this.#schedule(followed, 0);
+    for (const followed of quiet.slice(0, Math.ceil(this.#branches.size / POLLS_PER_ROUND))) this.#schedule(followed, 0);
     this.#after(pollMs, () => this.#poll());
   }
 
@@ -327,14 +364,20 @@ class FollowingSearchStore implements SearchStore {
     }
   }
 
-  #after(delayMs: number, work: () => void): void {
-    if (this.#isClosed) return;
+  /** The work is not done once the store is closed. */
+  #after(delayMs: number, work: () => void): NodeJS.Timeout {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
-      work();
+      if (!this.#isClosed) work();
     }, delayMs);
     timer.unref();
     this.#timers.add(timer);
+    return timer;
+  }
+
+  #forget(timer: NodeJS.Timeout): void {
+    clearTimeout(timer);
+    this.#timers.delete(timer);
   }
 }
 

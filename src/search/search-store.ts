@@ -27,8 +27,10 @@ export interface SearchStoreStatus {
   ready: boolean;
   /** What is not ready, for /readyz. */
   pending: string[];
-  /** Age of the oldest change that searches do not see yet. */
+  /** Age of the oldest change that searches do not see yet, or may not see because the records cannot be read. */
   lagMs: number;
+  /** Why changes cannot be read at the moment; undefined when they can. For whoever runs the server: it may name branches. */
+  fault: string | undefined;
   /** How long changes had to wait, of the last thousand rounds of the branch where it was longest. */
   lagP99Ms: number;
   /** Searches that wait for the worker. */

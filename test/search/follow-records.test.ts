@@ -60,8 +60,7 @@ describeOnBothEngines("The search store", (fixture) => {
     records = {
       feed,
       branch: (ref) => catalog.branch(ref),
-      listDatabases: () => catalog.listDatabases(),
-      listBranches: (database) => catalog.listBranches(database),
+      allBranches: () => catalog.allBranches(),
     };
     store = await openSearchStore(records);
   });

@@ -104,12 +104,8 @@ export class MemoryRecords {
     return { ref, schemaName: "", roleName: "", incarnation, version, createdAt: "", tables };
   }
 
-  async listDatabases(): Promise<{ name: string }[]> {
-    return [...new Set([...this.#branches.values()].map((branch) => branch.ref.database))].map((name) => ({ name }));
-  }
-
-  async listBranches(database: string): Promise<{ name: string }[]> {
-    return [...this.#branches.values()].filter((b) => b.ref.database === database).map((b) => ({ name: b.ref.branch }));
+  async allBranches(): Promise<BranchRef[]> {
+    return [...this.#branches.values()].map(({ ref }) => ref);
   }
 
   createBranch(ref: BranchRef): void {

@@ -132,7 +132,7 @@ export function freePort(): Promise<number> {
   });
 }
 
-async function answering(url: string, server: ChildProcess): Promise<void> {
+export async function answering(url: string, server: ChildProcess): Promise<void> {
   const deadline = performance.now() + START_LIMIT_MS;
   for (;;) {
     const client = new pg.Client({ connectionString: url });

@@ -10,6 +10,8 @@ export interface Services {
   readonly version: string;
   /** Where backups go; undefined: none can be made. */
   readonly backupDir?: string;
+  /** A server whose searches are further behind than this is not ready. */
+  readonly maxLagMs: number;
   /** True once the server has begun to shut down. */
   isDraining(): boolean;
 }

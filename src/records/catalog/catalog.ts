@@ -21,12 +21,9 @@ import { copyTables } from "./copy-branch.ts";
 import { EMPTY_DOCUMENT } from "./document.ts";
 import { describeChange } from "./history/compare.ts";
 import { copyHistory, type MigrationNote, recordMigration } from "./history/history.ts";
-import { installMetaSchema, lockInstallation, notAllowed } from "./meta-schema.ts";
+import { installMetaSchema, lockInstallation, notAllowed, SCHEMA_CHANNEL } from "./meta-schema.ts";
 import { SchemaEditor } from "./schema-editor.ts";
 import { createBranchStatements } from "./table-ddl.ts";
-
-/** Payload: `database:branch`. */
-const SCHEMA_CHANNEL = "lodestone_schema";
 
 /** Building an index over many records takes its time. */
 const CHANGE_TIMEOUT_MS = 600_000;
@@ -38,6 +35,8 @@ export class Catalog {
   readonly #engine: Engine;
   /** By schema name. A promise, so that requests which come together ask once. */
   readonly #cache = new Map<string, Promise<BranchInfo>>();
+  /** As last read, for the time in which the database is away. */
+  readonly #known = new Map<string, BranchInfo>();
   readonly #listeners = new Set<(ref: BranchRef | undefined) => void>();
   #unlisten: (() => Promise<void>) | undefined;
 
@@ -58,6 +57,7 @@ export class Catalog {
   async close(): Promise<void> {
     await this.#unlisten?.();
     this.#cache.clear();
+    this.#known.clear();
   }
 
   /** Called with a branch whose schema or being there changed, or with undefined when any may have. */
@@ -66,18 +66,41 @@ export class Catalog {
     return () => this.#listeners.delete(listener);
   }
 
-  /** NOT_FOUND says whether the database or the branch is missing. From the cache once it was read. */
+  /** NOT_FOUND says whether the database or the branch is missing. From the cache once it was read; while the database is away as it was last read. */
   async branch(ref: BranchRef): Promise<BranchInfo> {
     requireBranchRef(ref);
     const key = schemaNameOf(ref);
-    let found = this.#cache.get(key);
-    if (found === undefined) {
-      found = this.#load(ref, this.#engine);
-      this.#cache.set(key, found);
-      // A failure is not remembered; nor is it a reason to forget what a later call has read.
-      found.catch(() => this.#cache.get(key) === found && this.#cache.delete(key));
-    }
+    const cached = this.#cache.get(key);
+    if (cached !== undefined) return cached;
+    const found = this.#load(ref, this.#engine).then(
+      (info) => {
+        this.#known.set(key, info);
+        return info;
+      },
+      (error: unknown) => {
+        // A failure is not remembered; nor is it a reason to forget what a later call has read.
+        if (this.#cache.get(key) === found) this.#cache.delete(key);
+        const known = this.#known.get(key);
+        if (known !== undefined && error instanceof LodestoneError && error.code === "UNAVAILABLE") return known;
+        this.#known.delete(key);
+        throw error;
+      },
+    );
+    this.#cache.set(key, found);
     return found;
+  }
+
+  /** Somebody has read which incarnation and version a branch has: if the cache has others, they are forgotten. */
+  noticed(ref: BranchRef, incarnation: string, version: number): void {
+    const key = schemaNameOf(ref);
+    const cached = this.#cache.get(key);
+    cached?.then(
+      (info) => {
+        const isOld = info.incarnation !== incarnation || info.version < version;
+        if (isOld && this.#cache.get(key) === cached) this.#forget(ref);
+      },
+      () => {}, // forgotten anyway
+    );
   }
 
   /** Reads the branch anew: for a caller that has seen an answer which does not fit what `branch` gave. */
@@ -109,9 +132,8 @@ export class Catalog {
   }
 
   /** Every branch of every database, as it is now. */
-  async listAllBranches(): Promise<BranchInfo[]> {
-    const { rows } = await this.#engine.query<BranchRow>(`SELECT ${BRANCH_COLUMNS} FROM lodestone.branches ORDER BY database, branch`);
-    return rows.map(toBranchInfo);
+  async allBranches(): Promise<BranchRef[]> {
+    return (await this.#engine.query<BranchRef>("SELECT database, branch FROM lodestone.branches ORDER BY database, branch")).rows;
   }
 
   /** See RecordStore.createBranch. A copy is one transaction: on the embedded engine other requests wait for it. */

@@ -6,10 +6,14 @@
  */
 import { LodestoneError } from "../../errors.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
+import { TIMELINE } from "../engine/timeline.ts";
 import { confineFunctions } from "./function-privileges.ts";
 import { FUNCTIONS } from "./functions.ts";
 import { MIGRATIONS_TABLE } from "./history/history.ts";
 import { addMissingJsonLimits } from "./json-limits.ts";
+
+/** Where servers tell each other of changed branches. Payload: `database:branch`, or "" when any may have changed. */
+export const SCHEMA_CHANNEL = "lodestone_schema";
 
 /** Any constant will do as long as every release uses this one. */
 const INSTALL_LOCK = "7020584115171942244";
@@ -52,21 +56,28 @@ const FORMATS: readonly (readonly string[])[] = [
 ];
 
 /**
- * Positions in a change feed mean something only in the very cluster, database and timeline that gave them: after a dump was restored, the data directory
- * of an older day was put back, or a standby was promoted, every branch gets a fresh incarnation.
+ * Positions in a change feed mean something only in one life of a database: after a dump was restored, the data directory of an older day was put back, or a
+ * standby was promoted, every branch gets a fresh incarnation. A life is a cluster, a database and, on a server, a timeline.
  */
-const ORIGIN = `SELECT concat_ws('/', (SELECT system_identifier FROM pg_control_system()), (SELECT oid FROM pg_database WHERE datname = current_database()),
-  (SELECT timeline_id FROM pg_control_checkpoint())) AS origin`;
+const LIFE: Readonly<Record<Engine["kind"], string>> = {
+  embedded: lifeOf("(SELECT timeline_id FROM pg_control_checkpoint())"),
+  server: lifeOf(TIMELINE),
+};
+
+function lifeOf(timeline: string): string {
+  return `concat_ws('/', (SELECT system_identifier FROM pg_control_system()), (SELECT oid FROM pg_database WHERE datname = current_database()), ${timeline})`;
+}
 
 /** @param isCopy  the data was put back from a backup of the files, which has the origin of what it is a copy of. */
 export async function installMetaSchema(engine: Engine, { isCopy = false } = {}): Promise<void> {
+  engine.guardConnections(lifeGuard());
   await engine
     .transaction(
       async (connection) => {
         await lockInstallation(connection);
         await connection.query("CREATE SCHEMA IF NOT EXISTS lodestone");
         await connection.query("CREATE TABLE IF NOT EXISTS lodestone.format (version int4 NOT NULL, origin text NOT NULL)");
-        await upgrade(connection);
+        await upgrade(connection, engine.kind);
         if (isCopy) await renewIncarnations(connection);
         for (const statement of FUNCTIONS) await connection.query(statement);
         await confineFunctions(connection);
@@ -93,9 +104,9 @@ export async function lockInstallation(connection: Connection): Promise<void> {
   await connection.query("SELECT pg_advisory_xact_lock($1::int8)", [INSTALL_LOCK]);
 }
 
-async function upgrade(connection: Connection): Promise<void> {
+async function upgrade(connection: Connection, kind: Engine["kind"]): Promise<void> {
   const { rows } = await connection.query<{ version: number; origin: string }>("SELECT version, origin FROM lodestone.format");
-  const origin = (await connection.query<{ origin: string }>(ORIGIN)).rows[0]!.origin;
+  const origin = (await connection.query<{ life: string }>(`SELECT ${LIFE[kind]} AS life`)).rows[0]!.life;
   const found = rows[0];
   if (found !== undefined && found.version > FORMATS.length) {
     throw new LodestoneError(
@@ -109,6 +120,49 @@ async function upgrade(connection: Connection): Promise<void> {
   } else if (found.version !== FORMATS.length || found.origin !== origin) {
     await connection.query("UPDATE lodestone.format SET version = $1, origin = $2", [FORMATS.length, origin]);
     if (found.origin !== origin) await renewIncarnations(connection);
+  }
+}
+
+/**
+ * What every new connection to a server is asked before it is used: does it speak to the life that the branches' incarnations belong to? If not, they are renewed,
+ * by whichever server comes first, and all servers are told. So whatever is read on a connection in one snapshot, an incarnation among it, is of one life.
+ */
+function lifeGuard(): (connection: Connection) => Promise<void> {
+  /** How much of its log the database had on disk when it was last asked. */
+  let seen = { life: "", writtenBytes: 0n };
+  return async (connection) => {
+    const { rows } = await connection
+      .query<{ origin: string; life: string; written: string }>(
+        `SELECT origin, ${LIFE.server} AS life, (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::text AS written FROM lodestone.format`,
+      )
+      .catch((error: { code?: string }) => {
+        if (error.code === "42P01" || error.code === "3F000") return { rows: [] }; // nothing is installed yet
+        throw error;
+      });
+    if (rows[0] === undefined) return;
+    const { origin, life } = rows[0];
+    const writtenBytes = BigInt(rows[0].written);
+    // An older copy of its files was put back: what was seen may have vanished, and numbers of transactions come again.
+    const hasGoneBack = seen.life === life && writtenBytes < seen.writtenBytes;
+    if (origin !== life || hasGoneBack) await renewLife(connection, life, hasGoneBack);
+    seen = { life, writtenBytes };
+  };
+}
+
+async function renewLife(connection: Connection, life: string, isForced: boolean): Promise<void> {
+  await connection.query("BEGIN");
+  try {
+    await lockInstallation(connection);
+    const { rows } = await connection.query<{ origin: string }>("SELECT origin FROM lodestone.format");
+    if (isForced || rows[0]?.origin !== life) {
+      await connection.query("UPDATE lodestone.format SET origin = $1", [life]);
+      await renewIncarnations(connection);
+      await connection.query("SELECT pg_notify($1, '')", [SCHEMA_CHANNEL]);
+    }
+    await connection.query("COMMIT");
+  } catch (error) {
+    await connection.query("ROLLBACK").catch(() => {}); // the connection is not used after this
+    throw error;
   }
 }
 

@@ -5,6 +5,8 @@ import { columnConstraints, columnDefinition } from "./column-types.ts";
 
 /** The outbox of a branch. User tables have no dot in their names. */
 export const FEED_TABLE = "lodestone.feed";
+/** As PostgreSQL names the sequence of its identity column `seq`. */
+export const FEED_SEQUENCE = "lodestone.feed_seq_seq";
 const FEED_FUNCTION = "lodestone.feed";
 /** Payload: `database:branch`. */
 export const FEED_CHANNEL = "lodestone_feed";

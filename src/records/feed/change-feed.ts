@@ -114,6 +114,7 @@ export class RecordFeed implements ChangeFeed {
       return null;
     }
     await this.#retention.follow(changes.branch, parsed!.snapshot);
+    if (changes.hasRows) this.#retention.delivered(incarnation, changes.position.partial?.target ?? changes.position.snapshot);
     return {
       position: formatPosition(changes.position),
       schemaVersion: changes.branch.version,
@@ -122,10 +123,12 @@ export class RecordFeed implements ChangeFeed {
     };
   }
 
-  async acknowledge(ref: BranchRef, position: FeedPosition): Promise<void> {
+  async acknowledge(ref: BranchRef, position: FeedPosition, incarnation: string): Promise<void> {
     const parsed = parsePosition(position);
     if (parsed === undefined) throw new LodestoneError("INVALID", `"${position.slice(0, 80)}" is not a position of a change feed.`);
-    await this.#retention.acknowledge(await this.#catalog.branch(ref), parsed.snapshot);
+    const branch = await this.#catalog.branch(ref);
+    // A position says nothing about another life of the branch.
+    if (branch.incarnation === incarnation) await this.#retention.acknowledge(branch, parsed.snapshot);
   }
 
   /** `readers` limits what is read to their tables and columns. */
@@ -139,7 +142,7 @@ export class RecordFeed implements ChangeFeed {
           ? readerOfPhysical(state.branch, physicalName)
           : readers.find((reader) => reader.table.physicalName === physicalName),
       );
-      return { branch: state.branch, batches, ...advance(position, state.snapshot, rows, taken) };
+      return { branch: state.branch, batches, hasRows: rows.length > 0, ...advance(position, state.snapshot, rows, taken) };
     };
     // Before whatever waits: behind a queue of writers the searches would fall back by as long as the queue takes.
     return this.#read(read, true);
@@ -159,6 +162,7 @@ export class RecordFeed implements ChangeFeed {
       branch = toBranchInfo(await findBranch(connection, ref));
       this.#branches.set(key, branch);
     }
+    this.#catalog.noticed(ref, branch.incarnation, branch.version);
     return { snapshot: rows[0]!.snapshot, branch, horizon: BigInt(rows[0]!.horizon) };
   }
 

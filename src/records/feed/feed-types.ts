@@ -61,5 +61,5 @@ export interface ChangeFeed {
   /** What changed after `position`; at most some thousand records at once (call again until `complete`). null: the position is too old or of another incarnation, read all again. */
   readSince(ref: BranchRef, position: FeedPosition, incarnation: string): Promise<FeedChanges | null>;
   /** Tells that this follower will never ask before `position`; outbox rows that nobody needs are removed. */
-  acknowledge(ref: BranchRef, position: FeedPosition): Promise<void>;
+  acknowledge(ref: BranchRef, position: FeedPosition, incarnation: string): Promise<void>;
 }

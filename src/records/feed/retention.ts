@@ -3,26 +3,41 @@
  * them has seen is removed, and `lodestone.feeds.horizon` remembers how far. A process that is not heard of for `LEASE` no longer holds rows back: should it
  * come again, it finds its position below the horizon and reads everything anew. Horizon and rows change in one transaction, so whoever reads both in one
  * snapshot cannot be misled.
+ *
+ * An idle branch costs nothing: only who was given rows of its outbox writes that they are no longer needed. Besides that each server writes once a minute, for
+ * all its branches together: that it is still there.
  */
 import { randomUUID } from "node:crypto";
 import { FEED_TABLE } from "../catalog/table-ddl.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
 import { qualified } from "../identifiers.ts";
 import type { BranchInfo } from "../schema.ts";
-import { xminOf } from "./position.ts";
+import { xmaxOf, xminOf } from "./position.ts";
 
 const LEASE = "10 minutes";
 const HEARTBEAT_MS = 60_000;
 /** Removing is a commit of its own; it is not worth one for every change. */
 const TRIM_INTERVAL_MS = 2_000;
+/** Branches whose outbox somebody else has held back, tried again with one heartbeat. */
+const TRIMS_PER_HEARTBEAT = 100;
+
+interface FollowedBranch {
+  readonly schemaName: string;
+  /** The xmin that this process has acknowledged, and the one that the database knows of. */
+  acknowledged: bigint;
+  recorded: bigint;
+  /** The outbox may have rows of transactions below; as far as the horizon they are removed. */
+  rowsBelow: bigint;
+  horizon: bigint;
+}
 
 export class FeedRetention {
   readonly #engine: Engine;
   /** The embedded engine has one process at a time, so what an earlier one needed is what this one needs. */
   readonly #follower: string;
   readonly #trimIntervalMs: number;
-  /** By incarnation: the xmin that this process has acknowledged, and the one that the database knows of. */
-  readonly #branches = new Map<string, { schemaName: string; acknowledged: bigint; recorded: bigint }>();
+  /** By incarnation. */
+  readonly #branches = new Map<string, FollowedBranch>();
   readonly #pending = new Map<string, NodeJS.Timeout>();
   readonly #heartbeat: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
@@ -39,7 +54,21 @@ export class FeedRetention {
     if (this.#branches.has(branch.incarnation)) return;
     const xmin = xminOf(snapshot);
     await this.#engine.transaction((connection) => this.#record(connection, branch.incarnation, branch.schemaName, xmin));
-    this.#branches.set(branch.incarnation, { schemaName: branch.schemaName, acknowledged: xmin, recorded: xmin });
+    this.#branches.set(branch.incarnation, {
+      schemaName: branch.schemaName,
+      acknowledged: xmin,
+      recorded: xmin,
+      // Not known: there may be some.
+      rowsBelow: xmaxOf(snapshot),
+      horizon: 0n,
+    });
+  }
+
+  /** The follower was given rows of the outbox that `snapshot` sees. */
+  delivered(incarnation: string, snapshot: string): void {
+    const state = this.#branches.get(incarnation);
+    const xmax = xmaxOf(snapshot);
+    if (state !== undefined && xmax > state.rowsBelow) state.rowsBelow = xmax;
   }
 
   /** Removes soon what nobody needs any more. */
@@ -48,7 +77,7 @@ export class FeedRetention {
     const state = this.#branches.get(branch.incarnation)!;
     const xmin = xminOf(snapshot);
     if (xmin > state.acknowledged) state.acknowledged = xmin;
-    if (state.acknowledged === state.recorded) return;
+    if (state.acknowledged === state.recorded || state.recorded >= state.rowsBelow) return;
     if (this.#trimIntervalMs === 0) return this.#trim(branch.incarnation);
     if (this.#pending.has(branch.incarnation)) return;
     const timer = setTimeout(() => {
@@ -74,29 +103,33 @@ export class FeedRetention {
     await this.#running;
   }
 
-  async #trim(incarnation: string): Promise<void> {
+  #trim(incarnation: string): Promise<void> {
+    return this.#engine.transaction((connection) => this.#trimIn(connection, incarnation));
+  }
+
+  async #trimIn(connection: Connection, incarnation: string): Promise<void> {
     const state = this.#branches.get(incarnation);
     if (state === undefined) return;
     const { acknowledged, schemaName } = state;
-    await this.#engine.transaction(async (connection) => {
-      // A branch that was dropped meanwhile has no row to lock, and nothing to remove.
-      const locked = await connection.query(
-        "SELECT 1 FROM lodestone.feeds JOIN lodestone.branches USING (schema_name) WHERE schema_name = $1 AND incarnation = $2::uuid FOR UPDATE OF feeds",
-        [schemaName, incarnation],
-      );
-      if (locked.rows.length === 0) return;
-      await this.#record(connection, incarnation, schemaName, acknowledged);
-      await connection.query(`DELETE FROM lodestone.followers WHERE schema_name = $1 AND seen_at < now() - interval '${LEASE}'`, [
-        schemaName,
-      ]);
-      const { rows } = await connection.query<{ horizon: string }>(
-        `UPDATE lodestone.feeds SET horizon = greatest(horizon, (SELECT min(seen_below) FROM lodestone.followers WHERE schema_name = $1))
-         WHERE schema_name = $1 RETURNING horizon::text`,
-        [schemaName],
-      );
-      await connection.query(`DELETE FROM ${qualified(schemaName, FEED_TABLE)} WHERE txid < $1::xid8`, [rows[0]!.horizon]);
-    });
+    // A branch that was dropped meanwhile has no row to lock, and nothing to remove.
+    const locked = await connection.query(
+      "SELECT 1 FROM lodestone.feeds JOIN lodestone.branches USING (schema_name) WHERE schema_name = $1 AND incarnation = $2::uuid FOR UPDATE OF feeds",
+      [schemaName, incarnation],
+    );
+    if (locked.rows.length === 0) return;
+    await this.#record(connection, incarnation, schemaName, acknowledged);
+    await connection.query(`DELETE FROM lodestone.followers WHERE schema_name = $1 AND seen_at < now() - interval '${LEASE}'`, [
+      schemaName,
+    ]);
+    const { rows } = await connection.query<{ horizon: string }>(
+      `UPDATE lodestone.feeds SET horizon = greatest(horizon, (SELECT min(seen_below) FROM lodestone.followers WHERE schema_name = $1))
+       WHERE schema_name = $1 RETURNING horizon::text`,
+      [schemaName],
+    );
+    await connection.query(`DELETE FROM ${qualified(schemaName, FEED_TABLE)} WHERE txid < $1::xid8`, [rows[0]!.horizon]);
+    // Should the transaction fail after all, the next rows are the next reason to try.
     state.recorded = acknowledged;
+    state.horizon = BigInt(rows[0]!.horizon);
   }
 
   async #record(connection: Connection, incarnation: string, schemaName: string, xmin: bigint): Promise<void> {
@@ -108,7 +141,18 @@ export class FeedRetention {
     );
   }
 
+  /** Tells that this process is there, and removes what others needed when it was acknowledged here. */
   #beat(): void {
-    void this.#engine.query("UPDATE lodestone.followers SET seen_at = now() WHERE follower = $1", [this.#follower]).catch(() => {}); // The database is away: then nobody removes anything either.
+    const heldBack = [...this.#branches]
+      .filter(([, { horizon, acknowledged, rowsBelow }]) => horizon < rowsBelow && horizon < acknowledged)
+      // All servers lock them in the same order.
+      .sort(([, a], [, b]) => (a.schemaName < b.schemaName ? -1 : 1))
+      .slice(0, TRIMS_PER_HEARTBEAT);
+    this.#running = this.#engine
+      .transaction(async (connection) => {
+        await connection.query("UPDATE lodestone.followers SET seen_at = now() WHERE follower = $1", [this.#follower]);
+        for (const [incarnation] of heldBack) await this.#trimIn(connection, incarnation);
+      })
+      .catch(() => {}); // the database is away: then nobody removes anything either
   }
 }

@@ -2,16 +2,32 @@
  * Who wakes the followers of a branch. Triggers NOTIFY for whoever writes from outside, and on the embedded engine for everybody. Sessions of our own servers
  * say that they do it themselves (`lodestone.writer`), because PostgreSQL commits transactions that NOTIFY one at a time: with 16 clients inserts ran at half
  * the rate. So this process wakes its own followers at once, and those of other servers by a NOTIFY that stands for all changes of some milliseconds.
- * Nothing depends on a wake-up but time: a server looks by itself every few seconds.
+ * Nothing depends on a wake-up but time: a server looks by itself every few seconds which outboxes have grown, for all branches in one statement that changes
+ * nothing. What a branch's own trims do is no growth, so idle branches wake nobody.
  */
 import type { Catalog } from "../catalog/catalog.ts";
-import { FEED_CHANNEL } from "../catalog/table-ddl.ts";
+import { FEED_CHANNEL, FEED_SEQUENCE } from "../catalog/table-ddl.ts";
 import type { Engine } from "../engine/engine.ts";
 import { formatBranchRef, parseBranchRef } from "../identifiers.ts";
 import type { BranchRef } from "../schema.ts";
 
 const NOTIFY_INTERVAL_MS = 10;
 const SWEEP_INTERVAL_MS = 5_000;
+
+/** Of one branch, as a sweep finds it. */
+interface Growth {
+  readonly incarnation: string;
+  readonly version: string;
+  /** The last number that a row of the outbox was given, whether or not its transaction has committed. */
+  readonly last: string | null;
+  /** When it grew, by the number of the first transaction that had not begun then: until all below have ended, more may come to light. */
+  readonly openUntil: bigint | undefined;
+}
+
+const SWEEP = `SELECT database, branch, incarnation::text, version::text, pg_sequence_last_value(sequence.oid)::text AS last,
+    pg_snapshot_xmin(pg_current_snapshot())::text AS xmin, pg_snapshot_xmax(pg_current_snapshot())::text AS xmax
+  FROM lodestone.branches LEFT JOIN pg_namespace AS namespace ON nspname = schema_name
+  LEFT JOIN pg_class AS sequence ON relnamespace = namespace.oid AND relname = '${FEED_SEQUENCE}' AND relkind = 'S'`;
 
 export class WakeUps {
   readonly #engine: Engine;
@@ -21,7 +37,7 @@ export class WakeUps {
   readonly #changed = new Set<string>();
   #notifyTimer: NodeJS.Timeout | undefined;
   #sweepTimer: NodeJS.Timeout | undefined;
-  #sweptTo = "";
+  #swept = new Map<string, Growth>();
   #running: Promise<unknown> = Promise.resolve();
 
   private constructor(engine: Engine, catalog: Catalog) {
@@ -33,7 +49,10 @@ export class WakeUps {
     const wakeUps = new WakeUps(engine, catalog);
     wakeUps.#stops.push(await engine.listen(FEED_CHANNEL, (payload) => wakeUps.#wake(parseBranchRef(payload))));
     wakeUps.#stops.push(catalog.onChange((ref) => wakeUps.#wake(ref)));
-    if (engine.kind === "server") wakeUps.#sweepTimer = setInterval(() => wakeUps.#sweep(), SWEEP_INTERVAL_MS).unref();
+    if (engine.kind === "server")
+      wakeUps.#sweepTimer = setInterval(() => {
+        wakeUps.#running = wakeUps.#sweep().catch(() => {}); // the database is away, or a branch went meanwhile; the next time
+      }, SWEEP_INTERVAL_MS).unref();
     return wakeUps;
   }
 
@@ -68,16 +87,24 @@ export class WakeUps {
       .catch(() => {}); // the others' sweep finds the changes
   }
 
-  /** Wakes everybody if any transaction, whosever, has ended since the last time. */
-  #sweep(): void {
-    this.#running = this.#engine.query<{ latest: string }>("SELECT pg_snapshot_xmax(pg_current_snapshot())::text AS latest").then(
-      ({ rows }) => {
-        const latest = rows[0]!.latest;
-        if (latest !== this.#sweptTo) this.#wake(undefined);
-        this.#sweptTo = latest;
-      },
-      () => {}, // the database is away; the next time
-    );
+  /** Wakes the branches that have changed since the last time, whoever changed them. */
+  async #sweep(): Promise<void> {
+    const { rows } = await this.#engine.query<Omit<Growth, "openUntil"> & BranchRef & { xmin: string; xmax: string }>(SWEEP);
+    const before = this.#swept;
+    this.#swept = new Map();
+    for (const { database, branch, incarnation, version, last, xmin, xmax } of rows) {
+      const ref = { database, branch };
+      const key = formatBranchRef(ref);
+      const known = before.get(key);
+      before.delete(key);
+      this.#catalog.noticed(ref, incarnation, Number(version));
+      const hasChanged = known?.incarnation !== incarnation || known.version !== version || known.last !== last;
+      const { openUntil } = known ?? {};
+      if (hasChanged || openUntil !== undefined) this.#wake(ref);
+      const isOpen = hasChanged || (openUntil !== undefined && BigInt(xmin) < openUntil);
+      this.#swept.set(key, { incarnation, version, last, openUntil: hasChanged ? BigInt(xmax) : isOpen ? openUntil : undefined });
+    }
+    for (const key of before.keys()) this.#wake(parseBranchRef(key));
   }
 
   /** undefined: any branch may have changed. */
@@ -87,9 +114,9 @@ export class WakeUps {
       return;
     }
     // Should the list not be had, the engine reconnects later and says so again.
-    void this.#catalog.listAllBranches().then(
-      (branches) => {
-        for (const branch of branches) for (const listener of this.#listeners) listener(branch.ref);
+    void this.#catalog.allBranches().then(
+      (refs) => {
+        for (const ref of refs) for (const listener of this.#listeners) listener(ref);
       },
       () => {},
     );

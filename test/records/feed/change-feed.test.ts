@@ -316,7 +316,7 @@ describeOnBothEngines("The change feed", (fixture) => {
       await sql("INSERT INTO t (id) VALUES ('a'), ('b')");
       expect(await follower.catchUp()).toBe(true);
       expect(await outbox(ref)).toBe(2);
-      await feed.acknowledge(ref, follower.position);
+      await feed.acknowledge(ref, follower.position, follower.incarnation);
       expect(await outbox(ref)).toBe(0);
       expect(await feed.readSince(ref, start, follower.incarnation)).toBeNull();
       await sql("INSERT INTO t (id) VALUES ('c')");
@@ -332,7 +332,7 @@ describeOnBothEngines("The change feed", (fixture) => {
       for (const bad of ["", "x", "1:2", "1:2:3:4", "1:2:/", "1:2:/3:4:/5", "1:2:'; DROP TABLE t --"]) {
         expect(await feed.readSince(ref, bad, follower.incarnation)).toBeNull();
       }
-      await expect(feed.acknowledge(ref, "x")).rejects.toMatchObject({
+      await expect(feed.acknowledge(ref, "x", follower.incarnation)).rejects.toMatchObject({
         code: "INVALID",
         message: expect.stringContaining('"x" is not a position'),
       });

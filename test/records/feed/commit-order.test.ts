@@ -64,10 +64,10 @@ describeWith("postgresql", "The change feed under transactions that overlap", (b
     await late.query("INSERT INTO t (id, n) VALUES ('late', 2)");
     expect(await follower.catchUp()).toBe(true);
     expect(followed(follower)).toEqual([["late", 2n]]);
-    await feed.acknowledge(ref, follower.position);
+    await feed.acknowledge(ref, follower.position, follower.incarnation);
     await late.query("UPDATE t SET n = 3");
     expect(await follower.catchUp()).toBe(true);
-    await feed.acknowledge(ref, follower.position);
+    await feed.acknowledge(ref, follower.position, follower.incarnation);
     await early.query("COMMIT");
     expect(await follower.catchUp()).toBe(true);
     expect(followed(follower)).toEqual([
@@ -131,18 +131,18 @@ describeWith("postgresql", "The change feed under transactions that overlap", (b
       await slow.start(["t"]);
       await client.query("INSERT INTO t (id, n) VALUES ('a', 1)");
       await fast.catchUp();
-      await feed.acknowledge(ref, fast.position);
+      await feed.acknowledge(ref, fast.position, fast.incarnation);
       expect(await outbox()).toBe(1);
       expect(await slow.catchUp()).toBe(true);
       expect(followed(slow)).toEqual([["a", 1n]]);
-      await second.acknowledge(ref, slow.position);
+      await second.acknowledge(ref, slow.position, slow.incarnation);
       expect(await outbox()).toBe(0);
 
       // The slow one is not heard of for long: it no longer counts, and learns that it has to read everything again.
       await client.query("INSERT INTO t (id, n) VALUES ('b', 1)");
       await client.query("UPDATE lodestone.followers SET seen_at = now() - interval '1 day'");
       await fast.catchUp();
-      await feed.acknowledge(ref, fast.position);
+      await feed.acknowledge(ref, fast.position, fast.incarnation);
       expect(await outbox()).toBe(0);
       expect(await slow.catchUp()).toBe(false);
       await slow.start(["t"]);
@@ -240,7 +240,7 @@ describeWith("postgresql", "The change feed under transactions that overlap", (b
           await follower.start(["t"]);
           for (const s of steps) {
             if (s === "read") expect(await follower.catchUp()).toBe(true);
-            else if (s === "acknowledge") await feed.acknowledge(ref, follower.position);
+            else if (s === "acknowledge") await feed.acknowledge(ref, follower.position, follower.incarnation);
             else await perform(s, open);
           }
           for (const [i, isOpen] of open.entries()) if (isOpen) await writers[i]!.query(i % 2 === 0 ? "COMMIT" : "ROLLBACK");
@@ -277,7 +277,7 @@ describeWith("postgresql", "The change feed under transactions that overlap", (b
       });
       while (writing) {
         expect(await follower.catchUp()).toBe(true);
-        await feed.acknowledge(ref, follower.position);
+        await feed.acknowledge(ref, follower.position, follower.incarnation);
       }
       await done;
       expect(await follower.catchUp()).toBe(true);

@@ -7,6 +7,7 @@
 import pg, { type QueryResult } from "pg";
 import { LodestoneError } from "../../../errors.ts";
 import { FairTurns } from "../../../fairness/fair-turns.ts";
+import { DatabaseAwayError } from "../../database-away.ts";
 import { asServiceError } from "../database-errors.ts";
 import {
   CLOSE_LIMIT_MS,
@@ -254,7 +255,7 @@ export class ServerEngine implements Engine {
     if (this.#closing !== null) throw new LodestoneError("UNAVAILABLE", "The database is closed.");
     signal?.throwIfAborted();
     // Nobody waits for what is known not to be there.
-    if (this.#watch.isAway) throw unavailable(undefined);
+    if (this.#watch.isAway) throw new DatabaseAwayError();
     let session: ServerSession;
     try {
       session = typeof where === "string" ? await this.#logins.session(where) : new ServerSession(await where.connect());

@@ -3,6 +3,7 @@ import pg from "pg";
 import { LodestoneError } from "../../../errors.ts";
 import { quoteIdentifier, quoteLiteral } from "../../identifiers.ts";
 import { PINNED_SETTINGS, SESSION_STATE } from "../pinned-settings.ts";
+import { TIMELINE } from "../timeline.ts";
 
 export const CONNECT_TIMEOUT_MS = 10_000;
 
@@ -62,9 +63,3 @@ export function sessionStatements(settings: ReturnType<typeof sessionSettings>):
 /** Sets a session again whose settings were discarded. The answer to the last one is what sessionStatements called its state. */
 export const resetStatements = (settings: ReturnType<typeof sessionSettings>): string =>
   [...setStatements(settings), SESSION_STATE].join("; ");
-
-/**
- * The timeline on which a primary writes: it grows by one with every promotion. By the name of the WAL's file, which is right at once;
- * pg_control_checkpoint() knows of a promotion only after the checkpoint that follows it.
- */
-export const TIMELINE = `('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int4`;

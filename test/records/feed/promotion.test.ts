@@ -1,0 +1,120 @@
+/** An asynchronous standby is promoted under servers that run on: what the old primary alone had is gone, and its numbers are used again. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openRecordStore } from "../../../src/records/open.ts";
+import type { RecordStore } from "../../../src/records/record-store.ts";
+import { openSearchStore } from "../../../src/search/open-search-store.ts";
+import type { SearchStore } from "../../../src/search/search-store.ts";
+import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
+import { describeWith } from "../../support/requirements.ts";
+import { startStandby, type TestStandby } from "../../support/standby.ts";
+import { startTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
+
+const REF = { database: "db", branch: "main" };
+
+describeWith("postgresql", "a promoted standby under running servers", (bin) => {
+  let primary: TestPostgres;
+  let standby: TestStandby;
+  let proxy: TcpProxy;
+  const records: RecordStore[] = [];
+  const searches: SearchStore[] = [];
+  beforeAll(async () => {
+    primary = await startPostgres(bin, ["wal_level=replica", "max_wal_senders=4"]);
+    const databaseUrl = await primary.createDatabase();
+    standby = await startStandby(bin, primary.port);
+    proxy = await startTcpProxy(primary.port);
+    for (let n = 0; n < 3; n++) {
+      const store = await openRecordStore({ databaseUrl: proxy.url(databaseUrl), poolSize: 4, sqlPoolSize: 1 });
+      records.push(store);
+      searches.push(await openSearchStore(store, { pollMs: 60_000, waitMs: 20_000 }));
+    }
+    await records[0]!.createBranch(REF);
+    await records[0]!.createTable(REF, "t", [{ name: "v", type: "vector", vector: { dimension: 2 } }]);
+  });
+  afterAll(async () => {
+    for (const search of searches) await search.close();
+    for (const store of records) await store.close();
+    await proxy.close();
+    await standby.stop();
+    await primary.stop();
+  });
+
+  const insert = (store: RecordStore, prefix: string, count: number) =>
+    Promise.all(Array.from({ length: count }, (_, n) => store.insertRecord(REF, "t", { id: `${prefix}-${n}`, v: [1, n] })));
+  const found = async (search: SearchStore, consistency: "strong" | "eventual") =>
+    (await search.vectorSearch(REF, "t", { column: "v", queryVector: [1, 0], size: 1000, consistency })).results.map(({ id }) => id).sort();
+  const stored = async () => (await records[0]!.query(REF, "t", { page: { size: 1000 } })).records.map(({ id }) => id as string).sort();
+
+  test("all servers read anew by themselves, and answer as the records are", async () => {
+    await insert(records[0]!, "kept", 20);
+    await expect.poll(async () => (await found(searches[1]!, "eventual")).length).toBe(20);
+    // The standby has the first twenty, and no more.
+    const { Client } = (await import("pg")).default;
+    const look = new Client({ connectionString: `postgres://postgres@127.0.0.1:${standby.port}/postgres` });
+    await look.connect();
+    const sent = new Client({ connectionString: `postgres://postgres@127.0.0.1:${primary.port}/postgres` });
+    await sent.connect();
+    const position = (await sent.query("SELECT pg_current_wal_lsn()::text AS lsn")).rows[0].lsn;
+    await sent.end();
+    await expect.poll(async () => (await look.query("SELECT pg_last_wal_replay_lsn() >= $1 AS ok", [position])).rows[0].ok).toBe(true);
+    await look.end();
+    await standby.link.refuse();
+    await insert(records[0]!, "lost", 30);
+    for (const search of searches) expect((await found(search, "strong")).length).toBe(50);
+
+    await proxy.refuse();
+    await standby.promote();
+    await proxy.forward(standby.port);
+    // Other records now have the numbers that the lost ones had.
+    await expect
+      .poll(
+        () =>
+          insert(records[2]!, "after", 1).then(
+            () => "in",
+            () => "away",
+          ),
+        { timeout: 20_000 },
+      )
+      .toBe("in");
+    await insert(records[2]!, "new", 25);
+    const expected = await stored();
+    expect(expected.length).toBe(46);
+    for (const search of searches) expect(await found(search, "strong")).toEqual(expected);
+    for (const search of searches) {
+      await expect.poll(() => found(search, "eventual"), { timeout: 20_000 }).toEqual(expected);
+      await expect.poll(() => search.status().ready).toBe(true);
+    }
+    // And they go on following.
+    await insert(records[1]!, "later", 5);
+    for (const search of searches) await expect.poll(async () => (await found(search, "eventual")).length).toBe(51);
+  });
+
+  test("a connection to the former primary is not used", async () => {
+    await proxy.forward(primary.port);
+    proxy.breakAll();
+    // It answers still, with the records that were lost; nobody is to see them, and nothing is to be written there.
+    await expect(
+      (async () => {
+        for (let n = 0; n < 100; n++) {
+          await records[0]!.query(REF, "t", {}).catch((error: { code?: string }) => expect(error.code).toBe("UNAVAILABLE"));
+          await insert(records[1]!, `split-${n}`, 1).then(
+            () => Promise.reject(new Error("written to the former primary")),
+            (error: { code?: string }) => expect(error.code).toBe("UNAVAILABLE"),
+          );
+        }
+      })(),
+    ).resolves.toBeUndefined();
+    await proxy.forward(standby.port);
+    proxy.breakAll();
+    await expect
+      .poll(
+        () =>
+          insert(records[1]!, "back", 1).then(
+            () => "in",
+            () => "away",
+          ),
+        { timeout: 20_000 },
+      )
+      .toBe("in");
+    for (const search of searches) await expect.poll(async () => (await found(search, "eventual")).length).toBe(52);
+  });
+});
