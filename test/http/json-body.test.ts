@@ -2,8 +2,10 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseJsonBody } from "../../src/http/body/json-body.ts";
 import { findJsonFault } from "../../src/http/body/json-fault.ts";
+import { parseJsonInSlices } from "../../src/http/body/json-in-slices.ts";
 import { LARGE_TEXT_LENGTH, parseLargeJsonBody } from "../../src/http/body/large-json-body.ts";
 import { DEFAULT_HTTP_LIMITS } from "../../src/http/http-limits.ts";
+import { turnsDuring } from "../support/event-loop.ts";
 
 function faultOf(text: string, maxDepth = 100): { code: string; message: string } {
   try {
@@ -13,6 +15,84 @@ function faultOf(text: string, maxDepth = 100): { code: string; message: string 
   }
   throw new Error(`was accepted: ${text}`);
 }
+
+/** As plain data or as the refusal that it ends in. */
+async function outcomeOf(work: () => unknown): Promise<unknown> {
+  try {
+    return { value: await work() };
+  } catch (error) {
+    return { code: (error as { code?: string }).code ?? "INVALID", message: (error as Error).message };
+  }
+}
+
+describe("parseJsonInSlices", () => {
+  const json = fc.jsonValue({ depthSize: "medium" });
+  const texts = fc
+    .tuple(
+      json,
+      fc.constantFrom(undefined, 1, "\t"),
+      fc.nat(),
+      fc.constantFrom(null, "", '"', "{", "}", "[", "]", ",", ",,", ":", "\\", "\n", "1", "x", '"a":'),
+    )
+    .map(([value, indent, at, insert]) => {
+      const text = JSON.stringify(value, null, indent);
+      if (insert === null) return text;
+      const cut = at % (text.length + 1);
+      return text.slice(0, cut) + insert + text.slice(cut + (at % 2));
+    });
+
+  it("takes and refuses what the other parser does, wherever the text is cut", async () => {
+    const seed = Date.now() & 0x7fffffff;
+    console.log(`fast-check seed ${seed}`);
+    await fc.assert(
+      fc.asyncProperty(texts, fc.integer({ min: 1, max: 12 }), async (text, chunkLength) => {
+        const expected = await outcomeOf(() => parseJsonBody(text, 100));
+        const got = await outcomeOf(() => parseJsonInSlices(text, 100, chunkLength));
+        const isSyntax = (outcome: unknown): boolean => /is not valid JSON/.test((outcome as { message?: string }).message ?? "");
+        // Which of several faults is told may differ.
+        if (isSyntax(expected) || "code" in (expected as object)) expect(got).toMatchObject({ code: "INVALID" });
+        else expect(got).toEqual(expected);
+        if (isSyntax(got)) expect(isSyntax(expected)).toBe(true);
+      }),
+      { seed, numRuns: 3_000 },
+    );
+  });
+
+  it.each([
+    ['{"a": [1, {"b": [{"x": {"__proto__": 1}}]}]}', 'a[1].b[0].x: "__proto__" is not allowed as a key'],
+    ['{"a": [1, {"__proto__": [1, 2, 3]}]}', 'a[1]: "__proto__" is not allowed as a key'],
+    ["[[1, 2, 3, 1e999]]", "[0][3]: the number is too large for a double"],
+    [`{"deep": ${"[".repeat(100)}${"]".repeat(100)}}`, /^deep(\[0\])*: nested deeper than 100 levels$/],
+  ])("says where the fault of %s is, wherever the text is cut", async (text, message) => {
+    for (let chunkLength = 1; chunkLength < 30; chunkLength++) {
+      await expect(parseJsonInSlices(text, 100, chunkLength)).rejects.toMatchObject({
+        code: "INVALID",
+        message: typeof message === "string" ? message : expect.stringMatching(message),
+      });
+    }
+  });
+
+  it("counts the last of several equal keys, and keeps the order of the rest", async () => {
+    const text = '{"b": [1, 2], "a": {"x": 1}, "b": {"y": [3]}, "c": 1}';
+    for (let chunkLength = 1; chunkLength < 30; chunkLength++) {
+      expect(JSON.stringify(await parseJsonInSlices(text, 100, chunkLength))).toBe('{"b":{"y":[3]},"a":{"x":1},"c":1}');
+    }
+  });
+
+  it.each([
+    ["objects", `[${'{"k":1},'.repeat(200_000)}{}]`],
+    ["different keys", `{"o":{${Array.from({ length: 150_000 }, (_, i) => `"k${i}":${i}`).join(",")}}}`],
+    ["numbers", `{"v":[${"0.123456,".repeat(200_000)}1]}`],
+  ])("lets others in between: %s", async (_, text) => {
+    let value: unknown;
+    const turns = await turnsDuring(async () => {
+      value = await parseLargeJsonBody(text, DEFAULT_HTTP_LIMITS);
+    });
+    expect(value).toEqual(JSON.parse(text));
+    // Looked through by half a million characters, parsed by an eighth of a million.
+    expect(turns).toBeGreaterThan(Math.floor(text.length / 131_072));
+  });
+});
 
 describe("parseJsonBody", () => {
   it("takes what JSON.parse takes, duplicate keys included (the last one counts)", () => {

@@ -19,21 +19,25 @@ export function parseJsonBody(text: string, maxDepth: number): JsonValue {
 }
 
 /** @throws {LodestoneError} INVALID, with the path of what a layer below could not trust. */
-export function checkJsonValue(value: JsonValue, maxDepth: number): void {
+function checkJsonValue(value: JsonValue, maxDepth: number): void {
   const fault = findFault(value, maxDepth);
-  if (fault?.message === TOO_DEEP) throw new LodestoneError("INVALID", `${pathOf(fault.path)}: nested deeper than ${maxDepth} levels`);
-  if (fault !== undefined) throw new LodestoneError("INVALID", `${pathOf(fault.path)}: ${fault.message}`);
+  if (fault !== undefined) throw refusalOf(fault, maxDepth);
+}
+
+export function refusalOf({ message, path }: Fault, maxDepth: number): LodestoneError {
+  return new LodestoneError("INVALID", `${pathOf(path)}: ${message === TOO_DEEP ? `nested deeper than ${maxDepth} levels` : message}`);
 }
 
 const TOO_DEEP = "nested too deep";
 
-interface Fault {
+export interface Fault {
   readonly message: string;
   /** Innermost key first. */
   readonly path: (string | number)[];
 }
 
-function findFault(value: JsonValue, levelsLeft: number): Fault | undefined {
+/** What a layer below could not trust, if anything. @param levelsLeft  of lists and objects, the value itself counted. */
+export function findFault(value: JsonValue, levelsLeft: number): Fault | undefined {
   switch (typeof value) {
     case "string":
       return findTextFault(value);

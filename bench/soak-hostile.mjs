@@ -1,0 +1,55 @@
+/**
+ * `npm run soak:hostile -- --minutes 60 [--attackers 6] [--key hostile|reader] [--kind "sql: …"] [--database-url postgres://…]`: one caller sends hostile but valid
+ * requests, others work beside it, and all of it is judged. Exit code 1 on any exit of the server, any answer of 5xx that is not 503 or 504 with Retry-After, any
+ * change behind an error, anybody else refused, their 99th percentile above 250 ms, or memory above the limit.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { writeKeyFile } from "../test/reliability/hostile/stage.ts";
+import { hostileRun } from "../test/reliability/hostile-run.ts";
+import { startServer } from "../test/support/server.ts";
+
+const OTHERS_P99_LIMIT_MS = 250;
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: "string", default: "60" },
+    attackers: { type: "string", default: "6" },
+    seed: { type: "string", default: "1" },
+    key: { type: "string", default: "hostile" },
+    kind: { type: "string", multiple: true },
+    "max-rss": { type: "string", default: "4096" },
+    "database-url": { type: "string" },
+  },
+});
+const folder = mkdtempSync(join(tmpdir(), "lodestone-hostile-"));
+const keyFile = join(folder, "keys.json");
+writeKeyFile(keyFile);
+const databaseUrl = values["database-url"];
+const server = await startServer({
+  env: { LODESTONE_LOG_LEVEL: "warn" },
+  args: ["--key-file", keyFile],
+  ...(databaseUrl === undefined ? {} : { databaseUrl }),
+});
+try {
+  const report = await hostileRun({
+    server,
+    seconds: Number(values.minutes) * 60,
+    attackers: Number(values.attackers),
+    seed: Number(values.seed),
+    key: values.key,
+    ...(values.kind === undefined ? {} : { kinds: values.kind }),
+    size: { texts: 1_000, bigRecords: 10, bigCharacters: 10_000_000, smallRecords: 1_000 },
+    onProgress: (line) => console.log(line),
+  });
+  console.log(JSON.stringify(report, null, 2));
+  const { exits, wrongErrors, behindErrors, othersRefused, others, peakRssMegabytes, isReadyAfterwards } = report;
+  const faults = exits.length + wrongErrors.length + behindErrors.length + Object.keys(othersRefused).length;
+  const isSlow = others.all.p99Ms > OTHERS_P99_LIMIT_MS;
+  process.exitCode = faults > 0 || isSlow || !isReadyAfterwards || peakRssMegabytes > Number(values["max-rss"]) ? 1 : 0;
+} finally {
+  await server.stop();
+  rmSync(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,246 @@
+/**
+ * One caller who sends hostile but valid requests at a server that others use, and the judge of it: did the process live and keep to its memory, were the others
+ * served, was every refusal one of the documented kinds, and was nothing changed behind an error. Used by hostile.test.ts (a minute) and `npm run soak:hostile`.
+ */
+import { readFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { TestServer } from "../support/server.ts";
+import { KeyedClient, type Outcome } from "./hostile/client.ts";
+import { HOSTILE_KINDS, type HostileRequest, hostileRequest } from "./hostile/hostile-requests.ts";
+import { type Latencies, Others } from "./hostile/others.ts";
+import { BRANCH, type KeyName, keyOf, prepareStage, type StageSize } from "./hostile/stage.ts";
+import { Random } from "./workload/random.ts";
+
+export interface HostileRunOptions {
+  /** Started with the keys of `writeKeyFile`. */
+  readonly server: TestServer;
+  readonly seconds: number;
+  /** Hostile requests at once, of one key. */
+  readonly attackers: number;
+  readonly seed: number;
+  readonly size: StageSize;
+  readonly key?: KeyName;
+  readonly kinds?: readonly string[];
+  readonly onProgress?: (line: string) => void;
+}
+
+export interface HostileReport {
+  readonly requests: number;
+  readonly statuses: Readonly<Record<string, number>>;
+  /** Of each kind: how often it was answered how, and the longest that it took. */
+  readonly kinds: Readonly<Record<string, { readonly statuses: Readonly<Record<string, number>>; readonly maxMs: number }>>;
+  readonly others: Readonly<Record<string, Latencies>>;
+  readonly othersRefused: Readonly<Record<string, number>>;
+  readonly peakRssMegabytes: number;
+  readonly longestPauseMs: number;
+  readonly exits: readonly string[];
+  /** Answers of 5xx that are not 503 or 504 with Retry-After. */
+  readonly wrongErrors: readonly string[];
+  readonly behindErrors: readonly string[];
+  readonly isReadyAfterwards: boolean;
+}
+
+const IDLE_SOCKETS = 150;
+const IDLE_FOR_MS = 10_000;
+const OTHERS = 3;
+
+export async function hostileRun(options: HostileRunOptions): Promise<HostileReport> {
+  const run = new HostileRun(options);
+  return run.run();
+}
+
+class HostileRun {
+  readonly #options: HostileRunOptions;
+  readonly #server: TestServer;
+  readonly #random: Random;
+  readonly #statuses = new Map<string, number>();
+  readonly #kinds = new Map<string, { statuses: Record<string, number>; maxMs: number }>();
+  readonly #exits: string[] = [];
+  readonly #wrongErrors: string[] = [];
+  readonly #behindErrors: string[] = [];
+  readonly #judge: KeyedClient;
+  #deck: string[] = [];
+  #requests = 0;
+  #peakRss = 0;
+  #longestPauseMs = 0;
+  #isStopped = false;
+  #restarting: Promise<void> | undefined;
+
+  constructor(options: HostileRunOptions) {
+    this.#options = options;
+    this.#server = options.server;
+    this.#random = new Random(options.seed);
+    this.#judge = new KeyedClient(this.#server.port, keyOf("judge"), 8);
+  }
+
+  async run(): Promise<HostileReport> {
+    const { seconds, attackers, seed, size } = this.#options;
+    await prepareStage(this.#judge, size, seed);
+    const others = new Others(seed);
+    others.start(this.#server.port, OTHERS);
+    const endsAt = performance.now() + seconds * 1_000;
+    const running = [this.#watch(), this.#openIdleSockets(), ...Array.from({ length: attackers }, () => this.#attack())];
+    await sleep(endsAt - performance.now());
+    this.#isStopped = true;
+    await Promise.all(running);
+    await others.stop();
+    this.#sampleMemory();
+    const isReadyAfterwards = await this.#untilReady();
+    this.#judge.close();
+    return {
+      requests: this.#requests,
+      statuses: Object.fromEntries([...this.#statuses].sort()),
+      kinds: Object.fromEntries([...this.#kinds].sort()),
+      others: others.latencies(),
+      othersRefused: others.refused,
+      peakRssMegabytes: Math.round(this.#peakRss / 1024),
+      longestPauseMs: this.#longestPauseMs,
+      exits: this.#exits,
+      wrongErrors: this.#wrongErrors,
+      behindErrors: this.#behindErrors,
+      isReadyAfterwards,
+    };
+  }
+
+  async #attack(): Promise<void> {
+    const client = new KeyedClient(this.#server.port, keyOf(this.#options.key ?? "hostile"));
+    while (!this.#isStopped) {
+      const request = this.#next();
+      const outcome = await client.send(request.method, request.path, request.method === "GET" ? undefined : request.body, request.options);
+      this.#note(request, outcome);
+      if (request.mark !== undefined) await this.#judgeWrite(request, outcome);
+      // A client that is refused for a moment waits for one: the soak is to reach what lies behind the refusal.
+      if (outcome.status === 429) await sleep(200 + this.#random.below(300));
+      if (outcome.status === null) await this.#surviveExit(request);
+    }
+    client.close();
+  }
+
+  /** All kinds in a new order, again and again. */
+  #next(): HostileRequest {
+    if (this.#deck.length === 0) {
+      this.#deck = [...(this.#options.kinds ?? HOSTILE_KINDS)];
+      for (let i = this.#deck.length - 1; i > 0; i--) {
+        const j = this.#random.below(i + 1);
+        [this.#deck[i], this.#deck[j]] = [this.#deck[j]!, this.#deck[i]!];
+      }
+    }
+    return hostileRequest(this.#deck.pop()!, this.#random, `mark-${this.#options.seed}-${this.#requests++}`);
+  }
+
+  #note({ kind }: HostileRequest, { status, headers, head, elapsedMs }: Outcome): void {
+    const told = String(status ?? "unanswered");
+    this.#statuses.set(told, (this.#statuses.get(told) ?? 0) + 1);
+    const entry = this.#kinds.get(kind) ?? { statuses: {}, maxMs: 0 };
+    entry.statuses[told] = (entry.statuses[told] ?? 0) + 1;
+    entry.maxMs = Math.max(entry.maxMs, Math.round(elapsedMs));
+    this.#kinds.set(kind, entry);
+    if (status === null || status < 500) return;
+    if ((status === 503 || status === 504) && headers["retry-after"] !== undefined) return;
+    this.#wrongErrors.push(`${status} to "${kind}": ${head.slice(0, 300)}`);
+    this.#options.onProgress?.(`WRONG ${this.#wrongErrors.at(-1)}`);
+  }
+
+  async #judgeWrite({ kind, mark }: HostileRequest, { status, head }: Outcome): Promise<void> {
+    const count = await this.#askUntilAnswered<{ records?: { n: number }[] }>({
+      statement: 'SELECT count(*)::int AS n FROM "written" WHERE "mark" = $1',
+      params: [mark],
+    });
+    const found = count?.records?.[0]?.n ?? 0;
+    if (status !== null && status >= 400 && found > 0) {
+      this.#behindErrors.push(`${status} to "${kind}", and ${found} records are there: ${head.slice(0, 300)}`);
+      this.#options.onProgress?.(`BEHIND ${this.#behindErrors.at(-1)}`);
+    }
+    if (status !== null && status < 300 && found === 0 && count !== undefined)
+      this.#behindErrors.push(`${status} to "${kind}", and nothing is there`);
+    if (found > 0) await this.#askUntilAnswered({ statement: 'DELETE FROM "written" WHERE "mark" = $1', params: [mark] });
+  }
+
+  /** The judge may be refused for a moment like everybody. undefined: the server does not come back to it. */
+  async #askUntilAnswered<Body>(body: object): Promise<Body | undefined> {
+    for (let attempt = 0; attempt < 100; attempt++) {
+      const answer = await this.#judge.ask<Body>("POST", `${BRANCH}/sql`, body).catch(() => undefined);
+      if (answer?.status === 200) return answer.body;
+      await this.#restarting;
+      await sleep(200);
+    }
+    return undefined;
+  }
+
+  /** Connections that announce a body and send nothing of it. */
+  async #openIdleSockets(): Promise<void> {
+    while (!this.#isStopped) {
+      const sockets: Socket[] = Array.from({ length: IDLE_SOCKETS }, () => {
+        const socket = connect(this.#server.port, "127.0.0.1");
+        socket.on("error", () => {});
+        socket.write(
+          `POST ${BRANCH}/tables/others/query HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${keyOf(this.#options.key ?? "hostile")}\r\n` +
+            "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
+        );
+        return socket;
+      });
+      for (let waitedMs = 0; waitedMs < IDLE_FOR_MS && !this.#isStopped; waitedMs += 500) await sleep(500);
+      for (const socket of sockets) socket.destroy();
+      for (let waitedMs = 0; waitedMs < IDLE_FOR_MS && !this.#isStopped; waitedMs += 500) await sleep(500);
+    }
+  }
+
+  async #watch(): Promise<void> {
+    for (let second = 1; !this.#isStopped; second++) {
+      await sleep(1_000);
+      this.#sampleMemory();
+      if (!this.#server.isRunning) await this.#surviveExit();
+      if (second % 5 === 0) await this.#samplePause();
+      if (second % 30 === 0)
+        this.#options.onProgress?.(
+          `${second} s: ${this.#requests} hostile requests, peak ${Math.round(this.#peakRss / 1024)} MB, pause ${this.#longestPauseMs} ms`,
+        );
+    }
+  }
+
+  #sampleMemory(): void {
+    try {
+      const peak = /^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${this.#server.pid}/status`, "utf8"))?.[1];
+      this.#peakRss = Math.max(this.#peakRss, Number(peak ?? 0));
+    } catch {
+      // It has ended, which is seen elsewhere.
+    }
+  }
+
+  async #samplePause(): Promise<void> {
+    const client = new KeyedClient(this.#server.port, keyOf("judge"));
+    const response = await fetch(`${this.#server.url}/metrics`, { headers: { authorization: `Bearer ${keyOf("judge")}` } }).catch(
+      () => undefined,
+    );
+    client.close();
+    const seconds = /^nodejs_eventloop_lag_max_seconds (\S+)/m.exec((await response?.text().catch(() => "")) ?? "")?.[1];
+    this.#longestPauseMs = Math.max(this.#longestPauseMs, Math.round(Number(seconds ?? 0) * 1_000));
+  }
+
+  /** A server that has ended is started again, and the run goes on: one fault must not hide the next. */
+  async #surviveExit(last?: HostileRequest): Promise<void> {
+    await sleep(50);
+    if (this.#server.isRunning) return;
+    this.#restarting ??= this.#restart(last).finally(() => {
+      this.#restarting = undefined;
+    });
+    await this.#restarting;
+  }
+
+  async #restart(last: HostileRequest | undefined): Promise<void> {
+    const words = this.#server.log.split("\n").filter((line) => line !== "" && !line.startsWith('{"level":30'));
+    this.#exits.push(`beside "${last?.kind ?? "?"}": ${words.slice(-6).join(" | ").slice(-800)}`);
+    this.#options.onProgress?.(`EXIT ${this.#exits.at(-1)}`);
+    await this.#server.start(["--port", String(this.#server.port)]);
+  }
+
+  async #untilReady(): Promise<boolean> {
+    for (let attempt = 0; attempt < 300; attempt++) {
+      const response = await fetch(`${this.#server.url}/readyz`).catch(() => undefined);
+      if (response?.status === 200) return true;
+      await sleep(200);
+    }
+    return false;
+  }
+}

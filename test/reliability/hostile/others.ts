@@ -1,0 +1,90 @@
+/** Those who use the server as it is meant, beside the hostile one: small requests with a key of their own, each measured. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { Random } from "../workload/random.ts";
+import { KeyedClient, type Outcome } from "./client.ts";
+import { BRANCH, keyOf, VECTOR } from "./stage.ts";
+
+const TABLE = `${BRANCH}/tables/others`;
+
+export interface Latencies {
+  readonly count: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
+}
+
+export class Others {
+  readonly #clients: KeyedClient[] = [];
+  readonly #random: Random;
+  readonly #pauseMs: number;
+  readonly #latencies = new Map<string, number[]>();
+  readonly #refused = new Map<string, number>();
+  #isStopped = false;
+  #running: Promise<unknown> = Promise.resolve();
+
+  constructor(seed: number, pauseMs = 30) {
+    this.#random = new Random(seed);
+    this.#pauseMs = pauseMs;
+  }
+
+  start(port: number, clients: number): void {
+    this.#running = Promise.all(
+      Array.from({ length: clients }, (_, i) => {
+        const client = new KeyedClient(port, keyOf("others"));
+        this.#clients.push(client);
+        return this.#work(client, i);
+      }),
+    );
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#running;
+    for (const client of this.#clients) client.close();
+  }
+
+  /** Status and kind of what was not answered well, with how often. */
+  get refused(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.#refused);
+  }
+
+  /** By kind, and of all together. */
+  latencies(): Readonly<Record<string, Latencies>> {
+    const all = [...this.#latencies.values()].flat();
+    return Object.fromEntries([...this.#latencies, ["all", all] as const].map(([kind, list]) => [kind, summary(list)]));
+  }
+
+  async #work(client: KeyedClient, number: number): Promise<void> {
+    for (let round = 0; !this.#isStopped; round++) {
+      const id = `o${this.#random.below(500)}`;
+      await this.#measure("get", client.send("GET", `${TABLE}/data/${id}`));
+      const queryVector = Array.from({ length: VECTOR.others }, () => this.#random.next());
+      await this.#measure("search", client.send("POST", `${TABLE}/vectorSearch`, JSON.stringify({ column: "v", queryVector, size: 5 })));
+      await this.#measure(
+        "insert",
+        client.send("PUT", `${TABLE}/data/new${number}-${round % 100}`, JSON.stringify({ n: round, v: queryVector })),
+      );
+      await this.#measure(
+        "query",
+        client.send("POST", `${TABLE}/query`, JSON.stringify({ filter: { n: { $gt: 400 } }, page: { size: 20 } })),
+      );
+      await sleep(this.#pauseMs);
+    }
+  }
+
+  async #measure(kind: string, sent: Promise<Outcome>): Promise<void> {
+    const { status, elapsedMs, head } = await sent;
+    const list = this.#latencies.get(kind) ?? [];
+    this.#latencies.set(kind, list);
+    list.push(elapsedMs);
+    if (status !== null && status < 300) return;
+    const what = `${kind} ${status ?? "unanswered"} ${(/"message":"([^"]{0,120})/.exec(head)?.[1] ?? "").replace(/\d+/g, "n")}`;
+    this.#refused.set(what, (this.#refused.get(what) ?? 0) + 1);
+  }
+}
+
+function summary(list: readonly number[]): Latencies {
+  const sorted = list.toSorted((a, b) => a - b);
+  const at = (quantile: number): number => Math.round(sorted[Math.min(sorted.length - 1, Math.floor(quantile * sorted.length))] ?? 0);
+  return { count: list.length, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1) };
+}
