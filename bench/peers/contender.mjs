@@ -1,6 +1,7 @@
 /** Starts a contender's process (host.mjs, or a program that speaks its protocol) and talks with it. */
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
@@ -89,7 +90,8 @@ export async function startAll(run, set, path, contenders) {
       link = startContender(contender);
       await link.ask({ op: "load" });
       const { rows, dimension } = set;
-      const built = await link.ask({ op: "build", path, rows, dimension, queries: run.queries }, contender.buildPatienceMs);
+      const graph = contender.buildPatienceMs && graphFile(run, set, contender);
+      const built = await link.ask({ op: "build", path, rows, dimension, queries: run.queries, graph }, contender.buildPatienceMs);
       Object.assign(run.versions, built.versions);
       console.log(`${set.name}: built ${contender.name} in ${(built.buildMs / 1000).toFixed(2)} s, ${megabytes(built.memoryBytes)} MB`);
       started.push({ contender, link, built });
@@ -99,4 +101,9 @@ export async function startAll(run, set, path, contenders) {
     }
   }
   return started;
+}
+
+/** Where a graph that took minutes is kept for the next run, if anywhere. */
+function graphFile({ graphs }, { name, fingerprint }, contender) {
+  return graphs && join(graphs, `${[name, contender.name, fingerprint].join(" ").replace(/[^\w.]+/g, "-")}.graph`);
 }

@@ -7,6 +7,7 @@
  *   --sizes 10000x128          of the sets of the exact searches, and the last of the approximate ones'; default 10000x128,100000x768
  *   --kinds "flat spectrum"    of the approximate searches' data (bench/data.mjs); default "steep spectrum,flat spectrum"
  *   --lsa FOLDER               the approximate searches also on files of real text there (bench/lsa-files.mjs); or LODESTONE_LSA
+ *   --graphs FOLDER            keeps the approximate indexes there, with their figures, and takes them from there
  *   --quick                    fewer turns
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -35,6 +36,7 @@ const { values: options } = parseArgs({
     sizes: { type: "string", default: "10000x128,100000x768" },
     kinds: { type: "string", default: "steep spectrum,flat spectrum" },
     lsa: { type: "string", default: process.env.LODESTONE_LSA },
+    graphs: { type: "string" },
     quick: { type: "boolean", default: false },
   },
 });
@@ -48,6 +50,8 @@ if (!existsSync(here("node_modules"))) {
   console.error("No peers are installed; run `npm ci --prefix bench/peers` first (350 MB; two of them are compiled).");
   process.exit(1);
 }
+
+if (options.graphs) mkdirSync(options.graphs, { recursive: true });
 
 const sizes = options.sizes.split(",").map((size) => {
   const [rows, dimension] = size.split("x").map(Number);
@@ -65,6 +69,7 @@ const run = {
   k: K,
   queries: QUERIES,
   quick: options.quick,
+  graphs: options.graphs,
   directory,
   program,
   measured: [],

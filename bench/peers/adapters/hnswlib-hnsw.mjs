@@ -10,6 +10,8 @@ export function open({ dimension, rows }) {
       for (let i = 0; i * dimension < matrix.length; i++)
         index.addPoint(Array.from(matrix.subarray(i * dimension, (i + 1) * dimension)), firstRow + i);
     },
+    save: (file) => index.writeIndexSync(file),
+    load: (file) => index.readIndexSync(file),
     tune: (ef) => index.setEf(ef),
     prepare: (vector) => Array.from(vector),
     search: (query, k) => index.searchKnn(query, k),

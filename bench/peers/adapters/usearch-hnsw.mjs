@@ -12,7 +12,7 @@ const { Index, MetricKind, ScalarKind } = usearch;
 
 export function open({ dimension }) {
   const directory = mkdtempSync(join(tmpdir(), "lodestone-bench-usearch-"));
-  const graph = join(directory, "graph");
+  let graph = join(directory, "graph");
   const make = (ef) =>
     new Index({
       dimensions: dimension,
@@ -29,6 +29,13 @@ export function open({ dimension }) {
     add(firstRow, matrix) {
       const keys = BigUint64Array.from({ length: matrix.length / dimension }, (_, i) => BigInt(firstRow + i));
       index.add(keys, matrix, 1);
+    },
+    save(file) {
+      index.save(file);
+      [graph, isSaved] = [file, true];
+    },
+    load(file) {
+      [graph, isSaved] = [file, true];
     },
     tune(ef) {
       if (!isSaved) index.save(graph);
