@@ -68,8 +68,11 @@ export class ApiClient {
     }
   }
 
+  /** One that is there is left as it is. */
   async createBranch(ref: BranchRef): Promise<void> {
-    await this.request("PUT", branchPath(ref), {});
+    await this.request("PUT", branchPath(ref), {}).catch((error: unknown) => {
+      if (!(error instanceof ApiError) || error.status !== 422) throw error;
+    });
   }
 
   /** undefined when there is no such table (the branch must exist). */

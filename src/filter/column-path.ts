@@ -3,7 +3,7 @@
 import { checkText } from "./check-text.ts";
 import { fault, type Place, show } from "./fault.ts";
 import { MAX_FILTER_LINKS, MAX_JSON_STEPS } from "./filter-limits.ts";
-import { SYSTEM_COLUMN_TYPES, SYSTEM_COLUMNS } from "./system-columns.ts";
+import { SYSTEM_COLUMN_TYPES, SYSTEM_COLUMNS, systemColumnNamed } from "./system-columns.ts";
 import type { ColumnPath, FilterTable, FilterTableColumn, LinkStep, ValueKind } from "./tree.ts";
 
 /** Where names are looked up: a table, the links that led there, and the object that names are inside of ("" or "address."). */
@@ -72,15 +72,16 @@ function resolveIn(
     const link = own.type === "link" ? linkTarget(own, tables, place) : null;
     return { column: { text, links, table: table.name, column: name, kind: VALUE_KINDS[own.type], json, item: false }, link };
   }
-  const system = SYSTEM_KINDS.get(name);
+  const system = systemColumnNamed(name);
   if (system !== undefined && json.length === 0) {
     const last = links.at(-1);
     // The id behind a link is the link's own value: the foreign key sees to that. No join is needed.
-    if (name === "id" && last !== undefined) {
+    if (system === "id" && last !== undefined) {
       const column = { text, links: links.slice(0, -1), table: last.table, column: last.column, kind: "text", json, item: false } as const;
       return { column, link: table };
     }
-    return { column: { text, links, table: table.name, column: name, kind: system, json, item: false }, link: null };
+    const kind = VALUE_KINDS[SYSTEM_COLUMN_TYPES[system]];
+    return { column: { text, links, table: table.name, column: system, kind, json, item: false }, link: null };
   }
   for (let dot = name.lastIndexOf("."); dot > 0; dot = name.lastIndexOf(".", dot - 1)) {
     const prefix = name.slice(0, dot);

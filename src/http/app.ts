@@ -111,6 +111,10 @@ export function createApp(options: AppOptions): App {
     refuseForeignOrigin(ctx);
     return next();
   });
+  koa.use((ctx, next) => {
+    refuseEmptyId(ctx);
+    return next();
+  });
   koa.use(router.middleware());
   koa.use(answerUnrouted);
 
@@ -261,6 +265,13 @@ export function createApp(options: AppOptions): App {
       `A server without keys is not called by the name ${JSON.stringify(strange.slice(0, 200))}, so that pages from elsewhere cannot reach it: ` +
         "use localhost or an IP address, name it with --host, or start the server with keys (--api-key or --key-file).",
     );
+  }
+
+  /** A final slash is no part of a path elsewhere; behind `data` it is an id that is empty, which no record has (and no insert is meant). */
+  function refuseEmptyId(ctx: Context): void {
+    if (!/^\/db\/[^/]+\/tables\/[^/]+\/data\/$/.test(ctx.path)) return;
+    keyring.authenticate(ctx.get("authorization"));
+    throw new LodestoneError("NOT_FOUND", "A record's id cannot be empty.");
   }
 
   return {

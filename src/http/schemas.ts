@@ -1,5 +1,5 @@
 /** JSON Schemas that several endpoints share. Those in NAMED_SCHEMAS become components of /openapi.json and are referred to by name there. */
-import { MAX_DIMENSION, MIN_DIMENSION } from "../records/catalog/column-types.ts";
+import { MAX_DIMENSION, MIN_DIMENSION, TYPES_NOT_OFFERED } from "../records/catalog/column-types.ts";
 import { COLUMN_TYPES } from "../records/column-traits.ts";
 import { COLUMN_NAME_PATTERN, NAME_PATTERN } from "../records/identifiers.ts";
 import type { JsonSchema } from "./validation.ts";
@@ -42,7 +42,7 @@ export const COLUMN: JsonSchema = {
   ...objectOf(
     {
       name: COLUMN_NAME,
-      type: { enum: COLUMN_TYPES },
+      type: { enum: COLUMN_TYPES, "x-not-offered": TYPES_NOT_OFFERED },
       link: { description: "For the type link: the table that it points to.", ...objectOf({ table: NAME }, ["table"]) },
       vector: {
         description: "For the type vector: how many float32 elements each value has.",
@@ -50,7 +50,11 @@ export const COLUMN: JsonSchema = {
       },
       notNull: { type: "boolean" },
       unique: { type: "boolean" },
-      defaultValue: { type: "string", description: 'As text, whatever the type; "now" for datetime.' },
+      defaultValue: {
+        type: "string",
+        description: `As text, whatever the type; "now" for datetime. Also as PostgreSQL prints it: now(), '5'::bigint.`,
+      },
+      comment: { type: "string", description: "Kept, and of no effect." },
     },
     ["name", "type"],
   ),
@@ -58,7 +62,18 @@ export const COLUMN: JsonSchema = {
 
 export const COLUMNS: JsonSchema = { type: "array", items: COLUMN, maxItems: 1000 };
 
-const TABLE: JsonSchema = objectOf({ name: NAME, columns: COLUMNS }, ["name", "columns"]);
+const TABLE: JsonSchema = objectOf(
+  {
+    name: NAME,
+    columns: COLUMNS,
+    revLinks: {
+      description: "Columns of other tables that link here.",
+      type: "array",
+      items: objectOf({ table: NAME, column: COLUMN_NAME }, ["table", "column"]),
+    },
+  },
+  ["name", "columns"],
+);
 
 export const SCHEMA: JsonSchema = objectOf({ tables: { type: "array", items: TABLE } }, ["tables"]);
 

@@ -20,16 +20,24 @@ interface Fault {
   readonly message: string;
   /** The first two steps of the path, for callers that report faults by index. */
   readonly steps: readonly string[];
+  /** True when the message is whole as it is: clients compare it. */
+  readonly isWhole: boolean;
 }
 
 export class SchemaFaultError extends LodestoneError {
   readonly steps: readonly string[];
 
   constructor(fault: Fault) {
-    super("INVALID", `${fault.path === "" ? "body" : fault.path}: ${fault.message}`);
+    super("INVALID", fault.isWhole ? fault.message : `${fault.path === "" ? "body" : fault.path}: ${fault.message}`);
     this.steps = fault.steps;
   }
 }
+
+/**
+ * What the schemas say beside JSON Schema. `x-beyond-maximum`: the retired service's text for a number above the maximum.
+ * `x-not-offered`: sentences for values that the retired service took.
+ */
+const EXTENSIONS = ["x-beyond-maximum", "x-not-offered"];
 
 const ajv = new Ajv2020({
   strict: true,
@@ -39,6 +47,8 @@ const ajv = new Ajv2020({
   verbose: true,
   allErrors: false,
 });
+
+ajv.addVocabulary(EXTENSIONS);
 
 export function compileSchema(schema: JsonSchema): Validate {
   const validate = ajv.compile(schema);
@@ -60,7 +70,9 @@ function toFault(error: ErrorObject): Fault {
   // A fault about a member is told at the member, where the reader looks for it.
   const member = parameters.missingProperty ?? parameters.additionalProperty ?? parameters.propertyName;
   const all = typeof member === "string" ? [...steps, member] : steps;
-  return { steps, path: pathOf(all), message: messageOf(error) };
+  const beyond = error.keyword === "maximum" ? (error.parentSchema as JsonSchema)["x-beyond-maximum"] : undefined;
+  if (typeof beyond === "string") return { steps, path: pathOf(all), message: beyond, isWhole: true };
+  return { steps, path: pathOf(all), message: messageOf(error), isWhole: false };
 }
 
 function pathOf(steps: readonly string[]): string {
@@ -83,6 +95,12 @@ function messageOf(error: ErrorObject): string {
       const known = Object.keys((schema.properties as object | undefined) ?? {});
       const names = Object.keys(error.data as object);
       return `expected an object with exactly one of ${listOf(known, "or")}, got ${names.length === 0 ? "none" : listOf(names.slice(0, 5), "and")}`;
+    }
+    case "enum": {
+      const notOffered = schema["x-not-offered"] as Readonly<Record<string, string>> | undefined;
+      const sentence = typeof error.data === "string" && notOffered !== undefined && Object.hasOwn(notOffered, error.data);
+      if (sentence) return notOffered[error.data as string] as string;
+      return `expected ${expectation(schema)}, got ${describeValue(error.data)}`;
     }
     case "maxItems":
       return `expected at most ${grouped(schema.maxItems)} elements, got ${grouped((error.data as unknown[]).length)}`;

@@ -84,7 +84,15 @@ export function physicalNameOf(name: string): string {
 
 /** The schema of a branch. "#" is not in the names' alphabet, so a hashed or escaped name never meets a plain one. */
 export function schemaNameOf(ref: BranchRef): string {
-  const plain = `${ref.database}:${ref.branch}`;
+  return asSchemaName(`${ref.database}:${ref.branch}`);
+}
+
+/** The schema of the views that users' SQL sees instead, where the system's columns have other names than in the tables. */
+export function viewSchemaNameOf(ref: BranchRef): string {
+  return asSchemaName(`${ref.database}:${ref.branch}#views`);
+}
+
+function asSchemaName(plain: string): string {
   const name = plain.startsWith("pg_") ? `#${plain}` : plain; // PostgreSQL keeps schemas that begin with pg_ for itself
   if (name.length <= MAX_IDENTIFIER_BYTES) return name;
   const digest = createHash("sha256").update(plain).digest("hex").slice(0, 24);

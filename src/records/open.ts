@@ -87,13 +87,18 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed, migra
     createBranch: (ref, options) => catalog.createBranch(ref, options),
     dropBranch: (ref) => catalog.dropBranch(ref),
     dropDatabase: (database) => catalog.dropDatabase(database),
+    renameDatabase: (database, to) => catalog.renameDatabase(database, to),
     branch: (ref) => catalog.branch(ref),
 
     schema: async (ref) => toBranchSchema(await catalog.branch(ref)),
     createTable: async (ref, table, columns) => void (await catalog.change(ref, (editor) => editor.createTable(table, columns))),
     renameTable: async (ref, table, to) => void (await catalog.change(ref, (editor) => editor.renameTable(table, to))),
     dropTable: async (ref, table) => void (await catalog.change(ref, (editor) => editor.dropTable(table))),
-    tableSchema: async (ref, table) => toTableSchema(await tableOf(ref, table)),
+    tableSchema: async (ref, table) => {
+      const branch = await catalog.branch(ref);
+      return toTableSchema(requireTable(branch, table), branch.systemNaming);
+    },
+    setSystemNaming: async (ref, naming) => void (await catalog.change(ref, async (editor) => editor.setSystemNaming(naming))),
     setTableSchema: async (ref, table, columns) => void (await catalog.change(ref, (editor) => editor.setColumns(table, columns))),
     addColumn: async (ref, table, column) => void (await catalog.change(ref, (editor) => editor.addColumn(table, column))),
     column: async (ref, table, name) => {

@@ -4,6 +4,7 @@
  * Records go in and out as plain JSON objects in the API's shape: `{id, ...columns, xata: {version, createdAt, updatedAt}}`.
  */
 import type { AnswerBudget } from "../budget/memory-budget.ts";
+import type { SystemNaming } from "../filter/system-columns.ts";
 import type { BranchCheck } from "./check/check-branch.ts";
 import type { ChangeFeed } from "./feed/feed-types.ts";
 import type { MigrationStore } from "./migrations/migration-store.ts";
@@ -43,10 +44,14 @@ export interface RecordStore {
   createBranch(ref: BranchRef, options?: { from?: string }): Promise<{ branch: BranchInfo; created: boolean }>;
   dropBranch(ref: BranchRef): Promise<void>;
   dropDatabase(database: string): Promise<void>;
+  /** CONFLICT when there is a database of the new name. All branches go along. */
+  renameDatabase(database: string, to: string): Promise<void>;
   /** NOT_FOUND says whether the database or the branch is missing. Cheap (cached): http calls it on every request. */
   branch(ref: BranchRef): Promise<BranchInfo>;
 
   schema(ref: BranchRef): Promise<BranchSchema>;
+  /** What answers and SQL of the branch call the columns that every table has; requests may use either. */
+  setSystemNaming(ref: BranchRef, naming: SystemNaming): Promise<void>;
   createTable(ref: BranchRef, table: string, columns?: readonly ColumnSchema[]): Promise<void>;
   renameTable(ref: BranchRef, table: string, to: string): Promise<void>;
   dropTable(ref: BranchRef, table: string): Promise<void>;

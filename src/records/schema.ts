@@ -1,5 +1,7 @@
 /** The schema of a branch as users see it: the shapes of api.md's schema endpoints, and of the catalog that stands behind them. */
 
+import type { SystemNaming } from "../filter/system-columns.ts";
+
 /** Addresses a branch; on the wire `{database}:{branch}`. Names match `[a-zA-Z0-9_\-~]{1,255}`. */
 export interface BranchRef {
   readonly database: string;
@@ -19,6 +21,8 @@ export interface ColumnSchema {
   readonly unique?: boolean;
   /** As the API takes it: a string, also for numbers and booleans; `"now"` for datetime. */
   readonly defaultValue?: string;
+  /** Kept for those who wrote it, and of no effect. */
+  readonly comment?: string;
 }
 
 export interface TableSchema {
@@ -35,6 +39,9 @@ export interface BranchInfo {
   readonly ref: BranchRef;
   /** The PostgreSQL schema that holds the branch: `database:branch`, or a hashed form of it over 63 bytes. Never typed by users. */
   readonly schemaName: string;
+  /** Where users' SQL finds the tables: the same, or a schema of views that call the system's columns by the branch's names for them. */
+  readonly sqlSchemaName: string;
+  readonly systemNaming: SystemNaming;
   /** The role that user SQL runs as in this branch. */
   readonly roleName: string;
   /** Fresh at creation, copy and restore: positions and snapshots of another incarnation mean nothing. */

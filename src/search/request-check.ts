@@ -1,6 +1,7 @@
 /** Checks a vector search as far as it can be without the worker: its own shape, and the column by the branch's schema. */
 import { SIMILARITIES } from "../core/similarity.ts";
 import { LodestoneError } from "../errors.ts";
+import { requireTable } from "../records/catalog/branch-rows.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../records/schema.ts";
 import type { SearchJob } from "./search-messages.ts";
 import type { SimilarityFunction, VectorSearchRequest } from "./search-store.ts";
@@ -23,10 +24,7 @@ export function checkSearch(
   request: Omit<VectorSearchRequest, "queryVector">,
   queries: readonly Query[],
 ): Omit<SearchJob, "key" | "maxBytes"> {
-  const table = info.tables.get(tableName);
-  if (table === undefined) {
-    throw new LodestoneError("NOT_FOUND", `Table "${tableName}" does not exist in branch "${info.ref.database}:${info.ref.branch}".`);
-  }
+  const table = requireTable(info, tableName);
   const column = checkColumn(table, request.column);
   const { dimension } = column.vector!;
   const similarity = checkSimilarity(request.similarityFunction);

@@ -8,8 +8,8 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openCsv } from "../../src/cli/import/csv-source.ts";
 import { decodeCell, openDump, parseCopy } from "../../src/cli/import/dump-source.ts";
-import { parseArray, toRfc3339 } from "../../src/cli/import/postgres-text.ts";
 import type { Source } from "../../src/cli/import/source.ts";
+import { parseArray, toRfc3339 } from "../../src/records/postgres-text.ts";
 import type { ColumnSchema } from "../../src/records/schema.ts";
 import { startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { describeWith } from "../support/requirements.ts";
@@ -55,7 +55,9 @@ describe("PostgreSQL's texts", () => {
     ["2020-01-02 03:04:05.678901-08", "2020-01-02T03:04:05.678901-08:00"],
     ["2020-01-02 03:04:05+05:30", "2020-01-02T03:04:05+05:30"],
     ["infinity", undefined],
-    ["2020-01-02 03:04:05", undefined],
+    ["2020-01-02 03:04:05", "2020-01-02T03:04:05Z"],
+    ["2020-01-02", "2020-01-02T00:00:00Z"],
+    ["2020-01-02 03:04:05 PST", undefined],
     ["0044-03-15 00:00:00+00 BC", undefined],
   ])("the timestamp %j", (text, iso) => {
     expect(toRfc3339(text)).toBe(iso);
@@ -127,7 +129,7 @@ describe("a dump", () => {
   test.each([
     ["1\n2\t3\n\\.\n", "line 2: has 1 values; the table has 2 columns"],
     ["1\t{}\n", "cut off"],
-    ["1\t{a,NULL}\n\\.\n", "line 2: list: expected an array of texts"],
+    ["1\t{a,{b}}\n\\.\n", "line 2: list: expected an array of texts"],
   ])("the rows %j are refused with their place", async (rows, message) => {
     const source = await openDump(write(`COPY wanted (id, list) FROM stdin;\n${rows}`), "wanted");
     await expect(read(source)).rejects.toThrow(message);

@@ -106,6 +106,27 @@ describe("JSON Lines", () => {
 });
 
 describe("csv", () => {
+  it("takes an empty cell of a notNull column for its default, or for the empty text", async () => {
+    const columns = [
+      { name: "title", type: "string", notNull: true },
+      { name: "plan", type: "string", notNull: true, defaultValue: "free" },
+      { name: "stars", type: "int", notNull: true, defaultValue: "3" },
+      { name: "note", type: "string" },
+    ];
+    await server.put("/db/i:main/tables/not-null", { columns });
+    const path = file("not-null.csv", 'id,title,plan,stars,note\na,,,,\nb,"","","",""\nc,Title,paid,5,note\n');
+    expect((await importFile(path, "not-null")).stderr).not.toContain("line");
+    expect((await records("not-null")).map(({ xata: _, ...record }: { xata: unknown }) => record)).toEqual([
+      { id: "a", title: "", plan: "free", stars: 3 },
+      { id: "b", title: "", plan: "", stars: 3, note: "" },
+      { id: "c", title: "Title", plan: "paid", stars: 5, note: "note" },
+    ]);
+    await server.put("/db/i:main/tables/no-default", { columns: [{ name: "n", type: "int", notNull: true }] });
+    const refused = await importFile(file("no-default.csv", "id,n\na,1\nb,\n"), "no-default");
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/line 3.*notNull/) });
+    expect(await count("no-default")).toBe(0);
+  });
+
   it("takes types from the table, quotes, empty cells and line ends of both kinds", async () => {
     const columns = [
       { name: "s", type: "string" },

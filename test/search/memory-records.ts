@@ -101,7 +101,7 @@ export class MemoryRecords {
       tables.set(table.name, { id: table.id, name: table.name, physicalName: table.name, columns });
     }
     const { incarnation, version } = branch;
-    return { ref, schemaName: "", roleName: "", incarnation, version, createdAt: "", tables };
+    return { ref, schemaName: "", sqlSchemaName: "", systemNaming: "dotted", roleName: "", incarnation, version, createdAt: "", tables };
   }
 
   async allBranches(): Promise<BranchRef[]> {

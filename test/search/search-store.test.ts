@@ -220,7 +220,7 @@ describe("search store", () => {
       const request = { column: "color", queryVector: [1, 2, 3], filter: { embedding: "blue" } };
       expect((await store.vectorSearch(REF, "things", request)).results.map(({ id }) => id)).toEqual(["b"]);
       expect(records.reads.all).toBe(reads);
-      await expect(search({})).rejects.toMatchObject({ code: "NOT_FOUND", message: 'Table "items" does not exist in branch "db:main".' });
+      await expect(search({})).rejects.toMatchObject({ code: "NOT_FOUND", message: "table [db:main/items] not found" });
       records.write(REF, "things", [{ id: "c", color: [9, 9, 9], embedding: "blue" }]);
       expect((await store.vectorSearch(REF, "things", { ...request, consistency: "strong" })).totalCount).toBe(2);
     });
@@ -412,7 +412,7 @@ describe("search store", () => {
     test("an unknown table, a table without vectors, and an unknown branch", async () => {
       await expect(search({}, "nope")).rejects.toMatchObject({
         code: "NOT_FOUND",
-        message: 'Table "nope" does not exist in branch "db:main".',
+        message: "table [db:main/nope] not found",
       });
       await expect(search({}, "teams")).rejects.toMatchObject(
         invalid('column: table "teams" has no column "embedding"; the table has no vector column.'),

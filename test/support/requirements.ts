@@ -15,6 +15,11 @@ const FINDERS = {
   pgbouncer: () => ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].find((p) => existsSync(p)),
   nginx: () => ["/usr/sbin/nginx", "/usr/bin/nginx"].find((p) => existsSync(p)),
   strace: () => ["/usr/bin/strace", "/usr/local/bin/strace"].find((p) => existsSync(p)),
+  /** The node_modules of test/clients: `npm ci --prefix test/clients`. */
+  clients: () => {
+    const path = fileURLToPath(new URL("../clients/node_modules/", import.meta.url));
+    return existsSync(path) ? path : undefined;
+  },
   bigann10k: () => {
     const path = fileURLToPath(new URL("../../../shared/data/bigann10k/", import.meta.url));
     return existsSync(path) ? path : undefined;
@@ -27,6 +32,7 @@ const REMEDIES = {
   pgbouncer: "needs PgBouncer (Debian: apt-get install pgbouncer)",
   nginx: "needs nginx (Debian: apt-get install nginx-light)",
   strace: "needs strace (Debian: apt-get install strace)",
+  clients: "needs the published clients (npm run clients)",
   bigann10k: "needs the bigann10k vectors in ../shared/data",
 } as const;
 

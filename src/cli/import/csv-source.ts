@@ -1,16 +1,16 @@
 /**
  * CSV (RFC 4180, with \n or \r\n, quoted or not): a header line with the columns' names, then records. Text gets its type from the table's column. An empty cell is
- * null, a quoted empty cell is the empty text. Vectors, `multiple` and json are JSON in a cell; a vector may also be numbers between spaces, commas or semicolons.
+ * null, a quoted empty cell is the empty text; in a column that is notNull an empty cell is the column's default, or the empty text. Vectors, `multiple` and json are JSON in a cell; a vector may also be numbers between spaces, commas or semicolons.
  * What psql's \copy writes is read as well: arrays in braces, timestamps with a space.
  */
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { CsvError, type Options, parse } from "csv-parse";
+import { parseItems, toRfc3339 } from "../../records/postgres-text.ts";
 import type { JsonObject, JsonValue } from "../../records/requests.ts";
 import type { ColumnSchema } from "../../records/schema.ts";
 import { importedName } from "./hosted-columns.ts";
 import { MAX_LINE_BYTES } from "./jsonl-source.ts";
-import { parseTextArray, toRfc3339 } from "./postgres-text.ts";
 import { type Source, SourceError, type SourcePosition, type SourceRow } from "./source.ts";
 
 type Cell = string | null;
@@ -53,7 +53,7 @@ async function* rows(
   tableColumns: readonly ColumnSchema[],
 ): AsyncGenerator<SourceRow> {
   const names = header.map((name) => importedName(name, header));
-  const types = names.map((name) => tableColumns.find((column) => column.name === name)?.type);
+  const columns = names.map((name) => tableColumns.find((column) => column.name === name));
   let row = from.row;
   let line = from.line;
   for await (const { info, record } of records(path, from, from.offset === 0)) {
@@ -65,7 +65,10 @@ async function* rows(
     }
     const values: JsonObject = {};
     for (const [i, name] of names.entries()) {
-      if (name !== undefined) values[name] = convert(record[i] as Cell, types[i], name, place);
+      if (name === undefined) continue;
+      const value = convert(record[i] as Cell, columns[i]?.type, name, place);
+      if (value !== null || columns[i]?.notNull !== true) values[name] = value;
+      else if (columns[i].defaultValue === undefined) values[name] = TEXT_TYPES.has(columns[i].type) ? "" : null;
     }
     yield { record: values, place, next: { offset: from.offset + info.bytes, row, line } };
   }
@@ -82,8 +85,10 @@ async function* records(path: string, from: SourcePosition, bom: boolean): Async
   }
 }
 
+const TEXT_TYPES: ReadonlySet<string | undefined> = new Set<string | undefined>([undefined, "string", "text"]);
+
 function convert(cell: Cell, type: string | undefined, name: string, place: string): JsonValue {
-  if (cell === null) return null;
+  if (cell === null || (cell === "" && !TEXT_TYPES.has(type))) return null;
   const refuse = (expected: string) => new SourceError(place, `${name}: expected ${expected}, got ${JSON.stringify(cell.slice(0, 80))}`);
   switch (type) {
     case "int":
@@ -100,7 +105,7 @@ function convert(cell: Cell, type: string | undefined, name: string, place: stri
     case "vector":
       return parseVector(cell) ?? raise(refuse("numbers, as in [0.1, 0.2]"));
     case "multiple":
-      return parseList(cell) ?? parseTextArray(cell) ?? raise(refuse('a JSON list of texts, as in ["a", "b"]'));
+      return parseList(cell) ?? parseItems(cell) ?? raise(refuse('a JSON list of texts, as in ["a", "b"]'));
     case "datetime":
       return toRfc3339(cell) ?? cell;
     default:

@@ -4,11 +4,11 @@
  */
 import { stat } from "node:fs/promises";
 import { LodestoneError } from "../../errors.ts";
+import { parseItems, parseTextArray, toRfc3339 } from "../../records/postgres-text.ts";
 import type { JsonObject, JsonValue } from "../../records/requests.ts";
 import type { ColumnSchema, ColumnType } from "../../records/schema.ts";
 import { importedName } from "./hosted-columns.ts";
 import { type Line, lines } from "./jsonl-source.ts";
-import { parseTextArray, toRfc3339 } from "./postgres-text.ts";
 import { type Source, SourceError, type SourcePosition, type SourceRow } from "./source.ts";
 
 const START: SourcePosition = { offset: 0, row: 0, line: 0 };
@@ -106,9 +106,9 @@ function convert(cell: string | null, type: ColumnType | undefined, name: string
     case "bool":
       return cell === "t" || cell === "f" ? cell === "t" : refuse("t or f");
     case "datetime":
-      return toRfc3339(cell) ?? refuse("a timestamp with a time zone");
+      return toRfc3339(cell) ?? refuse("a timestamp or a date");
     case "multiple":
-      return parseTextArray(cell) ?? refuse("an array of texts as in {a,b}, without NULL");
+      return parseItems(cell) ?? refuse("an array of texts as in {a,b}");
     case "vector": {
       // pgvector's own text has brackets.
       const elements = parseTextArray(cell.replace(/^\[(.*)\]$/s, "{$1}"))?.map(Number);

@@ -7,6 +7,7 @@ import { createReadStream } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import type { JsonObject } from "../../records/requests.ts";
 import type { ColumnSchema } from "../../records/schema.ts";
+import { importedName } from "./hosted-columns.ts";
 import { type Source, SourceError, type SourcePosition, type SourceRow } from "./source.ts";
 
 /** A line must fit in one request. */
@@ -34,8 +35,15 @@ async function* rows(path: string, from: SourcePosition): AsyncGenerator<SourceR
   for await (const { text, number, end } of lines(path, from)) {
     if (text.trim() === "") continue;
     row++;
-    yield { record: parseRecord(text, number), place: `line ${number}`, next: { offset: end, row, line: number } };
+    yield { record: withImportedNames(parseRecord(text, number)), place: `line ${number}`, next: { offset: end, row, line: number } };
   }
+}
+
+function withImportedNames(record: JsonObject): JsonObject {
+  const keys = Object.keys(record);
+  if (keys.every((key) => importedName(key, keys) === key)) return record;
+  const entries = Object.entries(record).map(([key, value]) => [importedName(key, keys), value] as const);
+  return Object.fromEntries(entries.filter(([key]) => key !== undefined));
 }
 
 function parseRecord(text: string, number: number): JsonObject {

@@ -5,6 +5,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { extname } from "node:path";
 import { LodestoneError } from "../../errors.ts";
+import { isUnderscored } from "../../filter/system-columns.ts";
 import type { JsonObject } from "../../records/requests.ts";
 import type { BranchRef, ColumnSchema } from "../../records/schema.ts";
 import { type ApiClient, ApiError, branchPath } from "../api-client.ts";
@@ -181,6 +182,8 @@ async function prepareTable(client: ApiClient, source: Source, options: ImportOp
 
 function checkDimensions(columns: ColumnSchema[], source: Source, table: string): ColumnSchema[] {
   for (const { name, vector } of source.columns ?? []) {
+    // Every table has those, whatever it calls them.
+    if (isUnderscored(name)) continue;
     const column = columns.find((candidate) => candidate.name === name);
     if (column === undefined) {
       throw new LodestoneError(

@@ -1,4 +1,7 @@
 /** Branches: create (also as a copy), read, drop. */
+import { LodestoneError } from "../../errors.ts";
+import { SYSTEM_NAMINGS, type SystemNaming } from "../../filter/system-columns.ts";
+import type { BranchSchema } from "../../records/schema.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { MIGRATION_STATUS, NAME, objectOf, SCHEMA } from "../schemas.ts";
 import type { Services } from "./services.ts";
@@ -35,15 +38,14 @@ export function branchEndpoints({ records }: Services): Endpoint[] {
       },
       responses: {
         201: { description: "The branch was created.", schema: CREATED },
-        200: { description: "The branch was there already; nothing was changed.", schema: CREATED },
+        400: { description: "The branch to copy does not exist." },
+        422: { description: "There is a branch of this name." },
       },
       async handle({ ref, body, query }) {
-        const from = body?.from ?? query.from;
+        const from = query.from ?? body?.from;
         const { created } = await records.createBranch(ref, from === undefined ? {} : { from });
-        return {
-          status: created ? 201 : 200,
-          body: { databaseName: ref.database, branchName: ref.branch, status: "completed" },
-        };
+        if (!created) throw new LodestoneError("CONFLICT", `Branch "${ref.branch}" of database "${ref.database}" exists already.`);
+        return { status: 201, body: { databaseName: ref.database, branchName: ref.branch, status: "completed" } };
       },
     }),
     endpoint({
@@ -85,9 +87,35 @@ export function branchEndpoints({ records }: Services): Endpoint[] {
             version: branch.version,
             state: "active",
             lastMigrationID,
-            schema,
+            schema: withReverseLinks(schema),
           },
         };
+      },
+    }),
+    endpoint<{ systemColumns: SystemNaming }>({
+      method: "PATCH",
+      path,
+      name: "updateBranch",
+      summary: "What answers and SQL call the columns that every table has",
+      tag,
+      access: "admin",
+      body: {
+        required: true,
+        schema: objectOf(
+          {
+            systemColumns: {
+              enum: SYSTEM_NAMINGS,
+              description:
+                "dotted: id and xata.version …; underscored: xata_id, xata_version …, as the SDK of databases with Postgres enabled has them.",
+            },
+          },
+          ["systemColumns"],
+        ),
+      },
+      responses: { 200: { description: "It is so.", schema: MIGRATION_STATUS } },
+      async handle({ ref, body }) {
+        await records.setSystemNaming(ref, body.systemColumns);
+        return { status: 200, body: { status: "completed" } };
       },
     }),
     endpoint({
@@ -114,8 +142,20 @@ export function branchEndpoints({ records }: Services): Endpoint[] {
         200: { description: "The schema.", schema: { type: "object", properties: { schema: SCHEMA }, required: ["schema"] } },
       },
       async handle({ ref }) {
-        return { status: 200, body: { schema: await records.schema(ref) } };
+        return { status: 200, body: { schema: withReverseLinks(await records.schema(ref)) } };
       },
     }),
   ];
+}
+
+/** With the columns of other tables that link to each, which the SDK's code generator writes into its files. */
+function withReverseLinks({ tables }: BranchSchema): object {
+  return {
+    tables: tables.map((table) => {
+      const revLinks = tables.flatMap((other) =>
+        other.columns.filter(({ link }) => link?.table === table.name).map(({ name }) => ({ table: other.name, column: name })),
+      );
+      return revLinks.length === 0 ? table : { ...table, revLinks };
+    }),
+  };
 }

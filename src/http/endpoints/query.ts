@@ -1,4 +1,5 @@
 /** Records of a table by filter, sort and page. */
+import { MAX_PAGE_OFFSET, MAX_PAGE_SIZE, OFFSET_EXCEEDED, PAGE_SIZE_EXCEEDED } from "../../records/data/read/page-request.ts";
 import type { QueryRequest } from "../../records/requests.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { CONSISTENCY, FILTER, objectOf, RECORD, SELECTION } from "../schemas.ts";
@@ -11,8 +12,8 @@ export const SORT: JsonSchema = {
 };
 
 const PAGE: JsonSchema = objectOf({
-  size: { type: "integer", minimum: 1, maximum: 1000, description: "Default 20." },
-  offset: { type: "integer", minimum: 0 },
+  size: { type: "integer", minimum: 1, maximum: MAX_PAGE_SIZE, "x-beyond-maximum": PAGE_SIZE_EXCEEDED, description: "Default 20." },
+  offset: { type: "integer", minimum: 0, maximum: MAX_PAGE_OFFSET, "x-beyond-maximum": OFFSET_EXCEEDED },
   after: { type: "string", description: "The page behind this cursor." },
   before: { type: "string", description: "The page before this cursor." },
   start: { type: "string", description: "The first page of this cursor's query." },

@@ -1,4 +1,5 @@
 /** Single records, and many inserted at once. */
+import { recordIdOf } from "../../records/data/values/record-metadata.ts";
 import type { JsonObject, WriteOptions } from "../../records/requests.ts";
 import { type Endpoint, endpoint, type QueryParameter, type QueryValues } from "../endpoint.ts";
 import { MAX_OPERATIONS, OPERATION_ERRORS, objectOf, RECORD, RECORD_INPUT } from "../schemas.ts";
@@ -64,7 +65,9 @@ export function recordEndpoints(): Endpoint[] {
       },
       async handle({ records, ref, path, query, body, isSdk }) {
         const inserted = await records.insertRecords(ref, path.table as string, body.records, writeOptions(query, isSdk));
-        const answer = query.columns === undefined ? { recordIDs: inserted.map(({ id }) => id) } : { records: inserted };
+        const { systemNaming } = await records.branch(ref);
+        const recordIDs = inserted.map((record) => recordIdOf(record, systemNaming));
+        const answer = query.columns === undefined ? { recordIDs } : { records: inserted };
         return { status: 200, body: answer };
       },
     }),

@@ -1,4 +1,5 @@
 /** Tables and their columns: the schema of a branch, changed in place. */
+import { formatBranchRef } from "../../records/identifiers.ts";
 import type { BranchRef, ColumnSchema } from "../../records/schema.ts";
 import { type ApiResponse, type Endpoint, endpoint } from "../endpoint.ts";
 import { COLUMN, COLUMN_NAME, COLUMNS, MIGRATION_STATUS, NAME, objectOf, SCHEMA_UPDATE } from "../schemas.ts";
@@ -36,7 +37,7 @@ export function tableEndpoints({ records }: Services): Endpoint[] {
       },
       async handle({ ref, path: { table }, body }) {
         await records.createTable(ref, table as string, body?.columns ?? []);
-        return { status: 201, body: { branchName: ref.branch, tableName: table, status: "completed" } };
+        return { status: 201, body: { branchName: formatBranchRef(ref), tableName: table, status: "completed" } };
       },
     }),
     endpoint<{ name: string }>({

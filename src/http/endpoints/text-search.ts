@@ -70,7 +70,9 @@ export function textSearchEndpoints(): Endpoint[] {
             tables: {
               type: "array",
               maxItems: 1000,
-              items: { anyOf: [{ type: "string" }, objectOf({ table: { type: "string" }, ...SCOPE }, ["table"])] },
+              items: {
+                anyOf: [{ type: "string", minLength: 1 }, objectOf({ table: { type: "string", minLength: 1 }, ...SCOPE }, ["table"])],
+              },
               description: "Default: all.",
             },
           },

@@ -1,6 +1,7 @@
 /** The nearest vectors of a column: one query or many, with records on request. */
 import { SIMILARITIES } from "../../core/similarity.ts";
 import { LodestoneError } from "../../errors.ts";
+import { recordIdOf, withMetadata } from "../../records/data/values/record-metadata.ts";
 import type { JsonObject, Selection } from "../../records/requests.ts";
 import { DEFAULT_SIZE, MAX_OFFSET, MAX_QUERY_VECTORS, MAX_SIZE } from "../../search/request-check.ts";
 import type { VectorSearchRequest, VectorSearchResponse } from "../../search/search-store.ts";
@@ -73,17 +74,22 @@ export function vectorSearchEndpoints({ search }: Services): Endpoint[] {
     // With those that several answers have: each time that a record is answered counts.
     const ids = answers.flatMap(({ results }) => results.map(({ id }) => id));
     const found = await records.getRecords(ref, path.table as string, ids, { columns: body.columns ?? ["*"], jsonText: isSdk });
-    return new Map(found.map((record) => [record.id as string, record]));
+    const { systemNaming } = await records.branch(ref);
+    return { byId: new Map(found.map((record) => [recordIdOf(record, systemNaming), record])), systemNaming };
   }
 
   async function complete(request: ApiRequest<VectorSearchBody>, answers: readonly VectorSearchResponse[]) {
     const { path, body, isSdk } = request;
     if (body.columns === undefined && !isSdk) return answers;
-    const byId = await fetchRecords(request, answers);
+    const { byId, systemNaming } = await fetchRecords(request, answers);
+    const table = path.table as string;
+    /** As the SDK reads it: metadata, score and table side by side. Deleted since: it is not there any more. */
+    const sdkRecord = (record: JsonObject | undefined, score: number) =>
+      record === undefined ? [] : [withMetadata(record, systemNaming, { score, table })];
     return answers.map(({ totalCount, results }) => ({
       totalCount,
       results: body.columns === undefined ? results : results.map((result) => ({ ...result, record: byId.get(result.id) ?? null })),
-      ...(isSdk ? { records: results.flatMap(({ id, score }) => sdkRecord(byId.get(id), score, path.table as string)) } : {}),
+      ...(isSdk ? { records: results.flatMap(({ id, score }) => sdkRecord(byId.get(id), score)) } : {}),
     }));
   }
 
@@ -115,10 +121,4 @@ export function vectorSearchEndpoints({ search }: Services): Endpoint[] {
       },
     }),
   ];
-}
-
-/** A record as the SDK reads it: metadata, score and table side by side. */
-function sdkRecord(record: JsonObject | undefined, score: number, table: string): JsonObject[] {
-  if (record === undefined) return [];
-  return [{ ...record, xata: { ...(record.xata as JsonObject), score, table } }];
 }

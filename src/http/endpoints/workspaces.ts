@@ -80,7 +80,7 @@ export function workspaceEndpoints({ records }: Services): Endpoint[] {
         return { status: 200, body: found };
       },
     }),
-    endpoint<{ branchName?: string } | undefined>({
+    endpoint<{ branchName?: string; postgresEnabled?: boolean } | undefined>({
       method: "PUT",
       path: `${list}/{db}`,
       name: "createDatabase",
@@ -92,7 +92,7 @@ export function workspaceEndpoints({ records }: Services): Endpoint[] {
         schema: objectOf({
           branchName: { ...NAME, description: "The first branch; main by default." },
           region: { type: "string", description: "Taken for the SDK's sake, as all that follows; there is one place for all databases." },
-          postgresEnabled: { type: "boolean" },
+          postgresEnabled: { type: "boolean", description: "The branch calls its metadata xata_id, xata_version and so on." },
           defaultClusterID: { type: "string" },
           ui: { type: "object" },
           metadata: { type: "object" },
@@ -116,7 +116,28 @@ export function workspaceEndpoints({ records }: Services): Endpoint[] {
         if (taken || !(await records.createBranch({ database, branch })).created) {
           throw new LodestoneError("CONFLICT", `Database "${database}" exists already.`);
         }
+        if (body?.postgresEnabled === true) await records.setSystemNaming({ database, branch }, "underscored");
         return { status: 201, body: { databaseName: database, branchName: branch, status: "completed" } };
+      },
+    }),
+    endpoint<{ newName: string }>({
+      method: "POST",
+      path: `${list}/{db}/rename`,
+      name: "renameDatabase",
+      summary: "Give a database another name; its branches go along",
+      tag,
+      access: "admin",
+      body: { required: true, schema: objectOf({ newName: NAME }, ["newName"]) },
+      responses: {
+        200: { description: "The database under its new name.", schema: DATABASE },
+        422: { description: "There is a database of the new name." },
+      },
+      async handle({ path, body: { newName }, databases: allowed }) {
+        if (allowed !== undefined && !allowed.includes(newName)) {
+          throw new LodestoneError("FORBIDDEN", `The key is not for a database "${newName}".`);
+        }
+        await records.renameDatabase(path.database as string, newName);
+        return { status: 200, body: (await databases(undefined)).find(({ name }) => name === newName) };
       },
     }),
     endpoint({

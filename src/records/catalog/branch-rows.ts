@@ -1,9 +1,10 @@
 /** Rows of `lodestone.branches`: finding, locking, and dropping what one stands for. */
 import { LodestoneError } from "../../errors.ts";
 import type { Connection } from "../engine/engine.ts";
-import { quoteIdentifier } from "../identifiers.ts";
+import { formatBranchRef, quoteIdentifier, viewSchemaNameOf } from "../identifiers.ts";
 import type { BranchInfo, BranchRef, TableInfo } from "../schema.ts";
-import { type BranchDocument, toTableInfos } from "./document.ts";
+import { replaceViews } from "./branch-views.ts";
+import { type BranchDocument, namingOf, toTableInfos } from "./document.ts";
 import { roleGrantStatements } from "./table-ddl.ts";
 
 export interface BranchRow {
@@ -26,6 +27,8 @@ export function toBranchInfo(row: BranchRow): BranchInfo {
   return {
     ref: { database: row.database, branch: row.branch },
     schemaName: row.schema_name,
+    sqlSchemaName: namingOf(row.document) === "dotted" ? row.schema_name : viewSchemaNameOf(row),
+    systemNaming: namingOf(row.document),
     roleName: row.role_name,
     incarnation: row.incarnation,
     version: Number(row.version),
@@ -56,14 +59,14 @@ export async function requireDatabase(connection: Pick<Connection, "query">, nam
 
 export function requireTable(branch: BranchInfo, name: string): TableInfo {
   const table = branch.tables.get(name);
-  if (table === undefined) {
-    throw new LodestoneError("NOT_FOUND", `Table "${name}" does not exist in branch "${branch.ref.database}:${branch.ref.branch}".`);
-  }
+  // The retired service's text, which clients compare.
+  if (table === undefined) throw new LodestoneError("NOT_FOUND", `table [${formatBranchRef(branch.ref)}/${name}] not found`);
   return table;
 }
 
 /** Removes a branch with all it holds; its row is locked by the caller. */
 export async function dropBranchOf(connection: Connection, row: BranchRow): Promise<void> {
+  await connection.query(`DROP SCHEMA IF EXISTS ${quoteIdentifier(viewSchemaNameOf(row))} CASCADE`);
   await connection.query(`DROP SCHEMA IF EXISTS ${quoteIdentifier(row.schema_name)} CASCADE`);
   await connection.query("DELETE FROM lodestone.branches WHERE schema_name = $1", [row.schema_name]);
   // A database made as a copy (CREATE DATABASE … TEMPLATE) shares the role: then it stays for the other.
@@ -80,4 +83,5 @@ export async function dropBranchOf(connection: Connection, row: BranchRow): Prom
 /** Makes a branch's role again where a dump was restored without it. */
 export async function restoreRole(connection: Connection, row: BranchRow): Promise<void> {
   for (const statement of roleGrantStatements(row.schema_name, row.role_name, row.document.tables)) await connection.query(statement);
+  await replaceViews(connection, row);
 }

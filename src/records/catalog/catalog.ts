@@ -17,11 +17,13 @@ import {
   restoreRole,
   toBranchInfo,
 } from "./branch-rows.ts";
+import { dropViews, replaceViews } from "./branch-views.ts";
 import { copyTables } from "./copy-branch.ts";
-import { EMPTY_DOCUMENT } from "./document.ts";
+import { EMPTY_DOCUMENT, namingOf } from "./document.ts";
 import { describeChange } from "./history/compare.ts";
 import { copyHistory, type MigrationNote, recordMigration } from "./history/history.ts";
 import { installMetaSchema, lockInstallation, notAllowed, SCHEMA_CHANNEL } from "./meta-schema.ts";
+import { moveBranch } from "./move-branch.ts";
 import { SchemaEditor } from "./schema-editor.ts";
 import { createBranchStatements } from "./table-ddl.ts";
 
@@ -145,7 +147,7 @@ export class Catalog {
     const created = await this.#engine
       .transaction(
         async (connection) => {
-          const source = from === undefined ? undefined : await findBranch(connection, from, "FOR SHARE");
+          const source = from === undefined ? undefined : await findSource(connection, from);
           await connection.query("INSERT INTO lodestone.databases (name) VALUES ($1) ON CONFLICT DO NOTHING", [ref.database]);
           const roleName = newRoleName();
           const document = source?.document ?? EMPTY_DOCUMENT;
@@ -165,6 +167,7 @@ export class Catalog {
           for (const statement of createBranchStatements(ref, schemaName, roleName)) await connection.query(statement);
           if (source !== undefined) {
             await copyTables(connection, source.schema_name, { schemaName, roleName }, document);
+            await replaceViews(connection, { ...ref, schema_name: schemaName, role_name: roleName, document });
             await copyHistory(connection, source.schema_name, schemaName);
           }
           await announce(connection, ref);
@@ -218,6 +221,42 @@ export class Catalog {
     for (const row of dropped) this.#forget({ database: row.database, branch: row.branch });
   }
 
+  /** All branches go along, with everything in them; requests under the old name find nothing from then on. */
+  async renameDatabase(database: string, to: string): Promise<void> {
+    requireDatabaseName(database);
+    requireDatabaseName(to);
+    if (to === database) return requireDatabase(this.#engine, database);
+    const renamed = await this.#engine
+      .transaction(
+        async (connection) => {
+          await limitLockWait(connection);
+          await requireDatabase(connection, database, "FOR UPDATE");
+          const inserted = await connection.query(
+            "INSERT INTO lodestone.databases (name, metadata, created_at) SELECT $2, metadata, created_at FROM lodestone.databases WHERE name = $1 ON CONFLICT DO NOTHING",
+            [database, to],
+          );
+          if (inserted.rowCount === 0) throw new LodestoneError("CONFLICT", `Database "${to}" exists already.`);
+          const { rows } = await connection.query<BranchRow>(
+            `SELECT ${BRANCH_COLUMNS} FROM lodestone.branches WHERE database = $1 ORDER BY branch FOR UPDATE`,
+            [database],
+          );
+          for (const row of rows) {
+            await moveBranch(connection, row, { database: to, branch: row.branch });
+            await announce(connection, row);
+            await announce(connection, { database: to, branch: row.branch });
+          }
+          await connection.query("DELETE FROM lodestone.databases WHERE name = $1", [database]);
+          return rows;
+        },
+        { timeoutMs: CHANGE_TIMEOUT_MS },
+      )
+      .catch(rethrowBusy);
+    for (const { branch } of renamed) {
+      this.#forget({ database, branch });
+      this.#forget({ database: to, branch });
+    }
+  }
+
   /**
    * Runs schema changes of one branch as one unit; the version grows by one. `work` may say what goes into the history; else it is derived from what
    * changed. Resolves to the branch as it is then.
@@ -233,7 +272,9 @@ export class Catalog {
           await limitLockWait(connection);
           const row = await findBranch(connection, ref, "FOR UPDATE");
           const editor = new SchemaEditor(connection, { schemaName: row.schema_name, roleName: row.role_name }, row.document);
+          await dropViews(connection, row);
           const notes = await work(editor, connection);
+          if (namingOf(editor.document) !== "dotted") await replaceViews(connection, { ...row, document: editor.document });
           for (const note of notes ?? []) await recordMigration(connection, row.schema_name, note);
           if (editor.document === row.document) return;
           await connection.query("UPDATE lodestone.branches SET document = $2, version = version + 1 WHERE schema_name = $1", [
@@ -272,6 +313,15 @@ export class Catalog {
       { timeoutMs: CHANGE_TIMEOUT_MS },
     );
   }
+}
+
+/** The branch to copy: when it is not there, that is a fault of the request, while a database that is not there is not found. */
+async function findSource(connection: Connection, from: BranchRef): Promise<BranchRow> {
+  await requireDatabase(connection, from.database);
+  return findBranch(connection, from, "FOR SHARE").catch((error: unknown) => {
+    if (!(error instanceof LodestoneError) || error.code !== "NOT_FOUND") throw error;
+    throw new LodestoneError("INVALID", `from: ${error.message}`, { cause: error });
+  });
 }
 
 async function announce(connection: Connection, ref: BranchRef): Promise<void> {

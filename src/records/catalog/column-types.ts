@@ -1,10 +1,12 @@
 /** What each column type is in PostgreSQL: its type, its constraints, and its default. */
 import { LodestoneError } from "../../errors.ts";
 import { formatTimestamp, parseTimestamp } from "../../filter/datetime.ts";
+import { isUnderscored, SYSTEM_COLUMN_TYPES, type SystemColumn, systemColumnName, systemColumnNamed } from "../../filter/system-columns.ts";
 import { COLUMN_TRAITS, COLUMN_TYPES } from "../column-traits.ts";
 import { constraintName, physicalNameOf, qualified, quoteIdentifier, quoteLiteral, requireColumnName } from "../identifiers.ts";
 import { jsonDepth, MAX_JSON_DEPTH } from "../json-depth.ts";
 import type { ColumnInfo, ColumnSchema } from "../schema.ts";
+import { readPostgresDefault } from "./default-literal.ts";
 import { jsonLimitStatement } from "./json-limits.ts";
 
 export const MIN_DIMENSION = 2;
@@ -14,7 +16,15 @@ export const MAX_DIMENSION = 10_000;
 export const EMAIL_PATTERN = "^[^@[:space:]]+@[^@[:space:]]+$";
 export const EMAIL = /^[^@\s]+@[^@\s]+$/;
 
-const COLUMN_KEYS = new Set(["name", "type", "link", "vector", "notNull", "unique", "defaultValue", "id"]);
+const COLUMN_KEYS = new Set(["name", "type", "link", "vector", "notNull", "unique", "defaultValue", "comment", "id"]);
+
+const MAX_COMMENT_LENGTH = 2_000;
+
+/** Types of the retired service that columns cannot have here. */
+export const TYPES_NOT_OFFERED: Readonly<Record<string, string>> = {
+  file: "File columns are not part of Lodestone. Keep files in an object store, and their addresses in a string column.",
+  "file[]": "File columns are not part of Lodestone. Keep files in an object store, and their addresses in a multiple column.",
+};
 
 /** Checks a column as a client gives it, and answers it with nothing but the members that count for its type. */
 export function requireColumn(table: string, given: unknown): ColumnSchema {
@@ -30,8 +40,11 @@ export function requireColumn(table: string, given: unknown): ColumnSchema {
   const fail = (message: string): never => {
     throw new LodestoneError("INVALID", `Column "${name}" of table "${table}": ${message}`);
   };
+  const system = isUnderscored(name) ? systemColumnNamed(name) : undefined;
+  if (system !== undefined) return systemColumnSchema(system);
   for (const key of Object.keys(column)) if (!COLUMN_KEYS.has(key)) fail(`unknown property "${key.slice(0, 80)}".`);
   const type = column.type;
+  if (Object.hasOwn(TYPES_NOT_OFFERED, type)) fail(TYPES_NOT_OFFERED[type]!);
   if (!COLUMN_TYPES.includes(type)) fail(`type is ${JSON.stringify(type)}; expected one of ${COLUMN_TYPES.join(", ")}.`);
 
   for (const flag of ["notNull", "unique"] as const) {
@@ -51,7 +64,21 @@ export function requireColumn(table: string, given: unknown): ColumnSchema {
     ...(column.notNull ? { notNull: true } : {}),
     ...(column.unique ? { unique: true } : {}),
     ...requireDefault(column, fail),
+    ...requireComment(column.comment, fail),
   };
+}
+
+/** A column of the service as schemas show it where it is underscored. */
+export function systemColumnSchema(column: SystemColumn): ColumnSchema {
+  return { name: systemColumnName(column, "underscored"), type: SYSTEM_COLUMN_TYPES[column], notNull: true };
+}
+
+function requireComment(comment: unknown, fail: Fail): { comment?: string } {
+  if (comment === undefined || comment === null || comment === "") return {};
+  if (typeof comment !== "string") return fail(`comment is ${JSON.stringify(comment)}; expected a text.`);
+  if (comment.length > MAX_COMMENT_LENGTH)
+    return fail(`comment has ${comment.length} characters; at most ${MAX_COMMENT_LENGTH} are allowed.`);
+  return { comment };
 }
 
 type Fail = (message: string) => never;
@@ -76,8 +103,16 @@ function requireDefault(column: ColumnSchema & Record<string, unknown>, fail: Fa
   const value: unknown = column.defaultValue;
   if (value === undefined || value === null) return {};
   if (typeof value !== "string") return fail(`defaultValue is ${JSON.stringify(value)}; expected a string, also for numbers and booleans.`);
-  defaultExpression(column, fail);
-  return { defaultValue: value };
+  const read = readPostgresDefault(value, column.type);
+  if (read?.kind === "none") return {};
+  if (read?.kind === "expression") {
+    return fail(
+      `defaultValue is ${JSON.stringify(value.slice(0, 80))}, an SQL expression; expected a value (as in 'new'::text or 5), or now() for datetime.`,
+    );
+  }
+  const defaultValue = read?.value ?? value;
+  defaultExpression({ ...column, defaultValue }, fail);
+  return { defaultValue };
 }
 
 /** The SQL expression of a default, checked here so that no insert fails because of it later. */

@@ -1,7 +1,8 @@
 /** The schema of a branch as `lodestone.branches.document` keeps it, and the maps that the rest works with. */
+import { SYSTEM_COLUMNS, type SystemNaming } from "../../filter/system-columns.ts";
 import { physicalNameOf } from "../identifiers.ts";
 import type { BranchInfo, BranchSchema, ColumnInfo, ColumnSchema, TableInfo, TableSchema } from "../schema.ts";
-import { toColumnInfo } from "./column-types.ts";
+import { systemColumnSchema, toColumnInfo } from "./column-types.ts";
 
 export interface ColumnDocument extends ColumnSchema {
   readonly id: number;
@@ -17,7 +18,11 @@ export interface TableDocument {
 export interface BranchDocument {
   readonly nextId: number;
   readonly tables: readonly TableDocument[];
+  /** Absent: dotted. */
+  readonly systemNaming?: SystemNaming;
 }
+
+export const namingOf = (document: BranchDocument): SystemNaming => document.systemNaming ?? "dotted";
 
 export const EMPTY_DOCUMENT: BranchDocument = { nextId: 1, tables: [] };
 
@@ -35,7 +40,7 @@ export function toTableInfos(document: BranchDocument): ReadonlyMap<string, Tabl
 
 /** As users gave it: neither ids nor physical names. */
 export function toColumnSchema(column: ColumnInfo | ColumnDocument): ColumnSchema {
-  const { name, type, link, vector, notNull, unique, defaultValue } = column;
+  const { name, type, link, vector, notNull, unique, defaultValue, comment } = column;
   return {
     name,
     type,
@@ -44,13 +49,19 @@ export function toColumnSchema(column: ColumnInfo | ColumnDocument): ColumnSchem
     ...(notNull ? { notNull } : {}),
     ...(unique ? { unique } : {}),
     ...(defaultValue === undefined ? {} : { defaultValue }),
+    ...(comment === undefined ? {} : { comment }),
   };
 }
 
-export function toTableSchema(table: TableInfo): TableSchema {
-  return { name: table.name, columns: [...table.columns.values()].map(toColumnSchema) };
+export function toTableSchema(table: TableInfo, naming: SystemNaming): TableSchema {
+  return { name: table.name, columns: [...shownSystemColumns(naming), ...[...table.columns.values()].map(toColumnSchema)] };
 }
 
 export function toBranchSchema(branch: BranchInfo): BranchSchema {
-  return { tables: [...branch.tables.values()].map(toTableSchema) };
+  return { tables: [...branch.tables.values()].map((table) => toTableSchema(table, branch.systemNaming)) };
+}
+
+/** Where they are underscored, schemas list the system's columns like any others: code that is generated from schemas finds its fields in them. */
+export function shownSystemColumns(naming: SystemNaming): ColumnSchema[] {
+  return naming === "dotted" ? [] : SYSTEM_COLUMNS.map(systemColumnSchema);
 }

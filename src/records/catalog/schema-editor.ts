@@ -3,6 +3,7 @@
  * document, so that several make one unit.
  */
 import { LodestoneError } from "../../errors.ts";
+import { isUnderscored, type SystemNaming } from "../../filter/system-columns.ts";
 import type { Connection } from "../engine/engine.ts";
 import {
   type ConstraintKind,
@@ -15,7 +16,7 @@ import {
 } from "../identifiers.ts";
 import type { ColumnSchema } from "../schema.ts";
 import { columnDefinition, requireColumn, sameDefinition } from "./column-types.ts";
-import { type BranchDocument, type ColumnDocument, type TableDocument, toColumnSchema } from "./document.ts";
+import { type BranchDocument, type ColumnDocument, namingOf, type TableDocument, toColumnSchema } from "./document.ts";
 import { bareTableStatement, columnStatements, FEED_TABLE, primaryKeyStatement, tableGuardStatements } from "./table-ddl.ts";
 
 /** PostgreSQL allows 1,600, dropped ones included. */
@@ -42,7 +43,7 @@ export class SchemaEditor {
     requireTableName(name);
     this.#refuseTakenTable(name);
     if (!Array.isArray(columns)) throw new LodestoneError("INVALID", `Table "${name}": columns has to be a list of columns.`);
-    const checked = columns.map((column) => requireColumn(name, column));
+    const checked = this.#withoutSystemColumns(columns.map((column) => requireColumn(name, column)));
     const table: TableDocument = { id: this.#nextId(), name, columns: [] };
     let grown = table;
     for (const column of checked) grown = this.#withColumn(grown, column);
@@ -105,6 +106,7 @@ export class SchemaEditor {
   async addColumn(tableName: string, given: ColumnSchema): Promise<void> {
     const table = this.#requireTable(tableName);
     const column = requireColumn(tableName, given);
+    if (this.#withoutSystemColumns([column]).length === 0) return;
     const grown = this.#withColumn(table, column);
     this.#requireLinkTarget(tableName, column);
     const physical = qualified(this.#schemaName, physicalNameOf(tableName));
@@ -157,7 +159,7 @@ export class SchemaEditor {
   async setColumns(tableName: string, given: readonly ColumnSchema[]): Promise<void> {
     const table = this.#requireTable(tableName);
     if (!Array.isArray(given)) throw new LodestoneError("INVALID", `Table "${tableName}": columns has to be a list of columns.`);
-    const wanted = given.map((column) => requireColumn(tableName, column));
+    const wanted = this.#withoutSystemColumns(given.map((column) => requireColumn(tableName, column)));
     for (const column of wanted) {
       const there = table.columns.find((other) => other.name === column.name);
       if (there !== undefined && !sameDefinition(there, column)) {
@@ -175,6 +177,17 @@ export class SchemaEditor {
     }
     const now = this.#requireTable(tableName);
     this.#replaceTable({ ...now, columns: wanted.map((column) => requireColumnOf(now, column.name)) });
+  }
+
+  /** What answers and SQL call the columns that every table has. */
+  setSystemNaming(naming: SystemNaming): void {
+    if (naming !== namingOf(this.#document)) this.#document = { ...this.#document, systemNaming: naming };
+  }
+
+  /** Every table has them. That a schema lists them says how its code calls them, and so how the branch does from now on. */
+  #withoutSystemColumns(columns: readonly ColumnSchema[]): ColumnSchema[] {
+    if (columns.some(({ name }) => isUnderscored(name))) this.setSystemNaming("underscored");
+    return columns.filter(({ name }) => !isUnderscored(name));
   }
 
   #nextId(): number {

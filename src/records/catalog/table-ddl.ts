@@ -20,7 +20,7 @@ export function createBranchStatements(ref: BranchRef, schemaName: string, roleN
     // Append and trim only: rows are short, written in order, and found by transaction.
     `CREATE TABLE ${feed} (txid xid8 NOT NULL DEFAULT pg_current_xact_id(), seq int8 GENERATED ALWAYS AS IDENTITY,
        table_name text COLLATE "C" NOT NULL, record_id text COLLATE "C" NOT NULL, PRIMARY KEY (txid, seq))`,
-    feedFunction(ref, schemaName),
+    feedFunctionStatement(ref, schemaName),
     `REVOKE ALL ON FUNCTION ${qualified(schemaName, FEED_FUNCTION)}() FROM PUBLIC`,
   ];
 }
@@ -29,7 +29,7 @@ export function createBranchStatements(ref: BranchRef, schemaName: string, roleN
  * AFTER INSERT, UPDATE or DELETE FOR EACH STATEMENT (and BEFORE TRUNCATE): appends what the statement changed to the outbox, inside the writer's
  * transaction. SECURITY DEFINER: the branch's role may not touch the outbox itself.
  */
-function feedFunction(ref: BranchRef, schemaName: string): string {
+export function feedFunctionStatement(ref: BranchRef, schemaName: string): string {
   const feed = qualified(schemaName, FEED_TABLE);
   const body = `BEGIN
   IF TG_OP = 'INSERT' OR TG_OP = 'UPDATE' THEN
@@ -44,7 +44,7 @@ function feedFunction(ref: BranchRef, schemaName: string): string {
   END IF;
   RETURN NULL;
 END`;
-  return `CREATE FUNCTION ${qualified(schemaName, FEED_FUNCTION)}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+  return `CREATE OR REPLACE FUNCTION ${qualified(schemaName, FEED_FUNCTION)}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp AS ${quoteLiteral(body)}`;
 }
 

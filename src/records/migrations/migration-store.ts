@@ -1,9 +1,10 @@
 /** Schema changes as operations: apply, preview, compare, and a branch's history, on top of the catalog. */
 import { LodestoneError } from "../../errors.ts";
 import { Slices } from "../../event-loop.ts";
+import { isUnderscored, type SystemNaming } from "../../filter/system-columns.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import { requireColumn } from "../catalog/column-types.ts";
-import { type BranchDocument, toBranchSchema, toColumnSchema } from "../catalog/document.ts";
+import { type BranchDocument, namingOf, shownSystemColumns, toBranchSchema, toColumnSchema } from "../catalog/document.ts";
 import { compareSchemas } from "../catalog/history/compare.ts";
 import { checksumOf, type Migration, readMigrations } from "../catalog/history/history.ts";
 import { requireOperations, type SchemaOperation } from "../catalog/history/schema-operations.ts";
@@ -70,7 +71,7 @@ export class MigrationStore {
   async preview(ref: BranchRef, given: unknown, path: string): Promise<{ original: BranchSchema; updated: BranchSchema }> {
     const branch = await this.#catalog.branch(ref);
     const updated = await rehearse(await toDocument(branch), requireOperations(given, path), path);
-    return { original: toBranchSchema(branch), updated };
+    return { original: toBranchSchema(branch), updated: await schemaOf(updated) };
   }
 
   /** From the branch (after `sourceOperations`) to a schema given by a client (after `targetOperations`). */
@@ -87,7 +88,8 @@ export class MigrationStore {
     );
     const given = await withIds(await requireSchema(schema));
     const target = await rehearse(given, requireOperations(operations.target ?? [], "schemaOperations"), "schemaOperations");
-    return { source, target, operations: await compareSchemas(source, target) };
+    // A schema that does not list the system's columns has nothing to say about them.
+    return comparison(source, namingOf(source) === "dotted" ? target : { ...target, systemNaming: "underscored" });
   }
 
   /** From one branch to another of the same database. */
@@ -100,7 +102,8 @@ export class MigrationStore {
     const [sourcePath, targetPath] = ["sourceBranchOperations", "targetBranchOperations"];
     const source = await rehearse(await toDocument(from), requireOperations(operations.source ?? [], sourcePath), sourcePath);
     const target = await rehearse(await toDocument(to), requireOperations(operations.target ?? [], targetPath), targetPath);
-    return { source, target, operations: await compareSchemas(source, target) };
+    // What the system's columns are called is a branch's own affair.
+    return comparison(source, { ...target, systemNaming: namingOf(source) });
   }
 
   /**
@@ -139,25 +142,41 @@ export class MigrationStore {
   }
 }
 
+async function comparison(
+  source: BranchDocument,
+  target: BranchDocument,
+): Promise<{ source: BranchSchema; target: BranchSchema; operations: SchemaOperation[] }> {
+  const [from, to] = [await schemaOf(source), await schemaOf(target)];
+  return { source: from, target: to, operations: await compareSchemas(from, to) };
+}
+
 /** The editor's checks without its SQL: a rehearsal on the document alone. */
-async function rehearse(document: BranchDocument, operations: readonly SchemaOperation[], path: string): Promise<BranchSchema> {
+async function rehearse(document: BranchDocument, operations: readonly SchemaOperation[], path: string): Promise<BranchDocument> {
   const nobody = { query: async () => ({ rows: [], rowCount: 0 }) } as unknown as Connection;
   const editor = new SchemaEditor(nobody, { schemaName: "rehearsal", roleName: "rehearsal" }, document);
   await applyOperations(editor, operations, path);
-  const tables = await inSlices(editor.document.tables, ({ name, columns }) => ({ name, columns: columns.map(toColumnSchema) }));
-  return { tables };
+  return editor.document;
+}
+
+async function schemaOf(document: BranchDocument): Promise<BranchSchema> {
+  const system = shownSystemColumns(namingOf(document));
+  return {
+    tables: await inSlices(document.tables, ({ name, columns }) => ({ name, columns: [...system, ...columns.map(toColumnSchema)] })),
+  };
 }
 
 const toDocument = (branch: BranchInfo): Promise<BranchDocument> => withIds(toBranchSchema(branch));
 
+/** The system's columns, where the schema lists them, are no columns of its tables, but say what they are called. */
 async function withIds(schema: BranchSchema): Promise<BranchDocument> {
   let nextId = 1;
-  const tables = await inSlices(schema.tables, ({ name, columns }) => ({
-    id: nextId++,
-    name,
-    columns: columns.map((column) => ({ id: nextId++, ...column })),
-  }));
-  return { nextId, tables };
+  let systemNaming: SystemNaming = "dotted";
+  const tables = await inSlices(schema.tables, ({ name, columns }) => {
+    const own = columns.filter((column) => !isUnderscored(column.name));
+    if (own.length < columns.length) systemNaming = "underscored";
+    return { id: nextId++, name, columns: own.map((column) => ({ id: nextId++, ...column })) };
+  });
+  return { nextId, tables, systemNaming };
 }
 
 async function inSlices<Table extends { readonly columns: readonly unknown[] }, Result>(

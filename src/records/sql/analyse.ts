@@ -34,6 +34,8 @@ export interface StatementAnalysis {
   readonly hasQualifiedNames: boolean;
   /** The numbers of `$1`, `$2` …, ascending, each once. */
   readonly parameters: readonly number[];
+  /** A parameter where PostgreSQL takes none, directly behind a name (`ORDER BY name $1`): the parser is more generous than PostgreSQL. */
+  readonly misplacedParameter: number | undefined;
 }
 
 type Scope = ReadonlySet<string>;
@@ -64,6 +66,7 @@ class Walk {
   readonly #parameters = new Set<number>();
   #changes = false;
   #hasQualifiedNames = false;
+  #misplacedParameter: number | undefined;
 
   result(): Omit<StatementAnalysis, "kind"> {
     return {
@@ -72,6 +75,7 @@ class Walk {
       writes: this.#writes,
       hasQualifiedNames: this.#hasQualifiedNames,
       parameters: [...this.#parameters].sort((a, b) => a - b),
+      misplacedParameter: this.#misplacedParameter,
     };
   }
 
@@ -149,6 +153,13 @@ class Walk {
 
   #node(type: string, tree: Tree, scope: Scope): void {
     if (!isKnownNode(type)) throw new Refusal(REFUSALS.get(type) ?? `${type} is not allowed`, locationOf(tree));
+    if (type === "TypeCast" && tree.location === -1) {
+      const [argument, parameter] = unwrap(tree.arg);
+      if (argument === "ParamRef") {
+        this.#misplacedParameter ??= Number(parameter.number ?? 0);
+        return;
+      }
+    }
     this.#check(type, tree, scope);
     if (STATEMENTS.has(type)) {
       this.statement(type, tree, scope);

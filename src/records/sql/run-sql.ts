@@ -101,7 +101,7 @@ const inJail = <Result>(
   { readOnly = false, abandonable }: { readonly readOnly: boolean | undefined; readonly abandonable: boolean },
   work: (connection: TransactionConnection) => Promise<Result>,
 ): Promise<Result> =>
-  engine.transaction(work, { jail: { roleName: branch.roleName, schemaName: branch.schemaName }, readOnly, abandonable });
+  engine.transaction(work, { jail: { roleName: branch.roleName, schemaName: branch.sqlSchemaName }, readOnly, abandonable });
 
 function failAt(index: number, error: unknown): never {
   const translated = translateError(error);

@@ -19,7 +19,7 @@ export async function tableColumns(engine: Engine, branch: BranchInfo, names: re
   known.set(engine.shared, tables);
   const keyOf = (name: string): string => `${columnsKeyOf(branch)}\0${physicalNameOf(name)}`;
   const missing = names.filter((name) => !tables.has(keyOf(name))).map(physicalNameOf);
-  const read = missing.length === 0 ? new Map<string, TableColumn[]>() : await readColumns(engine, branch.schemaName, missing);
+  const read = missing.length === 0 ? new Map<string, TableColumn[]>() : await readColumns(engine, branch.sqlSchemaName, missing);
   for (const [table, columns] of read) {
     if (tables.size >= MAX_KNOWN_TABLES) tables.delete(tables.keys().next().value!);
     tables.set(keyOf(table), columns);
@@ -36,7 +36,7 @@ async function readColumns(engine: Engine, schemaName: string, tables: readonly 
   const { rows } = await engine.query<{ table: string; name: string; isArray: boolean }>(
     `SELECT relname AS table, attname AS name, typlen = -1 AND typelem <> 0 AS "isArray"
       FROM pg_catalog.pg_attribute JOIN pg_catalog.pg_class AS c ON c.oid = attrelid JOIN pg_catalog.pg_type AS t ON t.oid = atttypid
-      WHERE relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = $1) AND relname = ANY ($2::name[]) AND relkind = 'r'
+      WHERE relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = $1) AND relname = ANY ($2::name[]) AND relkind IN ('r', 'v')
         AND attnum > 0 AND NOT attisdropped
       ORDER BY attnum`,
     [schemaName, tables],

@@ -1,11 +1,9 @@
 /** The first wall of SQL over HTTP, as far as it depends on the branch: the tables, the columns, the parameters. */
 import { LodestoneError } from "../../errors.ts";
-import { SYSTEM_COLUMNS } from "../../filter/system-columns.ts";
+import { SYSTEM_COLUMNS, systemColumnName } from "../../filter/system-columns.ts";
 import { physicalNameOf } from "../identifiers.ts";
 import type { BranchInfo } from "../schema.ts";
 import type { StatementAnalysis } from "./analyse.ts";
-
-const SYSTEM = new Set<string>(SYSTEM_COLUMNS);
 
 export function vet(analysis: StatementAnalysis, branch: BranchInfo, paramCount: number): void {
   const tables = new Set([...branch.tables.values()].map((table) => table.physicalName));
@@ -17,8 +15,10 @@ export function vet(analysis: StatementAnalysis, branch: BranchInfo, paramCount:
     if (name.startsWith("pg_"))
       throw new LodestoneError("INVALID", `table "${name}" cannot be used in SQL: names that begin with pg_ are PostgreSQL's own.`);
   }
+  const system = new Set(SYSTEM_COLUMNS.map((column) => systemColumnName(column, branch.systemNaming)));
+  const id = systemColumnName("id", branch.systemNaming);
   for (const { table, column, by } of analysis.writes) {
-    if (SYSTEM.has(column) && !(by === "INSERT" && column === "id")) {
+    if (system.has(column) && !(by === "INSERT" && column === id)) {
       throw new LodestoneError(
         "INVALID",
         `column "${column}" of table "${table}" is written by the service alone; leave it out of the ${by}.`,
@@ -26,6 +26,11 @@ export function vet(analysis: StatementAnalysis, branch: BranchInfo, paramCount:
     }
   }
   vetParameters(analysis.parameters, paramCount);
+  if (analysis.misplacedParameter !== undefined)
+    throw new LodestoneError(
+      "INVALID",
+      `syntax error at $${analysis.misplacedParameter}: a parameter cannot stand directly behind a name.`,
+    );
 }
 
 function vetParameters(used: readonly number[], given: number): void {
@@ -33,10 +38,11 @@ function vetParameters(used: readonly number[], given: number): void {
   if (highest > given) {
     throw new LodestoneError("INVALID", `the statement uses $${highest}, but params has ${given} ${given === 1 ? "value" : "values"}.`);
   }
-  for (let number = 1; number <= given; number++) {
-    if (!used.includes(number)) {
-      const values = given === 1 ? "1 value" : `${given} values`;
-      throw new LodestoneError("INVALID", `params has ${values}, but the statement does not use $${number}.`);
-    }
-  }
+  const unused = Array.from({ length: given }, (_, index) => index + 1).find((number) => !used.includes(number));
+  if (unused === undefined) return;
+  // Begins with the retired service's text, which clients compare.
+  throw new LodestoneError(
+    "INVALID",
+    `invalid SQL: unused parameters: used ${used.length} of ${given} parameters; there is no $${unused}.`,
+  );
 }

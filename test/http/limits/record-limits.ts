@@ -24,7 +24,7 @@ export const RECORD_LIMITS: Limit[] = [
     min: 1,
     max: 1000,
     request: (n) => api.query({ page: { size: n } }),
-    refusal: "page.size: expected an integer from 1 to 1,000",
+    refusal: /page\.size: expected an integer from 1 to 1,000|page size exceeds max limit of 1000/,
   },
   {
     documented: "`page.offset`",
@@ -32,7 +32,7 @@ export const RECORD_LIMITS: Limit[] = [
     min: 0,
     max: 49_000,
     request: (n) => api.query({ page: { offset: n } }),
-    refusal: /page\.offset/,
+    refusal: /page\.offset|page offset must not exceed 49000/,
   },
   {
     documented: "keys of a `sort`",

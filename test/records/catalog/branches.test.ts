@@ -158,7 +158,7 @@ describeOnBothEngines("The catalog", (fixture) => {
       const ref = await suite.newBranch();
       const missing = { database: ref.database, branch: "fresh" };
       await expect(suite.catalog.createBranch(missing, { from: "nope" })).rejects.toMatchObject({
-        code: "NOT_FOUND",
+        code: "INVALID",
         message: /Branch "nope"/,
       });
       await expect(suite.catalog.branch(missing)).rejects.toMatchObject({ code: "NOT_FOUND" });

@@ -213,8 +213,8 @@ describeOnBothEngines("SQL over HTTP", (fixture) => {
   test.each([
     [`SELECT $1 AS a`, [], "the statement uses $1, but params has 0 values."],
     [`SELECT $1 AS a, $3 AS b`, ["1", "2"], "the statement uses $3, but params has 2 values."],
-    [`SELECT $1 AS a, $3 AS b`, ["1", "2", "3"], "params has 3 values, but the statement does not use $2."],
-    [`SELECT 1`, ["x"], "params has 1 value, but the statement does not use $1."],
+    [`SELECT $1 AS a, $3 AS b`, ["1", "2", "3"], "invalid SQL: unused parameters: used 2 of 3 parameters; there is no $2."],
+    [`SELECT 1`, ["x"], "invalid SQL: unused parameters: used 0 of 1 parameters; there is no $1."],
     [`SELECT 1; SELECT 2`, [], "one statement is allowed, got 2"],
     [``, [], "the statement is empty"],
     [`-- nothing`, [], "the statement is empty"],

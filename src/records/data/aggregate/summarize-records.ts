@@ -8,7 +8,7 @@ import type { Connection } from "../../engine/engine.ts";
 import { quoteIdentifier } from "../../identifiers.ts";
 import type { AnswerOptions, JsonObject, SummarizeRequest } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
-import { type Field, instant, setOwn, valueField } from "../sql-parts/answer-field.ts";
+import { type Field, instant, setOwn, type ValueOptions, valueField } from "../sql-parts/answer-field.ts";
 import { relation } from "../sql-parts/sql-names.ts";
 import { showNames } from "../values/show-value.ts";
 import { formatTimestamp } from "../values/timestamp.ts";
@@ -30,7 +30,7 @@ export async function summarizeRecords(
   const list = [...groups.map((sql, index) => `${sql} AS c${index}`), ...values.map((sql, index) => `${sql} AS s${index}`)].join(", ");
   const grouped = `SELECT ${list} FROM ${source.from}${groups.length > 0 ? ` GROUP BY ${groups.join(", ")}` : ""}`;
   const having = summariesFilter(branch, table, plan, request.summariesFilter ?? undefined, source);
-  const fields = fieldsOf(plan, options.jsonText === true);
+  const fields = fieldsOf(plan, { jsonText: options.jsonText === true, naming: branch.systemNaming });
   const { rows } = await connection.query<{ row: string }>(
     `SELECT row_to_json(r)::text AS row FROM (SELECT ${fields.map((field, index) => `${field.sql} AS f${index}`).join(", ")} ` +
       `FROM (${grouped}) AS g WHERE ${having} ${orderOf(plan)} LIMIT ${plan.size}) AS r`,
@@ -101,12 +101,12 @@ function summariesFilter(branch: BranchInfo, table: TableInfo, plan: SummarizePl
   return compiled.text;
 }
 
-function fieldsOf(plan: SummarizePlan, jsonText: boolean): Field[] {
+function fieldsOf(plan: SummarizePlan, options: ValueOptions): Field[] {
   return [
     ...plan.columns.map(({ name, reference }: GroupColumn, index) => {
       const sql = `g.c${index}`;
       if (reference.json.length > 0) return plainField(sql, name);
-      return valueField(reference.type, sql, name, jsonText);
+      return valueField(reference.type, sql, name, options);
     }),
     ...plan.summaries.map(({ name, type }, index) =>
       type === "datetime" ? timeField(`g.s${index}`, name) : plainField(`g.s${index}`, name),

@@ -11,7 +11,10 @@ import { type Cursor, decodeCursor, type Position } from "./cursor.ts";
 export const DEFAULT_PAGE_SIZE = 20;
 export const MAX_PAGE_SIZE = 1_000;
 /** Skipping costs as much as reading; cursors go any depth. */
-const MAX_PAGE_OFFSET = 49_000;
+export const MAX_PAGE_OFFSET = 49_000;
+/** The retired service's texts, which clients compare. */
+export const PAGE_SIZE_EXCEEDED = `page size exceeds max limit of ${MAX_PAGE_SIZE}`;
+export const OFFSET_EXCEEDED = `page offset must not exceed ${MAX_PAGE_OFFSET}`;
 
 /** A page, with all that a cursor brought. */
 export interface PagePlan {
@@ -37,6 +40,8 @@ export function planPage(table: TableInfo, request: QueryRequest): PagePlan {
     throw new LodestoneError("INVALID", `page is ${showValue(page)}; expected an object such as {"size": 20}.`);
   }
   const given = page as Record<string, unknown>;
+  if (isAbove(given.offset, MAX_PAGE_OFFSET)) throw new LodestoneError("INVALID", OFFSET_EXCEEDED);
+  if (isAbove(given.size, MAX_PAGE_SIZE)) throw new LodestoneError("INVALID", PAGE_SIZE_EXCEEDED);
   const offset = wholeNumber(given.offset, 0, 0, MAX_PAGE_OFFSET, "page.offset");
   const used = (["after", "before", "start", "end"] as const).filter((key) => given[key] !== undefined && given[key] !== null);
   if (used.length > 1 && (used.includes("start") || used.includes("end"))) {
@@ -70,6 +75,10 @@ export function planPage(table: TableInfo, request: QueryRequest): PagePlan {
     fromEnd: used.includes("end") || (used.includes("before") && !cursors.has("after")),
     tail: given.after === "end",
   };
+}
+
+function isAbove(value: unknown, most: number): boolean {
+  return typeof value === "number" && Number.isInteger(value) && value > most;
 }
 
 /** A cursor stands for its whole query; another filter or sort with it would be a different result. */

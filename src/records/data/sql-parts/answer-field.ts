@@ -1,4 +1,5 @@
 /** One value of an answer: how SQL gives it as JSON, and where and how it goes into the record. */
+import { type SystemNaming, systemColumnName } from "../../../filter/system-columns.ts";
 import type { JsonObject, JsonValue } from "../../requests.ts";
 import type { ColumnType } from "../../schema.ts";
 import { formatTimestamp } from "../values/timestamp.ts";
@@ -9,13 +10,18 @@ export interface Field {
   put(record: JsonObject, value: JsonValue): void;
 }
 
+export interface ValueOptions {
+  readonly jsonText: boolean;
+  readonly naming: SystemNaming;
+}
+
 /** @param value The SQL expression of a column of `type`. @param name Where it goes; dots are steps into objects. */
-export function valueField(type: ColumnType, value: string, name: string, jsonText: boolean): Field {
+export function valueField(type: ColumnType, value: string, name: string, { jsonText, naming }: ValueOptions): Field {
   switch (type) {
     case "datetime":
       return { sql: instant(value), put: (record, text) => setPath(record, name, formatTimestamp(text as string)) };
     case "link":
-      return { sql: value, put: (record, id) => setPath(record, name, { id }) };
+      return { sql: value, put: (record, id) => setPath(record, name, { [systemColumnName("id", naming)]: id }) };
     case "json":
       return { sql: jsonText ? `${value}::text` : value, put: (record, json) => setPath(record, name, json) };
     default:

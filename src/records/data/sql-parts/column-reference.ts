@@ -1,6 +1,6 @@
 /** A column that a request names: of the table, behind links (`team.name`), inside json (`config->rank`), or of the service (`xata.version`). */
 import { LodestoneError } from "../../../errors.ts";
-import { systemColumnType } from "../../../filter/system-columns.ts";
+import { SYSTEM_COLUMN_TYPES, systemColumnNamed } from "../../../filter/system-columns.ts";
 import { quoteIdentifier, quoteLiteral } from "../../identifiers.ts";
 import type { BranchInfo, ColumnInfo, ColumnType, TableInfo } from "../../schema.ts";
 import { jsonSteps } from "../values/json-column-text.ts";
@@ -47,9 +47,10 @@ export function resolveColumn(branch: BranchInfo, table: TableInfo, name: string
       const nullable = links.length > 0 || json.length > 0 || own.notNull !== true;
       return { links, column: rest, physicalName: own.physicalName, type: own.type, target: own.link?.table, json, nullable };
     }
-    const system = systemColumnType(rest);
+    const system = systemColumnNamed(rest);
     if (system !== undefined && json.length === 0) {
-      return { links, column: rest, physicalName: rest, type: system, target: undefined, json, nullable: links.length > 0 };
+      const type = SYSTEM_COLUMN_TYPES[system];
+      return { links, column: system, physicalName: system, type, target: undefined, json, nullable: links.length > 0 };
     }
     const step = followLink(branch, at, rest);
     if (step === undefined) {

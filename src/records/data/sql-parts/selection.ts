@@ -3,6 +3,7 @@
  * which records that link here come with it. `id` and `xata` are always there.
  */
 import { LodestoneError } from "../../../errors.ts";
+import { systemColumnNamed, systemColumnType } from "../../../filter/system-columns.ts";
 import type { JsonObject, Selection } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
 import { jsonSteps } from "../values/json-column-text.ts";
@@ -38,7 +39,6 @@ const MAX_SELECTION_DEPTH = 8;
 const MAX_FIXED_DIMENSIONS = 20_000;
 const MAX_REVERSE_LIMIT = 1_000;
 const DEFAULT_REVERSE_LIMIT = 20;
-const SYSTEM = /^(?:id|xata|xata\.(?:\*|version|createdAt|updatedAt))$/;
 
 export const ALL_COLUMNS: Selection = ["*"];
 
@@ -103,7 +103,7 @@ class SelectionReader {
       if (own.type === "link") this.name(this.#follow(into, own, place, depth), "*", place, depth + 1);
       return;
     }
-    if (SYSTEM.test(name)) return;
+    if (name === "xata" || name === "xata.*" || systemColumnNamed(name) !== undefined) return;
     const arrow = name.indexOf("->");
     if (arrow !== -1) {
       this.#jsonPath(into, name, arrow, place);
@@ -188,7 +188,7 @@ class SelectionReader {
     into.reverse.set(alias, {
       column: column.column,
       selection,
-      sort: readSort(this.#branch, column.table, item.sort ?? item.order, `${place}.sort`),
+      sort: readSort(this.#branch, column.table, item.sort ?? namingMetadata(column.table, item.order), `${place}.sort`),
       limit: wholeNumber(item.limit, DEFAULT_REVERSE_LIMIT, 1, MAX_REVERSE_LIMIT, `${place}.limit`),
       offset: wholeNumber(item.offset, 0, 0, 49_000, `${place}.offset`),
     });
@@ -208,4 +208,14 @@ class SelectionReader {
       `${place}: there is no column ${quoted(path)}; a reverse link is written "<-table.column", with a table of ${showNames([...this.#branch.tables.keys()], "none")}.`,
     );
   }
+}
+
+/** `order` of a reverse link calls metadata by its last name: `{"column": "createdAt", "order": "desc"}`. */
+function namingMetadata(table: TableInfo, order: unknown): unknown {
+  if (!Array.isArray(order)) return order;
+  return order.map((item: unknown) => {
+    const column: unknown = typeof item === "object" && item !== null ? (item as { column?: unknown }).column : undefined;
+    if (typeof column !== "string" || table.columns.has(column) || systemColumnType(`xata.${column}`) === undefined) return item;
+    return { ...(item as object), column: `xata.${column}` };
+  });
 }

@@ -1,9 +1,11 @@
 /** POST …/search, of a table and of a branch: finds, puts in order, and reads the records of one page. */
 import { SLICE_UNITS, Slices } from "../../../event-loop.ts";
+import type { SystemNaming } from "../../../filter/system-columns.ts";
 import type { Connection } from "../../engine/engine.ts";
 import type { AnswerOptions, BranchSearchRequest, JsonObject, TextSearchRequest, TextSearchResponse } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
 import { getRecords } from "../read/get-records.ts";
+import { recordIdOf, withMetadata } from "../values/record-metadata.ts";
 import { highlight } from "./highlight.ts";
 import { searchTable, type TextMatch } from "./match-table.ts";
 import { readScope, readTables, readTextQuery, type SearchPlan, type TablePlan } from "./text-search-request.ts";
@@ -63,21 +65,27 @@ async function search(
       own.map((hit) => hit.id),
       options,
     );
-    const byId = new Map(read.map((record) => [record.id as string, record]));
+    const byId = new Map(read.map((record) => [recordIdOf(record, branch.systemNaming), record]));
     for (const hit of own) {
       const record = byId.get(hit.id);
       // Deleted since: it is not there any more.
-      if (record !== undefined) records.set(hit, await complete(record, hit, plan, matcher, slices));
+      if (record !== undefined) records.set(hit, await complete(record, hit, plan, branch.systemNaming, matcher, slices));
     }
   }
   return { totalCount, records: page.map((hit) => records.get(hit)).filter((record) => record !== undefined) };
 }
 
-async function complete(record: JsonObject, hit: Hit, plan: SearchPlan, matcher: TermMatcher, slices: Slices): Promise<JsonObject> {
-  const marked = plan.highlight && plan.terms !== undefined ? await highlights(record, hit.tablePlan, plan, matcher, slices) : {};
-  const xata: JsonObject = { ...(record.xata as JsonObject), table: hit.tablePlan.table.name, score: hit.score };
-  if (Object.keys(marked).length > 0) xata.highlight = marked;
-  return { ...record, xata };
+async function complete(
+  record: JsonObject,
+  hit: Hit,
+  plan: SearchPlan,
+  naming: SystemNaming,
+  matcher: TermMatcher,
+  slices: Slices,
+): Promise<JsonObject> {
+  const highlight = plan.highlight && plan.terms !== undefined ? await highlights(record, hit.tablePlan, plan, matcher, slices) : {};
+  const found = { table: hit.tablePlan.table.name, score: hit.score };
+  return withMetadata(record, naming, Object.keys(highlight).length > 0 ? { ...found, highlight } : found);
 }
 
 async function highlights(

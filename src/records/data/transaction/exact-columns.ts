@@ -1,25 +1,30 @@
 /** A record as a transaction answers it: just the columns asked for. Everywhere else the id and the metadata come with any selection. */
-import type { JsonObject, JsonValue, Selection } from "../../requests.ts";
+import { type SystemColumn, type SystemNaming, systemColumnNamed, VERSION_COLUMNS } from "../../../filter/system-columns.ts";
+import type { JsonObject, Selection } from "../../requests.ts";
 import { setOwn } from "../sql-parts/answer-field.ts";
 
 /** @param columns undefined: all. */
-export function exactly(columns: Selection | undefined, record: JsonObject): JsonObject {
+export function exactly(columns: Selection | undefined, record: JsonObject, naming: SystemNaming): JsonObject {
   if (columns === undefined || columns.includes("*")) return record;
+  const asked = systemColumnsIn(columns);
   const kept: JsonObject = {};
   for (const [name, value] of Object.entries(record)) {
-    const part = name === "id" ? only(columns.includes("id"), value) : name === "xata" ? metadata(columns, value as JsonObject) : value;
-    if (part !== undefined) setOwn(kept, name, part);
+    const system = naming === "underscored" || name === "id" ? systemColumnNamed(name) : undefined;
+    if (name === "xata" && naming === "dotted") {
+      const members = Object.entries(value as JsonObject).filter(([member]) => asked.has(`xata.${member}` as SystemColumn));
+      if (members.length > 0) setOwn(kept, name, Object.fromEntries(members));
+    } else if (system === undefined || asked.has(system)) setOwn(kept, name, value);
   }
   return kept;
 }
 
-function only(isAsked: boolean, value: JsonValue): JsonValue | undefined {
-  return isAsked ? value : undefined;
-}
-
-/** `xata` and `xata.*`: whole; `xata.version`: that alone. */
-function metadata(columns: Selection, whole: JsonObject): JsonObject | undefined {
-  if (columns.includes("xata") || columns.includes("xata.*")) return whole;
-  const members = Object.entries(whole).filter(([name]) => columns.includes(`xata.${name}`));
-  return members.length === 0 ? undefined : Object.fromEntries(members);
+/** In either naming; `xata` and `xata.*` are all of the metadata. */
+function systemColumnsIn(columns: Selection): ReadonlySet<SystemColumn> {
+  const asked = new Set<SystemColumn>();
+  for (const column of columns) {
+    if (column === "xata" || column === "xata.*") for (const name of VERSION_COLUMNS) asked.add(name);
+    const system = typeof column === "string" ? systemColumnNamed(column) : undefined;
+    if (system !== undefined) asked.add(system);
+  }
+  return asked;
 }

@@ -7,6 +7,7 @@ import { getRecords } from "../read/get-records.ts";
 import { Parameters, ROW } from "../sql-parts/parameters.ts";
 import { compileProjection } from "../sql-parts/projection.ts";
 import { relation } from "../sql-parts/sql-names.ts";
+import { recordIdOf } from "../values/record-metadata.ts";
 import { bulkStatement, explainBulk } from "../write/bulk-insert.ts";
 import { explained } from "../write/constraint-errors.ts";
 import { deleteRecord } from "../write/delete-record.ts";
@@ -106,7 +107,7 @@ class TransactionRunner {
     }
     const written = new Map(rows.map((row) => [row.id, row.record]));
     for (const { id } of records) {
-      this.results.push({ operation: "insert", id, rows: 1, ...writtenColumns(first, () => projection.decode(written.get(id)!)) });
+      this.results.push({ operation: "insert", id, rows: 1, ...this.#writtenColumns(first, () => projection.decode(written.get(id)!)) });
     }
   }
 
@@ -115,7 +116,7 @@ class TransactionRunner {
     const place = `operations[${operation.index}].insert.record`;
     const options = { ...this.#reading(columns), createOnly, ...(ifVersion === undefined ? {} : { ifVersion }) };
     const written = await replaceRecord(this.#connection, this.#branch, table, record.id, source, options, place);
-    this.results.push({ operation: "insert", id: record.id, rows: 1, ...writtenColumns(operation, () => written.record) });
+    this.results.push({ operation: "insert", id: record.id, rows: 1, ...this.#writtenColumns(operation, () => written.record) });
   }
 
   async #update(operation: UpdateOperation): Promise<void> {
@@ -125,7 +126,7 @@ class TransactionRunner {
     const record = upsert
       ? (await upsertRecord(this.#connection, this.#branch, table, id, fields, options, place)).record
       : await updateRecord(this.#connection, this.#branch, table, id, fields, options, place);
-    this.results.push({ operation: "update", id, rows: 1, ...writtenColumns(operation, () => record) });
+    this.results.push({ operation: "update", id, rows: 1, ...this.#writtenColumns(operation, () => record) });
   }
 
   async #delete(operations: readonly DeleteOperation[]): Promise<void> {
@@ -150,7 +151,7 @@ class TransactionRunner {
   async #deleteOne({ table, id, columns, failIfMissing }: DeleteOperation): Promise<void> {
     try {
       const record = await deleteRecord(this.#connection, this.#branch, table, id, this.#reading(columns));
-      this.results.push({ operation: "delete", rows: 1, columns: exactly(columns, record!) });
+      this.results.push({ operation: "delete", rows: 1, columns: exactly(columns, record!, this.#branch.systemNaming) });
     } catch (error) {
       if (!(error instanceof LodestoneError) || error.code !== "NOT_FOUND") throw error;
       if (failIfMissing) throw nothingDeleted(table);
@@ -162,23 +163,24 @@ class TransactionRunner {
     const [first] = operations as [GetOperation];
     const ids = operations.map((operation) => operation.id);
     const records = await getRecords(this.#connection, this.#branch, first.table, ids, this.#reading(first.columns));
-    const found = new Map<string, JsonObject>(records.map((record) => [record.id as string, record]));
+    const { systemNaming } = this.#branch;
+    const found = new Map<string, JsonObject>(records.map((record) => [recordIdOf(record, systemNaming), record]));
     for (const id of ids) {
       const record = found.get(id);
-      this.results.push({ operation: "get", columns: record === undefined ? {} : exactly(first.columns, record) });
+      this.results.push({ operation: "get", columns: record === undefined ? {} : exactly(first.columns, record, systemNaming) });
     }
+  }
+
+  /** `columns` of a write's result: those asked for; or, where the id may have been there before, the retired service's empty object. */
+  #writtenColumns(operation: InsertOperation | UpdateOperation, record: () => JsonObject): { columns?: JsonObject } {
+    const { columns } = operation;
+    if (columns !== undefined) return { columns: exactly(columns, record(), this.#branch.systemNaming) };
+    return operation.kind === "insert" && operation.createOnly ? {} : { columns: {} };
   }
 
   #reading(columns: Selection | undefined): ReadOptions {
     return columns === undefined ? this.#answer : { ...this.#answer, columns };
   }
-}
-
-/** `columns` of a write's result: those asked for; or, where the id may have been there before, the retired service's empty object. */
-function writtenColumns(operation: InsertOperation | UpdateOperation, record: () => JsonObject): { columns?: JsonObject } {
-  const { columns } = operation;
-  if (columns !== undefined) return { columns: exactly(columns, record()) };
-  return operation.kind === "insert" && operation.createOnly ? {} : { columns: {} };
 }
 
 function asksForColumns({ columns }: DeleteOperation): boolean {

@@ -154,9 +154,9 @@ function link(column: ColumnInfo, value: unknown, place: string): string {
     checkText(value, place, column);
     return value;
   }
-  if (typeof value === "object" && value !== null && !Array.isArray(value) && Object.hasOwn(value, "id")) {
-    const id: unknown = (value as { id: unknown }).id;
-    if (typeof id === "string") return link(column, id, place);
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    const { id, xata_id = id } = value as { id?: unknown; xata_id?: unknown };
+    if (typeof xata_id === "string") return link(column, xata_id, place);
   }
   throw expected(place, column, value, `the id of a record of table ${quoted(column.link?.table ?? "")}, or an object with that id`);
 }

@@ -1,8 +1,9 @@
 /**
  * A record as a client sends it, taken apart into columns. Columns with dots in their names are object paths: `{"address.city": …}` and
- * `{"address": {"city": …}}` mean the same. `xata` is what the service gives out and the SDK sends back: it is passed over.
+ * `{"address": {"city": …}}` mean the same. `xata` (or `xata_version` and its like) is what the service gives out and the SDK sends back: it is passed over.
  */
 import { LodestoneError } from "../../../errors.ts";
+import { isUnderscored, systemColumnNamed } from "../../../filter/system-columns.ts";
 import type { ColumnInfo, TableInfo } from "../../schema.ts";
 import { quoted, showNames, showValue } from "./show-value.ts";
 
@@ -30,8 +31,8 @@ export function readFields(table: TableInfo, record: unknown, place: string): Re
       if (value === undefined) continue;
       const column = table.columns.get(name);
       if (column !== undefined) set(column, value);
-      else if (name === "id") id = value;
-      else if (name === "xata") continue;
+      else if (systemColumnNamed(name) === "id") id = value;
+      else if (name === "xata" || isUnderscored(name)) continue;
       else if (name.startsWith("xata.")) throw systemColumn(name, place);
       else visitObject(name, value);
     }

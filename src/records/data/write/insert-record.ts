@@ -5,6 +5,7 @@ import type { BranchInfo, TableInfo } from "../../schema.ts";
 import { Parameters } from "../sql-parts/parameters.ts";
 import { type EncodedRecord, encodeRecord } from "../values/encode-record.ts";
 import { requireRecordId } from "../values/record-id.ts";
+import { recordVersionOf } from "../values/record-metadata.ts";
 import { quoted } from "../values/show-value.ts";
 import { checkIfVersion, versionConflict } from "../values/version-check.ts";
 import { type RecordWriter, type Session, withWriter } from "./record-writer.ts";
@@ -54,7 +55,7 @@ export async function replaceRecord(
     const statement = `${insertStatement(branch, table, encoded, parameters)} ON CONFLICT ("id") DO UPDATE SET ${excludedAssignments(table)}`;
     const written = (await writer.write(statement, parameters))!;
     // A record that was there before is at least of version 1 now.
-    return { record: written, created: (written.xata as { version: number }).version === 0 };
+    return { record: written, created: recordVersionOf(written, branch.systemNaming) === 0 };
   });
 }
 

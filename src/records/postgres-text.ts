@@ -1,9 +1,14 @@
 /** Values as PostgreSQL writes them as text, in dumps and in what psql's \copy makes (PostgreSQL documentation, "Array Input and Output Syntax"). */
 
-/** `2020-01-02 03:04:05.678+00`, timestamptz under ISO DateStyle, as RFC 3339. undefined for everything else. */
+/**
+ * `2020-01-02 03:04:05.678+00`, timestamptz under ISO DateStyle, as RFC 3339. A timestamp without a zone is in UTC, and a date is its midnight there.
+ * undefined for everything else.
+ */
 export function toRfc3339(text: string): string | undefined {
-  const match = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)([+-]\d\d)(?::(\d\d))?$/.exec(text);
-  return match === null ? undefined : `${match[1]}T${match[2]}${match[3]}:${match[4] ?? "00"}`;
+  const match = /^(\d{4}-\d\d-\d\d)(?: (\d\d:\d\d:\d\d(?:\.\d+)?)(?:([+-]\d\d)(?::(\d\d))?)?)?$/.exec(text);
+  if (match === null) return undefined;
+  const [, date, time = "00:00:00", hours, minutes = "00"] = match;
+  return `${date}T${time}${hours === undefined ? "Z" : `${hours}:${minutes}`}`;
 }
 
 /** An element in quotes, with backslashes before what is meant literally; or bare; then a comma or the end. */
@@ -30,4 +35,9 @@ export function parseArray(text: string): (string | null)[] | undefined {
 export function parseTextArray(text: string): string[] | undefined {
   const elements = parseArray(text);
   return elements?.some((element) => element === null) ? undefined : (elements as string[] | undefined);
+}
+
+/** An array's elements, those that are NULL left out: a list of texts has none. */
+export function parseItems(text: string): string[] | undefined {
+  return parseArray(text)?.filter((element) => element !== null);
 }
