@@ -1,11 +1,16 @@
+export interface Omissible {
+  /** Places of the rows that have a value which is too large to be given: it comes as null. */
+  readonly omitted?: ReadonlySet<number>;
+}
+
 /** Values of one column for several rows, in their order; null is none. */
 export type ColumnValues =
-  | { readonly kind: "text"; readonly values: (string | null)[] } // string, text, email, link
+  | (Omissible & { readonly kind: "text"; readonly values: (string | null)[] }) // string, text, email, link
   | { readonly kind: "int"; readonly values: (bigint | null)[] }
   | { readonly kind: "float"; readonly values: (number | null)[] } // NaN and infinities possible through SQL
   | { readonly kind: "bool"; readonly values: (boolean | null)[] }
   | { readonly kind: "datetime"; readonly values: (bigint | null)[] } // microseconds since 1970 UTC
-  | { readonly kind: "multiple"; readonly values: ((string | null)[] | null)[] }
-  | { readonly kind: "json"; readonly values: (string | null)[] } // JSON text
+  | (Omissible & { readonly kind: "multiple"; readonly values: ((string | null)[] | null)[] })
+  | (Omissible & { readonly kind: "json"; readonly values: (string | null)[] }) // JSON text
   /** Rows that have a vector, as places in that order, and their elements, row-major. */
   | { readonly kind: "vector"; readonly dimension: number; readonly rows: Uint32Array; readonly elements: Float32Array };

@@ -1,19 +1,45 @@
 /** Columns whose values stand in a dictionary: text, links, JSON documents and arrays of text. */
 import type { CodedColumn, MultipleColumn } from "../filter/mask-table.ts";
-import type { ColumnValues } from "./column-values.ts";
+import type { ColumnValues, Omissible } from "./column-values.ts";
 import { mismatch } from "./mismatch.ts";
 import { grownLength } from "./number-columns.ts";
 import { ValueDictionary } from "./value-dictionary.ts";
 
 const NULL_CODE = -1;
 
+/** Of a column whose values can be of any size: the rows that have one which the feed omits. */
+class Omissions {
+  readonly rows = new Set<number>();
+
+  /** What the feed says of value `i`, for `row`. */
+  set(row: number, from: Omissible, i: number): void {
+    if (from.omitted?.has(i) === true) this.rows.add(row);
+    else this.clear(row);
+  }
+
+  /** As `set` takes it. */
+  get(rows: readonly number[]): Omissible {
+    if (this.rows.size === 0) return {};
+    return { omitted: new Set([...rows.keys()].filter((i) => this.rows.has(rows[i]!))) };
+  }
+
+  clear(row: number): void {
+    if (this.rows.size > 0) this.rows.delete(row);
+  }
+}
+
 export class TextColumn<Kind extends "text" | "json"> implements CodedColumn<Kind> {
   readonly kind: Kind;
   readonly dictionary = new ValueDictionary();
   codes = new Int32Array(0);
+  readonly #omissions = new Omissions();
 
   constructor(kind: Kind) {
     this.kind = kind;
+  }
+
+  get omitted(): ReadonlySet<number> {
+    return this.#omissions.rows;
   }
 
   reserve(rows: number): void {
@@ -31,14 +57,16 @@ export class TextColumn<Kind extends "text" | "json"> implements CodedColumn<Kin
     // Acquired before the old one is released: an unchanged value keeps its code.
     this.codes[row] = value === null ? NULL_CODE : this.dictionary.acquire(value);
     if (before !== NULL_CODE) this.dictionary.release(before);
+    this.#omissions.set(row, from as Omissible, i);
   }
 
   get(rows: readonly number[]): ColumnValues {
     const { values } = this.dictionary;
-    return { kind: this.kind, values: rows.map((row) => values[this.codes[row]!] ?? null) };
+    return { kind: this.kind, values: rows.map((row) => values[this.codes[row]!] ?? null), ...this.#omissions.get(rows) };
   }
 
   clear(row: number): void {
+    this.#omissions.clear(row);
     const before = this.codes[row]!;
     if (before === NULL_CODE) return;
     this.codes[row] = NULL_CODE;
@@ -55,6 +83,11 @@ export class ItemsColumn implements MultipleColumn {
   readonly dictionary = new ValueDictionary();
   readonly items: (Int32Array | undefined)[] = [];
   #itemCount = 0;
+  readonly #omissions = new Omissions();
+
+  get omitted(): ReadonlySet<number> {
+    return this.#omissions.rows;
+  }
 
   reserve(rows: number): void {
     // A dense array, so that V8 keeps it as one.
@@ -69,6 +102,7 @@ export class ItemsColumn implements MultipleColumn {
     this.clear(row);
     this.items[row] = codes;
     this.#itemCount += codes?.length ?? 0;
+    this.#omissions.set(row, from, i);
   }
 
   get(rows: readonly number[]): ColumnValues {
@@ -79,10 +113,12 @@ export class ItemsColumn implements MultipleColumn {
         const codes = this.items[row];
         return codes === undefined ? null : Array.from(codes, (code) => values[code] ?? null);
       }),
+      ...this.#omissions.get(rows),
     };
   }
 
   clear(row: number): void {
+    this.#omissions.clear(row);
     const before = this.items[row];
     if (before === undefined) return;
     for (const code of before) if (code !== NULL_CODE) this.dictionary.release(code);

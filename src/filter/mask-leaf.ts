@@ -1,6 +1,7 @@
 /** Masks of single leaves over the table that has their column: one tight loop per type. */
+import { LodestoneError } from "../errors.ts";
 import { complement, intersect, maskWords, setBit } from "./bit-mask.ts";
-import type { BoolColumn, CodedColumn, Dictionary, FloatColumn, MaskTable, MultipleColumn, WideColumn } from "./mask-table.ts";
+import type { BoolColumn, CodedColumn, Dictionary, FloatColumn, MaskTable, MultipleColumn, Omitting, WideColumn } from "./mask-table.ts";
 import { type ContentLeaf, itemPredicate, jsonPredicate, textPredicate } from "./predicate.ts";
 import type { ColumnPath, FilterLeaf } from "./tree.ts";
 
@@ -10,10 +11,34 @@ type Wide = WideColumn<"int"> | WideColumn<"datetime">;
 export function presentMask(column: ColumnPath, table: MaskTable): Uint32Array {
   if (column.column === "id") return table.live.slice(0, maskWords(table.capacity));
   const data = table.column(column.column);
-  if (data.kind === "text") return scatter(data.codes, presence(data.dictionary), table.capacity);
-  if (data.kind === "json") return dictionaryMask(data, table, jsonPredicate({ kind: "exists", column }), true);
-  if (data.kind === "multiple") return itemsMask(data, table.capacity, () => true);
+  if (data.kind === "text") return withOmitted(scatter(data.codes, presence(data.dictionary), table.capacity), data);
+  if (data.kind === "json") {
+    requireAll(data, column, table);
+    return dictionaryMask(data, table, jsonPredicate({ kind: "exists", column }), true);
+  }
+  if (data.kind === "multiple")
+    return withOmitted(
+      itemsMask(data, table.capacity, () => true),
+      data,
+    );
   return data.present.slice(0, maskWords(table.capacity));
+}
+
+function withOmitted(mask: Uint32Array, { omitted }: Omitting): Uint32Array {
+  for (const row of omitted ?? []) setBit(mask, row);
+  return mask;
+}
+
+/** What cannot be answered exactly is not answered. @throws {LodestoneError} INVALID. */
+function requireAll({ omitted }: Omitting, { column }: ColumnPath, table: MaskTable): void {
+  for (const row of omitted ?? []) {
+    const id = JSON.stringify(table.idOf(row)?.slice(0, 100));
+    throw new LodestoneError(
+      "INVALID",
+      `filter: column "${column}" of the record ${id} holds a value that is too large to be kept for searches (32 MiB), so this cannot be ` +
+        'answered exactly. Leave the column out of the filter, shorten the value, or use "query", which asks the database.',
+    );
+  }
 }
 
 /** Rows where the leaf is `wanted`; where the value is null it is neither true nor false. */
@@ -23,6 +48,8 @@ export function leafMask(leaf: Exclude<FilterLeaf, { kind: "exists" }>, wanted: 
     return leaf.value === wanted ? presentMask(leaf.column, table) : new Uint32Array(maskWords(table.capacity));
   }
   const data = table.column(leaf.column.column);
+  if (data.kind === "json" || data.kind === "multiple" || (data.kind === "text" && leaf.kind !== "in"))
+    requireAll(data, leaf.column, table);
   if (leaf.kind === "includes") return includesMask(leaf, wanted, data as MultipleColumn, table.capacity);
   switch (data.kind) {
     case "text":
@@ -70,7 +97,9 @@ function textMask(leaf: ContentLeaf, wanted: boolean, data: CodedColumn<"text">,
     const code = dictionary.codeOf(value as string);
     if (code !== undefined) truth[code + 1] = wanted ? 1 : 0;
   }
-  return scatter(data.codes, truth, table.capacity);
+  const mask = scatter(data.codes, truth, table.capacity);
+  // None of the operands, which are shorter, is the value.
+  return wanted ? mask : withOmitted(mask, data);
 }
 
 function dictionaryMask(

@@ -21,7 +21,12 @@ export interface Dictionary {
   codeOf(value: string): number | undefined;
 }
 
-export interface CodedColumn<Kind extends "text" | "json"> {
+/** Rows whose value is too large to be kept: neither null nor known. */
+export interface Omitting {
+  readonly omitted?: ReadonlySet<number>;
+}
+
+export interface CodedColumn<Kind extends "text" | "json"> extends Omitting {
   readonly kind: Kind;
   readonly codes: Int32Array;
   readonly dictionary: Dictionary;
@@ -46,7 +51,7 @@ export interface BoolColumn {
   readonly present: Uint32Array;
 }
 
-export interface MultipleColumn {
+export interface MultipleColumn extends Omitting {
   readonly kind: "multiple";
   /** By row; undefined for null, -1 for a null item. */
   readonly items: readonly (Int32Array | undefined)[];

@@ -8,7 +8,8 @@ import type { ColumnInfo, TableInfo } from "./schema.ts";
 
 /** The bytes up to a row, itself included, as the page gives them beside the table's columns; users' columns cannot have the name. */
 export const PAGE_BYTES = '"xata.pageBytes"';
-const RECORD_BYTES = '"xata.bytes"';
+/** Of the row alone. */
+export const RECORD_BYTES = '"xata.bytes"';
 
 /** Of columns whose size has a bound of its own, with what a row costs anyway. */
 function fixedBytes(columns: readonly ColumnInfo[]): number {
@@ -36,7 +37,8 @@ export function boundedPage(
   where: string,
   bounds: PageBounds,
 ): string {
-  const sizes = [String(fixedBytes(columns))];
+  // Not integers: the sizes of two values together may be beyond what they hold.
+  const sizes = [`${fixedBytes(columns)}::float8`, 'octet_length("id")'];
   for (const column of columns) {
     const size = COLUMN_TRAITS[column.type].storedBytes?.(quoteIdentifier(column.physicalName));
     if (size !== undefined) sizes.push(size);

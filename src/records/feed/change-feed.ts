@@ -7,16 +7,15 @@ import type { Connection, Engine } from "../engine/engine.ts";
 import { formatBranchRef } from "../identifiers.ts";
 import type { BranchInfo, BranchRef, TableInfo } from "../schema.ts";
 import type { ChangeFeed, FeedBatch, FeedChanges, FeedPosition } from "./feed-types.ts";
-import { type OutboxRow, readOutbox } from "./outbox.ts";
+import { type OutboxPage, type OutboxRow, readOutbox } from "./outbox.ts";
 import { formatPosition, type Position, parsePosition, xmaxOf, xminOf } from "./position.ts";
-import { type RecordPiece, RecordReader } from "./record-reader.ts";
+import { BATCH, type RecordPiece, RecordReader } from "./record-reader.ts";
 import { FeedRetention } from "./retention.ts";
 import { WakeUps } from "./wake-ups.ts";
 
-/** Outbox rows per read, and what their values may take before the read is cut short. */
-const MAX_CHANGES = 4_096;
+/** What the values of a read may take before it is cut short. */
 const READ_BYTES = 4_000_000;
-/** Rows whose values are read together, first and at most: doubled while they turn out small. */
+/** Rows whose values are read together at first: doubled while they turn out small, less when they turn out large. */
 const FIRST_CHUNK = 64;
 
 interface BranchState {
@@ -75,10 +74,12 @@ export class RecordFeed implements ChangeFeed {
     const readers = tables.map(({ table, columns }) => readerOf(start.branch, table, columns));
     for (const reader of readers) {
       const readPiece = (after: string | undefined): Promise<RecordPiece> =>
-        this.#read(async (connection) => {
-          requireSame(start.branch, (await this.#readState(connection, ref)).branch);
-          return reader.read(connection, after);
-        });
+        carefully((isCareful) =>
+          this.#read(async (connection) => {
+            requireSame(start.branch, (await this.#readState(connection, ref)).branch);
+            return reader.read(connection, after, { isCareful });
+          }),
+        );
       // The database reads the next piece while the follower takes this one.
       let next: Promise<RecordPiece> | undefined = readPiece(undefined);
       while (next !== undefined) {
@@ -133,19 +134,19 @@ export class RecordFeed implements ChangeFeed {
 
   /** `readers` limits what is read to their tables and columns. */
   async #readChanges(ref: BranchRef, position: Position, incarnation: string, readers?: readonly RecordReader[]) {
-    const read = async (connection: Connection) => {
+    const read = async (connection: Connection, isCareful: boolean) => {
       const state = await this.#readState(connection, ref);
       if (state.branch.incarnation !== incarnation || !isReachable(position, state)) return null;
-      const rows = await readOutbox(connection, state.branch.schemaName, position, MAX_CHANGES);
-      const { batches, taken } = await readValues(connection, rows, (physicalName) =>
+      const page = await readOutbox(connection, state.branch.schemaName, position);
+      const { batches, taken } = await readValues(connection, page.rows, isCareful, (physicalName) =>
         readers === undefined
           ? readerOfPhysical(state.branch, physicalName)
           : readers.find((reader) => reader.table.physicalName === physicalName),
       );
-      return { branch: state.branch, batches, hasRows: rows.length > 0, ...advance(position, state.snapshot, rows, taken) };
+      return { branch: state.branch, batches, hasRows: page.rows.length > 0, ...advance(position, state.snapshot, page, taken) };
     };
     // Before whatever waits: behind a queue of writers the searches would fall back by as long as the queue takes.
-    return this.#read(read, true);
+    return carefully((isCareful) => this.#read((connection) => read(connection, isCareful), true));
   }
 
   /** The branch and the bounds of its feed, as the transaction's snapshot sees them. */
@@ -177,15 +178,15 @@ function isReachable(position: Position, state: BranchState): boolean {
   return xminOf(position.snapshot) >= state.horizon && xmaxOf(latest) <= xmaxOf(state.snapshot);
 }
 
-/** The position after the first `taken` of `rows`. */
+/** The position after the first `taken` rows of the page. */
 function advance(
   position: Position,
   snapshot: string,
-  rows: readonly OutboxRow[],
+  { rows, mayHaveMore }: OutboxPage,
   taken: number,
 ): { position: Position; complete: boolean } {
   const target = position.partial?.target ?? snapshot;
-  if (taken === rows.length && rows.length < MAX_CHANGES) {
+  if (taken === rows.length && !mayHaveMore) {
     // All that the target sees is delivered. Read with a later snapshot, some values may be later than the target: then one more read completes it.
     return { position: { snapshot: target }, complete: position.partial === undefined };
   }
@@ -193,50 +194,82 @@ function advance(
   return { position: { snapshot: position.snapshot, partial: { target, txid, seq } }, complete: false };
 }
 
-/** The current values of the records that `rows` name, as far as they fit; `taken` of the rows are covered. Rows of tables without a reader are passed over. */
+/** What a read of the database may fail with because of the size of what it reads: our own bound, and PostgreSQL's. */
+const TOO_MUCH = new Set(["TOO_LARGE", "53200", "54000", "XX000"]);
+
+/** Reads as usual, and if that is too much, once more with care. */
+async function carefully<Result>(read: (isCareful: boolean) => Promise<Result>): Promise<Result> {
+  try {
+    return await read(false);
+  } catch (error) {
+    const { code, cause } = error as { code?: string; cause?: { code?: string } };
+    if (!TOO_MUCH.has(code ?? "") && !TOO_MUCH.has(cause?.code ?? "")) throw error;
+    return await read(true);
+  }
+}
+
+/**
+ * The current values of the records that `rows` name, as far as they fit; `taken` of the rows are covered, at least one. Rows of tables without a reader are
+ * passed over. No more is held than READ_BYTES and one record, or one piece.
+ */
 async function readValues(
   connection: Connection,
   rows: readonly OutboxRow[],
+  isCareful: boolean,
   readerOfTable: (physicalName: string) => RecordReader | undefined,
 ): Promise<{ batches: FeedBatch[]; taken: number }> {
   const batches: FeedBatch[] = [];
   const delivered = new Map<string, Set<string>>();
   let taken = 0;
   let bytes = 0;
-  for (let size = FIRST_CHUNK; taken < rows.length && bytes < READ_BYTES; size *= 2) {
+  for (let size = isCareful ? 1 : FIRST_CHUNK; taken < rows.length && bytes < READ_BYTES; ) {
     const chunk = rows.slice(taken, taken + size);
-    taken += chunk.length;
-    for (const [physicalName, ids] of changedIds(chunk, delivered)) {
-      const reader = readerOfTable(physicalName);
-      if (reader === undefined || ids.length === 0) continue;
-      const missing = new Set(ids);
-      let last: string | undefined;
-      do {
-        const piece = await reader.read(connection, last, ids);
-        last = piece.last;
-        bytes += piece.bytes;
-        for (const id of piece.batch.ids) missing.delete(id);
-        const isLast = last === undefined;
-        if (piece.batch.ids.length > 0 || isLast) batches.push(isLast ? { ...piece.batch, deleted: [...missing] } : piece.batch);
-      } while (last !== undefined);
+    const changed = changedIds(chunk, delivered);
+    const read = await readChunk(connection, changed, isCareful, readerOfTable);
+    if (read === null) {
+      size = Math.max(1, size >> 3);
+      continue;
     }
+    for (const [table, ids] of changed) delivered.set(table, new Set([...(delivered.get(table) ?? []), ...ids]));
+    batches.push(...read.batches);
+    bytes += read.bytes;
+    taken += chunk.length;
+    // As many as a piece should hold, by what they took so far.
+    size = Math.max(1, Math.min(2 * size, Math.floor((BATCH.maxBytes * taken) / (2 * Math.max(1, bytes)))));
   }
   return { batches, taken };
 }
 
-/** By table, each record once in the whole read. */
-function changedIds(rows: readonly OutboxRow[], delivered: Map<string, Set<string>>): Map<string, string[]> {
-  const changed = new Map<string, string[]>();
-  for (const { table, id } of rows) {
-    const known = delivered.get(table) ?? new Set();
-    delivered.set(table, known);
-    if (known.has(id)) continue;
-    known.add(id);
-    const ids = changed.get(table);
-    if (ids === undefined) changed.set(table, [id]);
-    else ids.push(id);
+/** null: that many records are more than a piece each table. A single record never is. */
+async function readChunk(
+  connection: Connection,
+  changed: ReadonlyMap<string, readonly string[]>,
+  isCareful: boolean,
+  readerOfTable: (physicalName: string) => RecordReader | undefined,
+): Promise<{ batches: FeedBatch[]; bytes: number } | null> {
+  const batches: FeedBatch[] = [];
+  let bytes = 0;
+  for (const [physicalName, ids] of changed) {
+    const reader = readerOfTable(physicalName);
+    if (reader === undefined || ids.length === 0) continue;
+    const piece = await reader.read(connection, undefined, { ids, isCareful });
+    if (piece.last !== undefined && piece.batch.ids.length < ids.length && ids.length > 1) return null;
+    const found = new Set(piece.batch.ids);
+    batches.push({ ...piece.batch, deleted: ids.filter((id) => !found.has(id)) });
+    bytes += piece.bytes;
   }
-  return changed;
+  return { batches, bytes };
+}
+
+/** By table, each record once in the whole read. */
+function changedIds(rows: readonly OutboxRow[], delivered: ReadonlyMap<string, ReadonlySet<string>>): Map<string, string[]> {
+  const changed = new Map<string, Set<string>>();
+  for (const { table, id } of rows) {
+    if (delivered.get(table)?.has(id) === true) continue;
+    const ids = changed.get(table) ?? new Set();
+    changed.set(table, ids.add(id));
+  }
+  return new Map([...changed].map(([table, ids]) => [table, [...ids]]));
 }
 
 function readerOfPhysical(branch: BranchInfo, physicalName: string): RecordReader | undefined {

@@ -11,19 +11,37 @@ export interface OutboxRow {
   readonly id: string;
 }
 
+/** Rows of one read, and the bytes of their ids: SQL can make ids of a quarter of a megabyte. */
+const MAX_ROWS = 4_096;
+const MAX_ID_BYTES = 4_000_000;
+
+export interface OutboxPage {
+  readonly rows: readonly OutboxRow[];
+  /** False: these were all. */
+  readonly mayHaveMore: boolean;
+}
+
 /**
- * The next rows after the position, in the order (txid, seq), at most `limit`. A transaction that began early and committed late is found by its number,
+ * The next rows after the position, in the order (txid, seq). A transaction that began early and committed late is found by its number,
  * however small: nothing below the snapshot's own xmin is looked at, and every row above is asked whether the snapshot saw it.
  */
-export async function readOutbox(connection: Connection, schemaName: string, position: Position, limit: number): Promise<OutboxRow[]> {
+export async function readOutbox(connection: Connection, schemaName: string, position: Position): Promise<OutboxPage> {
   const { snapshot, partial } = position;
   const { rows } = await connection.query<[string, string, string, string]>(
-    `SELECT txid, seq, table_name, record_id FROM ${qualified(schemaName, FEED_TABLE)}
-     WHERE txid >= pg_snapshot_xmin($1::pg_snapshot) AND NOT pg_visible_in_snapshot(txid, $1::pg_snapshot)
-       ${partial === undefined ? "" : "AND (txid, seq) > ($3::xid8, $4::int8) AND pg_visible_in_snapshot(txid, $5::pg_snapshot)"}
-     ORDER BY txid, seq LIMIT $2`,
-    [snapshot, limit, ...(partial === undefined ? [] : [partial.txid, partial.seq, partial.target])],
+    `SELECT txid, seq, table_name, record_id FROM (
+       SELECT *, sum(octet_length(record_id)) OVER (ORDER BY txid, seq ROWS UNBOUNDED PRECEDING) AS bytes FROM (
+         SELECT txid, seq, table_name, record_id FROM ${qualified(schemaName, FEED_TABLE)}
+         WHERE txid >= pg_snapshot_xmin($1::pg_snapshot) AND NOT pg_visible_in_snapshot(txid, $1::pg_snapshot)
+           ${partial === undefined ? "" : "AND (txid, seq) > ($2::xid8, $3::int8) AND pg_visible_in_snapshot(txid, $4::pg_snapshot)"}
+         ORDER BY txid, seq LIMIT ${MAX_ROWS}
+       ) AS page
+     ) AS sized WHERE bytes - octet_length(record_id) < ${MAX_ID_BYTES} ORDER BY txid, seq`,
+    [snapshot, ...(partial === undefined ? [] : [partial.txid, partial.seq, partial.target])],
     { raw: true, rowMode: "array" },
   );
-  return rows.map(([txid, seq, table, id]) => ({ txid, seq, table, id }));
+  const idBytes = rows.reduce((sum, [, , , id]) => sum + Buffer.byteLength(id), 0);
+  return {
+    rows: rows.map(([txid, seq, table, id]) => ({ txid, seq, table, id })),
+    mayHaveMore: rows.length === MAX_ROWS || idBytes >= MAX_ID_BYTES,
+  };
 }

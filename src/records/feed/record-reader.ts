@@ -1,17 +1,22 @@
 /**
- * Reads records as columns of a FeedBatch, in statements of bounded size. Vectors travel as PostgreSQL's binary form in base64: of the ways that were
+ * Reads records as columns of a FeedBatch, in statements of bounded size; those that are large by themselves one by one (large-records.ts). Vectors travel as PostgreSQL's binary form in base64: of the ways that were
  * measured it is the lightest on this side (4 µs for 768 elements; hexadecimal 15, decimal numbers 70), where the event loop waits for it.
  */
 import { VALUE_KINDS } from "../../filter/column-path.ts";
 import { SYSTEM_COLUMN_TYPES, VERSION_COLUMNS } from "../../filter/system-columns.ts";
-import { boundedPage, mayHaveMore, PAGE_BYTES } from "../bounded-page.ts";
+import { boundedPage, mayHaveMore, PAGE_BYTES, RECORD_BYTES } from "../bounded-page.ts";
 import type { Connection } from "../engine/engine.ts";
 import { quoteIdentifier } from "../identifiers.ts";
 import type { ColumnInfo, TableInfo } from "../schema.ts";
 import type { FeedBatch, FeedColumn } from "./feed-types.ts";
+import { readLargeRecord } from "./large-records.ts";
 
 /** So that neither session nor event loop is held for long. */
-const BATCH = { maxRecords: 2_000, maxBytes: 1_000_000 };
+export const BATCH = { maxRecords: 2_000, maxBytes: 1_000_000 };
+/** Where the records are not what they seem (stored small, printed large), each is looked at by itself. */
+const CAREFUL_BATCH = { maxRecords: 64, maxBytes: 1_000_000 };
+/** By what is stored: from here on a record is read by itself. */
+const LARGE_RECORD_BYTES = 8 * 2 ** 20;
 
 type Kind = FeedColumn["kind"];
 
@@ -21,6 +26,8 @@ interface ReadColumn {
   readonly dimension: number;
   /** Its value as SQL that gives text. */
   readonly value: string;
+  /** It can be of any size. */
+  readonly isUnbounded: boolean;
 }
 
 export interface RecordPiece {
@@ -51,33 +58,65 @@ export class RecordReader {
   }
 
   /**
-   * The next records in the order of their ids, after `after`, of `ids` only if given.
+   * The next records in the order of their ids, after `after`, of `ids` only if given. Inside a transaction.
+   *
+   * @param isCareful  takes no record for small: for when it was too much (TOO_LARGE, or the database's own limits).
    */
-  async read(connection: Connection, after: string | undefined, ids?: readonly string[]): Promise<RecordPiece> {
+  async read(
+    connection: Connection,
+    after: string | undefined,
+    { ids, isCareful = false }: { ids?: readonly string[] | undefined; isCareful?: boolean | undefined } = {},
+  ): Promise<RecordPiece> {
+    const bounds = isCareful ? CAREFUL_BATCH : BATCH;
     const conditions: string[] = [];
     const values: unknown[] = [];
     if (after !== undefined) conditions.push(`"id" > $${values.push(after)}`);
     if (ids !== undefined) conditions.push(`"id" = ANY ($${values.push(ids)}::text[])`);
     const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
-    const select = ['"id"', ...this.#columns.map((column) => column.value), PAGE_BYTES].join(", ");
+    const isLarge = isCareful ? "true" : `${RECORD_BYTES} > ${LARGE_RECORD_BYTES}`;
+    const columns = this.#columns.map(({ value, isUnbounded }) => (isUnbounded ? `CASE WHEN NOT ${isLarge} THEN ${value} END` : value));
+    const select = ['"id"', ...columns, isLarge, PAGE_BYTES].join(", ");
     const { rows } = await connection.query<(string | null)[]>(
-      `SELECT ${select} FROM (${boundedPage(this.#schemaName, this.table, this.#sized, where, BATCH)}) AS page ORDER BY "id"`,
+      `SELECT ${select} FROM (${boundedPage(this.#schemaName, this.table, this.#sized, where, bounds)}) AS page ORDER BY "id"`,
       values,
       { raw: true, rowMode: "array" },
     );
     const last = rows.at(-1);
-    const bytes = Number(last?.at(-1) ?? 0);
-    return {
-      batch: toBatch(this.table.name, this.#columns, rows),
-      last: mayHaveMore(BATCH, rows.length, bytes) ? last![0]! : undefined,
-      bytes,
-    };
+    let bytes = Number(last?.at(-1) ?? 0);
+    const hasMore = mayHaveMore(bounds, rows.length, bytes);
+    const omitted = new Map<number, Set<number>>();
+    for (const [index, row] of rows.entries()) {
+      if (row.at(-2) !== "t") continue;
+      bytes += await this.#complete(connection, row, index, omitted);
+      // Enough is held: the rest is read from here on.
+      if (bytes > LARGE_RECORD_BYTES && index < rows.length - 1) {
+        const read = rows.slice(0, index + 1);
+        return { batch: toBatch(this.table.name, this.#columns, read, omitted), last: row[0]!, bytes };
+      }
+    }
+    return { batch: toBatch(this.table.name, this.#columns, rows, omitted), last: hasMore ? last![0]! : undefined, bytes };
+  }
+
+  /** Puts into the row what of its unbounded values can be held. @returns their bytes. */
+  async #complete(connection: Connection, row: (string | null)[], index: number, omitted: Map<number, Set<number>>): Promise<number> {
+    const unbounded = this.#columns.flatMap((column, at) =>
+      column.isUnbounded ? [{ ...column, at, isText: column.kind === "text" }] : [],
+    );
+    if (unbounded.length === 0) return 0;
+    const large = await readLargeRecord(connection, this.#schemaName, this.table, unbounded, row[0]!);
+    unbounded.forEach(({ at }, n) => {
+      row[at + 1] = large.texts[n]!;
+      if (!large.omitted.has(n)) return;
+      const rows = omitted.get(at) ?? new Set();
+      omitted.set(at, rows.add(index));
+    });
+    return large.bytes;
   }
 }
 
 function readColumn(name: string, physicalName: string, kind: Kind, dimension: number): ReadColumn {
   const quoted = quoteIdentifier(physicalName);
-  const column = { name, kind, dimension };
+  const column = { name, kind, dimension, isUnbounded: kind === "text" || kind === "json" || kind === "multiple" };
   switch (kind) {
     case "text":
       return { ...column, value: quoted };
@@ -99,11 +138,18 @@ function readColumn(name: string, physicalName: string, kind: Kind, dimension: n
   }
 }
 
-function toBatch(table: string, columns: readonly ReadColumn[], rows: readonly (readonly (string | null)[])[]): FeedBatch {
+/** @param omitted  by the index of the column, the rows whose value is left out. */
+function toBatch(
+  table: string,
+  columns: readonly ReadColumn[],
+  rows: readonly (readonly (string | null)[])[],
+  omitted: ReadonlyMap<number, ReadonlySet<number>>,
+): FeedBatch {
   const read = new Map<string, FeedColumn>();
   columns.forEach((column, index) => {
     const texts = rows.map((row) => row[index + 1]!);
-    read.set(column.name, toColumn(column, texts));
+    const left = omitted.get(index);
+    read.set(column.name, left === undefined ? toColumn(column, texts) : ({ ...toColumn(column, texts), omitted: left } as FeedColumn));
   });
   return { table, ids: rows.map((row) => row[0]!), columns: read, deleted: [] };
 }
