@@ -2,16 +2,11 @@
  * What test/core/bounds.test.ts sees of the core: each bound by itself, for rows of segment 0. Compiled by that test, in no build that ships.
  * Order of calls: initialize, reserveRows, set…; encode; reserveQueries, the queries at queryPtr(i), prepare; then any of the others.
  */
-import { costLimit } from "./bounds";
-import { prepareCodes } from "./cascade";
-import { codeDots } from "./code-dot";
-import { codeVectors, dotTiles, prefixVectors, tileBytes, unpackRow } from "./code-dot-many";
-import { encodeSegment } from "./codes";
-import { codeDotBounds, headDotBounds } from "./dot-bounds";
-import { HEAD, WHOLE } from "./dot-of-four";
-import { exactScore, floatLimit, isRuledOut } from "./float-scan";
-import { l1Bounds } from "./l1-bounds";
-import { clearSlots } from "./l1-slots";
+
+import { encodeSegment } from "./codes/codes";
+import { codeDotBounds, headDotBounds } from "./dot/bounds";
+import { HEAD, WHOLE } from "./dot/dot-of-four";
+import { codeDots } from "./dot/dots-of-list";
 import {
   clearShared,
   describeBlock,
@@ -23,12 +18,18 @@ import {
   setRowNumber,
   shareQuery,
   updateLimit,
-} from "./many-bounds";
-import { prepareQuery, queryAt, reserveMany } from "./query";
-import { ManyQuery, manyCodeBytes, manyQueryBytes, prepareManyCodes } from "./query-codes-many";
-import { centreOf, codeDimension, segmentPtr } from "./rows";
-import { LIST_PADDING } from "./selection";
-import { L1 } from "./similarity";
+} from "./dot/many-bounds";
+import { codeVectors, dotTiles, headVectors, tileBytes, unpackRow } from "./dot/many-dots";
+import { ManyQuery, manyCodeBytes, manyQueryBytes, prepareManyCodes } from "./dot/many-query-codes";
+import { costLimit } from "./exact/cost-limit";
+import { exactScore, floatLimit, isRuledOut } from "./exact/float-scan";
+import { prepareQuery, queryAt, reserveMany } from "./exact/query";
+import { L1 } from "./exact/similarity";
+import { l1Bounds } from "./l1/bounds";
+import { clearSlots } from "./l1/slots";
+import { prepareCodes } from "./plans/cascade";
+import { centreOf, codeDimension, segmentPtr } from "./rows/rows";
+import { LIST_PADDING } from "./rows/selection";
 
 export { initialize, queryPtr, reserveQueries, reserveRows, set, stagingPtr } from "./index";
 
@@ -127,7 +128,7 @@ export function prepareMany(count: i32, similarity: i32, rows: u32): void {
 }
 
 /**
- * Which tests for many queries would drop a row of the block when its own score is the k-th best: 1 the first test of the prefix, 2 the prefix,
+ * Which tests for many queries would drop a row of the block when its own score is the k-th best: 1 the first test of the head, 2 the head,
  * 4 the first test of all dimensions, 8 all dimensions, 16 the last bit.
  */
 export function lostAmongMany(similarity: i32, query: i32, row: u32, rows: u32): i32 {
@@ -144,14 +145,14 @@ export function lostAmongMany(similarity: i32, query: i32, row: u32, rows: u32):
   const pair = codes + <usize>(query >> 1) * manyCodeBytes();
   let lost = 0;
   for (let step = 0; step < 2; step++) {
-    const isPrefix = step === 0;
-    dotTiles(tiles, groups, 0, isPrefix ? prefixVectors() : codeVectors(), pair, sumsA, sumsB);
+    const isHead = step === 0;
+    dotTiles(tiles, groups, 0, isHead ? headVectors() : codeVectors(), pair, sumsA, sumsB);
     memory.fill(rowBits, 0, 256);
-    markPossible(many, similarity, groups, own, rowBits, isPrefix);
-    if ((load<u8>(rowBits + <usize>group) & bit) === 0) lost |= isPrefix ? 1 : 4;
+    markPossible(many, similarity, groups, own, rowBits, isHead);
+    if ((load<u8>(rowBits + <usize>group) & bit) === 0) lost |= isHead ? 1 : 4;
     memory.fill(rowBits, 15, 256);
-    markLeft(many, similarity, 0, groups, 15, own, rowBits, isPrefix);
-    if ((load<u8>(rowBits + <usize>group) & bit) === 0) lost |= isPrefix ? 2 : 8;
+    markLeft(many, similarity, 0, groups, 15, own, rowBits, isHead);
+    if ((load<u8>(rowBits + <usize>group) & bit) === 0) lost |= isHead ? 2 : 8;
   }
   const sum = load<i32>(own + ((<usize>row) << 2));
   if (ASC_FEATURE_RELAXED_SIMD && isBelow(many, similarity, segmentPtr(0), row, sum)) lost |= 16;

@@ -2,15 +2,15 @@
  * What the host sees of a shard. Addresses are unsigned: the host reads them with `>>> 0`. Every view is to be taken again after a call that can grow memory
  * (reserveRows, reserveQueries, filterPtr, search).
  */
-import { encodeSegment, initializeCodes } from "./codes";
-import { setMemoryLimit } from "./memory";
-import { initializeRows, liveRows, segmentPtr, segmentRows, segmentShift, setRow } from "./rows";
+import { encodeSegment, initializeCodes } from "./codes/codes";
+import { setMemoryLimit } from "./rows/memory";
+import { initializeRows, liveRows, segmentPtr, segmentRows, segmentShift, setRow } from "./rows/rows";
 
-export { usedBytes } from "./memory";
-export { filterPtr, queryPtr, reserveQueries } from "./query";
-export { capacity, clearRow, hasRow, reserveRows, rowPtr, stagingPtr } from "./rows";
-export { exactRowCount, fullRowCount, scannedBytes } from "./scan-counts";
-export { countSelected, resultCount, resultsPtr, search } from "./search";
+export { filterPtr, queryPtr, reserveQueries } from "./exact/query";
+export { countSelected, resultCount, resultsPtr, search } from "./plans/search";
+export { usedBytes } from "./rows/memory";
+export { capacity, clearRow, hasRow, reserveRows, rowPtr, stagingPtr } from "./rows/rows";
+export { exactRowCount, fullRowCount, scannedBytes } from "./rows/scan-counts";
 
 /** Call once, first. @returns false when `maximumPages` does not suffice for an empty shard. */
 export function initialize(dimension: i32, maximumPages: u32): bool {

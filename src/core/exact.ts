@@ -1,5 +1,5 @@
 /**
- * The scores of assembly/exact.ts and assembly/similarity.ts in plain JavaScript, operation by operation: lane j adds the terms of the elements
+ * The scores of assembly/exact/exact.ts and assembly/exact/similarity.ts in plain JavaScript, operation by operation: lane j adds the terms of the elements
  * i ≡ j (mod 8) in ascending i, and the lanes are joined as ((l0 + l2) + (l4 + l6)) + ((l1 + l3) + (l5 + l7)). Same bits.
  */
 import type { Similarity } from "./similarity.ts";

@@ -164,7 +164,7 @@ export class WasmShard implements VectorShard {
   }
 }
 
-/** Entries of a heap (assembly/top-k.ts). */
+/** Entries of a heap (assembly/exact/top-k.ts). */
 function readResults(memory: WebAssembly.Memory, ptr: number, count: number): { rows: Uint32Array; scores: Float64Array } {
   const view = new DataView(memory.buffer, ptr, count * ENTRY_BYTES);
   const rows = new Uint32Array(count);

@@ -1,6 +1,6 @@
 /**
  * Lower bounds of a row's cost for COSINE and L2, from the dot products of dot-of-four.ts. Cost is what a search makes small: −cos·‖q‖, Σ(x−q)².
- * A row whose bound is above the limit that costLimit (bounds.ts) makes of the k-th best score scores below it, surely, and is skipped.
+ * A row whose bound is above the limit that costLimit (exact/cost-limit.ts) makes of the k-th best score scores below it, surely, and is skipped.
  *
  * Exact arithmetic first. x = centre + y, q = centre + p, p̂ and ŷ the values of the codes, r = ‖y − ŷ‖₂, ρ = ‖p − p̂‖₂:
  *   p·y = p̂·ŷ + p̂·(y − ŷ) + (p − p̂)·y ≤ p̂·ŷ + ‖p̂‖ r + ρ ‖y‖                     (Cauchy–Schwarz)
@@ -12,16 +12,18 @@
  *
  * Float32 roundings, u = 2^-24. Every bound is a sum of at most eight terms, each the product of at most four rounded factors, so what is
  * computed is within 16 u = 2^-20 of the sum of the terms' magnitudes M. The magnitudes: |p̂·ŷ| ≤ ‖p̂‖ (‖y‖ + r), |centre·y| ≤ ‖centre‖ ‖y‖,
- * the rest are terms themselves. So the coefficients of losses and ‖y‖ and the constants are enlarged by SLACK = 2^-19 of those magnitudes, twice
+ * the rest are terms themselves. So the coefficients of losses and ‖y‖ and the constants are enlarged by SLACK_OF_ONE = 2^-19 of those magnitudes, twice
  * what is needed; that also covers the stored ‖y‖ (2^-21), ‖x‖ (u), centre·y
  * (3 u ‖centre‖ ‖y‖) and the float64 sum that defines the score (2^-39 of its terms; for COSINE relative to ‖q‖, which costLimit adds). Losses are
- * stored rounded up. Magnitudes stay below 2^100 and, where they matter, above 2^-100, since codes.ts and query-codes.ts refuse others; a bound of
+ * stored rounded up. Magnitudes stay below 2^100 and, where they matter, above 2^-100, since codes/codes.ts and query-codes.ts refuse others; a bound of
  * −infinity or NaN skips nothing.
  */
-import { SLACK } from "./bounds";
-import { Query } from "./query";
-import { groupPtr, LOSS_L2, NORMS, RESIDUAL_NORMS, SHIFTS, STEPS, TAIL_NORM } from "./rows";
-import { COSINE } from "./similarity";
+
+import { Query } from "../exact/query";
+import { COSINE } from "../exact/similarity";
+import { loadHalves } from "../lanes";
+import { groupPtr, LOSS_L2, NORMS, RESIDUAL_NORMS, SHIFTS, STEPS, TAIL_NORM } from "../rows/rows";
+import { cosineConstant, enlarged, normFactorOf, SLACK_OF_ONE, squaredConstant } from "./coefficients";
 
 // Coefficients for one query and segment, f32x4 of equal lanes; see dotBounds.
 let units: v128 = f32x4.splat(0);
@@ -37,21 +39,16 @@ let isCosine: bool = true;
 export function setDotCoefficients(query: Query, similarity: i32): void {
   isCosine = similarity === COSINE;
   units = f32x4.splat(<f32>query.dotUnit);
-  lossFactors = f32x4.splat(<f32>(query.codedNorm * (1 + SLACK)));
-  headLossFactors = f32x4.splat(<f32>(query.headCodedNorm * (1 + SLACK)));
-  tailNormFactors = f32x4.splat(<f32>(query.tailNorm * (1 + SLACK)));
-  normFactors = f32x4.splat(<f32>(query.codeLoss * (1 + SLACK) + SLACK * (query.codedNorm + query.centreNorm)));
+  lossFactors = f32x4.splat(enlarged(query.codedNorm, SLACK_OF_ONE));
+  headLossFactors = f32x4.splat(enlarged(query.headCodedNorm, SLACK_OF_ONE));
+  tailNormFactors = f32x4.splat(enlarged(query.tailNorm, SLACK_OF_ONE));
+  normFactors = f32x4.splat(normFactorOf(query.codeLoss, query.codedNorm, query.centreNorm, SLACK_OF_ONE));
   if (isCosine) {
-    constants = f32x4.splat(<f32>(query.shift + SLACK * Math.abs(query.shift) + 1e-11 * Math.sqrt(query.squares) * query.centreNorm));
+    constants = f32x4.splat(cosineConstant(query.shift, Math.sqrt(query.squares), query.centreNorm, SLACK_OF_ONE));
   } else {
-    constants = f32x4.splat(<f32>(query.norm * query.norm * (1 - SLACK)));
-    squareFactors = f32x4.splat(<f32>(1 - SLACK));
+    constants = f32x4.splat(squaredConstant(query.norm, SLACK_OF_ONE));
+    squareFactors = f32x4.splat(<f32>(1 - SLACK_OF_ONE));
   }
-}
-
-/** Four u16 losses at `ptr` as float32. */
-function fourLosses(ptr: usize): v128 {
-  return i32x4.shl(i32x4.extend_low_i16x8_u(v128.load64_zero(ptr)), 16);
 }
 
 /** Bounds of the rows of a group, f32x4, from Σ Q (c − 64). `lost` is what p·y may be above p̂·ŷ but for ρ ‖y‖. */
@@ -70,13 +67,13 @@ function dotBounds(group: usize, sums: v128, lost: v128): v128 {
 /** Bounds of rows first..first+3 of a segment, f32x4, from the Σ Q (c − 64), i32x4, of their heads. */
 export function headDotBounds(segment: usize, first: u32, headSums: v128): v128 {
   const group = groupPtr(segment, first);
-  const lost = f32x4.mul(fourLosses(group + LOSS_L2), headLossFactors);
-  const tails = f32x4.mul(fourLosses(group + TAIL_NORM), tailNormFactors);
+  const lost = f32x4.mul(loadHalves(group + LOSS_L2), headLossFactors);
+  const tails = f32x4.mul(loadHalves(group + TAIL_NORM), tailNormFactors);
   return dotBounds(group, headSums, f32x4.add(lost, tails));
 }
 
 /** The same from their whole codes. */
 export function codeDotBounds(segment: usize, first: u32, sums: v128): v128 {
   const group = groupPtr(segment, first);
-  return dotBounds(group, sums, f32x4.mul(fourLosses(group + LOSS_L2), lossFactors));
+  return dotBounds(group, sums, f32x4.mul(loadHalves(group + LOSS_L2), lossFactors));
 }

@@ -9,20 +9,17 @@
  * and the float64 roundings of the test. Overflow: an infinite or NaN result rules nothing out; for dot, no partial sum can overflow while
  * ‖x‖‖q‖ < 2^126, and rows beyond are not ruled out.
  */
+import { addF32 } from "../lanes";
+import { floatBytes, floatsPtr, segmentPtr, segmentRows, segmentShift, squaresPtr, stride } from "../rows/rows";
+import { countBytes } from "../rows/scan-counts";
+import { selected } from "../rows/selection";
 import { exactDot, exactL1, exactL2 } from "./exact";
 import { Query } from "./query";
-import { floatBytes, floatsPtr, segmentPtr, segmentRows, segmentShift, squaresPtr, stride } from "./rows";
-import { countBytes } from "./scan-counts";
-import { selected } from "./selection";
 import { COSINE, cosineFloor, cosineScore, distanceCeiling, distanceScore, L1, L2 } from "./similarity";
 import { offer } from "./top-k";
 
 const SAFE_PRODUCT: f64 = 8.507059173023462e37; // 2^126
 const TINY: f64 = 1.401298464324817e-45; // 2^-149
-
-function horizontalSum(v: v128): f32 {
-  return f32x4.extract_lane(v, 0) + f32x4.extract_lane(v, 1) + (f32x4.extract_lane(v, 2) + f32x4.extract_lane(v, 3));
-}
 
 function floatDot(x: usize, q: usize, n: i32): f32 {
   let a = f32x4.splat(0);
@@ -44,7 +41,7 @@ function floatDot(x: usize, q: usize, n: i32): f32 {
     x += 16;
     q += 16;
   }
-  return horizontalSum(f32x4.add(f32x4.add(a, b), f32x4.add(c, d)));
+  return addF32(f32x4.add(f32x4.add(a, b), f32x4.add(c, d)));
 }
 
 function floatL1(x: usize, q: usize, n: i32): f32 {
@@ -67,7 +64,7 @@ function floatL1(x: usize, q: usize, n: i32): f32 {
     x += 16;
     q += 16;
   }
-  return horizontalSum(f32x4.add(f32x4.add(a, b), f32x4.add(c, d)));
+  return addF32(f32x4.add(f32x4.add(a, b), f32x4.add(c, d)));
 }
 
 function square(x: usize, q: usize): v128 {
@@ -95,7 +92,7 @@ function floatL2(x: usize, q: usize, n: i32): f32 {
     x += 16;
     q += 16;
   }
-  return horizontalSum(f32x4.add(f32x4.add(a, b), f32x4.add(c, d)));
+  return addF32(f32x4.add(f32x4.add(a, b), f32x4.add(c, d)));
 }
 
 /** The score of a row of a segment, exactly as similarity.ts defines it. */

@@ -6,8 +6,8 @@
  * Invariant: a centre that a segment has does not change, so its address tells it from others for as long as a search may have coded queries for it: a
  * segment's centre changes only in encodeSegment, which comes before the search's first look at the segment.
  */
-import { allocate } from "./memory";
-import { centreOf, codeDimension, dimension, setCentre } from "./rows";
+import { allocate } from "../rows/memory";
+import { centreOf, codeDimension, dimension, setCentre } from "../rows/rows";
 
 const HEADER_BYTES: usize = 64;
 

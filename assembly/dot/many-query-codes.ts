@@ -1,5 +1,5 @@
 /**
- * Codes of a query for code-dot-many.ts: p = q − centre ≈ p̂ = Q · unit, integers |Q| ≤ largestManyCode(), for relaxed SIMD also Σ|Q| ≤ LANE_LIMIT
+ * Codes of a query for many-dots.ts: p = q − centre ≈ p̂ = Q · unit, integers |Q| ≤ largestManyCode(), for relaxed SIMD also Σ|Q| ≤ LANE_LIMIT
  * over a lane of a window: scaled by s/largest, Σ|Q| ≤ (s/largest) Σ|p| + 1/2 for each of 2W values ≤ LANE_LIMIT for the s that is chosen.
  *
  * In float32, u = 2^-24: p' = fl(q − c), |p − p'| ≤ u|p|; any Q will do, and e' = fl(p' − fl(Q · unit)) is within u(|p'| + |Q unit| + |e'|) of p' − Q · unit. So
@@ -7,20 +7,20 @@
  * or = 0). Norms have a relative error of u from p' and far less from the sums; NORM_SLACK covers it.
  */
 
+import { MAX_CODABLE, MIN_CODABLE } from "../codes/codes";
+import { Query } from "../exact/query";
+import { addF32Neighbours, addF64, addI32, largestF32, squaresOfF32 } from "../lanes";
+import { codeDimension, stride } from "../rows/rows";
 import {
   codeVectors,
   hasSingleWindow,
+  headVectors,
   LANE_LIMIT,
   largestManyCode,
   longestWindow,
   pairBytes,
-  prefixVectors,
   windowVectors,
-} from "./code-dot-many";
-import { MAX_CODABLE, MIN_CODABLE } from "./codes";
-import { addLanes } from "./dot-of-four";
-import { Query } from "./query";
-import { codeDimension, stride } from "./rows";
+} from "./many-dots";
 
 const NORM_SLACK: f64 = 1 + 2.384185791015625e-7; // 1 + 2^-22
 
@@ -31,9 +31,9 @@ export class ManyQuery {
   /** Whether it has a part in the batch in hand, and has codes for the segment in hand. */
   isActive: bool;
   isReady: bool;
-  /** Σ Q, and that of the prefix. */
+  /** Σ Q, and that of the head. */
   codeSum: i32;
-  prefixSum: i32;
+  headSum: i32;
   /** Coefficients of many-bounds.ts. */
   productFactor: f32;
   lossFactor: f32;
@@ -55,7 +55,7 @@ export class ManyQuery {
   /** False when p cannot be coded: then no bound may be used. */
   isCodable: bool;
   unit: f64;
-  /** ‖p‖, ‖p − p̂‖, ‖p‖ over the dimensions behind the prefix, ‖centre‖: upper bounds. q · centre. */
+  /** ‖p‖, ‖p − p̂‖, ‖p‖ over the dimensions behind the head, ‖centre‖: upper bounds. q · centre. */
   norm: f64;
   codeLoss: f64;
   tailNorm: f64;
@@ -66,26 +66,6 @@ export class ManyQuery {
 /** Bytes from one to the next: whole cache lines. */
 export function manyQueryBytes(): usize {
   return (offsetof<ManyQuery>() + 63) & ~63;
-}
-
-function sumOfLanes(v: v128): f64 {
-  return f64x2.extract_lane(v, 0) + f64x2.extract_lane(v, 1);
-}
-
-function largestLane(v: v128): f32 {
-  return max(max(f32x4.extract_lane(v, 0), f32x4.extract_lane(v, 1)), max(f32x4.extract_lane(v, 2), f32x4.extract_lane(v, 3)));
-}
-
-/** Neighbours added: | a0+a1 | a2+a3 | b0+b1 | b2+b3 |. */
-function addNeighbours(a: v128, b: v128): v128 {
-  return f32x4.add(i32x4.shuffle(a, b, 0, 2, 4, 6), i32x4.shuffle(a, b, 1, 3, 5, 7));
-}
-
-/** Σ of the squares of four float32, two lanes f64. */
-function squaresOf(v: v128): v128 {
-  const low = f64x2.promote_low_f32x4(v);
-  const high = f64x2.promote_low_f32x4(i32x4.shuffle(v, v, 2, 3, 2, 3));
-  return f64x2.add(f64x2.mul(low, low), f64x2.mul(high, high));
 }
 
 /**
@@ -104,7 +84,7 @@ export function prepareManyCodes(many: ManyQuery, centre: usize, residuals: usiz
   let shift = f64x2.splat(0);
   let centreSquares = f64x2.splat(0);
   const used = (<usize>stride) << 2;
-  const tail = min(used, (<usize>prefixVectors()) << (ASC_FEATURE_RELAXED_SIMD ? 6 : 5));
+  const tail = min(used, (<usize>headVectors()) << (ASC_FEATURE_RELAXED_SIMD ? 6 : 5));
   for (let at: usize = 0; at < used; at += 16) {
     if (at === tail) tailSquares = squares;
     const x = v128.load(q + at);
@@ -120,19 +100,18 @@ export function prepareManyCodes(many: ManyQuery, centre: usize, residuals: usiz
     }
     v128.store(residuals + at, p);
     largest = f32x4.max(largest, f32x4.abs(p));
-    squares = f64x2.add(squares, squaresOf(p));
+    squares = f64x2.add(squares, squaresOfF32(p));
   }
   if (tail >= used) tailSquares = squares;
   for (let at = used; at < (<usize>codeDimension) << 2; at += 16) v128.store(residuals + at, f32x4.splat(0));
-  const peak = largestLane(largest);
+  const peak = largestF32(largest);
   many.isCodable = <f64>peak <= MAX_CODABLE && (<f64>peak >= MIN_CODABLE || peak === 0);
   if (!many.isCodable) return false;
-  many.norm = Math.sqrt(sumOfLanes(squares)) * NORM_SLACK;
+  many.norm = Math.sqrt(addF64(squares)) * NORM_SLACK;
   // The rest by subtraction, which rounds by at most 2^-52 of the whole for each of fewer than 2^14 terms.
-  many.tailNorm =
-    Math.sqrt(max(0, sumOfLanes(squares) - sumOfLanes(tailSquares)) + sumOfLanes(squares) * 3.637978807091713e-12) * NORM_SLACK;
-  many.centreNorm = Math.sqrt(sumOfLanes(centreSquares)) * NORM_SLACK;
-  many.shift = sumOfLanes(shift);
+  many.tailNorm = Math.sqrt(max(0, addF64(squares) - addF64(tailSquares)) + addF64(squares) * 3.637978807091713e-12) * NORM_SLACK;
+  many.centreNorm = Math.sqrt(addF64(centreSquares)) * NORM_SLACK;
+  many.shift = addF64(shift);
   let scale = <f32>largestManyCode();
   if (ASC_FEATURE_RELAXED_SIMD) {
     const lane = largestLaneSum(residuals);
@@ -161,9 +140,9 @@ function largestLaneSum(residuals: usize): f32 {
       d = f32x4.add(d, f32x4.abs(v128.load(at, 48)));
       at += 64;
     }
-    largest = f32x4.max(largest, f32x4.max(addNeighbours(a, b), addNeighbours(c, d)));
+    largest = f32x4.max(largest, f32x4.max(addF32Neighbours(a, b), addF32Neighbours(c, d)));
   }
-  return largestLane(largest) * <f32>1.00001;
+  return largestF32(largest) * <f32>1.00001;
 }
 
 // What four codes at a time add up to.
@@ -176,7 +155,7 @@ function codeFour(at: usize, inverse: v128, unit: v128): v128 {
   const rounded = f32x4.nearest(f32x4.mul(p, inverse));
   const code = i32x4.trunc_sat_f32x4_s(rounded);
   sums = i32x4.add(sums, code);
-  losses = f64x2.add(losses, squaresOf(f32x4.sub(p, f32x4.mul(rounded, unit))));
+  losses = f64x2.add(losses, squaresOfF32(f32x4.sub(p, f32x4.mul(rounded, unit))));
   return code;
 }
 
@@ -188,7 +167,7 @@ function writeCodes(many: ManyQuery, residuals: usize, peak: f32, scale: f32): v
   losses = f64x2.splat(0);
   const vectors = codeVectors();
   const window = windowVectors();
-  const prefix = prefixVectors();
+  const head = headVectors();
   let to = many.codes;
   let from = residuals;
   for (let first = 0; first < vectors; first += window) {
@@ -196,7 +175,7 @@ function writeCodes(many: ManyQuery, residuals: usize, peak: f32, scale: f32): v
     if (ASC_FEATURE_RELAXED_SIMD) to += 32;
     let lanes = i16x8.splat(0);
     for (let v = first; v < min(vectors, first + window); v++) {
-      if (v === prefix) many.prefixSum = addLanes(sums);
+      if (v === head) many.headSum = addI32(sums);
       const a = codeFour(from, inverses, units);
       const b = codeFour(from + 16, inverses, units);
       if (ASC_FEATURE_RELAXED_SIMD) {
@@ -216,8 +195,8 @@ function writeCodes(many: ManyQuery, residuals: usize, peak: f32, scale: f32): v
   }
   if (hasSingleWindow()) copyCodes(many.codes, to);
   many.unit = <f64>unit;
-  many.codeSum = addLanes(sums);
-  many.codeLoss = Math.sqrt(sumOfLanes(losses)) * NORM_SLACK + many.norm * 9.5367431640625e-7;
+  many.codeSum = addI32(sums);
+  many.codeLoss = Math.sqrt(addF64(losses)) * NORM_SLACK + many.norm * 9.5367431640625e-7;
 }
 
 /** Copies the windows at `from` to `to` as one. */

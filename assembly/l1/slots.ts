@@ -9,9 +9,11 @@
  *
  *   slot: | step f32 | centre u32 | offset f32 | Σ P i32 | offset of the head f32 | Σ P of the head i32 | 8 bytes unused | codes u8[codeDimension] |
  */
-import { MAX_CODABLE } from "./codes";
-import { Query, SLOT_HEADER_BYTES, slotBytes, stepSlots } from "./query";
-import { codeDimension, headDimension, stride } from "./rows";
+
+import { MAX_CODABLE } from "../codes/codes";
+import { Query, SLOT_HEADER_BYTES, slotBytes, stepSlots } from "../exact/query";
+import { addF64 } from "../lanes";
+import { codeDimension, headDimension, stride } from "../rows/rows";
 
 const OFFSET_SLACK: f64 = 9.5367431640625e-7; // 2^-20
 
@@ -37,7 +39,7 @@ export function clearSlots(query: Query): void {
   store<f32>(noSlot(query), -Infinity, HEAD_OFFSET);
 }
 
-/** The one slot that a step may have: neighbours on the steps' grid (codes.ts), of two octaves or more, have slots of their own. */
+/** The one slot that a step may have: neighbours on the steps' grid (codes/codes.ts), of two octaves or more, have slots of their own. */
 export function slotOf(query: Query, step: f32): usize {
   return query.slots + <usize>((reinterpret<u32>(step) >> 20) & (stepSlots - 1)) * slotBytes();
 }
@@ -89,16 +91,12 @@ function fillSlot(slot: usize, query: Query, centre: usize, step: f32): bool {
   }
   if (!(f64x2.extract_lane(largest, 0) <= MAX_CODABLE && f64x2.extract_lane(largest, 1) <= MAX_CODABLE)) return false;
   for (let j = stride; j < codeDimension; j++) store<u8>(codes + <usize>j, 64);
-  const slack = OFFSET_SLACK * (addLanes(outside) + <f64>stride);
-  store<f32>(slot, <f32>((addLanes(offset) - slack) * unit), OFFSET);
-  store<i32>(slot, <i32>addLanes(sum) + 64 * codeDimension, CODE_SUM);
-  store<f32>(slot, <f32>((addLanes(headOffset) - slack) * unit), HEAD_OFFSET);
-  store<i32>(slot, <i32>addLanes(headSum) + 64 * headDimension, HEAD_CODE_SUM);
+  const slack = OFFSET_SLACK * (addF64(outside) + <f64>stride);
+  store<f32>(slot, <f32>((addF64(offset) - slack) * unit), OFFSET);
+  store<i32>(slot, <i32>addF64(sum) + 64 * codeDimension, CODE_SUM);
+  store<f32>(slot, <f32>((addF64(headOffset) - slack) * unit), HEAD_OFFSET);
+  store<i32>(slot, <i32>addF64(headSum) + 64 * headDimension, HEAD_CODE_SUM);
   return true;
-}
-
-function addLanes(v: v128): f64 {
-  return f64x2.extract_lane(v, 0) + f64x2.extract_lane(v, 1);
 }
 
 /** Two values in 0..127, as bytes. */

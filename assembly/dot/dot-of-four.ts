@@ -1,5 +1,5 @@
 /**
- * Integer dot products of a query's codes with those of four rows, Σ Q_j (c_j − 64) for c_j in 0..127 (codes.ts), |Q_j| ≤ 127. Exact in every build.
+ * Integer dot products of a query's codes with those of four rows, Σ Q_j (c_j − 64) for c_j in 0..127 (codes/codes.ts), |Q_j| ≤ 127. Exact in every build.
  * Few instructions a cache line, so that a processor which looks a few hundred of them ahead has as many lines in flight as a scan of float32 has.
  *
  *   relaxed SIMD  i16x8.relaxed_dot_i8x16_i7x16_s multiplies bytes and adds pairs: |pair| ≤ 2 · 127 · 127 < 2^15. Its second operand stays within 0..127, so all
@@ -13,8 +13,10 @@
  *
  * A code has two parts, the head (headBytes) and the tail, which can be read by themselves. Four rows at a time, so that loads of the query's codes are shared.
  */
-import { Query } from "./query";
-import { codeDimension, headBytes, tailBytes } from "./rows";
+
+import { Query } from "../exact/query";
+import { addI32OfFour } from "../lanes";
+import { codeDimension, headBytes, tailBytes } from "../rows/rows";
 
 /** What the |Q| of a lane may come to: 64 · 511 < 2^15, 2^14 · 131071 < 2^31. */
 const LANE_LIMIT: i32 = ASC_FEATURE_RELAXED_SIMD ? 511 : 131071;
@@ -169,7 +171,7 @@ function relaxedDotOfFour(query: Query, row0: usize, row1: usize, row2: usize, r
     row3 = <usize>load<u32>(fourTails, 12);
     end = row0 + tailBytes;
   }
-  return addLanesOfFour(sum0, sum1, sum2, sum3);
+  return addI32OfFour(sum0, sum1, sum2, sum3);
 }
 
 /** Of 32 dimensions of a row, i32x4; each 256 times. */
@@ -223,20 +225,5 @@ function plainDotOfFour(query: Query, row0: usize, row1: usize, row2: usize, row
     end = row0 + tailBytes;
   }
   // Every lane is a multiple of 256.
-  return addLanesOfFour(i32x4.shr_s(sum0, 8), i32x4.shr_s(sum1, 8), i32x4.shr_s(sum2, 8), i32x4.shr_s(sum3, 8));
-}
-
-export function addLanes(v: v128): i32 {
-  return i32x4.extract_lane(v, 0) + i32x4.extract_lane(v, 1) + (i32x4.extract_lane(v, 2) + i32x4.extract_lane(v, 3));
-}
-
-function addHalvesOfTwo(a: v128, b: v128): v128 {
-  return i32x4.add(i32x4.shuffle(a, b, 0, 4, 1, 5), i32x4.shuffle(a, b, 2, 6, 3, 7));
-}
-
-/** The sums of the lanes of a, b, c and d, as i32x4. */
-export function addLanesOfFour(a: v128, b: v128, c: v128, d: v128): v128 {
-  const ab = addHalvesOfTwo(a, b);
-  const cd = addHalvesOfTwo(c, d);
-  return i32x4.add(i32x4.shuffle(ab, cd, 0, 1, 4, 5), i32x4.shuffle(ab, cd, 2, 3, 6, 7));
+  return addI32OfFour(i32x4.shr_s(sum0, 8), i32x4.shr_s(sum1, 8), i32x4.shr_s(sum2, 8), i32x4.shr_s(sum3, 8));
 }

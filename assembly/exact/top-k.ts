@@ -5,7 +5,7 @@
  *   entry, 16 bytes: | score f64 | row u32 | unused u32 |
  */
 
-import { isIdBefore } from "./host";
+import { isIdBefore } from "../host";
 
 export const ENTRY_BYTES: usize = 16;
 

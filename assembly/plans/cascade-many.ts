@@ -1,21 +1,19 @@
 /**
  * The cascade for many queries at once, COSINE and L2: a block of rows is unpacked once, then all queries go over it while it stays in the second-level
- * cache (code-dot-many.ts). A row and a query go through these steps until one of them shows that the row scores below the query's k-th best:
+ * cache (dot/many-dots.ts). A row and a query go through these steps until one of them shows that the row scores below the query's k-th best:
  *
- *   1. the prefix, a quarter to a third of the dimensions, the rest bounded by norms; left out while it rules out too few
+ *   1. the head, a quarter to a third of the dimensions, the rest bounded by norms; left out while it rules out too few
  *   2. all dimensions: 6 bits (relaxed SIMD), 7 bits (plain SIMD)
  *   3. relaxed SIMD: the last bit
  *   4. the exact score
  *
- * many-bounds.ts says why no row that is skipped can be a result.
+ * dot/many-bounds.ts says why no row that is skipped can be a result.
  *
  * Limits from the start: the dot products with the first segments are taken first of all, to score the k rows exactly that look best by their codes.
  * What the worst of them scores is the heap's first threshold. The sums are kept for the search proper, the scores are not: it meets these rows again.
  */
 
-import { codeVectors, dotTiles, prefixVectors, tileBytes, unpackRow } from "./code-dot-many";
-import { encodeSegment } from "./codes";
-import { exactScore, scanFloats, scoreRow, touchFloats } from "./float-scan";
+import { encodeSegment } from "../codes/codes";
 import {
   clearShared,
   describeBlock,
@@ -31,9 +29,13 @@ import {
   shareQuery,
   takeSeeds,
   updateLimit,
-} from "./many-bounds";
-import { queryAt, reserveMany } from "./query";
-import { ManyQuery, manyCodeBytes, manyQueryBytes, prepareManyCodes } from "./query-codes-many";
+} from "../dot/many-bounds";
+import { codeVectors, dotTiles, headVectors, tileBytes, unpackRow } from "../dot/many-dots";
+import { ManyQuery, manyCodeBytes, manyQueryBytes, prepareManyCodes } from "../dot/many-query-codes";
+import { exactScore, scanFloats, scoreRow, touchFloats } from "../exact/float-scan";
+import { queryAt, reserveBounds, reserveMany } from "../exact/query";
+import { seedRow } from "../exact/seeds";
+import { offer, resetTopK } from "../exact/top-k";
 import {
   centreOf,
   codeDimension,
@@ -44,11 +46,9 @@ import {
   segmentRows,
   segmentShift,
   stride,
-} from "./rows";
-import { countBytes, countExactRows, countFullRows } from "./scan-counts";
-import { seedRow } from "./seeds";
-import { filterOf, selected } from "./selection";
-import { offer, resetTopK } from "./top-k";
+} from "../rows/rows";
+import { countBytes, countExactRows, countFullRows } from "../rows/scan-counts";
+import { filterOf, selected } from "../rows/selection";
 
 /** From so many queries on, unpacking pays. */
 export const MANY_QUERIES: i32 = 6;
@@ -59,9 +59,13 @@ export const MANY_QUERIES: i32 = 6;
 const BLOCK_BYTES: usize = 98304;
 /**
  * The share of the segments that give the first thresholds. With more of them random directions need fewer exact scores, and clusters, which do
- * without most of the prefix's rest otherwise, take longer.
+ * without most of the head's rest otherwise, take longer.
  */
 const SEED_SEGMENTS: u32 = 16;
+/** Of so many sums (4 MiB) or more, only the seeds of one batch are kept. */
+const MAX_SEED_SUMS: u32 = 1 << 20;
+/** A batch, after which queries whose codes do not help change their plan, is this share of the segments. */
+const BATCHES: u32 = 32;
 /** With fewer selected rows in a segment of its own centre, coding the queries costs more than reading the rows. */
 const MIN_CENTRED_ROWS: u32 = 8;
 
@@ -91,13 +95,13 @@ function seedSumsOf(s: u32, pair: i32, first: u32): usize {
   return seedSums + ((<usize>((s * <u32>pairCount + <u32>pair) * 2 * segmentRows + first)) << 2);
 }
 
-/** Bytes of a pair's state: whether it uses the prefix, for how many segments it will not, and its next pause. */
+/** Bytes of a pair's state: whether it uses the head, for how many segments it will not, and its next pause. */
 @unmanaged
 class Pair {
   a: ManyQuery;
   b: ManyQuery;
   codes: usize;
-  usesPrefix: bool;
+  usesHead: bool;
   pause: u32;
   nextPause: u32;
   triedTiles: u32;
@@ -114,15 +118,23 @@ function manyAt(i: i32): ManyQuery {
   return changetype<ManyQuery>(states + <usize>i * manyQueryBytes());
 }
 
-/**
- * Readies queries 0..count−1.
- *
- * @param sums  room for `segments` segments, 4 bytes a row and query, of which there is an even number.
- * @returns false at the memory limit.
- */
-export function beginMany(count: i32, sums: usize, segments: u32): bool {
-  seedSums = sums;
-  seedSegments = min(segments, max<u32>(1, segmentCount / SEED_SEGMENTS));
+/** Searches queries 0..count−1 over all segments. @returns false at the memory limit; then another plan is to be used. */
+export function cascadeMany(count: i32, similarity: i32, filterBits: usize): bool {
+  if (!beginMany(count)) return false;
+  const batch = max<u32>(1, segmentCount / BATCHES);
+  for (let start: u32 = 0; start < segmentCount; start += batch) {
+    searchBatch(count, similarity, start, min(segmentCount, start + batch), filterBits);
+  }
+  return true;
+}
+
+/** Readies queries 0..count−1. @returns false at the memory limit. */
+function beginMany(count: i32): bool {
+  // Their sums are 4 bytes a row and query, of which there is an even number.
+  const room = MAX_SEED_SUMS / (<u32>(count + 1) * segmentRows);
+  seedSegments = max<u32>(1, min<u32>(max<u32>(room, segmentCount / BATCHES), segmentCount / SEED_SEGMENTS));
+  seedSums = reserveBounds((<u64>seedSegments * segmentRows * <u64>(count + (count & 1))) << 2);
+  if (seedSums === 0) return false;
   pairCount = (count + 1) >> 1;
   blockRows = min(MAX_BLOCK_ROWS, max<u32>(4, <u32>((BLOCK_BYTES << 2) / tileBytes()) & ~3));
   maxPending = max<u32>(1, min<u32>(64, PENDING_BYTES / ((<u32>stride) << 2)));
@@ -142,7 +154,7 @@ export function beginMany(count: i32, sums: usize, segments: u32): bool {
     pair.a = manyAt(2 * i);
     pair.b = manyAt(2 * i + 1);
     pair.codes = codes + <usize>i * manyCodeBytes();
-    pair.usesPrefix = prefixVectors() < codeVectors();
+    pair.usesHead = headVectors() < codeVectors();
     pair.pause = 0;
     pair.nextPause = 4;
     pair.a.codes = pair.codes;
@@ -160,7 +172,7 @@ export function beginMany(count: i32, sums: usize, segments: u32): bool {
  * Searches segments start..end−1 for queries 0..count−1. Where more than half of a query's rows came down to float32, the codes are not worth
  * reading: its next segments are scanned as floats, as in cascade.ts.
  */
-export function searchMany(count: i32, similarity: i32, start: u32, end: u32, filterBits: usize): void {
+function searchBatch(count: i32, similarity: i32, start: u32, end: u32, filterBits: usize): void {
   for (let i = 0; i < count; i++) {
     const many = manyAt(i);
     many.isActive = start >= many.query.floatsUntilSegment;
@@ -232,7 +244,7 @@ function searchSegment(similarity: i32, s: u32, filter: usize, isSeeding: bool):
     pair.triedTiles = 0;
     pair.leftTiles = 0;
     if (pair.pause > 0) pair.pause--;
-    if (s >= seedSegments && pair.usesPrefix && pair.pause === 0) needsTails = true;
+    if (s >= seedSegments && pair.usesHead && pair.pause === 0) needsTails = true;
   }
   if (!isRead) return count;
   let rows: u32 = 0;
@@ -256,7 +268,7 @@ function searchSegment(similarity: i32, s: u32, filter: usize, isSeeding: bool):
     if (isSeeding) seedBlock(similarity, s, first, rows);
     else searchBlock(similarity, s, first, rows);
   }
-  if (!isSeeding) for (let i = 0; i < pairCount; i++) restPrefix(pairAt(i));
+  if (!isSeeding) for (let i = 0; i < pairCount; i++) restHead(pairAt(i));
   return count;
 }
 
@@ -269,8 +281,8 @@ function readyQuery(many: ManyQuery, similarity: i32, centre: usize, isRead: boo
   many.isReady = many.isCodable;
 }
 
-/** A prefix that leaves most of the tiles costs more than it saves: it is tried again later. */
-function restPrefix(pair: Pair): void {
+/** A head that leaves most of the tiles costs more than it saves: it is tried again later. */
+function restHead(pair: Pair): void {
   if (pair.triedTiles === 0) return;
   if (pair.leftTiles * 2 <= pair.triedTiles) {
     pair.nextPause = 4;
@@ -316,8 +328,8 @@ function searchBlock(similarity: i32, s: u32, first: u32, rows: u32): void {
     if (!a.isReady && !b.isReady) continue;
     let sumsA = sumsOfA;
     let sumsB = sumsOfB;
-    if (s >= seedSegments && pair.usesPrefix && pair.pause === 0) {
-      dotTiles(tiles, groups, 0, prefixVectors(), pair.codes, sumsOfA, sumsOfB);
+    if (s >= seedSegments && pair.usesHead && pair.pause === 0) {
+      dotTiles(tiles, groups, 0, headVectors(), pair.codes, sumsOfA, sumsOfB);
       markPossible(a, similarity, groups, sumsOfA, leftOfA, true);
       markPossible(b, similarity, groups, sumsOfB, leftOfB, true);
       markLeft(a, similarity, 0, groups, lastGroup, sumsOfA, leftOfA, true);
@@ -327,7 +339,7 @@ function searchBlock(similarity: i32, s: u32, first: u32, rows: u32): void {
         if ((load<u8>(leftOfA + group) | load<u8>(leftOfB + group)) === 0) continue;
         pair.leftTiles++;
         const at = (<usize>group) << 4;
-        dotTiles(tiles + <usize>group * tileBytes(), 1, prefixVectors(), codeVectors(), pair.codes, sumsOfA + at, sumsOfB + at);
+        dotTiles(tiles + <usize>group * tileBytes(), 1, headVectors(), codeVectors(), pair.codes, sumsOfA + at, sumsOfB + at);
         const last: u32 = group === groups - 1 ? lastGroup : 15;
         markLeft(a, similarity, group, group + 1, last, sumsOfA, leftOfA, false);
         markLeft(b, similarity, group, group + 1, last, sumsOfB, leftOfB, false);

@@ -2,13 +2,14 @@
  * The cascade's first step: of many rows the head of the code says enough, five twelfths of its bytes (clusters: all rows but those of the
  * query's own). It needs a limit, so it begins with the second batch, and it is not tried where it cannot help.
  */
-import { costLimit } from "./bounds";
-import { headDotBounds } from "./dot-bounds";
-import { Query } from "./query";
-import { groupBytes, segmentRows, tailBytes } from "./rows";
-import { countBytes } from "./scan-counts";
-import { listRows } from "./selection";
-import { L1 } from "./similarity";
+
+import { headDotBounds } from "../dot/bounds";
+import { costLimit } from "../exact/cost-limit";
+import { Query } from "../exact/query";
+import { L1 } from "../exact/similarity";
+import { groupBytes, segmentRows, tailBytes } from "../rows/rows";
+import { countBytes } from "../rows/scan-counts";
+import { listRows } from "../rows/selection";
 
 /** Segments that a head which does not help is left out for, at first. */
 const FIRST_PAUSE: u32 = 4;

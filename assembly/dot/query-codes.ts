@@ -2,10 +2,12 @@
  * Codes of a query for dot products: p = q − centre ≈ p̂ = Q · unit, integers |Q| ≤ 127, fewer where dot-of-four.ts has no room.
  * All in float64 from float32 values (two lanes: a centre for each segment asks for as many sets of codes), so a norm computed here is within a relative n·2^-52 of the true one; NORM_SLACK covers that.
  */
-import { MAX_CODABLE, MIN_CODABLE } from "./codes";
+
+import { MAX_CODABLE, MIN_CODABLE } from "../codes/codes";
+import { Query } from "../exact/query";
+import { addF64 } from "../lanes";
+import { centreOf, codeDimension, headDimension, stride } from "../rows/rows";
 import { largestDotCode, smallerDotCode, storeStarts, storeTwoCodes } from "./dot-of-four";
-import { Query } from "./query";
-import { centreOf, codeDimension, headDimension, stride } from "./rows";
 
 const NORM_SLACK: f64 = 1 + 1e-9;
 
@@ -18,10 +20,6 @@ function centreAt(centre: usize, j: i32): v128 {
 function residual(query: Query, centre: usize, j: i32): v128 {
   const q = v128.load(query.doubles + ((<usize>j) << 3));
   return centre === 0 ? q : f64x2.sub(q, centreAt(centre, j));
-}
-
-function addLanes(v: v128): f64 {
-  return f64x2.extract_lane(v, 0) + f64x2.extract_lane(v, 1);
 }
 
 /** Makes the codes for a segment's centre, unless they are there. Sets query.isCodable. */
@@ -46,9 +44,9 @@ export function prepareDotCodes(query: Query, segment: usize): void {
   const largest = Math.max(f64x2.extract_lane(largests, 0), f64x2.extract_lane(largests, 1));
   query.isCodable = largest <= MAX_CODABLE && (largest >= MIN_CODABLE || largest === 0);
   if (!query.isCodable) return;
-  query.norm = Math.sqrt(addLanes(squares)) * NORM_SLACK;
-  query.shift = addLanes(shifts);
-  query.centreNorm = Math.sqrt(addLanes(centreSquares)) * NORM_SLACK;
+  query.norm = Math.sqrt(addF64(squares)) * NORM_SLACK;
+  query.shift = addF64(shifts);
+  query.centreNorm = Math.sqrt(addF64(centreSquares)) * NORM_SLACK;
   const code = largestDotCode();
   writeCodes(query, centre, largest, code);
   const smaller = smallerDotCode(query.dotCodes, code);
@@ -79,8 +77,8 @@ function writeCodes(query: Query, centre: usize, largest: f64, largestCode: i32)
   if (head >= stride) headCodeSquares = codeSquares;
   for (let j = stride; j < codeDimension; j += 2) storeTwoCodes(query.dotCodes, j, 0, 0);
   query.dotUnit = unit;
-  query.codedNorm = Math.sqrt(addLanes(codeSquares)) * unit * NORM_SLACK;
-  query.headCodedNorm = Math.sqrt(addLanes(headCodeSquares)) * unit * NORM_SLACK;
-  query.tailNorm = Math.sqrt(addLanes(tailSquares)) * NORM_SLACK;
-  query.codeLoss = (Math.sqrt(addLanes(lossSquares)) + query.norm * 1e-12) * NORM_SLACK;
+  query.codedNorm = Math.sqrt(addF64(codeSquares)) * unit * NORM_SLACK;
+  query.headCodedNorm = Math.sqrt(addF64(headCodeSquares)) * unit * NORM_SLACK;
+  query.tailNorm = Math.sqrt(addF64(tailSquares)) * NORM_SLACK;
+  query.codeLoss = (Math.sqrt(addF64(lossSquares)) + query.norm * 1e-12) * NORM_SLACK;
 }

@@ -1,14 +1,15 @@
 /** One search: counts what the mask selects and chooses the plan. */
+
+import { scanFloats } from "../exact/float-scan";
+import { currentFilterPtr, prepareQuery, queryAt } from "../exact/query";
+import { L1 } from "../exact/similarity";
+import { sortBestFirst } from "../exact/top-k";
+import { codeDimension, livePtr, liveRows, segmentCount, segmentPtr, segmentRows, segmentShift, staleCountPtr } from "../rows/rows";
+import { resetScanCounts } from "../rows/scan-counts";
+import { filterOf } from "../rows/selection";
 import { cascade } from "./cascade";
-import { MANY_QUERIES } from "./cascade-many";
-import { scanFloats } from "./float-scan";
-import { currentFilterPtr, prepareQuery, queryAt } from "./query";
-import { codeDimension, livePtr, liveRows, segmentCount, segmentPtr, segmentRows, segmentShift, staleCountPtr } from "./rows";
-import { resetScanCounts } from "./scan-counts";
+import { cascadeMany, MANY_QUERIES } from "./cascade-many";
 import { searchScattered } from "./scattered";
-import { filterOf } from "./selection";
-import { L1 } from "./similarity";
-import { sortBestFirst } from "./top-k";
 
 /** Below this share of rows that are not results, bounding them first saves nothing. */
 const CASCADE_ROWS_PER_RESULT: u32 = 8;
@@ -50,9 +51,10 @@ export function search(count: i32, similarity: i32, isFiltered: bool, selected: 
   usesCodes = usesCodes && codeDimension > 0 && selected / CASCADE_ROWS_PER_RESULT >= k;
   if (usesCodes) {
     const spread = (segmentCount << segmentShift) / max<u32>(selected, 1);
-    const isShared = similarity === L1 || count >= MANY_QUERIES;
+    const isMany = count >= MANY_QUERIES && similarity !== L1;
+    const isShared = isMany || similarity === L1;
     const limit = isShared ? VERY_SCATTERED : SCATTERED;
-    if (spread < limit) usesCodes = cascade(count, similarity, filterBits);
+    if (spread < limit) usesCodes = (isMany && cascadeMany(count, similarity, filterBits)) || cascade(count, similarity, filterBits);
     else usesCodes = !isShared && searchScattered(count, similarity, filterBits, selected);
   }
   if (!usesCodes) {

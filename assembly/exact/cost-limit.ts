@@ -1,9 +1,6 @@
-/** The limit that the bounds of dot-bounds.ts and l1-bounds.ts are held against. */
+/** The limit that the bounds of dot/bounds.ts and l1/bounds.ts are held against. */
 import { Query } from "./query";
 import { COSINE, cosineFloor, distanceCeiling } from "./similarity";
-
-/** Relative slack for float32 roundings. */
-export const SLACK: f64 = 1.9073486328125e-6; // 2^-19
 
 /** The cost above which a row scores below `score`, rounded up to float32; at most the largest float32, so that an infinite bound is above it. */
 export function costLimit(similarity: i32, score: f64, query: Query): f32 {

@@ -1,20 +1,19 @@
 /**
- * Lower bounds of a row's cost for L1, Σ|x−q|; costLimit (bounds.ts) says which skip a row.
+ * Lower bounds of a row's cost for L1, Σ|x−q|; costLimit (exact/cost-limit.ts) says which skip a row.
  *
- *   Σ|x − q| ≥ Δ Σ|P − c| + o − ε − ‖y − ŷ‖₁     l1-slots.ts; the sum is an exact integer, below 2^24
+ *   Σ|x − q| ≥ Δ Σ|P − c| + o − ε − ‖y − ŷ‖₁     slots.ts; the sum is an exact integer, below 2^24
  *
  * and no less with the sum, o and ε over the head alone.
  *
- * Float32 roundings, u = 2^-24: each term is the product of at most four rounded factors, and there are three. SLACK = 2^-19 of each term covers
+ * Float32 roundings, u = 2^-24: each term is the product of at most four rounded factors, and there are three. L1_SLACK = 2^-19 of each term covers
  * them. Losses are stored rounded up. A bound of −infinity or NaN skips nothing.
  *
  * The query's codes are those of a row's step, of which a segment's rows have about six. They are not taken step by step, since memory is read fastest
- * in the rows' order: as four streams, see code-dot.ts.
+ * in the rows' order: as four streams, see dot/dots-of-list.ts.
  */
-import { SLACK } from "./bounds";
-import { maximaOfFour } from "./code-l1";
-import { CODE_SUM, HEAD_CODE_SUM, HEAD_OFFSET, hasCodes, makeCodes, noSlot, OFFSET, slotCodes, slotOf } from "./l1-slots";
-import { Query } from "./query";
+
+import { Query } from "../exact/query";
+import { gather32, lanesOf, loadHalves } from "../lanes";
 import {
   CODE_SUMS,
   centreOf,
@@ -30,9 +29,14 @@ import {
   segmentRows,
   tailBytes,
   wordsPtr,
-} from "./rows";
-import { countBytes } from "./scan-counts";
-import { lanesOf, padToStreams } from "./selection";
+} from "../rows/rows";
+import { countBytes } from "../rows/scan-counts";
+import { padToStreams } from "../rows/selection";
+import { maximaOfFour } from "./maxima-of-four";
+import { CODE_SUM, HEAD_CODE_SUM, HEAD_OFFSET, hasCodes, makeCodes, noSlot, OFFSET, slotCodes, slotOf } from "./slots";
+
+/** Relative slack for float32 roundings: 2^-19. */
+const L1_SLACK: f64 = 1.9073486328125e-6;
 
 /** Steps for which codes are made in one segment, before its other rows are taken as survivors. */
 const MAX_SLOT_MISSES: i32 = 16;
@@ -40,14 +44,6 @@ const MAX_SLOT_MISSES: i32 = 16;
 /** Σ|P − c| but for Σ c, i32[segmentRows], and o − ε, f32[segmentRows]. */
 const sums = memory.data(<i32>MAX_SEGMENT_ROWS * 4, 16);
 const rowOffsets = memory.data(<i32>MAX_SEGMENT_ROWS * 4, 16);
-
-/** Four values of 32 bits, `offset` bytes from each address. */
-function gather(ptr0: usize, ptr1: usize, ptr2: usize, ptr3: usize, offset: usize): v128 {
-  const one = v128.load32_zero(ptr0 + offset);
-  const two = v128.load32_lane(ptr1 + offset, one, 1);
-  const three = v128.load32_lane(ptr2 + offset, two, 2);
-  return v128.load32_lane(ptr3 + offset, three, 3);
-}
 
 /**
  * Stores at bounds[row], f32, the bound of each row listed, by its code or the head of it.
@@ -110,12 +106,12 @@ export function l1Bounds(query: Query, segment: usize, rows: usize, count: u32, 
       slotCodes(slot3),
       isHead,
     );
-    const distances = i32x4.sub(i32x4.shl(maxima, 1), gather(slot0, slot1, slot2, slot3, codeSumAt));
+    const distances = i32x4.sub(i32x4.shl(maxima, 1), gather32(slot0, slot1, slot2, slot3, codeSumAt));
     v128.store32_lane(sums + (row0 << 2), distances, 0);
     v128.store32_lane(sums + (row1 << 2), distances, 1);
     v128.store32_lane(sums + (row2 << 2), distances, 2);
     v128.store32_lane(sums + (row3 << 2), distances, 3);
-    const offsets = gather(slot0, slot1, slot2, slot3, offsetAt);
+    const offsets = gather32(slot0, slot1, slot2, slot3, offsetAt);
     v128.store32_lane(rowOffsets + (row0 << 2), offsets, 0);
     v128.store32_lane(rowOffsets + (row1 << 2), offsets, 1);
     v128.store32_lane(rowOffsets + (row2 << 2), offsets, 2);
@@ -126,8 +122,8 @@ export function l1Bounds(query: Query, segment: usize, rows: usize, count: u32, 
 
 /** Makes bounds of what l1Bounds stored, in the rows' order. */
 function finishBounds(segment: usize, rowSumsAt: usize, rowBits: usize, bounds: usize): void {
-  const unit = f32x4.splat(<f32>(1 - SLACK));
-  const lossFactor = f32x4.splat(<f32>(1 + SLACK));
+  const unit = f32x4.splat(<f32>(1 - L1_SLACK));
+  const lossFactor = f32x4.splat(<f32>(1 + L1_SLACK));
   for (let w: u32 = 0; w < segmentRows >> 5; w++) {
     const bits = load<u32>(rowBits + ((<usize>w) << 2));
     if (bits === 0) continue;
@@ -137,7 +133,7 @@ function finishBounds(segment: usize, rowSumsAt: usize, rowBits: usize, bounds: 
       const second = secondGroupPtr(segment, row);
       const distances = f32x4.convert_i32x4_s(i32x4.sub(v128.load(sums + at), v128.load(second + rowSumsAt)));
       const steps = f32x4.mul(v128.load(groupPtr(segment, row), STEPS), unit);
-      const loss = i32x4.shl(i32x4.extend_low_i16x8_u(v128.load64_zero(second, LOSS_L1)), 16);
+      const loss = loadHalves(second + LOSS_L1);
       const bound = f32x4.sub(f32x4.add(f32x4.mul(distances, steps), v128.load(rowOffsets + at)), f32x4.mul(loss, lossFactor));
       v128.store(bounds + at, v128.bitselect(bound, v128.load(bounds + at), lanesOf((bits >> (group << 2)) & 15)));
     }

@@ -3,7 +3,7 @@
  *
  *   segment: | live bits | address of the centre, count of stale rows u32 | squares f64 | stale bits | first metadata | second metadata | heads of the codes | their tails | float32 |
  *
- * Each part starts on a cache line and has one entry a row, the metadata one group for four rows; see codes.ts for what the codes' parts mean.
+ * Each part starts on a cache line and has one entry a row, the metadata one group for four rows; see codes/codes.ts for what the codes' parts mean.
  *
  *   first group:  | norms f32x4 | residual norms f32x4 | shifts f32x4 | steps f32x4 | losses 2 × u16x4 |     80 bytes: what a pass over all rows reads
  *   second group: | losses 2 × u16x4 | sums i32x4 | sums of the heads i32x4 |                                48 bytes: l1, and many queries
@@ -12,7 +12,7 @@
  * Invariants: stride is the dimension rounded up to 4 and padding elements are +0; bits of rows that were never set are 0; squares[row] is
  * exactSquares of the row; the codes of a row whose stale bit is 0 belong to its float32 values and its segment's centre.
  */
-import { exactSquares } from "./exact";
+import { exactSquares } from "../exact/exact";
 import { allocate } from "./memory";
 
 /** What a segment's float32 part should come to: large enough to stream, small enough that a little column stays little. */
@@ -21,6 +21,11 @@ const MIN_SEGMENT_ROWS: u32 = 32;
 export const MAX_SEGMENT_ROWS: u32 = 2048;
 /** 4 GiB / the smallest segment (2048 rows of 16 bytes and 12 bytes of metadata) is below this. */
 const MAX_SEGMENTS: u32 = 98304;
+/**
+ * Dimensions of a code at most: 10,000 rounded up to 64. The proofs use it: sums of products of codes stay below 2^31, and a float32 sum of so many terms has a relative
+ * error below 2^-10.
+ */
+export const MAX_CODE_DIMENSION: i32 = 10048;
 /** Below this, codes padded to 64 dimensions are hardly shorter than the rows. A choice by size, not yet by a bench. */
 const MIN_CODED_DIMENSION: i32 = 48;
 
@@ -33,7 +38,7 @@ export const RESIDUAL_NORMS: usize = 16;
 export const SHIFTS: usize = 32;
 /** Step Δ of the codes, f32. */
 export const STEPS: usize = 48;
-/** Losses, the upper halves of f32s rounded up; codes.ts says of what. */
+/** Losses, the upper halves of f32s rounded up; codes/codes.ts says of what. */
 export const LOSS_L2: usize = 64;
 export const TAIL_NORM: usize = 72;
 export const GROUP_BYTES: usize = 80;
@@ -95,8 +100,9 @@ function part(bytes: u64): usize {
   return offset;
 }
 
-/** @returns false when memory does not suffice even for an empty shard. */
+/** @returns false when memory does not suffice even for an empty shard, or for a dimension that the proofs are not made for. */
 export function initializeRows(dim: i32): bool {
+  if (dim < 1 || dim > MAX_CODE_DIMENSION) return false;
   dimension = dim;
   stride = (dim + 3) & ~3;
   codeDimension = dim < MIN_CODED_DIMENSION ? 0 : (dim + 63) & ~63;
@@ -204,7 +210,7 @@ export function secondLossesPtr(segment: usize, row: u32): usize {
   return secondGroupPtr(segment, row) + ((<usize>(row & 3)) << 1);
 }
 
-/** Address of the segment's centre, f32[codeDimension], padding 0; 0 when it is zero. See centres.ts. */
+/** Address of the segment's centre, f32[codeDimension], padding 0; 0 when it is zero. See codes/centres.ts. */
 export function centreOf(segment: usize): usize {
   return <usize>load<u32>(segment + centreOffset);
 }

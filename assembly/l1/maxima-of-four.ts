@@ -1,9 +1,9 @@
 /**
- * Sums of maxima of bytes: a query's codes P_j and a row's c_j (see codes.ts), both in 0..127, which make Σ |P − c| = 2 Σ max(P, c) − Σ P − Σ c. Exact in every build.
+ * Sums of maxima of bytes: a query's codes P_j and a row's c_j (see codes/codes.ts), both in 0..127, which make Σ |P − c| = 2 Σ max(P, c) − Σ P − Σ c. Exact in every build.
  * Four rows at a time, so that their loads wait for memory together; each has codes of its own.
  */
-import { addLanesOfFour } from "./dot-of-four";
-import { headBytes, headPtr, tailBytes, tailPtr } from "./rows";
+import { addI32OfFour } from "../lanes";
+import { headBytes, headPtr, tailBytes, tailPtr } from "../rows/rows";
 
 /** 64-byte chunks that 16 bits hold: a pair of sums of two maxima is at most 508, two of them 1016, and 64 · 1016 < 2^16. */
 const WIDEN_BYTES: usize = 4096;
@@ -57,7 +57,7 @@ export function maximaOfFour(
       tailBytes,
     );
   }
-  return addLanesOfFour(sum0, sum1, sum2, sum3);
+  return addI32OfFour(sum0, sum1, sum2, sum3);
 }
 
 function addMaxima(

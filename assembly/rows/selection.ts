@@ -33,12 +33,6 @@ export function listRows(end: usize, w: u32, bits: u32): usize {
   return end;
 }
 
-/** The lanes of four bits. */
-export function lanesOf(four: u32): v128 {
-  const bits = i32x4(1, 2, 4, 8);
-  return i32x4.eq(v128.and(i32x4.splat(four), bits), bits);
-}
-
 /** Entries behind a list of rows that padToStreams may write. */
 export const LIST_PADDING: i32 = 8;
 

@@ -3,13 +3,14 @@
  * with independent loads that wait for memory together; then the rows with the best bounds are scored, and those that these do not rule out.
  * When more than half of a batch is left, the rest is scored without codes.
  */
-import { costLimit } from "./bounds";
-import { prepareCodes } from "./cascade";
-import { codeDotOfFour } from "./code-dot";
-import { encodeSegment } from "./codes";
-import { codeDotBounds } from "./dot-bounds";
-import { scanFloats, scoreRow, touchFloats } from "./float-scan";
-import { Query, queryAt, reserveBounds } from "./query";
+
+import { encodeSegment } from "../codes/codes";
+import { codeDotBounds } from "../dot/bounds";
+import { codeDotOfFour } from "../dot/dots-of-list";
+import { costLimit } from "../exact/cost-limit";
+import { scanFloats, scoreRow, touchFloats } from "../exact/float-scan";
+import { Query, queryAt, reserveBounds } from "../exact/query";
+import { addSeed, seedLimit, seedRow } from "../exact/seeds";
 import {
   centreOf,
   GROUP_BYTES,
@@ -24,10 +25,10 @@ import {
   TAIL_NORM,
   tailBytes,
   tailPtr,
-} from "./rows";
-import { countBytes } from "./scan-counts";
-import { addSeed, seedLimit, seedRow } from "./seeds";
-import { filterOf, selected } from "./selection";
+} from "../rows/rows";
+import { countBytes } from "../rows/scan-counts";
+import { filterOf, selected } from "../rows/selection";
+import { prepareCodes } from "./cascade";
 
 /** Rows of the first batch, if not more results are wanted; each further batch has four times as many. */
 const FIRST_BATCH_ROWS: u32 = 256;

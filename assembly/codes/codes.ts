@@ -4,7 +4,7 @@
  *   y = x − centre                             the segment's centre, or 0
  *   c = clamp(nearest(y / Δ) + 64, 0, 127)     one step Δ a row; zeros are kept exactly
  *   ŷ = (c − 64) Δ
- *   ŷ6 = ((c | 1) − 64.5) Δ                    the middle of the two codes that share the upper 6 bits, for many queries at once (code-dot-many.ts)
+ *   ŷ6 = ((c | 1) − 64.5) Δ                    the middle of the two codes that share the upper 6 bits, for many queries at once (dot/many-dots.ts)
  *
  * Seven bits, since a byte of them is what relaxed SIMD multiplies at once: such codes are read as fast as memory gives them, in every build. (Planes of four bits are half
  * as long and take more instructions to unpack than the other half takes to read; they were this project's first plan.)
@@ -17,14 +17,13 @@
  * terms ≥ 0 is at least (1 − (n + 2)u) times the true one. Both are covered by (1 + (n + 64) 2^-23), and by + 2^-22 ‖y'‖ with ‖y'‖ from such a sum.
  * Underflow: all of it is at most n·2^-149 while ‖y'‖ ≥ 2^-40, hence covered too.
  * Codable rows: 0 or 2^-40 ≤ max |y'| ≤ 2^40, and x = 0 or ‖x‖ ≥ 2^-40 and ‖x‖ ≥ 2^-20 ‖y'‖. All others get infinite losses, so that no bound ever skips them and no
- * product or quotient of the bounds (dot-bounds.ts, many-bounds.ts) overflows. The last two matter beside a centre, where x may be next to nothing and y is not; of such a
+ * product or quotient of the bounds (dot/bounds.ts, dot/many-bounds.ts) overflows. The last two matter beside a centre, where x may be next to nothing and y is not; of such a
  * row bounds of the cosine would say nothing anyway, since their slack alone, 2^-19 ‖p‖ ‖y‖ / ‖x‖, is more than the cosine's whole range.
  * The tail: ‖y'_t‖ ≤ ‖y'‖, of which 2^-22 is added; it is a float64 sum, so that this covers ‖y_t‖ ≤ ‖y'_t‖ + u(1 + u)‖y'‖ and its roundings. Nothing added to a row that is not all zeros is below 2^-62, so roundUp16 meets no subnormals.
  */
 
-import { clearCentre, moveCentre } from "./centres";
-import { addLanes } from "./dot-of-four";
-import { allocate } from "./memory";
+import { addF32Wide, addF64, addI32, largestF32, squaresOfF32 } from "../lanes";
+import { allocate } from "../rows/memory";
 import {
   bitAt,
   CODE_SUMS,
@@ -55,7 +54,8 @@ import {
   TAIL_NORM,
   tailPtr,
   wordsPtr,
-} from "./rows";
+} from "../rows/rows";
+import { clearCentre, moveCentre } from "./centres";
 
 /** Values that bounds can be computed with in float32: 2^-40 to 2^40. */
 export const MIN_CODABLE: f64 = 9.094947017729282e-13;
@@ -129,14 +129,6 @@ function chooseCentre(segment: usize, live: u32): bool {
   return pays ? moveCentre(segment, meanPtr, squares - meanSquares) : clearCentre(segment);
 }
 
-function sumLanes(v: v128): f64 {
-  return <f64>f32x4.extract_lane(v, 0) + <f64>f32x4.extract_lane(v, 1) + <f64>f32x4.extract_lane(v, 2) + <f64>f32x4.extract_lane(v, 3);
-}
-
-function maxLane(v: v128): f32 {
-  return max(max(f32x4.extract_lane(v, 0), f32x4.extract_lane(v, 1)), max(f32x4.extract_lane(v, 2), f32x4.extract_lane(v, 3)));
-}
-
 /** ‖y' − ŷ‖² for a step, nearly: it only chooses. */
 function tryStep(step: f32): f64 {
   const inverse = f32x4.splat(1 / step);
@@ -151,7 +143,7 @@ function tryStep(step: f32): f64 {
     const e = f32x4.sub(y, f32x4.mul(c, scale));
     sum = f32x4.add(sum, f32x4.mul(e, e));
   }
-  return sumLanes(sum);
+  return addF32Wide(sum);
 }
 
 /** The next smaller or equal float32 of 4 significant bits. */
@@ -206,9 +198,7 @@ function encodeRow(segment: usize, row: u32): void {
     const magnitude = f32x4.abs(y);
     largest = f32x4.max(largest, magnitude);
     absolutes = f32x4.add(absolutes, magnitude);
-    const first = f64x2.promote_low_f32x4(y);
-    const second = f64x2.promote_low_f32x4(i32x4.shuffle(y, y, 2, 3, 2, 3));
-    squares = f64x2.add(squares, f64x2.add(f64x2.mul(first, first), f64x2.mul(second, second)));
+    squares = f64x2.add(squares, squaresOfF32(y));
     if (j + 4 !== head) continue;
     headSquares = squares;
     squares = f64x2.splat(0);
@@ -220,18 +210,18 @@ function encodeRow(segment: usize, row: u32): void {
       const y = f64x2.promote_low_f32x4(v128.load64_zero(residualPtr + at));
       sums = f64x2.add(sums, f64x2.mul(y, f64x2.promote_low_f32x4(v128.load64_zero(centre + at))));
     }
-    shift = f64x2.extract_lane(sums, 0) + f64x2.extract_lane(sums, 1);
+    shift = addF64(sums);
   }
   for (let j = stride; j < codeDimension; j++) store<f32>(residualPtr + ((<usize>j) << 2), 0);
 
-  const peak = <f64>maxLane(largest);
+  const peak = <f64>largestF32(largest);
   const words = wordsPtr(segment, row);
   const losses = lossesPtr(segment, row);
   const secondLosses = secondLossesPtr(segment, row);
   const rowSquares = load<f64>(squaresPtr(segment) + ((<usize>row) << 3));
   // While |y'| ≤ 2^40 no square overflows. 1.4e-45 · n is far below what the slack adds to a norm of at least 2^-40.
-  const tailSum = f64x2.extract_lane(squares, 0) + f64x2.extract_lane(squares, 1);
-  const norm = Math.sqrt(f64x2.extract_lane(headSquares, 0) + f64x2.extract_lane(headSquares, 1) + tailSum);
+  const tailSum = addF64(squares);
+  const norm = Math.sqrt(addF64(headSquares) + tailSum);
   const rowNorm = Math.sqrt(rowSquares);
   const isOrdinary = peak === 0 || (peak >= MIN_CODABLE && peak <= MAX_CODABLE);
   if (!(isOrdinary && (rowNorm === 0 || rowNorm >= Math.max(MIN_CODABLE, MIN_NORM_SHARE * norm)))) {
@@ -255,11 +245,11 @@ function encodeRow(segment: usize, row: u32): void {
   store<f32>(words, step, STEPS);
   writeCode(segment, row, step);
   const l2Rounding = norm * 2.384185791015625e-7;
-  const l1Rounding = sumLanes(absolutes) * slack * 2.384185791015625e-7;
-  store<u16>(losses, roundUp16(Math.sqrt(sumLanes(lossSquares)) * slack + l2Rounding), LOSS_L2);
+  const l1Rounding = addF32Wide(absolutes) * slack * 2.384185791015625e-7;
+  store<u16>(losses, roundUp16(Math.sqrt(addF32Wide(lossSquares)) * slack + l2Rounding), LOSS_L2);
   store<u16>(losses, roundUp16(Math.sqrt(tailSum) + l2Rounding), TAIL_NORM);
-  store<u16>(secondLosses, roundUp16(sumLanes(lossAbsolutes) * slack + l1Rounding), LOSS_L1);
-  store<u16>(secondLosses, roundUp16(Math.sqrt(sumLanes(sixLossSquares)) * slack + l2Rounding), SIX_LOSS_L2);
+  store<u16>(secondLosses, roundUp16(addF32Wide(lossAbsolutes) * slack + l1Rounding), LOSS_L1);
+  store<u16>(secondLosses, roundUp16(Math.sqrt(addF32Wide(sixLossSquares)) * slack + l2Rounding), SIX_LOSS_L2);
 }
 
 // What writeCode measures, four lanes each.
@@ -307,7 +297,7 @@ function writeCode(segment: usize, row: u32, step: f32): void {
   while (from < end) {
     if (from === middle) {
       to = tailPtr(segment, row);
-      store<i32>(words, addLanes(sums), HEAD_SUMS);
+      store<i32>(words, addI32(sums), HEAD_SUMS);
     }
     const codes = from < used ? encodeSixteen(from, inverse, steps) : i8x16.splat(64);
     v128.store(to, codes);
@@ -315,5 +305,5 @@ function writeCode(segment: usize, row: u32, step: f32): void {
     to += 16;
     from += 64;
   }
-  store<i32>(words, addLanes(sums), CODE_SUMS);
+  store<i32>(words, addI32(sums), CODE_SUMS);
 }

@@ -12,7 +12,7 @@ export const L1: i32 = 1;
 export const L2: i32 = 2;
 
 /** 8 units in the last place of 1. */
-const SLACK: f64 = 8 * 2.220446049250313e-16;
+const SCORE_SLACK: f64 = 8 * 2.220446049250313e-16;
 
 export function cosineScore(dot: f64, querySquares: f64, rowSquares: f64): f64 {
   if (rowSquares === 0) return 1;
@@ -25,10 +25,10 @@ export function distanceScore(sum: f64): f64 {
 
 /**
  * @returns c such that every row whose cosine, as computed, is below c scores below `score`.
- * Proof: 1 + cos is rounded by at most 2^-53 · 2 and the subtraction here by as much; SLACK is 8 times that sum.
+ * Proof: 1 + cos is rounded by at most 2^-53 · 2 and the subtraction here by as much; SCORE_SLACK is 8 times that sum.
  */
 export function cosineFloor(score: f64): f64 {
-  return score - 1 - SLACK;
+  return score - 1 - SCORE_SLACK;
 }
 
 /**
@@ -38,5 +38,5 @@ export function cosineFloor(score: f64): f64 {
  */
 export function distanceCeiling(score: f64): f64 {
   if (score <= 0) return Infinity;
-  return (1 / score) * (1 + SLACK) - 1;
+  return (1 / score) * (1 + SCORE_SLACK) - 1;
 }

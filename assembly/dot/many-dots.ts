@@ -2,7 +2,7 @@
  * Integer dot products of many queries with many rows: rows are unpacked once for all queries, then tiles of four rows × two queries share every load.
  *
  *   relaxed SIMD  rows as c6 = c >> 1, 0..63, one byte a dimension; queries as i8. Σ Q (c6 − 32) in 16 bits, from −32 ΣQ of the lane on: what a
- *                 window adds to a lane ends within ±32 Σ|Q|, and query-codes-many.ts keeps a lane's Σ|Q| ≤ LANE_LIMIT. So sums that wrap around on
+ *                 window adds to a lane ends within ±32 Σ|Q|, and many-query-codes.ts keeps a lane's Σ|Q| ≤ LANE_LIMIT. So sums that wrap around on
  *                 the way are right in the end. The second operand stays within 0..63 and a pair within ±2 · 63 · 127, so all engines agree.
  *   plain SIMD    rows as c − 64, −64..63, and queries, both i16. Σ Q (c − 64) in 32 bits: largestManyCode keeps 64 · |Q| · codeDimension < 2^31.
  *
@@ -11,10 +11,10 @@
  *
  * Short codes follow once more as one window, for all dimensions at a time: | −32 ΣQ | all vectors |.
  *
- * The first windows, a quarter to a third of the dimensions, are the prefix: for most rows of clustered data it suffices (see cascade-many.ts).
+ * The first windows, a quarter to a third of the dimensions, are the head: for most rows of clustered data it suffices (see plans/cascade-many.ts).
  */
-import { addLanes, addLanesOfFour } from "./dot-of-four";
-import { codeDimension, headBytes, headPtr, tailBytes, tailPtr } from "./rows";
+import { addI32, addI32OfFour } from "../lanes";
+import { codeDimension, headBytes, headPtr, tailBytes, tailPtr } from "../rows/rows";
 
 /** Vectors of a window at most; 2 · 24 values a lane. */
 const MAX_WINDOW_VECTORS: i32 = 24;
@@ -49,15 +49,15 @@ export function longestWindow(): i32 {
   return hasSingleWindow() ? codeVectors() : windowVectors();
 }
 
-/** Vectors of the prefix: whole windows; relaxed SIMD: as long as that leaves some. */
-export function prefixVectors(): i32 {
+/** Vectors of the head: whole windows; relaxed SIMD: as long as that leaves some. */
+export function headVectors(): i32 {
   if (!ASC_FEATURE_RELAXED_SIMD) return (codeVectors() / 3 + 3) & ~3;
   return windowVectors() * max(1, codeVectors() / (4 * windowVectors()));
 }
 
-/** Dimensions of the prefix. */
-export function prefixDimensions(): i32 {
-  return prefixVectors() << (ASC_FEATURE_RELAXED_SIMD ? 4 : 3);
+/** Dimensions of the head. */
+export function manyHeadDimensions(): i32 {
+  return headVectors() << (ASC_FEATURE_RELAXED_SIMD ? 4 : 3);
 }
 
 /** Bytes of the codes of a pair of queries for `vectors` vectors, whole windows or all. */
@@ -223,7 +223,7 @@ function relaxedTiles(
 }
 
 function addPairsOfFour(a: v128, b: v128, c: v128, d: v128): v128 {
-  return addLanesOfFour(
+  return addI32OfFour(
     i32x4.extadd_pairwise_i16x8_s(a),
     i32x4.extadd_pairwise_i16x8_s(b),
     i32x4.extadd_pairwise_i16x8_s(c),
@@ -312,8 +312,8 @@ function plainTiles(tile: usize, tiles: u32, used: usize, queries: usize, sums: 
       rows += 256;
       codes += 128;
     } while (rows < stop);
-    v128.store(sums, i32x4.add(isFirst ? zero : v128.load(sums), addLanesOfFour(a0, a1, a2, a3)));
-    v128.store(sumsOfB, i32x4.add(isFirst ? zero : v128.load(sumsOfB), addLanesOfFour(b0, b1, b2, b3)));
+    v128.store(sums, i32x4.add(isFirst ? zero : v128.load(sums), addI32OfFour(a0, a1, a2, a3)));
+    v128.store(sumsOfB, i32x4.add(isFirst ? zero : v128.load(sumsOfB), addI32OfFour(b0, b1, b2, b3)));
     tile += size;
     sums += 16;
     sumsOfB += 16;
@@ -325,7 +325,7 @@ export function dotLowBits(queries: usize, head: usize, tail: usize): i32 {
   // A lane adds at most LANE_LIMIT in a window, and there are at most 32 of them up to 12288 dimensions: 32 · 1023 < 2^15.
   const vectors = codeVectors();
   const window = windowVectors();
-  const headVectors = <i32>(headBytes >> 4);
+  const storedHeadVectors = <i32>(headBytes >> 4);
   const lowBit = i8x16.splat(1);
   let row = head;
   let sum = i16x8.splat(0);
@@ -334,24 +334,24 @@ export function dotLowBits(queries: usize, head: usize, tail: usize): i32 {
     queries += 32;
     // Two vectors a turn: windows and heads are multiples of four.
     for (let v = first; v < until; v += 2) {
-      if (v === headVectors) row = tail;
+      if (v === storedHeadVectors) row = tail;
       sum = i16x8.add(sum, i16x8.relaxed_dot_i8x16_i7x16_s(v128.load(queries), v128.and(v128.load(row), lowBit)));
       sum = i16x8.add(sum, i16x8.relaxed_dot_i8x16_i7x16_s(v128.load(queries, 32), v128.and(v128.load(row, 16), lowBit)));
       row += 32;
       queries += 64;
     }
   }
-  return addLanes(i32x4.extadd_pairwise_i16x8_s(sum));
+  return addI32(i32x4.extadd_pairwise_i16x8_s(sum));
 }
 
 /**
- * What the vectors from the prefix on weigh in a row, to be called after unpackRow (`to` as there).
+ * What the vectors from the head on weigh in a row, to be called after unpackRow (`to` as there).
  *
  * @returns relaxed SIMD: Σ (4 (c6 − 32) + 1)², which is Σ ŷ6² in units of (Δ/2)²; plain SIMD: Σ (c − 64)², Σ ŷ² in units of Δ². At most 127² a dimension,
- *   which stays below 2^31 for 10048 of them.
+ *   which stays below 2^31 for MAX_CODE_DIMENSION of them.
  */
 export function tailSquares(to: usize): i32 {
-  let at = to + ((<usize>prefixVectors()) << 6);
+  let at = to + ((<usize>headVectors()) << 6);
   const end = to + tileBytes();
   let sum = i32x4.splat(0);
   while (at < end) {
@@ -367,5 +367,5 @@ export function tailSquares(to: usize): i32 {
     }
     at += 64;
   }
-  return addLanes(sum);
+  return addI32(sum);
 }

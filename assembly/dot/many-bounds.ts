@@ -1,22 +1,24 @@
 /**
- * Bounds of the rows of a block for cascade-many.ts. In the terms of dot-bounds.ts and codes.ts, with c6 = c >> 1 and t = c & 1, so that c − 64 = 2 (c6 − 32) + t and
+ * Bounds of the rows of a block for plans/cascade-many.ts. In the terms of bounds.ts and codes/codes.ts, with c6 = c >> 1 and t = c & 1, so that c − 64 = 2 (c6 − 32) + t and
  * ŷ6 = (2 (c6 − 32) + 1/2) Δ:
  *   p·y = p̂·ŷ + p̂·(y − ŷ) + (p − p̂)·y ≤ p̂·ŷ + ‖p̂‖ A + ρ ‖y‖,   A = ‖y − ŷ‖          for ŷ6 (6 bits) or ŷ (all 7), each with its own A
  *   p̂·ŷ6 = unit · Δ/2 · (4 Σ Q (c6 − 32) + Σ Q),   p̂·ŷ = unit · Δ · (2 Σ Q (c6 − 32) + Σ Q t) = unit · Δ · Σ Q (c − 64)
- * The sums are exact integers below 2^31: those of relaxed SIMD at most 127 · 127 · 10048, and code-dot-many.ts says it of the others. p̂ is 0 on the padding.
- * Prefix: with h for its dimensions and t for the others, p·y ≤ p̂_h·ŷ_h + (as above: |p̂_h| ≤ |p̂|) + ρ‖y‖ + ‖p_t‖ ‖y_t‖, ‖y_t‖ from codes.ts where its tail
+ * The sums are exact integers below 2^31: those of relaxed SIMD at most 127 · 127 · MAX_CODE_DIMENSION (rows/rows.ts), and many-dots.ts says it of the others. p̂ is 0 on the padding.
+ * Head: with h for its dimensions and t for the others, p·y ≤ p̂_h·ŷ_h + (as above: |p̂_h| ≤ |p̂|) + ρ‖y‖ + ‖p_t‖ ‖y_t‖, ‖y_t‖ from codes/codes.ts where its tail
  * begins there too, else ‖y_t‖ ≤ ‖ŷ_t‖ + A (ŷ6 is not 0 on the padding, which only adds to ‖ŷ_t‖).
  *
  * Float32 roundings: at most 16 touch any term (five additions, three factors, their products, the conversion of the sum, the first test's more), so what is
- * computed is within 2^-20 of the terms' magnitudes M; those are, |p̂·ŷ| ≤ ‖p̂‖ (‖y‖ + A) aside, the terms themselves. SLACK = 2^-18 of them is four times
+ * computed is within 2^-20 of the terms' magnitudes M; those are, |p̂·ŷ| ≤ ‖p̂‖ (‖y‖ + A) aside, the terms themselves. SLACK_OF_MANY = 2^-18 of them is four times
  * that, half of which the term and p̂·ŷ use; it leaves room for ‖p‖ (relative 2^-21) and the stored norms (2^-21). COSINE is not divided by ‖x‖:
  * −limit ‖x‖ is compared, with the limit enlarged by 2^-20 of itself for the roundings of ‖x‖ and the product. A NaN, from infinite losses, skips nothing.
- * Nothing else overflows, divided by ‖x‖ or not: ‖p‖ < 2^47, ‖y‖ / ‖x‖ ≤ 2^20, ‖centre‖ < 2^20 and 2^-40 ≤ ‖x‖ (codes.ts says which rows are codable), so all terms stay
+ * Nothing else overflows, divided by ‖x‖ or not: ‖p‖ < 2^47, ‖y‖ / ‖x‖ ≤ 2^20, ‖centre‖ < 2^20 and 2^-40 ≤ ‖x‖ (codes/codes.ts says which rows are codable), so all terms stay
  * below 2^110, and none that matters is below 2^-120: the slack alone is 2^-18 ‖p‖ ‖y‖ / ‖x‖ with ‖p‖ ≥ 2^-40 and ‖y‖ ≥ 2^-40, and ‖y‖ ≥ ‖x‖ / 2 unless ‖x‖ < 2^21.
  */
-import { costLimit } from "./bounds";
-import { dotLowBits, prefixDimensions, tailSquares } from "./code-dot-many";
-import { ManyQuery } from "./query-codes-many";
+
+import { costLimit } from "../exact/cost-limit";
+import { addSeed, seedLimit } from "../exact/seeds";
+import { COSINE } from "../exact/similarity";
+import { largestF32, leastF32 } from "../lanes";
 import {
   headDimension,
   headPtr,
@@ -31,12 +33,12 @@ import {
   TAIL_NORM,
   tailPtr,
   wordsPtr,
-} from "./rows";
-import { addSeed, seedLimit } from "./seeds";
-import { COSINE } from "./similarity";
+} from "../rows/rows";
+import { cosineConstant, enlarged, normFactorOf, SLACK_OF_MANY, squaredConstant } from "./coefficients";
+import { dotLowBits, manyHeadDimensions, tailSquares } from "./many-dots";
+import { ManyQuery } from "./many-query-codes";
 
 export const MAX_BLOCK_ROWS: u32 = 256;
-const SLACK: f64 = 3.814697265625e-6; // 2^-18
 
 // Of the block in hand, one entry a row: its number in the segment, and what the bounds need, f32.
 const rowNumbers = memory.data(2 * 256, 16);
@@ -48,10 +50,10 @@ const norms = memory.data(4 * 256, 16);
 const shifts = memory.data(4 * 256, 16);
 const rowNorms = memory.data(4 * 256, 16);
 const tailNorms = memory.data(4 * 256, 16);
-// For the first test, see describeBlock: what multiplies the sum, the losses of all dimensions and of the prefix, and what is added.
+// For the first test, see describeBlock: what multiplies the sum, the losses of all dimensions and of the head, and what is added.
 const ratios = memory.data(4 * 256, 16);
 const sharedLosses = memory.data(4 * 256, 16);
-const prefixLosses = memory.data(4 * 256, 16);
+const headLosses = memory.data(4 * 256, 16);
 const shares = memory.data(4 * 256, 16);
 let leastInverse: f64 = 0;
 let largestInverse: f64 = 0;
@@ -87,7 +89,7 @@ export function describeRow(i: u32, segment: usize, tile: usize, needsTail: bool
   }
   if (needsTail) {
     let tail = loadLoss(rowLosses + TAIL_NORM);
-    if (prefixDimensions() !== headDimension) {
+    if (manyHeadDimensions() !== headDimension) {
       const unit = <f64>step * (ASC_FEATURE_RELAXED_SIMD ? 0.5 : 1);
       tail = <f32>((unit * Math.sqrt(<f64>tailSquares(tile)) + <f64>loss) * (1 + 1e-6));
     }
@@ -131,41 +133,37 @@ export function describeBlock(rows: u32, similarity: i32): void {
   for (let at: usize = 0; at < (<usize>rows) << 2; at += 16) {
     const norm = v128.load(norms + at);
     const shared = f32x4.add(v128.load(losses + at), f32x4.mul(norm, f32x4.splat(normRatio)));
-    const prefix = f32x4.add(shared, f32x4.mul(v128.load(tailNorms + at), f32x4.splat(tailRatio)));
+    const head = f32x4.add(shared, f32x4.mul(v128.load(tailNorms + at), f32x4.splat(tailRatio)));
     let inverse = one;
     let share: v128;
     if (similarity === COSINE) {
       inverse = f32x4.div(one, v128.load(rowNorms + at));
       share = f32x4.mul(v128.load(shifts + at), inverse);
     } else {
-      share = f32x4.mul(f32x4.mul(norm, norm), f32x4.splat(<f32>(-0.5 * (1 - SLACK))));
+      share = f32x4.mul(f32x4.mul(norm, norm), f32x4.splat(<f32>(-0.5 * (1 - SLACK_OF_MANY))));
     }
     v128.store(ratios + at, f32x4.mul(v128.load(steps + at), inverse));
     v128.store(sharedLosses + at, f32x4.mul(shared, inverse));
-    v128.store(prefixLosses + at, f32x4.mul(prefix, inverse));
+    v128.store(headLosses + at, f32x4.mul(head, inverse));
     v128.store(shares + at, share);
     most = f32x4.max(most, inverse);
     least = f32x4.min(least, inverse);
   }
-  largestInverse = <f64>(
-    max(max(f32x4.extract_lane(most, 0), f32x4.extract_lane(most, 1)), max(f32x4.extract_lane(most, 2), f32x4.extract_lane(most, 3)))
-  );
-  leastInverse = <f64>(
-    min(min(f32x4.extract_lane(least, 0), f32x4.extract_lane(least, 1)), min(f32x4.extract_lane(least, 2), f32x4.extract_lane(least, 3)))
-  );
+  largestInverse = <f64>largestF32(most);
+  leastInverse = <f64>leastF32(least);
 }
 
 /** To be called when the query has new codes. */
 export function setManyCoefficients(many: ManyQuery, similarity: i32): void {
   const codedNorm = many.norm + many.codeLoss;
   many.productFactor = <f32>(many.unit * (ASC_FEATURE_RELAXED_SIMD ? 0.5 : 1));
-  many.lossFactor = <f32>(codedNorm * (1 + SLACK));
-  many.normFactor = <f32>(many.codeLoss * (1 + SLACK) + SLACK * (codedNorm + many.centreNorm));
-  many.tailFactor = <f32>(many.tailNorm * (1 + SLACK));
+  many.lossFactor = enlarged(codedNorm, SLACK_OF_MANY);
+  many.normFactor = normFactorOf(many.codeLoss, codedNorm, many.centreNorm, SLACK_OF_MANY);
+  many.tailFactor = enlarged(many.tailNorm, SLACK_OF_MANY);
   many.constant =
     similarity === COSINE
-      ? <f32>(many.shift + SLACK * Math.abs(many.shift) + 1e-11 * Math.sqrt(many.query.squares) * many.centreNorm)
-      : <f32>(many.norm * many.norm * (1 - SLACK));
+      ? cosineConstant(many.shift, Math.sqrt(many.query.squares), many.centreNorm, SLACK_OF_MANY)
+      : squaredConstant(many.norm, SLACK_OF_MANY);
 }
 
 /** To be called when the heap's threshold may have changed. The limit is infinite while there is no threshold. */
@@ -179,9 +177,9 @@ export function updateLimit(many: ManyQuery, similarity: i32): void {
 
 /**
  * Stores at left[group] which of four rows the first test leaves: the bounds of markLeft with describeBlock's losses, which are no less, so that little is
- * to be computed. It leaves few more rows than markLeft when the queries are alike in all but direction. `isPrefix`: the sums are those of the prefix.
+ * to be computed. It leaves few more rows than markLeft when the queries are alike in all but direction. `isHead`: the sums are those of the head.
  */
-export function markPossible(many: ManyQuery, similarity: i32, groups: u32, sums: usize, left: usize, isPrefix: bool): void {
+export function markPossible(many: ManyQuery, similarity: i32, groups: u32, sums: usize, left: usize, isHead: bool): void {
   if (!many.isReady || !isShared(many)) {
     memory.fill(left, many.isReady ? 15 : 0, groups);
     return;
@@ -192,10 +190,10 @@ export function markPossible(many: ManyQuery, similarity: i32, groups: u32, sums
       ? -(<f64>many.limit) - constant * (constant > 0 ? largestInverse : leastInverse)
       : 0.5 * (constant - <f64>many.limit);
   const limit = f32x4.splat(<f32>most);
-  const offset = i32x4.splat(isPrefix ? many.prefixSum : many.codeSum);
+  const offset = i32x4.splat(isHead ? many.headSum : many.codeSum);
   const productFactor = f32x4.splat(many.productFactor);
   const lossFactor = f32x4.splat(many.lossFactor);
-  const rowLosses = isPrefix ? prefixLosses : sharedLosses;
+  const rowLosses = isHead ? headLosses : sharedLosses;
   for (let group: u32 = 0; group < groups; group++) {
     const at = (<usize>group) << 4;
     let sum = v128.load(sums + at);
@@ -217,20 +215,20 @@ export function nextLeft(left: usize, group: u32, to: u32): u32 {
 }
 
 /** Clears those of the rows at left[group] that the bounds rule out, for groups from..to−1; `last` masks the last of them. */
-export function markLeft(many: ManyQuery, similarity: i32, from: u32, to: u32, last: u32, sums: usize, left: usize, isPrefix: bool): void {
+export function markLeft(many: ManyQuery, similarity: i32, from: u32, to: u32, last: u32, sums: usize, left: usize, isHead: bool): void {
   if (!many.isReady) return;
   store<u8>(left + to - 1, <u8>(<u32>load<u8>(left + to - 1) & last));
   let group = nextLeft(left, from, to);
   if (group === to) return;
   const isCosine = similarity === COSINE;
-  const offset = i32x4.splat(isPrefix ? many.prefixSum : many.codeSum);
+  const offset = i32x4.splat(isHead ? many.headSum : many.codeSum);
   const productFactor = f32x4.splat(many.productFactor);
   const lossFactor = f32x4.splat(many.lossFactor);
   const normFactor = f32x4.splat(many.normFactor);
   const tailFactor = f32x4.splat(many.tailFactor);
   const limit = f32x4.splat(many.limit);
   const constant = f32x4.splat(many.constant);
-  const squareFactor = f32x4.splat(<f32>(1 - SLACK));
+  const squareFactor = f32x4.splat(<f32>(1 - SLACK_OF_MANY));
   while (group < to) {
     const at = (<usize>group) << 4;
     let sum = v128.load(sums + at);
@@ -239,7 +237,7 @@ export function markLeft(many: ManyQuery, similarity: i32, from: u32, to: u32, l
     let upper = f32x4.mul(f32x4.mul(f32x4.convert_i32x4_s(sum), productFactor), v128.load(steps + at));
     upper = f32x4.add(upper, f32x4.mul(v128.load(losses + at), lossFactor));
     upper = f32x4.add(upper, f32x4.mul(norm, normFactor));
-    if (isPrefix) upper = f32x4.add(upper, f32x4.mul(v128.load(tailNorms + at), tailFactor));
+    if (isHead) upper = f32x4.add(upper, f32x4.mul(v128.load(tailNorms + at), tailFactor));
     let skipped: v128;
     if (isCosine) {
       upper = f32x4.add(f32x4.add(upper, v128.load(shifts + at)), constant);
@@ -265,7 +263,7 @@ export function isBelow(many: ManyQuery, similarity: i32, segment: usize, i: usi
     norm * <f64>many.normFactor;
   const limit = <f64>many.limit;
   if (similarity === COSINE) return upper + <f64>load<f32>(shifts + at) + <f64>many.constant < -limit * <f64>load<f32>(rowNorms + at);
-  return norm * norm * (1 - SLACK) + <f64>many.constant - 2 * upper > limit;
+  return norm * norm * (1 - SLACK_OF_MANY) + <f64>many.constant - 2 * upper > limit;
 }
 
 /** Offers the block's rows as seeds (row numbers firstRow + …), by their cost as the codes have it, from the sums of all vectors. */

@@ -8,10 +8,11 @@
  * elements are +0 in row and query and add +0 to a lane that is never −0, so they change nothing. ±3e38 squared, 10,000 times, stays below 1e82.
  */
 
+import { addF64 } from "../lanes";
+
 /** v128 with two lanes: elements 0,1 of the four accumulators are lanes (0,1) (2,3) (4,5) (6,7). */
 function join(a: v128, b: v128, c: v128, d: v128): f64 {
-  const s = f64x2.add(f64x2.add(a, b), f64x2.add(c, d));
-  return f64x2.extract_lane(s, 0) + f64x2.extract_lane(s, 1);
+  return addF64(f64x2.add(f64x2.add(a, b), f64x2.add(c, d)));
 }
 
 /** Two float32 at `ptr`, widened. */

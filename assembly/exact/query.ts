@@ -2,9 +2,10 @@
  * The queries of one search in linear memory: float32 (for the float scan), float64 (for the exact score), codes (for those of rows), and a heap.
  * Buffers grow by doubling and are kept for the next search; what was outgrown stays unused (together less than what is in use).
  */
+
+import { allocate } from "../rows/memory";
+import { codeDimension, dimension, stride } from "../rows/rows";
 import { exactSquares } from "./exact";
-import { allocate } from "./memory";
-import { codeDimension, dimension, stride } from "./rows";
 import { Seeds } from "./seeds";
 import { ENTRY_BYTES, resetTopK, TopK } from "./top-k";
 
@@ -22,7 +23,7 @@ export class Query {
   /** Σ q². */
   squares: f64;
 
-  /** Codes for dot products, as dot-of-four.ts lays them out. */
+  /** Codes for dot products, as dot/dot-of-four.ts lays them out. */
   dotCodes: usize;
   /** Centre that dotCodes belong to; 0: the zero centre; 1: none yet. */
   dotCentre: usize;
@@ -40,11 +41,11 @@ export class Query {
   shift: f64;
   centreNorm: f64;
 
-  /** Codes for l1; see l1-slots.ts. */
+  /** Codes for l1; see l1/slots.ts. */
   slots: usize;
   slotMisses: i32;
 
-  /** Segments until heads are tried again, and how long they will be put off then; see heads.ts. */
+  /** Segments until heads are tried again, and how long they will be put off then; see plans/heads.ts. */
   headPause: u32;
   nextHeadPause: u32;
 
@@ -58,13 +59,13 @@ export class Query {
   heap: TopK;
 }
 
-/** Bytes before a slot's codes; see l1-slots.ts. */
+/** Bytes before a slot's codes; see l1/slots.ts. */
 export const SLOT_HEADER_BYTES: usize = 32;
 export function slotBytes(): usize {
   return SLOT_HEADER_BYTES + <usize>codeDimension;
 }
 
-/** Bytes of the codes for dot products, with what sums begin with, in the larger of dot-of-four.ts's two layouts. */
+/** Bytes of the codes for dot products, with what sums begin with, in the larger of dot/dot-of-four.ts's two layouts. */
 function dotCodeBytes(): usize {
   return ((<usize>codeDimension) << 1) + 32;
 }
@@ -126,12 +127,12 @@ export function reserveQueries(count: i32, k: i32): bool {
   );
 }
 
-/** Room for what cascade.ts keeps of a batch of rows. 0 at the memory limit. */
+/** Room for what plans/cascade.ts keeps of a batch of rows. 0 at the memory limit. */
 export function reserveBounds(bytes: u64): usize {
   return ensure(bounds, bytes) ? bounds.ptr : 0;
 }
 
-/** Room for what cascade-many.ts keeps of queries and rows. 0 at the memory limit. */
+/** Room for what plans/cascade-many.ts keeps of queries and rows. 0 at the memory limit. */
 export function reserveMany(bytes: u64): usize {
   return ensure(many, bytes) ? many.ptr : 0;
 }

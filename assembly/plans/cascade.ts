@@ -5,26 +5,27 @@
  * What a query's batch costs depends on its data. When more than half of the rows came down to float32, the codes are not worth reading: the next
  * segments are scanned as floats, twice as many each time, before the cascade is tried again on a small batch.
  */
-import { costLimit } from "./bounds";
-import { beginMany, MANY_QUERIES, searchMany } from "./cascade-many";
-import { codeDots, touchCodes } from "./code-dot";
-import { encodeSegment } from "./codes";
-import { codeDotBounds, setDotCoefficients } from "./dot-bounds";
-import { HEAD, TAIL, WHOLE } from "./dot-of-four";
-import { scanFloats } from "./float-scan";
+
+import { encodeSegment } from "../codes/codes";
+import { codeDotBounds, setDotCoefficients } from "../dot/bounds";
+import { HEAD, TAIL, WHOLE } from "../dot/dot-of-four";
+import { codeDots, touchCodes } from "../dot/dots-of-list";
+import { prepareDotCodes } from "../dot/query-codes";
+import { costLimit } from "../exact/cost-limit";
+import { scanFloats } from "../exact/float-scan";
+import { Query, queryAt, reserveBounds } from "../exact/query";
+import { addSeed, seedLimit, seedRow } from "../exact/seeds";
+import { L1 } from "../exact/similarity";
+import { raiseThreshold } from "../exact/top-k";
+import { sharedFloor, tellScores } from "../host";
+import { l1Bounds } from "../l1/bounds";
+import { clearSlots } from "../l1/slots";
+import { lanesOf } from "../lanes";
+import { groupBytes, MAX_SEGMENT_ROWS, segmentCount, segmentPtr, segmentRows, segmentShift } from "../rows/rows";
+import { countBytes, countExactRows, countFullRows } from "../rows/scan-counts";
+import { filterOf, listRows, selected } from "../rows/selection";
 import { addTails, isHeadWorthTrying, keepByHeads } from "./heads";
-import { sharedFloor, tellScores } from "./host";
-import { l1Bounds } from "./l1-bounds";
-import { clearSlots } from "./l1-slots";
-import { Query, queryAt, reserveBounds } from "./query";
-import { prepareDotCodes } from "./query-codes";
-import { groupBytes, MAX_SEGMENT_ROWS, segmentCount, segmentPtr, segmentRows, segmentShift } from "./rows";
-import { countBytes, countExactRows, countFullRows } from "./scan-counts";
-import { addSeed, seedLimit, seedRow } from "./seeds";
-import { filterOf, lanesOf, listRows, selected } from "./selection";
-import { L1 } from "./similarity";
 import { beginSurvivors, listSurvivor, scoredRows, scoreListed } from "./survivors";
-import { raiseThreshold } from "./top-k";
 
 /** Bounds and sums of at most this many (row, query) pairs are held at a time: 8 MiB. */
 const MAX_BOUNDS: u32 = 1 << 20;
@@ -51,22 +52,14 @@ function boundsOf(bounds: usize, s: u32, start: u32): usize {
 export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
   const small = max<u32>(1, segmentCount / SMALL_BATCH);
   const large = max<u32>(1, min<u32>(segmentCount, MAX_BOUNDS / (<u32>count * segmentRows)));
-  // Many queries are taken in pairs.
-  const bounds = reserveBounds((<u64>max(small, large) * segmentRows * <u64>(count + (count & 1))) << 2);
+  const bounds = reserveBounds((<u64>max(small, large) * segmentRows * <u64>count) << 2);
   if (bounds === 0) return false;
-  const isMany = count >= MANY_QUERIES && similarity !== L1 && beginMany(count, bounds, max(small, large));
   if (similarity === L1) {
     for (let i = 0; i < count; i++) clearSlots(queryAt(i));
   }
   let start: u32 = 0;
   let size = min(small, large);
   while (start < segmentCount) {
-    if (isMany) {
-      const end = min(segmentCount, start + small);
-      searchMany(count, similarity, start, end, filterBits);
-      start = end;
-      continue;
-    }
     const end = min(segmentCount, start + size);
     const batchBytes = (<usize>((end - start) << segmentShift)) << 2;
     for (let i = 0; i < count; i++) {

@@ -1,8 +1,8 @@
 /** Rows that are left when all bounds were tried: a few are gathered, so that their float32 are fetched together, and scored. */
-import { costLimit } from "./bounds";
-import { scoreRow, touchFloats } from "./float-scan";
-import { Query } from "./query";
-import { segmentPtr, segmentRows, segmentShift } from "./rows";
+import { costLimit } from "../exact/cost-limit";
+import { scoreRow, touchFloats } from "../exact/float-scan";
+import { Query } from "../exact/query";
+import { segmentPtr, segmentRows, segmentShift } from "../rows/rows";
 
 const MAX_LISTED: u32 = 8;
 /** Of each: row u32, bound f32. */
