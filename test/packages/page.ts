@@ -43,11 +43,12 @@ export async function openPage(browser: Browser, url: string): Promise<ProgramRe
     page.on("pageerror", (error) => failures.push(String(error.stack ?? error)));
     page.on("console", (message) => message.type() === "error" && failures.push(message.text()));
     await page.goto(url);
-    // Functions given to the page are text here: what vitest's transform adds to them does not exist there.
-    await page.waitForFunction("'outcome' in globalThis", undefined, { timeout: 60_000 }).catch((error: unknown) => {
-      throw new Error(`${url} came to no outcome (${String(error)}): ${failures.join("\n")}`);
-    });
-    const outcome = (await page.evaluate("globalThis.outcome")) as { result?: ProgramResult; failure?: string };
+    await page
+      .waitForFunction(() => "outcome" in globalThis, undefined, { timeout: 60_000 })
+      .catch((error: unknown) => {
+        throw new Error(`${url} came to no outcome (${String(error)}): ${failures.join("\n")}`);
+      });
+    const outcome = await page.evaluate(() => (globalThis as unknown as { outcome: { result?: ProgramResult; failure?: string } }).outcome);
     if (outcome.result === undefined) throw new Error(outcome.failure);
     return outcome.result;
   } finally {

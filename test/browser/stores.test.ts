@@ -1,0 +1,121 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import type * as Lodestone from "../../src/index.ts";
+import { describeWith } from "../support/requirements.ts";
+import { launchChromium } from "./launch.ts";
+import { serveStatic } from "./static-server.ts";
+
+declare const lodestone: typeof Lodestone;
+
+const LIBRARY = readFileSync(fileURLToPath(new URL("../../dist/packages/library/dist/lodestone.min.js", import.meta.url)));
+const PAGE = `<!doctype html><title>p</title><script type="module">globalThis.lodestone = await import("./lodestone.js");</script>`;
+
+describeWith("chromium", "indexes kept in a browser", (executablePath) => {
+  let server: Awaited<ReturnType<typeof serveStatic>>;
+  let browser: Browser;
+  let page: Page;
+  beforeAll(async () => {
+    server = await serveStatic(
+      new Map([
+        ["/", { type: "text/html", body: PAGE }],
+        ["/lodestone.js", { type: "text/javascript", body: LIBRARY }],
+      ]),
+    );
+    browser = await launchChromium(executablePath);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await server?.close();
+  });
+  beforeEach(async () => {
+    page = await browser.newPage();
+    await page.goto(server.url);
+    await page.waitForFunction(() => "lodestone" in globalThis);
+  });
+  afterEach(() => page.close());
+
+  it.each(["IndexedDbStore", "OpfsStore"] as const)("%s: saves, lists, replaces, loads after a reload, deletes", async (kind) => {
+    const saved = await page.evaluate(async (kind) => {
+      const store = new lodestone[kind]("test");
+      const columns = () => new lodestone.Columns({ year: "int" });
+      const one = await lodestone.VectorIndex.create({ dimension: 300, columns: columns() });
+      const matrix = Float32Array.from({ length: 3000 * 300 }, (_, i) => Math.sin(i));
+      one.upsertMany(
+        Array.from({ length: 3000 }, (_, i) => `id${i}`),
+        matrix,
+        Array.from({ length: 3000 }, (_, i) => ({ year: 2000 + (i % 20) })),
+      );
+      const small = await lodestone.VectorIndex.create({ dimension: 1 });
+      small.upsert("small", [1]);
+      await store.save("ä/ name", small);
+      await store.save("small", small);
+      const progress: number[] = [];
+      await store.save("ä/ name", one, { onProgress: ({ rows, totalRows }) => progress.push(rows / totalRows) });
+      const options = { k: 7, filter: { year: 2007 }, columns: ["year"] };
+      return { names: await store.names(), progress, answer: one.search(matrix.subarray(0, 300), options) };
+    }, kind);
+    expect(saved.names).toEqual(["small", "ä/ name"]);
+    expect(saved.progress.length).toBeGreaterThan(2);
+    expect(saved.progress.at(-1)).toBe(1);
+    expect(saved.answer.totalCount).toBe(150);
+    await page.reload();
+    await page.waitForFunction(() => "lodestone" in globalThis);
+    const loaded = await page.evaluate(async (kind) => {
+      const store = new lodestone[kind]("test");
+      const query = Float32Array.from({ length: 300 }, (_, i) => Math.sin(i));
+      const options = { k: 7, filter: { year: 2007 }, columns: ["year"] };
+      const one = await store.load("ä/ name", lodestone.VectorIndex, { columns: new lodestone.Columns({ year: "int" }) });
+      const many = await store.load("ä/ name", lodestone.ParallelVectorIndex, {
+        shards: 2,
+        columns: new lodestone.Columns({ year: "int" }),
+      });
+      const answers = [one.search(query, options), await many.search(query, options)];
+      const unknown = await store.load("unknown", lodestone.VectorIndex).catch((error: Lodestone.LodestoneError) => error.code);
+      const deleted = [await store.delete("ä/ name"), await store.delete("ä/ name"), await store.delete("small")];
+      return { answers, unknown, deleted, names: await store.names() };
+    }, kind);
+    expect(loaded).toEqual({ answers: [saved.answer, saved.answer], unknown: "NOT_FOUND", deleted: [true, false, true], names: [] });
+  });
+
+  it.each(["IndexedDbStore", "OpfsStore"] as const)(
+    "%s: a save that is given up leaves what was there, and nothing besides",
+    async (kind) => {
+      const outcome = await page.evaluate(async (kind) => {
+        const store = new lodestone[kind]("test");
+        const index = await lodestone.VectorIndex.create({ dimension: 300 });
+        index.upsert("first", new Float32Array(300).fill(1));
+        await store.save("name", index);
+        index.upsertMany(
+          Array.from({ length: 3000 }, (_, i) => `id${i}`),
+          new Float32Array(900_000).fill(1),
+        );
+        const abort = new AbortController();
+        const given = await Promise.allSettled([
+          store.save("name", index, { signal: abort.signal, onProgress: () => abort.abort("enough") }),
+          store.save("new", index, { signal: abort.signal }),
+        ]);
+        const kept = await store.load("name", lodestone.VectorIndex);
+        return {
+          reasons: given.map((result) => result.status === "rejected" && result.reason),
+          size: kept.size,
+          names: await store.names(),
+        };
+      }, kind);
+      expect(outcome).toEqual({ reasons: ["enough", "enough"], size: 1, names: ["name"] });
+    },
+  );
+
+  it("a file that the user picks is a Blob: an index is saved to one and read from one", async () => {
+    const size = await page.evaluate(async () => {
+      const index = await lodestone.ParallelVectorIndex.create({ dimension: 2, shards: 1 });
+      await index.upsertMany(["a", "b"], Float32Array.of(1, 2, 3, 4));
+      const blob = await new Response(index.toStream()).blob();
+      const copy = await lodestone.VectorIndex.fromStream(blob);
+      await index.free();
+      return copy.size;
+    });
+    expect(size).toBe(2);
+  });
+});
