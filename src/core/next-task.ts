@@ -3,15 +3,23 @@
 /** Far below the 50 ms at which browsers speak of a long task. */
 const SLICE_MS = 8;
 
-interface Scheduler {
-  yield?: () => Promise<void>;
-}
-
-/** Lets everything else that waits have its turn. */
+/**
+ * Lets everything else that waits have its turn. Not by `scheduler.yield`, whose continuation comes before the timers of the page, nor by timers, which browsers
+ * hold back for 4 ms when they follow each other.
+ */
 function nextTask(): Promise<void> {
-  const { scheduler, setImmediate } = globalThis as { scheduler?: Scheduler; setImmediate?: (callback: () => void) => void };
-  if (typeof scheduler?.yield === "function") return scheduler.yield();
-  return new Promise((resolve) => (setImmediate === undefined ? setTimeout(resolve) : setImmediate(resolve)));
+  const { setImmediate, MessageChannel } = globalThis as Partial<Pick<typeof globalThis, "setImmediate" | "MessageChannel">>;
+  return new Promise((resolve) => {
+    if (setImmediate !== undefined) setImmediate(resolve);
+    else if (MessageChannel !== undefined) {
+      const { port1, port2 } = new MessageChannel();
+      port1.onmessage = () => {
+        port1.close();
+        resolve();
+      };
+      port2.postMessage(undefined);
+    } else setTimeout(resolve);
+  });
 }
 
 /** Between two steps of work. */

@@ -118,4 +118,25 @@ describeWith("chromium", "indexes kept in a browser", (executablePath) => {
     });
     expect(size).toBe(2);
   });
+
+  it("timers of the page have their turn while an index is loaded and saved in it", async () => {
+    const turns = await page.evaluate(async () => {
+      const index = await lodestone.VectorIndex.create({ dimension: 256 });
+      index.upsertMany(
+        Array.from({ length: 30_000 }, (_, i) => `id${i}`),
+        new Float32Array(30_000 * 256).fill(1),
+      );
+      const bytes = index.toBytes();
+      const counts: number[] = [];
+      for (const work of [() => lodestone.VectorIndex.fromBytes(bytes), () => new Response(index.toStream()).blob()]) {
+        let turns = 0;
+        const timer = setInterval(() => turns++);
+        await work();
+        clearInterval(timer);
+        counts.push(turns);
+      }
+      return counts;
+    });
+    for (const count of turns) expect(count).toBeGreaterThan(2);
+  });
 });
