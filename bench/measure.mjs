@@ -2,11 +2,9 @@
  * Times contenders on one data set: every answer is verified against the float64 oracle before it is timed, contenders take turns query by query with the native C
  * scan among them, ratios are of medians. Beside the times: the bytes of rows that a search touched ÷ those of the float32 data, which no busy machine blurs.
  */
-import { idOf, oracle, verify } from "./oracle.mjs";
+import { bestOf, exactScores, idOf, verify } from "./oracle.mjs";
 import { summarize } from "./statistics.mjs";
 
-/** Verified of the single queries, and of many at once. */
-const VERIFIED = 2;
 /** A search that takes microseconds needs more turns than one of milliseconds: about so many float32 are searched in all, within MOST_ROUNDS. */
 const ELEMENTS_TIMED = 6e9;
 const MOST_ROUNDS = 40;
@@ -23,7 +21,7 @@ const WARM_UP_ROWS = 4e6;
  * @param record   takes each figure: {set, what, plan, milliseconds, ratio?, bytesRatio?, gigabytesPerSecond?, note?}.
  */
 export class SetBench {
-  #exact = new Map();
+  #scores = new Map();
 
   constructor({ set, data, queries, single, k, rounds, native, record }) {
     Object.assign(this, { set, data, queries, native, record, k });
@@ -37,14 +35,14 @@ export class SetBench {
     return this.data.subarray((rows + i) * dimension, (rows + i + 1) * dimension);
   }
 
-  /** The right answer of a query; kept where there is no filter, as all contenders are held against the same. */
+  /** The right answer of a query. Scores are kept, as all contenders and filters are held against the same. */
   #expected(query, similarity, isSelected) {
     const { rows, dimension } = this.set;
-    const compute = () => oracle(this.data, rows, dimension, (rows + query) * dimension, similarity, this.k, isSelected);
-    if (isSelected) return compute();
     const key = `${query} ${similarity}`;
-    if (!this.#exact.has(key)) this.#exact.set(key, compute());
-    return this.#exact.get(key);
+    if (!this.#scores.has(key)) {
+      this.#scores.set(key, exactScores(this.data, rows, dimension, (rows + query) * dimension, similarity));
+    }
+    return bestOf(this.#scores.get(key), this.k, isSelected);
   }
 
   /** A query of zeros has no direction. */
@@ -67,7 +65,7 @@ export class SetBench {
     const queries = this.#queriesFor(similarity, this.single);
     const counts = new Map();
     for (const { plan, run } of contenders)
-      for (const query of queries.slice(0, VERIFIED))
+      for (const query of queries)
         verify(`${this.set.name} ${what} ${plan}`, await run(this.query(query)), this.#expected(query, similarity, isSelected));
     for (const { plan, run, index } of contenders) {
       const counted = [];
@@ -122,7 +120,7 @@ export class SetBench {
     const what = `${queries.length} queries, per query${similarity === "cosineSimilarity" ? "" : `, ${similarity}`}`;
     const times = new Map(contenders.map(({ plan }) => [plan, []]));
     const counts = new Map();
-    const checked = queries.filter((_, at) => at < VERIFIED || at === queries.length - 1);
+    const checked = queries.filter((query, at) => query < this.single || at === queries.length - 1);
     for (const { plan, index } of contenders) {
       const answers = index.searchMany(vectors, search);
       for (const query of checked)

@@ -1,24 +1,52 @@
 /** The exhaustive float64 search that every answer of a bench is checked against before it is timed. Ids are row numbers as strings of equal length. */
 
-function sumInLanes(terms, d) {
-  const lane = [0, 0, 0, 0, 0, 0, 0, 0];
-  for (let j = 0; j < d; j++) lane[j & 7] += terms(j);
-  const [a, b, c, e, f, g, h, i] = lane;
+/** Of the sum at hand. Element j is added to lane j mod 8: which order of additions a score has is part of what it is. */
+const lanes = new Float64Array(8);
+
+function joinLanes() {
+  const [a, b, c, e, f, g, h, i] = lanes;
   return a + c + (f + h) + (b + e + (g + i));
 }
 
-/** @returns f64[rows]: the score of every row. */
+function dot(x, xAt, y, yAt, d) {
+  lanes.fill(0);
+  for (let j = 0; j < d; j++) lanes[j & 7] += x[xAt + j] * y[yAt + j];
+  return joinLanes();
+}
+
+function squaredDistance(x, xAt, y, yAt, d) {
+  lanes.fill(0);
+  for (let j = 0; j < d; j++) {
+    const difference = x[xAt + j] - y[yAt + j];
+    lanes[j & 7] += difference * difference;
+  }
+  return joinLanes();
+}
+
+function absoluteDistance(x, xAt, y, yAt, d) {
+  lanes.fill(0);
+  for (let j = 0; j < d; j++) lanes[j & 7] += Math.abs(x[xAt + j] - y[yAt + j]);
+  return joinLanes();
+}
+
+/** Each: the data, its dimension, the element where the query begins -> the score of the row that begins at an element. */
+const SCORES = {
+  cosineSimilarity(data, d, query) {
+    const qq = dot(data, query, data, query, d);
+    return (row) => {
+      const xx = dot(data, row, data, row, d);
+      const cos = xx === 0 ? 0 : dot(data, row, data, query, d) / Math.sqrt(qq * xx);
+      return 1 + Math.min(1, Math.max(-1, cos));
+    };
+  },
+  l2: (data, d, query) => (row) => 1 / (1 + squaredDistance(data, row, data, query, d)),
+  l1: (data, d, query) => (row) => 1 / (1 + absoluteDistance(data, row, data, query, d)),
+};
+
+/** @param data  f32; rows first. @param queryAt  the element where the query begins. @returns f64[rows]: the score of every row. */
 export function exactScores(data, rows, d, queryAt, similarity) {
-  const q = Float64Array.from(data.subarray(queryAt, queryAt + d));
-  const qq = sumInLanes((j) => q[j] * q[j], d);
-  return Float64Array.from({ length: rows }, (_, row) => {
-    const at = row * d;
-    if (similarity === "l1") return 1 / (1 + sumInLanes((j) => Math.abs(data[at + j] - q[j]), d));
-    if (similarity === "l2") return 1 / (1 + sumInLanes((j) => (data[at + j] - q[j]) * (data[at + j] - q[j]), d));
-    const xx = sumInLanes((j) => data[at + j] * data[at + j], d);
-    const cos = xx === 0 ? 0 : sumInLanes((j) => data[at + j] * q[j], d) / Math.sqrt(qq * xx);
-    return 1 + Math.min(1, Math.max(-1, cos));
-  });
+  const scoreOf = SCORES[similarity](data, d, queryAt);
+  return Float64Array.from({ length: rows }, (_, row) => scoreOf(row * d));
 }
 
 /** @returns [{row, score}], the k best of those that `isSelected(row)`, best first; equal scores in the order of their rows. */
