@@ -102,7 +102,7 @@ export function buildProgram(): Command {
       new Option("--statement-timeout <seconds>", "cancel statements that run longer")
         .env("LODESTONE_STATEMENT_TIMEOUT")
         .argParser(parseSeconds)
-        .default(60),
+        .default(undefined, "60; for SQL over HTTP on the embedded database, where all others wait for it, 10"),
     )
     .addOption(
       new Option("--snapshot-interval <seconds>", "write snapshots of changed search indexes this often, for fast starts")

@@ -23,7 +23,7 @@ export interface ServeOptions {
   readonly keyFile?: string;
   readonly corsOrigin: readonly string[];
   /** In seconds. */
-  readonly statementTimeout: number;
+  readonly statementTimeout?: number;
   /** In seconds. */
   readonly snapshotInterval: number;
   readonly maxRequests: number;
@@ -45,13 +45,13 @@ export async function serve(options: ServeOptions): Promise<void> {
   const keyring = hasKeys ? new Keyring([...fixedKeys, ...fileKeys]) : new Keyring();
   const addresses = await resolveListenAddresses(options.host, hasKeys);
 
-  const statementTimeoutMs = options.statementTimeout * 1000;
+  const timeLimits = options.statementTimeout === undefined ? {} : { statementTimeoutMs: options.statementTimeout * 1000 };
   const records = await openRecordStore(
     options.databaseUrl === undefined
-      ? { dataDir: options.dataDir, statementTimeoutMs }
+      ? { dataDir: options.dataDir, ...timeLimits }
       : {
           databaseUrl: options.databaseUrl,
-          statementTimeoutMs,
+          ...timeLimits,
           poolSize: options.databaseConnections,
           sqlPoolSize: options.sqlConnections,
         },

@@ -27,6 +27,7 @@ const TESTED_UNDER_LOAD = [
   "pause in a body",
   "pause in taking a large answer",
   "time for a statement (`--statement-timeout`)",
+  "time for SQL over HTTP on the embedded database (`--statement-timeout`)",
 ];
 
 describe("the limit", () => {

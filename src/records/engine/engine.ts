@@ -71,7 +71,7 @@ export interface TransactionOptions {
   readonly jail?: { readonly roleName: string; readonly schemaName: string };
   /** Goes before whatever waits for the session (embedded). For short reads that others wait for: the change feed's. */
   readonly urgent?: boolean;
-  /** Past it the work is cancelled, rolled back, and the promise rejects with LodestoneError TIMEOUT. Default: the engine's (60 s). */
+  /** Past it the work is cancelled, rolled back, and the promise rejects with LodestoneError TIMEOUT. Default: the engine's (60 s; 10 s in a jail on the embedded engine). */
   readonly timeoutMs?: number;
   /**
    * Aborted when nobody waits for the result any more. Work that has not begun is not begun then; what runs goes on to its end unless it is `abandonable`.

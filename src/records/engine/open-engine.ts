@@ -5,7 +5,7 @@ import type { Engine } from "./engine.ts";
 import { ServerEngine } from "./server/server-engine.ts";
 
 interface CommonOptions {
-  /** How long a statement or a transaction's work may run. Default 60,000. */
+  /** How long a statement or a transaction's work may run. Default 60,000; for users' SQL on the embedded engine, where all others wait for it, 10,000. */
   readonly statementTimeoutMs?: number;
 }
 
@@ -32,11 +32,12 @@ export interface ServerOptions extends CommonOptions {
 export type EngineOptions = EmbeddedOptions | ServerOptions;
 
 const DEFAULT_STATEMENT_TIMEOUT_MS = 60_000;
+const DEFAULT_EMBEDDED_SQL_TIMEOUT_MS = 10_000;
 
 /** @throws {LodestoneError} UNAVAILABLE (directory in use, server not reached or too old), CORRUPT (a directory of another version). */
 export function openEngine(options: EngineOptions): Promise<Engine> {
   const statementTimeoutMs = options.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS;
   return options.databaseUrl === undefined
-    ? EmbeddedEngine.open({ ...options, statementTimeoutMs })
+    ? EmbeddedEngine.open({ ...options, statementTimeoutMs, sqlTimeoutMs: options.statementTimeoutMs ?? DEFAULT_EMBEDDED_SQL_TIMEOUT_MS })
     : ServerEngine.open({ ...options, statementTimeoutMs });
 }

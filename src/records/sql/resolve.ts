@@ -28,6 +28,7 @@ import {
   complete,
   definedColumns,
   joined,
+  kept,
   renamed,
   SCALAR,
   scalars,
@@ -367,7 +368,7 @@ class Resolver {
         const { columns } = this.statement("SelectStmt", unwrap(tree.subselect)[1], level);
         onSubquery?.(columns[0]?.name);
         if (tree.subLinkType === "ARRAY_SUBLINK") return arrayOf(columns[0]?.type);
-        return tree.subLinkType === "EXPR_SUBLINK" ? (columns[0]?.type ?? null) : SCALAR;
+        return tree.subLinkType === "EXPR_SUBLINK" ? kept(columns[0]?.type) : SCALAR;
       }
       case "FuncCall":
         return callType(strings(tree.funcname).at(-1)!, this.#arguments(tree, level));

@@ -57,8 +57,8 @@ const NAMED_OUTPUTS: ReadonlyMap<string, readonly string[]> = new Map([
 const KEEPING = new Set(["first_value", "last_value", "nth_value", "lag", "lead", "any_value"]);
 const SCALAR_ARRAYS = new Set(["string_to_array", "regexp_split_to_array", "regexp_match", "regexp_matches"]);
 
-/** A row type of a table survives in arrays and functions, a scalar as well. */
-const kept = (type: ValueType | undefined): ValueType =>
+/** What is left of a type where a value passes through a subquery, an array or a function: PostgreSQL knows the columns of a table's row there, of no other. */
+export const kept = (type: ValueType | undefined): ValueType =>
   type === undefined || type === null || (type.kind === "row" && !type.isTable) ? null : type;
 
 export const arrayOf = (type: ValueType | undefined): ValueType => ({ kind: "array", of: kept(type) });

@@ -77,7 +77,10 @@ async function prepare(
   const analysis = await analyseStatement(request.statement);
   vet(analysis, branch, params.length);
   if (analysis.hasQualifiedNames) {
-    await resolveStatement(request.statement, await tableColumns(engine, branch, analysis.tables), columnsKeyOf(branch));
+    const resolve = async (isFresh: boolean): Promise<void> =>
+      resolveStatement(request.statement, await tableColumns(engine, branch, analysis.tables, isFresh), columnsKeyOf(branch));
+    // Another server may have added the column just now.
+    await resolve(false).catch(() => resolve(true));
   }
   if (readOnly && analysis.changes) {
     throw new LodestoneError("FORBIDDEN", 'This needs a key with the scope "write": a key with "read" may only SELECT.');

@@ -11,14 +11,17 @@ const MAX_KNOWN_TABLES = 2_000;
 const known = new WeakMap<Engine, Map<string, readonly TableColumn[]>>();
 
 /** The same for the same schema of the same branch. */
-export const columnsKeyOf = (branch: BranchInfo): string => `${branch.schemaName}\0${branch.incarnation}\0${branch.version}`;
+export const columnsKeyOf = (branch: BranchInfo): string => `${branch.sqlSchemaName}\0${branch.incarnation}\0${branch.version}`;
 
-/** @param names  tables of the branch, as a statement writes them; those that are gone meanwhile are left out. */
-export async function tableColumns(engine: Engine, branch: BranchInfo, names: readonly string[]): Promise<TableColumns> {
+/**
+ * @param names    tables of the branch, as a statement writes them; those that are gone meanwhile are left out.
+ * @param isFresh  read now, whatever is known.
+ */
+export async function tableColumns(engine: Engine, branch: BranchInfo, names: readonly string[], isFresh = false): Promise<TableColumns> {
   const tables = known.get(engine.shared) ?? new Map<string, readonly TableColumn[]>();
   known.set(engine.shared, tables);
   const keyOf = (name: string): string => `${columnsKeyOf(branch)}\0${physicalNameOf(name)}`;
-  const missing = names.filter((name) => !tables.has(keyOf(name))).map(physicalNameOf);
+  const missing = names.filter((name) => isFresh || !tables.has(keyOf(name))).map(physicalNameOf);
   const read = missing.length === 0 ? new Map<string, TableColumn[]>() : await readColumns(engine, branch.sqlSchemaName, missing);
   for (const [table, columns] of read) {
     if (tables.size >= MAX_KNOWN_TABLES) tables.delete(tables.keys().next().value!);

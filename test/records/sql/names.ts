@@ -35,6 +35,7 @@ export const NOT_COLUMNS: readonly string[] = [
   `SELECT (s).pg_typeof FROM (SELECT 1 AS n) s`,
   `SELECT (s.n).pg_sleep FROM (SELECT 1.5::float8 AS n) s`,
   `SELECT (SELECT 1.5::float8).pg_sleep`,
+  `SELECT (SELECT b FROM (SELECT 1 AS pg_column_size) AS b).pg_column_size`,
   `SELECT ((SELECT 1.5::float8)).pg_sleep`,
   `SELECT (ARRAY[1.5])[1].pg_sleep`,
   `SELECT (CASE WHEN true THEN 1.5 END).pg_sleep`,

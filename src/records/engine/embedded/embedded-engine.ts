@@ -22,6 +22,8 @@ import { UnitQueue, type Waiting } from "./unit-queue.ts";
 export interface EmbeddedEngineOptions {
   readonly dataDir: string;
   readonly statementTimeoutMs: number;
+  /** Of transactions in a jail. */
+  readonly sqlTimeoutMs: number;
   readonly templateDir?: string;
   /** Of PostgreSQL's linear memory; default 1 GiB. */
   readonly maxMemoryBytes?: number | undefined;
@@ -51,6 +53,7 @@ export class EmbeddedEngine implements Engine {
   readonly kind = "embedded";
   readonly #directory: OpenDirectory;
   readonly #statementTimeoutMs: number;
+  readonly #sqlTimeoutMs: number;
   readonly #maxMemoryBytes: number;
   readonly #queue = new UnitQueue<Unit>();
   readonly #listeners = new Map<string, Set<(payload: string) => void>>();
@@ -71,6 +74,7 @@ export class EmbeddedEngine implements Engine {
   private constructor(directory: OpenDirectory, options: EmbeddedEngineOptions) {
     this.#directory = directory;
     this.#statementTimeoutMs = options.statementTimeoutMs;
+    this.#sqlTimeoutMs = options.sqlTimeoutMs;
     this.#maxMemoryBytes = options.maxMemoryBytes ?? DEFAULT_MEMORY_BYTES;
     this.#maintenance = new Maintenance(this.#maintenanceHost());
   }
@@ -108,7 +112,8 @@ export class EmbeddedEngine implements Engine {
   }
 
   transaction<Result>(work: (connection: TransactionConnection) => Promise<Result>, options: TransactionOptions = {}): Promise<Result> {
-    const { signal, urgent: isUrgent, timeoutMs = this.#statementTimeoutMs } = options;
+    const { signal, urgent: isUrgent } = options;
+    const timeoutMs = options.timeoutMs ?? (options.jail === undefined ? this.#statementTimeoutMs : this.#sqlTimeoutMs);
     const ending = (options.abandonable ?? options.readOnly === true) ? signal : undefined;
     const unit = async (session: EmbeddedSession): Promise<Result> => {
       const roleOid = options.jail === undefined ? null : await this.#jailFor(session, options.jail.roleName);

@@ -1,0 +1,210 @@
+/** Each wall alone against what the catalog of the running database can be made to say; and what passes the first wall, as PostgreSQL itself reads it. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Engine } from "../../../src/records/engine/engine.ts";
+import { ALLOWED_FUNCTIONS } from "../../../src/records/sql/allowed-names.ts";
+import { runSql } from "../../../src/records/sql/run-sql.ts";
+import { describeOnBothEngines } from "../../support/record-engines.ts";
+import { CANARY } from "./attacks.ts";
+import { type GeneratedAttack, generateAttacks } from "./generated-attacks.ts";
+import { randomStatements } from "./random-statements.ts";
+
+class Passed extends Error {}
+
+/** The first wall alone: what it lets through gets no further. */
+const withoutDatabase = (engine: Engine): Engine => ({
+  kind: engine.kind,
+  shared: engine,
+  query: (text, values, options) => engine.query(text, values, options),
+  transaction: () => Promise.reject(new Passed()),
+  listen: (channel, listener) => engine.listen(channel, listener),
+  guardConnections: (guard) => engine.guardConnections(guard),
+  backup: (directory) => engine.backup(directory),
+  walBytes: () => engine.walBytes(),
+  close: () => Promise.resolve(),
+});
+
+const RANDOM_STATEMENTS = 900;
+/** Statements of one transaction in the jail. */
+const AT_ONCE = 500;
+
+/** Volatile functions that the role of a branch may call beside the allowed ones: each was looked at. */
+const HARMLESS = [
+  /^pg_stat_get_|^pg_(?:database|tablespace|table|indexes|relation|total_relation)_size$/, // counters and sizes
+  /^pg_(?:is_in_recovery|is_wal_replay_paused|get_wal_replay_pause_state|current_wal_|last_wal_|last_xact_|last_committed_xact|xact_)/,
+  /^pg_(?:control_|wal_summary|available_wal|get_wal_|get_multixact|get_loaded_modules|get_wait_events|jit_available|notification_queue_usage)/,
+  /^pg_(?:blocking_pids|safe_snapshot_blocking_pids|partition_|collation_actual|database_collation_actual)/,
+  /^(?:nextval|currval|setval|lastval|pg_sequence_last_value|pg_get_sequence_data)$/, // ask for rights to the sequence
+  /^(?:txid_status|current_query|timeofday|currtid2?|amvalidate)$/,
+  /^binary_upgrade_/, // only in a server that is being upgraded
+  /(?:handler|_validator|_inline_handler|_init|_lexize)$/, // take or give what SQL cannot make
+  /^(?:bernoulli|system)$/, // sampling methods
+];
+
+describeOnBothEngines("generated attacks", (fixture) => {
+  let attacks: GeneratedAttack[];
+  const jail = () => ({ roleName: fixture.branch.roleName, schemaName: fixture.branch.schemaName });
+
+  beforeAll(async () => {
+    await fixture.createTable("t", [{ name: "called", type: "string" }]);
+    await fixture.engine.query(`CREATE SCHEMA "test:other"`);
+    await fixture.engine.query(`CREATE TABLE "test:other"."secrets" AS SELECT '${CANARY}' AS name`);
+    await fixture.engine.query(`INSERT INTO "${fixture.branch.schemaName}"."t" ("id", "called") VALUES ('one', 'own')`);
+    // The first visit to the jail makes the role that it is tried with.
+    await fixture.engine.transaction((connection) => connection.query("SELECT 1"), { jail: jail() });
+    attacks = await generateAttacks(fixture.engine);
+  });
+  afterAll(() => {
+    attacks = [];
+  });
+
+  /** What no statement of a branch may change. */
+  const state = async (): Promise<unknown> =>
+    (
+      await fixture.engine.query(
+        `SELECT (SELECT array_agg(rolname || rolsuper::text ORDER BY rolname) FROM pg_roles) AS roles,
+          (SELECT count(*)::int4 FROM pg_class WHERE relnamespace::regnamespace::text NOT LIKE 'lodestone%') AS relations,
+          (SELECT count(*)::int4 FROM pg_proc) AS functions, (SELECT count(*)::int4 FROM pg_largeobject_metadata) AS large_objects,
+          (SELECT count(*)::int4 FROM pg_locks WHERE locktype = 'advisory') AS locks, (SELECT count(*)::int4 FROM pg_db_role_setting) AS defaults,
+          (SELECT count(*)::int4 FROM pg_replication_slots) AS slots, (SELECT count(*)::int4 FROM pg_prepared_xacts) AS prepared,
+          (SELECT array_agg("id" || "called") FROM "${fixture.branch.schemaName}"."t") AS own, (SELECT array_agg(name) FROM "test:other".secrets) AS secrets,
+          (SELECT jsonb_object_agg(name, setting) FROM pg_settings WHERE source = 'session') AS settings`,
+      )
+    ).rows;
+
+  test("there are thousands, of every kind", () => {
+    for (const kind of ["function", "attribute", "type", "operator", "relation", "system column", "keyword"] as const) {
+      expect(attacks.filter((attack) => attack.kind === kind).length, kind).toBeGreaterThanOrEqual(50);
+    }
+    expect(new Set(attacks.map(({ statement }) => statement)).size).toBeGreaterThan(5_000);
+    expect(attacks.filter(({ isForbidden }) => !isForbidden).length).toBeGreaterThan(500);
+  });
+
+  test("the first wall alone refuses all that is not on its lists", async () => {
+    const alone = withoutDatabase(fixture.engine);
+    const passed: string[] = [];
+    const inTurn = async (part: readonly GeneratedAttack[]): Promise<void> => {
+      for (const { statement } of part) {
+        const error: unknown = await runSql(alone, fixture.branch, { statement }).catch((reason: unknown) => reason);
+        if (error instanceof Passed) passed.push(statement);
+        else expect(error, statement).toMatchObject({ code: "INVALID" });
+      }
+    };
+    await Promise.all(
+      Array.from({ length: 8 }, (_, lane) => inTurn(attacks.filter((_attack, at) => at % 8 === lane && _attack.isForbidden))),
+    );
+    expect(passed).toEqual([]);
+  });
+
+  test("the second wall alone holds all of them", async () => {
+    const before = await state();
+    // Statements that end the transaction would end the batch: attacks.test.ts has them one by one.
+    const inside = attacks.filter(({ kind }) => kind !== "keyword");
+    for (let from = 0; from < inside.length; from += AT_ONCE) {
+      const part = inside.slice(from, from + AT_ONCE);
+      const leaks: string[] = [];
+      await fixture.engine
+        .transaction(
+          async (connection) => {
+            await connection.query("SAVEPOINT s");
+            for (const { statement } of part) {
+              // Both in one message: what the statement did is undone before the next one, and a failed transaction is taken up again.
+              const outcome: unknown = await connection
+                .query(`ROLLBACK TO SAVEPOINT s; ${statement}`, undefined, { raw: true })
+                .catch((error: Error) => error.message);
+              if (/root:|SECRET-CANARY/.test(JSON.stringify(outcome) ?? "")) leaks.push(statement);
+            }
+            throw new Error("roll back");
+          },
+          { jail: jail(), timeoutMs: 60_000 },
+        )
+        .catch((error: Error) => expect(error.message).toBe("roll back"));
+      expect(leaks).toEqual([]);
+      expect(await state(), part[0]!.statement).toEqual(before);
+    }
+  });
+
+  test("every volatile function that the role of a branch can call was looked at", async () => {
+    const { rows } = await fixture.engine.query<{ name: string }>(
+      `SELECT DISTINCT proname::text AS name FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace AND provolatile = 'v' AND prokind <> 'p'
+        AND prorettype NOT IN ('trigger'::regtype, 'event_trigger'::regtype) AND has_function_privilege($1, oid, 'EXECUTE') ORDER BY 1`,
+      [fixture.branch.roleName],
+    );
+    const unknown = rows
+      .map(({ name }) => name)
+      .filter((name) => !ALLOWED_FUNCTIONS.has(name) && !HARMLESS.some((known) => known.test(name)));
+    expect(unknown).toEqual([]);
+  });
+
+  test("the outputs of the functions that are allowed are known: what x.f is depends on them", async () => {
+    const { rows } = await fixture.engine.query<{ name: string }>(
+      `SELECT DISTINCT proname::text AS name FROM pg_proc JOIN pg_type AS t ON t.oid = prorettype
+        WHERE pronamespace = 'pg_catalog'::regnamespace AND prokind = 'f' AND proname = ANY ($1::name[])
+          AND (proargmodes && '{o,b,t}'::"char"[] OR typtype = 'c' OR typname IN ('record', 'anyelement', 'anycompatible', 'anynonarray'))
+        ORDER BY 1`,
+      [[...ALLOWED_FUNCTIONS]],
+    );
+    expect(rows.map(({ name }) => name)).toEqual([
+      "json_array_elements",
+      "json_array_elements_text",
+      "json_each",
+      "json_each_text",
+      "json_to_record",
+      "json_to_recordset",
+      "jsonb_array_elements",
+      "jsonb_array_elements_text",
+      "jsonb_each",
+      "jsonb_each_text",
+      "jsonb_to_record",
+      "jsonb_to_recordset",
+      "lower",
+      "unnest",
+      "upper",
+    ]);
+  });
+
+  test("what passes the first wall is read by PostgreSQL as columns and allowed calls alone", async () => {
+    const alone = withoutDatabase(fixture.engine);
+    const seed = Date.now() % 1_000_000;
+    const allowedCalls = new Set(
+      (
+        await fixture.engine.query<{ oid: number }>(
+          `SELECT oid FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace AND proname = ANY ($1::name[]) UNION SELECT castfunc FROM pg_cast`,
+          [[...ALLOWED_FUNCTIONS]],
+        )
+      ).rows.map(({ oid }) => oid),
+    );
+    let refused = 0;
+    let read = 0;
+    for (const statement of randomStatements(seed, RANDOM_STATEMENTS)) {
+      const error: unknown = await runSql(alone, fixture.branch, { statement }).catch((reason: unknown) => reason);
+      if (!(error instanceof Passed)) {
+        refused++;
+        continue;
+      }
+      // A view keeps its query as PostgreSQL has analysed it: calls by the number of their function, system columns by negative numbers.
+      await fixture.engine
+        .transaction(async (connection) => {
+          await connection.query(`SET LOCAL search_path = "${fixture.branch.schemaName}"`);
+          await connection.query(`CREATE VIEW public.analysed AS SELECT 1 AS one WHERE EXISTS (${statement})`);
+          const { rows } = await connection.query<{ tree: string }>(
+            "SELECT ev_action::text AS tree FROM pg_rewrite WHERE ev_class = 'public.analysed'::regclass",
+          );
+          const calls = [...rows[0]!.tree.matchAll(/:(?:funcid|aggfnoid|winfnoid) (\d+)/g)].map((match) => Number(match[1]));
+          expect(
+            calls.filter((oid) => !allowedCalls.has(oid)),
+            `seed ${seed}: ${statement}`,
+          ).toEqual([]);
+          expect(rows[0]!.tree, `seed ${seed}: ${statement}`).not.toMatch(/:varattno -\d/);
+          read++;
+          throw new Error("roll back");
+        })
+        .catch((reason: Error) => {
+          // Ambiguous and unknown names are PostgreSQL's to refuse.
+          if (reason.name === "AssertionError") throw reason;
+        });
+    }
+    // Both outcomes are tried, or the test shows nothing.
+    expect(refused).toBeGreaterThan(RANDOM_STATEMENTS / 10);
+    expect(read).toBeGreaterThan(RANDOM_STATEMENTS / 10);
+  });
+});

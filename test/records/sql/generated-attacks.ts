@@ -1,0 +1,180 @@
+/**
+ * Attacks made from PostgreSQL's own catalog, as the running database has it: every function, aggregate, type, cast, operator, relation and system column, in every
+ * notation that reaches it, and every keyword at the head of a statement. What is allowed is said here by the lists alone (allowed-names.ts).
+ */
+import type { Engine } from "../../../src/records/engine/engine.ts";
+import { ALLOWED_FUNCTIONS, ALLOWED_OPERATORS, ALLOWED_TYPES } from "../../../src/records/sql/allowed-names.ts";
+
+export interface GeneratedAttack {
+  readonly kind: "function" | "attribute" | "type" | "operator" | "relation" | "system column" | "keyword";
+  readonly statement: string;
+  /** The first wall has to refuse it; others may pass, and then must do no harm. */
+  readonly isForbidden: boolean;
+}
+
+const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+/** Something of each type that makes a strict function run. Other types get a null. */
+const SAMPLES: Readonly<Record<string, string>> = {
+  bool: "true",
+  int2: "1::int2",
+  int4: "1",
+  int8: "1::int8",
+  float4: "0::float4",
+  float8: "0::float8",
+  numeric: "1.5",
+  money: "'1'::money",
+  text: "'pg_class'::text",
+  varchar: "'pg_class'::varchar",
+  bpchar: "'x'::bpchar",
+  char: `'x'::"char"`,
+  name: "'pg_class'::name",
+  cstring: "'1'::cstring",
+  oid: "1259::oid",
+  regclass: "'pg_class'::regclass",
+  regproc: "'now'::regproc",
+  regtype: "'text'::regtype",
+  regrole: "'pg_monitor'::regrole",
+  regnamespace: "'pg_catalog'::regnamespace",
+  regconfig: "'simple'::regconfig",
+  regdictionary: "'simple'::regdictionary",
+  bytea: `'\\x01'::bytea`,
+  date: "'2026-01-01'::date",
+  time: "'00:00'::time",
+  timestamp: "'2026-01-01'::timestamp",
+  timestamptz: "'2026-01-01'::timestamptz",
+  interval: "'0 s'::interval",
+  json: "'{}'::json",
+  jsonb: "'{}'::jsonb",
+  jsonpath: "'$'::jsonpath",
+  tsvector: "'a'::tsvector",
+  tsquery: "'a'::tsquery",
+  uuid: "'00000000-0000-0000-0000-000000000000'::uuid",
+  inet: "'127.0.0.1'::inet",
+  xid: "'1'::xid",
+  xid8: "'1'::xid8",
+  cid: "'1'::cid",
+  tid: "'(0,1)'::tid",
+  pg_lsn: "'0/1'::pg_lsn",
+  anyelement: "1",
+  anynonarray: "1",
+  anycompatible: "1",
+  any: "1",
+  anyarray: "ARRAY[1]",
+  anycompatiblearray: "ARRAY[1]",
+  record: "ROW(1)",
+  _text: "ARRAY['pg_class']",
+  _int4: "ARRAY[1]",
+};
+
+const sampleOf = (type: string): string => SAMPLES[type] ?? `NULL::pg_catalog.${quote(type)}`;
+
+interface Routine {
+  readonly name: string;
+  readonly kind: string;
+  readonly arguments: readonly string[];
+}
+
+export async function generateAttacks(engine: Engine): Promise<GeneratedAttack[]> {
+  const column = async (text: string): Promise<string[]> => (await engine.query<{ v: string }>(text)).rows.map(({ v }) => v);
+  const routines = await engine.query<Routine>(
+    `SELECT proname::text AS name, prokind::text AS kind, ARRAY(SELECT typname::text FROM unnest(proargtypes) WITH ORDINALITY AS a(type, at)
+        JOIN pg_type AS t ON t.oid = type ORDER BY at) AS arguments
+      FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace AND prokind IN ('f', 'a', 'w') ORDER BY oid`,
+  );
+  const types = await column(
+    "SELECT typname::text AS v FROM pg_type WHERE typnamespace = 'pg_catalog'::regnamespace AND typname !~ '^_' ORDER BY oid",
+  );
+  const relations = await column(
+    `SELECT format('%I.%I', nspname, relname) AS v FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace
+      WHERE nspname IN ('pg_catalog', 'information_schema') AND relkind IN ('r', 'v') ORDER BY 1`,
+  );
+  const systemColumns = await column("SELECT attname::text AS v FROM pg_attribute WHERE attrelid = 'pg_class'::regclass AND attnum < 0");
+  const keywords = await column("SELECT word AS v FROM pg_get_keywords() ORDER BY 1");
+  const operators = await engine.query<{ name: string; left: string | null; right: string }>(
+    `SELECT DISTINCT oprname::text AS name, l.typname::text AS left, r.typname::text AS right FROM pg_operator LEFT JOIN pg_type AS l ON l.oid = oprleft
+      JOIN pg_type AS r ON r.oid = oprright ORDER BY 1, 2, 3`,
+  );
+  return [
+    ...routines.rows.flatMap(ofRoutine),
+    ...types.flatMap(ofType),
+    ...operators.rows.map(ofOperator),
+    ...relations.flatMap(ofRelation),
+    ...systemColumns.flatMap(ofSystemColumn),
+    ...keywords.flatMap(ofKeyword),
+  ];
+}
+
+const attack = (kind: GeneratedAttack["kind"], isForbidden: boolean, ...statements: string[]): GeneratedAttack[] =>
+  statements.map((statement) => ({ kind, statement, isForbidden }));
+
+/** A call, and for one argument the notations that call without saying so. */
+function ofRoutine(routine: Routine): GeneratedAttack[] {
+  const values = routine.arguments.map(sampleOf);
+  const name = quote(routine.name);
+  const over = routine.kind === "w" ? " OVER ()" : "";
+  const call = `SELECT pg_catalog.${name}(${values.join(", ")})${over}`;
+  const isForbidden =
+    !ALLOWED_FUNCTIONS.has(routine.name) || values.some((value) => /::/.test(value) && !isAllowedType(value.split("::").at(-1)!));
+  const [value] = values;
+  return [
+    ...attack("function", isForbidden, call),
+    ...(values.length !== 1 || routine.kind !== "f"
+      ? []
+      : attack(
+          "attribute",
+          true,
+          `SELECT (${value}).${name}`,
+          `SELECT x.${name} FROM (SELECT ${value} AS v) AS s, LATERAL unnest(ARRAY[s.v]) AS x`,
+        )),
+  ];
+}
+
+function isAllowedType(written: string): boolean {
+  const name = /"?([^".[\]]+)"?(?:\[\])?$/.exec(written)?.[1] ?? "";
+  return ALLOWED_TYPES.has(name);
+}
+
+function ofType(type: string): GeneratedAttack[] {
+  const name = quote(type);
+  const isForbidden = !ALLOWED_TYPES.has(type);
+  return [
+    ...attack("type", isForbidden, `SELECT NULL::pg_catalog.${name}`, `SELECT CAST('1' AS ${name})`, `SELECT ${name} '1'`),
+    ...attack("attribute", true, `SELECT ('1').${name}`, `SELECT x.${name} FROM unnest(ARRAY['1']) AS x`, `SELECT (t).${name} FROM "t"`),
+  ];
+}
+
+function ofOperator({ name, left, right }: { name: string; left: string | null; right: string }): GeneratedAttack {
+  const types = [left, right].filter((type) => type !== null);
+  const [first, second] = types.map(sampleOf);
+  const operator = `OPERATOR(pg_catalog.${name})`;
+  const statement = second === undefined ? `SELECT ${operator} ${first}` : `SELECT ${first} ${operator} ${second}`;
+  return { kind: "operator", statement, isForbidden: !ALLOWED_OPERATORS.has(name) };
+}
+
+const ofRelation = (relation: string): GeneratedAttack[] => [
+  ...attack("relation", true, `SELECT * FROM ${relation}`, `SELECT * FROM ${relation.split(".")[1]!}`, `DELETE FROM ${relation}`),
+];
+
+const ofSystemColumn = (name: string): GeneratedAttack[] =>
+  attack(
+    "system column",
+    true,
+    `SELECT ${name} FROM "t"`,
+    `SELECT "t".${name} FROM "t"`,
+    `SELECT ("t").${name} FROM "t"`,
+    `SELECT (x.t).${name} FROM (SELECT "t" FROM "t") AS x`,
+    `SELECT (array_agg("t"))[1].${name} FROM "t"`,
+    `SELECT 1 FROM "t" ORDER BY "t".${name}`,
+    `UPDATE "t" SET "called" = "t".${name}`,
+    `DELETE FROM "t" RETURNING "t".${name}`,
+    `INSERT INTO "t" ("id") VALUES ('x') ON CONFLICT ("id") DO UPDATE SET "called" = excluded.${name}`,
+  );
+
+/** All that begins with a keyword, but for the four statements, what may stand before them, and their parts. */
+const STATEMENT_HEADS = new Set(["select", "insert", "update", "delete", "with", "values", "table"]);
+
+const ofKeyword = (word: string): GeneratedAttack[] =>
+  STATEMENT_HEADS.has(word)
+    ? []
+    : attack("keyword", true, word, `${word} "t"`, `${word} TABLE "t"`, `${word} ALL`, `${word} x TO 'y'`, `${word} FROM "t"`);
