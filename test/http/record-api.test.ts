@@ -2,7 +2,23 @@ import { afterAll, beforeAll, describe } from "vitest";
 import { startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { describeWith } from "../support/requirements.ts";
 import { startServer, type TestServer } from "../support/server.ts";
-import { describeRecordApi } from "./record-api.ts";
+import { apiOf } from "./record-api/api.ts";
+import { describeBranches } from "./record-api/branches.ts";
+import { describeQueries } from "./record-api/query.ts";
+import { describeRecords } from "./record-api/records.ts";
+import { describeSql } from "./record-api/sql.ts";
+import { describeTables } from "./record-api/tables.ts";
+import { describeTransactions } from "./record-api/transactions.ts";
+
+function describeRecordApi(server: () => TestServer): void {
+  const api = apiOf(server);
+  describeBranches(api);
+  describeTables(api);
+  describeRecords(api);
+  describeQueries(api);
+  describeSql(api);
+  describeTransactions(api);
+}
 
 describe("on the embedded database", () => {
   let server: TestServer;
