@@ -70,7 +70,7 @@ async function round(seed: number): Promise<void> {
   for (let step = 0; step < 3; step++) {
     const stored = pick([...model.values()].slice(0, 50));
     const queries = [next(), stored ?? next(), (stored ?? next()).map((x) => -x)];
-    // Enough of them that searchMany takes its own path (cascade-many.ts), an odd number and an even one.
+    // Enough of them that searchMany takes its own path (assembly/plans/cascade-many.ts), an odd number and an even one.
     if (step === 1) for (let i = pick([3, 4, isTall ? 20 : 5]); i > 0; i--) queries.push(next());
     const share = pick([1, 1, 0.5, 0.1, 0.01]);
     const salt = Math.floor(random() * 1e6);
