@@ -4,19 +4,40 @@
  */
 import type { Socket } from "node:net";
 import { Readable } from "node:stream";
+import { Slices } from "../event-loop.ts";
 
 /** Made ahead of the reader. */
 const AHEAD_BYTES = 256 * 1024;
 
-export function streamToReader(pieces: Iterator<string | Buffer>, socket: Socket, idleTimeoutMs: number): Readable {
+/** Written as JSON in some 5 ms. A reader who takes everything at once would have it all made in one turn of the event loop. */
+const SLICE_LENGTH = 256 * 1024;
+
+export function streamToReader(
+  pieces: Iterator<string | Buffer>,
+  socket: Pick<Socket, "destroy">,
+  idleTimeoutMs: number,
+  caller = "",
+): Readable {
+  const slices = new Slices(SLICE_LENGTH, caller);
+  let isUsedUp = false;
   const timer = setTimeout(() => socket.destroy(), idleTimeoutMs);
   timer.unref();
   return new Readable({
     highWaterMark: AHEAD_BYTES,
     read() {
       timer.refresh();
-      const { done, value } = pieces.next();
-      this.push(done === true ? null : value);
+      const pushNext = (): void => {
+        if (this.destroyed) return;
+        try {
+          const { done, value } = pieces.next();
+          isUsedUp = done !== true && slices.spend(value.length);
+          this.push(done === true ? null : value);
+        } catch (error) {
+          this.destroy(error as Error);
+        }
+      };
+      if (!isUsedUp) pushNext();
+      else void slices.rest().then(pushNext);
     },
     destroy(error, callback) {
       // The last pieces are still in the socket's buffers, which are small; the connection's own timeouts see to them.

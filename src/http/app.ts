@@ -153,7 +153,7 @@ export function createApp(options: AppOptions): App {
         });
         crashPoint("before-answer");
         if (hasLongList(response.body)) await yieldToEventLoop();
-        send(ctx, response, limits.answerIdleTimeoutMs);
+        send(ctx, response, limits.answerIdleTimeoutMs, caller);
       } finally {
         place?.leave();
       }
@@ -295,7 +295,7 @@ function checkBody(body: unknown, validate: Validate, indexedBy: string | undefi
   }
 }
 
-function send(ctx: Context, response: ApiResponse, idleTimeoutMs: number): void {
+function send(ctx: Context, response: ApiResponse, idleTimeoutMs: number, caller: string): void {
   ctx.status = response.status;
   if (response.body === undefined) {
     ctx.body = null;
@@ -305,7 +305,7 @@ function send(ctx: Context, response: ApiResponse, idleTimeoutMs: number): void 
   const type = response.contentType ?? "application/json";
   if (response.contentType !== undefined) ctx.body = response.body;
   else if (ctx.method === "HEAD" || !isHeavierThan(response.body, LARGE_ANSWER_LENGTH)) ctx.body = JSON.stringify(response.body);
-  else ctx.body = streamToReader(jsonPieces(response.body), ctx.req.socket, idleTimeoutMs);
+  else ctx.body = streamToReader(jsonPieces(response.body), ctx.req.socket, idleTimeoutMs, caller);
   ctx.type = type;
 }
 

@@ -2,23 +2,18 @@
  * SQL over HTTP: a user's statement, vetted (the first wall) and run in the branch's jail (the second), each as if the other were not there.
  */
 import { LodestoneError } from "../../errors.ts";
-import { VERSION_COLUMNS } from "../../filter/system-columns.ts";
+import { SLICE_UNITS, Slices } from "../../event-loop.ts";
 import type { BoundedResult, Engine, TransactionConnection } from "../engine/engine.ts";
-import type { JsonValue, SqlBatchRequest, SqlRequest, SqlResponse, SqlStatement, SqlValue } from "../requests.ts";
+import type { JsonValue, SqlBatchRequest, SqlRequest, SqlResponse, SqlStatement } from "../requests.ts";
 import type { BranchInfo } from "../schema.ts";
 import { MAX_PARAMS } from "./analyse.ts";
 import { type CatalogNames, catalogNames, typeNames } from "./catalog-names.ts";
 import { needsType, paramText } from "./params.ts";
 import { analyseStatement, resolveStatement } from "./parser.ts";
-import { readerOf } from "./result-values.ts";
+import { MAX_RESULT_BYTES, MAX_RESULT_ROWS, sqlAnswer } from "./sql-answer.ts";
 import { translateError } from "./sql-errors.ts";
 import { columnsKeyOf, tableColumns } from "./table-columns.ts";
 import { vet } from "./vet.ts";
-
-type SqlRow = { [column: string]: SqlValue };
-
-const MAX_RESULT_ROWS = 1_000;
-const MAX_RESULT_BYTES = 32 * 1024 * 1024;
 
 const MAX_BATCH_STATEMENTS = 1_000;
 
@@ -123,44 +118,8 @@ async function toResponse(
     names,
     result.fields.map((field) => field.dataTypeID),
   );
-  const columns = result.fields.map((field, index) => ({ name: field.name, type: types[index]! }));
-  const readers = columns.map((column) => readerOf(column.type));
-  const rows = result.rows.map((row) => row.map((text, index) => (text === null ? null : readers[index]!(text))));
-  return {
-    ...(responseType === "array" ? { rows } : { records: rows.map((row) => asRecord(columns, row)) }),
-    columns,
-    total: rows.length,
-    rowCount: result.rowCount ?? rows.length,
-    ...(result.isCut ? { warning: warningFor(rows.length) } : {}),
-  };
+  return sqlAnswer(result, types, responseType, new Slices(SLICE_UNITS, engine.budget?.caller));
 }
 
 const paramTexts = (params: readonly JsonValue[], types: readonly number[], names: CatalogNames): (string | null)[] =>
   params.map((value, index) => paramText(value, needsType(value) ? names.types.get(types[index] ?? 0) : undefined, index));
-
-function warningFor(rowCount: number): string {
-  return rowCount === MAX_RESULT_ROWS
-    ? `Only the first ${MAX_RESULT_ROWS} rows are returned; use LIMIT and OFFSET, or a WHERE on the last id, to read on.`
-    : `Only the first ${rowCount} rows are returned, because the result is longer than ${MAX_RESULT_BYTES / 2 ** 20} MiB.`;
-}
-
-/**
- * Of columns with the same name the last wins, as in other clients. No prototype: a column may be called "__proto__".
- * Metadata goes together under `xata`, as the retired service had it in objects (`columns` and lists stay flat), unless the statement has a column of that name.
- */
-function asRecord(columns: readonly { name: string }[], row: readonly SqlValue[]): SqlRow {
-  const record = Object.create(null) as SqlRow;
-  const nests = !columns.some(({ name }) => name === "xata");
-  columns.forEach(({ name }, index) => {
-    const member = nests ? METADATA.get(name) : undefined;
-    if (member === undefined) record[name] = row[index]!;
-    else {
-      record.xata ??= {};
-      (record.xata as unknown as SqlRow)[member] = row[index]!;
-    }
-  });
-  return record;
-}
-
-/** `xata.version` and its like, by name: what they are called within `xata`. */
-const METADATA: ReadonlyMap<string, string> = new Map(VERSION_COLUMNS.map((name) => [name, name.slice("xata.".length)]));

@@ -1,6 +1,9 @@
 import { beforeAll, expect, test } from "vitest";
+import { Slices } from "../../../src/event-loop.ts";
 import type { SqlRequest, SqlResponse } from "../../../src/records/requests.ts";
 import { runSql } from "../../../src/records/sql/run-sql.ts";
+import { sqlAnswer } from "../../../src/records/sql/sql-answer.ts";
+import { turnsDuring } from "../../support/event-loop.ts";
 import { describeOnBothEngines } from "../../support/record-engines.ts";
 
 describeOnBothEngines("SQL over HTTP", (fixture) => {
@@ -254,4 +257,24 @@ describeOnBothEngines("SQL over HTTP", (fixture) => {
     await expect(sql(`SELECT ${"(".repeat(20_000)}1${")".repeat(20_000)}`)).rejects.toMatchObject({ code: "INVALID" });
     expect(await records(`SELECT "id" FROM "teams" WHERE "id" = 't1'`)).toEqual([{ id: "t1" }]);
   });
+});
+
+test("a wide and long answer is made in slices, between which others are served", async () => {
+  const columns = Array.from({ length: 1_600 }, (_, i) => i);
+  const result = {
+    fields: columns.map((i) => ({ name: `c${i}`, dataTypeID: 23 })),
+    rows: Array.from({ length: 300 }, (_, row) => columns.map((i) => String(row + i))),
+    isCut: false,
+    rowCount: 300,
+  };
+  const types = columns.map(() => "int4");
+  for (const responseType of ["json", "array"] as const) {
+    let answer: SqlResponse | undefined;
+    const turns = await turnsDuring(async () => {
+      answer = await sqlAnswer(result, types, responseType, new Slices());
+    });
+    expect((answer!.records?.[299] ?? answer!.rows?.[299]) as object).toMatchObject({ [responseType === "json" ? "c1599" : 1599]: 1_898 });
+    // 480,000 values, some 8,000 a slice.
+    expect(turns).toBeGreaterThan(40);
+  }
 });

@@ -1,0 +1,74 @@
+/** What the database answers to a user's statement, as the API answers it; made in slices, because 1,000 rows may have 1,600 columns each. */
+import type { Slices } from "../../event-loop.ts";
+import { VERSION_COLUMNS } from "../../filter/system-columns.ts";
+import type { BoundedResult } from "../engine/engine.ts";
+import type { SqlRequest, SqlResponse, SqlValue } from "../requests.ts";
+import { readerOf } from "./result-values.ts";
+
+export const MAX_RESULT_ROWS = 1_000;
+export const MAX_RESULT_BYTES = 32 * 1024 * 1024;
+
+type SqlRow = { [column: string]: SqlValue };
+
+/** What a value costs besides its text, in characters looked at: to be put into a record that may have 1,600 of them. */
+const VALUE_COST = 64;
+
+/** @param types  PostgreSQL's names of the columns' types. */
+export async function sqlAnswer(
+  result: BoundedResult,
+  types: readonly string[],
+  responseType: SqlRequest["responseType"],
+  slices: Slices,
+): Promise<SqlResponse> {
+  const columns = result.fields.map((field, index) => ({ name: field.name, type: types[index]! }));
+  const readers = columns.map((column) => readerOf(column.type));
+  const total = result.rows.length;
+  const makeRecord = recordMaker(columns);
+  const rows: SqlValue[][] = [];
+  const records: SqlRow[] = [];
+  for (const texts of result.rows) {
+    const row: SqlValue[] = [];
+    for (const [index, text] of texts.entries()) {
+      row.push(text === null ? null : readers[index]!(text));
+      if (slices.spend(VALUE_COST + (text?.length ?? 0))) await slices.rest();
+    }
+    if (responseType === "array") rows.push(row);
+    else records.push(makeRecord(row));
+  }
+  return {
+    ...(responseType === "array" ? { rows } : { records }),
+    columns,
+    total,
+    rowCount: result.rowCount ?? total,
+    ...(result.isCut ? { warning: warningFor(total) } : {}),
+  };
+}
+
+function warningFor(rowCount: number): string {
+  return rowCount === MAX_RESULT_ROWS
+    ? `Only the first ${MAX_RESULT_ROWS} rows are returned; use LIMIT and OFFSET, or a WHERE on the last id, to read on.`
+    : `Only the first ${rowCount} rows are returned, because the result is longer than ${MAX_RESULT_BYTES / 2 ** 20} MiB.`;
+}
+
+/**
+ * Of columns with the same name the last wins, as in other clients. No prototype: a column may be called "__proto__".
+ * Metadata goes together under `xata`, as the retired service had it in objects (`columns` and lists stay flat), unless the statement has a column of that name.
+ */
+function recordMaker(columns: readonly { name: string }[]): (row: readonly SqlValue[]) => SqlRow {
+  const nests = !columns.some(({ name }) => name === "xata");
+  return (row) => {
+    const record = Object.create(null) as SqlRow;
+    columns.forEach(({ name }, index) => {
+      const member = nests ? METADATA.get(name) : undefined;
+      if (member === undefined) record[name] = row[index]!;
+      else {
+        record.xata ??= {};
+        (record.xata as unknown as SqlRow)[member] = row[index]!;
+      }
+    });
+    return record;
+  };
+}
+
+/** `xata.version` and its like, by name: what they are called within `xata`. */
+const METADATA: ReadonlyMap<string, string> = new Map(VERSION_COLUMNS.map((name) => [name, name.slice("xata.".length)]));
