@@ -39,7 +39,7 @@ export function describeTransactions(api: Api): void {
     });
 
     it.each([
-      ["a delete of nothing with failIfMissing", { delete: { table: "t", id: "none", failIfMissing: true } }, "none"],
+      ["a delete of nothing with failIfMissing", { delete: { table: "t", id: "none", failIfMissing: true } }, "table [t]: no rows deleted"],
       ["an update of nothing", { update: { table: "t", id: "none", fields: { n: 1 } } }, "none"],
       ["an insert with createOnly onto a record", { insert: { table: "t", record: { id: "there" }, createOnly: true } }, "there"],
       ["an insert with another version", { insert: { table: "t", record: { id: "there" }, ifVersion: 5 } }, "version"],
