@@ -38,6 +38,8 @@ interface FollowedState {
 
 /** Smaller branches are read from the records as fast as from a file. */
 const MIN_SNAPSHOT_VECTORS = 1_000;
+/** A journal that is shorter is not worth a new snapshot. */
+const MIN_LONG_JOURNAL_BYTES = 1 << 24;
 
 /** A schema that changes while it is read is read again, at most this often in one round. */
 const MAX_SCHEMA_ATTEMPTS = 20;
@@ -67,6 +69,8 @@ export class BranchFollower {
   readonly #onFault: (error: unknown) => void;
   /** Whether there is anything that the snapshot on disk does not have. */
   #isUnsaved = false;
+  /** undefined: there is no journal that goes on from the snapshot. */
+  #journalBytes: number | undefined;
   /** The snapshot on disk failed its checks: not to be tried again before another is written. */
   #isSnapshotBad = false;
 
@@ -102,6 +106,7 @@ export class BranchFollower {
   reset(): void {
     this.#epoch++;
     this.#state = undefined;
+    this.#journalBytes = undefined;
     this.#stats = { vectors: 0, memoryBytes: 0 };
   }
 
@@ -171,9 +176,27 @@ export class BranchFollower {
     }
   }
 
-  /** There is something to save that is worth a file. */
+  /** There is something to save that is worth a file, and no journal has it, or the journal has grown too long. */
   get needsSnapshot(): boolean {
-    return this.#snapshotPath !== undefined && this.#isUnsaved && this.#state?.isWhole === true && this.#isLarge;
+    if (this.#snapshotPath === undefined || this.#state?.isWhole !== true || !this.#isLarge) return false;
+    return this.#journalBytes === undefined
+      ? this.#isUnsaved
+      : this.#journalBytes > Math.max(MIN_LONG_JOURNAL_BYTES, this.#stats.memoryBytes / 2);
+  }
+
+  get hasJournal(): boolean {
+    return this.#journalBytes !== undefined;
+  }
+
+  /** Puts on disk what has changed since the snapshot. Afterwards the feed may forget what came before. */
+  async flush(): Promise<void> {
+    const state = this.#state;
+    if (this.#snapshotPath === undefined || !this.#isUnsaved || state?.isWhole !== true) return;
+    this.#isUnsaved = false;
+    const flushed = await this.#worker.call("flush", { key: this.key }).catch(() => null);
+    this.#journalBytes = flushed?.bytes;
+    if (flushed === null) this.#isUnsaved = true;
+    else await this.#records.feed.acknowledge(this.ref, flushed.position, state.incarnation);
   }
 
   /** Writes the branch to its file, while it is searched and changes. Afterwards the feed may forget what came before. */
@@ -187,6 +210,7 @@ export class BranchFollower {
         this.#isUnsaved = true;
         return;
       }
+      this.#journalBytes = 0;
     } catch (error) {
       this.#isUnsaved = true;
       throw error;
@@ -250,7 +274,7 @@ export class BranchFollower {
       const hasChanged = isStaged || batches.length > 0;
       let stats = this.#stats;
       if (hasChanged || !state.isWhole) {
-        stats = await this.#worker.call("commit", { key: this.key, batches }, buffersOf(batches));
+        stats = await this.#worker.call("commit", { key: this.key, batches, position }, buffersOf(batches));
         this.#isUnsaved ||= hasChanged;
       }
       this.#enter({ ...state, position, isWhole: true }, stats, epoch);
@@ -292,7 +316,7 @@ export class BranchFollower {
           complete = changes.complete;
         }
         if (isStable) {
-          const commit = { key: this.key, schema: { version: info.version, tables: schema }, batches };
+          const commit = { key: this.key, schema: { version: info.version, tables: schema }, batches, position };
           const stats = await this.#worker.call("commit", commit, buffersOf(batches));
           this.#isUnsaved = true;
           this.#enter({ incarnation: state.incarnation, version: info.version, position, schema, isWhole: true }, stats, epoch);

@@ -48,6 +48,8 @@ export interface Commit {
   /** When the schema changed. */
   readonly schema?: { readonly version: number; readonly tables: FollowedSchema };
   readonly batches: readonly FeedBatch[];
+  /** What the batches lead to. */
+  readonly position: FeedPosition;
 }
 
 export interface BranchStats {
@@ -81,6 +83,8 @@ export interface WorkerCalls {
   restore(call: { readonly key: BranchKey; readonly incarnation: string; readonly path: string }): RestoredState | null;
   /** null: given up, because the branch was replaced or its schema changed meanwhile. */
   snapshot(call: { readonly key: BranchKey; readonly path: string; readonly position: FeedPosition }): { readonly bytes: number } | null;
+  /** Puts on disk what was applied since the snapshot. null: there is no snapshot that it would belong to. */
+  flush(call: { readonly key: BranchKey }): { readonly position: FeedPosition; readonly bytes: number } | null;
   drop(call: { readonly key: BranchKey }): void;
   search(call: SearchJob): SearchOutcome;
 }

@@ -2,6 +2,7 @@
  * The thread that holds the vectors and answers searches. Messages that change something are worked on one after the other, in the order in which
  * they came; a search runs to its end between two of them, and so from one position.
  */
+import { randomUUID } from "node:crypto";
 import { parentPort, workerData } from "node:worker_threads";
 import { LodestoneError } from "../errors.ts";
 import { crashPoint } from "../fault-points.ts";
@@ -21,6 +22,7 @@ import type {
   WorkerCalls,
   WorkerOptions,
 } from "./search-messages.ts";
+import { BranchJournal, journalPath, removeOtherJournals } from "./snapshot/branch-journal.ts";
 import { readBranchSnapshot, writeBranchSnapshot } from "./snapshot/branch-snapshot.ts";
 
 const branches = new Map<BranchKey, BranchState>();
@@ -34,14 +36,24 @@ const staged = new Map<BranchKey, FeedBatch[]>();
 /** Restored from a snapshot, and not yet brought to one position by a commit. */
 const unfinished = new Set<BranchKey>();
 
+/** Behind the snapshot of a branch, and behind the one that is being written. */
+const journals = new Map<BranchKey, Set<BranchJournal>>();
+
+/** What is applied from now on does not follow from what the snapshots have. */
+function endJournals(key: BranchKey): void {
+  for (const journal of journals.get(key) ?? []) void journal.remove();
+  journals.delete(key);
+}
+
 function replace(key: BranchKey, state: BranchState): void {
+  endJournals(key);
   branches.get(key)?.free();
   branches.set(key, state);
   unfinished.delete(key);
 }
 
 /** These yield while they read or write files, and keep nothing waiting. */
-const UNORDERED: ReadonlySet<Method> = new Set(["search", "snapshot", "restore"]);
+const UNORDERED: ReadonlySet<Method> = new Set(["search", "snapshot", "restore", "flush"]);
 
 type Handlers = {
   [M in Method]: (argument: Parameters<WorkerCalls[M]>[0]) => ReturnType<WorkerCalls[M]> | Promise<ReturnType<WorkerCalls[M]>>;
@@ -80,14 +92,18 @@ const handlers: Handlers = {
     staged.delete(key);
   },
 
-  async commit({ key, schema, batches }: Commit): Promise<BranchStats> {
+  async commit({ key, schema, batches, position }: Commit): Promise<BranchStats> {
     const state = branches.get(key)!;
     const all = [...(staged.get(key) ?? []), ...batches];
     staged.delete(key);
     if (schema === undefined) {
       state.apply(all);
       crashPoint("search-apply");
-    } else await state.alter(schema.version, schema.tables, all);
+      for (const journal of journals.get(key) ?? []) await journal.append(all, position);
+    } else {
+      endJournals(key);
+      await state.alter(schema.version, schema.tables, all);
+    }
     unfinished.delete(key);
     return state.stats;
   },
@@ -98,19 +114,63 @@ const handlers: Handlers = {
     const { state, position } = restored;
     replace(key, state);
     unfinished.add(key);
+    if (restored.journal !== undefined) {
+      const journal = await BranchJournal.resume(restored.journal);
+      // The branch may have got another state meanwhile.
+      if (branches.get(key) === state) journals.set(key, new Set([journal]));
+      else await journal.close();
+    }
     return { version: state.version, schema: state.schema, position, stats: state.stats };
   },
 
   async snapshot({ key, path, position }) {
     const state = branches.get(key);
     if (state === undefined) return null;
-    const bytes = await writeBranchSnapshot(path, key, state, position, () => branches.get(key) === state);
-    return bytes === null ? null : { bytes };
+    const id = randomUUID().slice(0, 8);
+    const journal = await BranchJournal.create(journalPath(path, id), position);
+    if (branches.get(key) !== state) {
+      await journal.remove();
+      return null;
+    }
+    const before = [...(journals.get(key) ?? [])];
+    const current = new Set([...before, journal]);
+    journals.set(key, current);
+    const isCurrent = (): boolean => branches.get(key) === state && journals.get(key) === current;
+    const bytes = await writeBranchSnapshot(path, key, state, position, id, isCurrent).catch(async (error: unknown) => {
+      current.delete(journal);
+      await journal.remove();
+      throw error;
+    });
+    if (bytes === null) {
+      current.delete(journal);
+      await journal.remove();
+      return null;
+    }
+    for (const old of before) {
+      current.delete(old);
+      await old.remove();
+    }
+    await removeOtherJournals(path, journal);
+    return { bytes };
+  },
+
+  async flush({ key }) {
+    const journal = [...(journals.get(key) ?? [])][0];
+    if (journal === undefined) return null;
+    try {
+      return await journal.sync();
+    } catch {
+      // A full disk, say. A snapshot that is written anew will have another one.
+      journals.get(key)?.delete(journal);
+      await journal.remove();
+      return null;
+    }
   },
 
   drop({ key }) {
     staged.delete(key);
     unfinished.delete(key);
+    endJournals(key);
     branches.get(key)?.free();
     branches.delete(key);
   },

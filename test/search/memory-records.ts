@@ -35,6 +35,8 @@ export class MemoryRecords {
   /** Awaited before each read; may reject. */
   beforeRead: (kind: "all" | "since") => Promise<void> | void = () => {};
   reads = { all: 0, since: 0 };
+  /** Where reads of changes began. */
+  positionsRead: string[] = [];
   /** Positions below are too old. */
   trimmedBelow = 0;
   isSilent = false;
@@ -67,6 +69,7 @@ export class MemoryRecords {
     },
     readSince: async (ref, position, incarnation): Promise<FeedChanges | null> => {
       this.reads.since++;
+      this.positionsRead.push(position);
       await this.beforeRead("since");
       const branch = this.#branch(ref);
       const start = Number(position);
@@ -129,6 +132,11 @@ export class MemoryRecords {
 
   createTable(ref: BranchRef, name: string, columns: ColumnSchema[]): void {
     this.alter(ref, (tables) => tables.push({ id: nextId++, name, columns: columns.map(withId), records: new Map() }));
+  }
+
+  /** The position behind all changes. */
+  changeCount(ref: BranchRef): number {
+    return this.#branch(ref).changes.length;
   }
 
   /** One transaction. */

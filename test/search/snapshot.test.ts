@@ -31,6 +31,7 @@ describe("snapshots", () => {
     await store.close();
     between();
     records.reads = { all: 0, since: 0 };
+    records.positionsRead = [];
     await open();
     await ready();
   };
@@ -353,11 +354,81 @@ describe("snapshots", () => {
     await store.close();
     writeFileSync(written, killed);
     records.reads = { all: 0, since: 0 };
+    records.positionsRead = [];
     await open();
     await ready();
     expect(records.reads.all).toBe(0);
     expect(faults).toEqual([]);
     expect(await answers()).toEqual(await answersWithoutSnapshot());
+  });
+
+  describe("the journal behind a snapshot", () => {
+    const journalFile = (): string => join(directory, readdirSync(directory).find((file) => file.endsWith(".journal"))!);
+    const changed = (round: number): void =>
+      records.write(REF, "items", [item(5_000 + round), item(round, { title: `round ${round}` })], [`i${100 + round}`]);
+
+    /** A snapshot, then changes that only the journal has, each flushed. */
+    const withJournal = async (): Promise<void> => {
+      await open({ snapshotEveryMs: 200 });
+      await ready();
+      await expect.poll(() => readdirSync(directory).filter((file) => file.endsWith(".snapshot")).length, { timeout: 10_000 }).toBe(1);
+      for (let round = 0; round < 20; round++) {
+        changed(round);
+        await store.vectorSearch(REF, "items", { column: "v", queryVector: [1, 2, 3], consistency: "strong" });
+      }
+    };
+
+    test("has what changed, so that a stop writes little and a start reads next to nothing", async () => {
+      await withJournal();
+      const before = readFileSync(snapshotFile());
+      await restart();
+      expect(readFileSync(snapshotFile()).equals(before)).toBe(true);
+      expect(readFileSync(journalFile()).length).toBeLessThan(before.length / 10);
+      expect(records.reads.all).toBe(0);
+      expect(records.positionsRead[0]).toBe(String(records.changeCount(REF)));
+      expect(await answers()).toEqual(await answersWithoutSnapshot());
+      expect(faults).toEqual([]);
+      // And it is gone on with.
+      changed(30);
+      await answers();
+      await restart();
+      expect(records.positionsRead[0]).toBe(String(records.changeCount(REF)));
+      expect(await answers()).toEqual(await answersWithoutSnapshot());
+    });
+
+    test("that is cut off or damaged anywhere is used as far as it goes", async () => {
+      await withJournal();
+      await store.close();
+      const [snapshot, journal] = [snapshotFile(), journalFile()];
+      const [whole, rest] = [readFileSync(snapshot), readFileSync(journal)];
+      await open();
+      const expected = await answersWithoutSnapshot();
+      await store.close();
+      for (let n = 0; n < 10; n++) {
+        const at = Math.floor(((n + 0.5) / 10) * rest.length);
+        const damaged = n % 2 === 0 ? rest.subarray(0, at) : Buffer.from(rest);
+        if (n % 2 === 1) damaged[at]! ^= 1 << (n % 8);
+        writeFileSync(snapshot, whole);
+        writeFileSync(journal, damaged);
+        await open();
+        await ready();
+        expect(await answers()).toEqual(expected);
+        expect(faults).toEqual([]);
+        await store.close();
+        for (const file of readdirSync(directory)) rmSync(join(directory, file));
+      }
+      await open();
+    }, 120_000);
+
+    test("ends with a change of the schema, and a new snapshot follows", async () => {
+      await withJournal();
+      records.alter(REF, (tables) => tables.find(({ name }) => name === "items")!.columns.push(withId({ name: "more", type: "int" })));
+      changed(40);
+      await answers();
+      await restart();
+      expect(records.reads.all).toBe(0);
+      expect(await answers()).toEqual(await answersWithoutSnapshot());
+    });
   });
 
   test("of branches that are gone are deleted", async () => {
@@ -368,6 +439,6 @@ describe("snapshots", () => {
     await ready();
     await expect.poll(() => readdirSync(directory)).not.toContain(`${"0".repeat(32)}.snapshot`);
     expect(readdirSync(directory)).toContain("somebody-else's.txt");
-    expect(readdirSync(directory)).toHaveLength(2);
+    expect(readdirSync(directory).filter((file) => !file.endsWith(".journal"))).toHaveLength(2);
   });
 });

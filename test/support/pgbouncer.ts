@@ -1,10 +1,10 @@
 /** A throw-away PgBouncer in front of a test's PostgreSQL, on a free port of loopback. */
 import { spawn } from "node:child_process";
 import { chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort, serverUser } from "./postgres.ts";
+import { freePort, listening } from "./ports.ts";
+import { serverUser } from "./postgres.ts";
 
 export interface TestPgBouncer {
   /** The URL, by way of PgBouncer. */
@@ -64,19 +64,4 @@ max_client_conn = 200
     },
     stop,
   };
-}
-
-async function listening(port: number): Promise<void> {
-  for (let attempt = 0; ; attempt++) {
-    const error = await new Promise<Error | undefined>((resolve) => {
-      const socket = connect(port, "127.0.0.1", () => {
-        socket.destroy();
-        resolve(undefined);
-      });
-      socket.once("error", resolve);
-    });
-    if (error === undefined) return;
-    if (attempt === 200) throw error;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
 }

@@ -6,10 +6,10 @@
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { chownSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
+import { freePort } from "./ports.ts";
 
 export interface TestPostgres {
   /** An empty database of the server, as its superuser (trust authentication on loopback). */
@@ -119,17 +119,6 @@ export function serverUser(): { uid: number; gid: number } | undefined {
   if (line === undefined) throw new Error('Tests run as root, and there is no user "postgres" to run PostgreSQL as.');
   const [, , uid, gid] = line.split(":");
   return { uid: Number(uid), gid: Number(gid) };
-}
-
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
-    });
-  });
 }
 
 export async function answering(url: string, server: ChildProcess): Promise<void> {

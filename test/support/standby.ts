@@ -4,7 +4,8 @@ import { chownSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { answering, freePort, serverUser } from "./postgres.ts";
+import { freePort } from "./ports.ts";
+import { answering, serverUser } from "./postgres.ts";
 import { startTcpProxy, type TcpProxy } from "./tcp-proxy.ts";
 
 /** Not the synchronous one: the proxies are in this process. */

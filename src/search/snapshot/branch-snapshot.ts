@@ -10,6 +10,7 @@ import type { FeedBatch, FeedPosition } from "../../records/feed/feed-types.ts";
 import { BranchState } from "../branch-state.ts";
 import type { FollowedSchema } from "../followed-schema.ts";
 import type { BranchKey } from "../search-messages.ts";
+import { type JournalEnd, journalPath, readJournal } from "./branch-journal.ts";
 import { readSnapshot, SnapshotWriter } from "./snapshot-file.ts";
 
 interface SnapshotHeader {
@@ -18,6 +19,8 @@ interface SnapshotHeader {
   readonly version: number;
   readonly schema: FollowedSchema;
   readonly position: FeedPosition;
+  /** Id of the journal that has what changed since; older files have none. */
+  readonly journal?: string;
 }
 
 /** What is written between two moments in which searches can run. */
@@ -25,6 +28,7 @@ const PIECE_BYTES = 1 << 20;
 
 /**
  * @param position   one that the state has reached.
+ * @param journal    id of the journal that takes what is applied from now on.
  * @param isCurrent  false when the state is no longer that of the branch: then the file is given up.
  * @returns the file's size in bytes, or null when it was given up (also when the schema changed meanwhile).
  */
@@ -33,12 +37,13 @@ export async function writeBranchSnapshot(
   key: BranchKey,
   state: BranchState,
   position: FeedPosition,
+  journal: string,
   isCurrent: () => boolean,
 ): Promise<number | null> {
   const { incarnation, version, schema } = state;
   const writer = await SnapshotWriter.create(path);
   try {
-    await writer.write({ key, incarnation, version, schema, position } satisfies SnapshotHeader);
+    await writer.write({ key, incarnation, version, schema, position, journal } satisfies SnapshotHeader);
     const isUsable = (): boolean => isCurrent() && state.version === version;
     for (const name of schema.keys()) {
       if (!isUsable()) break;
@@ -61,6 +66,8 @@ export async function writeBranchSnapshot(
 export interface RestoredBranch {
   readonly state: BranchState;
   readonly position: FeedPosition;
+  /** Where the snapshot's journal goes on; undefined when it has none (any more). */
+  readonly journal: JournalEnd | undefined;
 }
 
 /**
@@ -84,11 +91,14 @@ export async function readBranchSnapshot(
       return null;
     }
     state = await BranchState.create(incarnation, header.version, header.schema, shardedFromBytes);
-    for await (const batch of messages) {
-      state.apply([batch as FeedBatch]);
-      await state.settled();
-    }
-    return { state, position: header.position };
+    const restored = state;
+    const apply = async (batch: FeedBatch): Promise<void> => {
+      restored.apply([batch]);
+      await restored.settled();
+    };
+    for await (const batch of messages) await apply(batch as FeedBatch);
+    const journal = header.journal === undefined ? undefined : await readJournal(journalPath(path, header.journal), header.position, apply);
+    return { state, position: journal?.position ?? header.position, journal };
   } catch (error) {
     state?.free();
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;

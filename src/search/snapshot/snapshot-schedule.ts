@@ -16,7 +16,9 @@ const CHECKS_PER_INTERVAL = 10;
 /** A close waits this long for the last ones; what is not whole then is left as it was, and the next start reads more from the records. */
 const CLOSE_MS = 3_000;
 
-const OURS = /^[0-9a-f]{32}\.snapshot(\.tmp)?$/;
+const OURS = /^([0-9a-f]{32})\.(snapshot(\.tmp)?|[0-9a-f]{8}\.journal)$/;
+/** What has changed is on disk this soon. */
+const FLUSH_EVERY_MS = 5_000;
 
 export class SnapshotSchedule {
   readonly #directory: string;
@@ -47,8 +49,8 @@ export class SnapshotSchedule {
       throw error;
     });
     for (const file of files) {
-      // One that is being written belongs to whom its final name belongs to.
-      if (OURS.test(file) && !known.has(file.replace(/\.tmp$/, ""))) await rm(join(this.#directory, file), { force: true });
+      const branch = OURS.exec(file)?.[1];
+      if (branch !== undefined && !known.has(`${branch}.snapshot`)) await rm(join(this.#directory, file), { force: true });
     }
   }
 
@@ -61,25 +63,39 @@ export class SnapshotSchedule {
       timer = setTimeout(resolve, CLOSE_MS);
     });
     const all = this.#running.then(async () => {
-      for (const follower of this.#followers()) await this.#save(follower);
+      // Short what can be short; then what has no snapshot to go on from.
+      for (const follower of this.#followers()) await this.#flush(follower);
+      for (const follower of this.#followers()) if (!follower.hasJournal) await this.#save(follower);
     });
     await Promise.race([all, late]);
     clearTimeout(timer);
   }
 
   #plan(): void {
-    this.#timer = setTimeout(() => {
-      this.#running = this.#saveDue().finally(() => {
-        if (!this.#isClosed) this.#plan();
-      });
-    }, this.#options.everyMs / CHECKS_PER_INTERVAL);
+    this.#timer = setTimeout(
+      () => {
+        this.#running = this.#saveDue().finally(() => {
+          if (!this.#isClosed) this.#plan();
+        });
+      },
+      Math.min(this.#options.everyMs / CHECKS_PER_INTERVAL, FLUSH_EVERY_MS),
+    );
     this.#timer.unref();
   }
 
   async #saveDue(): Promise<void> {
     for (const follower of this.#followers()) {
       if (this.#isClosed) return;
+      await this.#flush(follower);
       if (performance.now() >= (this.#dueAt.get(follower.key) ?? 0)) await this.#save(follower);
+    }
+  }
+
+  async #flush(follower: BranchFollower): Promise<void> {
+    try {
+      await follower.flush();
+    } catch (error) {
+      this.#options.onFault(error);
     }
   }
 

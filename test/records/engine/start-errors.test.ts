@@ -5,7 +5,8 @@ import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openEngine } from "../../../src/records/engine/open-engine.ts";
-import { freePort, startPostgres, type TestPostgres } from "../../support/postgres.ts";
+import { freePort } from "../../support/ports.ts";
+import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
 import { describeWith } from "../../support/requirements.ts";
 import { runCommand } from "../../support/server.ts";
 
