@@ -71,6 +71,7 @@ function headersOf(error: LodestoneError): Record<string, string> {
       return { "X-RateLimit-Reset": seconds, "Retry-After": seconds };
     }
     case "UNAVAILABLE":
+    case "TIMEOUT":
       return { "Retry-After": String(Math.max(1, Math.ceil(error.retryAfterSeconds ?? 1))) };
     default:
       return {};

@@ -240,6 +240,7 @@ describe("bad input", () => {
     const cartesian = `SELECT count(*) FROM ${Array.from({ length: 14 }, (_, i) => `"t" t${i}`).join(", ")}`;
     const ended = await server.post(`${branch}/sql`, { statement: `WITH gone AS (DELETE FROM "t" RETURNING 1) ${cartesian}` });
     expect(ended).toMatchObject({ status: 504, body: { id: expect.any(String), message: expect.stringMatching(/2 s|time/) } });
+    expect(ended.headers["retry-after"]).toBe("1");
     expect(await fingerprint()).toBe(before);
     expect((await server.get("/metrics")).text).toMatch(/^lodestone_statement_timeouts_total [1-9]/m);
   });
