@@ -27,7 +27,14 @@ export async function stageLibrary(root, worker) {
   writeDeclarations(`${root}dist/`, `${to}dist/`);
   cpSync(`${root}assembly`, `${to}assembly`, { recursive: true });
   for (const name of ["asconfig.json", "LICENSE", "CHANGELOG.md"]) cpSync(`${root}${name}`, `${to}${name}`);
-  cpSync(`${root}docs/library.md`, `${to}README.md`);
+  // The reference stays in the repository: the declarations say the same.
+  writeFileSync(
+    `${to}README.md`,
+    readFileSync(`${root}docs/library.md`, "utf8").replace(
+      "[API reference](api/README.md)",
+      "the API reference in the repository, `docs/api`",
+    ),
+  );
   writeFileSync(`${to}THIRD-PARTY-NOTICES.md`, thirdPartyNotices(root));
   writeFileSync(`${to}package.json`, `${JSON.stringify(libraryManifest(projectManifest(root)), null, 2)}\n`);
 }

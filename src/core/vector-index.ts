@@ -222,7 +222,8 @@ export class VectorIndex {
   /**
    * The index that toBytes wrote. Whoever else runs in this thread has its turn meanwhile.
    *
-   * @param options.rows  shared directory, as in create; ids that it lacks are added.
+   * With `options.rows`, a shared directory as in create, ids that it lacks are added.
+   *
    * @throws {LodestoneError} CORRUPT when the bytes are truncated, changed, or of another version; INVALID when they hold values and `options.columns` are not
    *   the same columns. Then a shared directory is as it was.
    */

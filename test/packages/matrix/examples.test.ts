@@ -1,0 +1,112 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { launchChromium } from "../../browser/launch.ts";
+import { describeWith } from "../../support/requirements.ts";
+import { runTool } from "../outcome.ts";
+import { createProject, removeFolder } from "../packed.ts";
+import { freePort, serveFolder, startServer } from "../page.ts";
+import { describeRuntime, tool } from "../tools.ts";
+
+const EXAMPLES = fileURLToPath(new URL("../../../examples/", import.meta.url));
+
+/** The example as it stands, with the library's tarball. */
+function install(name: string): string {
+  const paths = readdirSync(join(EXAMPLES, name), { recursive: true, encoding: "utf8", withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(join(EXAMPLES, name).length + 1));
+  const files = Object.fromEntries(paths.map((path) => [path, readFileSync(join(EXAMPLES, name, path), "utf8")]));
+  return createProject(name, files, JSON.parse(files["package.json"] ?? "{}") as object);
+}
+
+it("node-script", () => {
+  const project = install("node-script");
+  try {
+    for (let run = 0; run < 2; run++) {
+      expect(runTool(project, process.execPath, ["search.js"])).toBe("1.9300 The Thing 1982\n1.9091 Gravity 2013\n");
+    }
+  } finally {
+    removeFolder(project);
+  }
+});
+
+describeRuntime("node 22", "cloudflare-worker", (node) => {
+  it("answers, filters, and says what is wrong with a question", async () => {
+    const project = install("cloudflare-worker");
+    const port = await freePort();
+    const url = `http://127.0.0.1:${port}/`;
+    const args = [tool("wrangler/bin/wrangler.js"), "dev", "--local", "--ip", "127.0.0.1", "--port", `${port}`, "--inspector-port", "0"];
+    const server = await startServer(project, node, args, `${url}?vector=1,0,0`, { CI: "true" });
+    try {
+      const ask = async (query: string) => (await fetch(url + query)).json();
+      expect(await ask("?vector=1,0.3,0")).toMatchObject({ build: "simd", totalCount: 4, results: [{ id: "fire" }, { id: "sunset" }] });
+      expect(await ask("?vector=1,0.3,0&family=cool")).toMatchObject({ totalCount: 2, results: [{ id: "meadow" }, { id: "ocean" }] });
+      expect(await ask("?vector=1")).toEqual({ message: expect.stringMatching(/^query has 1 element; expected 3/) });
+    } finally {
+      await server.stop();
+      removeFolder(project);
+    }
+  });
+});
+
+describeWith("chromium", "pages", (executablePath) => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launchChromium(executablePath);
+  });
+  afterAll(() => browser?.close());
+
+  async function visit(name: string, body: (page: Page) => Promise<void>): Promise<void> {
+    const project = install(name);
+    try {
+      runTool(project, process.execPath, [tool("vite-8/bin/vite.js"), "build"]);
+      const site = await serveFolder(join(project, "dist"));
+      const page = await browser.newPage();
+      try {
+        await page.goto(site.url);
+        await body(page);
+      } finally {
+        await page.close();
+        await site.close();
+      }
+    } finally {
+      removeFolder(project);
+    }
+  }
+
+  it("nearest-colours", () =>
+    visit("nearest-colours", async (page) => {
+      await page.locator("#nearest li").nth(4).waitFor();
+      expect(await page.locator("#nearest li").allTextContents()).toEqual([
+        "rebeccapurple",
+        "indigo",
+        "darkslateblue",
+        "slateblue",
+        "purple",
+      ]);
+      await page.locator("#colour").fill("#ff6347");
+      expect(await page.locator("#nearest li").first().textContent()).toBe("tomato");
+    }));
+
+  it("text-search finds texts by meaning: none of the query's words is in them", () =>
+    visit("text-search", async (page) => {
+      await page.locator("#query").fill("money interest");
+      await page.locator("#results li", { hasText: "The central bank bought bonds to keep the currency stable." }).waitFor();
+      await page.locator("#query").fill("nothing-known");
+      await page.waitForFunction(() => document.querySelectorAll("#results li").length === 0);
+    }));
+
+  it("react: the nearest city, on the first visit and from IndexedDB on the second", () =>
+    visit("react", async (page) => {
+      await page.locator("li").nth(2).waitFor();
+      expect(await page.locator("li").allTextContents()).toEqual(["Berlin, Germany", "Prague, Czechia", "Warsaw, Poland"]);
+      await page.reload();
+      await page.locator("input").fill("-12, -77");
+      await page.locator("li", { hasText: "Lima, Peru" }).first().waitFor();
+      await page.locator("input").fill("x");
+      await page.locator("[role=alert]").waitFor();
+      expect(await page.locator("[role=alert]").textContent()).toMatch(/^query\[0\] is NaN/);
+    }));
+});
