@@ -2,6 +2,14 @@
  * Statements for the resolution of `x.f` and `(expression).f` (resolve.ts). Tables: "people" (name string, tags multiple, team link to "teams", config json,
  * added later: late string) and "teams" (name string).
  */
+import type { ColumnSchema } from "../../../src/records/schema.ts";
+
+export const PEOPLE: readonly ColumnSchema[] = [
+  { name: "name", type: "string" },
+  { name: "tags", type: "multiple" },
+  { name: "team", type: "link", link: { table: "teams" } },
+  { name: "config", type: "json" },
+];
 
 /** Every one of these is a call, a cast or a system column, or may be one: PostgreSQL would run most of them. */
 export const NOT_COLUMNS: readonly string[] = [
@@ -13,7 +21,6 @@ export const NOT_COLUMNS: readonly string[] = [
   `SELECT (10).regrole`,
   `SELECT (10).int4`,
   `SELECT ('x').text`,
-  `SELECT ('PG_VERSION').pg_read_file`,
   `SELECT (1 + 1).to_hex`,
   `SELECT (t).xmin FROM "people" t`,
   `SELECT (t).tableoid FROM "people" t`,

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { runSql } from "../../../src/records/sql/run-sql.ts";
 import { describeOnBothEngines } from "../../support/record-engines.ts";
-import { COLUMNS, COLUMNS_OF_18, NOT_COLUMNS } from "./names.ts";
+import { COLUMNS, COLUMNS_OF_18, NOT_COLUMNS, PEOPLE } from "./names.ts";
 
 describeOnBothEngines("names in SQL: x.f is a column, or it is refused", (fixture) => {
   const sql = (statement: string) => runSql(fixture.engine, fixture.branch, { statement, params: statement.includes("$1") ? ["1"] : [] });
@@ -9,12 +9,7 @@ describeOnBothEngines("names in SQL: x.f is a column, or it is refused", (fixtur
 
   beforeAll(async () => {
     await fixture.createTable("teams", [{ name: "name", type: "string" }]);
-    await fixture.createTable("people", [
-      { name: "name", type: "string" },
-      { name: "tags", type: "multiple" },
-      { name: "team", type: "link", link: { table: "teams" } },
-      { name: "config", type: "json" },
-    ]);
+    await fixture.createTable("people", PEOPLE);
     await fixture.change((editor) => editor.addColumn("people", { name: "late", type: "string" }));
     await sql(`INSERT INTO "teams" ("id", "name") VALUES ('red', 'Red')`);
     await sql(`INSERT INTO "people" ("id", "name", "tags", "team", "config") VALUES ('ada', 'Ada', '{a,b}', 'red', '{"a": 1}')`);
