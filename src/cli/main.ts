@@ -2,6 +2,7 @@
 /** The command line: the only place, with its neighbours here, that reads argv and the environment. */
 import { readFileSync } from "node:fs";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { LEAST_MEMORY_BYTES } from "../budget/memory-limits.ts";
 import { LodestoneError } from "../errors.ts";
 import { SCOPES, type Scope } from "../http/keys/access-keys.ts";
 import { createKey, readKeyFile, revokeKey } from "../http/keys/key-file.ts";
@@ -36,6 +37,16 @@ function parseCount(text: string): number {
   const count = Number(text);
   if (!/^\d{1,6}$/.test(text) || count < 1) throw new InvalidArgumentError("Expected a whole number from 1 to 999999.");
   return count;
+}
+
+const UNITS: Readonly<Record<string, number>> = { M: 2 ** 20, G: 2 ** 30, T: 2 ** 40 };
+
+/** `512MB`, `4GB`, `1.5GiB`: powers of 1024 all of them. */
+function parseMemory(text: string): number {
+  const [, count, unit] = /^(\d{1,6}(?:\.\d{1,3})?) ?([MGT])i?B?$/i.exec(text) ?? [];
+  const bytes = Math.floor(Number(count) * (UNITS[unit?.toUpperCase() ?? ""] ?? Number.NaN));
+  if (bytes >= LEAST_MEMORY_BYTES) return bytes;
+  throw new InvalidArgumentError(`Expected memory such as 512MB or 4GB, at least ${LEAST_MEMORY_BYTES / 2 ** 20}MB.`);
 }
 
 const collect = (value: string, previous: string[]): string[] => [...previous, ...value.split(",").filter((part) => part !== "")];
@@ -121,6 +132,15 @@ export function buildProgram(): Command {
         .env("LODESTONE_MAX_REQUESTS")
         .argParser(parseCount)
         .default(256),
+    )
+    .addOption(
+      new Option(
+        "--max-memory <size>",
+        "what this process may take: bounds answers, bodies and the embedded database, which leave half to vectors",
+      )
+        .env("LODESTONE_MAX_MEMORY")
+        .argParser(parseMemory)
+        .default(undefined, "what the machine or its control group has"),
     )
     .addOption(
       new Option("--log-level <level>", "what to log on stderr, as JSON lines")

@@ -2,6 +2,8 @@
 import { unwatchFile, watchFile } from "node:fs";
 import { join, resolve } from "node:path";
 import { type Logger, pino } from "pino";
+import { MemoryBudget } from "../budget/memory-budget.ts";
+import { memoryLimits } from "../budget/memory-limits.ts";
 import { createApp } from "../http/app.ts";
 import { type AccessKey, hashKey, Keyring } from "../http/keys/access-keys.ts";
 import { readKeyFile } from "../http/keys/key-file.ts";
@@ -27,6 +29,8 @@ export interface ServeOptions {
   /** In seconds. */
   readonly snapshotInterval: number;
   readonly maxRequests: number;
+  /** In bytes; default: the machine's. */
+  readonly maxMemory?: number;
   /** In seconds. */
   readonly maxLag: number;
   readonly logLevel: string;
@@ -45,10 +49,11 @@ export async function serve(options: ServeOptions): Promise<void> {
   const keyring = hasKeys ? new Keyring([...fixedKeys, ...fileKeys]) : new Keyring();
   const addresses = await resolveListenAddresses(options.host, hasKeys);
 
+  const memory = memoryLimits(options.maxMemory);
   const timeLimits = options.statementTimeout === undefined ? {} : { statementTimeoutMs: options.statementTimeout * 1000 };
   const records = await openRecordStore(
     options.databaseUrl === undefined
-      ? { dataDir: options.dataDir, ...timeLimits }
+      ? { dataDir: options.dataDir, ...timeLimits, maxMemoryBytes: memory.databaseBytes }
       : {
           databaseUrl: options.databaseUrl,
           ...timeLimits,
@@ -64,7 +69,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   let server: RunningServer;
   try {
     if (options.demo === true) await loadDemoIntoStore(records);
-    const limits = { concurrentRequests: options.maxRequests };
+    const limits = { concurrentRequests: options.maxRequests, concurrentBodyBytes: memory.bodyBytes };
     const app = createApp({
       backupDir: join(options.dataDir, "backups"),
       records,
@@ -72,6 +77,7 @@ export async function serve(options: ServeOptions): Promise<void> {
       keyring,
       log,
       limits,
+      memory: new MemoryBudget(memory.answers),
       corsOrigins: options.corsOrigin,
       hostNames: options.host === undefined ? [] : [options.host],
       version: options.version,

@@ -14,7 +14,16 @@ afterAll(() => api.stop());
 const LIMITS = [...BODY_LIMITS, ...SCHEMA_LIMITS, ...RECORD_LIMITS, ...SEARCH_LIMITS];
 
 /** Below, by themselves. */
-const TESTED_APART = ["headers of a request together", "rows of an answer", "values of an answer together"];
+const TESTED_APART = [
+  "headers of a request together",
+  "rows of an answer",
+  "values of an answer together",
+  "what an answer reads, or repeats",
+  // memory-budget.test.ts
+  "memory of all answers together (`--max-memory`)",
+  // large-records.test.ts, large-values.test.ts
+  "a value that filters of searches see",
+];
 
 /** Limits of time and of what runs at once: load-limits.test.ts, search-queue.test.ts. */
 const TESTED_UNDER_LOAD = [
@@ -84,6 +93,17 @@ describe("the limit", () => {
     expect(await rowsOf(33_554_431)).toEqual([2, true]);
     expect(await rowsOf(33_554_432)).toEqual([2, true]);
     expect(await rowsOf(33_554_433)).toEqual([1, false]);
+  });
+
+  it("what an answer reads, or repeats: 64 MiB, beyond which it is refused", { timeout: 120_000 }, async () => {
+    expect(DOCUMENTED).toContainEqual({ name: "what an answer reads, or repeats", value: "64 MiB", beyond: "413" });
+    const limit = 64 * 2 ** 20;
+    // What stands around the values on the wire is counted, too: some hundred bytes.
+    const statusOf = async (bytes: number): Promise<number> => {
+      const statement = { statement: "SELECT repeat('x', $1::int) AS x", params: [Math.ceil(bytes / 4)] };
+      return (await api.server.post(`${BRANCH}/sql/batch`, { statements: [statement, statement, statement, statement] })).status;
+    };
+    expect([await statusOf(limit - 2_000), await statusOf(limit + 4)]).toEqual([200, 413]);
   });
 
   it("patterns are matched in linear time: a thousand stars against a hundred thousand letters", async () => {

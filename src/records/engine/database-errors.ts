@@ -5,10 +5,14 @@ const DISK_FULL = "53100";
 const IO_ERROR = "58030";
 const OUT_OF_MEMORY = "53200";
 
+/** PostgreSQL's own limit of 1 GB for one value, or one row on its way out. */
+const isBeyondOneValue = (code = "", message = ""): boolean =>
+  (code === "54000" && message === "out of memory") || (code === "XX000" && message.startsWith("invalid memory alloc request size"));
+
 export function asServiceError(error: unknown): unknown {
   const { code, message } = error as { code?: string; message?: string };
   // The statement was rolled back and the session goes on: it is this request that asked for too much.
-  if (code === OUT_OF_MEMORY) {
+  if (code === OUT_OF_MEMORY || isBeyondOneValue(code, message)) {
     return new LodestoneError(
       "INVALID",
       `The statement needs too much memory: ${message}. Nothing was changed. Send, or ask for, less at once.`,

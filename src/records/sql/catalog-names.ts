@@ -1,5 +1,5 @@
 /** Names of PostgreSQL's own types, read once from each engine: versions differ. */
-import type { Engine } from "../engine/engine.ts";
+import type { Connection, Engine } from "../engine/engine.ts";
 
 export interface CatalogNames {
   /** By oid. */
@@ -20,10 +20,10 @@ export function catalogNames(engine: Engine): Promise<CatalogNames> {
 }
 
 /** Row types of tables come and go: those not known yet are looked up. */
-export async function typeNames(engine: Engine, names: CatalogNames, oids: readonly number[]): Promise<string[]> {
+export async function typeNames(connection: Connection, names: CatalogNames, oids: readonly number[]): Promise<string[]> {
   const missing = oids.filter((oid) => !names.types.has(oid));
   if (missing.length > 0) {
-    const { rows } = await engine.query<{ oid: number; name: string }>(
+    const { rows } = await connection.query<{ oid: number; name: string }>(
       "SELECT oid, typname AS name FROM pg_catalog.pg_type WHERE oid = ANY($1::oid[])",
       [missing],
     );

@@ -3,7 +3,7 @@
  */
 import { LodestoneError } from "../../errors.ts";
 import { SLICE_UNITS, Slices } from "../../event-loop.ts";
-import type { BoundedResult, Engine, TransactionConnection } from "../engine/engine.ts";
+import type { BoundedResult, Connection, Engine, TransactionConnection } from "../engine/engine.ts";
 import type { JsonValue, SqlBatchRequest, SqlRequest, SqlResponse, SqlStatement } from "../requests.ts";
 import type { BranchInfo } from "../schema.ts";
 import { MAX_PARAMS } from "./analyse.ts";
@@ -22,10 +22,12 @@ export async function runSql(engine: Engine, branch: BranchInfo, request: SqlReq
   const names = await catalogNames(engine);
   const statement = await prepare(engine, branch, request, names, request.readOnly);
   const options = { readOnly: request.readOnly, abandonable: !statement.changes };
-  const result = await inJail(engine, branch, options, (connection) => statement.run(connection)).catch((error: unknown) => {
+  // The answer is whole before the commit: what fails in making it has changed nothing.
+  const answer = async (connection: TransactionConnection): Promise<SqlResponse> =>
+    toResponse(connection, names, await statement.run(connection), request.responseType);
+  return inJail(engine, branch, options, answer).catch((error: unknown) => {
     throw translateError(error);
   });
-  return toResponse(engine, names, result, request.responseType);
 }
 
 /**
@@ -44,14 +46,14 @@ export async function runSqlBatch(engine: Engine, branch: BranchInfo, request: S
     prepared.push(await prepare(engine, branch, statement, names, readOnly).catch((error: unknown) => failAt(index, error)));
   }
   const options = { readOnly, abandonable: !prepared.some(({ changes }) => changes) };
-  const results = await inJail(engine, branch, options, async (connection) => {
-    const all: BoundedResult[] = [];
-    for (const [index, { run }] of prepared.entries()) all.push(await run(connection).catch((error: unknown) => failAt(index, error)));
-    return all;
+  return inJail(engine, branch, options, async (connection) => {
+    const answers: SqlResponse[] = [];
+    for (const [index, { run }] of prepared.entries()) {
+      const result = await run(connection).catch((error: unknown) => failAt(index, error));
+      answers.push(await toResponse(connection, names, result, responseType));
+    }
+    return answers;
   });
-  const answers: SqlResponse[] = [];
-  for (const result of results) answers.push(await toResponse(engine, names, result, responseType));
-  return answers;
 }
 
 interface Prepared {
@@ -108,17 +110,17 @@ function failAt(index: number, error: unknown): never {
 }
 
 async function toResponse(
-  engine: Engine,
+  connection: Connection,
   names: CatalogNames,
   result: BoundedResult,
   responseType: SqlRequest["responseType"],
 ): Promise<SqlResponse> {
   const types = await typeNames(
-    engine,
+    connection,
     names,
     result.fields.map((field) => field.dataTypeID),
   );
-  return sqlAnswer(result, types, responseType, new Slices(SLICE_UNITS, engine.budget?.caller));
+  return sqlAnswer(result, types, responseType, new Slices(SLICE_UNITS, connection.budget?.caller));
 }
 
 const paramTexts = (params: readonly JsonValue[], types: readonly number[], names: CatalogNames): (string | null)[] =>

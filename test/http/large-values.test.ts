@@ -1,0 +1,78 @@
+/** A value beside a vector that no request could send, by one statement of SQL: it ends nothing, searches go on, and what cannot be answered says so. Both engines. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startPostgres, type TestPostgres } from "../support/postgres.ts";
+import { describeWith } from "../support/requirements.ts";
+import { startServer, type TestServer } from "../support/server.ts";
+
+const BRANCH = "/db/values:main";
+
+function behaves(start: () => Promise<TestServer>, bytes: number): void {
+  let server: TestServer;
+  let pid: number;
+  const sql = (statement: string) => server.post(`${BRANCH}/sql`, { statement });
+  const search = (options: object) =>
+    server.post(`${BRANCH}/tables/h/vectorSearch`, { column: "v", queryVector: [1, 1], consistency: "strong", ...options });
+
+  beforeAll(async () => {
+    server = await start();
+    ({ pid } = server);
+    await server.put(BRANCH);
+    await server.put(`${BRANCH}/tables/h`, {
+      columns: [
+        { name: "l", type: "text" },
+        { name: "o", type: "link", link: { table: "h" } },
+        { name: "v", type: "vector", vector: { dimension: 2 } },
+      ],
+    });
+    await sql(`INSERT INTO "h" ("id", "l", "v") VALUES ('small', 'little', '{1,0}')`);
+    expect((await sql(`INSERT INTO "h" ("id", "l", "o", "v") VALUES ('big', repeat('x', ${bytes}), 'small', '{1,1}')`)).status).toBe(200);
+    for (let n = 0; n < 2; n++) expect((await sql(`UPDATE "h" SET "l" = repeat('y', ${bytes}) WHERE "id" = 'big'`)).status).toBe(200);
+  }, 300_000);
+  afterAll(() => server.stop());
+
+  it("strong searches find it, with whatever columns are not that one", { timeout: 300_000 }, async () => {
+    expect((await search({})).body.results.map(({ id }: { id: string }) => id)).toEqual(["big", "small"]);
+    expect((await search({ columns: ["o"] })).body.results[0].record.o).toMatchObject({ id: "small" });
+    expect((await search({ filter: { "o.l": "little" } })).body.results.map(({ id }: { id: string }) => id)).toEqual(["big"]);
+  });
+
+  it("filters that can be answered are, the others say which value it is", { timeout: 300_000 }, async () => {
+    const ids = async (filter: object) => (await search({ filter })).body.results.map(({ id }: { id: string }) => id);
+    expect(await ids({ l: "little" })).toEqual(["small"]);
+    expect(await ids({ l: { $isNot: "little" } })).toEqual(["big"]);
+    expect(await ids({ $exists: "l" })).toEqual(["big", "small"]);
+    expect(await search({ filter: { l: { $contains: "x" } } })).toMatchObject({
+      status: 400,
+      body: { message: expect.stringMatching(/column "l" of the record "big"/) },
+    });
+  });
+
+  it("asking for the value is refused, wherever it stands", { timeout: 300_000 }, async () => {
+    // The database may find it too much before the answer is, or not be done with it in time.
+    const refused = async (answer: Promise<{ status: number }>) => expect([400, 413, 504]).toContain((await answer).status);
+    await refused(search({ columns: ["*"] }));
+    await refused(sql(`SELECT "l" FROM "h" WHERE "id" = 'big'`));
+    const columns = Array.from({ length: 7 }, (_, n) => ({ name: "<-h.o", as: `r${n}`, columns: ["l"] }));
+    await refused(server.post(`${BRANCH}/tables/h/query`, { filter: { id: "small" }, columns }));
+  });
+
+  it("the process is the one that was started, and ready, also after a restart", { timeout: 300_000 }, async () => {
+    expect([server.pid, server.isRunning]).toEqual([pid, true]);
+    expect(server.log).not.toContain('"status":500');
+    await server.end("SIGTERM");
+    await server.start();
+    expect((await search({})).body.results).toHaveLength(2);
+    await expect.poll(async () => (await server.get("/readyz")).status, { timeout: 60_000 }).toBe(200);
+  });
+}
+
+describe("a value of 140 MB on the embedded engine", () => behaves(() => startServer(), 140_000_000));
+
+describeWith("postgresql", "a value of 600 MB on a PostgreSQL server", (bin) => {
+  let postgres: TestPostgres | undefined;
+  afterAll(() => postgres?.stop());
+  behaves(async () => {
+    postgres = await startPostgres(bin);
+    return startServer({ databaseUrl: await postgres.createDatabase() });
+  }, 600_000_000);
+});
