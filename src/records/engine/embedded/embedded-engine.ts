@@ -59,6 +59,7 @@ export class EmbeddedEngine implements Engine {
   readonly #listeners = new Map<string, Set<(payload: string) => void>>();
   #session: EmbeddedSession | null = null;
   #draining: Promise<void> | null = null;
+  #restTimer: NodeJS.Timeout | undefined;
   #closing: Promise<void> | null = null;
   #lost: LodestoneError | null = null;
   #wasOpen = false;
@@ -179,6 +180,9 @@ export class EmbeddedEngine implements Engine {
       this.#lost = new LodestoneError("UNAVAILABLE", "The database was closed before it had done this; nothing was changed.");
       void this.#session?.kill(this.#lost);
     }, CLOSE_LIMIT_MS);
+    clearTimeout(this.#restTimer);
+    this.#queue.hurry();
+    this.#draining ??= this.#drain();
     await this.#maintenance.stop();
     await this.#draining;
     clearTimeout(timer);
@@ -276,6 +280,15 @@ export class EmbeddedEngine implements Engine {
       await this.#lookAfter(session);
     }
     this.#draining = null;
+    if (this.#queue.size > 0) this.#goOnAfterRest();
+  }
+
+  /** Only units of callers who rest are left. */
+  #goOnAfterRest(): void {
+    clearTimeout(this.#restTimer);
+    this.#restTimer = setTimeout(() => {
+      this.#draining ??= this.#drain();
+    }, this.#queue.restMs);
   }
 
   /** Opens a session when there is none. A directory that cannot be opened (the disk is full) is not tried again by every request. */

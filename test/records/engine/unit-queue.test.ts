@@ -1,0 +1,83 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { UnitQueue } from "../../../src/records/engine/embedded/unit-queue.ts";
+
+describe("the embedded database's queue", () => {
+  let now: number;
+  let queue: UnitQueue<{ caller: string; isUrgent: boolean }>;
+  beforeEach(() => {
+    now = 1_000;
+    queue = new UnitQueue(() => now);
+  });
+
+  const push = (caller: string, isUrgent = false) => {
+    const unit = { caller, isUrgent };
+    queue.push(unit);
+    return unit;
+  };
+  /** Runs the next one for so long; tells whose it was. */
+  const run = (elapsedMs: number): string | undefined => {
+    const unit = queue.shift();
+    if (unit === undefined) return undefined;
+    now += elapsedMs;
+    queue.charge(unit, elapsedMs);
+    return unit.caller;
+  };
+
+  it("who is alone never rests", () => {
+    for (let i = 0; i < 3; i++) push("a");
+    expect([run(5_000), run(5_000), run(5_000)]).toEqual(["a", "a", "a"]);
+  });
+
+  it("after a long unit its caller rests for as long, when others are there: they find the session free", () => {
+    push("b");
+    expect(run(1)).toBe("b");
+    for (let i = 0; i < 2; i++) push("a");
+    expect(run(3_000)).toBe("a");
+    expect(run(1)).toBeUndefined();
+    expect(queue.restMs).toBe(3_000);
+    now += 2_000;
+    push("b");
+    expect([run(1), run(1)]).toEqual(["b", undefined]);
+    expect(queue.restMs).toBe(999);
+    now += 999;
+    expect(run(20_000)).toBe("a");
+    // The others have gone.
+    push("a");
+    push("a");
+    now += 10_000;
+    expect([run(3_000), run(3_000)]).toEqual(["a", "a"]);
+  });
+
+  it("short units, urgent ones and the service's own never rest", () => {
+    push("b");
+    run(1);
+    for (let i = 0; i < 3; i++) push("a");
+    expect([run(49), run(49), run(49)]).toEqual(["a", "a", "a"]);
+    push("");
+    push("");
+    expect([run(3_000), run(3_000)]).toEqual(["", ""]);
+    push("b");
+    push("a");
+    expect([run(1), run(5_000)]).toEqual(["b", "a"]);
+    push("a");
+    push("a", true);
+    expect([run(60), run(1)]).toEqual(["a", undefined]);
+  });
+
+  it("nobody rests once the database is being closed", () => {
+    push("b");
+    run(1);
+    push("a");
+    push("a");
+    expect([run(3_000), run(1)]).toEqual(["a", undefined]);
+    queue.hurry();
+    expect(run(1)).toBe("a");
+  });
+
+  it("what is given up is not there any more", () => {
+    const [first, second] = [push("a"), push("a", true)];
+    queue.delete(first);
+    queue.delete(second);
+    expect([queue.size, run(1)]).toEqual([0, undefined]);
+  });
+});
