@@ -47,7 +47,11 @@ function startThread({ Worker }: typeof import("node:worker_threads"), events: T
   return {
     post: (message, transfer) => worker.postMessage(message, transfer),
     hold: (isBusy) => (isBusy ? worker.ref() : worker.unref()),
-    terminate: async () => void (await worker.terminate()),
+    terminate: async () => {
+      // A process that has nothing else to do would end before the thread has, and leave whoever awaits this unanswered.
+      worker.ref();
+      await worker.terminate();
+    },
   };
 }
 
