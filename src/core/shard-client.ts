@@ -80,7 +80,8 @@ export class ShardClient {
   #receive({ number, value, error }: ShardReply): void {
     this.#sent--;
     this.#send();
-    if (this.#sent === 0) this.#transport?.hold(false);
+    // Not once it is stopped: a process waits for the end of a worker that it awaits, though late replies come before.
+    if (this.#sent === 0 && this.#failure === undefined) this.#transport?.hold(false);
     const pending = this.#pending.get(number);
     // Given up meanwhile.
     if (pending === undefined) return;
