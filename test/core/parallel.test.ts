@@ -1,3 +1,5 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { expect, it } from "vitest";
 import { ParallelVectorIndex, RowDirectory, VectorIndex } from "../../src/index.ts";
 import { describeBuilds } from "./builds.ts";
@@ -126,4 +128,22 @@ describeBuilds("ParallelVectorIndex", (build) => {
     await index.free();
     await expect(index.search([1, 2])).rejects.toThrow(/freed/);
   });
+});
+
+it("a program that does nothing but await the end of an index gets there, when replies come late too", async () => {
+  const program = `
+    import { init, ParallelVectorIndex } from "${new URL("../../dist/index.js", import.meta.url)}";
+    init({ build: "scalar" });
+    for (let i = 0; i < 10; i++) {
+      const index = await ParallelVectorIndex.create({ dimension: 2, shards: 2 });
+      await index.upsert("a", [1, 2]);
+      const late = [index.search([1, 2]), index.delete("a")].map((answer) => answer.catch(() => "freed"));
+      const until = performance.now() + i;
+      while (performance.now() < until);
+      await index.free();
+      await Promise.all(late);
+    }
+    console.log("all freed");`;
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", program]);
+  expect(stdout).toBe("all freed\n");
 });
