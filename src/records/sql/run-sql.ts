@@ -22,12 +22,15 @@ export async function runSql(engine: Engine, branch: BranchInfo, request: SqlReq
   const names = await catalogNames(engine);
   const statement = await prepare(engine, branch, request, names, request.readOnly);
   const options = { readOnly: request.readOnly, abandonable: !statement.changes };
-  // The answer is whole before the commit: what fails in making it has changed nothing.
-  const answer = async (connection: TransactionConnection): Promise<SqlResponse> =>
-    toResponse(connection, names, await statement.run(connection), request.responseType);
-  return inJail(engine, branch, options, answer).catch((error: unknown) => {
+  const answer = (connection: Connection, result: BoundedResult) => toResponse(connection, names, result, request.responseType);
+  try {
+    // Of what changes something the answer is whole before the commit: what fails in making it has changed nothing.
+    if (statement.changes)
+      return await inJail(engine, branch, options, async (connection) => answer(connection, await statement.run(connection)));
+    return await answer(engine, await inJail(engine, branch, options, (connection) => statement.run(connection)));
+  } catch (error) {
     throw translateError(error);
-  });
+  }
 }
 
 /**
@@ -46,14 +49,18 @@ export async function runSqlBatch(engine: Engine, branch: BranchInfo, request: S
     prepared.push(await prepare(engine, branch, statement, names, readOnly).catch((error: unknown) => failAt(index, error)));
   }
   const options = { readOnly, abandonable: !prepared.some(({ changes }) => changes) };
-  return inJail(engine, branch, options, async (connection) => {
+  const answersOf = async (connection: Connection, results: readonly BoundedResult[]): Promise<SqlResponse[]> => {
     const answers: SqlResponse[] = [];
-    for (const [index, { run }] of prepared.entries()) {
-      const result = await run(connection).catch((error: unknown) => failAt(index, error));
-      answers.push(await toResponse(connection, names, result, responseType));
-    }
+    for (const result of results) answers.push(await toResponse(connection, names, result, responseType));
     return answers;
-  });
+  };
+  const runAll = async (connection: TransactionConnection): Promise<BoundedResult[]> => {
+    const results: BoundedResult[] = [];
+    for (const [index, { run }] of prepared.entries()) results.push(await run(connection).catch((error: unknown) => failAt(index, error)));
+    return results;
+  };
+  if (options.abandonable) return answersOf(engine, await inJail(engine, branch, options, runAll));
+  return inJail(engine, branch, options, async (connection) => answersOf(connection, await runAll(connection)));
 }
 
 interface Prepared {
