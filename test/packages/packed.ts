@@ -11,8 +11,8 @@ const STAGED = fileURLToPath(new URL("../../dist/packages/", import.meta.url));
 export type PackageName = "library" | "server";
 
 /** The tarball of a package, as `npm pack` writes it, in a folder of its own. */
-export function pack(name: PackageName, folder = newFolder("tarball"), staged = STAGED): string {
-  const [{ filename }] = JSON.parse(npm(folder, "pack", "--json", join(staged, name))) as [{ filename: string }];
+export function pack(name: PackageName, folder = newFolder("tarball")): string {
+  const [{ filename }] = JSON.parse(npm(folder, "pack", "--json", join(STAGED, name))) as [{ filename: string }];
   return join(folder, filename);
 }
 

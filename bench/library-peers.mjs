@@ -1,0 +1,227 @@
+/**
+ * The library beside others that search vectors in a page: what an install and a bundle weigh, how long building and one search take, and which share of the
+ * exact ten nearest is found. 10,000 × 384 vectors in 64 clusters, cosine, one thread of Chromium; usearch, which has no build for pages, in Node.
+ * MiniSearch searches texts only: sizes alone. Writes the table into docs/library.md and README.md. First `npm ci --prefix bench/library-peers --ignore-scripts` and `npm run build`.
+ */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+import { chromium } from "playwright-core";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const PEERS = `${ROOT}bench/library-peers/`;
+const COUNT = 10_000;
+const DIMENSION = 384;
+const QUERIES = 50;
+const K = 10;
+
+/** Each as its README does it: `add` takes Float32Arrays, `search` gives places. Text, because esbuild bundles it. */
+const CONTENDERS = {
+  lodestone: `import { VectorIndex } from "lodestone";
+    export async function open(dimension) {
+      const index = await VectorIndex.create({ dimension });
+      return {
+        add: (vectors) => vectors.forEach((vector, i) => index.upsert(String(i), vector)),
+        search: (query, k) => index.search(query, { k }).results.map(({ id }) => Number(id)),
+      };
+    }`,
+  "@orama/orama": `import { create, insert, searchVector } from "@orama/orama";
+    export async function open(dimension) {
+      const database = await create({ schema: { embedding: "vector[" + dimension + "]" } });
+      return {
+        async add(vectors) { for (const [i, vector] of vectors.entries()) await insert(database, { id: String(i), embedding: Array.from(vector) }); },
+        search: async (query, k) => (await searchVector(database, { vector: { value: query, property: "embedding" }, similarity: 0, limit: k })).hits.map(({ id }) => Number(id)),
+      };
+    }`,
+  "hnswlib-wasm": `import { loadHnswlib } from "hnswlib-wasm";
+    export async function open(dimension) {
+      const { HierarchicalNSW } = await loadHnswlib();
+      const index = new HierarchicalNSW("cosine", dimension, "");
+      return {
+        add(vectors) { index.initIndex(vectors.length, 16, 200, 100); vectors.forEach((vector, i) => index.addPoint(vector, i, false)); index.setEfSearch(64); },
+        search: (query, k) => Array.from(index.searchKnn(query, k, undefined).neighbors),
+      };
+    }`,
+  "voy-search": `import * as glue from "voy-search/voy_search_bg.js";
+    import bytes from "voy-search/voy_search_bg.wasm";
+    export async function open() {
+      const { instance } = await WebAssembly.instantiate(bytes, { "./voy_search_bg.js": glue });
+      glue.__wbg_set_wasm(instance.exports);
+      let index;
+      return {
+        add(vectors) { index = new glue.Voy({ embeddings: vectors.map((vector, i) => ({ id: String(i), title: "", url: "", embeddings: Array.from(vector) })) }); },
+        search: (query, k) => index.search(query, k).neighbors.map(({ id }) => Number(id)),
+      };
+    }`,
+  minisearch: `import MiniSearch from "minisearch"; export const open = undefined; globalThis.kept = MiniSearch;`,
+};
+
+/** In the page (and, for usearch, here): seeded, as unit vectors around 64 centres. */
+function makeData(count, dimension, queries) {
+  let state = 7;
+  const random = () => {
+    state = (Math.imul(state, 1664525) + 1013904223) | 0;
+    return state / 2 ** 31;
+  };
+  const centres = Array.from({ length: 64 }, () => Float32Array.from({ length: dimension }, random));
+  const near = () => {
+    const centre = centres[Math.floor(Math.abs(random()) * 64) % 64];
+    const vector = centre.map((x) => x + 0.7 * random());
+    const norm = Math.hypot(...vector);
+    return vector.map((x) => x / norm);
+  };
+  return { vectors: Array.from({ length: count }, near), queries: Array.from({ length: queries }, near) };
+}
+
+/** Cosine of unit vectors, all of them, sorted. */
+function exactAnswers({ vectors, queries }, k) {
+  return queries.map((query) => {
+    const scores = vectors.map((vector) => vector.reduce((sum, x, d) => sum + x * query[d], 0));
+    return [...scores.keys()].sort((a, b) => scores[b] - scores[a]).slice(0, k);
+  });
+}
+
+async function measure(open, data, exact, k) {
+  const index = await open(data.vectors[0].length);
+  const began = performance.now();
+  await index.add(data.vectors);
+  const buildMs = performance.now() - began;
+  const times = [];
+  let found = 0;
+  for (const [i, query] of data.queries.entries()) {
+    const from = performance.now();
+    const answer = await index.search(query, k);
+    times.push(performance.now() - from);
+    found += answer.filter((row) => exact[i].includes(row)).length;
+  }
+  times.sort((a, b) => a - b);
+  return { buildMs, searchMs: times[times.length >> 1], recall: found / (data.queries.length * k) };
+}
+
+/** Bytes of node_modules after installing one package with what it depends on. */
+function installedBytes(name) {
+  const folder = mkdtempSync(join(tmpdir(), "lodestone-install-"));
+  try {
+    writeFileSync(join(folder, "package.json"), `{"private":true}`);
+    const { version } = JSON.parse(readFileSync(join(folderOf(name), "package.json"), "utf8"));
+    const what = name === "lodestone" ? packLibrary(folder) : `${name}@${version}`;
+    execFileSync("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", what], {
+      cwd: folder,
+      stdio: "ignore",
+    });
+    const modules = join(folder, "node_modules");
+    const files = readdirSync(modules, { recursive: true }).map((path) => statSync(join(modules, path)));
+    return files.filter((stat) => stat.isFile()).reduce((sum, { size }) => sum + size, 0);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function packLibrary(folder) {
+  const output = execFileSync("npm", ["pack", "--json", `${ROOT}dist/packages/library`], {
+    cwd: folder,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  return `./${JSON.parse(output)[0].filename}`;
+}
+
+const folderOf = (name) => (name === "lodestone" ? `${ROOT}dist/packages/library` : `${PEERS}node_modules/${name}`);
+
+async function bundlePage(source) {
+  const { outputFiles } = await build({
+    stdin: { contents: source, resolveDir: PEERS },
+    alias: { lodestone: `${ROOT}dist/packages/library/dist/index.js` },
+    bundle: true,
+    minify: true,
+    format: "esm",
+    platform: "browser",
+    external: ["module", "fs", "path", "url"],
+    loader: { ".wasm": "binary" },
+    write: false,
+    logLevel: "error",
+  });
+  return outputFiles[0].contents;
+}
+
+const data = makeData(COUNT, DIMENSION, QUERIES);
+const exact = exactAnswers(data, K);
+const rows = [];
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM_PATH ?? "/usr/bin/chromium",
+  args: ["--headless", "--no-sandbox", "--disable-gpu"],
+});
+for (const [name, source] of Object.entries(CONTENDERS)) {
+  const text = await bundlePage(source);
+  const sizes = { name, installBytes: installedBytes(name), bundleBytes: gzipSync(text, { level: 9 }).length };
+  if (name === "minisearch") {
+    rows.push({ ...sizes, note: "texts only" });
+    continue;
+  }
+  const page = await browser.newPage();
+  await page.route("**/*", (route) =>
+    route.fulfill(
+      route.request().url().endsWith("/bundle.js")
+        ? { contentType: "text/javascript", body: Buffer.from(text) }
+        : { contentType: "text/html", body: "<!doctype html>" },
+    ),
+  );
+  await page.goto("http://127.0.0.1:9/");
+  await page.addScriptTag({ type: "module", content: `globalThis.parts = { makeData: ${makeData}, measure: ${measure} };` });
+  const run = page.evaluate(
+    async ([count, dimension, queries, k, exact]) => {
+      const { open } = await import("/bundle.js");
+      const { makeData, measure } = globalThis.parts;
+      return measure(open, makeData(count, dimension, queries), exact, k);
+    },
+    [COUNT, DIMENSION, QUERIES, K, exact],
+  );
+  const limit = new Promise((resolve) => setTimeout(resolve, 180_000, undefined));
+  const result = await Promise.race([run.catch((error) => ({ note: String(error).split("\n")[0] })), limit]);
+  rows.push({ ...sizes, ...(result ?? { note: "not built after three minutes" }) });
+  await page.close().catch(() => {});
+  console.log(rows.at(-1));
+}
+await browser.close();
+
+const usearch = createRequire(PEERS)("usearch");
+const native = await measure(
+  async (dimensions) => {
+    const index = new usearch.Index({ dimensions, metric: usearch.MetricKind.Cos, quantization: usearch.ScalarKind.F32 });
+    return {
+      add(vectors) {
+        for (const [i, vector] of vectors.entries()) index.add(BigInt(i), vector);
+      },
+      search: (query, k) => Array.from(index.search(query, k, 0).keys, Number),
+    };
+  },
+  data,
+  exact,
+  K,
+).catch((error) => ({ note: String(error).split("\n")[0] }));
+rows.push({ name: "usearch", installBytes: installedBytes("usearch"), ...native, note: native.note ?? "native, Node only" });
+console.log(rows.at(-1));
+
+const kilobytes = (bytes) => (bytes === undefined ? "" : `${Math.round(bytes / 1000).toLocaleString("en")}`);
+const time = (ms) => (ms === undefined ? "" : ms < 10 ? ms.toFixed(2) : Math.round(ms).toLocaleString("en"));
+const lines = rows.map(
+  ({ name, installBytes, bundleBytes, buildMs, searchMs, recall, note = "" }) =>
+    `| ${name === "lodestone" ? "**lodestone**, VectorIndex" : name} | ${kilobytes(installBytes)} | ${kilobytes(bundleBytes)} | ${time(buildMs)} | ${time(searchMs)} | ${recall === undefined ? "" : `${(100 * recall).toFixed(1)} %`} | ${note} |`,
+);
+const table = `10,000 × 384 vectors in 64 clusters, cosine, top 10, one thread of Chromium ${(await import("node:os")).cpus()[0].model.trim()}, ${new Date().toISOString().slice(0, 10)}; \`npm run bench:library\` measures on your machine.
+
+| | install, kB | bundle, kB gzipped | build, ms | one search, ms | of the exact ten | |
+|---|---|---|---|---|---|---|
+${lines.join("\n")}`;
+for (const path of [`${ROOT}docs/library.md`, `${ROOT}README.md`]) {
+  const text = readFileSync(path, "utf8");
+  writeFileSync(
+    path,
+    text.replace(/<!-- library-sizes -->[\s\S]*<!-- \/library-sizes -->/, `<!-- library-sizes -->\n${table}\n<!-- /library-sizes -->`),
+  );
+}
