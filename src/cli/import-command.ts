@@ -40,7 +40,7 @@ export function importCommand(command: Command, clientOf: (flags: ImportFlags) =
     )
     .argument(
       "<file>",
-      "JSON Lines (one record a line), csv (with a header), npy, fvecs, bvecs, sql (a plain dump of pg_dump: the table of the target's name), or a folder of exported tables",
+      "JSON Lines (one record a line), csv (with a header), npy, fvecs, bvecs, sql (a dump of pg_dump in any format: the table of the target's name), or a folder of exported tables",
     )
     .argument("<target>", "{database}:{branch}/{table}, as in demo:main/colors; {database}:{branch} for a folder")
     .addOption(new Option("--format <format>", "of the file").choices(FORMATS).default(undefined, "by the file's name"))
@@ -76,7 +76,8 @@ export function importCommand(command: Command, clientOf: (flags: ImportFlags) =
     });
 }
 
-type What = Pick<ImportOptions, "file" | "ref" | "table"> & Partial<Pick<ImportOptions, "skipColumns" | "updateOnly" | "statePath">>;
+type What = Pick<ImportOptions, "file" | "ref" | "table"> &
+  Partial<Pick<ImportOptions, "skipColumns" | "updateOnly" | "statePath" | "mayBeEmpty">>;
 
 async function importFile(client: ApiClient, what: What, name: string, flags: ImportFlags, signal: AbortSignal): Promise<ImportOutcome> {
   let progress: Progress | undefined;
@@ -138,9 +139,9 @@ async function importFolder(client: ApiClient, folder: string, targetText: strin
     if (await journal.has(kind, file)) continue;
     const what: What =
       kind === "records"
-        ? { file, ref, table, skipColumns: later }
+        ? { file, ref, table, skipColumns: later, mayBeEmpty: true }
         : // A journal of its own, so that an import that was interrupted here goes on here.
-          { file, ref, table, updateOnly: later, statePath: join(resolve(folder), `.lodestone-links-${table}.json`) };
+          { file, ref, table, updateOnly: later, mayBeEmpty: true, statePath: join(resolve(folder), `.lodestone-links-${table}.json`) };
     const { finished } = await importFile(client, what, `${targetText}/${table}`, { ...flags, create: false }, signal);
     if (!finished) return;
     await journal.add(kind, file);

@@ -14,6 +14,7 @@ import { DEMO_TABLE } from "./demo-colors.ts";
 import { exportCommand } from "./export-command.ts";
 import { SourceError } from "./import/source.ts";
 import { importCommand } from "./import-command.ts";
+import { migrateCommand } from "./migrate-command.ts";
 import { type ServeOptions, serve } from "./serve.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string };
@@ -162,6 +163,7 @@ export function buildProgram(): Command {
   });
 
   withServer(importCommand(program.command("import"), clientOf));
+  withServer(migrateCommand(program.command("migrate"), clientOf));
   withServer(exportCommand(program.command("export"), clientOf));
   withServer(backupCommand(program.command("backup"), clientOf));
   restoreCommand(program.command("restore"));

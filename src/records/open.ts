@@ -87,6 +87,7 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed, migra
     createBranch: (ref, options) => catalog.createBranch(ref, options),
     dropBranch: (ref) => catalog.dropBranch(ref),
     dropDatabase: (database) => catalog.dropDatabase(database),
+    renameBranch: (ref, to) => catalog.renameBranch(ref, to),
     renameDatabase: (database, to) => catalog.renameDatabase(database, to),
     branch: (ref) => catalog.branch(ref),
 

@@ -44,6 +44,8 @@ export interface RecordStore {
   createBranch(ref: BranchRef, options?: { from?: string }): Promise<{ branch: BranchInfo; created: boolean }>;
   dropBranch(ref: BranchRef): Promise<void>;
   dropDatabase(database: string): Promise<void>;
+  /** CONFLICT when the database has a branch of the new name. At once: nobody sees a part of it under either name. */
+  renameBranch(ref: BranchRef, to: string): Promise<void>;
   /** CONFLICT when there is a database of the new name. All branches go along. */
   renameDatabase(database: string, to: string): Promise<void>;
   /** NOT_FOUND says whether the database or the branch is missing. Cheap (cached): http calls it on every request. */

@@ -1,58 +1,40 @@
 /**
- * One table of a SQL dump as `pg_dump` writes it: the lines between `COPY schema.table (columns) FROM stdin;` and `\.`, in COPY's text format (PostgreSQL
- * documentation, "COPY", File Formats). Text gets its type from the table's column. Everything else in the dump is passed over.
+ * The records of one table of a dump of `pg_dump`: the lines up to `\.`, in COPY's text format (PostgreSQL documentation, "COPY", File Formats). Text gets its
+ * type from the table's column.
  */
-import { stat } from "node:fs/promises";
 import { LodestoneError } from "../../errors.ts";
 import { parseItems, parseTextArray, toRfc3339 } from "../../records/postgres-text.ts";
 import type { JsonObject, JsonValue } from "../../records/requests.ts";
 import type { ColumnSchema, ColumnType } from "../../records/schema.ts";
+import { type DumpFile, type DumpTable, openDumpFile } from "./dump/dump-file.ts";
 import { importedName } from "./hosted-columns.ts";
 import { type Line, lines } from "./jsonl-source.ts";
 import { type Source, SourceError, type SourcePosition, type SourceRow } from "./source.ts";
 
-const START: SourcePosition = { offset: 0, row: 0, line: 0 };
-
 export async function openDump(path: string, table: string): Promise<Source> {
-  const { size } = await stat(path);
-  const { header, start } = await findTable(path, table);
-  return { columns: undefined, byteLength: size, start, rows: (from, columns) => rows(path, header, from, columns) };
+  const dump = await openDumpFile(path);
+  const found = dump.tables.get(table);
+  if (found === undefined) throw notFound(dump, table);
+  return dumpTableSource(dump, found);
 }
 
-async function findTable(path: string, table: string): Promise<{ header: string[]; start: SourcePosition }> {
-  const others = new Set<string>();
-  let inserts = false;
-  let inBlock = false;
-  for await (const line of lines(path, START)) {
-    // A row may look like a statement.
-    if (inBlock) {
-      inBlock = line.text !== "\\.";
-      continue;
-    }
-    if (line.text.startsWith("INSERT INTO ")) inserts = true;
-    const copy = parseCopy(line.text);
-    if (copy === undefined) continue;
-    if (copy.table === table) return { header: copy.columns, start: positionBehind(line, 0) };
-    others.add(copy.table);
-    inBlock = true;
+export function dumpTableSource(dump: DumpFile, table: DumpTable): Source {
+  const { path, header, start } = table;
+  return { columns: undefined, byteLength: dump.byteLength, start, rows: (from, columns) => rows(path, header, from, columns) };
+}
+
+function notFound(dump: DumpFile, table: string): LodestoneError {
+  if (dump.tables.size === 0) {
+    const remedy = dump.hasInserts
+      ? "it has INSERT statements; make it without --inserts, so that it has COPY"
+      : "is it a dump of pg_dump, and not one of the schema alone?";
+    return new LodestoneError("INVALID", `The dump has no table's records: ${remedy}.`);
   }
-  if (others.size === 0) {
-    const remedy = inserts ? "it has INSERT statements; make it without --inserts, so that it has COPY" : "is it a plain dump of pg_dump?";
-    throw new LodestoneError("INVALID", `The dump has no table's records: ${remedy}.`);
-  }
-  throw new LodestoneError("NOT_FOUND", `The dump has no records of a table "${table}"; it has those of ${[...others].join(", ")}.`);
+  return new LodestoneError(
+    "NOT_FOUND",
+    `The dump has no records of a table "${table}"; it has those of ${[...dump.tables.keys()].join(", ")}.`,
+  );
 }
-
-/** `COPY public.teams (xata_id, "index", name) FROM stdin;` */
-export function parseCopy(text: string): { table: string; columns: string[] } | undefined {
-  const name = '(?:[^\\s"().,]+|"(?:[^"]|"")*")';
-  const match = new RegExp(`^COPY (?:${name}\\.)?(${name}) \\((.*)\\) FROM stdin;\\r?$`).exec(text);
-  if (match === null) return undefined;
-  const columns = (match[2] as string).match(new RegExp(name, "g")) ?? [];
-  return { table: unquote(match[1] as string), columns: columns.map(unquote) };
-}
-
-const unquote = (name: string): string => (name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name);
 
 async function* rows(
   path: string,

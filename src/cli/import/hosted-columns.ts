@@ -9,8 +9,14 @@ const METADATA: ReadonlySet<string> = new Set([
   "xata_updatedat",
 ]);
 
-/** Under which name a column of an export is imported: ids become `id`; undefined for metadata, which the service writes by itself. */
+/**
+ * Under which name a column of an export is imported: ids become `id`; undefined for metadata, which the service writes by itself. A table with direct access to
+ * PostgreSQL may have a column `id` of its own beside `xata_id`; records link by the latter, so the former gets another name.
+ */
 export function importedName(name: string, header: readonly string[]): string | undefined {
   if (METADATA.has(name)) return undefined;
-  return name === "xata_id" && !header.includes("id") ? "id" : name;
+  if (name === "xata_id") return "id";
+  return name === "id" && header.includes("xata_id") ? OWN_ID : name;
 }
+
+export const OWN_ID = "id_";

@@ -59,8 +59,8 @@ function parseRecord(text: string, number: number): JsonObject {
   return value as JsonObject;
 }
 
-/** Lines from a place on, without their ends; each says where it ends. */
-export async function* lines(path: string, from: SourcePosition): AsyncGenerator<Line> {
+/** Lines from a place on, without their ends; each says where it ends. @param until  the offset behind the last byte; default: all. */
+export async function* lines(path: string, from: SourcePosition, until = Number.POSITIVE_INFINITY): AsyncGenerator<Line> {
   let offset = from.offset;
   let number = from.line;
   let parts: Buffer[] = [];
@@ -74,7 +74,11 @@ export async function* lines(path: string, from: SourcePosition): AsyncGenerator
     const hasByteOrderMark = offset === 0 && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
     return { text: bytes.toString("utf8", hasByteOrderMark ? 3 : 0), number, end: 0 };
   };
-  for await (const chunk of createReadStream(path, { start: from.offset, highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) {
+  for await (const chunk of createReadStream(path, {
+    start: from.offset,
+    end: until - 1,
+    highWaterMark: 1 << 20,
+  }) as AsyncIterable<Buffer>) {
     let begin = 0;
     for (;;) {
       const newline = chunk.indexOf(NEWLINE, begin);

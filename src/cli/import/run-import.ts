@@ -10,6 +10,7 @@ import type { JsonObject } from "../../records/requests.ts";
 import type { BranchRef, ColumnSchema } from "../../records/schema.ts";
 import { type ApiClient, ApiError, branchPath } from "../api-client.ts";
 import { openCsv } from "./csv-source.ts";
+import { isBinaryDump } from "./dump/dump-file.ts";
 import { openDump } from "./dump-source.ts";
 import { ImportJournal } from "./import-state.ts";
 import { inferColumns } from "./infer-columns.ts";
@@ -38,6 +39,12 @@ export interface ImportOptions {
   /** Only sets these columns, in records that are there; a row without values for them is passed over. */
   readonly updateOnly?: readonly string[];
   readonly batchSize: number;
+  /** A source without records is one all the same: a table of a folder or of a dump that is taken whole. */
+  readonly mayBeEmpty?: boolean;
+  /** Of the ids of records that have none; default: a new one. The same seed makes the same ids. */
+  readonly idSeed?: string;
+  /** Instead of opening the file. */
+  readonly source?: Source;
   readonly statePath?: string;
   /** Begin at the beginning, whatever the journal says. */
   readonly restart: boolean;
@@ -73,12 +80,12 @@ interface Batch {
 }
 
 export async function runImport(client: ApiClient, options: ImportOptions): Promise<ImportOutcome> {
-  const source = await openSource(options);
+  const source = options.source ?? (await openSource(options));
   const columns = await prepareTable(client, source, options);
   const targetName = `${client.url}${branchPath(options.ref)}/${options.table}`;
   const journal = await ImportJournal.open(options.file, targetName, options.statePath);
   const state = options.restart ? undefined : await journal.load();
-  const idSeed = state?.idSeed ?? `${Date.now()}-${randomBytes(8).toString("hex")}`;
+  const idSeed = state?.idSeed ?? options.idSeed ?? newIdSeed();
   const makeId = idMaker(idSeed);
 
   let acknowledged = state?.position ?? source.start;
@@ -123,12 +130,21 @@ export async function runImport(client: ApiClient, options: ImportOptions): Prom
   }
   const finished = !options.signal.aborted || acknowledged.offset >= source.byteLength;
   if (finished) await journal.remove();
+  if (finished && records === 0 && state === undefined && options.mayBeEmpty !== true) throw nothingImported(options);
   return { records, finished, journalPath: journal.path };
 }
 
+/** Nothing is no success: whoever named the file expected records in it. */
+function nothingImported({ file, table }: ImportOptions): LodestoneError {
+  return new LodestoneError(
+    "INVALID",
+    `${file} has no records for the table "${table}": nothing was imported. The file was read to its end; it is empty there.`,
+  );
+}
+
 async function openSource(options: ImportOptions): Promise<Source> {
-  const format = options.format ?? formatOf(options.file);
   try {
+    const format = options.format ?? (await formatOf(options.file));
     switch (format) {
       case "jsonl":
         return await openJsonl(options.file);
@@ -151,14 +167,16 @@ async function openSource(options: ImportOptions): Promise<Source> {
   }
 }
 
-function formatOf(file: string): Format {
+async function formatOf(file: string): Promise<Format> {
   const extension = extname(file).slice(1).toLowerCase();
   const format = extension === "ndjson" ? "jsonl" : FORMATS.find((candidate) => candidate === extension);
-  if (format === undefined) {
-    throw new LodestoneError("INVALID", `The format of ${file} cannot be told from its name; give --format, one of ${FORMATS.join(", ")}.`);
-  }
-  return format;
+  if (format !== undefined) return format;
+  if (DUMP_EXTENSIONS.has(extension) || (await isBinaryDump(file))) return "sql";
+  throw new LodestoneError("INVALID", `The format of ${file} cannot be told from its name; give --format, one of ${FORMATS.join(", ")}.`);
 }
+
+/** Of dumps of pg_dump in all its formats. */
+const DUMP_EXTENSIONS: ReadonlySet<string> = new Set(["tar", "dump", "backup", "pgdump"]);
 
 /** The table's columns, once it is there and fits. */
 async function prepareTable(client: ApiClient, source: Source, options: ImportOptions): Promise<ColumnSchema[]> {
@@ -242,6 +260,8 @@ function atPlace(error: unknown, batch: Batch): unknown {
   if (first !== undefined && place !== undefined) return new SourceError(place, first.message);
   return new SourceError(`${batch.places[0]} to ${batch.places.at(-1)}`, error.message);
 }
+
+export const newIdSeed = (): string => `${Date.now()}-${randomBytes(8).toString("hex")}`;
 
 const ID_DIGITS = "0123456789abcdefghijklmnopqrstuv";
 

@@ -92,29 +92,31 @@ export function branchEndpoints({ records }: Services): Endpoint[] {
         };
       },
     }),
-    endpoint<{ systemColumns: SystemNaming }>({
+    endpoint<{ name?: string; systemColumns?: SystemNaming }>({
       method: "PATCH",
       path,
       name: "updateBranch",
-      summary: "What answers and SQL call the columns that every table has",
+      summary: "Give a branch another name, or its answers and SQL other names for the columns that every table has",
       tag,
       access: "admin",
       body: {
         required: true,
-        schema: objectOf(
-          {
-            systemColumns: {
-              enum: SYSTEM_NAMINGS,
-              description:
-                "dotted: id and xata.version …; underscored: xata_id, xata_version …, as the SDK of databases with Postgres enabled has them.",
-            },
+        schema: objectOf({
+          name: { ...NAME, description: "The new name; everything in the branch goes along." },
+          systemColumns: {
+            enum: SYSTEM_NAMINGS,
+            description:
+              "dotted: id and xata.version …; underscored: xata_id, xata_version …, as the SDK of databases with Postgres enabled has them.",
           },
-          ["systemColumns"],
-        ),
+        }),
       },
-      responses: { 200: { description: "It is so.", schema: MIGRATION_STATUS } },
+      responses: {
+        200: { description: "It is so.", schema: MIGRATION_STATUS },
+        422: { description: "There is a branch of the new name." },
+      },
       async handle({ ref, body }) {
-        await records.setSystemNaming(ref, body.systemColumns);
+        if (body.systemColumns !== undefined) await records.setSystemNaming(ref, body.systemColumns);
+        if (body.name !== undefined) await records.renameBranch(ref, body.name);
         return { status: 200, body: { status: "completed" } };
       },
     }),

@@ -221,6 +221,32 @@ export class Catalog {
     for (const row of dropped) this.#forget({ database: row.database, branch: row.branch });
   }
 
+  /** Within its database, with everything in it; CONFLICT when there is a branch of the new name. */
+  async renameBranch(ref: BranchRef, to: string): Promise<void> {
+    const target = { database: ref.database, branch: to };
+    requireBranchRef(ref);
+    requireBranchRef(target);
+    if (to === ref.branch) return;
+    await this.#engine
+      .transaction(
+        async (connection) => {
+          await limitLockWait(connection);
+          // Whoever else makes or renames branches of the database waits.
+          await requireDatabase(connection, ref.database, "FOR UPDATE");
+          const row = await findBranch(connection, ref, "FOR UPDATE");
+          const taken = await connection.query("SELECT 1 FROM lodestone.branches WHERE database = $1 AND branch = $2", [ref.database, to]);
+          if (taken.rows.length > 0) throw new LodestoneError("CONFLICT", `Branch "${to}" of database "${ref.database}" exists already.`);
+          await moveBranch(connection, row, target);
+          await announce(connection, ref);
+          await announce(connection, target);
+        },
+        { timeoutMs: CHANGE_TIMEOUT_MS },
+      )
+      .catch(rethrowBusy);
+    this.#forget(ref);
+    this.#forget(target);
+  }
+
   /** All branches go along, with everything in them; requests under the old name find nothing from then on. */
   async renameDatabase(database: string, to: string): Promise<void> {
     requireDatabaseName(database);

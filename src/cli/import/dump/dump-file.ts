@@ -1,0 +1,147 @@
+/**
+ * A dump of `pg_dump`, whatever its format: where the records of each table begin, and the statements that make its tables. A plain dump is read as it is; a tar
+ * dump too, since it is a plain one without records (restore.sql) and a file of records for each table; the others go through pg_restore.
+ */
+import { open, stat } from "node:fs/promises";
+import { LodestoneError } from "../../../errors.ts";
+import { lines } from "../jsonl-source.ts";
+import type { SourcePosition } from "../source.ts";
+import { toPlainDump } from "./pg-restore.ts";
+import { SqlScanner } from "./sql-scanner.ts";
+import { isTar, readTarIndex, type TarMember } from "./tar-index.ts";
+
+export interface DumpTable {
+  readonly name: string;
+  /** Names of the columns, in the order of the values. */
+  readonly header: readonly string[];
+  /** The file that has the records, up to a line `\.` */
+  readonly path: string;
+  readonly start: SourcePosition;
+}
+
+export interface DumpFile {
+  readonly tables: ReadonlyMap<string, DumpTable>;
+  /** Statements about tables: CREATE TABLE, ALTER TABLE, COMMENT ON COLUMN, CREATE UNIQUE INDEX. */
+  readonly statements: readonly string[];
+  readonly byteLength: number;
+  /** Tables whose records are INSERT statements, which are not read. */
+  readonly hasInserts: boolean;
+}
+
+const START: SourcePosition = { offset: 0, row: 0, line: 0 };
+const ABOUT_TABLES = /^(?:CREATE (?:UNLOGGED )?TABLE|ALTER TABLE|COMMENT ON COLUMN|CREATE UNIQUE INDEX)\b/;
+/** More than any statement about a table needs; longer ones (a function's body) are passed over. */
+const MAX_STATEMENT_LENGTH = 1_000_000;
+const MAX_STATEMENTS = 100_000;
+/** `COPY … FROM '$$PATH$$/3345.dat';` of a tar dump's restore.sql. */
+const FROM_MEMBER = /^(COPY .* FROM) '\$\$PATH\$\$\/([\w.]+)';\r?$/;
+
+/** @throws {LodestoneError} when it is no dump, or one that cannot be read here. */
+export async function openDumpFile(path: string): Promise<DumpFile> {
+  const found = await stat(path);
+  if (found.isDirectory()) return scan(await toPlainDump(path));
+  const head = await readHead(path);
+  if (head.subarray(0, 5).toString("latin1") === "PGDMP") return scan(await toPlainDump(path));
+  if (isTar(head)) return openTarDump(path);
+  if (head[0] === 0x1f && head[1] === 0x8b) {
+    throw new LodestoneError("INVALID", `${path} is compressed with gzip: gunzip it first.`);
+  }
+  return scan(path);
+}
+
+/** True for a file that begins like one of the formats that are no text. */
+export async function isBinaryDump(path: string): Promise<boolean> {
+  const head = await readHead(path);
+  return head.subarray(0, 5).toString("latin1") === "PGDMP" || isTar(head);
+}
+
+async function openTarDump(path: string): Promise<DumpFile> {
+  const members = await readTarIndex(path);
+  const script = members.get("restore.sql");
+  if (script === undefined) throw new LodestoneError("INVALID", `${path} is a tar archive, but no dump of pg_dump: it has no restore.sql.`);
+  return scan(path, { script, members });
+}
+
+interface Archive {
+  readonly script: TarMember;
+  readonly members: ReadonlyMap<string, TarMember>;
+}
+
+async function scan(path: string, archive?: Archive): Promise<DumpFile> {
+  const tables = new Map<string, DumpTable>();
+  const statements: string[] = [];
+  const scanner = new SqlScanner();
+  let hasInserts = false;
+  let inRecords = false;
+  let statement = "";
+  const { offset, size: scriptSize } = archive?.script ?? { offset: 0, size: Number.POSITIVE_INFINITY };
+  for await (const line of lines(path, { ...START, offset }, offset + scriptSize)) {
+    const { text } = line;
+    // A row may look like a statement.
+    if (inRecords) {
+      inRecords = text !== "\\." && text !== "\\.\r";
+      continue;
+    }
+    if (scanner.isOutside && statement === "") {
+      const copy = copyOf(text, archive, path);
+      if (copy !== undefined) {
+        const start =
+          copy.member === undefined ? { offset: line.end, row: 0, line: line.number } : { ...START, offset: copy.member.offset };
+        tables.set(copy.table, { name: copy.table, header: copy.columns, path, start });
+        inRecords = copy.member === undefined;
+        continue;
+      }
+      // Comments, empty lines, and commands of psql.
+      if (/^\s*(?:--|\\|\r?$)/.test(text)) continue;
+      if (text.startsWith("INSERT INTO ")) hasInserts = true;
+    }
+    scanner.feed(text);
+    if (statement.length < MAX_STATEMENT_LENGTH) statement += `${text}\n`;
+    if (!scanner.isOutside || !/;\s*$/.test(text)) continue;
+    if (ABOUT_TABLES.test(statement) && statement.length < MAX_STATEMENT_LENGTH && statements.length < MAX_STATEMENTS)
+      statements.push(statement);
+    statement = "";
+  }
+  const { size } = await stat(path);
+  return { tables, statements, byteLength: size, hasInserts };
+}
+
+function copyOf(text: string, archive: Archive | undefined, path: string) {
+  const plain = parseCopy(text);
+  if (plain !== undefined) return { ...plain, member: undefined };
+  const [, command, name] = FROM_MEMBER.exec(text) ?? [];
+  if (command === undefined || name === undefined) return undefined;
+  if (archive === undefined) {
+    throw new LodestoneError(
+      "INVALID",
+      `${path} is the restore.sql of a tar dump: the records are not in it, but in the files beside it in the archive. Give the archive itself (the .tar file).`,
+    );
+  }
+  const copy = parseCopy(`${command} stdin;`);
+  const member = archive.members.get(name);
+  if (copy === undefined || member === undefined)
+    throw new LodestoneError("INVALID", `${path} has no member ${name}; it is no whole dump.`);
+  return { ...copy, member };
+}
+
+/** `COPY public.teams (xata_id, "index", name) FROM stdin;` */
+export function parseCopy(text: string): { table: string; columns: string[] } | undefined {
+  const name = '(?:[^\\s"().,]+|"(?:[^"]|"")*")';
+  const match = new RegExp(`^COPY (?:${name}\\.)?(${name}) \\((.*)\\) FROM stdin;\\r?$`).exec(text);
+  if (match === null) return undefined;
+  const columns = (match[2] as string).match(new RegExp(name, "g")) ?? [];
+  return { table: unquote(match[1] as string), columns: columns.map(unquote) };
+}
+
+const unquote = (name: string): string => (name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name);
+
+async function readHead(path: string): Promise<Buffer> {
+  const handle = await open(path, "r");
+  try {
+    const head = Buffer.alloc(512);
+    const { bytesRead } = await handle.read(head, 0, head.length, 0);
+    return head.subarray(0, bytesRead);
+  } finally {
+    await handle.close();
+  }
+}

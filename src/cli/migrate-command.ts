@@ -1,0 +1,113 @@
+/** `lodestone migrate`: argv to a migration, with its plan, its progress and what was left out. */
+import { join, resolve } from "node:path";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { LodestoneError } from "../errors.ts";
+import type { BranchRef } from "../records/schema.ts";
+import type { ApiClient } from "./api-client.ts";
+import { discardPlainDump } from "./import/dump/pg-restore.ts";
+import { INTERRUPTED_EXIT_CODE, onInterrupt } from "./interrupt.ts";
+import type { MigrationSource } from "./migrate/migration-source.ts";
+import { openMigrationSource } from "./migrate/open-source.ts";
+import { runMigration } from "./migrate/run-migration.ts";
+import { grouped, type Progress, startProgress } from "./progress.ts";
+import { parseTarget } from "./target.ts";
+
+interface MigrateFlags {
+  url: string;
+  apiKey?: string;
+  schema?: string;
+  plan?: boolean;
+  state?: string;
+  restart?: boolean;
+  batch: number;
+}
+
+export function migrateCommand(command: Command, clientOf: (flags: MigrateFlags) => ApiClient): Command {
+  return command
+    .description(
+      "Take a database of the retired service, whole, into a new branch of a running server: schema, records and links, each table compared with its source at the end.\n" +
+        "An interrupted migration goes on where it was when the same command is run again; until all of it is there and verified, there is no branch of that name.",
+    )
+    .argument(
+      "<source>",
+      "a dump of pg_dump in any format, or a folder with a .csv or .jsonl file for each table and its schema (schema.json or xata.ts)",
+    )
+    .argument("<target>", "{database}:{branch}, as in library:main")
+    .option("--schema <file>", "the schema: JSON, or the file that the retired service's code generator wrote")
+    .option("--plan", "only say what would be done")
+    .option("--state <folder>", "where to note how far it is (default: beside the dump, or in the folder)")
+    .option("--restart", "begin anew, even if an earlier run was interrupted")
+    .addOption(new Option("--batch <size>", "records in one transaction").argParser(parseBatch).default(500))
+    .action(async (path: string, target: string, flags: MigrateFlags) => {
+      const { ref, table } = parseTarget(target);
+      if (table !== undefined)
+        throw new LodestoneError("INVALID", `A migration goes into a branch, {database}:{branch}; got ${JSON.stringify(target)}.`);
+      const client = clientOf(flags);
+      const source = await openMigrationSource(path, flags.schema);
+      printPlan(path, ref, client.url, source);
+      if (flags.plan === true) return;
+      await migrate(client, path, ref, source, flags);
+    });
+}
+
+function parseBatch(text: string): number {
+  const size = Number(text);
+  if (!Number.isInteger(size) || size < 1 || size > 1000) throw new InvalidArgumentError("Expected a whole number from 1 to 1000.");
+  return size;
+}
+
+function printPlan(path: string, { database, branch }: BranchRef, url: string, source: MigrationSource): void {
+  console.log(`From ${path} into the new branch ${database}:${branch} of ${url}:`);
+  for (const { name, columns, file } of source.tables) {
+    console.log(`  ${name}: ${columns.length} columns${file === undefined ? ", no records" : ""}`);
+  }
+  if (source.isUnderscored)
+    console.log("Answers and SQL of the branch call the metadata xata_id, xata_version, xata_createdat and xata_updatedat.");
+  if (source.leftOut.length === 0) return;
+  console.log("Not as it was:");
+  for (const sentence of source.leftOut) console.log(`  ${sentence}`);
+}
+
+async function migrate(client: ApiClient, path: string, ref: BranchRef, source: MigrationSource, flags: MigrateFlags): Promise<void> {
+  // Beside a dump, which may be a folder itself and must stay as it is.
+  const isDump = source.tables.some(({ file }) => file === path);
+  const stateFolder = flags.state ?? (isDump ? `${resolve(path)}.lodestone-migration` : join(resolve(path), ".lodestone-migration"));
+  const interrupt = onInterrupt("Stopping behind the batches under way; press Ctrl-C again to stop at once.");
+  let progress: Progress | undefined;
+  let records = 0;
+  try {
+    const outcome = await runMigration(client, source, {
+      ref,
+      stateFolder,
+      restart: flags.restart === true,
+      batchSize: flags.batch,
+      signal: interrupt.signal,
+      onStep(sentence) {
+        progress?.stop();
+        progress = undefined;
+        process.stderr.write(`${sentence}\n`);
+      },
+      onProgress(_table, { byteLength, position, records: done }) {
+        progress ??= startProgress(byteLength, position.offset);
+        progress.update(position.offset, done);
+      },
+      onVerified(table, { server, isSame }) {
+        progress?.stop();
+        progress = undefined;
+        records += server.records;
+        if (isSame)
+          console.log(`${table}: ${grouped(server.records)} records, checksum ${server.sum.slice(0, 12)}, the same as in the source`);
+      },
+    });
+    progress?.stop();
+    if (outcome !== "interrupted" && isDump) await discardPlainDump(path);
+    if (outcome === "interrupted") {
+      console.log(`Interrupted: run the same command again to go on. There is no branch ${ref.database}:${ref.branch} yet.`);
+      process.exitCode = INTERRUPTED_EXIT_CODE;
+    } else if (outcome === "finished before") console.log(`${ref.database}:${ref.branch} was finished and verified by an earlier run.`);
+    else console.log(`${ref.database}:${ref.branch} is there: ${source.tables.length} tables, ${grouped(records)} records, verified.`);
+  } finally {
+    progress?.stop();
+    interrupt.dispose();
+  }
+}

@@ -1,0 +1,142 @@
+/** Tells what a path holds (a dump, or a folder of CSV or JSON Lines files with a schema) and reads from it what a migration takes. */
+import { readdir, stat } from "node:fs/promises";
+import { basename, extname, join } from "node:path";
+import { LodestoneError } from "../../errors.ts";
+import { isUnderscored } from "../../filter/system-columns.ts";
+import { openCsv } from "../import/csv-source.ts";
+import { openDumpFile } from "../import/dump/dump-file.ts";
+import { dumpTableSource } from "../import/dump-source.ts";
+import { importedName } from "../import/hosted-columns.ts";
+import { openJsonl } from "../import/jsonl-source.ts";
+import type { Source } from "../import/source.ts";
+import { readDumpSchema } from "./dump-schema.ts";
+import type { MigrationSource, MigrationTable } from "./migration-source.ts";
+import { readSchemaFile, type SchemaFile } from "./schema-file.ts";
+
+const SCHEMA_NAMES = ["schema.json", "xata.ts", "xata.js", "xata.mjs"];
+const RECORD_FILES = new Set([".csv", ".jsonl", ".ndjson"]);
+const DUMPS = new Set([".sql", ".tar", ".dump", ".backup", ".pgdump"]);
+
+/** @param schemaPath  the schema's file; default: schema.json or xata.ts in the folder, or what a dump and exported files say themselves. */
+export async function openMigrationSource(path: string, schemaPath?: string): Promise<MigrationSource> {
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined) throw new LodestoneError("NOT_FOUND", `There is no ${path}.`);
+  if (!found.isDirectory()) {
+    if (RECORD_FILES.has(extname(path))) {
+      throw new LodestoneError(
+        "INVALID",
+        `${path} is one table. Give the folder that it is in, or take it alone: lodestone import ${path} {database}:{branch}/{table}`,
+      );
+    }
+    return fromDump(path, schemaPath);
+  }
+  const names = (await readdir(path)).sort();
+  if (names.includes("toc.dat") && !names.includes("restore.sql")) return fromDump(path, schemaPath);
+  const files = names.filter((name) => RECORD_FILES.has(extname(name)));
+  if (files.length > 0) return fromFolder(path, names, files, schemaPath);
+  const dumps = names.filter((name) => DUMPS.has(extname(name)));
+  if (dumps.length === 1) return fromDump(join(path, dumps[0] as string), schemaPath);
+  throw new LodestoneError(
+    "NOT_FOUND",
+    `${path} has no .csv and no .jsonl files, and ${dumps.length === 0 ? "no dump" : "several dumps; name one of them"}.`,
+  );
+}
+
+async function fromDump(path: string, schemaPath: string | undefined): Promise<MigrationSource> {
+  const dump = await openDumpFile(path);
+  const schema = schemaPath === undefined ? await readDumpSchema(dump.statements) : await readSchemaFile(schemaPath);
+  if (dump.tables.size === 0) {
+    const reason = dump.hasInserts
+      ? "its records are INSERT statements; make it without --inserts"
+      : "it is no dump of pg_dump, or one of the schema alone";
+    throw new LodestoneError("INVALID", `${path} has no table's records: ${reason}.`);
+  }
+  if (schema.tables.length === 0) {
+    throw new LodestoneError(
+      "INVALID",
+      `${path} has records, but does not say what their columns are (a dump with --data-only?). Name the schema's file with --schema.`,
+    );
+  }
+  const known = new Set(schema.tables.map(({ name }) => name));
+  const strangers = [...dump.tables.keys()].filter((name) => !known.has(name));
+  const tables = schema.tables.map(({ name, columns }): MigrationTable => {
+    const records = dump.tables.get(name);
+    return {
+      name,
+      columns,
+      file: records === undefined ? undefined : path,
+      skipColumns: schema.skipped.get(name) ?? [],
+      open: async () => dumpTableSource(dump, records as NonNullable<typeof records>),
+    };
+  });
+  return {
+    tables,
+    leftOut: [...schema.leftOut, ...strangers.map((name) => `Table ${name}: the schema does not have it.`)],
+    isUnderscored: schema.isUnderscored,
+  };
+}
+
+async function fromFolder(
+  folder: string,
+  names: readonly string[],
+  files: readonly string[],
+  schemaPath: string | undefined,
+): Promise<MigrationSource> {
+  const schemaName = schemaPath ?? SCHEMA_NAMES.filter((name) => names.includes(name)).map((name) => join(folder, name))[0];
+  const schema = schemaName === undefined ? await schemaOfExports(folder, files) : await readSchemaFile(schemaName);
+  const leftOut = [...schema.leftOut];
+  const byTable = new Map<string, string>();
+  for (const name of files) {
+    const table = basename(name, extname(name));
+    if (byTable.has(table)) throw new LodestoneError("INVALID", `${folder} has two files for the table ${table}; leave one.`);
+    byTable.set(table, join(folder, name));
+    if (!schema.tables.some((known) => known.name === table)) leftOut.push(`${name}: the schema has no table ${table}.`);
+  }
+  const tables = await Promise.all(
+    schema.tables.map(async ({ name, columns }): Promise<MigrationTable> => {
+      const file = byTable.get(name);
+      const open = () => openRecords(file as string);
+      if (file === undefined) return { name, columns, file, skipColumns: [], open };
+      const skipped = schema.skipped.get(name) ?? [];
+      const known = new Set(["id", ...columns.map((column) => column.name), ...skipped]);
+      const unknown = (await headerOf(file)).filter((column) => !known.has(column));
+      leftOut.push(...unknown.map((column) => `${name}.${column}: the schema does not have it.`));
+      return { name, columns, file, skipColumns: [...skipped, ...unknown], open };
+    }),
+  );
+  for (const { name, file } of tables) if (file === undefined) leftOut.push(`Table ${name}: no file has its records; it is made empty.`);
+  return { tables, leftOut, isUnderscored: schema.isUnderscored };
+}
+
+/** What `lodestone export` wrote says its columns itself. */
+async function schemaOfExports(folder: string, files: readonly string[]): Promise<SchemaFile> {
+  const tables = await Promise.all(
+    files.map(async (name) => {
+      const columns = extname(name) === ".csv" ? undefined : (await openJsonl(join(folder, name))).columns;
+      if (columns === undefined) {
+        throw new LodestoneError(
+          "INVALID",
+          `${folder} has no schema: put the file that the retired service's code generator wrote (xata.ts) into it, or its schema.json, or name it with --schema.`,
+        );
+      }
+      return { name: basename(name, extname(name)), columns };
+    }),
+  );
+  return {
+    tables: tables.map(({ name, columns }) => ({ name, columns: columns.filter((column) => !isUnderscored(column.name)) })),
+    skipped: new Map(),
+    leftOut: [],
+    isUnderscored: tables.some(({ columns }) => columns.some((column) => isUnderscored(column.name))),
+  };
+}
+
+function openRecords(file: string): Promise<Source> {
+  return extname(file) === ".csv" ? openCsv(file) : openJsonl(file);
+}
+
+/** By the names under which they are imported; of JSON Lines nothing is known before they are read. */
+async function headerOf(file: string): Promise<string[]> {
+  if (extname(file) !== ".csv") return [];
+  const { header } = await openCsv(file);
+  return header.map((name) => importedName(name, header)).filter((name) => name !== undefined);
+}
