@@ -1,9 +1,12 @@
 /** The error of a database that is away, for those who would otherwise wait for it. */
 import { LodestoneError } from "../errors.ts";
 
-/** The database is known to be away: nothing was sent to it, and waiting a little would not help. */
+/** No connection to the database could be had: nothing was sent to it, and waiting a little would not help. */
 export class DatabaseAwayError extends LodestoneError {
-  constructor() {
-    super("UNAVAILABLE", "The database cannot be reached at the moment. Nothing was changed: try again.", { retryAfterSeconds: 1 });
+  constructor(cause?: unknown) {
+    super("UNAVAILABLE", "The database cannot be reached at the moment. Nothing was changed: try again.", {
+      retryAfterSeconds: 1,
+      cause,
+    });
   }
 }

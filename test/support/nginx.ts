@@ -27,7 +27,9 @@ export async function startNginx(bin: string, file: string, change: (text: strin
     .replace("worker_processes auto;", "worker_processes 1;");
   const conf = join(directory, "nginx.conf");
   writeFileSync(conf, text);
-  const globals = `daemon off; pid ${directory}/nginx.pid; error_log ${directory}/error.log;`;
+  // As root its workers would be another user, who may not write here.
+  const user = process.getuid?.() === 0 ? "user root;" : "";
+  const globals = `${user} daemon off; pid ${directory}/nginx.pid; error_log ${directory}/error.log;`;
   const child: ChildProcess = spawn(bin, ["-p", directory, "-c", conf, "-g", globals], { stdio: "ignore" });
   const atExit = (): void => {
     child.kill("SIGTERM");

@@ -27,6 +27,11 @@ export class Recorder {
   /** Every key that anybody ever wrote. */
   readonly #used = new Set<string>();
   #lastValue = 0;
+  readonly #servers: "one" | "many";
+
+  constructor(servers: "one" | "many" = "one") {
+    this.#servers = servers;
+  }
 
   /** A value that nobody has written yet. Below 2^24, so that a float32 keeps it. */
   freshValue(): number {
@@ -54,8 +59,8 @@ export class Recorder {
     }
   }
 
-  /** The server is gone: what has not been answered until now was carried out before, or never will be. */
-  serverEnded(): void {
+  /** What has not been answered until now was carried out before, or never will be: its server is gone, say. */
+  settle(): void {
     const nowMs = performance.now();
     for (const { operations } of this.#keys.values()) {
       for (const [index, operation] of operations.entries()) {
@@ -98,7 +103,7 @@ export class Recorder {
           action.do === "read" || action.do === "follow" || (returnedMs < last.returnedMs && invokedMs < last.invokedMs),
       );
     if (isSettled && last.action.do === "read") this.retired.set(key, last.action.saw);
-    const faults = judgeKey(history.operations);
+    const faults = judgeKey(history.operations, null, undefined, this.#servers);
     this.faults.push(...faults);
     const path = process.env.LODESTONE_SOAK_HISTORY;
     if (faults.length > 0 && path !== undefined) {

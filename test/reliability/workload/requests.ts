@@ -1,4 +1,5 @@
 /** What a request of the workload has at hand, and how answers are sorted: carried out, known not to be, or unknown. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { Connection, type Reply } from "./connection.ts";
 import type { Random } from "./random.ts";
 import type { Recorder } from "./recorder.ts";
@@ -53,7 +54,9 @@ export class RequestContext {
     }
     if (reply.status >= 500) {
       if (!this.#options.mayFail()) this.report(`${method} ${path} answers ${reply.status} ${JSON.stringify(reply.body)}`);
-      return { kind: "unknown" };
+      // Who comes again at once would only be told the same.
+      await sleep(20 + this.random.below(60));
+      return reply.status === 503 && /Nothing was changed/.test(reply.text) ? { kind: "refused" } : { kind: "unknown" };
     }
     return { kind: "answered", ...reply };
   }

@@ -35,6 +35,8 @@ export interface WorkloadOptions {
   readonly lagLimitMs?: number;
   readonly leaving?: number;
   readonly mayFail?: () => boolean;
+  /** Whether requests go to one server or, through a balancer, to any of several. */
+  readonly servers?: "one" | "many";
 }
 
 interface Slot {
@@ -45,7 +47,7 @@ interface Slot {
 const KINDS_OF_CELL: readonly Kind[] = ["group", "group", "record", "record", "record", "counter"];
 
 export class Workload {
-  readonly recorder = new Recorder();
+  readonly recorder: Recorder;
   readonly #options: Required<WorkloadOptions>;
   readonly #cells: Slot[][];
   readonly #randoms: Random[];
@@ -54,7 +56,16 @@ export class Workload {
   #stopped = true;
 
   constructor(options: WorkloadOptions) {
-    this.#options = { cellSize: 8, operationsPerKey: 300, lagLimitMs: 5_000, leaving: 0.005, mayFail: () => false, ...options };
+    this.#options = {
+      cellSize: 8,
+      operationsPerKey: 300,
+      lagLimitMs: 5_000,
+      leaving: 0.005,
+      mayFail: () => false,
+      servers: "one",
+      ...options,
+    };
+    this.recorder = new Recorder(this.#options.servers);
     const cells = Math.ceil(options.clients / this.#options.cellSize);
     this.#cells = Array.from({ length: cells }, () => KINDS_OF_CELL.map((kind) => ({ kind, key: this.#newKey(kind) })));
     this.#randoms = Array.from({ length: options.clients }, (_, client) => new Random(options.seed * 1_000 + client));
@@ -73,7 +84,7 @@ export class Workload {
   /** The server that `run` spoke to has ended. */
   serverEnded(): void {
     this.stop();
-    this.recorder.serverEnded();
+    this.recorder.settle();
   }
 
   /** Reads every key from the records and from the search store; those that are retired must be as they were left. For a server that nobody else uses. */

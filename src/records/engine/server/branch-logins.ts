@@ -61,8 +61,8 @@ export class BranchLogins {
     }
   }
 
-  breakOff(reason: Error, except?: pg.ClientBase): void {
-    for (const pool of this.#pools.values()) pool.breakOff(reason, except);
+  breakOff(except?: pg.ClientBase): void {
+    for (const pool of this.#pools.values()) pool.breakOff(except);
   }
 
   async close(): Promise<void> {

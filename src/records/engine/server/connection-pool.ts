@@ -6,6 +6,7 @@
  */
 import pg from "pg";
 import { LodestoneError } from "../../../errors.ts";
+import { DatabaseAwayError } from "../../database-away.ts";
 import { destroyConnection } from "./database-watch.ts";
 import { CONNECT_TIMEOUT_MS } from "./session-settings.ts";
 
@@ -64,8 +65,8 @@ export class ConnectionPool {
   }
 
   /** Breaks all connections off, used and idle; what runs on them rejects, and so does whoever waits for one. */
-  breakOff(reason: Error, except?: pg.ClientBase): void {
-    for (const reject of this.#waiting) reject(reason);
+  breakOff(except?: pg.ClientBase): void {
+    for (const reject of this.#waiting) reject(new DatabaseAwayError());
     for (const client of this.#clients) if (client !== except) destroyConnection(client);
   }
 

@@ -207,8 +207,8 @@ export class ServerEngine implements Engine {
   /** @param except  the connection that told why. */
   #breakOff(reason: LodestoneError, except?: pg.ClientBase): void {
     for (const session of this.#active) session.end(reason);
-    this.#pool.breakOff(reason, except);
-    this.#logins.breakOff(reason, except);
+    this.#pool.breakOff(except);
+    this.#logins.breakOff(except);
   }
 
   async #prepare(client: pg.ClientBase): Promise<void> {
@@ -260,7 +260,7 @@ export class ServerEngine implements Engine {
     try {
       session = typeof where === "string" ? await this.#logins.session(where) : new ServerSession(await where.connect());
     } catch (error) {
-      throw error instanceof LodestoneError ? error : unavailable(error);
+      throw error instanceof LodestoneError ? error : new DatabaseAwayError(error);
     }
     // The server's own statement_timeout comes first and ends one statement; this ends the whole, also when the server does not answer.
     // Users' statements do not outlive the answer that says that they were ended.

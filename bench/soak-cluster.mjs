@@ -1,0 +1,35 @@
+/**
+ * `npm run soak:cluster -- --minutes 60 --clients 24 --outage 60`: three servers on one PostgreSQL with a synchronous standby behind nginx, in bad weather, judged
+ * afterwards. Needs PostgreSQL 15 or later and nginx on this machine. Exit code 1 on any fault.
+ */
+import { parseArgs } from "node:util";
+import { clusterRun } from "../test/cluster/cluster-run.ts";
+import { pathOf } from "../test/support/finders.ts";
+
+/** A round without its outage takes about so long. */
+const ROUND_SECONDS = 60;
+
+const { values } = parseArgs({
+  options: {
+    minutes: { type: "string", default: "60" },
+    clients: { type: "string", default: "24" },
+    outage: { type: "string", default: "60" },
+    seed: { type: "string", default: "1" },
+  },
+});
+const outageSeconds = Number(values.outage);
+const report = await clusterRun({
+  postgresBin: pathOf("postgresql"),
+  nginxBin: pathOf("nginx"),
+  rounds: Math.max(1, Math.round((Number(values.minutes) * 60) / (ROUND_SECONDS + outageSeconds))),
+  outageSeconds,
+  pauseSeconds: 5,
+  clients: Number(values.clients),
+  seed: Number(values.seed),
+  onEvent: (line) => console.log(`${new Date().toISOString().slice(11, 19)} ${line}`),
+});
+const { faults, unexpected, events: _events, ...numbers } = report;
+console.log(JSON.stringify({ ...numbers, faults: faults.length }, null, 2));
+for (const { kind, key, message } of faults.slice(0, 20)) console.log(`FAULT ${kind} (${key}): ${message}`);
+for (const message of unexpected.slice(0, 20)) console.log(`UNEXPECTED ${message}`);
+process.exitCode = faults.length + unexpected.length > 0 ? 1 : 0;

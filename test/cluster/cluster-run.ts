@@ -1,0 +1,253 @@
+/**
+ * Three servers on one PostgreSQL with a synchronous standby, behind nginx as it ships, while clients read and write: servers are killed and restarted, the
+ * network is slow, loses packets, or is gone, and the standby is promoted. What the clients saw is judged. Used by churn.test.ts (a minute) and
+ * `npm run soak:cluster` (an hour).
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import type { Fault } from "../reliability/checker/history.ts";
+import { Connection } from "../reliability/workload/connection.ts";
+import { Random } from "../reliability/workload/random.ts";
+import { createTables } from "../reliability/workload/tables.ts";
+import { Workload } from "../reliability/workload/workload.ts";
+import { startNginx, type TestNginx } from "../support/nginx.ts";
+import { freePort } from "../support/ports.ts";
+import { startPostgres, type TestPostgres } from "../support/postgres.ts";
+import { TestServer } from "../support/server.ts";
+import { startStandby, type TestStandby } from "../support/standby.ts";
+import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+
+const SERVERS = 3;
+const SYNCHRONOUS = "sync1";
+const READY_LIMIT_MS = 120_000;
+/** PostgreSQL looks each second whether the client of a statement is still there; later nothing comes of a request that was not answered. */
+const SETTLED_MS = 3_000;
+
+export interface ClusterRunOptions {
+  /** Folders and programs, as describeWith gives them. */
+  readonly postgresBin: string;
+  readonly nginxBin: string;
+  /** Rounds of all that can happen; the standby is promoted in the first. */
+  readonly rounds: number;
+  readonly outageSeconds: number;
+  readonly pauseSeconds: number;
+  readonly clients: number;
+  readonly seed: number;
+  readonly onEvent?: (line: string) => void;
+}
+
+export interface ClusterReport {
+  readonly operations: number;
+  readonly keysJudged: number;
+  readonly recordsAudited: number;
+  readonly events: readonly string[];
+  /** From the return of the database until all servers are ready and one has written. */
+  readonly recoveriesMs: readonly number[];
+  readonly faults: readonly Fault[];
+  readonly unexpected: readonly string[];
+}
+
+export async function clusterRun(options: ClusterRunOptions): Promise<ClusterReport> {
+  const cluster = await Cluster.start(options);
+  try {
+    return await cluster.run();
+  } finally {
+    await cluster.stop();
+  }
+}
+
+class Cluster {
+  readonly #options: ClusterRunOptions;
+  readonly #random: Random;
+  readonly #events: string[] = [];
+  readonly #recoveriesMs: number[] = [];
+  readonly #directory = mkdtempSync(join(tmpdir(), "lodestone-cluster-"));
+  #primary!: TestPostgres;
+  #standby!: TestStandby;
+  #nginx!: TestNginx;
+  #databasePort = 0;
+  readonly #proxies: TcpProxy[] = [];
+  readonly #servers: TestServer[] = [];
+
+  private constructor(options: ClusterRunOptions) {
+    this.#options = options;
+    this.#random = new Random(options.seed);
+  }
+
+  static async start(options: ClusterRunOptions): Promise<Cluster> {
+    const cluster = new Cluster(options);
+    try {
+      await cluster.#start();
+    } catch (error) {
+      await cluster.stop();
+      throw error;
+    }
+    return cluster;
+  }
+
+  async #start(): Promise<void> {
+    this.#primary = await startPostgres(this.#options.postgresBin, ["wal_level=replica", "max_wal_senders=8"]);
+    this.#databasePort = this.#primary.port;
+    const databaseUrl = await this.#primary.createDatabase();
+    this.#standby = await startStandby(this.#options.postgresBin, this.#primary.port, SYNCHRONOUS);
+    await this.#administer(`ALTER SYSTEM SET synchronous_standby_names = '${SYNCHRONOUS}'`);
+    const ports: number[] = [];
+    for (let n = 0; n < SERVERS; n++) {
+      const proxy = await startTcpProxy(this.#databasePort);
+      const port = await freePort();
+      ports.push(port);
+      this.#proxies.push(proxy);
+      const args = ["--port", String(port), "--database-connections", "6", "--sql-connections", "4", "--snapshot-interval", "5"];
+      const dataDir = join(this.#directory, String(n));
+      const server = new TestServer({
+        databaseUrl: proxy.url(databaseUrl),
+        dataDir,
+        args: [...args, "--data-dir", dataDir],
+        env: { LODESTONE_LOG_LEVEL: "warn" },
+      });
+      this.#servers.push(server);
+      await server.start();
+    }
+    const upstream = ports.map((port) => `server 127.0.0.1:${port} max_fails=1 fail_timeout=1s;`).join("\n");
+    this.#nginx = await startNginx(this.#options.nginxBin, "balancer.conf", (text) =>
+      text.replace(/( *server lodestone-\d:8787[^\n]*\n)+/, `${upstream}\n`),
+    );
+  }
+
+  async stop(): Promise<void> {
+    await this.#nginx?.stop();
+    for (const server of this.#servers) await server.end("SIGKILL");
+    for (const proxy of this.#proxies) await proxy.close();
+    await this.#standby?.stop();
+    await this.#primary?.stop();
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+
+  async run(): Promise<ClusterReport> {
+    const { clients, seed, rounds, pauseSeconds } = this.#options;
+    const connection = new Connection(this.#nginx.port);
+    await createTables(connection);
+    connection.close();
+    const workload = new Workload({
+      seed,
+      clients,
+      // Short histories: many requests of these are not known to have been carried out, and each makes more orders possible.
+      operationsPerKey: 50,
+      leaving: 0,
+      // Longer than any outage: nobody can write then, but a server alone can be cut off.
+      lagLimitMs: 600_000,
+      mayFail: () => true,
+      servers: "many",
+    });
+    const running = workload.run(this.#nginx.port);
+    const kinds = [() => this.#kill(), () => this.#restart(), () => this.#slowNetwork(), () => this.#lostPackets(), () => this.#outage()];
+    for (let round = 0; round < rounds; round++) {
+      for (const happen of round === 0 ? [...kinds, () => this.#promote()] : kinds) {
+        await sleep(1_000 * pauseSeconds);
+        await happen();
+        await this.#untilReady();
+        await sleep(SETTLED_MS);
+        workload.recorder.settle();
+        if (workload.recorder.faults.length > 0) round = rounds;
+      }
+    }
+    await sleep(1_000 * pauseSeconds);
+    workload.stop();
+    await running;
+    // Each server by itself: its index against the records.
+    for (const server of this.#servers) await workload.inspect(server.port);
+    await workload.finish(this.#nginx.port);
+    const { operations, keysJudged, recordsAudited, faults, unexpected } = workload.recorder;
+    return { operations, keysJudged, recordsAudited, faults, unexpected, events: this.#events, recoveriesMs: this.#recoveriesMs };
+  }
+
+  async #kill(): Promise<void> {
+    const n = this.#random.below(SERVERS);
+    this.#tell(`server ${n} is killed`);
+    await this.#servers[n]!.end("SIGKILL");
+    await sleep(500);
+    await this.#servers[n]!.start();
+  }
+
+  async #restart(): Promise<void> {
+    const n = this.#random.below(SERVERS);
+    this.#tell(`server ${n} is stopped and started`);
+    await this.#servers[n]!.end("SIGTERM");
+    await this.#servers[n]!.start();
+  }
+
+  async #slowNetwork(): Promise<void> {
+    const n = this.#random.below(SERVERS);
+    this.#tell(`the network of server ${n} is slow`);
+    await this.#proxies[n]!.forward(this.#databasePort, 30);
+    await sleep(3_000);
+    await this.#proxies[n]!.forward(this.#databasePort);
+  }
+
+  async #lostPackets(): Promise<void> {
+    const n = this.#random.below(SERVERS);
+    this.#tell(`the network of server ${n} loses every packet`);
+    await this.#proxies[n]!.swallow();
+    await sleep(8_000);
+    await this.#proxies[n]!.forward(this.#databasePort);
+  }
+
+  async #outage(): Promise<void> {
+    this.#tell(`no server reaches the database for ${this.#options.outageSeconds} s`);
+    for (const proxy of this.#proxies) await proxy.refuse();
+    await sleep(1_000 * this.#options.outageSeconds);
+    await this.#recover();
+  }
+
+  async #promote(): Promise<void> {
+    this.#tell("the synchronous standby is promoted");
+    for (const proxy of this.#proxies) await proxy.refuse();
+    await this.#standby.promote();
+    this.#databasePort = this.#standby.port;
+    await this.#recover();
+  }
+
+  async #recover(): Promise<void> {
+    for (const proxy of this.#proxies) await proxy.forward(this.#databasePort);
+    const startedAt = performance.now();
+    await this.#untilReady();
+    const written = async (server: TestServer): Promise<boolean> =>
+      (
+        await server.post("/db/soak:main/sql", {
+          statement: 'UPDATE "ballast" SET "embedding" = "embedding" WHERE "id" = $1',
+          params: ["x"],
+        })
+      ).status === 200;
+    for (const server of this.#servers) while (!(await written(server))) await sleep(50);
+    this.#recoveriesMs.push(Math.round(performance.now() - startedAt));
+    this.#tell(`whole again after ${this.#recoveriesMs.at(-1)} ms`);
+  }
+
+  async #untilReady(): Promise<void> {
+    const deadline = performance.now() + READY_LIMIT_MS;
+    for (const server of this.#servers) {
+      for (;;) {
+        const ready = await server.get("/readyz").catch(() => undefined);
+        if (ready?.status === 200) break;
+        if (performance.now() > deadline) throw new Error(`a server is not ready: ${ready?.text}\n${server.log}`);
+        await sleep(25);
+      }
+    }
+  }
+
+  async #administer(statement: string): Promise<void> {
+    const client = new pg.Client({ connectionString: `postgres://postgres@127.0.0.1:${this.#databasePort}/postgres` });
+    await client.connect();
+    await client.query(statement);
+    await client.query("SELECT pg_reload_conf()");
+    await client.end();
+  }
+
+  #tell(event: string): void {
+    this.#events.push(event);
+    this.#options.onEvent?.(event);
+  }
+}

@@ -1,0 +1,35 @@
+import { existsSync, readdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+/** What a test may need that a machine may not have. Each gives where it is, or undefined. */
+export const FINDERS = {
+  chromium: () =>
+    process.env.CHROMIUM_PATH ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((p) => existsSync(p)),
+  /** The folder of initdb and postgres; tests start a throw-away cluster of their own from it. */
+  postgresql: () => {
+    const base = "/usr/lib/postgresql";
+    const versions = existsSync(base) ? readdirSync(base).sort((a, b) => Number(b) - Number(a)) : [];
+    return versions.map((v) => `${base}/${v}/bin`).find((p) => existsSync(`${p}/initdb`));
+  },
+  pgbouncer: () => ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].find((p) => existsSync(p)),
+  nginx: () => ["/usr/sbin/nginx", "/usr/bin/nginx"].find((p) => existsSync(p)),
+  strace: () => ["/usr/bin/strace", "/usr/local/bin/strace"].find((p) => existsSync(p)),
+  /** The node_modules of test/clients: `npm ci --prefix test/clients`. */
+  clients: () => {
+    const path = fileURLToPath(new URL("../clients/node_modules/", import.meta.url));
+    return existsSync(path) ? path : undefined;
+  },
+  bigann10k: () => {
+    const path = fileURLToPath(new URL("../../../shared/data/bigann10k/", import.meta.url));
+    return existsSync(path) ? path : undefined;
+  },
+} as const;
+
+export type Requirement = keyof typeof FINDERS;
+
+/** Where it is; for what cannot be skipped. */
+export function pathOf(requirement: Requirement): string {
+  const path = FINDERS[requirement]();
+  if (path === undefined) throw new Error(`This machine has no ${requirement}.`);
+  return path;
+}
