@@ -47,7 +47,7 @@ export function describeQueries(api: Api): void {
       [{ filter: 5 }, "filter: expected an object, got 5"],
       [{ sort: { n: "up" } }, "sort"],
       [{ page: { size: 0 } }, "page.size: expected an integer from 1 to 1,000, got 0"],
-      [{ page: { size: 1001 } }, "page.size: expected an integer from 1 to 1,000, got 1001"],
+      [{ page: { size: 1001 } }, "page size exceeds max limit of 1000"],
       [{ page: { after: "nonsense" } }, "after"],
       [{ columns: ["nothing"] }, "nothing"],
       [{ limit: 5 }, 'limit: is not known here; expected "filter", "sort", "page", "columns" or "consistency"'],

@@ -25,7 +25,7 @@ export function describeTables(api: Api): void {
         { name: "l", type: "string", unique: true },
       ];
       const created = await api.put(`${base}/every`, { columns });
-      expect(created).toMatchObject({ status: 201, body: { branchName: "main", tableName: "every", status: "completed" } });
+      expect(created).toMatchObject({ status: 201, body: { branchName: "schemas:main", tableName: "every", status: "completed" } });
       const schema = await api.get(`${base}/every/schema`);
       expect(schema.body.columns).toMatchObject(columns);
       expect((await api.get(`${base}/every/columns`)).body).toEqual(schema.body);
