@@ -9,8 +9,8 @@ import { Slices } from "../event-loop.ts";
 /** Made ahead of the reader. */
 const AHEAD_BYTES = 256 * 1024;
 
-/** Written as JSON in some 5 ms. A reader who takes everything at once would have it all made in one turn of the event loop. */
-const SLICE_LENGTH = 256 * 1024;
+/** Written as JSON in some milliseconds. A reader who takes everything at once would have it all made in one turn of the event loop. */
+const SLICE_LENGTH = 128 * 1024;
 
 export function streamToReader(
   pieces: Iterator<string | Buffer>,

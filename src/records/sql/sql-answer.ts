@@ -11,7 +11,7 @@ export const MAX_RESULT_BYTES = 32 * 1024 * 1024;
 type SqlRow = { [column: string]: SqlValue };
 
 /** What a value costs besides its text, in characters looked at: to be put into a record that may have 1,600 of them. */
-const VALUE_COST = 64;
+const VALUE_COST = 128;
 
 /** @param types  PostgreSQL's names of the columns' types. */
 export async function sqlAnswer(

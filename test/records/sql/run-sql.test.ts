@@ -274,7 +274,7 @@ test("a wide and long answer is made in slices, between which others are served"
       answer = await sqlAnswer(result, types, responseType, new Slices());
     });
     expect((answer!.records?.[299] ?? answer!.rows?.[299]) as object).toMatchObject({ [responseType === "json" ? "c1599" : 1599]: 1_898 });
-    // 480,000 values, some 8,000 a slice.
+    // 480,000 values, some 4,000 a slice.
     expect(turns).toBeGreaterThan(40);
   }
 });
