@@ -1,5 +1,5 @@
 /** What a figure was measured on. */
-import { cpus, totalmem } from "node:os";
+import { cpus, loadavg, totalmem } from "node:os";
 import { YARDSTICK } from "./native-scan.mjs";
 
 /** @param program  of compileNativeScan. */
@@ -12,3 +12,23 @@ export function describeMachine(program) {
     yardstick: program ? YARDSTICK : null,
   };
 }
+
+/** Programs that wanted a processor in the last minute, the bench among them. */
+export const loadNow = () => loadavg()[0];
+
+/** The machine, Node, day, and what is to be known before a figure is believed, for the documents. `loads`: loadNow at times of the run. */
+export function describeRun({ machine, at, partial, loads = [] }) {
+  const load = medianOf(loads);
+  return [
+    `${machine.cpu}, Node ${machine.node}, ${at.slice(0, 10)}`,
+    ...(partial ? ["**not a full run** (fewer turns or sets)"] : []),
+    ...(isBusy(machine, load)
+      ? [`**a busy machine** (load ${load.toFixed(0)} on ${machine.cores} cores: trust counts, hardly ratios, no times)`]
+      : []),
+  ].join(", ");
+}
+
+/** The bench itself needs one processor, and part of another for the C scan. */
+export const isBusy = ({ cores }, load) => load > cores + 1;
+
+export const medianOf = (values) => (values.length === 0 ? 0 : [...values].sort((a, b) => a - b)[values.length >> 1]);

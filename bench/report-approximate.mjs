@@ -1,5 +1,6 @@
 /** What bench:report makes of the approximate part of `npm run bench:peers`: recall against the time of a query, with our exact point in it. */
 import { COLOURS, chart } from "./chart.mjs";
+import { describeRun } from "./machine.mjs";
 
 const OURS = "Lodestone";
 /** Of the README's table: the time at which an index first finds so much. */
@@ -13,12 +14,13 @@ const seconds = (ms) => (ms < 10_000 ? (ms / 1000).toFixed(1) : (ms / 1000).toFi
 const megabytes = (bytes) => (bytes == null ? "" : Math.round(bytes / 1e6).toLocaleString("en"));
 
 /** @returns {Promise<{headline: string, full: string, charts: Record<string, string>}>} Markdown, and SVG by the file's name. */
-export async function reportApproximate({ machine, k, partial, versions, at, measured, skipped }) {
+export async function reportApproximate(run) {
+  const { k, versions, measured, skipped } = run;
   const sets = [...new Set(measured.map(({ set }) => set))];
   const of = (set) => measured.filter((entry) => entry.set === set);
   const oursIn = (set) => of(set).find(({ name }) => name === OURS);
   const exactMs = (set) => oursIn(set).points[0].milliseconds.median;
-  const where = `${machine.cpu}, Node ${machine.node}, ${at.slice(0, 10)}${partial ? ", **not a full run** (`--only` or `--quick`)" : ""}`;
+  const where = describeRun(run);
 
   /** The time at an index's first point with that recall; "–" where no point reaches it. */
   function timeAt(entry, recall) {

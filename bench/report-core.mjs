@@ -1,5 +1,6 @@
 /** What bench:report makes of a run of `npm run bench`: a headline for the README, all figures for docs/benchmarks.md, and a chart. */
 import { COLOURS, chart } from "./chart.mjs";
+import { describeRun, isBusy, medianOf } from "./machine.mjs";
 
 const PLANS = ["C", "relaxed", "simd", "other", "simd floats", "1 shard", "2 shards"];
 
@@ -30,17 +31,20 @@ const spread = ({ median, low, high }) => {
 };
 
 /** @returns {Promise<{headline: string, full: string, charts: Record<string, string>}>} Markdown, and SVG by the file's name. */
-export async function reportCore({ machine, k, partial, at, measured }) {
+export async function reportCore(run) {
+  const { machine, k, measured } = run;
   const timed = measured.filter((entry) => entry.milliseconds);
   const find = (set, what, plan) => timed.find((entry) => entry.set === set && entry.what === what && entry.plan === plan);
-  const where = `${machine.cpu}, Node ${machine.node}, ${at.slice(0, 10)}${partial ? ", **not a full run** (`--only` or `--quick`)" : ""}`;
+  const where = describeRun(run);
+  const isTimed = !isBusy(machine, medianOf(run.loads ?? []));
   const sets = SETS.filter(([set]) => timed.some((entry) => entry.set === set));
 
   function headline() {
     const cell = (entry) => {
       if (entry === undefined) return "";
-      const ratio = entry.ratio === undefined ? "" : ` (**${entry.ratio.toFixed(2)}**)`;
-      return `${entry.milliseconds.median.toFixed(1)} ms${ratio}`;
+      const ratio = entry.ratio === undefined ? undefined : `**${entry.ratio.toFixed(2)}**`;
+      if (!isTimed) return ratio ?? "";
+      return `${entry.milliseconds.median.toFixed(1)} ms${ratio === undefined ? "" : ` (${ratio})`}`;
     };
     const rows = HEADLINE.map(([title, what, plan]) => [title, sets.map(([set]) => cell(find(set, what, plan)))]);
     const bytes = sets.map(([set]) => find(set, "cosineSimilarity", "relaxed")?.bytesRatio?.toFixed(2) ?? "");
@@ -52,7 +56,7 @@ export async function reportCore({ machine, k, partial, at, measured }) {
     return [
       "![Time and bytes of an exact search relative to a native C scan](docs/bench-core.svg)",
       "",
-      `100,000 × 768 vectors, exact top ${k}; in brackets the time ÷ that of a native C float32 scan${scan} in the same run. ${where}.`,
+      `100,000 × 768 vectors, exact top ${k}; ${isTimed ? "in brackets" : "in the rows below the first"} the time ÷ that of a native C float32 scan${scan} in the same run. ${where}.`,
       "",
       `| | ${sets.map(([, title]) => title).join(" | ")} |`,
       `|---|${sets.map(() => "---|").join("")}`,

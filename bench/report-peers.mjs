@@ -1,5 +1,6 @@
 /** What bench:report makes of the exact part of `npm run bench:peers`: a headline for the README, all figures for docs/benchmarks.md, and a chart of the largest set. */
 import { COLOURS, chart } from "./chart.mjs";
+import { describeRun } from "./machine.mjs";
 
 /** Peers in the README's table: the fastest, as they are the ones to compare with. */
 const HEADLINE_PEERS = 5;
@@ -12,13 +13,14 @@ const seconds = (ms) => (ms === undefined ? "" : (ms / 1000).toFixed(2));
 const labelOf = ({ name }) => (name === "C" ? "native C float32 scan" : name);
 
 /** @returns {Promise<{headline: string, full: string, charts: Record<string, string>}>} Markdown, and SVG by the file's name. */
-export async function reportPeers({ machine, k, kind, partial, versions, tolerance, at, measured, skipped }) {
+export async function reportPeers(run) {
+  const { machine, k, kind, versions, tolerance, measured, skipped } = run;
   const sets = [...new Set(measured.map(({ set }) => set))];
   const largest = sets.at(-1);
   const rowsOf = (set, what) =>
     measured.filter((entry) => entry.set === set && entry.what === what).sort((a, b) => a.milliseconds.median - b.milliseconds.median);
   const whats = [...new Set(measured.map(({ what }) => what))];
-  const where = `${machine.cpu}, Node ${machine.node}, ${at.slice(0, 10)}${partial ? ", **not a full run** (`--only` or `--quick`)" : ""}`;
+  const where = describeRun(run);
 
   function headline() {
     const rows = rowsOf(largest, "one query");

@@ -5,7 +5,7 @@
  *   --quick         fewer turns
  *   --against DIR   also the library of another checkout, built, in turns with this one
  *   --lsa FOLDER    also files of real text there (lsa-files.mjs); or LODESTONE_LSA
- * Prints a table and writes bench/results/core.json, which `npm run bench:report` makes the documents of.
+ * Prints a table and writes bench/results/core.json after every data set, which `npm run bench:report` makes the documents of.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,7 +18,7 @@ import { makeData, seededRandom } from "./data.mjs";
 import { lsaSet, SETS } from "./data-sets.mjs";
 import { describeData } from "./describe-data.mjs";
 import { findLsaSets, loadLsaSet } from "./lsa-files.mjs";
-import { describeMachine } from "./machine.mjs";
+import { describeMachine, loadNow } from "./machine.mjs";
 import { fill, HEADING, lineOf, SetBench } from "./measure.mjs";
 import { compileNativeScan, startNativeScan } from "./native-scan.mjs";
 import { idOf } from "./oracle.mjs";
@@ -47,6 +47,7 @@ console.log(`${machine.cpu}, ${machine.cores} cores, Node ${machine.node}; top $
 console.log("bytes: of rows that a search touched (codes, norms, float32) ÷ those of the float32 data");
 console.log(HEADING);
 const measured = [];
+const loads = [];
 
 function record(entry) {
   measured.push(entry);
@@ -133,18 +134,31 @@ async function measureSet(set) {
   for (const { index } of built) index.free();
 }
 
+/** After every set, so that a run that is ended early leaves what it has. */
+function write(isWhole) {
+  const results = fileURLToPath(new URL("results/", import.meta.url));
+  mkdirSync(results, { recursive: true });
+  const result = {
+    machine,
+    k: K,
+    partial: !isWhole || Boolean(options.only || options.quick),
+    at: new Date().toISOString(),
+    loads,
+    measured,
+  };
+  writeFileSync(join(results, "core.json"), JSON.stringify(result, null, 2));
+}
+
 try {
-  for (const set of [...lsaSets, ...SETS]) {
-    if (options.only && !set.name.includes(options.only)) continue;
+  const wanted = [...lsaSets, ...SETS].filter(({ name }) => options.only === undefined || name.includes(options.only));
+  for (const [i, set] of wanted.entries()) {
     await measureSet(set);
+    loads.push(loadNow());
+    write(i === wanted.length - 1);
   }
 } finally {
   rmSync(directory, { recursive: true, force: true });
 }
-const results = fileURLToPath(new URL("results/", import.meta.url));
-mkdirSync(results, { recursive: true });
-const partial = Boolean(options.only || options.quick);
-writeFileSync(join(results, "core.json"), JSON.stringify({ machine, k: K, partial, at: new Date().toISOString(), measured }, null, 2));
 console.log(
   `bench/results/core.json written after ${((performance.now() - started) / 1000).toFixed(0)} s; npm run bench:report makes the tables.`,
 );

@@ -17,7 +17,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { makeData } from "../data.mjs";
 import { findLsaSets, loadLsaSet } from "../lsa-files.mjs";
-import { describeMachine } from "../machine.mjs";
+import { describeMachine, loadNow } from "../machine.mjs";
 import { compileNativeScan } from "../native-scan.mjs";
 import { measureApproximate } from "./approximate.mjs";
 import { measureExact } from "./exact.mjs";
@@ -75,6 +75,7 @@ const run = {
   measured: [],
   skipped: [],
   versions: {},
+  loads: [],
   isWanted: ({ name }) => wanted === undefined || wanted.some((text) => name.toLowerCase().includes(text)),
   /** A peer that is left out, and why. */
   skip(set, { name, remedy }, error) {
@@ -86,7 +87,7 @@ const run = {
 
 function write(file) {
   mkdirSync(here("../results"), { recursive: true });
-  const { measured, skipped, versions } = run;
+  const { measured, skipped, versions, loads } = run;
   const partial = Boolean(options.only || options.quick);
   const result = {
     machine,
@@ -96,6 +97,7 @@ function write(file) {
     versions,
     tolerance: TOLERANCE,
     at: new Date().toISOString(),
+    loads,
     measured,
     skipped,
   };
@@ -104,7 +106,7 @@ function write(file) {
   console.log(
     `bench/results/${file} written after ${((performance.now() - started) / 1000).toFixed(0)} s; npm run bench:report makes the tables.`,
   );
-  Object.assign(run, { measured: [], skipped: [], versions: {} });
+  Object.assign(run, { measured: [], skipped: [], versions: {}, loads: [] });
 }
 
 const started = performance.now();
@@ -113,6 +115,7 @@ try {
     for (const size of sizes) {
       const set = { ...size, name: nameOf(size), kind: EXACT_KIND };
       await measureExact(run, set, makeData({ ...set, queries: QUERIES }));
+      run.loads.push(loadNow());
     }
     write("peers.json");
   }
@@ -120,10 +123,12 @@ try {
     for (const kind of options.kinds.split(",").filter(Boolean)) {
       const set = { ...sizes.at(-1), name: `${kind}, ${nameOf(sizes.at(-1))}`, kind };
       await measureApproximate(run, set, makeData({ ...set, queries: QUERIES }));
+      run.loads.push(loadNow());
     }
     for (const found of findLsaSets(options.lsa)) {
       const set = { ...found, name: `${found.kind}, ${nameOf(found)}` };
       await measureApproximate(run, set, loadLsaSet(set, QUERIES));
+      run.loads.push(loadNow());
     }
     write("approximate.json");
   }
