@@ -44,22 +44,33 @@ export async function measureApproximate(run, set, data) {
   const common = { set: set.name, kind: set.kind };
   const [exactMs, scanMs] = [[], []];
   const points = new Map(indexes.map(({ contender }) => [contender.name, []]));
+  /** Of those that are still there: who fails is skipped from then on, with the points it has. */
+  const eachIndex = async (step) => {
+    for (const entry of [...indexes]) {
+      try {
+        await step(entry);
+      } catch (error) {
+        indexes.splice(indexes.indexOf(entry), 1);
+        run.skip(set, entry.contender, error);
+      }
+    }
+  };
   for (const ef of run.quick ? QUICK_EXPANSIONS : EXPANSIONS) {
-    for (const entry of indexes) {
+    await eachIndex(async (entry) => {
       await entry.link.ask({ op: "tune", ef });
       for (let query = 0; query < run.queries; query++) await search(entry, query); // the graph is in the caches again
-    }
-    const found = new Map(indexes.map((entry) => [entry, { hits: 0, times: [] }]));
+      Object.assign(entry, { hits: 0, times: [] });
+    });
     for (let query = 0; query < run.queries; query++) {
       exactMs.push((await search(ours, query)).ms);
       if (native && query % SCAN_EVERY === 0) scanMs.push((await native.scan(query, "cosineSimilarity")).ms);
-      for (const [entry, { times }] of found) {
+      await eachIndex(async (entry) => {
         const { ms, answer } = await search(entry, query);
-        times.push(ms);
-        found.get(entry).hits += hitsOf(answer.rows, floors[query], data, set, query);
-      }
+        entry.times.push(ms);
+        entry.hits += hitsOf(answer.rows, floors[query], data, set, query);
+      });
     }
-    for (const [{ contender }, { hits, times }] of found) {
+    for (const { contender, hits, times } of indexes) {
       const point = { ef, recall: hits / (run.queries * run.k), milliseconds: summarize(times) };
       points.get(contender.name).push(point);
       console.log(
@@ -83,7 +94,7 @@ export async function measureApproximate(run, set, data) {
     points: [{ recall: 1, milliseconds: exact }],
     scan: c,
   });
-  for (const { contender, built } of indexes) {
+  for (const { contender, built } of started.slice(1)) {
     run.measured.push({
       ...common,
       name: contender.name,
