@@ -3,7 +3,19 @@ import { runTool } from "../outcome.ts";
 import { createProject, removeFolder, write } from "../packed.ts";
 import { tool } from "../tools.ts";
 
-const SOURCE = `import { init, LodestoneError, ParallelVectorIndex, type SearchResult, VectorIndex } from "lodestone";
+const SOURCE = `import { Columns, IndexedDbStore, init, LodestoneError, OpfsStore, ParallelVectorIndex, type SearchResult, VectorIndex } from "lodestone";
+
+export async function keep(films: ParallelVectorIndex): Promise<VectorIndex> {
+  const store = new IndexedDbStore();
+  await store.save("films", films, { onProgress: ({ rows, totalRows }) => void (rows / totalRows) });
+  await new OpfsStore().delete("films");
+  const copy: VectorIndex = await VectorIndex.fromStream(films.toStream());
+  copy.free();
+  return store.load("films", VectorIndex, { columns: new Columns({ year: "int", tags: "multiple" }) });
+}
+
+// @ts-expect-error: there is no such type of column
+new Columns({ year: "number" });
 
 export async function nearest(query: Float32Array): Promise<SearchResult> {
   init({ build: "simd", wasm: new Uint8Array(8) });
@@ -12,10 +24,10 @@ export async function nearest(query: Float32Array): Promise<SearchResult> {
   const shards = await ParallelVectorIndex.create({ dimension: 3, shards: 1 });
   await shards.upsertMany(["a"], Float32Array.of(1, 2, 3));
   try {
-    return index.search(query, { k: 3, similarity: "l2", filter: (id) => id !== "b" });
+    return index.search(query, { k: 3, similarity: "l2", filter: (id) => id !== "b", offset: 1, scoreThreshold: 0.5 });
   } catch (error) {
     if (error instanceof LodestoneError && error.code === "OUT_OF_MEMORY") throw error;
-    return shards.search(query);
+    return shards.search(query, { filter: { year: { $gte: 2020 } }, columns: ["year"] });
   }
 }
 
