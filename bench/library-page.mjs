@@ -1,6 +1,6 @@
 /**
- * Saving and loading 100,000 × 384 in a page: how long each takes, and the longest time that the page could not answer meanwhile (a timer that should fire
- * every millisecond). Runs the library's minified file in Chromium. `node bench/library-page.mjs`
+ * Saving and loading 100,000 × 384 in a page: how long each takes, and the longest task of the page's main thread, in CPU time by Chromium's trace (what a
+ * machine that does nothing else would make of it; the wall-clock time beside it). Runs the library's minified file. `node bench/library-page.mjs`
  */
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -14,72 +14,92 @@ const server = createServer((request, response) => {
   else response.writeHead(200, { "content-type": "text/html" }).end("<!doctype html><title>p</title>");
 });
 await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM_PATH ?? "/usr/bin/chromium",
-  args: ["--headless", "--no-sandbox", "--disable-gpu"],
-});
+const executablePath = process.env.CHROMIUM_PATH ?? "/usr/bin/chromium";
+const browser = await chromium.launch({ executablePath, args: ["--headless", "--no-sandbox", "--disable-gpu"] });
 const page = await browser.newPage();
 await page.goto(`http://127.0.0.1:${server.address().port}/`);
-const rows = await page.evaluate(
+
+/** Functions of the page, by name; each works on what the one before left in `state`. */
+await page.evaluate(
   async ({ COUNT, DIMENSION }) => {
-    const { VectorIndex, ParallelVectorIndex, IndexedDbStore, OpfsStore } = await import("/lodestone.js");
-    const measured = [];
-    async function measure(name, work) {
-      let longest = 0;
-      let last = performance.now();
-      let isOver = false;
-      const beat = () => {
-        const now = performance.now();
-        longest = Math.max(longest, now - last);
-        last = now;
-        if (!isOver) setTimeout(beat);
-      };
-      beat();
-      await new Promise((resolve) => setTimeout(resolve, 20));
-      longest = 0;
-      const began = performance.now();
-      const result = await work();
-      const elapsed = performance.now() - began;
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      isOver = true;
-      measured.push({ name, elapsedMs: Math.round(elapsed), longestBlockMs: Math.round(longest) });
-      return result;
-    }
-    await measure("nothing for two seconds", () => new Promise((resolve) => setTimeout(resolve, 2000)));
-    const matrix = new Float32Array(COUNT * DIMENSION);
-    for (let i = 0, x = 1; i < matrix.length; i++) {
-      x = (Math.imul(x, 1664525) + 1013904223) | 0;
-      matrix[i] = x / 2 ** 31;
-    }
-    const ids = Array.from({ length: COUNT }, (_, i) => `document-${i}`);
-    for (const [kind, options] of [
-      [ParallelVectorIndex, { shards: 1 }],
-      [VectorIndex, {}],
-    ]) {
-      const index = await kind.create({ dimension: DIMENSION, ...options });
-      for (let at = 0; at < COUNT; at += 1000)
-        await index.upsertMany(ids.slice(at, at + 1000), matrix.subarray(at * DIMENSION, (at + 1000) * DIMENSION));
-      const label = kind === VectorIndex ? "VectorIndex" : "ParallelVectorIndex, 1 shard";
-      const blob = await measure(`${label}: toStream to a Blob`, () => new Response(index.toStream()).blob());
-      for (const [place, Store] of [
-        ["IndexedDB", IndexedDbStore],
-        ["OPFS", OpfsStore],
-      ]) {
-        const store = new Store("bench");
-        await measure(`${label}: save to ${place}`, () => store.save("index", index));
-        const copy = await measure(`${label}: load from ${place}`, () => store.load("index", kind, options));
-        await copy.free();
-        await store.delete("index");
-      }
-      const copy = await measure(`${label}: fromStream of the Blob`, () => kind.fromStream(blob, options));
-      if (kind === ParallelVectorIndex) await measure(`${label}: one search`, () => copy.search(matrix.subarray(0, DIMENSION)));
-      await copy.free();
-      await index.free();
-    }
-    return measured;
+    const library = await import("/lodestone.js");
+    const stores = { IndexedDB: new library.IndexedDbStore("bench"), OPFS: new library.OpfsStore("bench") };
+    globalThis.state = {};
+    globalThis.steps = {
+      async fill(kind) {
+        const shards = kind === "ParallelVectorIndex" ? { shards: 1 } : {};
+        const index = await library[kind].create({ dimension: DIMENSION, ...shards });
+        let x = 1;
+        const matrix = new Float32Array(1000 * DIMENSION);
+        for (let at = 0; at < COUNT; at += 1000) {
+          for (let i = 0; i < matrix.length; i++) {
+            x = (Math.imul(x, 1664525) + 1013904223) | 0;
+            matrix[i] = x / 2 ** 31;
+          }
+          await index.upsertMany(
+            Array.from({ length: 1000 }, (_, i) => `document-${at + i}`),
+            matrix,
+          );
+        }
+        state = { index, kind, shards, query: matrix.slice(0, DIMENSION) };
+      },
+      async toBlob() {
+        state.blob = await new Response(state.index.toStream()).blob();
+      },
+      async fromBlob() {
+        await (await library[state.kind].fromStream(state.blob, state.shards)).free();
+      },
+      save: (place) => stores[place].save("index", state.index),
+      async load(place) {
+        await (await stores[place].load("index", library[state.kind], state.shards)).free();
+      },
+      async search() {
+        await state.index.search(state.query);
+      },
+      nothing: () => new Promise((resolve) => setTimeout(resolve, 1000)),
+      async free() {
+        await state.index.free();
+        for (const store of Object.values(stores)) await store.delete("index");
+      },
+    };
   },
   { COUNT, DIMENSION },
 );
+
+/** Longest task of the page's main thread, ms: CPU and wall-clock. */
+function longestTask(trace) {
+  const { traceEvents } = JSON.parse(trace);
+  const main = traceEvents
+    .filter(({ name, args }) => name === "thread_name" && args.name === "CrRendererMain")
+    .map(({ pid, tid }) => `${pid}.${tid}`);
+  const tasks = traceEvents.filter(
+    ({ name, pid, tid, tdur }) => name.endsWith("RunTask") && tdur !== undefined && main.includes(`${pid}.${tid}`),
+  );
+  return { cpuMs: Math.max(...tasks.map(({ tdur }) => tdur)) / 1000, wallMs: Math.max(...tasks.map(({ dur }) => dur)) / 1000 };
+}
+
+async function measure(name, step, argument) {
+  await browser.startTracing(page, { categories: ["toplevel", "disabled-by-default-devtools.timeline"] });
+  const began = performance.now();
+  await page.evaluate(([step, argument]) => globalThis.steps[step](argument), [step, argument]);
+  const elapsedMs = Math.round(performance.now() - began);
+  const { cpuMs, wallMs } = longestTask(await browser.stopTracing());
+  rows.push({ name, elapsedMs, longestTaskCpuMs: Number(cpuMs.toFixed(1)), longestTaskWallMs: Number(wallMs.toFixed(1)) });
+}
+
+const rows = [];
+await measure("nothing for a second", "nothing");
+for (const kind of ["ParallelVectorIndex", "VectorIndex"]) {
+  await page.evaluate((kind) => globalThis.steps.fill(kind), kind);
+  await measure(`${kind}: toStream to a Blob`, "toBlob");
+  await measure(`${kind}: fromStream of the Blob`, "fromBlob");
+  for (const place of ["IndexedDB", "OPFS"]) {
+    await measure(`${kind}: save to ${place}`, "save", place);
+    await measure(`${kind}: load from ${place}`, "load", place);
+  }
+  await measure(`${kind}: one search`, "search");
+  await page.evaluate(() => globalThis.steps.free());
+}
 console.table(rows);
 await browser.close();
 server.close();
