@@ -1,12 +1,14 @@
 /**
- * Random SELECTs over the table "t" in which names collide: few aliases, columns that are called like functions, at every depth. So a name that is a column in one
+ * Random statements over the tables "t" and "u" (whose columns are some of NAMES) in which names collide: few aliases, columns that are called like functions, at every depth. So a name that is a column in one
  * scope is a call in another, and any mistake in following the scopes shows.
  */
 import { Random } from "../../reliability/workload/random.ts";
 
+/** Stands for a value until it is known which ones are references. */
+const HOLE = "§";
 const ALIASES = ["a", "b", "c"];
-/** One-argument functions and types among them. */
-const NAMES = ["pg_sleep", "ts_stat", "length", "n", "pg_column_size"];
+/** Among them functions that PostgreSQL finds for a row as well as for a number. */
+const NAMES = ["pg_column_size", "pg_typeof", "n"];
 
 export function* randomStatements(seed: number, count: number): Generator<string> {
   const random = new Random(seed);
@@ -15,20 +17,25 @@ export function* randomStatements(seed: number, count: number): Generator<string
   const aliasNot = (other?: string): string => random.of(ALIASES.filter((alias) => alias !== other));
   const names = (): string => [...new Set([name(), name()])].join(", ");
 
-  const reference = (): string => `${random.of(ALIASES)}.${name()}`;
+  let relations: readonly string[] = ALIASES;
+  const reference = (): string => (chance(0.8) ? `${random.of(relations)}.${name()}` : `(${random.of(relations)}).${name()}`);
+  /** With one or two references: of many one would be refused nearly always. */
+  const filled = (statement: string): string => {
+    const pieces = statement.split(HOLE);
+    const places = new Set([1 + random.below(pieces.length), 1 + random.below(pieces.length)]);
+    return pieces.reduce((whole, piece, at) => `${whole}${places.has(at) ? reference() : "1.5::float8"}${piece}`);
+  };
   const value = (depth: number): string => {
-    const kind = random.below(depth > 0 ? 10 : 7);
-    if (kind < 5) return reference();
-    if (kind === 5) return random.of(["1.5::float8", "1"]);
-    if (kind === 6) return `(${random.of(ALIASES)}).${name()}`;
-    if (kind === 7) return `(SELECT ${value(depth - 1)} FROM ${from(depth - 1)} LIMIT 1)`;
-    if (kind === 8) return `(SELECT ${random.of(ALIASES)} FROM ${from(depth - 1)} LIMIT 1).${name()}`;
+    const kind = random.below(depth > 0 ? 6 : 1);
+    if (kind < 3) return HOLE;
+    if (kind === 3) return `(SELECT ${value(depth - 1)} FROM ${from(depth - 1)} LIMIT 1)`;
+    if (kind === 4) return `(SELECT ${random.of(ALIASES)} FROM ${from(depth - 1)} LIMIT 1).${name()}`;
     return `(SELECT count(*) FROM (${query(depth - 1)}) AS ${random.of(ALIASES)})`;
   };
   /** Most sources have most of the names. */
   const source = (depth: number, alias: string): string => {
     const kind = random.below(depth > 0 ? 10 : 6);
-    if (kind < 3) return `(SELECT ${NAMES.filter(() => chance(0.7)).map((each) => `1.5::float8 AS ${each}`)}) AS ${alias}`;
+    if (kind < 3) return `(SELECT ${NAMES.filter(() => chance(0.5)).map((each) => `1.5::float8 AS ${each}`)}) AS ${alias}`;
     if (kind === 3) return `"t" AS ${alias}(${names()})`;
     if (kind === 4) return `unnest(ARRAY[1.5::float8]) AS ${alias}${chance(0.6) ? `(${name()})` : ""}`;
     if (kind === 5) return `(VALUES (1.5::float8)) AS ${alias}(${name()})`;
@@ -63,5 +70,20 @@ export function* randomStatements(seed: number, count: number): Generator<string
     return `${cte}SELECT ${target} FROM ${lists}${where}${union}`;
   };
 
-  for (let i = 0; i < count; i++) yield query(i % 3);
+  const isNull = (depth: number): string => `(${value(depth)}) IS NULL`;
+  const returning = (depth: number): string => (chance(0.6) ? ` RETURNING ${value(depth)}` : "");
+  const change = (depth: number): string => {
+    relations = [...ALIASES, "u", "excluded", "old", "new"];
+    const target = chance(0.7) ? `"u" AS ${aliasNot()}` : `"u"`;
+    const kind = random.below(3);
+    if (kind === 0) return `UPDATE ${target} SET "n" = 1.5 FROM ${from(depth)} WHERE ${isNull(depth)}${returning(depth)}`;
+    if (kind === 1) return `DELETE FROM ${target} USING ${from(depth)} WHERE ${isNull(depth)}${returning(depth)}`;
+    const rows = `SELECT 'x' FROM ${from(depth)} WHERE ${isNull(depth)}`;
+    return `INSERT INTO ${target} ("id") ${rows} ON CONFLICT ("id") DO UPDATE SET "n" = 1.5 WHERE ${isNull(depth)}${returning(depth)}`;
+  };
+
+  for (let i = 0; i < count; i++) {
+    relations = ALIASES;
+    yield filled(i % 2 === 0 ? query(i % 3) : change(i % 3));
+  }
 }
