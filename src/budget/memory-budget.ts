@@ -11,7 +11,8 @@
  *
  * Two measures, two refusals:
  * - the bytes of one answer, as the database sends them: beyond `answerBytes` TOO_LARGE (413). The same request is refused tomorrow as well.
- * - the memory of the process: MEMORY_PER_BYTE for each byte, and what values weigh beyond their text (`hold`): beyond the share of the caller OVERLOADED (429).
+ * - the memory of the process: MEMORY_PER_BYTE for each byte, and what values weigh beyond their text (`hold`): beyond the share of the caller OVERLOADED (429),
+ *   beyond what a caller could have who is alone TOO_LARGE as well.
  *   With n callers that hold something the share of each is 1/(n + 1) of all: one alone gets half, and there is always a part left for who comes next.
  *
  * What is small pays nothing: the first FREE_BYTES of an answer are counted and not asked about, whatever the others hold.
@@ -108,8 +109,10 @@ export class AnswerBudget {
     this.#bytes += bytes;
   }
 
-  /** Memory that is no part of the answer's bytes. @throws {LodestoneError} OVERLOADED. */
+  /** Memory that is no part of the answer's bytes. @throws {LodestoneError} TOO_LARGE when that would be too much for a caller who is alone as well; OVERLOADED. */
   hold(bytes: number): void {
+    const most = this.#budget.limits.totalBytes / 2;
+    if (this.#held + bytes > most) throw tooHeavy(most);
     if (bytes > this.#budget.available(this.#caller)) throw overloaded();
     this.#take(bytes);
   }
@@ -145,6 +148,13 @@ export class AnswerBudget {
 
 export function tooLarge(limitBytes: number): LodestoneError {
   return new LodestoneError("TOO_LARGE", `The answer is larger than ${showSize(limitBytes)}. Nothing was changed. ${ASK_FOR_LESS}.`);
+}
+
+function tooHeavy(limitBytes: number): LodestoneError {
+  return new LodestoneError(
+    "TOO_LARGE",
+    `The answer takes more than ${showSize(limitBytes)} of memory while it is made. Nothing was changed. ${ASK_FOR_LESS}.`,
+  );
 }
 
 export function overloaded(): LodestoneError {

@@ -10,7 +10,7 @@ import { dirname, join, resolve } from "node:path";
 import type { Writable } from "node:stream";
 import type { JsonObject } from "../records/requests.ts";
 import type { BranchRef, TableSchema } from "../records/schema.ts";
-import { type ApiClient, tablePath } from "./api-client.ts";
+import { type ApiClient, ApiError, tablePath } from "./api-client.ts";
 
 const PAGE_SIZE = 500;
 
@@ -34,12 +34,20 @@ export async function exportTable(
 ): Promise<number> {
   await write(to, { $lodestone: "export", version: 1, table: table.name, columns: table.columns });
   let records = 0;
+  let size = PAGE_SIZE;
   for (let after: string | undefined; ; ) {
     const request =
-      after === undefined
-        ? { columns: ["*"], sort: { id: "asc" }, page: { size: PAGE_SIZE } }
-        : { columns: ["*"], page: { size: PAGE_SIZE, after } };
-    const page = await client.request<Page>("POST", `${tablePath(ref, table.name)}/query`, request);
+      after === undefined ? { columns: ["*"], sort: { id: "asc" }, page: { size } } : { columns: ["*"], page: { size, after } };
+    let page: Page;
+    try {
+      page = await client.request<Page>("POST", `${tablePath(ref, table.name)}/query`, request);
+    } catch (error) {
+      // Large records: fewer of them at a time.
+      if (!(error instanceof ApiError && error.status === 413) || size === 1) throw error;
+      size = Math.ceil(size / 8);
+      continue;
+    }
+    size = Math.min(2 * size, PAGE_SIZE);
     for (const record of page.records) await write(to, record);
     records += page.records.length;
     options.onProgress(table.name, records);

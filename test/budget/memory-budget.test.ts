@@ -32,7 +32,7 @@ describe("the budget of memory", () => {
     const budget = new MemoryBudget({ answerBytes: 10 * MIB, totalBytes: 8 * MIB });
     const greedy = budget.open("a");
     greedy.charge(FREE_BYTES + MIB);
-    expect(refusal(() => greedy.charge(1))).toBe("OVERLOADED");
+    expect(refusal(() => greedy.charge(1))).toBe("TOO_LARGE");
     const modest = [budget.open("a"), budget.open("b")];
     for (const answer of modest) answer.charge(FREE_BYTES);
     expect(budget.heldBytes).toBe(MIB * MEMORY_PER_BYTE);
@@ -45,6 +45,8 @@ describe("the budget of memory", () => {
     const a = budget.open("a");
     a.hold(total / 2);
     expect(refusal(() => budget.open("a").hold(1))).toBe("OVERLOADED");
+    // More than that it cannot have at any time.
+    expect(refusal(() => a.hold(1))).toBe("TOO_LARGE");
     const b = budget.open("b");
     b.hold(total / 3);
     expect(refusal(() => b.hold(1))).toBe("OVERLOADED");
