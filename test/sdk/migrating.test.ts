@@ -1,6 +1,9 @@
-/** docs/migrating.md as written: its files are made, its commands are run in a folder with the sample export, once by CSV and once by dump. */
+/**
+ * docs/migrating.md as written: its files are made, its commands are run in a folder with the sample export. For a classic database with the TypeScript SDK (in one
+ * command, and by hand from CSV and from a dump), for a database with Postgres enabled with the SDK of those, and for Python.
+ */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,9 +11,12 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { BaseClient } from "@xata.io/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describeWith } from "../support/requirements.ts";
 import { MAIN } from "../support/server.ts";
+import { sendBytes } from "./support/recorded.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const FIXTURES = join(ROOT, "test/sdk/fixtures");
 const run = promisify(execFile);
 
 interface Block {
@@ -38,10 +44,13 @@ class Reader {
   readonly #port: number;
   readonly #children: ChildProcess[] = [];
 
-  constructor(port: number) {
+  constructor(port: number, sdk = join(ROOT, "node_modules/@xata.io/client")) {
     this.#port = port;
-    symlinkSync(join(ROOT, "node_modules"), join(this.folder, "node_modules"));
-    cpSync(join(ROOT, "test/sdk/fixtures"), this.folder, { recursive: true });
+    mkdirSync(join(this.folder, "node_modules/@xata.io"), { recursive: true });
+    symlinkSync(sdk, join(this.folder, "node_modules/@xata.io/client"));
+    cpSync(FIXTURES, this.folder, { recursive: true });
+    mkdirSync(join(this.folder, "export"));
+    for (const file of ["authors.csv", "books.csv", "xata.ts"]) cpSync(join(FIXTURES, file), join(this.folder, "export", file));
     const bin = join(this.folder, "lodestone");
     writeFileSync(bin, `#!/bin/sh\nexec "${process.execPath}" "${MAIN}" "$@"\n`);
     chmodSync(bin, 0o755);
@@ -185,18 +194,80 @@ function exported(records: readonly object[]): unknown[] {
 test("the page has the steps that are run here, and no others", () => {
   expect(BLOCKS.map(({ language, label }) => `${language} ${label}`.trim())).toEqual([
     "sh run=serve",
+    "sh run=migrate",
+    "js file=check.mjs",
+    "sh run",
+    "ts",
+    "sh run=migrate-postgres",
+    "sh",
+    "js file=check-postgres.mjs",
+    "sh run=check-postgres",
+    "python file=check.py",
+    "sh",
+    "js file=remote.mjs",
     "js file=setup.mjs",
     "sh run",
     "sh run=csv",
     "sh run=dump",
-    "js file=check.mjs",
-    "sh run",
-    "ts",
-    "js file=remote.mjs",
   ]);
 });
 
-describe.each(["csv", "dump"])("migrating by %s", (kind) => {
+const [CHECK = "", SETUP = ""] = BLOCKS.filter(({ label }) => label === "run").map(({ text }) => text);
+
+describe("a classic database in one command", () => {
+  let reader: Reader;
+  let port: number;
+  beforeAll(async () => {
+    port = await freePort();
+    reader = new Reader(port);
+  });
+  afterAll(() => reader?.end());
+
+  test("is planned, migrated, verified and checked", async () => {
+    await reader.serve(block("run=serve"));
+    const said = await reader.shell(block("run=migrate"));
+    expect(said).toContain("authors.portrait: File columns are not part of Lodestone.");
+    expect(said).toContain("library:main is there: 2 tables, 8 records, verified.");
+    expect(await reader.shell(CHECK)).toBe("authors: 3\nbooks: 5\nThe Tombs of Atuan, A Wizard of Earthsea\n");
+    const xata = new BaseClient({ databaseURL: `http://w.r.localhost:${port}/db/library`, branch: "main", apiKey: "none" });
+    expect(exported((await xata.db.books?.sort("id" as never).getAll()) ?? [])).toEqual(BOOKS);
+    expect(exported((await xata.db.authors?.sort("id" as never).getAll()) ?? [])).toEqual(AUTHORS);
+  });
+
+  test("and its Python users change one line: the requests that the page's script makes, as the SDK sent them", async () => {
+    const recorded: { script: string; requests: string[] } = JSON.parse(
+      readFileSync(new URL("recorded/python-docs.json", import.meta.url), "utf8"),
+    );
+    expect(block("file=check.py")).toBe(recorded.script.trim());
+    const answers = [];
+    for (const request of recorded.requests) answers.push(await sendBytes(port, request));
+    expect(answers).toMatchObject([
+      { status: 200, body: { title: "Solaris" } },
+      {
+        status: 200,
+        body: { records: [{ title: "A Wizard of Earthsea", author: { name: "Ursula K. Le Guin" } }, { title: "Big number" }] },
+      },
+      { status: 200, body: { records: [{ title: "The Tombs of Atuan" }, { title: "A Wizard of Earthsea" }] } },
+    ]);
+  });
+});
+
+describeWith("clients", "a database with Postgres enabled", (modules) => {
+  let reader: Reader;
+  beforeAll(async () => {
+    reader = new Reader(await freePort(), join(modules, "@xata.io/client-next"));
+  });
+  afterAll(() => reader?.end());
+
+  test("comes from its dump, and its SDK reads and asks in its names", async () => {
+    await reader.serve(block("run=serve"));
+    expect(await reader.shell(block("run=migrate-postgres"))).toContain("library:main is there: 2 tables, 8 records, verified.");
+    const said = await reader.shell(block("run=check-postgres"));
+    expect(said).toMatch(/^rec_solaris: Solaris by Stanisław Lem\n\[ \{ xata_id: 'rec_solaris', xata_version: [01] \} \]\n$/);
+  });
+});
+
+describe.each(["csv", "dump"])("by hand from %s", (kind) => {
   let reader: Reader;
   let port: number;
   beforeAll(async () => {
@@ -207,8 +278,7 @@ describe.each(["csv", "dump"])("migrating by %s", (kind) => {
 
   test("steps 1 to 4, one after the other", async () => {
     await reader.serve(block("run=serve"));
-    const [setup, check] = BLOCKS.filter(({ label }) => label === "run").map(({ text }) => text);
-    expect(await reader.shell(setup ?? "")).toBe("17 changes made\n");
+    expect(await reader.shell(SETUP)).toBe("17 changes made\n");
     const said = await reader.shell(block(`run=${kind}`));
     expect(said.match(/^\d+ records imported into library:main\/\w+/gm)).toEqual([
       "3 records imported into library:main/authors",
@@ -216,7 +286,7 @@ describe.each(["csv", "dump"])("migrating by %s", (kind) => {
       "5 records imported into library:main/books",
       "3 records imported into library:main/authors",
     ]);
-    expect(await reader.shell(check ?? "")).toBe("authors: 3\nbooks: 5\nThe Tombs of Atuan, A Wizard of Earthsea\n");
+    expect(await reader.shell(CHECK)).toBe("authors: 3\nbooks: 5\nThe Tombs of Atuan, A Wizard of Earthsea\n");
   });
 
   test("every value is what it was in the export", async () => {

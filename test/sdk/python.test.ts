@@ -3,9 +3,9 @@
  * empty strings is in them.
  */
 import { readFileSync } from "node:fs";
-import { createConnection } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startServer, type TestServer } from "../support/server.ts";
+import { sendBytes } from "./support/recorded.ts";
 
 const RECORDED = JSON.parse(readFileSync(new URL("recorded/python-sdk.json", import.meta.url), "utf8")) as {
   name: string;
@@ -17,16 +17,6 @@ beforeAll(async () => {
   server = await startServer({ env: { LODESTONE_LOG_LEVEL: "warn" } });
 });
 afterAll(() => server?.stop());
-
-/** Sends the bytes of a request and reads its answer. */
-async function send(request: string): Promise<{ status: number; body: unknown }> {
-  const socket = createConnection(server.port, "127.0.0.1");
-  socket.write(request.replace("connection: keep-alive", "connection: close"));
-  let text = "";
-  for await (const chunk of socket) text += chunk;
-  const [head = "", body = ""] = text.split("\r\n\r\n");
-  return { status: Number(head.split(" ")[1]), body: body === "" ? undefined : JSON.parse(body) };
-}
 
 const found = (...titles: string[]) => titles.map((title) => expect.objectContaining({ title }));
 const message = (text: string | RegExp) => ({ message: typeof text === "string" ? text : expect.stringMatching(text) });
@@ -83,6 +73,6 @@ test("every recorded request is expected here", () => {
 // In the order of the recording: each builds on those before.
 test.each(RECORDED)("$name", async ({ name, request }) => {
   const [status, body] = ANSWERS[name] as readonly [number, unknown];
-  const answer = await send(request);
+  const answer = await sendBytes(server.port, request);
   expect(answer).toMatchObject({ status, body });
 });

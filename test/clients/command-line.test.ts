@@ -1,0 +1,47 @@
+/** The retired service's command line (`@xata.io/cli`), told where the server is by a variable, as docs/migrating.md says. */
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { describeWith } from "../support/requirements.ts";
+import { startServer, type TestServer } from "../support/server.ts";
+
+const run = promisify(execFile);
+
+describeWith("clients", "the command line", (modules) => {
+  let server: TestServer;
+  const home = mkdtempSync(join(tmpdir(), "lodestone-cli-"));
+  const xata = async (...args: string[]): Promise<string> => {
+    const env = {
+      PATH: process.env.PATH,
+      HOME: home,
+      XATA_API_KEY: "none",
+      XATA_API_PROVIDER: `http://localhost:${server.port},http://{workspaceId}.{region}.localhost:${server.port}`,
+    };
+    return (await run(process.execPath, [join(modules, ".bin/xata"), ...args], { cwd: home, env })).stdout;
+  };
+  beforeAll(async () => {
+    server = await startServer({ env: { LODESTONE_LOG_LEVEL: "warn" } });
+    await server.put("/db/library:main", {});
+    await server.put("/db/library:main/tables/authors", { columns: [{ name: "name", type: "string" }] });
+    await server.put("/db/library:main/tables/books", { columns: [{ name: "author", type: "link", link: { table: "authors" } }] });
+  });
+  afterAll(async () => {
+    await server?.stop();
+    rmSync(home, { recursive: true, force: true });
+  });
+
+  test("dumps the schema with the links that point to a table, and renames a database", async () => {
+    const { tables } = JSON.parse(
+      await xata("schema", "dump", "--db", `http://any.local.localhost:${server.port}/db/library`, "--branch", "main"),
+    );
+    expect(tables).toEqual([
+      { name: "authors", columns: [{ name: "name", type: "string" }], revLinks: [{ table: "books", column: "author" }] },
+      { name: "books", columns: [{ name: "author", type: "link", link: { table: "authors" } }] },
+    ]);
+    await xata("dbs", "rename", "library", "shelf", "--workspace", "any", "--force");
+    expect(await xata("dbs", "list", "--workspace", "any")).toMatch(/shelf/);
+  });
+});
