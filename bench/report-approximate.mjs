@@ -1,6 +1,6 @@
 /** What bench:report makes of the approximate part of `npm run bench:peers`: recall against the time of a query, with our exact point in it. */
 import { COLOURS, chart } from "./chart.mjs";
-import { describeRun } from "./machine.mjs";
+import { describeRun, isBusy, medianOf } from "./machine.mjs";
 
 const OURS = "Lodestone";
 /** Of the README's table: the time at which an index first finds so much. */
@@ -15,24 +15,28 @@ const megabytes = (bytes) => (bytes == null ? "" : Math.round(bytes / 1e6).toLoc
 
 /** @returns {Promise<{headline: string, full: string, charts: Record<string, string>}>} Markdown, and SVG by the file's name. */
 export async function reportApproximate(run) {
-  const { k, versions, measured, skipped } = run;
+  const { machine, k, versions, measured, skipped } = run;
+  const isInterrupted = isBusy(machine, medianOf(run.loads ?? []));
+  /** Of a point. Where other programs interrupt a search, long ones more than short, only the processor's time compares. */
+  const timeOf = ({ milliseconds: ms, cpuMilliseconds: cpu }) => (isInterrupted ? cpu : ms).median;
+  const unit = isInterrupted ? "ms of the processor" : "ms";
   const sets = [...new Set(measured.map(({ set }) => set))];
   const of = (set) => measured.filter((entry) => entry.set === set);
   const oursIn = (set) => of(set).find(({ name }) => name === OURS);
-  const exactMs = (set) => oursIn(set).points[0].milliseconds.median;
+  const exactMs = (set) => timeOf(oursIn(set).points[0]);
   const where = describeRun(run);
 
   /** The time at an index's first point with that recall; "–" where no point reaches it. */
   function timeAt(entry, recall) {
     const point = entry.points.find((one) => one.recall >= recall);
-    return point === undefined ? "–" : milliseconds(point.milliseconds.median);
+    return point === undefined ? "–" : milliseconds(timeOf(point));
   }
 
   function headline() {
     return [
       "![Recall against the time of a query: HNSW at many settings, and exact search](docs/bench-approximate.svg)",
       "",
-      `| cosine, top ${k}, one thread each | | build, s of processor | memory, MB | ${RECALLS.map((recall) => `ms at recall ${recall}`).join(" | ")} | ms, exact |`,
+      `| cosine, top ${k}, one thread each | | build, s of processor | memory, MB | ${RECALLS.map((recall) => `recall ${recall}`).join(" | ")} | exact |`,
       `|---|---|---|---|${RECALLS.map(() => "---|").join("")}---|`,
       ...sets.flatMap((set) =>
         of(set).map((entry) => {
@@ -43,7 +47,7 @@ export async function reportApproximate(run) {
         }),
       ),
       "",
-      `HNSW with M 16 and efConstruction 200; *ms at recall* is its first setting that finds so much. ${where}.`,
+      `Cells are ${unit} a query. HNSW with M 16 and efConstruction 200, at its first setting with that recall. ${where}.`,
     ].join("\n");
   }
 
@@ -51,7 +55,7 @@ export async function reportApproximate(run) {
     const ours = oursIn(set);
     const indexes = of(set).filter(({ name }) => name !== OURS);
     const expansions = [...new Set(indexes.flatMap(({ points }) => points.map(({ ef }) => ef)))];
-    const cell = (point) => (point === undefined ? "" : `${point.recall.toFixed(3)}: ${milliseconds(point.milliseconds.median)}`);
+    const cell = (point) => (point === undefined ? "" : `${point.recall.toFixed(3)}: ${milliseconds(timeOf(point))}`);
     return [
       `### ${set}, approximate`,
       "",
@@ -68,7 +72,7 @@ export async function reportApproximate(run) {
   }
 
   const full = [
-    `Cells: recall: ms a query (median). HNSW with M 16 and efConstruction 200, float32, one thread. ${where}.`,
+    `Cells: recall: ${unit} a query (median). HNSW with M 16 and efConstruction 200, float32, one thread. ${where}.`,
     "",
     "![Recall against the time of a query](bench-approximate.svg)",
     "",
@@ -78,10 +82,14 @@ export async function reportApproximate(run) {
       .join(", ")}.`,
     ...(skipped.length > 0 ? ["", "Not measured:", "", ...skipped.map(({ set, name, reason }) => `- ${name}, ${set}: ${reason}`)] : []),
   ].join("\n");
-  return { headline: headline(), full, charts: { "bench-approximate.svg": await approximateChart({ measured, sets, exactMs, k, where }) } };
+  return {
+    headline: headline(),
+    full,
+    charts: { "bench-approximate.svg": await approximateChart({ measured, sets, timeOf, exactMs, unit, k, where }) },
+  };
 }
 
-function approximateChart({ measured, sets, exactMs, k, where }) {
+function approximateChart({ measured, sets, timeOf, exactMs, unit, k, where }) {
   const names = [...new Set(measured.map(({ name }) => name))];
   const built = (set) =>
     measured
@@ -91,7 +99,7 @@ function approximateChart({ measured, sets, exactMs, k, where }) {
   const values = measured.flatMap(({ set, name, points }) =>
     points
       .filter(({ recall }) => recall >= LEAST_RECALL)
-      .map(({ ef, recall, milliseconds: { median } }) => ({ name, recall, ms: median, ef: ef ?? null, panel: set })),
+      .map((point) => ({ name, recall: point.recall, ms: timeOf(point), ef: point.ef ?? null, panel: set })),
   );
   const title = `Recall of the top ${k} against the time of a query: HNSW, and exact search`;
   const times = values.map(({ ms }) => ms);
@@ -100,7 +108,7 @@ function approximateChart({ measured, sets, exactMs, k, where }) {
     field: "ms",
     type: "quantitative",
     scale: { type: "log", domain, nice: false },
-    axis: { title: "milliseconds a query, logarithmic", tickCount: 6, format: "~g" },
+    axis: { title: `${unit} a query, logarithmic`, tickCount: 6, format: "~g" },
   };
   const y = { field: "recall", type: "quantitative", scale: { domain: [LEAST_RECALL, 1.005] }, axis: { title: "recall", format: ".2f" } };
   const color = {
