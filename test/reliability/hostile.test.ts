@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startServer, type TestServer } from "../support/server.ts";
-import { HOSTILE_KINDS } from "./hostile/hostile-requests.ts";
 import { writeKeyFile } from "./hostile/stage.ts";
 import { hostileRun } from "./hostile-run.ts";
 
@@ -42,7 +41,7 @@ it("bears a hostile caller: no exit, no fault, nothing changed behind an error, 
   expect(report.peakRssMegabytes).toBeLessThan(MAX_RSS_MEGABYTES);
   expect(report.isReadyAfterwards).toBe(true);
   // It was a run: both sides did their work.
-  expect(report.requests).toBeGreaterThan(HOSTILE_KINDS.length / 2);
+  expect(report.requests).toBeGreaterThan(10);
   expect(report.others.all!.count).toBeGreaterThan(50);
 });
 
