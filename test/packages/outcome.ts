@@ -30,13 +30,13 @@ export function runProgram(
   return JSON.parse(line.slice("OUTCOME ".length)) as ProgramResult;
 }
 
-/** @returns what it printed. @throws with all of it when it fails or takes more than five minutes. */
+/** @returns what it printed. @throws with all of it when it fails or takes more than ten minutes. */
 export function runTool(folder: string, command: string, args: readonly string[], environment: Record<string, string> = {}): string {
   const { status, signal, stdout, stderr, error } = spawnSync(command, args, {
     cwd: folder,
     encoding: "utf8",
     env: toolEnvironment(environment),
-    timeout: 300_000,
+    timeout: 600_000,
     maxBuffer: 64 * 2 ** 20,
   });
   if (status !== 0) throw new Error(`${command} ${args.join(" ")}: ${error ?? signal ?? `exit code ${status}`}\n${stdout}\n${stderr}`);
