@@ -65,7 +65,7 @@ export function describeOnBothEngines(name: string, body: (fixture: RecordFixtur
   describe(`${name} on the embedded engine`, () => {
     const dataDir = mkdtempSync(join(tmpdir(), "lodestone-records-"));
     const fixture = new EngineFixture();
-    beforeAll(async () => fixture.open(await openEngine({ dataDir, templateDir: TEMPLATE_DIR })));
+    beforeAll(async () => fixture.open(await openEngine({ dataDir, templateDir: TEMPLATE_DIR, statementTimeoutMs: 60_000 })));
     afterAll(async () => {
       await fixture.close();
       rmSync(dataDir, { recursive: true, force: true });
