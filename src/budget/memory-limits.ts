@@ -35,7 +35,7 @@ export function memoryLimits(
   };
 }
 
-export function machineMemoryBytes(): number {
+function machineMemoryBytes(): number {
   const machine = totalmem();
   // Without a control group Node answers 0, or a number beyond every machine.
   const group = process.constrainedMemory();

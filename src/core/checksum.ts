@@ -14,16 +14,9 @@ function round(accumulator: number, word: number): number {
   return Math.imul(rotate((accumulator + Math.imul(word, P2)) | 0, 13), P1);
 }
 
-/** @param bytes  starts at a multiple of 4 in its buffer. */
-export function xxh32(bytes: Uint8Array): number {
-  const hash = new Xxh32();
-  hash.update(bytes);
-  return hash.digest();
-}
-
 const BLOCK_BYTES = 16;
 
-/** The same, of bytes that come in pieces. */
+/** Of bytes that come in pieces. */
 export class Xxh32 {
   #a = (P1 + P2) | 0;
   #b = P2 | 0;

@@ -35,7 +35,7 @@ const ROWS_PER_TEXT = 1024;
 const MAX_TEXT_BYTES = 2 ** 30;
 
 /** Rows of vectors that are one piece. */
-export function rowsPerPiece(dimension: number): number {
+function rowsPerPiece(dimension: number): number {
   return Math.max(1, Math.floor(PIECE_BYTES / (4 * dimension)));
 }
 

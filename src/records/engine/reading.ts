@@ -6,7 +6,7 @@ import { LodestoneError } from "../../errors.ts";
  * For a statement of the service's own, which belongs to no request: the catalog's, the change feed's. It is also below what a text can be in JavaScript
  * (512 MB), whose excess would be thrown in the middle of the driver.
  */
-export const MAX_STATEMENT_BYTES = 128 * 2 ** 20;
+const MAX_STATEMENT_BYTES = 128 * 2 ** 20;
 /** Smaller answers cannot hold enough of it to matter. */
 const WEIGHED_FROM_BYTES = 256 * 1024;
 /** An object or a list of nothing takes three characters of JSON, and this in memory. */

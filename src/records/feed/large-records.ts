@@ -7,7 +7,7 @@ import { qualified } from "../identifiers.ts";
 import type { TableInfo } from "../schema.ts";
 
 /** Of one value, in bytes of its text; more than a request can send. */
-export const MAX_VALUE_BYTES = 32 * 2 ** 20;
+const MAX_VALUE_BYTES = 32 * 2 ** 20;
 /** Of the values of one record together. */
 const MAX_RECORD_BYTES = 48 * 2 ** 20;
 

@@ -5,7 +5,7 @@ import { Random } from "../workload/random.ts";
 import type { KeyedClient } from "./client.ts";
 
 export const BRANCH = "/db/soak:main";
-export const KEYS = { judge: "admin", hostile: "write", reader: "read", others: "write" } as const;
+const KEYS = { judge: "admin", hostile: "write", reader: "read", others: "write" } as const;
 
 export type KeyName = keyof typeof KEYS;
 
