@@ -1,6 +1,9 @@
 /** One file out of what tsc wrote and the small packages that go into the library. */
 import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
 /** Lines of @assemblyscript/loader that do something when it is imported, and what stands in their place. */
 const LOADER_PATCHES = [
@@ -30,6 +33,9 @@ const loaderWithoutSideEffects = {
 /** @param options  of esbuild, beside what all bundles have in common. @returns the text, where nothing is written to a file. */
 export async function bundle(options) {
   const { outputFiles } = await build({
+    // Paths stand in the bundle's comments: the same wherever the checkout is, and when node_modules is a link.
+    absWorkingDir: ROOT,
+    preserveSymlinks: true,
     bundle: true,
     platform: "neutral",
     // What "neutral" leaves out: fflate's file for browsers is its entry without worker_threads, and only its inflate is used.
