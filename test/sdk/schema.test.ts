@@ -137,7 +137,7 @@ describe("tables and columns", () => {
 
   test("create, list columns of every type, rename, drop", async () => {
     expect(await world.api.table.createTable(table("things"))).toMatchObject({
-      branchName: "main",
+      branchName: "columns:main",
       tableName: "things",
       status: "completed",
     });
