@@ -72,6 +72,15 @@ describe("parseJsonInSlices", () => {
     }
   });
 
+  it.each(['{"a": 1{"b": 2}}', '{"a": -[1, 2]}', '{"a": tru[1]}', '{"a": 1.5e{}}', '[1{"b": 2}]', '{"a": ""[0]}', '{"a" [1]}', "{[1]: 2}"])(
+    "refuses %s, wherever the text is cut",
+    async (text) => {
+      for (let chunkLength = 1; chunkLength < 20; chunkLength++) {
+        await expect(parseJsonInSlices(text, 100, chunkLength)).rejects.toMatchObject({ code: "INVALID" });
+      }
+    },
+  );
+
   it("counts the last of several equal keys, and keeps the order of the rest", async () => {
     const text = '{"b": [1, 2], "a": {"x": 1}, "b": {"y": [3]}, "c": 1}';
     for (let chunkLength = 1; chunkLength < 30; chunkLength++) {

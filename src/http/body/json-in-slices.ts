@@ -152,7 +152,9 @@ class SlicedParser {
         this.#requireBlank(parent.from, start);
         step = (parent.value as JsonValue[]).length;
       } else {
-        const [key, more] = Object.keys(this.#parse(`{${this.#text.slice(parent.from, start)}0}`, parent.from, start + 1) as object);
+        // In place of the container a word that nothing before it can be part of: with a digit, `"key":1{` would be `"key":10`.
+        const opened = `{${this.#text.slice(parent.from, start)}null}`;
+        const [key, more] = Object.keys(this.#parse(opened, parent.from, start + 1) as object);
         if (key === undefined || more !== undefined) throw this.#fault(parent.from, start + 1);
         // An object of its own, so that no key is taken for something else.
         this.#refuse(findFault(Object.fromEntries([[key, null]]), 1), depth, 0);
