@@ -314,17 +314,20 @@ describe("an import", () => {
   it("holds little memory whatever the file's size", async () => {
     // 60 MB of lines, of which the server takes few bytes each: only the importer's own memory is looked at.
     const padding = "x".repeat(60_000);
-    const path = file("large.jsonl", Array.from({ length: 1000 }, (_, n) => `{"id": "${n}", "s": "${padding}"}`).join("\n"));
+    const path = file("large.jsonl", Array.from({ length: 3000 }, (_, n) => `{"id": "${n}", "s": "${padding}"}`).join("\n"));
     await server.put("/db/i:main/tables/large", { columns: [{ name: "s", type: "text" }] });
-    // The process tells its own peak, on every system.
-    const report = 'process.on("exit",()=>console.error("peak",process.resourceUsage().maxRSS,"KiB"))';
+    // The process tells its own peak. On Linux maxRSS begins with that of the process which started it, so there the kernel's own count is asked.
+    const report = `import { existsSync, readFileSync } from "node:fs";
+      const kernel = () => /VmHWM:\\s+(\\d+)/.exec(readFileSync("/proc/self/status", "utf8"))[1];
+      process.on("exit", () => console.error("peak", existsSync("/proc/self/status") ? kernel() : process.resourceUsage().maxRSS, "KiB"));`;
     const { stderr } = await runCommand(["import", path, "i:main/large", "--url", server.url], {
       NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(report)}`,
     });
-    expect(await count("large")).toBe(1000);
+    expect(await count("large")).toBe(3000);
     const peakKib = Number(/^peak (\d+) KiB$/m.exec(stderr)?.[1]);
     expect(peakKib).toBeGreaterThan(0);
-    expect(peakKib).toBeLessThan(300 * 1024);
+    // The file is 180 MB, the program and the batches on their way take 250 to 300.
+    expect(peakKib).toBeLessThan(380 * 1024);
   });
 
   it("tells what is missing", async () => {
