@@ -115,6 +115,10 @@ export function branchEndpoints({ records }: Services): Endpoint[] {
         422: { description: "There is a branch of the new name." },
       },
       async handle({ ref, body }) {
+        // Each is a transaction of its own: of both the first would be done when the second fails.
+        if (body.systemColumns !== undefined && body.name !== undefined) {
+          throw new LodestoneError("INVALID", "name and systemColumns are two changes; send them in two requests.");
+        }
         if (body.systemColumns !== undefined) await records.setSystemNaming(ref, body.systemColumns);
         if (body.name !== undefined) await records.renameBranch(ref, body.name);
         return { status: 200, body: { status: "completed" } };
