@@ -1,5 +1,5 @@
 /**
- * Keeps one branch of the search worker up to date with the records: reads it whole, then follows the change feed, one round after another.
+ * Keeps one branch of the search engine up to date with the records: reads it whole, then follows the change feed, one round after another.
  *
  * A round reads everything that is there to read and applies it at once, so what searches see is always one position of the feed. When the
  * schema has changed, new columns and tables are read first and come with the same step; when the branch was made anew, or the position is too
@@ -10,8 +10,8 @@ import type { ChangeFeed, FeedBatch, FeedPosition } from "../records/feed/feed-t
 import type { BranchInfo, BranchRef } from "../records/schema.ts";
 import { type FollowedSchema, followedSchema, missingData } from "./followed-schema.ts";
 import { buffersOf, readChanges } from "./read-changes.ts";
+import type { SearchEngine } from "./search-engine.ts";
 import type { BranchKey, BranchStats } from "./search-messages.ts";
-import type { WorkerClient } from "./worker-client.ts";
 
 /** What the search store needs of the record store; the record store has more. */
 export interface FollowedRecords {
@@ -54,14 +54,14 @@ export class BranchFollower {
   readonly ref: BranchRef;
   readonly key: BranchKey;
   readonly #records: FollowedRecords;
-  readonly #worker: WorkerClient;
+  readonly #engine: SearchEngine;
   #state: FollowedState | undefined;
   #stats: BranchStats = { vectors: 0, memoryBytes: 0 };
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
   #isGone = false;
   #isBuilding = false;
-  /** Grows with each loss of the worker: what began before it must not be believed after it. */
+  /** Grows with each loss of the engine: what began before it must not be believed after it. */
   #epoch = 0;
   #acknowledgedAt = Number.NEGATIVE_INFINITY;
 
@@ -74,13 +74,13 @@ export class BranchFollower {
   /** The snapshot on disk failed its checks: not to be tried again before another is written. */
   #isSnapshotBad = false;
 
-  constructor(ref: BranchRef, records: FollowedRecords, worker: WorkerClient, options: FollowerOptions) {
+  constructor(ref: BranchRef, records: FollowedRecords, engine: SearchEngine, options: FollowerOptions) {
     this.ref = ref;
     this.#snapshotPath = options.snapshotPath;
     this.#onFault = options.onFault;
     this.key = branchKey(ref);
     this.#records = records;
-    this.#worker = worker;
+    this.#engine = engine;
   }
 
   /** The incarnation and version of the schema that searches see; undefined before the branch was read. */
@@ -102,7 +102,7 @@ export class BranchFollower {
     return this.#isBuilding;
   }
 
-  /** What the worker had is lost. */
+  /** What the engine had is lost. */
   reset(): void {
     this.#epoch++;
     this.#state = undefined;
@@ -144,7 +144,7 @@ export class BranchFollower {
       if (await this.#exists()) throw new LodestoneError("UNAVAILABLE", `Branch ${this.key} changed while it was read.`, { cause: error });
       this.reset();
       this.#isGone = true;
-      await this.#worker.call("drop", { key: this.key });
+      await this.#engine.call("drop", { key: this.key });
     }
   }
 
@@ -164,7 +164,7 @@ export class BranchFollower {
     const epoch = this.#epoch;
     const { incarnation } = info;
     try {
-      const restored = await this.#worker.call("restore", { key: this.key, incarnation, path: this.#snapshotPath });
+      const restored = await this.#engine.call("restore", { key: this.key, incarnation, path: this.#snapshotPath });
       if (restored === null) return;
       const { version, schema, position, stats } = restored;
       this.#isUnsaved = false;
@@ -193,7 +193,7 @@ export class BranchFollower {
     const state = this.#state;
     if (this.#snapshotPath === undefined || !this.#isUnsaved || state?.isWhole !== true) return;
     this.#isUnsaved = false;
-    const flushed = await this.#worker.call("flush", { key: this.key }).catch(() => null);
+    const flushed = await this.#engine.call("flush", { key: this.key }).catch(() => null);
     this.#journalBytes = flushed?.bytes;
     if (flushed === null) this.#isUnsaved = true;
     else await this.#records.feed.acknowledge(this.ref, flushed.position, state.incarnation);
@@ -205,7 +205,7 @@ export class BranchFollower {
     if (!this.needsSnapshot || state === undefined) return;
     this.#isUnsaved = false;
     try {
-      const saved = await this.#worker.call("snapshot", { key: this.key, path: this.#snapshotPath!, position: state.position });
+      const saved = await this.#engine.call("snapshot", { key: this.key, path: this.#snapshotPath!, position: state.position });
       if (saved === null) {
         this.#isUnsaved = true;
         return;
@@ -236,24 +236,24 @@ export class BranchFollower {
     for (let attempt = 0; attempt < MAX_SCHEMA_ATTEMPTS; attempt++) {
       const schema = followedSchema(info);
       const build = nextBuild++;
-      await this.#worker.call("begin", { build, incarnation: info.incarnation, version: info.version, tables: schema });
+      await this.#engine.call("begin", { build, incarnation: info.incarnation, version: info.version, tables: schema });
       try {
         const tables = [...schema.keys()].map((table) => ({ table }));
         const read = await this.#readAll(tables, async (batch) => {
-          await this.#worker.call("load", { build, batch }, buffersOf([batch]));
+          await this.#engine.call("load", { build, batch }, buffersOf([batch]));
         });
         if (read !== null && read.schemaVersion === info.version && read.incarnation === info.incarnation) {
-          const stats = await this.#worker.call("install", { build, key: this.key });
+          const stats = await this.#engine.call("install", { build, key: this.key });
           const { incarnation, version } = info;
           this.#isUnsaved = true;
           this.#enter({ incarnation, version, position: read.position, schema, isWhole: true }, stats, epoch);
           return;
         }
       } catch (error) {
-        await this.#worker.call("abandon", { build }).catch(() => {});
+        await this.#engine.call("abandon", { build }).catch(() => {});
         throw error;
       }
-      await this.#worker.call("abandon", { build });
+      await this.#engine.call("abandon", { build });
       info = await this.#infoAfter(info);
     }
     throw changing(this.key);
@@ -264,7 +264,7 @@ export class BranchFollower {
     const epoch = this.#epoch;
     for (;;) {
       const state = this.#state!;
-      const read = await readChanges(this.#records.feed, this.#worker, { ref: this.ref, key: this.key, state });
+      const read = await readChanges(this.#records.feed, this.#engine, { ref: this.ref, key: this.key, state });
       if (read === null) return false;
       if (read.version !== state.version) {
         if (!(await this.#alter(state, read.version))) return false;
@@ -274,7 +274,7 @@ export class BranchFollower {
       const hasChanged = isStaged || batches.length > 0;
       let stats = this.#stats;
       if (hasChanged || !state.isWhole) {
-        stats = await this.#worker.call("commit", { key: this.key, batches, position }, buffersOf(batches));
+        stats = await this.#engine.call("commit", { key: this.key, batches, position }, buffersOf(batches));
         this.#isUnsaved ||= hasChanged;
       }
       this.#enter({ ...state, position, isWhole: true }, stats, epoch);
@@ -300,7 +300,7 @@ export class BranchFollower {
         let isStable = true;
         if (missing.length > 0) {
           const read = await this.#readAll(missing, async (batch) => {
-            await this.#worker.call("stage", { key: this.key, batch }, buffersOf([batch]));
+            await this.#engine.call("stage", { key: this.key, batch }, buffersOf([batch]));
           });
           if (read !== null && read.incarnation !== state.incarnation) return false;
           isStable = read?.schemaVersion === info.version;
@@ -317,13 +317,13 @@ export class BranchFollower {
         }
         if (isStable) {
           const commit = { key: this.key, schema: { version: info.version, tables: schema }, batches, position };
-          const stats = await this.#worker.call("commit", commit, buffersOf(batches));
+          const stats = await this.#engine.call("commit", commit, buffersOf(batches));
           this.#isUnsaved = true;
           this.#enter({ incarnation: state.incarnation, version: info.version, position, schema, isWhole: true }, stats, epoch);
           return true;
         }
       } finally {
-        await this.#worker.call("unstage", { key: this.key });
+        await this.#engine.call("unstage", { key: this.key });
       }
       info = await this.#infoAfter(info);
     }

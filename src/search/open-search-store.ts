@@ -1,4 +1,4 @@
-/** Opens the search store over a record store: one worker with the indexes, one follower per branch. */
+/** Opens the search store over a record store: one engine with the indexes, one follower per branch. */
 import type { Worker } from "node:worker_threads";
 import { LodestoneError } from "../errors.ts";
 import { DatabaseAwayError } from "../records/database-away.ts";
@@ -6,6 +6,7 @@ import type { BranchRef } from "../records/schema.ts";
 import { BranchFollower, branchKey, type FollowedRecords } from "./branch-follower.ts";
 import { LagMeter } from "./lag-meter.ts";
 import { checkQueryVectors, checkSearch, type Query } from "./request-check.ts";
+import type { SearchEngine, StartEngine } from "./search-engine.ts";
 import type { BranchKey, SearchAnswer } from "./search-messages.ts";
 import { SearchQueue } from "./search-queue.ts";
 import type { SearchCallOptions, SearchStore, SearchStoreStatus, VectorSearchRequest, VectorSearchResponse } from "./search-store.ts";
@@ -18,7 +19,7 @@ export interface SearchStoreOptions {
   readonly pollMs?: number;
   /** How long a search waits for a branch or a schema that was not read yet before it is UNAVAILABLE; default 10 s. */
   readonly waitMs?: number;
-  /** More searches than this waiting for the worker are refused as OVERLOADED; default 512. */
+  /** More searches than this waiting for the engine are refused as OVERLOADED; default 512. */
   readonly maxWaiting?: number;
   /**
    * A folder for snapshots, which make the next start fast: they are read instead of the records, and then only what has changed since. Without it
@@ -31,6 +32,8 @@ export interface SearchStoreOptions {
   readonly shardedFromBytes?: number;
   /** Told of faults that the store recovers from. */
   readonly onFault?: (error: unknown) => void;
+  /** What holds the vectors; default: a worker thread of this process. */
+  readonly startEngine?: StartEngine;
   /** Starts the search worker; for tests that need to end it. @internal */
   readonly startWorker?: () => Worker;
 }
@@ -88,7 +91,7 @@ interface Followed {
 class FollowingSearchStore implements SearchStore {
   readonly #records: FollowedRecords;
   readonly #options: SearchStoreOptions;
-  readonly #worker: WorkerClient;
+  readonly #engine: SearchEngine;
   readonly #queue: SearchQueue;
   readonly #snapshots: SnapshotSchedule | undefined;
   readonly #branches = new Map<BranchKey, Followed>();
@@ -104,13 +107,14 @@ class FollowingSearchStore implements SearchStore {
     this.#records = records;
     this.#options = options;
     this.#queue = new SearchQueue(options.maxWaiting);
-    this.#worker = new WorkerClient(
-      (error) => this.#workerLost(error),
-      () => {
+    const startWorker = options.startWorker ?? (() => startSearchWorker({ shardedFromBytes: options.shardedFromBytes }));
+    const startEngine = options.startEngine ?? ((events) => new WorkerClient(events, startWorker));
+    this.#engine = startEngine({
+      onLost: (error) => this.#engineLost(error),
+      onRestart: () => {
         for (const followed of this.#branches.values()) this.#schedule(followed, 0);
       },
-      options.startWorker ?? (() => startSearchWorker({ shardedFromBytes: options.shardedFromBytes })),
-    );
+    });
     if (options.snapshotDir !== undefined) {
       this.#snapshots = new SnapshotSchedule(options.snapshotDir, () => this.#followers(), {
         everyMs: options.snapshotEveryMs ?? DEFAULT_SNAPSHOT_MS,
@@ -170,7 +174,7 @@ class FollowingSearchStore implements SearchStore {
     this.#timers.clear();
     await this.#snapshots?.close();
     this.#queue.close(new LodestoneError("UNAVAILABLE", "The search store is closed."));
-    await this.#worker.close();
+    await this.#engine.close();
   }
 
   async #search(
@@ -195,7 +199,7 @@ class FollowingSearchStore implements SearchStore {
       if (consistency === "strong" && attempt === 0) while (!(await this.#catchUp(followed, deadline)));
       if (followed.follower.state?.incarnation === info.incarnation) {
         const maxBytes = budget?.remaining ?? Number.POSITIVE_INFINITY;
-        const outcome = await this.#queue.run(() => this.#worker.call("search", { ...job, maxBytes }), signal, budget?.caller);
+        const outcome = await this.#queue.run(() => this.#engine.call("search", { ...job, maxBytes }), signal, budget?.caller);
         if (outcome.kind === "answers") {
           budget?.charge(outcome.bytes);
           return outcome.answers;
@@ -238,7 +242,7 @@ class FollowingSearchStore implements SearchStore {
     const known = this.#branches.get(key);
     if (known !== undefined) return known;
     const followed: Followed = {
-      follower: new BranchFollower({ database: ref.database, branch: ref.branch }, this.#records, this.#worker, {
+      follower: new BranchFollower({ database: ref.database, branch: ref.branch }, this.#records, this.#engine, {
         snapshotPath: this.#snapshots?.pathOf(key),
         onFault: (error) => this.#options.onFault?.(error),
       }),
@@ -356,7 +360,7 @@ class FollowingSearchStore implements SearchStore {
     this.#after(pollMs, () => this.#poll());
   }
 
-  #workerLost(error: Error): void {
+  #engineLost(error: Error): void {
     this.#options.onFault?.(error);
     for (const followed of this.#branches.values()) {
       followed.follower.reset();

@@ -1,11 +1,11 @@
-/** Reads what has changed in a branch since the position that searches see, and has the worker hold what is not the last of it. */
+/** Reads what has changed in a branch since the position that searches see, and has the engine hold what is not the last of it. */
 import type { ChangeFeed, FeedBatch, FeedPosition } from "../records/feed/feed-types.ts";
 import type { BranchRef } from "../records/schema.ts";
+import type { SearchEngine } from "./search-engine.ts";
 import type { BranchKey } from "./search-messages.ts";
-import type { WorkerClient } from "./worker-client.ts";
 
 export interface ReadChanges {
-  /** What is not staged in the worker. */
+  /** What is not staged in the engine. */
   readonly batches: readonly FeedBatch[];
   readonly position: FeedPosition;
   readonly version: number;
@@ -20,14 +20,14 @@ interface FollowedState {
 }
 
 /**
- * All changes since the state's position. Those of a read that is not the last go to the worker at once, to wait there for the commit: copied all together they
+ * All changes since the state's position. Those of a read that is not the last go to the engine at once, to wait there for the commit: copied all together they
  * would hold up this thread. null: the position is too old. Of another version of the schema only that is told.
  */
-export async function readChanges(feed: ChangeFeed, worker: WorkerClient, { ref, key, state }: FollowedState): Promise<ReadChanges | null> {
+export async function readChanges(feed: ChangeFeed, engine: SearchEngine, { ref, key, state }: FollowedState): Promise<ReadChanges | null> {
   let { position, version } = state;
   let isStaged = false;
   const unstage = async (): Promise<void> => {
-    if (isStaged) await worker.call("unstage", { key });
+    if (isStaged) await engine.call("unstage", { key });
     isStaged = false;
   };
   try {
@@ -51,16 +51,16 @@ export async function readChanges(feed: ChangeFeed, worker: WorkerClient, { ref,
       if (changes.complete) return { batches: changes.batches, position, version, isStaged };
       for (const batch of changes.batches) {
         isStaged = true;
-        await worker.call("stage", { key, batch }, buffersOf([batch]));
+        await engine.call("stage", { key, batch }, buffersOf([batch]));
       }
     }
   } catch (error) {
-    await unstage().catch(() => {}); // a worker that is gone has nothing staged
+    await unstage().catch(() => {}); // an engine that is gone has nothing staged
     throw error;
   }
 }
 
-/** Vector elements are moved to the worker, not copied. */
+/** Vector elements are moved to the engine, not copied. */
 export function buffersOf(batches: readonly FeedBatch[]): ArrayBuffer[] {
   const buffers = new Set<ArrayBuffer>();
   for (const batch of batches) {

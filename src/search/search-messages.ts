@@ -1,4 +1,4 @@
-/** What main thread and search worker say to each other. Everything is structured-cloneable; large buffers are transferred. */
+/** What the search store asks of an engine; main thread and search worker say it to each other. Everything is structured-cloneable; large buffers are transferred. */
 import type { ErrorCode } from "../errors.ts";
 import type { FeedBatch, FeedPosition } from "../records/feed/feed-types.ts";
 import type { FollowedSchema } from "./followed-schema.ts";
@@ -65,7 +65,7 @@ export interface RestoredState {
   readonly stats: BranchStats;
 }
 
-export interface WorkerCalls {
+export interface EngineCalls {
   /** Starts to build a branch anew, aside. */
   begin(call: { readonly build: number; readonly incarnation: string; readonly version: number; readonly tables: FollowedSchema }): void;
   load(call: { readonly build: number; readonly batch: FeedBatch }): void;
@@ -89,7 +89,7 @@ export interface WorkerCalls {
   search(call: SearchJob): SearchOutcome;
 }
 
-export type Method = keyof WorkerCalls;
+export type Method = keyof EngineCalls;
 
 /** What a worker is started with. */
 export interface WorkerOptions {

@@ -1,7 +1,8 @@
 /** The main thread's side of the search worker: calls, and a new worker when one dies. */
 import { Worker } from "node:worker_threads";
 import { LodestoneError } from "../errors.ts";
-import type { Method, ReplyMessage, WorkerCalls, WorkerOptions } from "./search-messages.ts";
+import type { EngineEvents, SearchEngine } from "./search-engine.ts";
+import type { EngineCalls, Method, ReplyMessage, WorkerOptions } from "./search-messages.ts";
 
 interface Pending {
   resolve(result: unknown): void;
@@ -16,31 +17,28 @@ export function startSearchWorker(workerData: WorkerOptions = {}): Worker {
   return new Worker(new URL("./worker.js", import.meta.url), { name: "lodestone-search", workerData });
 }
 
-export class WorkerClient {
+export class WorkerClient implements SearchEngine {
   #worker: Worker | undefined;
   readonly #pending = new Map<number, Pending>();
-  readonly #onRestart: () => void;
-  readonly #onCrash: (error: Error) => void;
+  readonly #events: EngineEvents;
   #nextId = 1;
   #isClosed = false;
   #restartMs = FIRST_RESTART_MS;
   #restartTimer: NodeJS.Timeout | undefined;
   readonly #startWorker: () => Worker;
 
-  /** `onCrash` when a worker died, `onRestart` when an empty one has taken its place. */
-  constructor(onCrash: (error: Error) => void, onRestart: () => void, startWorker: () => Worker) {
+  constructor(events: EngineEvents, startWorker: () => Worker) {
     this.#startWorker = startWorker;
-    this.#onCrash = onCrash;
-    this.#onRestart = onRestart;
+    this.#events = events;
     this.#start();
   }
 
   /** @throws {LodestoneError} UNAVAILABLE when the worker is gone; whatever the call itself rejects with. */
   call<M extends Method>(
     method: M,
-    argument: Parameters<WorkerCalls[M]>[0],
+    argument: Parameters<EngineCalls[M]>[0],
     transfer: readonly ArrayBuffer[] = [],
-  ): Promise<ReturnType<WorkerCalls[M]>> {
+  ): Promise<ReturnType<EngineCalls[M]>> {
     const worker = this.#worker;
     if (worker === undefined) return Promise.reject(unavailable(this.#isClosed ? "is closed" : "is starting again after a fault"));
     const id = this.#nextId++;
@@ -87,11 +85,11 @@ export class WorkerClient {
     if (this.#worker !== worker) return;
     this.#worker = undefined;
     this.#rejectAll("failed and is starting again");
-    this.#onCrash(error);
+    this.#events.onLost(error);
     this.#restartTimer = setTimeout(() => {
       if (this.#isClosed) return;
       this.#start();
-      this.#onRestart();
+      this.#events.onRestart();
     }, this.#restartMs);
     this.#restartMs = Math.min(2 * this.#restartMs, LAST_RESTART_MS);
   }

@@ -14,12 +14,12 @@ import type {
   BranchStats,
   CallMessage,
   Commit,
+  EngineCalls,
   Method,
   ReplyMessage,
   RestoredState,
   SearchJob,
   SearchOutcome,
-  WorkerCalls,
   WorkerOptions,
 } from "./search-messages.ts";
 import { BranchJournal, journalPath, removeOtherJournals } from "./snapshot/branch-journal.ts";
@@ -56,7 +56,7 @@ function replace(key: BranchKey, state: BranchState): void {
 const UNORDERED: ReadonlySet<Method> = new Set(["search", "snapshot", "restore", "flush"]);
 
 type Handlers = {
-  [M in Method]: (argument: Parameters<WorkerCalls[M]>[0]) => ReturnType<WorkerCalls[M]> | Promise<ReturnType<WorkerCalls[M]>>;
+  [M in Method]: (argument: Parameters<EngineCalls[M]>[0]) => ReturnType<EngineCalls[M]> | Promise<ReturnType<EngineCalls[M]>>;
 };
 
 const handlers: Handlers = {
