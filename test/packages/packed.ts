@@ -23,7 +23,8 @@ export function createProject(name: string, files: Readonly<Record<string, strin
   library ??= pack("library");
   const folder = newFolder(name);
   write(folder, { "package.json": JSON.stringify({ name: `test-${name}`, version: "0.0.0", private: true, ...manifest }), ...files });
-  npm(folder, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", library);
+  // Offline: the library has no dependencies, so nothing is to be asked of a registry.
+  npm(folder, "install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", library);
   return folder;
 }
 
