@@ -24,7 +24,7 @@ import {
 import { ShardClient } from "./shard-client.ts";
 import type { ShardAnswer } from "./shard-messages.ts";
 import { createExchange } from "./threshold-exchange.ts";
-import { joined, loadSnapshot, snapshotPieces, snapshotStream, type TransferOptions, type TransferSource } from "./transfer.ts";
+import { gatherRows, joined, loadSnapshot, snapshotPieces, snapshotStream, type TransferOptions, type TransferSource } from "./transfer.ts";
 import { checkDimension, toFloat32 } from "./vector-input.ts";
 import { type Build, coreModule } from "./wasm-module.ts";
 
@@ -221,11 +221,10 @@ export class ParallelVectorIndex {
   }
 
   #contents(): TransferSource {
-    const rows: number[] = [];
-    for (let row = 0; row < this.rows.capacity; row++) if (this.#live.has(row)) rows.push(row);
+    const { rows, gatherIds } = gatherRows(this.rows, (row) => this.#live.has(row));
     return {
       dimension: this.dimension,
-      ids: rows.map((row) => this.rows.idOf(row)!),
+      gatherIds,
       schema: this.#columns?.schema,
       changes: () => this.#write,
       give: (want) => ("values" in want ? this.#columns!.encode(rows.slice(...want.values)) : this.#read(rows.slice(...want.vectors))),

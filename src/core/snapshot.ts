@@ -39,47 +39,52 @@ function rowsPerPiece(dimension: number): number {
   return Math.max(1, Math.floor(PIECE_BYTES / (4 * dimension)));
 }
 
-/** What the writer needs in order to go on. */
-export type SnapshotWant = { vectors: [from: number, to: number] } | { values: [from: number, to: number] };
+/** What the writer needs in order to go on. `totalRows`: how many ids there are. */
+export type SnapshotWant = { vectors: [from: number, to: number]; totalRows: number } | { values: [from: number, to: number] };
 
 export interface SnapshotContents {
   readonly dimension: number;
-  readonly ids: readonly string[];
+  /** All ids in the order of their rows, in steps of some milliseconds at most. Asked for once, before vectors and values. */
+  gatherIds(): Iterable<readonly string[]>;
   /** Of the columns, when the index has any. */
   readonly schema: string | undefined;
 }
 
 /**
  * The pieces of a snapshot in order. It yields bytes, and where it needs vectors or values yields what it wants and is sent them by `next`: f32[rows × dimension]
- * as a Float32Array, values as text.
+ * as a Float32Array, values as text. While it gathers ids it yields undefined: nothing is wanted, but others may have their turn.
  */
 export function* writeSnapshot({
   dimension,
-  ids,
+  gatherIds,
   schema,
-}: SnapshotContents): Generator<Uint8Array<ArrayBuffer> | SnapshotWant, void, Float32Array | string | undefined> {
+}: SnapshotContents): Generator<Uint8Array<ArrayBuffer> | SnapshotWant | undefined, void, Float32Array | string | undefined> {
   const checksum = new Xxh32();
   const summed = (bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> => {
     checksum.update(bytes);
     return bytes;
   };
   const encoder = utf8Encoder();
-  const idBytes = ids.reduce((sum, id) => sum + utf8Length(id), 0);
+  const steps: (readonly string[])[] = [];
+  let count = 0;
+  let idBytes = 0;
+  for (const ids of gatherIds()) {
+    for (const id of ids) idBytes += utf8Length(id);
+    count += ids.length;
+    if (ids.length > 0) steps.push(ids);
+    yield undefined;
+  }
   const header = new Uint8Array(HEADER_BYTES);
   header.set(encoder.encode(MAGIC));
-  new Uint32Array(header.buffer, 8).set([schema === undefined ? 1 : 2, dimension, ids.length, idBytes]);
+  new Uint32Array(header.buffer, 8).set([schema === undefined ? 1 : 2, dimension, count, idBytes]);
   yield summed(header);
   let end = 0;
-  for (let from = 0; from < ids.length; from += ENDS_PER_PIECE) {
-    const ends = ids.slice(from, from + ENDS_PER_PIECE).map((id) => (end += utf8Length(id)));
-    yield summed(bytesOf(Uint32Array.from(ends)));
-  }
-  for (let from = 0; from < ids.length; from += ENDS_PER_PIECE)
-    yield summed(encoder.encode(ids.slice(from, from + ENDS_PER_PIECE).join("")));
+  for (const ids of steps) yield summed(bytesOf(Uint32Array.from(ids, (id) => (end += utf8Length(id)))));
+  for (const ids of steps) yield summed(encoder.encode(ids.join("")));
   yield summed(new Uint8Array(padding(idBytes)));
   const step = rowsPerPiece(dimension);
-  for (let from = 0; from < ids.length; from += step) {
-    const matrix = (yield { vectors: [from, Math.min(from + step, ids.length)] }) as Float32Array<ArrayBuffer>;
+  for (let from = 0; from < count; from += step) {
+    const matrix = (yield { vectors: [from, Math.min(from + step, count)], totalRows: count }) as Float32Array<ArrayBuffer>;
     yield summed(bytesOf(matrix));
   }
   if (schema !== undefined) {
@@ -91,8 +96,8 @@ export function* writeSnapshot({
       return summed(bytes);
     };
     yield text(schema);
-    for (let from = 0; from < ids.length; from += ROWS_PER_TEXT) {
-      yield text((yield { values: [from, Math.min(from + ROWS_PER_TEXT, ids.length)] }) as string);
+    for (let from = 0; from < count; from += ROWS_PER_TEXT) {
+      yield text((yield { values: [from, Math.min(from + ROWS_PER_TEXT, count)] }) as string);
     }
   }
   yield bytesOf(Uint32Array.of(checksum.digest()));

@@ -19,7 +19,7 @@ import {
   withColumns,
 } from "./search-input.ts";
 import type { SnapshotWant } from "./snapshot.ts";
-import { loadSnapshot, snapshotBytes, snapshotStream, type TransferOptions, type TransferSource } from "./transfer.ts";
+import { gatherRows, loadSnapshot, snapshotBytes, snapshotStream, type TransferOptions, type TransferSource } from "./transfer.ts";
 import { checkDimension, toFloat32 } from "./vector-input.ts";
 import type { ScanCounts, ShardHits, VectorShard } from "./vector-shard.ts";
 import type { Build } from "./wasm-module.ts";
@@ -261,12 +261,11 @@ export class VectorIndex {
   }
 
   #contents(): TransferSource & { give(want: SnapshotWant): Float32Array | string } {
-    const rows: number[] = [];
-    for (let row = 0; row < this.rows.capacity; row++) if (this.#shard.has(row)) rows.push(row);
+    const { rows, gatherIds } = gatherRows(this.rows, (row) => this.#shard.has(row));
     const d = this.dimension;
     return {
       dimension: d,
-      ids: rows.map((row) => this.rows.idOf(row)!),
+      gatherIds,
       schema: this.#columns?.schema,
       changes: () => this.#changes,
       give: (want) => {

@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { LodestoneError, ParallelVectorIndex, RowDirectory, VectorIndex } from "../../src/index.ts";
 import { describeBuilds } from "./builds.ts";
 import { seededRandom } from "./vectors.ts";
@@ -99,6 +99,42 @@ describeBuilds("indexes as streams", (build) => {
       await expect(collect(index.toStream({ signal: abort.signal, onProgress: () => abort.abort(reason) }))).rejects.toBe(reason);
       const changing = collect(index.toStream({ onProgress: () => void index.delete("ä1 \u{1F600}") }));
       await expect(changing).rejects.toMatchObject({ code: "CONFLICT" });
+      await index.free();
+    }
+  });
+
+  it("an index that changes between toStream and the first read is noticed too", async () => {
+    for (const kind of ["one", "shards"] as const) {
+      const index = await sample(kind);
+      const stream = index.toStream();
+      await index.upsert("new", new Float32Array(DIMENSION));
+      await expect(collect(stream)).rejects.toMatchObject({ code: "CONFLICT" });
+      await index.free();
+    }
+  });
+
+  it("toStream gathers ids in steps, between which others have their turn", async () => {
+    for (const Index of [VectorIndex, ParallelVectorIndex]) {
+      const rows = new RowDirectory();
+      const index = await Index.create({ dimension: 1, rows, shards: 1 });
+      const ids = Array.from({ length: 50_000 }, (_, i) => `id${i}`);
+      await index.upsertMany(ids, new Float32Array(ids.length));
+      // A machine so slow that each step takes a slice of its own.
+      const clock = vi.spyOn(Date, "now").mockImplementation(() => (clock.mock.calls.length + 1) * 1000);
+      const idOf = vi.spyOn(rows, "idOf");
+      const perTurn: number[] = [];
+      let isOver = false;
+      const turn = () => {
+        perTurn.push(idOf.mock.calls.length);
+        idOf.mockClear();
+        if (!isOver) setImmediate(turn);
+      };
+      turn();
+      await collect(index.toStream());
+      isOver = true;
+      clock.mockRestore();
+      expect(perTurn.reduce((sum, n) => sum + n, 0)).toBe(ids.length);
+      expect(Math.max(...perTurn)).toBeLessThan(ids.length / 5);
       await index.free();
     }
   });
