@@ -16,9 +16,19 @@ describe.each(["library", "server"] as const)("the tarball of the %s", (name) =>
     expect(runTool(folder, process.execPath, [tool("publint/src/cli.js"), "run", tarball, "--strict"])).not.toMatch(/Warnings|Errors/);
   });
 
-  it.runIf(name === "library")("has the right types in every mode of Node and of bundlers", () => {
-    expect(
-      runTool(folder, process.execPath, [tool("@arethetypeswrong/cli/dist/index.js"), tarball, "--profile", "node16", "--format", "ascii"]),
-    ).toMatch(/"lodestone"/);
-  });
+  // The server's package is a program: it has no types.
+  if (name === "library") {
+    it("has the right types in every mode of Node and of bundlers", () => {
+      expect(
+        runTool(folder, process.execPath, [
+          tool("@arethetypeswrong/cli/dist/index.js"),
+          tarball,
+          "--profile",
+          "node16",
+          "--format",
+          "ascii",
+        ]),
+      ).toMatch(/"lodestone"/);
+    });
+  }
 });
