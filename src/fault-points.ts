@@ -23,7 +23,10 @@ export type CrashPoint =
   | "search-apply"
   /** A snapshot's file is partly written; and it is whole, but not yet in its place. */
   | "snapshot-write"
-  | "snapshot-written";
+  | "snapshot-written"
+  /** A journal has a message more; and it is on disk, but the feed has not been told that it may forget. */
+  | "journal-write"
+  | "journal-synced";
 
 /** For threads that get no environment of their own. */
 export const FAULT_ENVIRONMENT: Readonly<Record<string, string>> =

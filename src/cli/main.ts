@@ -40,14 +40,24 @@ function parseCount(text: string): number {
   return count;
 }
 
-const UNITS: Readonly<Record<string, number>> = { M: 2 ** 20, G: 2 ** 30, T: 2 ** 40 };
+const UNITS: Readonly<Record<string, number>> = { K: 2 ** 10, M: 2 ** 20, G: 2 ** 30, T: 2 ** 40 };
 
-/** `512MB`, `4GB`, `1.5GiB`: powers of 1024 all of them. */
+/** `512MB`, `4GB`, `1.5GiB`: powers of 1024 all of them. NaN when it is not a size. */
+function bytesOf(text: string): number {
+  const [, count, unit] = /^(\d{1,6}(?:\.\d{1,3})?) ?([KMGT])i?B?$/i.exec(text) ?? [];
+  return Math.floor(Number(count) * (UNITS[unit?.toUpperCase() ?? ""] ?? Number.NaN));
+}
+
 function parseMemory(text: string): number {
-  const [, count, unit] = /^(\d{1,6}(?:\.\d{1,3})?) ?([MGT])i?B?$/i.exec(text) ?? [];
-  const bytes = Math.floor(Number(count) * (UNITS[unit?.toUpperCase() ?? ""] ?? Number.NaN));
+  const bytes = bytesOf(text);
   if (bytes >= LEAST_MEMORY_BYTES) return bytes;
   throw new InvalidArgumentError(`Expected memory such as 512MB or 4GB, at least ${LEAST_MEMORY_BYTES / 2 ** 20}MB.`);
+}
+
+function parseFileSize(text: string): number {
+  const bytes = bytesOf(text);
+  if (bytes > 0) return bytes;
+  throw new InvalidArgumentError("Expected a size such as 64MB.");
 }
 
 const collect = (value: string, previous: string[]): string[] => [...previous, ...value.split(",").filter((part) => part !== "")];
@@ -121,6 +131,12 @@ export function buildProgram(): Command {
         .env("LODESTONE_SNAPSHOT_INTERVAL")
         .argParser(parseSeconds)
         .default(300),
+    )
+    .addOption(
+      new Option("--journal-size <size>", "replace a search index's snapshot when the journal of changes behind it is larger than this")
+        .env("LODESTONE_JOURNAL_SIZE")
+        .argParser(parseFileSize)
+        .default(undefined, "half of the index, at least 16MB"),
     )
     .addOption(
       new Option("--max-lag <seconds>", "not ready (/readyz) while searches are further behind the records")

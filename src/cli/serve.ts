@@ -28,6 +28,8 @@ export interface ServeOptions {
   readonly statementTimeout?: number;
   /** In seconds. */
   readonly snapshotInterval: number;
+  /** In bytes. */
+  readonly journalSize?: number;
   readonly maxRequests: number;
   /** In bytes; default: the machine's. */
   readonly maxMemory?: number;
@@ -64,6 +66,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   const search = await openSearchStore(records, {
     snapshotDir: join(options.dataDir, "search"),
     snapshotEveryMs: options.snapshotInterval * 1000,
+    ...(options.journalSize === undefined ? {} : { journalBytes: options.journalSize }),
     onFault: (error) => log.warn({ err: error }, "the search store recovers from a fault"),
   });
   let server: RunningServer;

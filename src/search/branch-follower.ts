@@ -23,6 +23,8 @@ export interface FollowedRecords {
 export interface FollowerOptions {
   /** Where the branch's snapshot stands; undefined for none. */
   readonly snapshotPath: string | undefined;
+  /** A longer journal is replaced by a new snapshot; undefined: half of the index's memory, at least 16 MiB. */
+  readonly journalBytes: number | undefined;
   /** Told of faults that are recovered from. */
   readonly onFault: (error: unknown) => void;
 }
@@ -66,6 +68,7 @@ export class BranchFollower {
   #acknowledgedAt = Number.NEGATIVE_INFINITY;
 
   readonly #snapshotPath: string | undefined;
+  readonly #maxJournalBytes: number | undefined;
   readonly #onFault: (error: unknown) => void;
   /** Whether there is anything that the snapshot on disk does not have. */
   #isUnsaved = false;
@@ -77,6 +80,7 @@ export class BranchFollower {
   constructor(ref: BranchRef, records: FollowedRecords, engine: SearchEngine, options: FollowerOptions) {
     this.ref = ref;
     this.#snapshotPath = options.snapshotPath;
+    this.#maxJournalBytes = options.journalBytes;
     this.#onFault = options.onFault;
     this.key = branchKey(ref);
     this.#records = records;
@@ -181,7 +185,7 @@ export class BranchFollower {
     if (this.#snapshotPath === undefined || this.#state?.isWhole !== true || !this.#isLarge) return false;
     return this.#journalBytes === undefined
       ? this.#isUnsaved
-      : this.#journalBytes > Math.max(MIN_LONG_JOURNAL_BYTES, this.#stats.memoryBytes / 2);
+      : this.#journalBytes > (this.#maxJournalBytes ?? Math.max(MIN_LONG_JOURNAL_BYTES, this.#stats.memoryBytes / 2));
   }
 
   get hasJournal(): boolean {

@@ -28,6 +28,8 @@ export interface SearchStoreOptions {
   readonly snapshotDir?: string;
   /** A snapshot of a branch that changed is written this often, and at the close; default 5 minutes. Large ones, which take long, are written less often. */
   readonly snapshotEveryMs?: number;
+  /** A snapshot is replaced when its journal is larger than this; default half of the index's memory, at least 16 MiB. */
+  readonly journalBytes?: number;
   /** Columns of at least this many bytes of float32 are searched by several threads; default 64 MiB. */
   readonly shardedFromBytes?: number;
   /** Told of faults that the store recovers from. */
@@ -244,6 +246,7 @@ class FollowingSearchStore implements SearchStore {
     const followed: Followed = {
       follower: new BranchFollower({ database: ref.database, branch: ref.branch }, this.#records, this.#engine, {
         snapshotPath: this.#snapshots?.pathOf(key),
+        journalBytes: this.#options.journalBytes,
         onFault: (error) => this.#options.onFault?.(error),
       }),
       lag: new LagMeter(),

@@ -24,6 +24,8 @@ export const POINTS_AT_WORK: readonly (readonly [point: CrashPoint, passages: nu
   ["search-apply", 8],
   ["snapshot-write", 10],
   ["snapshot-written", 3],
+  ["journal-write", 20],
+  ["journal-synced", 5],
   ["checkpoint", 4],
 ];
 
@@ -62,7 +64,7 @@ export async function crashRun(options: CrashRunOptions): Promise<CrashReport> {
   };
   const kills = (): number => Object.values(killsByPoint).reduce((sum, n) => sum + n, 0);
 
-  const env: Record<string, string> = { LODESTONE_LOG_LEVEL: "warn", LODESTONE_SNAPSHOT_INTERVAL: "0.3" };
+  const env: Record<string, string> = { LODESTONE_LOG_LEVEL: "warn", LODESTONE_SNAPSHOT_INTERVAL: "0.3", LODESTONE_JOURNAL_SIZE: "16KB" };
   const dataDir = mkdtempSync(join(tmpdir(), "lodestone-crash-"));
   copyTemplate(dataDir);
   const server = new TestServer({ dataDir, env });

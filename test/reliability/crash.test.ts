@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import { crashRun, POINTS_AT_WORK, POINTS_OF_FIRST_START } from "./crash-run.ts";
 
-it("loses nothing that it acknowledged when it is killed, in the records and in the search store", { timeout: 360_000 }, async () => {
+it("loses nothing that it acknowledged when it is killed, in the records and in the search store", { timeout: 600_000 }, async () => {
   const seed = 20_260_228;
   // Every point of a running server once, one kill at a random time after each two of them, and the points of a first start.
   const kills = POINTS_AT_WORK.length + Math.floor(POINTS_AT_WORK.length / 2) + POINTS_OF_FIRST_START.length;

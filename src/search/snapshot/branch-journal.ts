@@ -13,6 +13,7 @@ import { type FileHandle, mkdir, open, readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { deserialize, serialize } from "node:v8";
 import { crc32 } from "node:zlib";
+import { crashPoint } from "../../fault-points.ts";
 import type { FeedBatch, FeedPosition } from "../../records/feed/feed-types.ts";
 
 const MAGIC = Buffer.from("LODEJRNL");
@@ -96,6 +97,7 @@ export class BranchJournal {
     await this.#writing;
     if (this.#fault !== undefined) throw this.#fault;
     await this.#file.datasync();
+    crashPoint("journal-synced");
     return { position, bytes: this.#bytes };
   }
 
@@ -134,6 +136,7 @@ export class BranchJournal {
     const { bytesWritten } = await this.#file.write(data, 0, data.length, this.#bytes);
     if (bytesWritten !== data.length) throw new Error(`Of ${data.length} bytes ${bytesWritten} could be written.`);
     this.#bytes += data.length;
+    crashPoint("journal-write");
   }
 }
 

@@ -1,4 +1,5 @@
 /** How many connections a server takes, and what it does when there are no more. */
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Engine } from "../../../src/records/engine/engine.ts";
@@ -49,17 +50,23 @@ describeWith("postgresql", "connections to a server with few", (bin) => {
     try {
       for (const roleName of roleNames) await engine.query(`CREATE ROLE "${roleName}" NOLOGIN NOINHERIT`);
       const counts: number[] = [];
-      const look = setInterval(() => {
-        void admin
-          .query("SELECT count(*)::int4 AS n FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
-          .then(({ rows }) => counts.push(rows[0].n));
-      }, 20);
+      let isWorking = true;
+      const looking = (async () => {
+        for (; isWorking; await sleep(20)) {
+          const { rows } = await admin.query(
+            "SELECT count(*)::int4 AS n FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
+          );
+          counts.push(rows[0].n);
+        }
+      })();
       const sql = (roleName: string) =>
         engine.transaction((connection) => connection.query("SELECT pg_sleep(0.01)"), { jail: { roleName, schemaName: "public" } });
       await Promise.all(
         Array.from({ length: 120 }, (_, n) => [sql(roleNames[n % roleNames.length]!), engine.query("SELECT pg_sleep(0.01)")]).flat(),
-      );
-      clearInterval(look);
+      ).finally(() => {
+        isWorking = false;
+        return looking;
+      });
       expect(counts.length).toBeGreaterThan(3);
       // 3, 4, and the one that listens; one that has been told to end may still be seen.
       expect(Math.max(...counts)).toBeLessThanOrEqual(3 + 4 + 1 + 1);

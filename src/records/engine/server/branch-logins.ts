@@ -101,20 +101,20 @@ export class BranchLogins {
   }
 
   async #login(roleName: string): Promise<pg.PoolClient> {
-    const pool = await this.#pool(roleName);
+    const secret = await this.#ownSecret();
     try {
-      return await pool.connect();
+      return await this.#pool(roleName, secret).connect();
     } catch (error) {
       if (!LOGIN_REFUSED.has((error as { code?: string }).code ?? "")) throw error;
     }
     let granting = this.#granting.get(roleName);
     if (granting === undefined) {
-      granting = this.#grantLogin(roleName).finally(() => this.#granting.delete(roleName));
+      granting = this.#grantLogin(roleName, secret).finally(() => this.#granting.delete(roleName));
       this.#granting.set(roleName, granting);
     }
     await granting;
     try {
-      return await pool.connect();
+      return await this.#pool(roleName, secret).connect();
     } catch (error) {
       if (!LOGIN_REFUSED.has((error as { code?: string }).code ?? "")) throw error;
       throw new LodestoneError(
@@ -126,15 +126,18 @@ export class BranchLogins {
     }
   }
 
-  async #pool(roleName: string): Promise<ConnectionPool> {
+  async #ownSecret(): Promise<string> {
     this.#secret ??= readSecret(this.#options.owner);
-    let secret: string;
     try {
-      secret = await this.#secret;
+      return await this.#secret;
     } catch (error) {
       this.#secret = null;
       throw error;
     }
+  }
+
+  /** To be used in the same turn: a pool that nobody uses may be closed in the next, to make room for another branch's. */
+  #pool(roleName: string, secret: string): ConnectionPool {
     let pool = this.#pools.get(roleName);
     pool ??= new ConnectionPool(
       {
@@ -166,7 +169,7 @@ export class BranchLogins {
     }
   }
 
-  async #grantLogin(roleName: string): Promise<void> {
+  async #grantLogin(roleName: string, secret: string): Promise<void> {
     const { rows } = await this.#options.owner.query<{ confined: boolean }>(
       `SELECT NOT (rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls)
           AND NOT EXISTS (SELECT FROM pg_catalog.pg_auth_members WHERE member = role.oid) AS confined
@@ -179,7 +182,7 @@ export class BranchLogins {
         `SQL over HTTP is not available: the role ${roleName} is missing, or has privileges that it must not have.`,
       );
     }
-    const password = passwordOf(await this.#secret!, roleName);
+    const password = passwordOf(secret, roleName);
     try {
       await this.#options.owner.transaction(async (connection) => {
         await lockLogins(connection);

@@ -22,6 +22,8 @@ export class ConnectionPool {
   readonly #clients = new Set<pg.ClientBase>();
   readonly #waiting = new Set<(reason: Error) => void>();
   #growTimer: NodeJS.Timeout | undefined;
+  /** Calls of connect() that have not ended. */
+  #connecting = 0;
 
   /** @param prepare  run on each new connection; where it rejects the connection is closed, and whoever asked for it gets the reason. */
   constructor(config: pg.PoolConfig & { readonly max: number }, prepare: (client: pg.ClientBase) => Promise<void>) {
@@ -43,12 +45,22 @@ export class ConnectionPool {
     return this.#pool.totalCount;
   }
 
+  /** Nobody uses a connection, or waits for one. */
   get isIdle(): boolean {
-    return this.#pool.idleCount === this.#pool.totalCount && this.#pool.waitingCount === 0;
+    return this.#connecting === 0 && this.#pool.idleCount === this.#pool.totalCount && this.#pool.waitingCount === 0;
   }
 
   /** @throws what the connecting or preparing gave; {LodestoneError} OVERLOADED after ten seconds without a free connection. */
   async connect(): Promise<pg.PoolClient> {
+    this.#connecting++;
+    try {
+      return await this.#connectPatiently();
+    } finally {
+      this.#connecting--;
+    }
+  }
+
+  async #connectPatiently(): Promise<pg.PoolClient> {
     const deadline = performance.now() + CONNECT_TIMEOUT_MS;
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LAST_PAUSE_MS)) {
       try {
