@@ -9,13 +9,35 @@ import { fileURLToPath } from "node:url";
 import { idOf } from "./oracle.mjs";
 
 const OWN_CHECKOUT = fileURLToPath(new URL("..", import.meta.url));
-const DATABASE = "/db/bench:main";
+export const DATABASE = "/db/bench:main";
 const BULK_ROWS = 1000;
 
 /** @param checkout  a built checkout of the project. @returns {Promise<{port, send(method, path, body), stop()}>} with a database to put tables into. */
 export async function serve(checkout = OWN_CHECKOUT) {
   const directory = mkdtempSync(join(tmpdir(), "lodestone-bench-"));
-  const child = spawn(process.execPath, [join(checkout, "dist/cli/main.js"), "serve", "--port", "0", "--data-dir", directory], {
+  const removed = () => rmSync(directory, { recursive: true, force: true });
+  try {
+    const server = await start({ checkout, directory });
+    const stop = async () => {
+      await server.stop();
+      removed();
+    };
+    await server.send("PUT", DATABASE, {});
+    return { ...server, stop };
+  } catch (error) {
+    removed();
+    throw error;
+  }
+}
+
+/**
+ * A server on a data directory that outlives it.
+ *
+ * @param args  more arguments of `lodestone serve`.
+ * @returns {Promise<{port, pid, send(method, path, body), stop()}>} once it listens; it may not be ready yet.
+ */
+export async function start({ checkout = OWN_CHECKOUT, directory, args = [] }) {
+  const child = spawn(process.execPath, [join(checkout, "dist/cli/main.js"), "serve", "--port", "0", "--data-dir", directory, ...args], {
     env: { ...process.env, LODESTONE_LOG_LEVEL: "info" },
   });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -25,13 +47,10 @@ export async function serve(checkout = OWN_CHECKOUT) {
       child.kill("SIGTERM");
       await once(child, "exit");
     }
-    rmSync(directory, { recursive: true, force: true });
   };
   try {
     const port = await portOf(child);
-    const send = (method, path, body) => sendTo(agent, port, method, path, body);
-    await send("PUT", DATABASE, {});
-    return { port, send, stop };
+    return { port, pid: child.pid, send: (method, path, body) => sendTo(agent, port, method, path, body), stop };
   } catch (error) {
     await stop();
     throw error;
@@ -69,7 +88,7 @@ function portOf(child) {
 
 /** @param body  an object, or its JSON. @throws what is no answer of success. */
 function sendTo(agent, port, method, path, body) {
-  const text = typeof body === "string" ? body : JSON.stringify(body);
+  const text = body === undefined ? "" : typeof body === "string" ? body : JSON.stringify(body);
   return new Promise((resolve, reject) => {
     const headers = { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(text) };
     const call = request({ host: "127.0.0.1", port, method, path, agent, headers }, (response) => {
