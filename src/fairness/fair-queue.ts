@@ -27,6 +27,12 @@ export class FairQueue<Item extends object> {
     return this.#flows.get(caller)?.waiting.size ?? 0;
   }
 
+  /** Of which something waits. */
+  callers(): string[] {
+    if (this.#size === 0) return [];
+    return [...this.#flows].filter(([, flow]) => flow.waiting.size > 0).map(([caller]) => caller);
+  }
+
   push(caller: string, item: Item): void {
     const flow = this.#flow(caller);
     if (flow.waiting.size === 0) flow.start = Math.max(flow.start, this.#now);

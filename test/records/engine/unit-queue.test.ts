@@ -81,3 +81,87 @@ describe("the embedded database's queue", () => {
     expect([queue.size, run(1)]).toEqual([0, undefined]);
   });
 });
+
+describe("long units in the embedded database's queue", () => {
+  interface Sized {
+    readonly caller: string;
+    readonly isUrgent: boolean;
+    /** What it takes. */
+    readonly ms: number;
+    isLong?: boolean;
+  }
+  let now: number;
+  let queue: UnitQueue<Sized>;
+  beforeEach(() => {
+    now = 1_000;
+    queue = new UnitQueue(() => now);
+  });
+
+  const push = (caller: string, ms = 1) => queue.push({ caller, isUrgent: false, ms });
+  /** Runs the next one to its end, or until it has to make way; tells whose it was, and whether it did. */
+  const run = (): string | undefined => {
+    const unit = queue.shift();
+    if (unit === undefined) return undefined;
+    const startedAt = now;
+    while (now - startedAt < unit.ms && !queue.mustMakeWay) now++;
+    const elapsedMs = now - startedAt;
+    if (elapsedMs < unit.ms) queue.putBack(unit);
+    queue.charge(unit, elapsedMs);
+    return elapsedMs < unit.ms ? `${unit.caller} makes way` : unit.caller;
+  };
+
+  it("makes way after its turn when another caller waits, and runs to its end when they have been served", () => {
+    push("heavy", 5_000);
+    push("light");
+    push("light");
+    expect([run(), run(), run()]).toEqual(["heavy makes way", "light", "light"]);
+    push("light");
+    expect([run(), run()]).toEqual(["light", "heavy"]);
+  });
+
+  it("is not cut short when nobody else waits, or only the service", () => {
+    push("light");
+    run();
+    push("heavy", 5_000);
+    push("");
+    expect(run()).toBe("heavy");
+  });
+
+  it("has a tenth of the time while others are there, in long turns; short units of its caller go on", () => {
+    const longTurns: number[] = [];
+    const served = { light: 0, heavy: 0 };
+    for (let i = 0; i < 20; i++) push("heavy", 1_000);
+    while (now < 60_000) {
+      push("light");
+      push("heavy");
+      const startedAt = now;
+      const whose = run();
+      if (whose === "heavy" && now - startedAt === 1_000) longTurns.push(startedAt);
+      else if (whose === "light" || whose === "heavy") served[whose]++;
+      now++;
+    }
+    expect(longTurns.length).toBeGreaterThan(4);
+    for (let i = 1; i < longTurns.length; i++) expect(longTurns[i]! - longTurns[i - 1]!).toBeGreaterThanOrEqual(10_000);
+    expect(served.light).toBeGreaterThan(10_000);
+    expect(served.heavy).toBeGreaterThan(5_000);
+  });
+
+  it("who has become alone need not wait for a turn", () => {
+    push("light");
+    run();
+    push("heavy", 1_000);
+    push("light");
+    expect([run(), run(), run()]).toEqual(["heavy makes way", "light", "heavy"]);
+    now += 1_000;
+    push("heavy", 1_000);
+    const unit = queue.shift()!;
+    queue.putBack(unit);
+    queue.charge(unit, 200);
+    push("light");
+    expect([run(), run()]).toEqual(["light", undefined]);
+    now += 1_000;
+    expect(run()).toBeUndefined();
+    now += 1_500;
+    expect(run()).toBe("heavy");
+  });
+});

@@ -3,6 +3,7 @@
  * there. Compiling 9 MB anew would be most of the time that reopening takes.
  */
 import { readFile } from "node:fs/promises";
+import { withSharedMemory } from "./shared-memory.ts";
 
 export interface CompiledModules {
   readonly postgres: WebAssembly.Module;
@@ -22,5 +23,5 @@ export function compiledModules(): Promise<CompiledModules> {
 async function compile(): Promise<CompiledModules> {
   const bytesOf = (name: string): Promise<Buffer> => readFile(new URL(name, import.meta.resolve("@electric-sql/pglite")));
   const [postgres, initdb] = await Promise.all([bytesOf("pglite.wasm"), bytesOf("initdb.wasm")]);
-  return { postgres: await WebAssembly.compile(new Uint8Array(postgres)), initdb: await WebAssembly.compile(new Uint8Array(initdb)) };
+  return { postgres: await WebAssembly.compile(withSharedMemory(postgres)), initdb: await WebAssembly.compile(new Uint8Array(initdb)) };
 }

@@ -5,6 +5,7 @@
  * behind it run on the session that is opened next, on the same directory.
  */
 import type { QueryResult } from "pg";
+import type { AnswerBudget } from "../../../budget/memory-budget.ts";
 import { LodestoneError } from "../../../errors.ts";
 import { quoteIdentifier } from "../../identifiers.ts";
 import { CLOSE_LIMIT_MS, type Engine, type QueryOptions, type TransactionConnection, type TransactionOptions } from "../engine.ts";
@@ -16,8 +17,8 @@ import { confinedRoleOid, leaveJail, sessionState, verifyJail } from "./jail.ts"
 import { Maintenance, type MaintenanceHost } from "./maintenance.ts";
 import { type OpenDirectory, openDataDirectory } from "./open-directory.ts";
 import { DEFAULT_MEMORY_BYTES, EmbeddedSession } from "./session.ts";
-import { withTimeLimit } from "./time-limit.ts";
-import { UnitQueue, type Waiting } from "./unit-queue.ts";
+import { type Turn, withTimeLimit } from "./time-limit.ts";
+import { TURN_MS, UnitQueue, type Waiting } from "./unit-queue.ts";
 
 export interface EmbeddedEngineOptions {
   readonly dataDir: string;
@@ -29,15 +30,18 @@ export interface EmbeddedEngineOptions {
   readonly maxMemoryBytes?: number | undefined;
 }
 
+type Work<Result> = (session: EmbeddedSession, turn: Turn) => Promise<Result>;
+
 interface Unit extends Waiting {
-  readonly run: (session: EmbeddedSession) => Promise<void>;
+  readonly run: (session: EmbeddedSession, turn: Turn) => Promise<void>;
   readonly refuse: (reason: Error) => void;
 }
 
 interface UnitOptions {
   readonly isUrgent?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
-  readonly caller?: string | undefined;
+  /** Its caller's, and what is given back when the unit is run again. */
+  readonly budget?: AnswerBudget | undefined;
 }
 
 /** A commit is not cancelled by the time limit (its outcome would be unknown), but it may not hang for ever either. */
@@ -46,6 +50,10 @@ const COMMIT_LIMIT_MS = 60_000;
 const MAINTENANCE_AFTER_BYTES = 32 * 1024 * 1024;
 const MAX_ROLE_OIDS = 10_000;
 const REOPEN_PAUSE_MS = 1_000;
+/** Nobody waits longer for a long turn. */
+const LONG_TURN_WAIT_MS = 30_000;
+/** With this a unit is rolled back that is to run again. */
+const MAKES_WAY = new Error("It makes way for others.");
 /** Of its memory, from which on a session is renewed. */
 const RENEW_ABOVE_SHARE = 5 / 8;
 
@@ -58,6 +66,8 @@ export class EmbeddedEngine implements Engine {
   readonly #queue = new UnitQueue<Unit>();
   readonly #listeners = new Map<string, Set<(payload: string) => void>>();
   #session: EmbeddedSession | null = null;
+  /** Of the unit that runs. */
+  readonly #turn: Turn = { cut: null };
   #draining: Promise<void> | null = null;
   #restTimer: NodeJS.Timeout | undefined;
   #closing: Promise<void> | null = null;
@@ -102,33 +112,30 @@ export class EmbeddedEngine implements Engine {
   ): Promise<QueryResult<Row>> {
     const signal = options?.signal;
     const isAbandonable = isReading(text);
-    const unit = (session: EmbeddedSession) =>
-      withTimeLimit(
-        session,
-        this.#statementTimeoutMs,
-        () => session.query<Row>(text, values, { ...options, isCommitted: !isAbandonable }),
-        isAbandonable ? signal : undefined,
+    const unit = (session: EmbeddedSession, turn: Turn) =>
+      withTimeLimit(session, { limitMs: this.#statementTimeoutMs, abandoned: isAbandonable ? signal : undefined, turn }, () =>
+        session.query<Row>(text, values, { ...options, isCommitted: !isAbandonable }),
       );
-    return this.#enqueue(unit, { signal, caller: options?.budget?.caller });
+    return this.#enqueue(unit, { signal, budget: options?.budget });
   }
 
   transaction<Result>(work: (connection: TransactionConnection) => Promise<Result>, options: TransactionOptions = {}): Promise<Result> {
     const { signal, urgent: isUrgent } = options;
     const timeoutMs = options.timeoutMs ?? (options.jail === undefined ? this.#statementTimeoutMs : this.#sqlTimeoutMs);
     const ending = (options.abandonable ?? options.readOnly === true) ? signal : undefined;
-    const unit = async (session: EmbeddedSession): Promise<Result> => {
+    const unit = async (session: EmbeddedSession, turn: Turn): Promise<Result> => {
       const roleOid = options.jail === undefined ? null : await this.#jailFor(session, options.jail.roleName);
       if (roleOid !== null) session.jail(roleOid);
       try {
         return await runTransaction(session, work, options, {
-          body: (run) => withTimeLimit(session, timeoutMs, run, ending),
-          commit: (run) => withTimeLimit(session, COMMIT_LIMIT_MS, run),
+          body: (run) => withTimeLimit(session, { limitMs: timeoutMs, abandoned: ending, turn }, run),
+          commit: (run) => withTimeLimit(session, { limitMs: COMMIT_LIMIT_MS }, run),
         });
       } finally {
         if (roleOid !== null && session.failure === null) await leaveJail(session, this.#listeners.keys(), this.#sessionState);
       }
     };
-    return this.#enqueue(unit, { isUrgent, signal, caller: options.budget?.caller });
+    return this.#enqueue(unit, { isUrgent, signal, budget: options.budget });
   }
 
   async listen(channel: string, listener: (payload: string) => void): Promise<() => Promise<void>> {
@@ -191,41 +198,66 @@ export class EmbeddedEngine implements Engine {
     this.#directory.lock.release();
   }
 
-  #enqueue<Result>(work: (session: EmbeddedSession) => Promise<Result>, options?: UnitOptions): Promise<Result> {
+  #enqueue<Result>(work: Work<Result>, options?: UnitOptions): Promise<Result> {
     const refusal = this.#lost ?? (this.#closing === null ? null : new LodestoneError("UNAVAILABLE", "The database is closed."));
     if (refusal !== null) return Promise.reject(refusal);
-    const counted = (session: EmbeddedSession) => work(session).finally(() => this.#unitsRun++);
+    const counted: Work<Result> = (session, turn) => work(session, turn).finally(() => this.#unitsRun++);
     return this.#push(counted, options);
   }
 
-  #push<Result>(
-    work: (session: EmbeddedSession) => Promise<Result>,
-    { isUrgent = false, signal, caller = "" }: UnitOptions = {},
-  ): Promise<Result> {
+  #push<Result>(work: Work<Result>, { isUrgent = false, signal, budget }: UnitOptions = {}): Promise<Result> {
     return new Promise<Result>((resolve, reject) => {
       if (signal?.aborted === true) return reject(signal.reason);
-      const onAbort = (): void => {
+      let waitTimer: NodeJS.Timeout | undefined;
+      const giveUp = (reason: unknown): void => {
+        stopWaiting();
         this.#queue.delete(unit);
-        reject(signal!.reason);
+        reject(reason);
+      };
+      const onAbort = (): void => giveUp(signal!.reason);
+      const hasGone = (): boolean => signal?.aborted === true;
+      const stopWaiting = (): void => {
+        clearTimeout(waitTimer);
+        signal?.removeEventListener("abort", onAbort);
+      };
+      const wait = (): void => signal?.addEventListener("abort", onAbort, { once: true });
+      const putBack = (): void => {
+        waitTimer = setTimeout(() => giveUp(tooLong(this.#queue.longRestMs(unit.caller))), LONG_TURN_WAIT_MS);
+        wait();
+        this.#queue.putBack(unit);
       };
       const unit: Unit = {
-        caller,
+        caller: budget?.caller ?? "",
         isUrgent,
-        run: async (session) => {
+        run: async (session, turn) => {
           // It may have left the queue, and waited for a session to be opened, when its caller went.
-          if (signal?.aborted === true) return;
-          signal?.removeEventListener("abort", onAbort);
-          await work(session).then(resolve, reject);
+          if (hasGone()) return;
+          stopWaiting();
+          const giveBack = budget?.mark();
+          try {
+            resolve(await work(session, turn));
+          } catch (error) {
+            if (error !== MAKES_WAY) return reject(error);
+            giveBack?.();
+            if (hasGone()) reject(signal!.reason);
+            else putBack();
+          }
         },
         refuse: (reason) => {
-          signal?.removeEventListener("abort", onAbort);
+          stopWaiting();
           reject(reason);
         },
       };
-      signal?.addEventListener("abort", onAbort, { once: true });
+      wait();
       this.#queue.push(unit);
       this.#draining ??= this.#drain();
+      this.#makeWay();
     });
+  }
+
+  /** Cuts short what runs when it is the others' turn. */
+  #makeWay(): void {
+    if (this.#turn.cut !== null && this.#queue.mustMakeWay) this.#turn.cut(MAKES_WAY);
   }
 
   /** Maintenance queues like everybody, but has no time limit: a vacuum that is cut off is a vacuum for nothing. */
@@ -275,7 +307,9 @@ export class EmbeddedEngine implements Engine {
       }
       const session = this.#session!;
       const startedAt = performance.now();
-      await unit.run(session);
+      const turnTimer = setTimeout(() => this.#makeWay(), TURN_MS + 1);
+      await unit.run(session, this.#turn);
+      clearTimeout(turnTimer);
       this.#queue.charge(unit, performance.now() - startedAt);
       await this.#lookAfter(session);
     }
@@ -355,3 +389,11 @@ export class EmbeddedEngine implements Engine {
     void this.#session?.kill(this.#lost);
   }
 }
+
+const tooLong = (restMs: number): LodestoneError =>
+  new LodestoneError(
+    "OVERLOADED",
+    `The embedded database is in use by others, and what was asked for takes longer than ${TURN_MS} ms of it: such work of one caller has a tenth of the time ` +
+      "while others are there. Nothing was changed. Ask for less at once, or try again later.",
+    { retryAfterSeconds: Math.max(1, Math.ceil(restMs / 1_000)) },
+  );

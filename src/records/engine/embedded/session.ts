@@ -1,6 +1,6 @@
 /**
  * One life of the embedded PostgreSQL: a worker thread and the `pg` client that speaks to it. It is never repaired: when the worker dies, traps, or is
- * ended because a statement ran too long, the session has failed for good and the engine opens another one on the same directory.
+ * ended because a statement does not heed its interruption, the session has failed for good and the engine opens another one on the same directory.
  */
 import { Worker } from "node:worker_threads";
 import pg, { type QueryResult } from "pg";
@@ -12,13 +12,16 @@ import type { BoundedQuery, BoundedResult, QueryOptions, TransactionConnection }
 import { PARSED_TYPES, RAW_TYPES } from "../pg-types.ts";
 import { SessionReadings } from "../reading.ts";
 import { compiledModules } from "./compiled-modules.ts";
+import { interruptStatement } from "./interrupt-statement.ts";
 import { wireTo } from "./wire.ts";
-import type { FromWorker, ToWorker, WorkerInput } from "./worker-messages.ts";
+import type { FromWorker, InterruptFlags, ToWorker, WorkerInput } from "./worker-messages.ts";
 
 const STACK_DEPTH_EXCEEDED = "54001";
 /** 1 GiB. */
 export const DEFAULT_MEMORY_BYTES = 2 ** 30;
 const PROBE_LIMIT_MS = 5_000;
+/** A statement may be between two messages of the protocol when it is interrupted, and PostgreSQL forgets it then. */
+const INTERRUPT_EVERY_MS = 20;
 /** PostgreSQL checks the depth of its own stack; the thread's must be larger, or deep expressions break the session instead of failing. */
 const RESOURCE_LIMITS = { stackSizeMb: 64 };
 
@@ -35,6 +38,8 @@ export class EmbeddedSession implements TransactionConnection {
   readonly #exited: Promise<void>;
   readonly #readings: SessionReadings;
   #failure: Error | null = null;
+  #interrupts: InterruptFlags | null = null;
+  #interruption: { readonly reason: Error; readonly timer: NodeJS.Timeout } | null = null;
   #ending = false;
   #isInDoubt = false;
   #memoryBytes = 0;
@@ -60,6 +65,7 @@ export class EmbeddedSession implements TransactionConnection {
     this.#client.on("error", (error) => this.#fail(`the database connection broke: ${error.message}`));
     worker.on("message", (message: FromWorker) => {
       if (typeof message === "object" && "memoryBytes" in message) this.#memoryBytes = message.memoryBytes;
+      if (typeof message === "object" && "interrupts" in message) this.#interrupts = message.interrupts;
       if (typeof message === "object" && "refusedBytes" in message) this.#readings.current?.refuse(message.refusedBytes);
       if (typeof message === "object" && "fatal" in message) this.#fail(`PostgreSQL stopped: ${message.fatal}`);
     });
@@ -113,7 +119,7 @@ export class EmbeddedSession implements TransactionConnection {
   }
 
   async query<Row extends object>(text: string, values?: readonly unknown[], options: QueryOptions = {}): Promise<QueryResult<Row>> {
-    if (this.#failure !== null) throw this.#failure;
+    this.#requireGoing();
     const send = (): Promise<QueryResult<Row>> =>
       this.#client.query<Row>({
         text,
@@ -129,7 +135,7 @@ export class EmbeddedSession implements TransactionConnection {
   }
 
   async queryBounded(query: BoundedQuery): Promise<BoundedResult> {
-    if (this.#failure !== null) throw this.#failure;
+    this.#requireGoing();
     try {
       return await this.#readings.run(query.budget, false, () => runBounded(this.#client, query));
     } catch (error) {
@@ -140,6 +146,20 @@ export class EmbeddedSession implements TransactionConnection {
   /** Switches the session's user; takes effect before any query that is sent after this call. Only outside a transaction. */
   jail(roleOid: number | null): void {
     this.#send({ jail: roleOid });
+  }
+
+  /** The statement that runs fails as soon as PostgreSQL looks up, and every other one until `resume`, with `reason`. Nothing happens to a commit. */
+  interrupt(reason: Error): void {
+    if (this.#interrupts === null || this.#interruption !== null) return;
+    const flags = this.#interrupts;
+    this.#interruption = { reason, timer: setInterval(() => interruptStatement(flags), INTERRUPT_EVERY_MS) };
+    interruptStatement(flags);
+  }
+
+  /** Statements are taken again. */
+  resume(): void {
+    clearInterval(this.#interruption?.timer);
+    this.#interruption = null;
   }
 
   /** Ends the thread at once, whatever it runs. What is in flight rejects with `reason`. */
@@ -159,6 +179,11 @@ export class EmbeddedSession implements TransactionConnection {
     await Promise.race([closed, this.#exited]);
     await this.#worker.terminate();
     this.#client.connection.stream.destroy();
+  }
+
+  #requireGoing(): void {
+    const refusal = this.#failure ?? this.#interruption?.reason;
+    if (refusal !== undefined) throw refusal;
   }
 
   #seen(error: unknown): unknown {

@@ -1,42 +1,65 @@
-/** Ends work on the embedded session that runs too long, or that nobody waits for. PGlite never looks at its own statement_timeout, and only the end of its thread stops a statement. */
+/**
+ * Ends work on the embedded session that runs too long, that nobody waits for, or that is to make way for others: its statement is interrupted, and what it
+ * asks for afterwards is refused with the reason. A statement that does not look at the interruption in time (PostgreSQL looks between rows and pages, not
+ * inside one long text) is ended with its thread.
+ */
 import { LodestoneError } from "../../../errors.ts";
 import type { EmbeddedSession } from "./session.ts";
 
-/** Work that nobody waits for gets this much longer: ending it costs everybody the opening of a new session. */
-const ABANDONED_AFTER_MS = 1_000;
+/** Ending the thread costs everybody the opening of a new session. */
+const UNHEARD_AFTER_MS = 1_000;
 
-/**
- * @param abandoned  when it aborts, the work is ended a moment later; for work of which nothing is kept.
- * @throws {LodestoneError} TIMEOUT, the signal's reason, or what `run` rejects with. The thread has ended then.
- */
+/** One run of a unit of work, while it may be cut short: what was done is rolled back then. */
+export interface Turn {
+  /** null when nothing is running, or what runs is a commit. */
+  cut: ((reason: Error) => void) | null;
+}
+
+export interface TimeLimits {
+  readonly limitMs: number;
+  /** When it aborts, the work is ended; for work of which nothing is kept. */
+  readonly abandoned?: AbortSignal | undefined;
+  readonly turn?: Turn | undefined;
+}
+
+/** @throws {LodestoneError} TIMEOUT, the signal's reason, the reason with which the turn was cut, or what `run` rejects with. */
 export async function withTimeLimit<Result>(
   session: EmbeddedSession,
-  limitMs: number,
+  { limitMs, abandoned, turn }: TimeLimits,
   run: () => Promise<Result>,
-  abandoned?: AbortSignal,
 ): Promise<Result> {
-  let ended: Promise<void> | undefined;
-  let onEnded: (reason: Error) => void = () => {};
+  let reason: Error | undefined;
+  let killTimer: NodeJS.Timeout | undefined;
+  let killed: Promise<void> | undefined;
+  let onKilled: () => void = () => {};
   const cutShort = new Promise<never>((_resolve, reject) => {
-    onEnded = reject;
+    onKilled = () => reject(reason);
   });
-  const end = (reason: Error): void => {
-    ended ??= session.kill(reason).finally(() => onEnded(reason));
+  const end = (why: Error): void => {
+    if (reason !== undefined) return;
+    reason = why;
+    session.interrupt(why);
+    killTimer = setTimeout(() => {
+      killed = session.kill(why).finally(onKilled);
+    }, UNHEARD_AFTER_MS);
   };
   const timer = setTimeout(() => end(timedOut(limitMs)), limitMs);
-  let abandonTimer: NodeJS.Timeout | undefined;
-  const onAbort = (): void => {
-    abandonTimer = setTimeout(() => end(abandoned!.reason), ABANDONED_AFTER_MS);
-  };
+  const onAbort = (): void => end(abandoned!.reason);
   if (abandoned?.aborted === true) onAbort();
   else abandoned?.addEventListener("abort", onAbort, { once: true });
+  if (turn !== undefined) turn.cut = end;
   try {
     return await Promise.race([run(), cutShort]);
+  } catch (error) {
+    // Whatever the work made of it.
+    throw reason ?? error;
   } finally {
+    if (turn !== undefined) turn.cut = null;
     clearTimeout(timer);
-    clearTimeout(abandonTimer);
+    clearTimeout(killTimer);
     abandoned?.removeEventListener("abort", onAbort);
-    await ended;
+    session.resume();
+    await killed;
   }
 }
 

@@ -1,29 +1,51 @@
 /**
  * Units of work that wait for the embedded session. Short reads that others wait for (the change feed's) go first; the rest goes by start-time fair queueing
- * between callers, charged with the time that each unit had the session: a caller with a thousand units, or with long ones, does not hold up the others' next.
+ * between callers, charged with the time that each unit had the session: a caller with a thousand units does not hold up the others' next.
  *
- * Nothing that runs can be set aside, so after a long unit its caller rests for as long as that took, if anybody else was there of late: the others find the
- * session free for as long as they found it taken, also when they come a moment later. Who is alone never rests.
+ * Long units. What runs cannot be set aside, only be rolled back and run again. So a unit that has had the session for TURN_MS makes way for the first other caller
+ * who comes (`mustMakeWay`), is put back (`putBack`), and gets a long turn, in which it is left to run to its end. After a long turn of t a caller's next one is
+ * 9 t away, and LEAST_LONG_REST_MS at least; everybody's, t. So one caller's long units hold up few of the others' requests, and come to their end all the same;
+ * his short ones go on as before. Who is alone is never cut short and never rests.
+ *
+ * After every unit that took a while its caller rests for as long as that took, if anybody else was there of late: the others find the session free for as long
+ * as they found it taken, also when they come a moment later.
  */
 import { FairQueue } from "../../../fairness/fair-queue.ts";
 
 export interface Waiting {
-  /** The request's caller; "" is the service itself, which never rests. */
+  /** The request's caller; "" is the service itself, which never rests and makes way for nobody. */
   readonly caller: string;
   readonly isUrgent: boolean;
+  /** It has made way before. */
+  isLong?: boolean;
 }
 
+/** After so long the others go first. */
+export const TURN_MS = 150;
 /** Of a unit that nobody notices. */
-const LONG_MS = 50;
+const NOTICED_MS = 50;
 const LONGEST_REST_MS = 10_000;
+const LEAST_LONG_REST_MS = 6_000;
+const LONG_REST_FACTOR = 9;
+/** For so long a long unit lets the others go before it, if they do not come to an end. */
+const PATIENCE_MS = 1_000;
 /** A caller was there of late. */
 const LATE_MS = 2_000;
+/** While long units wait: whether their callers have become alone is looked at so often. */
+const LOOK_MS = 1_000;
 
 export class UnitQueue<Unit extends Waiting> {
   readonly #urgent: Unit[] = [];
   readonly #fair = new FairQueue<Unit>();
+  readonly #long = new FairQueue<Unit>();
   readonly #seenAt = new Map<string, number>();
   readonly #restsUntil = new Map<string, number>();
+  readonly #longRestsUntil = new Map<string, number>();
+  /** Nobody's long turn begins before. */
+  #pauseUntil = 0;
+  /** From then on long units go first. */
+  #longFirstAt = 0;
+  #running: { readonly unit: Unit; readonly startedAt: number; readonly isLongTurn: boolean } | null = null;
   readonly #now: () => number;
   #isHurried = false;
 
@@ -33,7 +55,7 @@ export class UnitQueue<Unit extends Waiting> {
   }
 
   get size(): number {
-    return this.#urgent.length + this.#fair.size;
+    return this.#urgent.length + this.#fair.size + this.#long.size;
   }
 
   push(unit: Unit): void {
@@ -44,41 +66,115 @@ export class UnitQueue<Unit extends Waiting> {
     }
   }
 
+  /** One that has made way, and was rolled back. */
+  putBack(unit: Unit): void {
+    unit.isLong = true;
+    if (this.#long.size === 0) this.#longFirstAt = this.#now() + PATIENCE_MS;
+    this.#long.push(unit.caller, unit);
+  }
+
   /** One that does not want to wait any longer. */
   delete(unit: Unit): void {
     const index = this.#urgent.indexOf(unit);
     if (index >= 0) this.#urgent.splice(index, 1);
-    else this.#fair.delete(unit.caller, unit);
+    else (unit.isLong ? this.#long : this.#fair).delete(unit.caller, unit);
   }
 
-  /** undefined when nothing waits, or only of callers who rest: see `restMs`. */
+  /** The next, which runs from now on. undefined when nothing waits, or only of callers who rest: see `restMs`. */
   shift(): Unit | undefined {
     const now = this.#now();
-    return this.#urgent.shift() ?? this.#fair.shift(0, (caller) => this.#isHurried || (this.#restsUntil.get(caller) ?? 0) <= now)?.item;
+    const unit =
+      this.#urgent.shift() ??
+      (now >= this.#longFirstAt ? this.#longUnit(now) : undefined) ??
+      this.#fair.shift(0, (caller) => this.#isRested(caller, now))?.item ??
+      this.#longUnit(now) ??
+      this.#loneUnit();
+    if (unit === undefined) return undefined;
+    if (unit.isLong === true) this.#longFirstAt = now + PATIENCE_MS;
+    this.#running = { unit, startedAt: now, isLongTurn: unit.isLong === true && this.#mayHaveLongTurn(unit.caller, now) };
+    return unit;
+  }
+
+  /** Whether the unit that runs has had its turn, and another caller waits. */
+  get mustMakeWay(): boolean {
+    if (this.#running === null || this.#isHurried) return false;
+    const { unit, startedAt, isLongTurn } = this.#running;
+    if (unit.caller === "" || unit.isUrgent || isLongTurn || this.#now() - startedAt < TURN_MS) return false;
+    const now = this.#now();
+    const isOther = (caller: string): boolean => caller !== "" && caller !== unit.caller;
+    return (
+      this.#fair.callers().some((caller) => isOther(caller) && this.#isRested(caller, now)) ||
+      this.#long.callers().some((caller) => isOther(caller) && this.#mayHaveLongTurn(caller, now))
+    );
   }
 
   /** When something that waits may go, if all of it rests now. */
   get restMs(): number {
-    let least = LONGEST_REST_MS;
-    for (const [caller, until] of this.#restsUntil) if (this.#fair.sizeOf(caller) > 0) least = Math.min(least, until - this.#now());
-    return Math.max(0, least);
+    const now = this.#now();
+    let until = now + (this.#long.size > 0 ? LOOK_MS : LONGEST_REST_MS);
+    for (const [caller, rest] of this.#restsUntil) if (this.#fair.sizeOf(caller) > 0) until = Math.min(until, rest);
+    for (const caller of this.#long.callers()) until = Math.min(until, this.#longTurnAt(caller));
+    return Math.max(0, until - now);
   }
 
-  /** What the unit had of the session. Urgent ones serve everybody. */
+  /** For how long from now on a long unit of this caller cannot have its turn. */
+  longRestMs(caller: string): number {
+    return Math.max(0, this.#longTurnAt(caller) - this.#now());
+  }
+
+  /** What the unit had of the session, which has ended or was rolled back. Urgent ones serve everybody. */
   charge({ caller, isUrgent }: Unit, elapsedMs: number): void {
+    const isLongTurn = this.#running?.isLongTurn === true;
+    this.#running = null;
     if (isUrgent) return;
     this.#fair.charge(caller, elapsedMs);
-    if (caller === "" || elapsedMs < LONG_MS) return;
+    if (caller === "" || elapsedMs < NOTICED_MS) return;
     const now = this.#now();
-    for (const [other, seenAt] of this.#seenAt)
-      if (seenAt + elapsedMs + LATE_MS < now && this.#fair.sizeOf(other) === 0) this.#seenAt.delete(other);
-    for (const [other, until] of this.#restsUntil) if (until <= now) this.#restsUntil.delete(other);
+    this.#forget(now, elapsedMs);
     this.#seenAt.set(caller, now);
-    if (this.#seenAt.size > 1) this.#restsUntil.set(caller, now + Math.min(elapsedMs, LONGEST_REST_MS));
+    if (this.#seenAt.size === 1) return;
+    this.#restsUntil.set(caller, now + Math.min(elapsedMs, LONGEST_REST_MS));
+    if (!isLongTurn) return;
+    this.#longRestsUntil.set(caller, now + Math.max(LEAST_LONG_REST_MS, LONG_REST_FACTOR * elapsedMs));
+    this.#pauseUntil = now + elapsedMs;
   }
 
   /** Nobody rests any more: the database is being closed. */
   hurry(): void {
     this.#isHurried = true;
+  }
+
+  #longUnit(now: number): Unit | undefined {
+    return this.#long.shift(0, (caller) => this.#mayHaveLongTurn(caller, now))?.item;
+  }
+
+  /** Nobody else is there: a long unit need not wait for its turn. It makes way again for who comes. */
+  #loneUnit(): Unit | undefined {
+    if (this.#long.size === 0) return undefined;
+    this.#forget(this.#now(), 0);
+    const [caller, ...others] = this.#long.callers();
+    const isAlone = others.length === 0 && [...this.#seenAt.keys()].every((seen) => seen === caller);
+    return isAlone ? this.#long.shift()?.item : undefined;
+  }
+
+  #isRested(caller: string, now: number): boolean {
+    return this.#isHurried || (this.#restsUntil.get(caller) ?? 0) <= now;
+  }
+
+  #mayHaveLongTurn(caller: string, now: number): boolean {
+    return this.#isHurried || this.#longTurnAt(caller) <= now;
+  }
+
+  #longTurnAt(caller: string): number {
+    return Math.max(this.#pauseUntil, this.#longRestsUntil.get(caller) ?? 0);
+  }
+
+  /** Who was not there of late, but for the time when nobody could be. */
+  #forget(now: number, elapsedMs: number): void {
+    for (const [caller, seenAt] of this.#seenAt) {
+      if (seenAt + elapsedMs + LATE_MS < now && this.#fair.sizeOf(caller) + this.#long.sizeOf(caller) === 0) this.#seenAt.delete(caller);
+    }
+    for (const rests of [this.#restsUntil, this.#longRestsUntil])
+      for (const [caller, until] of rests) if (until <= now) rests.delete(caller);
   }
 }

@@ -15,6 +15,15 @@ export interface WorkerInput {
   readonly maxMemoryBytes: number;
 }
 
+/** PostgreSQL's own flags, which it looks at between rows and pages. */
+export interface InterruptFlags {
+  /** PostgreSQL's memory, as int32s. */
+  readonly memory: Int32Array;
+  /** Places in it. */
+  readonly queryCancelPending: number;
+  readonly interruptPending: number;
+}
+
 export type ToWorker =
   /** Frontend protocol bytes. */
   | Uint8Array
@@ -25,6 +34,8 @@ export type ToWorker =
 export type FromWorker =
   /** Backend protocol bytes. */
   | Uint8Array
+  /** How a statement is interrupted from outside; before "ready". */
+  | { readonly interrupts: InterruptFlags }
   | "ready"
   /** Size of PostgreSQL's linear memory, when it has grown. */
   | { readonly memoryBytes: number }

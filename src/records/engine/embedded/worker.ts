@@ -9,8 +9,10 @@ import { PGlite } from "@electric-sql/pglite";
 import { crashPoint } from "../../../fault-points.ts";
 import { syncTree } from "./data-directory.ts";
 import { DurableNodeFS } from "./durable-node-fs.ts";
+import { interruptStatement } from "./interrupt-statement.ts";
 import { Reply, type ReplyPort } from "./reply.ts";
-import { type FromWorker, MAX_UNREAD_BYTES, type ToWorker, type WorkerInput } from "./worker-messages.ts";
+import { withSharedMemory } from "./shared-memory.ts";
+import { type FromWorker, type InterruptFlags, MAX_UNREAD_BYTES, type ToWorker, type WorkerInput } from "./worker-messages.ts";
 
 const input = workerData as WorkerInput;
 const port = parentPort!;
@@ -25,6 +27,8 @@ const SYNC = 0x53;
 const QUERY = 0x51;
 const TERMINATE = 0x58;
 const PAGE_BYTES = 65_536;
+/** 64 MiB; initdb begins with half a MiB. */
+const LEAST_POSTGRES_PAGES = 1_024;
 
 /** PGlite's own parameters without -F (which switches fsync off), and with what a small, durable, single-session server needs. */
 const startParams = [
@@ -43,7 +47,7 @@ const startParams = [
 ];
 
 // Beyond it a statement fails with "out of memory" and the session goes on. PGlite itself would let it grow to 2 GiB.
-limitMemory(Math.floor(input.maxMemoryBytes / PAGE_BYTES));
+useSharedMemory(Math.floor(input.maxMemoryBytes / PAGE_BYTES));
 
 /** PostgreSQL's own words before it stopped; "" while it runs. */
 let lastWords = "";
@@ -67,9 +71,9 @@ interface PostgresModule {
   _PostgresMainLoopOnce(): void;
   _SetUserIdAndSecContext(userOid: number, context: number): void;
   _IsTransactionBlock(): number;
-  /** Addresses of PostgreSQL's own flags. What is not exported is undefined: a statement that sends too much then runs to its end, unheard. */
-  readonly _QueryCancelPending?: number;
-  readonly _InterruptPending?: number;
+  /** Addresses of PostgreSQL's own flags. */
+  readonly _QueryCancelPending: number;
+  readonly _InterruptPending: number;
   HEAPU8: Uint8Array;
 }
 
@@ -97,11 +101,13 @@ async function serve(): Promise<void> {
   const db = await openPostgres();
   const module = db.Module as unknown as PostgresModule;
   watchForTraps(module);
+  const interrupts = interruptFlags(module);
+  post({ interrupts });
   const replyPort: ReplyPort = {
     allowance: () => Atomics.load(allowance, 0),
     refused: (refusedBytes) => {
       post({ refusedBytes });
-      cancelStatement(module);
+      interruptStatement(interrupts);
     },
     post: (bytes) => {
       Atomics.add(unread, 0, bytes.length);
@@ -161,13 +167,9 @@ async function serve(): Promise<void> {
   post("ready");
 }
 
-/** As a signal would: PostgreSQL looks at the flag between two rows. One that comes too late is forgotten when the next statement is read. */
-function cancelStatement(module: PostgresModule): void {
-  const { _QueryCancelPending: cancel, _InterruptPending: pending } = module;
-  if (cancel === undefined || pending === undefined) return;
-  const words = new Int32Array(module.HEAPU8.buffer);
-  words[cancel >> 2] = 1;
-  words[pending >> 2] = 1;
+/** Static data of PostgreSQL's, so at the same place as long as the thread lives, and in the part of its memory that is there from the beginning. */
+function interruptFlags({ HEAPU8, _QueryCancelPending, _InterruptPending }: PostgresModule): InterruptFlags {
+  return { memory: new Int32Array(HEAPU8.buffer), queryCancelPending: _QueryCancelPending >> 2, interruptPending: _InterruptPending >> 2 };
 }
 
 /** PGlite swallows every exception of the main loop and goes on; only PostgreSQL's own error exit is safe to go on from. */
@@ -187,12 +189,17 @@ function watchForTraps(module: PostgresModule): void {
   };
 }
 
-/** PGlite has no option for it; a lower maximum than the one the module declares is what WebAssembly allows. */
-function limitMemory(maximumPages: number): void {
-  const Memory = WebAssembly.Memory;
+/**
+ * PGlite has no option for it; a lower maximum than the one the module declares is what WebAssembly allows. The libraries that PostgreSQL loads, from its own
+ * file system, must agree that the memory is shared. (initdb has a memory of its own, which is small.)
+ */
+function useSharedMemory(maximumPages: number): void {
+  const { Memory, Module } = WebAssembly;
   WebAssembly.Memory = class extends Memory {
     constructor(descriptor: WebAssembly.MemoryDescriptor) {
-      super({ ...descriptor, maximum: Math.min(descriptor.maximum ?? maximumPages, maximumPages) });
+      const isPostgres = descriptor.initial >= LEAST_POSTGRES_PAGES;
+      super(isPostgres ? { ...descriptor, maximum: Math.min(descriptor.maximum ?? maximumPages, maximumPages), shared: true } : descriptor);
     }
   };
+  WebAssembly.Module = new Proxy(Module, { construct: (target, [bytes]: [Int8Array]) => new target(withSharedMemory(bytes)) });
 }

@@ -1,0 +1,105 @@
+/** The embedded database among several callers: long statements are interrupted without losing the session, make way for others, and come to their end. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { MemoryBudget } from "../../../src/budget/memory-budget.ts";
+import { EmbeddedEngine } from "../../../src/records/engine/embedded/embedded-engine.ts";
+import type { Engine } from "../../../src/records/engine/engine.ts";
+import { engineForCaller } from "../../../src/records/engine/engine-for-caller.ts";
+import { copyTemplate } from "../../support/server-template.ts";
+
+const ENDLESS = "SELECT count(*) FROM generate_series(1, 1e12)";
+
+describe("the embedded engine, for several callers", () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "lodestone-turns-"));
+  const memory = new MemoryBudget({ answerBytes: 1 << 20, totalBytes: 1 << 24 });
+  let engine: EmbeddedEngine;
+  beforeAll(async () => {
+    copyTemplate(dataDir);
+    engine = await EmbeddedEngine.open({ dataDir, statementTimeoutMs: 60_000, sqlTimeoutMs: 60_000 });
+    await engine.query("CREATE TABLE things (n int4)");
+  });
+  afterAll(async () => {
+    await engine.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+
+  const of = (name: string, signal = new AbortController().signal): Engine => engineForCaller(engine, signal, memory.open(name));
+  /** A prepared statement is there as long as the session lives. */
+  const mark = () => engine.query("PREPARE alive AS SELECT 1");
+  const isSameSession = async () => (await engine.query("SELECT FROM pg_prepared_statements WHERE name = 'alive'")).rowCount === 1;
+
+  it("ends a statement of somebody who has gone, and keeps the session", async () => {
+    await mark();
+    const leaving = new AbortController();
+    const gone = new Error("gone");
+    const work = expect(of("a", leaving.signal).query(ENDLESS)).rejects.toBe(gone);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    leaving.abort(gone);
+    await work;
+    expect(await isSameSession()).toBe(true);
+  });
+
+  it("ends a statement at its time limit, with nothing done, and keeps the session", async () => {
+    const work = engine.transaction(
+      async (connection) => {
+        await connection.query("INSERT INTO things VALUES (1)");
+        await connection.query(ENDLESS);
+      },
+      { timeoutMs: 300 },
+    );
+    await expect(work).rejects.toMatchObject({ code: "TIMEOUT" });
+    expect((await engine.query("SELECT FROM things")).rowCount).toBe(0);
+    expect(await isSameSession()).toBe(true);
+  });
+
+  it("an interruption that comes between two statements ends neither the next transaction nor its commit", async () => {
+    for (let i = 0; i < 20; i++) {
+      const work = engine.transaction((connection) => connection.query("SELECT pg_sleep(0)"), { timeoutMs: 1 }).catch(() => {});
+      await work;
+      await engine.query("INSERT INTO things SELECT generate_series(1, 200)");
+    }
+    expect((await engine.query("SELECT FROM things")).rowCount).toBe(4_000);
+    await engine.query("DELETE FROM things");
+  });
+
+  it("a long unit makes way for others, is run again, and counts once", async () => {
+    let runs = 0;
+    const budget = memory.open("heavy");
+    const isOver: string[] = [];
+    const heavy = engineForCaller(engine, new AbortController().signal, budget)
+      .transaction(async (connection) => {
+        runs++;
+        await connection.query("SELECT repeat('x', 200000)");
+        await connection.query("INSERT INTO things VALUES (7)");
+        // Not to be done before somebody else has come; the second run is.
+        await connection.query(`SELECT count(*) FROM generate_series(1, ${runs === 1 ? "1e12" : "10"})`);
+      })
+      .then(() => isOver.push("heavy"));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    for (let i = 0; i < 3; i++) await of("light").query("SELECT 1 AS n");
+    isOver.push("light");
+    await heavy;
+    expect(isOver).toEqual(["light", "heavy"]);
+    expect(runs).toBe(2);
+    expect((await engine.query("SELECT FROM things")).rowCount).toBe(1);
+    // What the first run had read was given back.
+    expect(budget.bytes).toBeLessThan(300_000);
+    expect(await isSameSession()).toBe(true);
+  });
+
+  it("who is alone is not interrupted", async () => {
+    let runs = 0;
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    await Promise.all(
+      [1, 2, 3].map(() =>
+        of("alone").transaction(async (connection) => {
+          runs++;
+          await connection.query("SELECT count(*) FROM generate_series(1, 400000)");
+        }),
+      ),
+    );
+    expect(runs).toBe(3);
+  });
+});
