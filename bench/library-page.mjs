@@ -1,10 +1,12 @@
 /**
  * Saving and loading 100,000 × 384 in a page: how long each takes, and the longest task of the page's main thread, in CPU time by Chromium's trace (what a
- * machine that does nothing else would make of it; the wall-clock time beside it). Runs the library's minified file. `node bench/library-page.mjs`
+ * machine that does nothing else would make of it; the wall-clock time beside it). Runs the library's minified file, and writes the table into docs/library.md.
+ * `node bench/library-page.mjs`
  */
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { chromium } from "playwright-core";
+import { describeMachine, describeRun, loadNow } from "./machine.mjs";
 
 const COUNT = 100_000;
 const DIMENSION = 384;
@@ -84,10 +86,12 @@ async function measure(name, step, argument) {
   await page.evaluate(([step, argument]) => globalThis.steps[step](argument), [step, argument]);
   const elapsedMs = Math.round(performance.now() - began);
   const { cpuMs, wallMs } = longestTask(await browser.stopTracing());
+  loads.push(loadNow());
   rows.push({ name, elapsedMs, longestTaskCpuMs: Number(cpuMs.toFixed(1)), longestTaskWallMs: Number(wallMs.toFixed(1)) });
 }
 
 const rows = [];
+const loads = [loadNow()];
 await measure("nothing for a second", "nothing");
 for (const kind of ["ParallelVectorIndex", "VectorIndex"]) {
   await page.evaluate((kind) => globalThis.steps.fill(kind), kind);
@@ -103,3 +107,22 @@ for (const kind of ["ParallelVectorIndex", "VectorIndex"]) {
 console.table(rows);
 await browser.close();
 server.close();
+
+const longest = (kind, step) => Math.ceil(rows.find(({ name }) => name === `${kind}: ${step}`).longestTaskCpuMs);
+const line = (title, ...steps) =>
+  `| ${title} | ${["ParallelVectorIndex", "VectorIndex"].map((kind) => steps.map((step) => longest(kind, step)).join(", ")).join(" | ")} |`;
+const table = `${describeRun({ machine: describeMachine(), at: new Date().toISOString(), loads })}.
+
+| longest task, ms | ParallelVectorIndex, one shard | VectorIndex |
+|---|---|---|
+${line("`toStream` to a Blob", "toStream to a Blob")}
+${line("`fromStream` of a Blob", "fromStream of the Blob")}
+${line("save to IndexedDB, load from it", "save to IndexedDB", "load from IndexedDB")}
+${line("save to OPFS, load from it", "save to OPFS", "load from OPFS")}
+${line("one search", "one search")}`;
+const document = new URL("../docs/library.md", import.meta.url);
+const marked = /(<!-- library-page -->\n)[\s\S]*(\n<!-- \/library-page -->)/;
+writeFileSync(
+  document,
+  readFileSync(document, "utf8").replace(marked, (_, begin, end) => begin + table + end),
+);

@@ -1,5 +1,5 @@
 /**
- * The library beside others that search vectors in a page: what an install and a bundle weigh, how long building and one search take, and which share of the
+ * The library beside others that search vectors in a page: what an install and a bundle weigh, how long building and one search take (CPU time of the thread), and which share of the
  * exact ten nearest is found. 10,000 × 384 vectors in 64 clusters, cosine, one thread of Chromium; usearch, which has no build for pages, in Node.
  * MiniSearch searches texts only: sizes alone. Writes the table into docs/library.md and README.md. First `npm ci --prefix bench/library-peers --ignore-scripts` and `npm run build`.
  */
@@ -12,6 +12,7 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { chromium } from "playwright-core";
+import { describeMachine, describeRun, loadNow } from "./machine.mjs";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const PEERS = `${ROOT}bench/library-peers/`;
@@ -86,21 +87,55 @@ function exactAnswers({ vectors, queries }, k) {
   });
 }
 
-async function measure(open, data, exact, k) {
-  const index = await open(data.vectors[0].length);
-  const began = performance.now();
-  await index.add(data.vectors);
-  const buildMs = performance.now() - began;
-  const times = [];
-  let found = 0;
-  for (const [i, query] of data.queries.entries()) {
-    const from = performance.now();
-    const answer = await index.search(query, k);
-    times.push(performance.now() - from);
-    found += answer.filter((row) => exact[i].includes(row)).length;
-  }
-  times.sort((a, b) => a - b);
-  return { buildMs, searchMs: times[times.length >> 1], recall: found / (data.queries.length * k) };
+/** In the page (and here): the steps between which CPU time is read. The first search counts as building: some finish their index with it. */
+function makeSteps(open, data, exact, k) {
+  let index;
+  return {
+    async open() {
+      index = await open(data.vectors[0].length);
+    },
+    async add() {
+      await index.add(data.vectors);
+      await index.search(data.queries[0], k);
+    },
+    async search() {
+      let found = 0;
+      for (const [i, query] of data.queries.entries()) {
+        const answer = await index.search(query, k);
+        found += answer.filter((row) => exact[i].includes(row)).length;
+      }
+      return found / (data.queries.length * k);
+    },
+  };
+}
+
+/** @param step  runs one of makeSteps. @param cpuMs  of the thread so far. */
+async function measure(step, cpuMs) {
+  await step("open");
+  const began = await cpuMs();
+  await step("add");
+  const built = await cpuMs();
+  const recall = await step("search");
+  return { buildMs: built - began, searchMs: ((await cpuMs()) - built) / QUERIES, recall };
+}
+
+async function measureInPage(page) {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.enable", { timeDomain: "threadTicks" });
+  const cpuMs = async () => {
+    const { metrics } = await session.send("Performance.getMetrics");
+    return 1000 * metrics.find(({ name }) => name === "ThreadTime").value;
+  };
+  await page.addScriptTag({ type: "module", content: `globalThis.parts = { makeData: ${makeData}, makeSteps: ${makeSteps} };` });
+  await page.evaluate(
+    async ([count, dimension, queries, k, exact]) => {
+      const { open } = await import("/bundle.js");
+      const { makeData, makeSteps } = globalThis.parts;
+      globalThis.steps = makeSteps(open, makeData(count, dimension, queries), exact, k);
+    },
+    [COUNT, DIMENSION, QUERIES, K, exact],
+  );
+  return measure((name) => page.evaluate((name) => globalThis.steps[name](), name), cpuMs);
 }
 
 /** Bytes of node_modules after installing one package with what it depends on. */
@@ -152,6 +187,7 @@ async function bundlePage(source) {
 const data = makeData(COUNT, DIMENSION, QUERIES);
 const exact = exactAnswers(data, K);
 const rows = [];
+const loads = [loadNow()];
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM_PATH ?? "/usr/bin/chromium",
   args: ["--headless", "--no-sandbox", "--disable-gpu"],
@@ -172,37 +208,29 @@ for (const [name, source] of Object.entries(CONTENDERS)) {
     ),
   );
   await page.goto("http://127.0.0.1:9/");
-  await page.addScriptTag({ type: "module", content: `globalThis.parts = { makeData: ${makeData}, measure: ${measure} };` });
-  const run = page.evaluate(
-    async ([count, dimension, queries, k, exact]) => {
-      const { open } = await import("/bundle.js");
-      const { makeData, measure } = globalThis.parts;
-      return measure(open, makeData(count, dimension, queries), exact, k);
-    },
-    [COUNT, DIMENSION, QUERIES, K, exact],
-  );
   const limit = new Promise((resolve) => setTimeout(resolve, 180_000, undefined));
-  const result = await Promise.race([run.catch((error) => ({ note: String(error).split("\n")[0] })), limit]);
+  const result = await Promise.race([measureInPage(page).catch((error) => ({ note: String(error).split("\n")[0] })), limit]);
   rows.push({ ...sizes, ...(result ?? { note: "not built after three minutes" }) });
   await page.close().catch(() => {});
+  loads.push(loadNow());
   console.log(rows.at(-1));
 }
 await browser.close();
 
 const usearch = createRequire(PEERS)("usearch");
+async function openUsearch(dimensions) {
+  const index = new usearch.Index({ dimensions, metric: usearch.MetricKind.Cos, quantization: usearch.ScalarKind.F32 });
+  return {
+    add(vectors) {
+      for (const [i, vector] of vectors.entries()) index.add(BigInt(i), vector);
+    },
+    search: (query, k) => Array.from(index.search(query, k, 0).keys, Number),
+  };
+}
+const steps = makeSteps(openUsearch, data, exact, K);
 const native = await measure(
-  async (dimensions) => {
-    const index = new usearch.Index({ dimensions, metric: usearch.MetricKind.Cos, quantization: usearch.ScalarKind.F32 });
-    return {
-      add(vectors) {
-        for (const [i, vector] of vectors.entries()) index.add(BigInt(i), vector);
-      },
-      search: (query, k) => Array.from(index.search(query, k, 0).keys, Number),
-    };
-  },
-  data,
-  exact,
-  K,
+  (name) => steps[name](),
+  () => (process.cpuUsage().user + process.cpuUsage().system) / 1000,
 ).catch((error) => ({ note: String(error).split("\n")[0] }));
 rows.push({ name: "usearch", installBytes: installedBytes("usearch"), ...native, note: native.note ?? "native, Node only" });
 console.log(rows.at(-1));
@@ -213,7 +241,8 @@ const lines = rows.map(
   ({ name, installBytes, bundleBytes, buildMs, searchMs, recall, note = "" }) =>
     `| ${name === "lodestone" ? "**lodestone**, VectorIndex" : name} | ${kilobytes(installBytes)} | ${kilobytes(bundleBytes)} | ${time(buildMs)} | ${time(searchMs)} | ${recall === undefined ? "" : `${(100 * recall).toFixed(1)} %`} | ${note} |`,
 );
-const table = `10,000 × 384 vectors in 64 clusters, cosine, top 10, one thread of Chromium ${(await import("node:os")).cpus()[0].model.trim()}, ${new Date().toISOString().slice(0, 10)}; \`npm run bench:library\` measures on your machine.
+const run = describeRun({ machine: describeMachine(), at: new Date().toISOString(), loads });
+const table = `10,000 × 384 vectors in 64 clusters, cosine, top 10; times are of the processor, in one thread of Chromium ${browser.version()}. ${run}. \`npm run bench:library\` measures on your machine.
 
 | | install, kB | bundle, kB gzipped | build, ms | one search, ms | of the exact ten | |
 |---|---|---|---|---|---|---|

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { createContext, runInContext } from "node:vm";
 import { gzipSync } from "node:zlib";
@@ -8,7 +8,7 @@ import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type * as Lodestone from "../../src/index.ts";
 import { expectAnswers, runProgram } from "./outcome.ts";
-import { createProject, newFolder, pack, removeFolder } from "./packed.ts";
+import { createProject, newFolder, pack, removeFolder, write } from "./packed.ts";
 import { CJS_PROGRAM, CONSOLE_MAIN, ESM_PROGRAM } from "./program.ts";
 
 const CJS_MAIN = `require("./program.cjs").run().then((result) => console.log("OUTCOME " + JSON.stringify(result)));\n`;
@@ -63,6 +63,29 @@ describe("the library's package", () => {
     for (const path of files()) {
       expect(path).not.toMatch(/\.map$/);
       if (/\.(js|cjs|d\.ts|d\.cts)$/.test(path)) expect(readFileSync(join(installed, path), "utf8")).not.toContain("sourceMappingURL");
+    }
+  });
+
+  it("tools that do not read `exports` find it by main, module, browser and types", async () => {
+    const old = newFolder("old-tools");
+    try {
+      cpSync(installed, join(old, "node_modules/lodestone"), { recursive: true });
+      const { exports: _, ...manifest } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as Record<string, string>;
+      write(old, { "node_modules/lodestone/package.json": JSON.stringify(manifest), "program.cjs": CJS_PROGRAM, "main.cjs": CJS_MAIN });
+      expectAnswers(runProgram(old, process.execPath, ["main.cjs"]));
+      for (const field of ["main", "module", "browser"]) {
+        const { outputFiles } = await build({
+          stdin: { contents: `export { VectorIndex } from "lodestone";`, resolveDir: old },
+          bundle: true,
+          format: "esm",
+          mainFields: [field],
+          write: false,
+        });
+        expect([field, outputFiles[0]?.text]).toEqual([field, expect.stringContaining("LODESTN")]);
+      }
+      expect(readFileSync(join(installed, manifest.types ?? "missing"), "utf8")).toContain("VectorIndex");
+    } finally {
+      removeFolder(old);
     }
   });
 

@@ -39,7 +39,7 @@ import { init } from "lodestone";
 init({ wasm: core });
 `;
 
-const COMPILERS = ["typescript-5.7", "typescript-5.9", "typescript-6", "typescript-7"];
+const COMPILERS = ["typescript-5.7", "typescript-5.8", "typescript-5.9", "typescript-6", "typescript-7"];
 const MODES = [
   { module: "node16", moduleResolution: "node16" },
   { module: "nodenext", moduleResolution: "nodenext" },
