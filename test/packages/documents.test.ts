@@ -1,0 +1,65 @@
+/** What docs/library.md shows runs as it is pasted: in Node where it can, else in a page. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { launchChromium } from "../browser/launch.ts";
+import { type StaticFile, serveStatic } from "../browser/static-server.ts";
+import { describeWith } from "../support/requirements.ts";
+import { runTool } from "./outcome.ts";
+import { createProject, removeFolder, write } from "./packed.ts";
+
+const text = (path: string) => readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), "utf8");
+const blocksOf = (path: string) => [...text(path).matchAll(/^```js\n(import [\s\S]*?)^```$/gm)].map(([, code]) => code!);
+
+const isForPages = (code: string) => code.includes("OpfsStore");
+const LIBRARY_BLOCKS = blocksOf("docs/library.md");
+const NODE_BLOCKS = [...LIBRARY_BLOCKS.filter((code) => !isForPages(code)), ...blocksOf("README.md")];
+const PAGE_BLOCKS = LIBRARY_BLOCKS.filter(isForPages);
+
+describe("code of the documents", () => {
+  let project: string;
+  beforeAll(() => {
+    project = createProject("documents", {});
+  });
+  afterAll(() => removeFolder(project));
+
+  it("is there", () => {
+    expect([NODE_BLOCKS.length, PAGE_BLOCKS.length]).toEqual([4, 1]);
+  });
+
+  it.each(NODE_BLOCKS)("runs in Node: %#", (code) => {
+    write(project, { "pasted.js": `${code}\nconsole.log("to the end");\n` });
+    expect(runTool(project, process.execPath, ["pasted.js"])).toMatch(/to the end\n$/);
+  });
+
+  describeWith("chromium", "in a page", (executablePath) => {
+    it.each(PAGE_BLOCKS)("runs: %#", async (code) => {
+      const save = `import { VectorIndex } from "lodestone";
+import { writeFileSync } from "node:fs";
+writeFileSync("products.lodestone", (await VectorIndex.create({ dimension: 3 })).toBytes());`;
+      write(project, { "save.js": save });
+      runTool(project, process.execPath, ["save.js"]);
+      const imports = { lodestone: "/lodestone.js" };
+      const end = "globalThis.sizes = [again.size, fetched.size];";
+      const page = `<!doctype html><title>p</title><script type="importmap">${JSON.stringify({ imports })}</script><script type="module">${code}\n${end}</script>`;
+      const site = await serveStatic(
+        new Map<string, StaticFile>([
+          ["/", { type: "text/html", body: page }],
+          ["/lodestone.js", { type: "text/javascript", body: readFileSync(join(project, "node_modules/lodestone/dist/lodestone.min.js")) }],
+          ["/products.lodestone", { type: "application/octet-stream", body: readFileSync(join(project, "products.lodestone")) }],
+        ]),
+      );
+      const browser = await launchChromium(executablePath);
+      try {
+        const tab = await browser.newPage();
+        await tab.goto(site.url);
+        await tab.waitForFunction(() => "sizes" in globalThis);
+        expect(await tab.evaluate(() => (globalThis as unknown as { sizes: number[] }).sizes)).toEqual([1, 0]);
+      } finally {
+        await browser.close();
+        await site.close();
+      }
+    });
+  });
+});
