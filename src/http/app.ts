@@ -178,7 +178,10 @@ export function createApp(options: AppOptions): App {
     if (announcesBody(ctx.req)) {
       checkContentType(ctx.req);
       const text = await readBody(ctx.req, limits, place?.arrived);
-      if (text.length > LARGE_TEXT_LENGTH) return await parseLargeJsonBody(text, limits);
+      if (text.length > LARGE_TEXT_LENGTH) {
+        await yieldToEventLoop();
+        return await parseLargeJsonBody(text, limits);
+      }
       if (text !== "") return parseJsonBody(text, limits.jsonDepth);
     }
     if (endpoint.body.required) throw new LodestoneError("INVALID", "The request needs a JSON body.");

@@ -43,7 +43,8 @@ function* parts(root: unknown): Generator<string, void, undefined> {
   const open: Open[] = [];
   let value = root;
   for (;;) {
-    if (value instanceof ExactJson) yield value.text;
+    if (value instanceof ExactJson) yield* pieces(value.text);
+    else if (typeof value === "string" && value.length > PIECE_WEIGHT) yield* longString(value);
     else if (typeof value !== "object" || value === null || !isHeavierThan(value, PIECE_WEIGHT)) yield JSON.stringify(value);
     else {
       const keys = Array.isArray(value) ? undefined : Object.keys(value);
@@ -69,6 +70,25 @@ function* parts(root: unknown): Generator<string, void, undefined> {
     }
   }
 }
+
+/** As JSON.stringify writes it, which would take its time for all of it at once. */
+function* longString(text: string): Generator<string, void, undefined> {
+  yield '"';
+  for (const piece of pieces(text)) yield JSON.stringify(piece).slice(1, -1);
+  yield '"';
+}
+
+/** Parts of a text, none of which ends within a surrogate pair. */
+function* pieces(text: string): Generator<string, void, undefined> {
+  for (let start = 0; start < text.length; ) {
+    let end = Math.min(start + PIECE_WEIGHT, text.length);
+    if (end < text.length && isHighSurrogate(text.charCodeAt(end - 1))) end++;
+    yield text.slice(start, end);
+    start = end;
+  }
+}
+
+const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code < 0xdc00;
 
 /** Members that are undefined are passed over. */
 function nextKey(open: Open): string | number | undefined {

@@ -1,5 +1,6 @@
 /**
- * JSON text that is answered as it is, because JavaScript's numbers cannot say it: 1e999, 12345678901234567890, 0.1000000000000000055.
+ * JSON text that is answered as it is: because JavaScript's numbers cannot say it (1e999, 12345678901234567890, 0.1000000000000000055), or because it is long,
+ * and to parse it only to print it again would take the event loop from everybody.
  */
 export class ExactJson {
   readonly text: string;
@@ -15,9 +16,12 @@ export class ExactJson {
   }
 }
 
-/** As a value where every number in it survives; as ExactJson otherwise. */
+/** Parsed in a millisecond or two, whatever it holds. */
+const LONG_TEXT = 64 * 1024;
+
+/** Of valid JSON. As a value where it is short and every number in it survives; as ExactJson otherwise. */
 export function readJson(text: string): unknown {
-  return holdsExactNumbers(text) ? JSON.parse(text) : new ExactJson(text);
+  return text.length <= LONG_TEXT && holdsExactNumbers(text) ? JSON.parse(text) : new ExactJson(text);
 }
 
 /** Up to 15 digits without an exponent are exact in float64, and nearly all JSON has no others. */

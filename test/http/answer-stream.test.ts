@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { streamToReader } from "../../src/http/answer-stream.ts";
 import { jsonPieces } from "../../src/http/json-pieces.ts";
+import { ExactJson } from "../../src/records/exact-json.ts";
 import { turnsDuring } from "../support/event-loop.ts";
 
 const socket = { destroy: () => socket } as never;
@@ -28,4 +29,12 @@ it("a fault in the middle of an answer ends it", async () => {
       for await (const _ of streamToReader(parts, socket, 60_000));
     })(),
   ).rejects.toBe(fault);
+});
+
+it("one long text, and long JSON that is answered as it is, come in pieces as well", () => {
+  const text = `${'a\n"ü😀'.repeat(50_000)}\ud800`;
+  const exact = `[${"12345678901234567890,".repeat(20_000)}"😀"]`;
+  const pieces = [...jsonPieces({ text, exact: new ExactJson(exact) })];
+  expect(pieces.join("")).toBe(`{"text":${JSON.stringify(text)},"exact":${exact}}`);
+  expect(Math.max(...pieces.map((piece) => piece.length))).toBeLessThan(256 * 1024);
 });

@@ -38,6 +38,30 @@ it("numbers of json in SQL's answers are those of the database, digit by digit",
   expect(rows.text).toContain('"rows":[[[1e400]]]');
 });
 
+it("and so are those of the record API, whatever reads or writes the record", async () => {
+  const config = '{"id": 12345678901234567890, "list": [1e400, 0.1000000000000000055], "plain": 1}';
+  await sql(`INSERT INTO "docs" ("id", "config", "v") VALUES ('exact', $1, '{1,2}')`, [config]);
+  const stored = (await sql(`SELECT "config"::text AS t FROM "docs" WHERE "id" = 'exact'`)).body.records[0].t as string;
+  expect(stored).toContain("12345678901234567890");
+  const columns = ["config"];
+  const answers = [
+    await server.get(`${TABLE}/data/exact`),
+    await server.post(`${TABLE}/query`, { columns, filter: { id: "exact" } }),
+    await server.post(`${TABLE}/vectorSearch`, { column: "v", queryVector: [1, 2], columns, consistency: "strong" }),
+    await server.post(`${BRANCH}/transaction`, { operations: [{ get: { table: "docs", id: "exact", columns } }] }),
+    await server.request("PATCH", `${TABLE}/data/exact?columns=config`, { v: [2, 1] }),
+  ];
+  for (const answer of answers) {
+    expect(answer.status).toBe(200);
+    expect(answer.text).toContain(`"config":${stored}`);
+  }
+  const part = await server.post(`${TABLE}/query`, { columns: ["config->id", "config->plain"], filter: { id: "exact" } });
+  expect(part.text).toContain('"config->id":12345678901234567890');
+  expect(part.text).toContain('"config->plain":1');
+  const gone = await server.request("DELETE", `${TABLE}/data/exact?columns=config`);
+  expect(gone.text).toContain(`"config":${stored}`);
+});
+
 it("json however deep is answered by a SELECT", async () => {
   const answer = await sql(`SELECT (${nested(6_000)})::json AS deep, (${nested(6_000)})::jsonb AS stored`);
   expect([answer.status, answer.text.includes("[".repeat(6_000))]).toEqual([200, true]);
@@ -87,4 +111,17 @@ describe("json deeper than 128 levels", () => {
     expect((await read()).slice(1)).toEqual([200, 200, 200]);
     expect((await server.delete(`${TABLE}/data/most?columns=*`)).status).toBe(200);
   });
+});
+
+it.each([
+  ["broken at its end", (long: string) => `[${long}`],
+  ["with a lone surrogate", (long: string) => `["\\ud800",${long}]`],
+  ["with the character U+0000", (long: string) => `["\\u0000",${long}]`],
+])("long JSON text %s is refused, and nothing is stored", async (_name, around) => {
+  const long = `"${"x".repeat(300_000)}"`;
+  const answer = await server.put(`${TABLE}/data/long`, { config: around(long) });
+  expect([answer.status, (await server.get(`${TABLE}/data/long`)).status]).toEqual([400, 404]);
+  const right = await server.put(`${TABLE}/data/right`, { config: `[${long}, 12345678901234567890]` });
+  expect(right.status).toBeLessThan(300);
+  expect((await server.get(`${TABLE}/data/right`)).text).toContain("12345678901234567890");
 });

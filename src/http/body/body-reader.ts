@@ -5,8 +5,11 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { LodestoneError } from "../../errors.ts";
+import { yieldToEventLoop } from "../../event-loop.ts";
 import type { HttpLimits } from "../http-limits.ts";
 import { ClientGoneError, HttpError } from "../status.ts";
+
+const LARGE_BODY_BYTES = 1 << 20;
 
 type BodyLimits = Pick<HttpLimits, "bodyBytes" | "bodyTimeoutMs" | "bodyIdleTimeoutMs">;
 
@@ -55,7 +58,10 @@ function isJsonType(header: string): boolean {
  */
 export async function readBody(request: IncomingMessage, limits: BodyLimits, onArrival?: (bytes: number) => void): Promise<string> {
   if (Number(request.headers["content-length"] ?? 0) > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
-  const bytes = await collect(request, limits, onArrival);
+  const chunks = await collect(request, limits, onArrival);
+  const bytes = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
+  // Each of these steps looks through all of it.
+  if (bytes.length > LARGE_BODY_BYTES) await yieldToEventLoop();
   if (!isUtf8(bytes)) {
     throw new LodestoneError("INVALID", `The body is not valid UTF-8: the fault is at byte ${firstBadUtf8Byte(bytes)}.`);
   }
@@ -63,7 +69,7 @@ export async function readBody(request: IncomingMessage, limits: BodyLimits, onA
   return bytes.toString("utf8", hasByteOrderMark ? 3 : 0);
 }
 
-function collect(request: IncomingMessage, limits: BodyLimits, onArrival: (bytes: number) => void = () => {}): Promise<Buffer> {
+function collect(request: IncomingMessage, limits: BodyLimits, onArrival: (bytes: number) => void = () => {}): Promise<Buffer[]> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let byteLength = 0;
@@ -90,7 +96,7 @@ function collect(request: IncomingMessage, limits: BodyLimits, onArrival: (bytes
       idleTimer.refresh();
       chunks.push(chunk);
     };
-    const onEnd = () => finish(() => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, byteLength)));
+    const onEnd = () => finish(() => resolve(chunks));
     const onClose = () => finish(() => reject(new ClientGoneError()));
     request.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onClose);
   });

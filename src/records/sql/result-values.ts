@@ -1,4 +1,5 @@
 /** PostgreSQL's text as JSON values, by type name. What JSON cannot say exactly stays a string. */
+import type { Slices } from "../../event-loop.ts";
 import { readJson } from "../exact-json.ts";
 import type { JsonValue, SqlValue } from "../requests.ts";
 
@@ -23,12 +24,30 @@ const readers: ReadonlyMap<string, ValueReader> = new Map<string, ValueReader>([
 
 /** @param type  PostgreSQL's name: `int8`, `_text`, … */
 export function readerOf(type: string): ValueReader {
-  const reader = readers.get(type);
-  if (reader !== undefined) return reader;
-  if (!type.startsWith("_")) return asText;
-  const element = readers.get(type.slice(1)) ?? asText;
-  return (text) => readArray(text, element);
+  if (!isArray(type)) return readers.get(type) ?? asText;
+  const element = elementOf(type);
+  return (text) => {
+    const reading = readArray(text, element);
+    for (;;) {
+      const { done, value } = reading.next();
+      if (done === true) return value;
+    }
+  };
 }
+
+/** As `readerOf`, of a long text, in slices. Whatever is no array takes little time for each character. */
+export async function readLong(type: string, text: string, slices: Slices): Promise<SqlValue> {
+  if (!isArray(type)) return readerOf(type)(text);
+  const reading = readArray(text, elementOf(type));
+  for (;;) {
+    const { done, value } = reading.next();
+    if (done === true) return value;
+    if (slices.spend(value)) await slices.rest();
+  }
+}
+
+const isArray = (type: string): boolean => type.startsWith("_") && !readers.has(type);
+const elementOf = (type: string): ValueReader => readers.get(type.slice(1)) ?? asText;
 
 /** As it is, with every digit of its numbers. */
 function json(text: string): SqlValue {
@@ -57,37 +76,52 @@ function rfc3339(text: string): JsonValue {
   return /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?\+00$/.test(text) ? `${text.slice(0, 10)}T${text.slice(11, -3)}Z` : text;
 }
 
-/** PostgreSQL's array literal: `{1,NULL,"a\"b",{…}}`, with bounds before it (`[0:1]=`) when they are not the usual ones. */
-function readArray(text: string, element: ValueReader): SqlValue {
+/** Looked at in one go, about. */
+const STEP_LENGTH = 1 << 14;
+
+/**
+ * PostgreSQL's array literal: `{1,NULL,"a\"b",{…}}`, with bounds before it (`[0:1]=`) when they are not the usual ones. Stops now and then, and
+ * tells how many characters it has looked at since. (No array has more than six dimensions.)
+ */
+function* readArray(text: string, element: ValueReader): Generator<number, SqlValue, undefined> {
   let at = text.startsWith("[") ? text.indexOf("=") + 1 : 0;
-  const list = (): SqlValue[] => {
-    const values: SqlValue[] = [];
-    at++; // {
-    while (text[at] !== "}") {
-      if (text[at] === ",") at++;
-      if (text[at] === "{") values.push(list());
-      else if (text[at] === '"') values.push(element(quoted()));
-      else {
-        const start = at;
-        while (text[at] !== "," && text[at] !== "}") at++;
-        const plain = text.slice(start, at);
-        values.push(plain === "NULL" ? null : element(plain));
+  let stoppedAt = at;
+  const open: SqlValue[][] = [];
+  for (;;) {
+    const values = open.at(-1);
+    const character = text[at];
+    if (character === "{") {
+      const list: SqlValue[] = [];
+      values?.push(list);
+      open.push(list);
+      at++;
+    } else if (character === "}") {
+      at++;
+      open.pop();
+      if (open.length === 0) return values!;
+    } else if (character === ",") at++;
+    else if (character === '"') {
+      let value = "";
+      let start = ++at;
+      for (; text[at] !== '"'; at++) {
+        if (at - stoppedAt >= STEP_LENGTH) {
+          yield at - stoppedAt;
+          stoppedAt = at;
+        }
+        if (text[at] !== "\\") continue;
+        value += text.slice(start, at);
+        start = ++at;
       }
+      values!.push(element(value + text.slice(start, at)));
+      at++;
+    } else {
+      const start = at;
+      while (text[at] !== "," && text[at] !== "}") at++;
+      const plain = text.slice(start, at);
+      values!.push(plain === "NULL" ? null : element(plain));
     }
-    at++; // }
-    return values;
-  };
-  const quoted = (): string => {
-    let value = "";
-    let start = ++at;
-    for (; text[at] !== '"'; at++) {
-      if (text[at] !== "\\") continue;
-      value += text.slice(start, at);
-      start = ++at;
-    }
-    value += text.slice(start, at);
-    at++;
-    return value;
-  };
-  return list();
+    if (at - stoppedAt < STEP_LENGTH) continue;
+    yield at - stoppedAt;
+    stoppedAt = at;
+  }
 }

@@ -3,7 +3,7 @@ import type { Slices } from "../../event-loop.ts";
 import { VERSION_COLUMNS } from "../../filter/system-columns.ts";
 import type { BoundedResult } from "../engine/engine.ts";
 import type { SqlRequest, SqlResponse, SqlValue } from "../requests.ts";
-import { readerOf } from "./result-values.ts";
+import { readerOf, readLong } from "./result-values.ts";
 
 export const MAX_RESULT_ROWS = 1_000;
 export const MAX_RESULT_BYTES = 32 * 1024 * 1024;
@@ -12,6 +12,9 @@ type SqlRow = { [column: string]: SqlValue };
 
 /** What a value costs besides its text, in characters looked at: to be put into a record that may have 1,600 of them. */
 const VALUE_COST = 128;
+
+/** Longer texts are read in steps. */
+const LONG_VALUE = 64 * 1024;
 
 /** @param types  PostgreSQL's names of the columns' types. */
 export async function sqlAnswer(
@@ -29,8 +32,9 @@ export async function sqlAnswer(
   for (const texts of result.rows) {
     const row: SqlValue[] = [];
     for (const [index, text] of texts.entries()) {
-      row.push(text === null ? null : readers[index]!(text));
-      if (slices.spend(VALUE_COST + (text?.length ?? 0))) await slices.rest();
+      const isLong = text !== null && text.length > LONG_VALUE;
+      row.push(text === null ? null : isLong ? await readLong(types[index]!, text, slices) : readers[index]!(text));
+      if (slices.spend(VALUE_COST + (isLong ? 0 : (text?.length ?? 0)))) await slices.rest();
     }
     if (responseType === "array") rows.push(row);
     else records.push(makeRecord(row));

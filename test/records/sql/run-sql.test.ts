@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from "vitest";
-import { Slices } from "../../../src/event-loop.ts";
+import { SLICE_UNITS, Slices } from "../../../src/event-loop.ts";
+import { ExactJson } from "../../../src/records/exact-json.ts";
 import type { SqlRequest, SqlResponse } from "../../../src/records/requests.ts";
 import { runSql } from "../../../src/records/sql/run-sql.ts";
 import { sqlAnswer } from "../../../src/records/sql/sql-answer.ts";
@@ -277,4 +278,23 @@ test("a wide and long answer is made in slices, between which others are served"
     // 480,000 values, some 4,000 a slice.
     expect(turns).toBeGreaterThan(40);
   }
+});
+
+test("one long array is read in slices; long json is answered as it is", async () => {
+  const element = 'a "quoted" \\ text';
+  const literal = `"${element.replace(/["\\]/g, "\\$&")}"`;
+  const array = `{${Array.from({ length: 100_000 }, () => literal).join(",")},{1,NULL}}`;
+  const json = `[${"[],".repeat(1_000_000)}1]`;
+  const rows = [[array, `{"${"x".repeat(3_000_000)}"}`, json]];
+  const fields = ["list", "one", "json"].map((name) => ({ name, dataTypeID: 0 }));
+  let answer: SqlResponse | undefined;
+  const turns = await turnsDuring(async () => {
+    answer = await sqlAnswer({ fields, rows, isCut: false, rowCount: 1 }, ["_text", "_text", "json"], "array", new Slices());
+  });
+  const [list, one, text] = answer!.rows![0]! as [unknown[], string[], ExactJson];
+  expect([list.length, list[0], list[99_999], list[100_000]]).toEqual([100_001, element, element, ["1", null]]);
+  expect(one[0]).toHaveLength(3_000_000);
+  expect(text).toBeInstanceOf(ExactJson);
+  expect(text.text).toBe(json);
+  expect(turns).toBeGreaterThanOrEqual(Math.floor((array.length + 3_000_000) / SLICE_UNITS));
 });

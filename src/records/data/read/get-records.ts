@@ -1,4 +1,5 @@
 /** GET …/data/{id}, and many of them by id in one statement. */
+import { SLICE_UNITS, Slices } from "../../../event-loop.ts";
 import type { Connection } from "../../engine/engine.ts";
 import type { JsonObject, ReadOptions } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
@@ -40,9 +41,11 @@ export async function getRecords(
   );
   const found = new Map<string, JsonObject>();
   const lengths = new Map<string, number>();
+  const slices = new Slices(SLICE_UNITS, connection.budget?.caller);
   for (const { id, record } of rows) {
     found.set(id, projection.decode(record));
     lengths.set(id, record.length);
+    if (slices.spend(record.length)) await slices.rest();
   }
   if (distinct.length < asked.length) {
     const all = asked.reduce((sum, id) => sum + (lengths.get(id) ?? 0), 0);

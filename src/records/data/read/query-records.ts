@@ -1,6 +1,7 @@
 /** POST …/query: the records that pass a filter, in order, a page at a time. One statement a page. */
 
 import { LodestoneError } from "../../../errors.ts";
+import { SLICE_UNITS, Slices } from "../../../event-loop.ts";
 import type { Connection } from "../../engine/engine.ts";
 import type { AnswerOptions, JsonObject, QueryRequest, QueryResponse } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
@@ -107,7 +108,14 @@ class PageQuery {
       `FROM ${relation(this.#branch, this.#table)} AS ${ROW} WHERE ${where.join(" AND ")} ` +
       `ORDER BY ${terms.map((term) => orderTerm(term, part.reversed)).join(", ")} LIMIT ${part.limit} OFFSET ${part.offset}) AS ${ROW}`;
     const { rows } = await this.#run(statement, parameters);
-    return rows.map((row) => ({ position: row.slice(0, -1), record: projection.decode(row.at(-1)!) }));
+    const slices = new Slices(SLICE_UNITS, this.#connection.budget?.caller);
+    const read: Row[] = [];
+    for (const row of rows) {
+      const text = row.pop()!;
+      read.push({ position: row, record: projection.decode(text) });
+      if (slices.spend(text.length)) await slices.rest();
+    }
+    return read;
   }
 
   #terms(): SortTerm[] {

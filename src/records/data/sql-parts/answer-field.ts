@@ -1,5 +1,6 @@
 /** One value of an answer: how SQL gives it as JSON, and where and how it goes into the record. */
 import { type SystemNaming, systemColumnName } from "../../../filter/system-columns.ts";
+import { readJson } from "../../exact-json.ts";
 import type { JsonObject, JsonValue } from "../../requests.ts";
 import type { ColumnType } from "../../schema.ts";
 import { formatTimestamp } from "../values/timestamp.ts";
@@ -23,11 +24,14 @@ export function valueField(type: ColumnType, value: string, name: string, { json
     case "link":
       return { sql: value, put: (record, id) => setPath(record, name, { [systemColumnName("id", naming)]: id }) };
     case "json":
-      return { sql: jsonText ? `${value}::text` : value, put: (record, json) => setPath(record, name, json) };
+      return { sql: `${value}::text`, put: (record, text) => setPath(record, name, jsonText ? text : answerJson(text as string)) };
     default:
       return { sql: value, put: (record, plain) => setPath(record, name, plain) };
   }
 }
+
+/** Of PostgreSQL's text, with every digit of its numbers: what may be ExactJson is only ever written as JSON (http/json-pieces). */
+export const answerJson = (text: string): JsonValue => readJson(text) as JsonValue;
 
 /** Microseconds since 1970 as text: independent of the session's time zone and date style. */
 export function instant(value: string): string {

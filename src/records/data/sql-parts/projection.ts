@@ -12,7 +12,7 @@ import type { AnswerOptions, JsonObject } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo } from "../../schema.ts";
 import { setMetadata } from "../values/record-metadata.ts";
 import { formatTimestamp } from "../values/timestamp.ts";
-import { type Field, instant, setOwn, setPath, valueField } from "./answer-field.ts";
+import { answerJson, type Field, instant, setOwn, setPath, valueField } from "./answer-field.ts";
 import type { RecordSelection, ReverseLink } from "./selection.ts";
 import { orderBy, randomOrder, sortTerms } from "./sort-sql.ts";
 import { quotedColumn, relation } from "./sql-names.ts";
@@ -116,5 +116,6 @@ class ProjectionCompiler {
 
 function jsonField(name: string, path: { readonly column: ColumnInfo; readonly steps: readonly string[] }, alias: string): Field {
   const steps = path.steps.map((step) => quoteLiteral(step)).join(", ");
-  return { sql: `${alias}.${quotedColumn(path.column)} #> ARRAY[${steps}]::text[]`, put: (record, value) => setOwn(record, name, value) };
+  const sql = `(${alias}.${quotedColumn(path.column)} #> ARRAY[${steps}]::text[])::text`;
+  return { sql, put: (record, text) => setOwn(record, name, answerJson(text as string)) };
 }

@@ -1,5 +1,6 @@
 /** POST …/transaction: operations in order, one unit; later ones see what earlier ones did; all or nothing. */
 import { LodestoneError } from "../../../errors.ts";
+import { SLICE_UNITS, Slices } from "../../../event-loop.ts";
 import type { Connection, Engine } from "../../engine/engine.ts";
 import type { AnswerOptions, JsonObject, ReadOptions, Selection, TransactionResult } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
@@ -106,8 +107,11 @@ class TransactionRunner {
       throw atOperation(operations, explainBulk(table, records, error));
     }
     const written = new Map(rows.map((row) => [row.id, row.record]));
+    const slices = new Slices(SLICE_UNITS, this.#connection.budget?.caller);
     for (const { id } of records) {
-      this.results.push({ operation: "insert", id, rows: 1, ...this.#writtenColumns(first, () => projection.decode(written.get(id)!)) });
+      const text = written.get(id)!;
+      this.results.push({ operation: "insert", id, rows: 1, ...this.#writtenColumns(first, () => projection.decode(text)) });
+      if (slices.spend(text.length)) await slices.rest();
     }
   }
 

@@ -2,11 +2,15 @@
 import { LodestoneError } from "../../../errors.ts";
 import { jsonDepth, MAX_JSON_DEPTH } from "../../json-depth.ts";
 
+/** A longer text is parsed by PostgreSQL alone, which has a thread of its own and refuses the same (constraint-errors.ts); here it would hold up everybody. */
+const LONG_TEXT = 256 * 1024;
+
 /** What is wrong with it, or undefined. Linear; the depth is known before anything recursive runs. */
 export function checkJsonText(source: string): string | undefined {
   if (jsonDepth(source) > MAX_JSON_DEPTH) return `it is nested deeper than ${MAX_JSON_DEPTH} levels`;
   // Raw and escaped alike: jsonb can hold neither.
   if (/\\u0000/.test(source) && hasEscapedNul(source)) return "it holds the character U+0000, which jsonb cannot";
+  if (source.length > LONG_TEXT) return undefined;
   let value: unknown;
   try {
     value = JSON.parse(source);

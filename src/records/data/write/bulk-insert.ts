@@ -3,6 +3,7 @@
  * one binary array that the statement cuts into rows. bench/records.mjs shows what that is worth.
  */
 import { LodestoneError, type OperationError } from "../../../errors.ts";
+import { SLICE_UNITS, Slices } from "../../../event-loop.ts";
 import { COLUMN_TRAITS } from "../../column-traits.ts";
 import type { Connection } from "../../engine/engine.ts";
 import type { JsonObject, ReadOptions } from "../../requests.ts";
@@ -69,7 +70,14 @@ export async function insertRecords(
         encoded.map((record) => record.id),
         options,
       );
-    return encoded.map((record) => projection.decode(written.get(record.id)!));
+    const slices = new Slices(SLICE_UNITS, connection.budget?.caller);
+    const answer: JsonObject[] = [];
+    for (const { id } of encoded) {
+      const text = written.get(id)!;
+      answer.push(projection.decode(text));
+      if (slices.spend(text.length)) await slices.rest();
+    }
+    return answer;
   };
   try {
     // What is answered is read, and charged, before it is committed.

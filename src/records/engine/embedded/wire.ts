@@ -2,9 +2,13 @@
 import { Duplex } from "node:stream";
 import type { Worker } from "node:worker_threads";
 
+/** Passed on in one turn of the event loop: some milliseconds of reading messages and of making values. */
+const TURN_BYTES = 512 * 1024;
+
 /**
  * `unread` is what the worker has sent and the client has not taken yet; the worker waits while it is too much (messages.ts).
- * The client reads in flowing mode, so the count falls as messages are taken from the port, and stands still while the client pauses the stream.
+ * The client reads in flowing mode, so the count falls as messages are passed on, and stands still while the client pauses the stream. What comes at once is
+ * passed on in turns of the event loop, between which others are served.
  */
 export function wireTo(worker: Worker, unread: Int32Array, onWrite: (bytes: number) => void, onRead: (bytes: Uint8Array) => void): Duplex {
   let owed = 0;
@@ -14,25 +18,45 @@ export function wireTo(worker: Worker, unread: Int32Array, onWrite: (bytes: numb
     owed = 0;
     Atomics.notify(unread, 0);
   };
+  // Handed over, not copied once more.
+  const send = (bytes: Uint8Array<ArrayBuffer>): void => worker.postMessage(bytes, [bytes.buffer]);
   const duplex = new Duplex({
     read: settle,
     write(chunk: Buffer, _encoding, done) {
       onWrite(chunk.length);
-      worker.postMessage(new Uint8Array(chunk));
+      send(new Uint8Array(chunk));
       done();
     },
     writev(chunks, done) {
-      const joined = Buffer.concat(chunks.map(({ chunk }) => chunk as Buffer));
+      const joined = joinedBytes(chunks.map(({ chunk }) => chunk as Buffer));
       onWrite(joined.length);
-      worker.postMessage(new Uint8Array(joined));
+      send(joined);
       done();
     },
   });
+  const arrived: Uint8Array[] = [];
+  let left = TURN_BYTES;
+  let isWaiting = false;
+  const passOn = (): void => {
+    isWaiting = false;
+    for (let message = arrived.shift(); message !== undefined; message = arrived.shift()) {
+      const bytes = message.subarray(0, left);
+      if (bytes.length < message.length) arrived.unshift(message.subarray(left));
+      left -= bytes.length;
+      owed += bytes.length;
+      onRead(bytes);
+      if (duplex.push(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))) settle();
+      if (left > 0) continue;
+      left = TURN_BYTES;
+      isWaiting = true;
+      setImmediate(passOn);
+      return;
+    }
+  };
   worker.on("message", (message: unknown) => {
     if (!(message instanceof Uint8Array)) return;
-    owed += message.length;
-    onRead(message);
-    if (duplex.push(Buffer.from(message.buffer, message.byteOffset, message.byteLength))) settle();
+    arrived.push(message);
+    if (!isWaiting) passOn();
   });
   // What `pg` calls on a socket and a message port has no need of.
   return Object.assign(duplex, {
@@ -42,4 +66,14 @@ export function wireTo(worker: Worker, unread: Int32Array, onWrite: (bytes: numb
     ref: () => duplex,
     unref: () => duplex,
   });
+}
+
+function joinedBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const joined = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    joined.set(part, at);
+    at += part.length;
+  }
+  return joined;
 }

@@ -1,0 +1,37 @@
+/** What the embedded database answers at once is passed on in turns of the event loop. */
+import { EventEmitter } from "node:events";
+import type { Worker } from "node:worker_threads";
+import { expect, it } from "vitest";
+import { wireTo } from "../../../src/records/engine/embedded/wire.ts";
+
+const MIB = 2 ** 20;
+
+it("passes half a MiB on in a turn, everything in its order, and tells the thread when it is taken", async () => {
+  const worker = Object.assign(new EventEmitter(), { postMessage: () => {} });
+  const unread = new Int32Array(new SharedArrayBuffer(4));
+  let passedOn = 0;
+  const duplex = wireTo(
+    worker as unknown as Worker,
+    unread,
+    () => {},
+    (bytes) => {
+      passedOn += bytes.length;
+    },
+  );
+  const received: Buffer[] = [];
+  duplex.on("data", (chunk: Buffer) => received.push(chunk));
+  const sent = [3 * MIB, 10, 2 * MIB + 1].map((length, i) => new Uint8Array(length).fill(i + 1));
+  for (const bytes of sent) {
+    Atomics.add(unread, 0, bytes.length);
+    worker.emit("message", bytes);
+  }
+  const most: number[] = [];
+  for (let before = 0; passedOn < 5 * MIB + 11; before = passedOn) {
+    most.push(passedOn - before);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(Math.max(...most)).toBeLessThanOrEqual(MIB / 2);
+  expect(Buffer.concat(received).equals(Buffer.concat(sent))).toBe(true);
+  expect(Atomics.load(unread, 0)).toBe(0);
+});
