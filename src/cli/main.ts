@@ -15,6 +15,7 @@ import { exportCommand } from "./export-command.ts";
 import { SourceError } from "./import/source.ts";
 import { importCommand } from "./import-command.ts";
 import { migrateCommand } from "./migrate-command.ts";
+import { parsePart, parsePeers } from "./search-part.ts";
 import { type ServeOptions, serve } from "./serve.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string };
@@ -110,6 +111,24 @@ export function buildProgram(): Command {
         .env("LODESTONE_SQL_CONNECTIONS")
         .argParser(parseCount)
         .default(8),
+    )
+    .addOption(
+      new Option("--search-part <i/n>", "hold the vectors of one part of the records, 0/4 to 3/4, and ask the other servers for the rest")
+        .env("LODESTONE_SEARCH_PART")
+        .argParser(parsePart),
+    )
+    .addOption(
+      new Option(
+        "--search-peers <urls>",
+        'the servers of all parts, the same for each: "http://a,http://b" for two parts; servers that hold the same part are joined by "|"',
+      )
+        .env("LODESTONE_SEARCH_PEERS")
+        .argParser(parsePeers),
+    )
+    .addOption(
+      new Option("--search-secret-file <file>", "what the servers of the parts know each other by: a file with at least 32 characters").env(
+        "LODESTONE_SEARCH_SECRET_FILE",
+      ),
     )
     .addOption(list("--api-key <key>", "ask for this key (repeatable); scope admin", "LODESTONE_API_KEY"))
     .addOption(new Option("--key-file <file>", "ask for one of the keys in this file, made by lodestone keys").env("LODESTONE_KEY_FILE"))

@@ -11,10 +11,12 @@ import { resolveListenAddresses } from "../http/listen-addresses.ts";
 import { listen, type RunningServer } from "../http/server.ts";
 import { openRecordStore } from "../records/open.ts";
 import { openSearchStore } from "../search/open-search-store.ts";
+import { PartsSearchStore } from "../search/parts/parts-search-store.ts";
 import { DEMO_REF, demoCurl, loadDemoIntoStore } from "./demo.ts";
 import { enableRelaxedSimd } from "./relaxed-simd.ts";
+import { type SearchPartOptions, searchPartSettings } from "./search-part.ts";
 
-export interface ServeOptions {
+export interface ServeOptions extends SearchPartOptions {
   readonly host?: string;
   readonly port: number;
   readonly dataDir: string;
@@ -51,6 +53,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   const keyring = hasKeys ? new Keyring([...fixedKeys, ...fileKeys]) : new Keyring();
   const addresses = await resolveListenAddresses(options.host, hasKeys);
 
+  const parts = await searchPartSettings(options);
   const memory = memoryLimits(options.maxMemory);
   const timeLimits = options.statementTimeout === undefined ? {} : { statementTimeoutMs: options.statementTimeout * 1000 };
   const records = await openRecordStore(
@@ -63,12 +66,14 @@ export async function serve(options: ServeOptions): Promise<void> {
           sqlPoolSize: options.sqlConnections,
         },
   );
-  const search = await openSearchStore(records, {
+  const searchOptions = {
     snapshotDir: join(options.dataDir, "search"),
     snapshotEveryMs: options.snapshotInterval * 1000,
     ...(options.journalSize === undefined ? {} : { journalBytes: options.journalSize }),
-    onFault: (error) => log.warn({ err: error }, "the search store recovers from a fault"),
-  });
+    onFault: (error: unknown) => log.warn({ err: error }, "the search store recovers from a fault"),
+  };
+  const partStore = parts === undefined ? undefined : new PartsSearchStore(records, { ...searchOptions, ...parts });
+  const search = partStore ?? (await openSearchStore(records, searchOptions));
   let server: RunningServer;
   try {
     if (options.demo === true) await loadDemoIntoStore(records);
@@ -85,6 +90,7 @@ export async function serve(options: ServeOptions): Promise<void> {
       hostNames: options.host === undefined ? [] : [options.host],
       version: options.version,
       maxLagMs: options.maxLag * 1000,
+      searchPart: partStore && parts && { local: partStore.local, secret: parts.secret },
     });
     server = await listen(app, { addresses, port: options.port });
   } catch (error) {

@@ -28,6 +28,7 @@ import { authorize, type Caller, Keyring } from "./keys/access-keys.ts";
 import { Metrics } from "./metrics.ts";
 import { notOffered } from "./not-offered.ts";
 import { parsePath, parseQuery } from "./parameters.ts";
+import { type PartAccess, peerEndpoint } from "./parts/peer-endpoint.ts";
 import { answerError, ClientGoneError, HttpError } from "./status.ts";
 import { compileSchema, SchemaFaultError, type Validate } from "./validation.ts";
 
@@ -50,6 +51,8 @@ export interface AppOptions {
   readonly maxLagMs?: number;
   /** Where `POST /backups` puts them; without it there are none. */
   readonly backupDir?: string;
+  /** The part of the vectors that the servers of the others may ask for. */
+  readonly searchPart?: PartAccess | undefined;
 }
 
 export interface App {
@@ -68,7 +71,7 @@ const DEFAULT_MAX_LAG_MS = 30_000;
 
 interface State {
   requestId: string;
-  endpoint: Endpoint | undefined;
+  endpoint: Pick<Endpoint, "name" | "path"> | undefined;
   caller: Caller | undefined;
 }
 
@@ -111,6 +114,8 @@ export function createApp(options: AppOptions): App {
     refuseForeignOrigin(ctx);
     return next();
   });
+  const access = options.searchPart;
+  if (access !== undefined) koa.use(peerEndpoint({ access, limits, isDraining: () => draining, openBudget, signalOf }));
   koa.use((ctx, next) => {
     refuseEmptyId(ctx);
     return next();

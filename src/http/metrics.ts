@@ -54,6 +54,23 @@ export class Metrics {
     statusGauge("lodestone_search_rows", "Vectors in the search store.", () => search.status().rows);
     statusGauge("lodestone_search_memory_bytes", "Memory that the search store holds.", () => search.status().memoryBytes);
     statusGauge("lodestone_search_ready", "1 when the search store has caught up after the start.", () => (search.status().ready ? 1 : 0));
+    if (search.status().parts !== undefined) {
+      statusGauge(
+        "lodestone_search_parts_missing",
+        "Parts of the vectors that no server has answered for of late: searches of tables held in parts are 503.",
+        () => search.status().parts?.missing.length ?? 0,
+      );
+      statusGauge(
+        "lodestone_search_strong_retries",
+        "Strong searches that were asked once more, because a part had gone beyond their position, since the start.",
+        () => search.status().parts?.retries ?? 0,
+      );
+      statusGauge(
+        "lodestone_search_whole_tables",
+        "Tables with vectors that are held whole, because links lead to them.",
+        () => search.status().parts?.wholeTables ?? 0,
+      );
+    }
     // A PostgreSQL server's log is its own exporter's to tell.
     if (records.kind === "embedded") {
       statusGauge("lodestone_wal_bytes", "Size of the database's write-ahead log on disk.", async () => (await records.walBytes()) ?? 0);

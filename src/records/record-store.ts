@@ -6,7 +6,7 @@
 import type { AnswerBudget } from "../budget/memory-budget.ts";
 import type { SystemNaming } from "../filter/system-columns.ts";
 import type { BranchCheck } from "./check/check-branch.ts";
-import type { ChangeFeed } from "./feed/feed-types.ts";
+import type { ChangeFeed, SnapshotSharing } from "./feed/feed-types.ts";
 import type { MigrationStore } from "./migrations/migration-store.ts";
 import type {
   AggregateRequest,
@@ -30,7 +30,7 @@ import type { BranchInfo, BranchRef, BranchSchema, ColumnSchema, TableSchema } f
 
 export interface RecordStore {
   readonly kind: "embedded" | "server";
-  readonly feed: ChangeFeed;
+  readonly feed: ChangeFeed & SnapshotSharing;
   /** Schema changes as operations, and the history of a branch. */
   readonly migrations: MigrationStore;
 

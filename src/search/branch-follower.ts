@@ -6,10 +6,21 @@
  * old, the branch is read again aside and takes the old one's place.
  */
 import { LodestoneError } from "../errors.ts";
-import type { ChangeFeed, FeedBatch, FeedPosition } from "../records/feed/feed-types.ts";
+import type { ChangeFeed, FeedBatch, FeedPosition, SharedSnapshot } from "../records/feed/feed-types.ts";
+import type { Part } from "../records/feed/part.ts";
+import { isSeenBy } from "../records/feed/position.ts";
 import type { BranchInfo, BranchRef } from "../records/schema.ts";
-import { type FollowedSchema, followedSchema, missingData } from "./followed-schema.ts";
-import { buffersOf, readChanges } from "./read-changes.ts";
+import {
+  differsInParts,
+  type FollowedSchema,
+  type FollowedTable,
+  followedSchema,
+  inParts,
+  missingData,
+  partsOf,
+} from "./followed-schema.ts";
+import { buffersOf, type ReadChanges, readChanges } from "./read-changes.ts";
+import { RoundTurns } from "./round-turns.ts";
 import type { SearchEngine } from "./search-engine.ts";
 import type { BranchKey, BranchStats } from "./search-messages.ts";
 
@@ -25,6 +36,8 @@ export interface FollowerOptions {
   readonly snapshotPath: string | undefined;
   /** A longer journal is replaced by a new snapshot; undefined: half of the index's memory, at least 16 MiB. */
   readonly journalBytes: number | undefined;
+  /** What is held of the tables that can be held in parts; undefined: all. */
+  readonly part?: Part | undefined;
   /** Told of faults that are recovered from. */
   readonly onFault: (error: unknown) => void;
 }
@@ -65,6 +78,8 @@ export class BranchFollower {
   #isBuilding = false;
   /** Grows with each loss of the engine: what began before it must not be believed after it. */
   #epoch = 0;
+  readonly #turns = new RoundTurns();
+  readonly #part: Part | undefined;
   #acknowledgedAt = Number.NEGATIVE_INFINITY;
 
   readonly #snapshotPath: string | undefined;
@@ -82,6 +97,7 @@ export class BranchFollower {
     this.#snapshotPath = options.snapshotPath;
     this.#maxJournalBytes = options.journalBytes;
     this.#onFault = options.onFault;
+    this.#part = options.part;
     this.key = branchKey(ref);
     this.#records = records;
     this.#engine = engine;
@@ -94,6 +110,13 @@ export class BranchFollower {
 
   get stats(): BranchStats {
     return this.#stats;
+  }
+
+  /** Tables with vectors that are held whole although the store holds a part. */
+  get wholeTables(): number {
+    if (this.#part === undefined) return 0;
+    const hasVectors = ({ columns }: FollowedTable): boolean => [...columns.values()].some(({ vector }) => vector !== undefined);
+    return [...(this.#state?.schema.values() ?? [])].filter((table) => table.part === undefined && hasVectors(table)).length;
   }
 
   /** The branch was dropped. */
@@ -120,9 +143,11 @@ export class BranchFollower {
    */
   sync(): Promise<void> {
     if (this.#running === undefined) {
-      this.#running = this.#round().finally(() => {
-        this.#running = undefined;
-      });
+      this.#running = this.#turns
+        .run(() => this.#round())
+        .finally(() => {
+          this.#running = undefined;
+        });
       return this.#running;
     }
     this.#next ??= this.#running
@@ -132,6 +157,31 @@ export class BranchFollower {
         return this.sync();
       });
     return this.#next;
+  }
+
+  /**
+   * Brings what searches see to exactly what the snapshot sees, and calls `work`, which asks the engine before it goes any further (what it asks is not
+   * waited for). undefined: searches see more than that already, or another schema; it can be done with a later snapshot.
+   */
+  async at<Result>(snapshot: SharedSnapshot, work: () => Result): Promise<{ readonly result: Result } | undefined> {
+    const outcome = await this.#turns.runFirst(() => this.#moveTo(snapshot, work));
+    if (outcome === "passed") this.#turns.holdBack();
+    // Nobody waits for that round here, and its fault is told by the next.
+    else if (outcome === "changed") this.sync().catch(() => {});
+    return typeof outcome === "string" ? undefined : outcome;
+  }
+
+  async #moveTo<Result>(snapshot: SharedSnapshot, work: () => Result): Promise<{ readonly result: Result } | "passed" | "changed"> {
+    const epoch = this.#epoch;
+    const state = this.#state;
+    if (state?.isWhole !== true) return "changed";
+    // Nothing at all was committed between the two.
+    if (state.position === snapshot.position) return { result: work() };
+    if (!isSeenBy(state.position, snapshot.position)) return "passed";
+    const read = await readChanges(this.#records.feed, this.#engine, { ref: this.ref, key: this.key, state }, snapshot);
+    if (read === null || read.version !== state.version) return "changed";
+    await this.#apply(state, read, epoch);
+    return { result: work() };
   }
 
   async #round(): Promise<void> {
@@ -171,6 +221,10 @@ export class BranchFollower {
       const restored = await this.#engine.call("restore", { key: this.key, incarnation, path: this.#snapshotPath });
       if (restored === null) return;
       const { version, schema, position, stats } = restored;
+      if (differsInParts(schema, this.#inParts(schema))) {
+        await this.#engine.call("drop", { key: this.key });
+        return;
+      }
       this.#isUnsaved = false;
       this.#enter({ incarnation, version, position, schema, isWhole: false }, stats, epoch);
     } catch (error) {
@@ -238,11 +292,11 @@ export class BranchFollower {
     let info = first;
     const epoch = this.#epoch;
     for (let attempt = 0; attempt < MAX_SCHEMA_ATTEMPTS; attempt++) {
-      const schema = followedSchema(info);
+      const schema = followedSchema(info, this.#part);
       const build = nextBuild++;
       await this.#engine.call("begin", { build, incarnation: info.incarnation, version: info.version, tables: schema });
       try {
-        const tables = [...schema.keys()].map((table) => ({ table }));
+        const tables = [...schema.values()].map(({ name, part }) => ({ table: name, ...(part && { part }) }));
         const read = await this.#readAll(tables, async (batch) => {
           await this.#engine.call("load", { build, batch }, buffersOf([batch]));
         });
@@ -274,18 +328,27 @@ export class BranchFollower {
         if (!(await this.#alter(state, read.version))) return false;
         continue;
       }
-      const { batches, position, isStaged } = read;
-      const hasChanged = isStaged || batches.length > 0;
-      let stats = this.#stats;
-      if (hasChanged || !state.isWhole) {
-        stats = await this.#engine.call("commit", { key: this.key, batches, position }, buffersOf(batches));
-        this.#isUnsaved ||= hasChanged;
-      }
-      this.#enter({ ...state, position, isWhole: true }, stats, epoch);
-      await this.#acknowledge(position, state.incarnation);
+      await this.#apply(state, read, epoch);
+      await this.#acknowledge(read.position, state.incarnation);
       // What a complete read delivers is all that its snapshot sees, and that was taken after the round began.
       return true;
     }
+  }
+
+  async #apply(state: FollowedState, { batches, position, isStaged }: ReadChanges, epoch: number): Promise<void> {
+    const hasChanged = isStaged || batches.length > 0;
+    let stats = this.#stats;
+    if (hasChanged || !state.isWhole) {
+      stats = await this.#engine.call("commit", { key: this.key, batches, position }, buffersOf(batches));
+      this.#isUnsaved ||= hasChanged;
+    }
+    this.#enter({ ...state, position, isWhole: true }, stats, epoch);
+  }
+
+  #inParts(schema: FollowedSchema): FollowedSchema {
+    return this.#part === undefined
+      ? new Map([...schema].map(([name, { part: _part, ...table }]) => [name, table]))
+      : inParts(schema, this.#part);
   }
 
   /**
@@ -298,7 +361,8 @@ export class BranchFollower {
     let info = await this.#infoAfter(state, version);
     for (let attempt = 0; attempt < MAX_SCHEMA_ATTEMPTS; attempt++) {
       if (info.incarnation !== state.incarnation) return false;
-      const schema = followedSchema(info);
+      const schema = followedSchema(info, this.#part);
+      if (differsInParts(state.schema, schema)) return false;
       const missing = missingData(state.schema, schema);
       try {
         let isStable = true;
@@ -312,7 +376,7 @@ export class BranchFollower {
         const batches: FeedBatch[] = [];
         let { position } = state;
         for (let complete = false; isStable && !complete; ) {
-          const changes = await feed.readSince(this.ref, position, state.incarnation);
+          const changes = await feed.readSince(this.ref, position, state.incarnation, { parts: partsOf(schema) });
           if (changes === null) return false;
           isStable = changes.schemaVersion === info.version;
           batches.push(...changes.batches);

@@ -7,7 +7,7 @@ import { parseFilter } from "../filter/parse.ts";
 import type { FeedBatch } from "../records/feed/feed-types.ts";
 import { ColumnIndex } from "./column-index.ts";
 import { FOLLOWED_SYSTEM_COLUMNS, type FollowedColumn, type FollowedSchema, type FollowedTable } from "./followed-schema.ts";
-import { type BranchStats, RESULT_BYTES, type SearchAnswer, type SearchJob } from "./search-messages.ts";
+import { type BranchStats, type FoundAnswers, RESULT_BYTES, type SearchJob } from "./search-messages.ts";
 import { SearchTable } from "./table-index.ts";
 
 export class BranchState {
@@ -78,10 +78,11 @@ export class BranchState {
   }
 
   /** From the state at the moment of the call. undefined when the table or the column is not there (any more, or yet). @throws {LodestoneError} INVALID for the filter, TOO_LARGE. */
-  async search(job: SearchJob): Promise<{ answers: SearchAnswer[]; bytes: number } | undefined> {
+  async search(job: SearchJob): Promise<FoundAnswers | undefined> {
     const found = this.#find(job.tableId, job.columnId);
     if (found === undefined) return undefined;
     const { table, column } = found;
+    const of = { schemaVersion: this.#version, part: table.part };
     const index = this.#tables.get(table.name)?.indexes.get(column.name);
     if (index === undefined || job.queries.length !== job.count * index.dimension) return undefined;
     const mask =
@@ -99,7 +100,7 @@ export class BranchState {
       if (bytes > job.maxBytes) throw tooLarge(job.maxBytes);
       return { totalCount, ids: page.map(({ id }) => id), scores: Float64Array.from(page, ({ score }) => score) };
     });
-    return { answers, bytes };
+    return { answers, bytes, ...of };
   }
 
   /** What `apply` would make the table again from, in pieces; each is read when it is asked for, and what changes in between is in or not. */

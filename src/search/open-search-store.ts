@@ -2,12 +2,15 @@
 import type { Worker } from "node:worker_threads";
 import { LodestoneError } from "../errors.ts";
 import { DatabaseAwayError } from "../records/database-away.ts";
+import type { SharedSnapshot } from "../records/feed/feed-types.ts";
+import type { Part } from "../records/feed/part.ts";
 import type { BranchRef } from "../records/schema.ts";
 import { BranchFollower, branchKey, type FollowedRecords } from "./branch-follower.ts";
 import { LagMeter } from "./lag-meter.ts";
+import type { OwnAnswers, OwnCallOptions, OwnRecords, OwnSearch } from "./parts/local-part.ts";
 import { checkQueryVectors, checkSearch, type Query } from "./request-check.ts";
 import type { SearchEngine, StartEngine } from "./search-engine.ts";
-import type { BranchKey, SearchAnswer } from "./search-messages.ts";
+import type { BranchKey, SearchAnswer, SearchJob, SearchOutcome } from "./search-messages.ts";
 import { SearchQueue } from "./search-queue.ts";
 import type { SearchCallOptions, SearchStore, SearchStoreStatus, VectorSearchRequest, VectorSearchResponse } from "./search-store.ts";
 import { Semaphore } from "./semaphore.ts";
@@ -34,6 +37,8 @@ export interface SearchStoreOptions {
   readonly shardedFromBytes?: number;
   /** Told of faults that the store recovers from. */
   readonly onFault?: (error: unknown) => void;
+  /** What to hold of the tables that can be held in parts; default: all. */
+  readonly part?: Part;
   /** What holds the vectors; default: a worker thread of this process. */
   readonly startEngine?: StartEngine;
   /** Starts the search worker; for tests that need to end it. @internal */
@@ -90,7 +95,7 @@ interface Followed {
   isAway: boolean;
 }
 
-class FollowingSearchStore implements SearchStore {
+export class FollowingSearchStore implements SearchStore, OwnRecords {
   readonly #records: FollowedRecords;
   readonly #options: SearchStoreOptions;
   readonly #engine: SearchEngine;
@@ -134,7 +139,7 @@ class FollowingSearchStore implements SearchStore {
     request: VectorSearchRequest,
     options?: SearchCallOptions,
   ): Promise<VectorSearchResponse> {
-    const answers = await this.#search(ref, table, request, [{ name: "queryVector", vector: request.queryVector }], options);
+    const { answers } = await this.search(ref, table, request, [{ name: "queryVector", vector: request.queryVector }], options);
     return toResponse(answers[0]!);
   }
 
@@ -144,7 +149,7 @@ class FollowingSearchStore implements SearchStore {
     request: Omit<VectorSearchRequest, "queryVector"> & { queryVectors: readonly (readonly number[])[] },
     options?: SearchCallOptions,
   ): Promise<VectorSearchResponse[]> {
-    const answers = await this.#search(ref, table, request, checkQueryVectors(request.queryVectors), options);
+    const { answers } = await this.search(ref, table, request, checkQueryVectors(request.queryVectors), options);
     return answers.map(toResponse);
   }
 
@@ -168,6 +173,13 @@ class FollowingSearchStore implements SearchStore {
     return { ready, pending, lagMs, lagP99Ms, fault, waiting: this.#queue.waiting, rows, memoryBytes };
   }
 
+  /** Tables with vectors that are held whole although the store holds a part. */
+  get wholeTables(): number {
+    let count = 0;
+    for (const { follower } of this.#branches.values()) count += follower.wholeTables;
+    return count;
+  }
+
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -179,14 +191,79 @@ class FollowingSearchStore implements SearchStore {
     await this.#engine.close();
   }
 
-  async #search(
+  /** As `vectorSearch`, also with what the answers are from. */
+  async search(
     ref: BranchRef,
     table: string,
     request: Omit<VectorSearchRequest, "queryVector">,
     queries: readonly Query[],
     { signal, budget }: SearchCallOptions = {},
-  ): Promise<SearchAnswer[]> {
-    const deadline = performance.now() + (this.#options.waitMs ?? DEFAULT_WAIT_MS);
+  ): Promise<OwnAnswers> {
+    const found = await this.#search(
+      { ref, table, request, queries, maxBytes: budget?.remaining ?? Number.POSITIVE_INFINITY },
+      (job) => job,
+      {
+        signal,
+        waitMs: this.#options.waitMs ?? DEFAULT_WAIT_MS,
+        caller: budget?.caller ?? "",
+      },
+    );
+    budget?.charge(found.bytes);
+    return found;
+  }
+
+  searchOwn(search: OwnSearch, options: OwnCallOptions): Promise<OwnAnswers> {
+    return this.#search(search, fromFirst, options);
+  }
+
+  async searchAt(
+    snapshot: SharedSnapshot,
+    searches: readonly OwnSearch[],
+    waitMs: number,
+  ): Promise<readonly (OwnAnswers | "passed" | LodestoneError)[]> {
+    const { ref } = searches[0]!;
+    const info = await this.#records.branch(ref);
+    const jobs = searches.map(({ table, request, queries, maxBytes }) => {
+      try {
+        return fromFirst({ key: branchKey(ref), ...checkSearch(info, table, request, queries), maxBytes });
+      } catch (error) {
+        if (error instanceof LodestoneError) return error;
+        throw error;
+      }
+    });
+    const followed = this.#follow(ref);
+    const { follower } = followed;
+    if (follower.state?.incarnation !== info.incarnation) {
+      await this.#catchUp(followed, performance.now() + waitMs);
+      return jobs.map(() => "passed");
+    }
+    // They go to the engine together, before the next change does, and so not through the queue.
+    const moved = await follower.at(snapshot, () =>
+      jobs.map((job) => (job instanceof LodestoneError ? job : this.#engine.call("search", job))),
+    );
+    if (moved === undefined) return jobs.map(() => "passed");
+    const settled = await Promise.allSettled(moved.result);
+    return settled.map((outcome, i) => {
+      if (outcome.status === "fulfilled") {
+        const { value } = outcome;
+        return value instanceof LodestoneError ? value : (ownAnswers(jobs[i] as SearchJob, value, info.version) ?? "passed");
+      }
+      // Of the engine, not of the search: then a replica answers them all.
+      if (!(outcome.reason instanceof LodestoneError) || outcome.reason.code === "UNAVAILABLE") throw outcome.reason;
+      return outcome.reason;
+    });
+  }
+
+  async schemaVersion(ref: BranchRef): Promise<number | undefined> {
+    return (await this.#records.branch(ref).catch(() => undefined))?.version;
+  }
+
+  async #search(
+    { ref, table, request, queries, maxBytes }: OwnSearch & { readonly request: Omit<VectorSearchRequest, "queryVector"> },
+    adapt: (job: SearchJob) => SearchJob,
+    { signal, waitMs, caller }: OwnCallOptions,
+  ): Promise<OwnAnswers> {
+    const deadline = performance.now() + waitMs;
     if (this.#isClosed) throw new LodestoneError("UNAVAILABLE", "The search store is closed.");
     const { consistency } = request;
     if (consistency !== undefined && consistency !== "strong" && consistency !== "eventual") {
@@ -195,19 +272,15 @@ class FollowingSearchStore implements SearchStore {
     for (let attempt = 0; ; attempt++) {
       signal?.throwIfAborted();
       const info = await this.#records.branch(ref);
-      const job = { key: branchKey(ref), ...checkSearch(info, table, request, queries) };
+      const job = adapt({ key: branchKey(ref), ...checkSearch(info, table, request, queries), maxBytes });
       const followed = this.#follow(ref);
       // Whatever was acknowledged before now was committed before the round that begins now.
       if (consistency === "strong" && attempt === 0) while (!(await this.#catchUp(followed, deadline)));
       if (followed.follower.state?.incarnation === info.incarnation) {
-        const maxBytes = budget?.remaining ?? Number.POSITIVE_INFINITY;
-        const outcome = await this.#queue.run(() => this.#engine.call("search", { ...job, maxBytes }), signal, budget?.caller);
-        if (outcome.kind === "answers") {
-          budget?.charge(outcome.bytes);
-          return outcome.answers;
-        }
-        // A fault of an old schema may be none of the new one.
-        if (outcome.kind === "invalid" && outcome.schemaVersion >= info.version) throw new LodestoneError("INVALID", outcome.message);
+        const outcome = await this.#queue.run(() => this.#engine.call("search", job), signal, caller);
+        const found = ownAnswers(job, outcome, info.version);
+        if (found instanceof LodestoneError) throw found;
+        if (found !== undefined) return found;
       }
       await this.#catchUp(followed, deadline);
     }
@@ -245,6 +318,7 @@ class FollowingSearchStore implements SearchStore {
     if (known !== undefined) return known;
     const followed: Followed = {
       follower: new BranchFollower({ database: ref.database, branch: ref.branch }, this.#records, this.#engine, {
+        part: this.#options.part,
         snapshotPath: this.#snapshots?.pathOf(key),
         journalBytes: this.#options.journalBytes,
         onFault: (error) => this.#options.onFault?.(error),
@@ -388,6 +462,17 @@ class FollowingSearchStore implements SearchStore {
   }
 }
 
-function toResponse({ totalCount, ids, scores }: SearchAnswer): VectorSearchResponse {
+/** undefined: the engine does not have that state of the schema, or an older one, by which a fault may be none. */
+function ownAnswers(job: SearchJob, outcome: SearchOutcome, version: number): OwnAnswers | LodestoneError | undefined {
+  if (outcome.kind === "answers") return { ...outcome, incarnation: job.incarnation, tableId: job.tableId, columnId: job.columnId };
+  return outcome.kind === "invalid" && outcome.schemaVersion >= version ? new LodestoneError("INVALID", outcome.message) : undefined;
+}
+
+/** Pages are cut where the answers of all parts are. */
+function fromFirst(job: SearchJob): SearchJob {
+  return { ...job, offset: 0, size: job.offset + job.size };
+}
+
+export function toResponse({ totalCount, ids, scores }: SearchAnswer): VectorSearchResponse {
   return { totalCount, results: ids.map((id, i) => ({ id, score: scores[i]! })) };
 }

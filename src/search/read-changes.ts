@@ -1,6 +1,7 @@
 /** Reads what has changed in a branch since the position that searches see, and has the engine hold what is not the last of it. */
-import type { ChangeFeed, FeedBatch, FeedPosition } from "../records/feed/feed-types.ts";
+import type { ChangeFeed, FeedBatch, FeedPosition, SharedSnapshot } from "../records/feed/feed-types.ts";
 import type { BranchRef } from "../records/schema.ts";
+import { type FollowedSchema, partsOf } from "./followed-schema.ts";
 import type { SearchEngine } from "./search-engine.ts";
 import type { BranchKey } from "./search-messages.ts";
 
@@ -16,14 +17,25 @@ interface FollowedState {
   readonly ref: BranchRef;
   readonly key: BranchKey;
   /** What searches see. */
-  readonly state: { readonly incarnation: string; readonly version: number; readonly position: FeedPosition };
+  readonly state: {
+    readonly incarnation: string;
+    readonly version: number;
+    readonly position: FeedPosition;
+    readonly schema: FollowedSchema;
+  };
 }
 
 /**
  * All changes since the state's position. Those of a read that is not the last go to the engine at once, to wait there for the commit: copied all together they
- * would hold up this thread. null: the position is too old. Of another version of the schema only that is told.
+ * would hold up this thread. With a `snapshot` that the position does not go beyond: exactly what that sees. null: the position is too old. Of another version of the schema only that is told.
  */
-export async function readChanges(feed: ChangeFeed, engine: SearchEngine, { ref, key, state }: FollowedState): Promise<ReadChanges | null> {
+export async function readChanges(
+  feed: ChangeFeed,
+  engine: SearchEngine,
+  { ref, key, state }: FollowedState,
+  snapshot?: SharedSnapshot,
+): Promise<ReadChanges | null> {
+  const options = { parts: partsOf(state.schema), ...(snapshot && { snapshot }) };
   let { position, version } = state;
   let isStaged = false;
   const unstage = async (): Promise<void> => {
@@ -32,7 +44,7 @@ export async function readChanges(feed: ChangeFeed, engine: SearchEngine, { ref,
   };
   try {
     for (;;) {
-      const changes = await feed.readSince(ref, position, state.incarnation);
+      const changes = await feed.readSince(ref, position, state.incarnation, options);
       if (changes === null) {
         await unstage();
         return null;

@@ -1,6 +1,7 @@
 /** What the search store asks of an engine; main thread and search worker say it to each other. Everything is structured-cloneable; large buffers are transferred. */
 import type { ErrorCode } from "../errors.ts";
 import type { FeedBatch, FeedPosition } from "../records/feed/feed-types.ts";
+import type { Part } from "../records/feed/part.ts";
 import type { FollowedSchema } from "./followed-schema.ts";
 import type { SimilarityFunction } from "./search-store.ts";
 
@@ -35,8 +36,18 @@ export interface SearchAnswer {
   readonly scores: Float64Array;
 }
 
+export interface FoundAnswers {
+  readonly answers: SearchAnswer[];
+  /** What they take, as `maxBytes` counts it. */
+  readonly bytes: number;
+  /** Of the state that they are from. */
+  readonly schemaVersion: number;
+  /** Of the table, in that state. */
+  readonly part: Part | undefined;
+}
+
 export type SearchOutcome =
-  | { readonly kind: "answers"; readonly answers: SearchAnswer[]; readonly bytes: number }
+  | ({ readonly kind: "answers" } & FoundAnswers)
   /** The worker does not have that state of the schema yet. */
   | { readonly kind: "behind" }
   /** The filter does not parse by the schema that the worker has. */

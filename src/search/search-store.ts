@@ -37,6 +37,19 @@ export interface SearchStoreStatus {
   waiting: number;
   rows: number;
   memoryBytes: number;
+  /** Of a server that holds one part of the vectors. */
+  parts?: SearchPartsStatus;
+}
+
+export interface SearchPartsStatus {
+  index: number;
+  of: number;
+  /** Parts that nobody who holds them answers for, as of the last seconds. */
+  missing: number[];
+  /** Tables with vectors that this server, as all others, holds whole, because links lead to them. */
+  wholeTables: number;
+  /** Strong searches that were asked once more because a part had gone beyond their position, since the start. */
+  retries: number;
 }
 
 export interface SearchCallOptions {

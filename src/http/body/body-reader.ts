@@ -57,9 +57,7 @@ function isJsonType(header: string): boolean {
  * @throws {LodestoneError} TOO_LARGE, INVALID (not UTF-8); {HttpError} 408; {ClientGoneError}.
  */
 export async function readBody(request: IncomingMessage, limits: BodyLimits, onArrival?: (bytes: number) => void): Promise<string> {
-  if (Number(request.headers["content-length"] ?? 0) > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
-  const chunks = await collect(request, limits, onArrival);
-  const bytes = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
+  const bytes = await readBytes(request, limits, onArrival);
   // Each of these steps looks through all of it.
   if (bytes.length > LARGE_BODY_BYTES) await yieldToEventLoop();
   if (!isUtf8(bytes)) {
@@ -67,6 +65,13 @@ export async function readBody(request: IncomingMessage, limits: BodyLimits, onA
   }
   const hasByteOrderMark = bytes.length >= 3 && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   return bytes.toString("utf8", hasByteOrderMark ? 3 : 0);
+}
+
+/** The body as it came; as `readBody`, for what is no text. */
+export async function readBytes(request: IncomingMessage, limits: BodyLimits, onArrival?: (bytes: number) => void): Promise<Buffer> {
+  if (Number(request.headers["content-length"] ?? 0) > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
+  const chunks = await collect(request, limits, onArrival);
+  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
 }
 
 function collect(request: IncomingMessage, limits: BodyLimits, onArrival: (bytes: number) => void = () => {}): Promise<Buffer[]> {

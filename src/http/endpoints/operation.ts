@@ -32,11 +32,15 @@ export function operationEndpoints(services: Services, others: readonly Endpoint
         503: { description: "Not ready, too far behind the records, or shutting down.", schema: { type: "object" } },
       },
       async handle() {
-        const { ready, pending, lagMs, fault, rows } = search.status();
+        const { ready, pending, lagMs, fault, rows, parts } = search.status();
         if (services.isDraining()) return { status: 503, body: { status: "shutting down" } };
         // Names of branches are not for everybody, so only how many are pending is said.
         if (!ready) return { status: 503, body: { status: "starting", pending: pending.length } };
-        if (lagMs <= services.maxLagMs) return { status: 200, body: { status: "ready", lagMs, rows } };
+        if (lagMs <= services.maxLagMs) {
+          // A part that nobody holds is missed by all servers alike: taking them out of a balancer's list would end everything else, too.
+          const { missing, index, of } = parts ?? {};
+          return { status: 200, body: { status: "ready", lagMs, rows, ...(parts && { part: { index, of, missing } }) } };
+        }
         const why = fault === undefined ? "changes wait to be applied" : "the records cannot be read";
         const message = `Searches are ${(lagMs / 1000).toFixed(1)} s behind the records, more than the limit of ${services.maxLagMs / 1000} s: ${why}.`;
         return { status: 503, body: { status: "behind", lagMs, message } };

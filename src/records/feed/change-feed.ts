@@ -6,11 +6,13 @@ import type { Catalog } from "../catalog/catalog.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
 import { formatBranchRef } from "../identifiers.ts";
 import type { BranchInfo, BranchRef, TableInfo } from "../schema.ts";
-import type { ChangeFeed, FeedBatch, FeedChanges, FeedPosition } from "./feed-types.ts";
+import type { ChangeFeed, FeedBatch, FeedChanges, FeedPosition, FeedReadOptions, SharedSnapshot, SnapshotSharing } from "./feed-types.ts";
 import { type OutboxPage, type OutboxRow, readOutbox } from "./outbox.ts";
+import { partIndexOf } from "./part.ts";
 import { formatPosition, type Position, parsePosition, xmaxOf, xminOf } from "./position.ts";
 import { BATCH, type RecordPiece, RecordReader } from "./record-reader.ts";
 import { FeedRetention } from "./retention.ts";
+import { readAtSnapshot, shareSnapshot } from "./shared-snapshot.ts";
 import { WakeUps } from "./wake-ups.ts";
 
 /** What the values of a read may take before it is cut short. */
@@ -24,7 +26,7 @@ interface BranchState {
   readonly horizon: bigint;
 }
 
-export class RecordFeed implements ChangeFeed {
+export class RecordFeed implements ChangeFeed, SnapshotSharing {
   readonly #engine: Engine;
   readonly #catalog: Catalog;
   readonly #retention: FeedRetention;
@@ -65,13 +67,13 @@ export class RecordFeed implements ChangeFeed {
    */
   async readAll(
     ref: BranchRef,
-    tables: readonly { readonly table: string; readonly columns?: readonly string[] }[],
+    tables: Parameters<ChangeFeed["readAll"]>[1],
     onBatch: (batch: FeedBatch) => Promise<void>,
   ): Promise<{ position: FeedPosition; incarnation: string; schemaVersion: number; tables: readonly TableInfo[] }> {
     const registered = await this.#read((connection) => this.#readState(connection, ref));
     await this.#retention.follow(registered.branch, registered.snapshot);
     const start = await this.#read((connection) => this.#readState(connection, ref));
-    const readers = tables.map(({ table, columns }) => readerOf(start.branch, table, columns));
+    const readers = tables.map((table) => readerOf(start.branch, table));
     for (const reader of readers) {
       const readPiece = (after: string | undefined): Promise<RecordPiece> =>
         carefully((isCareful) =>
@@ -92,7 +94,7 @@ export class RecordFeed implements ChangeFeed {
 
     let position: Position = { snapshot: start.snapshot };
     for (;;) {
-      const changes = await this.#readChanges(ref, position, start.branch.incarnation, readers);
+      const changes = await this.#readChanges(ref, position, start.branch.incarnation, { readers });
       if (changes === null) throw changedMeanwhile(ref);
       requireSame(start.branch, changes.branch);
       for (const batch of changes.batches) await onBatch(batch);
@@ -107,9 +109,9 @@ export class RecordFeed implements ChangeFeed {
     };
   }
 
-  async readSince(ref: BranchRef, position: FeedPosition, incarnation: string): Promise<FeedChanges | null> {
+  async readSince(ref: BranchRef, position: FeedPosition, incarnation: string, options: FeedReadOptions = {}): Promise<FeedChanges | null> {
     const parsed = parsePosition(position);
-    const changes = parsed === undefined ? null : await this.#readChanges(ref, parsed, incarnation);
+    const changes = parsed === undefined ? null : await this.#readChanges(ref, parsed, incarnation, options);
     if (changes === null) {
       this.#retention.forget(incarnation);
       return null;
@@ -132,21 +134,35 @@ export class RecordFeed implements ChangeFeed {
     if (branch.incarnation === incarnation) await this.#retention.acknowledge(branch, parsed.snapshot);
   }
 
+  shareSnapshot(): Promise<SharedSnapshot & { end(): Promise<void> }> {
+    return shareSnapshot(this.#engine);
+  }
+
   /** `readers` limits what is read to their tables and columns. */
-  async #readChanges(ref: BranchRef, position: Position, incarnation: string, readers?: readonly RecordReader[]) {
+  async #readChanges(
+    ref: BranchRef,
+    position: Position,
+    incarnation: string,
+    { readers, parts, snapshot }: FeedReadOptions & { readonly readers?: readonly RecordReader[] } = {},
+  ) {
     const read = async (connection: Connection, isCareful: boolean) => {
       const state = await this.#readState(connection, ref);
       if (state.branch.incarnation !== incarnation || !isReachable(position, state)) return null;
       const page = await readOutbox(connection, state.branch.schemaName, position);
       const { batches, taken } = await readValues(connection, page.rows, isCareful, (physicalName) =>
         readers === undefined
-          ? readerOfPhysical(state.branch, physicalName)
+          ? readerOfPhysical(state.branch, physicalName, parts)
           : readers.find((reader) => reader.table.physicalName === physicalName),
       );
       return { branch: state.branch, batches, hasRows: page.rows.length > 0, ...advance(position, state.snapshot, page, taken) };
     };
     // Before whatever waits: behind a queue of writers the searches would fall back by as long as the queue takes.
-    return carefully((isCareful) => this.#read((connection) => read(connection, isCareful), true));
+    return carefully((isCareful) =>
+      this.#read(async (connection) => {
+        if (snapshot !== undefined) await readAtSnapshot(connection, snapshot);
+        return read(connection, isCareful);
+      }, true),
+    );
   }
 
   /** The branch and the bounds of its feed, as the transaction's snapshot sees them. */
@@ -249,9 +265,12 @@ async function readChunk(
 ): Promise<{ batches: FeedBatch[]; bytes: number } | null> {
   const batches: FeedBatch[] = [];
   let bytes = 0;
-  for (const [physicalName, ids] of changed) {
+  for (const [physicalName, all] of changed) {
     const reader = readerOfTable(physicalName);
-    if (reader === undefined || ids.length === 0) continue;
+    if (reader === undefined) continue;
+    const { part } = reader;
+    const ids = part === undefined ? all : all.filter((id) => partIndexOf(id, part.of) === part.index);
+    if (ids.length === 0) continue;
     const piece = await reader.read(connection, undefined, { ids, isCareful });
     if (piece.last !== undefined && piece.batch.ids.length < ids.length && ids.length > 1) return null;
     const found = new Set(piece.batch.ids);
@@ -272,12 +291,14 @@ function changedIds(rows: readonly OutboxRow[], delivered: ReadonlyMap<string, R
   return new Map([...changed].map(([table, ids]) => [table, [...ids]]));
 }
 
-function readerOfPhysical(branch: BranchInfo, physicalName: string): RecordReader | undefined {
-  for (const table of branch.tables.values()) if (table.physicalName === physicalName) return new RecordReader(branch.schemaName, table);
+function readerOfPhysical(branch: BranchInfo, physicalName: string, parts: FeedReadOptions["parts"]): RecordReader | undefined {
+  for (const table of branch.tables.values()) {
+    if (table.physicalName === physicalName) return new RecordReader(branch.schemaName, table, { part: parts?.get(table.name) });
+  }
   return undefined;
 }
 
-function readerOf(branch: BranchInfo, name: string, columns: readonly string[] | undefined): RecordReader {
+function readerOf(branch: BranchInfo, { table: name, columns, part }: Parameters<ChangeFeed["readAll"]>[1][number]): RecordReader {
   const table = branch.tables.get(name);
   if (table === undefined) throw changedMeanwhile(branch.ref, `Table "${name}" does not exist`);
   for (const column of columns ?? []) {
@@ -285,7 +306,7 @@ function readerOf(branch: BranchInfo, name: string, columns: readonly string[] |
       throw changedMeanwhile(branch.ref, `Column "${column}" does not exist in table "${name}"`);
     }
   }
-  return new RecordReader(branch.schemaName, table, columns);
+  return new RecordReader(branch.schemaName, table, { names: columns, part });
 }
 
 function requireSame(before: BranchInfo, now: BranchInfo): void {

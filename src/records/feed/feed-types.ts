@@ -7,6 +7,7 @@
  */
 import type { ColumnValues } from "../../columns/column-values.ts";
 import type { BranchRef, TableInfo } from "../schema.ts";
+import type { Part } from "./part.ts";
 
 /** Opaque to followers; may be kept on disk with `BranchInfo.incarnation`. */
 export type FeedPosition = string;
@@ -40,16 +41,38 @@ export interface FeedChanges {
   readonly batches: readonly FeedBatch[];
 }
 
+/** What a read is limited to. */
+export interface FeedReadOptions {
+  /** Of the tables named here only the records of that part are delivered. Names are those of the schema that the follower has. */
+  readonly parts?: ReadonlyMap<string, Part>;
+  /** Reads what this snapshot sees in place of what there is by now; it must see all that the position does (`isSeenBy`). */
+  readonly snapshot?: SharedSnapshot;
+}
+
+/** A moment of a database server that several processes read at. */
+export interface SharedSnapshot {
+  /** PostgreSQL's name for it. */
+  readonly id: string;
+  /** That of a follower who has read all that it sees. */
+  readonly position: FeedPosition;
+}
+
+/** Of a feed whose database other processes read as well. */
+export interface SnapshotSharing {
+  /** Of now. It can be read at until `end`; a connection is held for it, and the vacuum is held back. INVALID on the embedded engine. */
+  shareSnapshot(): Promise<SharedSnapshot & { end(): Promise<void> }>;
+}
+
 export interface ChangeFeed {
   /** Called (often, and sometimes for nothing) when a branch may have changed: its records, its schema, or its being there. */
   onChange(listener: (ref: BranchRef) => void): () => void;
   /**
    * Reads tables whole, in batches of bounded size, all in one snapshot (or: then followed by changes so that the result is consistent at `position`).
-   * `columns` limits what is read of a table. Backpressure: the next batch is read when `onBatch` resolves.
+   * `columns` and `part` limit what is read of a table. Backpressure: the next batch is read when `onBatch` resolves.
    */
   readAll(
     ref: BranchRef,
-    tables: readonly { readonly table: string; readonly columns?: readonly string[] }[],
+    tables: readonly { readonly table: string; readonly columns?: readonly string[]; readonly part?: Part }[],
     onBatch: (batch: FeedBatch) => Promise<void>,
   ): Promise<{
     readonly position: FeedPosition;
@@ -59,7 +82,7 @@ export interface ChangeFeed {
     readonly tables: readonly TableInfo[];
   }>;
   /** What changed after `position`; at most some thousand records at once (call again until `complete`). null: the position is too old or of another incarnation, read all again. */
-  readSince(ref: BranchRef, position: FeedPosition, incarnation: string): Promise<FeedChanges | null>;
+  readSince(ref: BranchRef, position: FeedPosition, incarnation: string, options?: FeedReadOptions): Promise<FeedChanges | null>;
   /** Tells that this follower will never ask before `position`; outbox rows that nobody needs are removed. */
   acknowledge(ref: BranchRef, position: FeedPosition, incarnation: string): Promise<void>;
 }

@@ -5,6 +5,8 @@
  * to that row of the outbox, in the order (txid, seq); it stands between the pages of a read that was too large for one.
  */
 
+import type { FeedPosition } from "./feed-types.ts";
+
 export interface Position {
   /** Text of a pg_snapshot, `xmin:xmax:xip,…`. */
   readonly snapshot: string;
@@ -27,6 +29,28 @@ export function parsePosition(text: string): Position | undefined {
   const found = ROW.exec(row ?? "");
   if (!SNAPSHOT.test(target) || found === null) return undefined;
   return { snapshot, partial: { target, txid: found[1]!, seq: found[2]! } };
+}
+
+/** Whether all that was delivered up to the position is seen by the snapshot as well. */
+export function isSeenBy(position: FeedPosition, snapshot: FeedPosition): boolean {
+  const [earlier, later] = [parsePosition(position), parsePosition(snapshot)];
+  if (earlier === undefined || later === undefined) return false;
+  const reached = earlier.partial?.target ?? earlier.snapshot;
+  const isVisible = transactionsOf(reached);
+  // What the later one does not see: all from its xmax on, and those that ran when it was taken.
+  if (xmaxOf(reached) > xmaxOf(later.snapshot)) return false;
+  return runningOf(later.snapshot).every((transaction) => !isVisible(transaction));
+}
+
+function runningOf(snapshot: string): bigint[] {
+  const list = snapshot.split(":")[2]!;
+  return list === "" ? [] : list.split(",").map(BigInt);
+}
+
+function transactionsOf(snapshot: string): (transaction: bigint) => boolean {
+  const xmax = xmaxOf(snapshot);
+  const running = new Set(runningOf(snapshot));
+  return (transaction) => transaction < xmax && !running.has(transaction);
 }
 
 /** Every transaction below is finished, and seen if it committed. */

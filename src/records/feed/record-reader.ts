@@ -10,6 +10,7 @@ import { quoteIdentifier } from "../identifiers.ts";
 import type { ColumnInfo, TableInfo } from "../schema.ts";
 import type { FeedBatch, FeedColumn } from "./feed-types.ts";
 import { readLargeRecord } from "./large-records.ts";
+import { type Part, partCondition } from "./part.ts";
 
 /** So that neither session nor event loop is held for long. */
 export const BATCH = { maxRecords: 2_000, maxBytes: 1_000_000 };
@@ -41,14 +42,21 @@ export interface RecordPiece {
 export class RecordReader {
   readonly #schemaName: string;
   readonly table: TableInfo;
+  /** Only its records are read; undefined for all. */
+  readonly part: Part | undefined;
   readonly #columns: readonly ReadColumn[];
   /** Those of them that are the user's. */
   readonly #sized: readonly ColumnInfo[];
 
   /** `names`: the columns to read, system columns among them; undefined for all. Names that the table does not have are an error of the caller's. */
-  constructor(schemaName: string, table: TableInfo, names?: readonly string[]) {
+  constructor(
+    schemaName: string,
+    table: TableInfo,
+    { names, part }: { names?: readonly string[] | undefined; part?: Part | undefined } = {},
+  ) {
     this.#schemaName = schemaName;
     this.table = table;
+    this.part = part;
     const wanted = (name: string): boolean => names === undefined || names.includes(name);
     this.#sized = [...table.columns.values()].filter((column) => wanted(column.name));
     this.#columns = [
@@ -71,6 +79,7 @@ export class RecordReader {
     const conditions: string[] = [];
     const values: unknown[] = [];
     if (after !== undefined) conditions.push(`"id" > $${values.push(after)}`);
+    if (this.part !== undefined) conditions.push(partCondition(this.part));
     if (ids !== undefined) conditions.push(`"id" = ANY ($${values.push(ids)}::text[])`);
     const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
     const isLarge = isCareful ? "true" : `${RECORD_BYTES} > ${LARGE_RECORD_BYTES}`;

@@ -1,0 +1,120 @@
+/**
+ * What the servers of the other parts ask of this one. Not part of the API: it takes no key, only the secret that the servers share, and neither /openapi.json nor a
+ * server without parts knows of it. Bodies are bounded and are read only once the secret was right.
+ */
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { Context, Middleware } from "koa";
+import type { AnswerBudget } from "../../budget/memory-budget.ts";
+import { LodestoneError } from "../../errors.ts";
+import type { LocalPart } from "../../search/parts/local-part.ts";
+import { type CallHeader, decodeCall, encodeResults, PROTOCOL, split } from "../../search/parts/part-wire.ts";
+import { PEER_SCHEME, PEER_SEARCH_PATH, PEER_STATUS_PATH } from "../../search/parts/peer-client.ts";
+import { MAX_QUERY_VECTORS } from "../../search/request-check.ts";
+import { Admission } from "../admission/admission.ts";
+import { readBytes } from "../body/body-reader.ts";
+import { parseJsonBody } from "../body/json-body.ts";
+import type { HttpLimits } from "../http-limits.ts";
+import { HttpError } from "../status.ts";
+import { compileSchema } from "../validation.ts";
+
+export interface PartAccess {
+  readonly local: LocalPart;
+  readonly secret: string;
+}
+
+/** One request of a user's, or several small ones, with what JSON makes of their filters. */
+export const MAX_CALL_BYTES = 64 * 2 ** 20;
+const MAX_SEARCHES = 64;
+const MAX_LIMIT_MS = 60_000;
+const MAX_DIMENSION = 65_536;
+
+const NAME = { type: "string", maxLength: 1_000 } as const;
+const COUNT = { type: "integer", minimum: 0 } as const;
+
+const checkHeader = compileSchema({
+  type: "object",
+  required: ["protocol", "limitMs", "part", "searches"],
+  properties: {
+    protocol: { const: PROTOCOL },
+    limitMs: { type: "number", exclusiveMinimum: 0, maximum: MAX_LIMIT_MS },
+    part: { type: "object", required: ["index", "of"], properties: { index: COUNT, of: COUNT } },
+    snapshot: {
+      type: "object",
+      required: ["id", "position"],
+      properties: { id: NAME, position: { type: "string", maxLength: 1_000_000 } },
+    },
+    searches: {
+      type: "array",
+      minItems: 1,
+      maxItems: MAX_SEARCHES,
+      items: {
+        type: "object",
+        required: ["ref", "table", "request", "count", "dimension", "maxBytes", "caller"],
+        properties: {
+          ref: { type: "object", required: ["database", "branch"], properties: { database: NAME, branch: NAME } },
+          table: NAME,
+          request: { type: "object" },
+          count: { type: "integer", minimum: 1, maximum: MAX_QUERY_VECTORS },
+          dimension: { type: "integer", minimum: 1, maximum: MAX_DIMENSION },
+          maxBytes: COUNT,
+          caller: NAME,
+        },
+      },
+    },
+  },
+});
+
+export interface PeerEndpointOptions {
+  readonly access: PartAccess;
+  readonly limits: HttpLimits;
+  isDraining(): boolean;
+  openBudget(ctx: Context, caller: string): AnswerBudget;
+  signalOf(ctx: Context): AbortSignal;
+}
+
+export function peerEndpoint({ access, limits, isDraining, openBudget, signalOf }: PeerEndpointOptions): Middleware {
+  const { local } = access;
+  const expected = digestOf(access.secret);
+  // Not that of users: servers that wait for each other must not take each other's last place.
+  const admission = new Admission(limits);
+  const bodyLimits = { ...limits, bodyBytes: MAX_CALL_BYTES };
+
+  function authenticate(ctx: Context): void {
+    const given = new RegExp(`^${PEER_SCHEME} +(\\S+)$`).exec(ctx.get("authorization"))?.[1] ?? "";
+    if (!timingSafeEqual(digestOf(given), expected))
+      throw new LodestoneError("UNAUTHORIZED", "Only servers of the same parts may ask this.");
+  }
+
+  async function search(ctx: Context): Promise<Buffer> {
+    const place = admission.enter(`address ${ctx.req.socket.remoteAddress}`, 0);
+    try {
+      const { text, numbers } = split(await readBytes(ctx.req, bodyLimits, place.arrived));
+      const header: unknown = parseJsonBody(text, limits.jsonDepth);
+      checkHeader(header);
+      const call = header as CallHeader;
+      const caller = call.searches[0]!.caller;
+      const options = { signal: signalOf(ctx), limitMs: call.limitMs };
+      return encodeResults(await local.search(decodeCall(call, numbers), options, openBudget(ctx, caller)));
+    } finally {
+      place.leave();
+    }
+  }
+
+  return async (ctx, next) => {
+    const method = { [PEER_SEARCH_PATH]: "POST", [PEER_STATUS_PATH]: "GET" }[ctx.path];
+    if (method === undefined) return next();
+    ctx.state.endpoint = { name: "askPart", path: ctx.path };
+    authenticate(ctx);
+    if (ctx.method !== method) throw new HttpError(405, `${ctx.method} is not possible here; expected ${method}.`, { Allow: method });
+    if (isDraining()) throw new LodestoneError("UNAVAILABLE", "The server is shutting down.");
+    if (method === "GET") {
+      ctx.body = local.status;
+      return;
+    }
+    const answer = await search(ctx);
+    ctx.type = "application/octet-stream";
+    ctx.body = answer;
+  };
+}
+
+const digestOf = (secret: string): Buffer => createHash("sha256").update(secret, "utf8").digest();

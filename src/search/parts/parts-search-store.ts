@@ -1,0 +1,205 @@
+/**
+ * The search store of a server that holds one part of the vectors: it asks all parts and merges what they answer. What it answers is what one server that holds
+ * everything would, in every bit, or 503; never a part of it. Tables that are held whole (see followed-schema.ts) it searches alone.
+ */
+import { LodestoneError } from "../../errors.ts";
+import type { SnapshotSharing } from "../../records/feed/feed-types.ts";
+import type { Part } from "../../records/feed/part.ts";
+import type { BranchInfo, BranchRef } from "../../records/schema.ts";
+import type { FollowedRecords } from "../branch-follower.ts";
+import { followedSchema } from "../followed-schema.ts";
+import { FollowingSearchStore, type SearchStoreOptions, toResponse } from "../open-search-store.ts";
+import { checkQueryVectors, checkSearch, type Query } from "../request-check.ts";
+import { RESULT_BYTES } from "../search-messages.ts";
+import type { SearchCallOptions, SearchStore, SearchStoreStatus, VectorSearchRequest, VectorSearchResponse } from "../search-store.ts";
+import { LocalPart } from "./local-part.ts";
+import { mergeAnswers, together } from "./merge-answers.ts";
+import type { PartResult, PartSearch } from "./part-messages.ts";
+import { PartReplicas } from "./part-replicas.ts";
+import { PeerClient } from "./peer-client.ts";
+import { StrongRounds } from "./strong-rounds.ts";
+
+export interface PartsOptions extends SearchStoreOptions {
+  /** What this server holds. */
+  readonly part: Part;
+  /** For each part the URLs of the servers that hold it; this server may be among them. */
+  readonly peers: readonly (readonly string[])[];
+  /** What they know each other by. */
+  readonly secret: string;
+}
+
+export type PartedRecords = FollowedRecords & { readonly feed: SnapshotSharing };
+
+const DEFAULT_WAIT_MS = 10_000;
+/** Between tries, while not all servers have heard of a change of the schema. */
+const RETRY_MS = 20;
+const PROBE_EVERY_MS = 3_000;
+
+type Request = Omit<VectorSearchRequest, "queryVector">;
+
+export class PartsSearchStore implements SearchStore {
+  /** What other servers ask. */
+  readonly local: LocalPart;
+  readonly #records: PartedRecords;
+  readonly #options: PartsOptions;
+  readonly #own: FollowingSearchStore;
+  readonly #parts: readonly PartReplicas[];
+  readonly #strong: StrongRounds;
+  readonly #prober: NodeJS.Timeout;
+
+  constructor(records: PartedRecords, options: PartsOptions) {
+    this.#records = records;
+    this.#options = options;
+    this.#own = new FollowingSearchStore(records, options);
+    this.local = new LocalPart(options.part, this.#own);
+    const { index: ownIndex, of } = options.part;
+    this.#parts = options.peers.map((urls, index) => {
+      const peers = urls.map((url) => new PeerClient(url, options.secret));
+      return new PartReplicas({ index, of }, index === ownIndex ? this.local : undefined, peers, (error) => options.onFault?.(error));
+    });
+    this.#strong = new StrongRounds(records.feed, this.#parts);
+    this.#prober = setInterval(() => void this.#probe(), PROBE_EVERY_MS);
+    this.#prober.unref();
+  }
+
+  async vectorSearch(
+    ref: BranchRef,
+    table: string,
+    request: VectorSearchRequest,
+    options: SearchCallOptions = {},
+  ): Promise<VectorSearchResponse> {
+    const { queryVector, ...rest } = request;
+    return (await this.#search(ref, table, rest, [{ name: "queryVector", vector: queryVector }], options))[0]!;
+  }
+
+  async vectorSearchMany(
+    ref: BranchRef,
+    table: string,
+    request: Request & { queryVectors: readonly (readonly number[])[] },
+    options: SearchCallOptions = {},
+  ): Promise<VectorSearchResponse[]> {
+    const { queryVectors, ...rest } = request;
+    return this.#search(ref, table, rest, checkQueryVectors(queryVectors), options);
+  }
+
+  status(): SearchStoreStatus {
+    const missing = this.#parts.filter((part) => part.isMissing).map(({ part }) => part.index);
+    return {
+      ...this.#own.status(),
+      parts: { ...this.#options.part, missing, wholeTables: this.#own.wholeTables, retries: this.#strong.retries },
+    };
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#prober);
+    await this.#own.close();
+    for (const part of this.#parts) part.close();
+  }
+
+  async #search(
+    ref: BranchRef,
+    table: string,
+    request: Request,
+    queries: readonly Query[],
+    options: SearchCallOptions,
+  ): Promise<VectorSearchResponse[]> {
+    const { signal, budget } = options;
+    const deadline = performance.now() + (this.#options.waitMs ?? DEFAULT_WAIT_MS);
+    for (;;) {
+      signal?.throwIfAborted();
+      const info = await this.#records.branch(ref);
+      const job = checkSearch(info, table, request, queries);
+      if (!this.#isInParts(info, table)) {
+        const { answers, part } = await this.#own.search(ref, table, request, queries, options);
+        // What was read may be of the schema before the one that has it whole.
+        if (part === undefined) return answers.map(toResponse);
+        await this.#pause(deadline);
+        continue;
+      }
+      const { consistency, ...asked } = request;
+      const search: PartSearch = {
+        ref: { database: ref.database, branch: ref.branch },
+        table,
+        request: asked,
+        queries: job.queries,
+        count: job.count,
+        maxBytes: budget?.remaining ?? Number.MAX_SAFE_INTEGER,
+        caller: budget?.caller ?? "",
+      };
+      const results =
+        consistency === "strong" ? await this.#strong.search(search, deadline, signal) : await this.#searchNow(search, deadline, signal);
+      const answered = together(results);
+      if (answered !== undefined) {
+        return withBudget(budget, answered, () =>
+          queries.map((_, i) =>
+            mergeAnswers(
+              answered.map(({ answers }) => answers[i]!),
+              job.offset,
+              job.size,
+            ),
+          ),
+        );
+      }
+      refuse(results, info);
+      await this.#pause(deadline);
+    }
+  }
+
+  async #pause(deadline: number): Promise<void> {
+    if (performance.now() + RETRY_MS >= deadline) {
+      throw new LodestoneError("UNAVAILABLE", "The parts of the vectors do not have the same schema yet; try again in a moment.", {
+        retryAfterSeconds: 1,
+      });
+    }
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
+
+  async #searchNow(search: PartSearch, deadline: number, signal: AbortSignal | undefined): Promise<PartResult[]> {
+    const limitMs = Math.max(1, deadline - performance.now());
+    // Whoever is still asked when one part has refused is told that nobody waits any more.
+    const given = new AbortController();
+    const signals = AbortSignal.any(signal === undefined ? [given.signal] : [given.signal, signal]);
+    try {
+      const all = this.#parts.map((part) => part.search({ searches: [search] }, { signal: signals, limitMs }));
+      return (await Promise.all(all)).map(([result]) => result!);
+    } finally {
+      given.abort();
+    }
+  }
+
+  #isInParts(info: BranchInfo, table: string): boolean {
+    return followedSchema(info, this.#options.part).get(table)?.part !== undefined;
+  }
+
+  async #probe(): Promise<void> {
+    await Promise.all(this.#parts.map((part) => part.probe()));
+  }
+}
+
+/** What a part refuses by a schema that is older than the one the request was checked by here is no refusal. @throws {LodestoneError} the first that counts. */
+function refuse(results: readonly PartResult[], info: BranchInfo): void {
+  for (const result of results) {
+    if (result.kind !== "refused" || (result.schemaVersion !== undefined && result.schemaVersion < info.version)) continue;
+    const { code, message, retryAfterSeconds } = result;
+    throw new LodestoneError(code, message, retryAfterSeconds === undefined ? {} : { retryAfterSeconds });
+  }
+}
+
+/** While parts' answers are merged more is held than is answered. */
+function withBudget(
+  budget: SearchCallOptions["budget"],
+  results: readonly Extract<PartResult, { kind: "answers" }>[],
+  merge: () => VectorSearchResponse[],
+): VectorSearchResponse[] {
+  if (budget === undefined) return merge();
+  const giveBack = budget.mark();
+  budget.hold(results.reduce((sum, { answers }) => sum + answers.reduce((bytes, { ids }) => bytes + bytesOf(ids), 0), 0));
+  const merged = merge();
+  giveBack();
+  budget.charge(merged.reduce((sum, { results: page }) => sum + bytesOf(page.map(({ id }) => id)), 0));
+  return merged;
+}
+
+function bytesOf(ids: readonly string[]): number {
+  return ids.reduce((sum, id) => sum + id.length + RESULT_BYTES, 0);
+}

@@ -1,0 +1,126 @@
+/**
+ * Strong searches over several parts, all answered from one position. This server takes a snapshot of the database and has every part go to exactly that
+ * one and answer, before it goes any further. Searches that come meanwhile go together into the next round. A part that has gone beyond the snapshot before it heard
+ * of it says so, and the search comes into another round; its part waits for that one a moment.
+ */
+import { LodestoneError } from "../../errors.ts";
+import type { SnapshotSharing } from "../../records/feed/feed-types.ts";
+import { together } from "./merge-answers.ts";
+import type { PartResult, PartSearch } from "./part-messages.ts";
+import type { PartReplicas } from "./part-replicas.ts";
+
+/** Each holds a connection to the database while it runs. */
+const ROUNDS_AT_ONCE = 2;
+const MAX_SEARCHES = 64;
+const MAX_ROUND_BYTES = 8 * 2 ** 20;
+/** Between tries of one search; longer with each. */
+const RETRY_MS = 5;
+const LAST_RETRY_MS = 200;
+
+interface Waiting {
+  readonly search: PartSearch;
+  /** What it takes in a message, about. */
+  readonly bytes: number;
+  readonly signal: AbortSignal | undefined;
+  readonly deadline: number;
+  attempts: number;
+  resolve(results: readonly PartResult[]): void;
+  reject(error: unknown): void;
+}
+
+export class StrongRounds {
+  readonly #feed: SnapshotSharing;
+  readonly #parts: readonly PartReplicas[];
+  readonly #waiting: Waiting[] = [];
+  #running = 0;
+  #retries = 0;
+
+  constructor(feed: SnapshotSharing, parts: readonly PartReplicas[]) {
+    this.#feed = feed;
+    this.#parts = parts;
+  }
+
+  /** Searches that had to be asked once more, since the start. */
+  get retries(): number {
+    return this.#retries;
+  }
+
+  /** One result of each part. @throws {LodestoneError} UNAVAILABLE when a part is missing, or past the deadline; the signal's reason. */
+  search(search: PartSearch, deadline: number, signal: AbortSignal | undefined): Promise<readonly PartResult[]> {
+    return new Promise((resolve, reject) => {
+      const bytes = search.queries.byteLength + JSON.stringify(search.request).length;
+      this.#waiting.push({ search, bytes, signal, deadline, attempts: 0, resolve, reject });
+      this.#start();
+    });
+  }
+
+  #start(): void {
+    if (this.#running >= ROUNDS_AT_ONCE || this.#waiting.length === 0) return;
+    this.#running++;
+    const batch = this.#take();
+    this.#round(batch)
+      .catch((error: unknown) => {
+        for (const { reject } of batch) reject(error);
+      })
+      .finally(() => {
+        this.#running--;
+        this.#start();
+      });
+  }
+
+  /** As many as go together; at least one. */
+  #take(): Waiting[] {
+    let total = 0;
+    let count = 0;
+    for (const { bytes } of this.#waiting) {
+      total += bytes;
+      if (count > 0 && (count === MAX_SEARCHES || total > MAX_ROUND_BYTES)) break;
+      count++;
+    }
+    return this.#waiting.splice(0, count);
+  }
+
+  async #round(all: readonly Waiting[]): Promise<void> {
+    const batch = all.filter(({ signal, reject }) => {
+      if (signal?.aborted === true) reject(signal.reason);
+      return signal?.aborted !== true;
+    });
+    if (batch.length === 0) return;
+    const limitMs = Math.max(1, Math.min(...batch.map(({ deadline }) => deadline)) - performance.now());
+    const snapshot = await this.#feed.shareSnapshot();
+    let results: readonly (readonly PartResult[])[];
+    try {
+      const searches = batch.map(({ search }) => search);
+      results = await Promise.all(this.#parts.map((part) => part.search({ snapshot, searches }, { limitMs })));
+    } finally {
+      await snapshot.end();
+    }
+    batch.forEach((waiting, i) => {
+      this.#settle(
+        waiting,
+        results.map((ofPart) => ofPart[i]!),
+      );
+    });
+  }
+
+  #settle(waiting: Waiting, results: readonly PartResult[]): void {
+    if (results.some(({ kind }) => kind === "refused") || together(results) !== undefined) {
+      waiting.resolve(results);
+      return;
+    }
+    this.#retries++;
+    const retryMs = Math.min(RETRY_MS * waiting.attempts++, LAST_RETRY_MS) * Math.random();
+    if (performance.now() + retryMs >= waiting.deadline) {
+      waiting.reject(
+        new LodestoneError("UNAVAILABLE", "The parts did not come to one position in time; try again in a moment.", {
+          retryAfterSeconds: 1,
+        }),
+      );
+      return;
+    }
+    setTimeout(() => {
+      this.#waiting.unshift(waiting);
+      this.#start();
+    }, retryMs);
+  }
+}

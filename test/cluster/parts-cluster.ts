@@ -1,0 +1,83 @@
+/** Servers that hold a part each of one database's vectors, beside one that holds all, which tells what they should answer. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort } from "../support/ports.ts";
+import type { TestPostgres } from "../support/postgres.ts";
+import { TestServer } from "../support/server.ts";
+
+export const SECRET = "a-secret-of-more-than-thirty-two-characters";
+const READY_LIMIT_MS = 60_000;
+
+export interface PartsClusterOptions {
+  /** Replicas of each part: `[1, 2]` is two parts, the second on two servers. */
+  readonly replicas: readonly number[];
+  readonly args?: readonly string[];
+}
+
+export class PartsCluster {
+  readonly databaseUrl: string;
+  /** Holds everything. */
+  readonly whole: TestServer;
+  /** By part, then replica. */
+  readonly parts: readonly (readonly TestServer[])[];
+  readonly #directory: string;
+
+  private constructor(databaseUrl: string, directory: string, whole: TestServer, parts: readonly (readonly TestServer[])[]) {
+    this.databaseUrl = databaseUrl;
+    this.#directory = directory;
+    this.whole = whole;
+    this.parts = parts;
+  }
+
+  static async start(postgres: TestPostgres, { replicas, args = [] }: PartsClusterOptions): Promise<PartsCluster> {
+    const databaseUrl = await postgres.createDatabase();
+    const directory = mkdtempSync(join(tmpdir(), "lodestone-parts-"));
+    const secretFile = join(directory, "secret");
+    writeFileSync(secretFile, `${SECRET}\n`, { mode: 0o600 });
+    const serverOf = (name: string, more: readonly string[]): TestServer => {
+      const dataDir = join(directory, name);
+      return new TestServer({ databaseUrl, dataDir, args: ["--data-dir", dataDir, ...more, ...args] });
+    };
+    const ports = await Promise.all(replicas.map((count) => Promise.all(Array.from({ length: count }, freePort))));
+    const peers = ports.map((ofPart) => ofPart.map((port) => `http://127.0.0.1:${port}`).join("|")).join(",");
+    const parts = ports.map((ofPart, part) =>
+      ofPart.map((port, replica) => {
+        const which = ["--search-part", `${part}/${replicas.length}`, "--search-peers", peers, "--search-secret-file", secretFile];
+        return serverOf(`part-${part}-${replica}`, [...which, "--port", String(port), "--database-connections", "6"]);
+      }),
+    );
+    const cluster = new PartsCluster(databaseUrl, directory, serverOf("whole", []), parts);
+    try {
+      await cluster.whole.start();
+      await Promise.all(cluster.all.map((server) => server.start()));
+      await cluster.untilReady();
+    } catch (error) {
+      await cluster.stop();
+      throw error;
+    }
+    return cluster;
+  }
+
+  /** All that hold a part. */
+  get all(): TestServer[] {
+    return this.parts.flat();
+  }
+
+  async untilReady(servers: readonly TestServer[] = [this.whole, ...this.all]): Promise<void> {
+    const deadline = performance.now() + READY_LIMIT_MS;
+    for (const server of servers) {
+      for (;;) {
+        const { status, text } = await server.get("/readyz");
+        if (status === 200) break;
+        if (performance.now() > deadline) throw new Error(`a server is not ready: ${text}\n${server.log}`);
+        await new Promise((resolve) => setTimeout(resolve, 25));
+      }
+    }
+  }
+
+  async stop(): Promise<void> {
+    for (const server of [this.whole, ...this.all]) await server.end("SIGKILL");
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+}

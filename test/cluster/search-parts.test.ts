@@ -1,0 +1,169 @@
+/** Search parts as their users see them: the answers of one server that holds everything, in every bit, or 503. */
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { partCondition, partIndexOf } from "../../src/records/feed/part.ts";
+import { Random } from "../reliability/workload/random.ts";
+import { startPostgres, type TestPostgres } from "../support/postgres.ts";
+import { describeWith } from "../support/requirements.ts";
+import type { TestServer } from "../support/server.ts";
+import { PartsCluster } from "./parts-cluster.ts";
+
+const DIMENSION = 12;
+const RECORDS = 600;
+const SIMILARITIES = ["cosineSimilarity", "l1", "l2"];
+const TABLE = "/db/db:main/tables/items";
+const SEARCH = `${TABLE}/vectorSearch`;
+
+const random = new Random(20_261_122);
+/** Few values each, so that many scores are equal. */
+const vector = (): number[] => Array.from({ length: DIMENSION }, (_, i) => (i === 0 ? 1 : random.below(3) - 1));
+
+async function fill(server: TestServer): Promise<void> {
+  await server.put("/db/db:main");
+  await server.put("/db/db:main/tables/makers", {
+    columns: [
+      { name: "country", type: "string" },
+      { name: "logo", type: "vector", vector: { dimension: 2 } },
+    ],
+  });
+  const columns = [
+    { name: "v", type: "vector", vector: { dimension: DIMENSION } },
+    { name: "n", type: "int" },
+    { name: "title", type: "string" },
+    { name: "maker", type: "link", link: { table: "makers" } },
+  ];
+  expect((await server.put("/db/db:main/tables/items", { columns })).status).toBe(201);
+  const makers = ["at", "be", "ch"].map((country, i) => ({ id: `maker-${country}`, country, logo: [i, 1] }));
+  expect((await server.post("/db/db:main/tables/makers/bulk", { records: makers })).status).toBe(200);
+  const records = Array.from({ length: RECORDS }, (_, n) => ({
+    id: `${["a", "b", "Z"][n % 3]}${n}`,
+    n,
+    title: `item ${n % 7}`,
+    ...(n % 11 === 0 ? {} : { v: vector() }),
+    ...(n % 5 === 0 ? {} : { maker: makers[n % 3]!.id }),
+  }));
+  expect((await server.post(`${TABLE}/bulk`, { records })).status).toBe(200);
+  // Ids that only SQL can write, and equal scores.
+  const statement = `INSERT INTO "items" ("id", "v", "n", "title") SELECT $1 || "id", "v", "n", "title" FROM "items" WHERE "n" < 50`;
+  for (const prefix of ["é", "\u{1f600}"]) expect((await server.post("/db/db:main/sql", { statement, params: [prefix] })).status).toBe(200);
+}
+
+const FILTERS = [
+  undefined,
+  { n: { $lt: 100 } },
+  { title: "item 3" },
+  { "maker.country": "be" },
+  { $not: { "maker.country": "ch" }, n: { $ge: 200 } },
+  { n: -1 },
+];
+
+function requests(): object[] {
+  return SIMILARITIES.flatMap((similarityFunction) =>
+    FILTERS.flatMap((filter) => {
+      const base = { column: "v", similarityFunction, filter, consistency: "strong" };
+      return [
+        { ...base, queryVector: vector(), size: 10 },
+        { ...base, queryVector: vector(), size: 100, offset: 35 },
+        { ...base, queryVector: vector(), size: 1000, minScore: 0.2 },
+        { ...base, queryVectors: [vector(), vector(), vector()], size: 7, offset: 2 },
+      ];
+    }),
+  );
+}
+
+async function expectSame(cluster: PartsCluster, path: string, body: object): Promise<void> {
+  const expected = await cluster.whole.post(path, body);
+  const answers = await Promise.all(cluster.all.map((server) => server.post(path, body)));
+  for (const { status, text } of answers) expect([status, text]).toEqual([expected.status, expected.text]);
+}
+
+describeWith("postgresql", "Search parts", (bin) => {
+  let postgres: TestPostgres;
+  beforeAll(async () => {
+    postgres = await startPostgres(bin);
+  });
+  afterAll(() => postgres.stop());
+
+  it("PostgreSQL and this process put each record in the same part", async () => {
+    const client = new pg.Client({ connectionString: await postgres.createDatabase() });
+    await client.connect();
+    try {
+      const ids = ["", "a", "rec_1", "é", "\u{1f600}", "x".repeat(10_000), ...Array.from({ length: 300 }, (_, n) => `id-${n}`)];
+      for (const of of [1, 2, 3, 4, 256]) {
+        for (let index = 0; index < Math.min(of, 4); index++) {
+          const { rows } = await client.query(`SELECT "id" FROM unnest($1::text[]) AS t("id") WHERE ${partCondition({ index, of })}`, [
+            ids,
+          ]);
+          expect(new Set(rows.map(({ id }) => id))).toEqual(new Set(ids.filter((id) => partIndexOf(id, of) === index)));
+        }
+      }
+    } finally {
+      await client.end();
+    }
+  });
+
+  for (const count of [2, 4]) {
+    describe(`${count} parts`, () => {
+      let cluster: PartsCluster;
+      beforeAll(async () => {
+        cluster = await PartsCluster.start(postgres, { replicas: Array(count).fill(1) });
+        await fill(cluster.all[0]!);
+      });
+      afterAll(() => cluster.stop());
+
+      it("answer as one server does, in every bit", async () => {
+        for (const body of requests().filter((_, i) => count === 2 || i % 5 === 0)) await expectSame(cluster, SEARCH, body);
+      });
+
+      it("hold a part each, and a table that links lead to whole", async () => {
+        const rows = await Promise.all([cluster.whole, ...cluster.all].map(async (server) => (await server.get("/readyz")).body.rows));
+        const [all, ...ofParts] = rows as number[];
+        const makers = 3;
+        expect(ofParts.reduce((sum, held) => sum + held - makers, 0)).toBe(all! - makers);
+        for (const held of ofParts) expect(held).toBeLessThan(all! * (1.5 / count));
+        expect((await cluster.all[0]!.get("/metrics")).text).toMatch(/^lodestone_search_whole_tables 1$/m);
+        await expectSame(cluster, "/db/db:main/tables/makers/vectorSearch", { column: "logo", queryVector: [1, 1], consistency: "strong" });
+      });
+
+      it("answer with records, and refuse in the words of one server", async () => {
+        await expectSame(cluster, SEARCH, {
+          column: "v",
+          queryVector: vector(),
+          columns: ["title", "maker.country"],
+          consistency: "strong",
+        });
+        for (const wrong of [
+          { column: "v", queryVector: [1] },
+          { column: "title", queryVector: vector() },
+          { column: "v", queryVector: vector(), filter: { nothing: 1 } },
+          { column: "v", queryVector: vector(), filter: { n: { $foo: 1 } }, consistency: "strong" },
+          { column: "v", queryVectors: [] },
+        ]) {
+          const expected = await cluster.whole.post(SEARCH, wrong);
+          expect(expected.status).toBe(400);
+          for (const server of cluster.all) {
+            const answer = await server.post(SEARCH, wrong);
+            expect([answer.status, answer.body.message]).toEqual([400, expected.body.message]);
+          }
+        }
+        expect((await cluster.all[0]!.post("/db/db:main/tables/none/vectorSearch", { column: "v", queryVector: [1] })).status).toBe(404);
+      });
+
+      it("follow changes of records and of the schema", async () => {
+        const [first] = cluster.all as [TestServer];
+        await first.post("/db/db:main/sql", { statement: 'DELETE FROM "items" WHERE "n" % 13 = 0' });
+        await first.post("/db/db:main/sql", { statement: 'UPDATE "items" SET "v" = NULL WHERE "n" % 17 = 0' });
+        await first.post("/db/db:main/sql", { statement: 'UPDATE "items" SET "n" = "n" + 1000 WHERE "n" % 3 = 0' });
+        for (const body of requests().slice(0, 12)) await expectSame(cluster, SEARCH, body);
+        // A link to the table itself: from now on every server holds it whole.
+        expect((await first.post(`${TABLE}/columns`, { name: "parent", type: "link", link: { table: "items" } })).status).toBe(200);
+        for (const body of requests().slice(0, 6)) await expectSame(cluster, SEARCH, body);
+        const rows = async (server: TestServer): Promise<number> => (await server.get("/readyz")).body.rows;
+        await expect.poll(() => rows(first), { timeout: 10_000 }).toBe(await rows(cluster.whole));
+        expect((await first.delete(`${TABLE}/columns/parent`)).status).toBe(200);
+        for (const body of requests().slice(6, 12)) await expectSame(cluster, SEARCH, body);
+        await expect.poll(() => rows(first), { timeout: 10_000 }).toBeLessThan(0.9 * (await rows(cluster.whole)));
+      });
+    });
+  }
+});
