@@ -8,17 +8,25 @@ const MIB = 2 ** 20;
 /** Less cannot hold the embedded database, the index and this program at once. */
 export const LEAST_MEMORY_BYTES = 512 * MIB;
 
+/** The program: its code, the threads' own heaps. */
+const PROGRAM_BYTES = 192 * MIB;
+/** A body's text, and its values. */
+const MEMORY_PER_BODY_BYTE = 4;
+const LEAST_INDEX_BYTES = 64 * MIB;
+
 export interface MemoryLimits {
   readonly answers: BudgetLimits;
   /** Bodies of requests, as text, that are held at once. */
   readonly bodyBytes: number;
   /** Linear memory of the embedded PostgreSQL. */
   readonly databaseBytes: number;
+  /** Indexes: vectors, and what filters read of records. */
+  readonly indexBytes: number;
 }
 
 /**
  * Of M bytes: a quarter at most (and a GiB) for the embedded database, an eighth for answers, a thirty-second for bodies as text, of which the values take a
- * few times as much. Half is left for vectors, columns and the program. Answers and bodies live in V8's heap, whose own limit bounds them as well.
+ * few times as much. What is left after these and the program itself is for indexes. Answers and bodies live in V8's heap, whose own limit bounds them as well.
  *
  * @param maxMemoryBytes  default: what the machine has, or the control group that the process is in.
  */
@@ -27,11 +35,15 @@ export function memoryLimits(
   heapBytes: number = getHeapStatistics().heap_size_limit,
 ): MemoryLimits {
   const totalBytes = Math.floor(Math.min(maxMemoryBytes / 8, heapBytes / 4));
+  const bodyBytes = Math.floor(Math.max(24 * MIB, Math.min(256 * MIB, maxMemoryBytes / 32, heapBytes / 16)));
+  const databaseBytes = Math.floor(Math.min(1024 * MIB, Math.max(256 * MIB, maxMemoryBytes / 4)));
+  const others = totalBytes + MEMORY_PER_BODY_BYTE * bodyBytes + databaseBytes + PROGRAM_BYTES;
   return {
     // A caller who is alone gets half of all, and an answer at its limit takes four times its bytes.
     answers: { totalBytes, answerBytes: Math.min(64 * MIB, Math.floor(totalBytes / 8)) },
-    bodyBytes: Math.floor(Math.max(24 * MIB, Math.min(256 * MIB, maxMemoryBytes / 32, heapBytes / 16))),
-    databaseBytes: Math.floor(Math.min(1024 * MIB, Math.max(256 * MIB, maxMemoryBytes / 4))),
+    bodyBytes,
+    databaseBytes,
+    indexBytes: Math.floor(Math.max(LEAST_INDEX_BYTES, maxMemoryBytes - others)),
   };
 }
 

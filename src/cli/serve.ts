@@ -70,6 +70,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     snapshotDir: join(options.dataDir, "search"),
     snapshotEveryMs: options.snapshotInterval * 1000,
     ...(options.journalSize === undefined ? {} : { journalBytes: options.journalSize }),
+    maxIndexBytes: memory.indexBytes,
     onFault: (error: unknown) => log.warn({ err: error }, "the search store recovers from a fault"),
   };
   const partStore = parts === undefined ? undefined : new PartsSearchStore(records, { ...searchOptions, ...parts });

@@ -19,6 +19,7 @@ import {
   missingData,
   partsOf,
 } from "./followed-schema.ts";
+import { IndexFullError } from "./index-full.ts";
 import { buffersOf, type ReadChanges, readChanges } from "./read-changes.ts";
 import { RoundTurns } from "./round-turns.ts";
 import type { SearchEngine } from "./search-engine.ts";
@@ -193,6 +194,11 @@ export class BranchFollower {
       if (await this.#follow()) return;
       await this.#build(await this.#records.branch(this.ref));
     } catch (error) {
+      if (error instanceof LodestoneError && error.code === "OUT_OF_MEMORY") {
+        this.reset();
+        this.#isBuilding = false;
+        throw new IndexFullError(error);
+      }
       if (!(error instanceof LodestoneError && error.code === "NOT_FOUND")) throw error;
       // Was it the branch, or only a table that went while it was read?
       if (await this.#exists()) throw new LodestoneError("UNAVAILABLE", `Branch ${this.key} changed while it was read.`, { cause: error });
@@ -228,7 +234,7 @@ export class BranchFollower {
       this.#isUnsaved = false;
       this.#enter({ incarnation, version, position, schema, isWhole: false }, stats, epoch);
     } catch (error) {
-      if (error instanceof LodestoneError && error.code === "UNAVAILABLE") throw error;
+      if (error instanceof LodestoneError && (error.code === "UNAVAILABLE" || error.code === "OUT_OF_MEMORY")) throw error;
       this.#isSnapshotBad = true;
       this.#onFault(error);
     }
@@ -294,7 +300,7 @@ export class BranchFollower {
     for (let attempt = 0; attempt < MAX_SCHEMA_ATTEMPTS; attempt++) {
       const schema = followedSchema(info, this.#part);
       const build = nextBuild++;
-      await this.#engine.call("begin", { build, incarnation: info.incarnation, version: info.version, tables: schema });
+      await this.#engine.call("begin", { build, key: this.key, incarnation: info.incarnation, version: info.version, tables: schema });
       try {
         const tables = [...schema.values()].map(({ name, part }) => ({ table: name, ...(part && { part }) }));
         const read = await this.#readAll(tables, async (batch) => {

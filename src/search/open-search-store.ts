@@ -6,6 +6,7 @@ import type { SharedSnapshot } from "../records/feed/feed-types.ts";
 import type { Part } from "../records/feed/part.ts";
 import type { BranchRef } from "../records/schema.ts";
 import { BranchFollower, branchKey, type FollowedRecords } from "./branch-follower.ts";
+import { IndexFullError } from "./index-full.ts";
 import { LagMeter } from "./lag-meter.ts";
 import type { OwnAnswers, OwnCallOptions, OwnRecords, OwnSearch } from "./parts/local-part.ts";
 import { checkQueryVectors, checkSearch, type Query } from "./request-check.ts";
@@ -35,6 +36,8 @@ export interface SearchStoreOptions {
   readonly journalBytes?: number;
   /** Columns of at least this many bytes of float32 are searched by several threads; default 64 MiB. */
   readonly shardedFromBytes?: number;
+  /** Of all indexes together, vectors and what filters read; beyond it the largest branch of the database that takes most is not searched. Default: no limit. */
+  readonly maxIndexBytes?: number;
   /** Told of faults that the store recovers from. */
   readonly onFault?: (error: unknown) => void;
   /** What to hold of the tables that can be held in parts; default: all. */
@@ -93,6 +96,8 @@ interface Followed {
   fault: string | undefined;
   /** The fault is that the database is away. */
   isAway: boolean;
+  /** There is no room for its index. */
+  isFull: boolean;
 }
 
 export class FollowingSearchStore implements SearchStore, OwnRecords {
@@ -114,7 +119,9 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     this.#records = records;
     this.#options = options;
     this.#queue = new SearchQueue(options.maxWaiting);
-    const startWorker = options.startWorker ?? (() => startSearchWorker({ shardedFromBytes: options.shardedFromBytes }));
+    const startWorker =
+      options.startWorker ??
+      (() => startSearchWorker({ shardedFromBytes: options.shardedFromBytes, maxIndexBytes: options.maxIndexBytes }));
     const startEngine = options.startEngine ?? ((events) => new WorkerClient(events, startWorker));
     this.#engine = startEngine({
       onLost: (error) => this.#engineLost(error),
@@ -160,7 +167,9 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     let rows = 0;
     let memoryBytes = 0;
     let fault: string | undefined;
-    for (const { follower, isReady, lag, fault: branchFault, failingSince } of this.#branches.values()) {
+    for (const { follower, isReady, lag, fault: branchFault, failingSince, isFull } of this.#branches.values()) {
+      // Its searches are answered, with the reason: no server is better for them.
+      if (isFull) continue;
       if (!isReady || follower.isBuilding) pending.push(branchFault === undefined ? follower.key : `${follower.key} (${branchFault})`);
       // What cannot be read may have changed.
       lagMs = Math.max(lagMs, lag.currentMs, failingSince === undefined ? 0 : performance.now() - failingSince);
@@ -296,7 +305,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
       () => true,
       async (error: unknown) => {
         // Whoever asks for what cannot be had is told at once.
-        if (error instanceof DatabaseAwayError) throw error;
+        if (error instanceof DatabaseAwayError || error instanceof IndexFullError) throw error;
         // A pause, or the next attempt would follow at once.
         await new Promise((resolve) => setTimeout(resolve, FIRST_RETRY_MS));
         return false;
@@ -334,6 +343,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
       nextRoundAt: 0,
       fault: undefined,
       isAway: false,
+      isFull: false,
     };
     this.#branches.set(key, followed);
     this.#schedule(followed, 0);
@@ -381,6 +391,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
       followed.nextRoundAt = now + pauseMs;
       if (followed.isBehind) this.#schedule(followed, pauseMs);
       followed.isReady = true;
+      followed.isFull = false;
       followed.fault = undefined;
       followed.failingSince = undefined;
       followed.retryMs = FIRST_RETRY_MS;
@@ -390,6 +401,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
       if (this.#isClosed) return;
       followed.failingSince ??= followed.lastRoundAt;
       followed.isAway = error instanceof DatabaseAwayError;
+      followed.isFull = error instanceof IndexFullError;
       this.#tell(followed, error);
       followed.nextRoundAt = performance.now() + FIRST_RETRY_MS;
       // Not all at once, nor in step with other servers.
@@ -465,6 +477,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
 /** undefined: the engine does not have that state of the schema, or an older one, by which a fault may be none. */
 function ownAnswers(job: SearchJob, outcome: SearchOutcome, version: number): OwnAnswers | LodestoneError | undefined {
   if (outcome.kind === "answers") return { ...outcome, incarnation: job.incarnation, tableId: job.tableId, columnId: job.columnId };
+  if (outcome.kind === "full") return new IndexFullError(new LodestoneError("OUT_OF_MEMORY", outcome.message));
   return outcome.kind === "invalid" && outcome.schemaVersion >= version ? new LodestoneError("INVALID", outcome.message) : undefined;
 }
 

@@ -50,8 +50,15 @@ export type SearchOutcome =
   | ({ readonly kind: "answers" } & FoundAnswers)
   /** The worker does not have that state of the schema yet. */
   | { readonly kind: "behind" }
+  /** There is no room for the branch. */
+  | { readonly kind: "full"; readonly message: string }
   /** The filter does not parse by the schema that the worker has. */
   | { readonly kind: "invalid"; readonly message: string; readonly schemaVersion: number };
+
+/*
+ * What makes a branch larger (`begin`, `load`, `install`, `commit`, `restore`) rejects with OUT_OF_MEMORY when there is no room for it: the engine holds nothing
+ * of the branch then.
+ */
 
 /** What changes a branch, with the batches that are staged for it first; the parts are applied in the order given, all at once with regard to searches. */
 export interface Commit {
@@ -78,7 +85,13 @@ export interface RestoredState {
 
 export interface EngineCalls {
   /** Starts to build a branch anew, aside. */
-  begin(call: { readonly build: number; readonly incarnation: string; readonly version: number; readonly tables: FollowedSchema }): void;
+  begin(call: {
+    readonly build: number;
+    readonly key: BranchKey;
+    readonly incarnation: string;
+    readonly version: number;
+    readonly tables: FollowedSchema;
+  }): void;
   load(call: { readonly build: number; readonly batch: FeedBatch }): void;
   /** The build takes the place of what was there for the branch. */
   install(call: { readonly build: number; readonly key: BranchKey }): BranchStats;
@@ -104,6 +117,8 @@ export type Method = keyof EngineCalls;
 
 /** What a worker is started with. */
 export interface WorkerOptions {
+  /** Of all indexes together; default: no limit. */
+  readonly maxIndexBytes?: number | undefined;
   readonly shardedFromBytes?: number | undefined;
 }
 

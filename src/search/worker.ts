@@ -9,6 +9,7 @@ import { crashPoint } from "../fault-points.ts";
 import type { FeedBatch } from "../records/feed/feed-types.ts";
 import { BranchState } from "./branch-state.ts";
 import { isLost } from "./column-index.ts";
+import { IndexRoom } from "./index-room.ts";
 import type {
   BranchKey,
   BranchStats,
@@ -26,10 +27,11 @@ import { BranchJournal, journalPath, removeOtherJournals } from "./snapshot/bran
 import { readBranchSnapshot, writeBranchSnapshot } from "./snapshot/branch-snapshot.ts";
 
 const branches = new Map<BranchKey, BranchState>();
-const { shardedFromBytes } = (workerData ?? {}) as WorkerOptions;
+const { shardedFromBytes, maxIndexBytes = Number.POSITIVE_INFINITY } = (workerData ?? {}) as WorkerOptions;
 
 /** States that are being read, not searched yet. */
-const builds = new Map<number, BranchState>();
+const builds = new Map<number, { readonly key: BranchKey; readonly state: BranchState }>();
+const room = new IndexRoom<BranchState>(maxIndexBytes);
 /** What was read for a coming commit. */
 const staged = new Map<BranchKey, FeedBatch[]>();
 
@@ -46,10 +48,41 @@ function endJournals(key: BranchKey): void {
 }
 
 function replace(key: BranchKey, state: BranchState): void {
-  endJournals(key);
-  branches.get(key)?.free();
+  remove(key);
   branches.set(key, state);
+  room.set(state, key, state.stats.memoryBytes);
+}
+
+function remove(key: BranchKey): void {
+  endJournals(key);
   unfinished.delete(key);
+  const state = branches.get(key);
+  if (state === undefined) return;
+  branches.delete(key);
+  room.delete(state);
+  state.free();
+}
+
+function endBuild(build: number): void {
+  const state = builds.get(build)?.state;
+  if (state === undefined) return;
+  builds.delete(build);
+  room.delete(state);
+  state.free();
+}
+
+/** Counts what the index takes now; those for which there is no room any more are let go of. @throws {LodestoneError} OUT_OF_MEMORY when this one is among them. */
+function count(key: BranchKey, state: BranchState): BranchStats {
+  const { stats } = state;
+  room.set(state, key, stats.memoryBytes);
+  let isGone = false;
+  for (let other = room.giveWay(); other !== undefined; other = room.giveWay()) {
+    isGone ||= other === state;
+    for (const [branch, found] of branches) if (found === other) remove(branch);
+    for (const [build, found] of builds) if (found.state === other) endBuild(build);
+  }
+  if (isGone) throw room.refusal(key);
+  return stats;
 }
 
 /** These yield while they read or write files, and keep nothing waiting. */
@@ -60,26 +93,28 @@ type Handlers = {
 };
 
 const handlers: Handlers = {
-  async begin({ build, incarnation, version, tables }) {
-    builds.set(build, await BranchState.create(incarnation, version, tables, shardedFromBytes));
+  async begin({ build, key, incarnation, version, tables }) {
+    room.require(key, incarnation);
+    builds.set(build, { key, state: await BranchState.create(incarnation, version, tables, shardedFromBytes) });
   },
 
   async load({ build, batch }) {
-    const state = builds.get(build)!;
+    const { key, state } = builtBy(build);
     state.apply([batch]);
     await state.settled();
+    count(key, state);
   },
 
   install({ build, key }): BranchStats {
-    const state = builds.get(build)!;
+    const { state } = builtBy(build);
     builds.delete(build);
     replace(key, state);
-    return state.stats;
+    room.forget(key);
+    return count(key, state);
   },
 
   abandon({ build }) {
-    builds.get(build)?.free();
-    builds.delete(build);
+    endBuild(build);
   },
 
   stage({ key, batch }) {
@@ -93,7 +128,8 @@ const handlers: Handlers = {
   },
 
   async commit({ key, schema, batches, position }: Commit): Promise<BranchStats> {
-    const state = branches.get(key)!;
+    const state = branches.get(key);
+    if (state === undefined) throw room.refusal(key);
     const all = [...(staged.get(key) ?? []), ...batches];
     staged.delete(key);
     if (schema === undefined) {
@@ -105,10 +141,11 @@ const handlers: Handlers = {
       await state.alter(schema.version, schema.tables, all);
     }
     unfinished.delete(key);
-    return state.stats;
+    return count(key, state);
   },
 
   async restore({ key, incarnation, path }): Promise<RestoredState | null> {
+    room.require(key, incarnation);
     const restored = await readBranchSnapshot(path, key, incarnation, shardedFromBytes);
     if (restored === null) return null;
     const { state, position } = restored;
@@ -120,7 +157,8 @@ const handlers: Handlers = {
       if (branches.get(key) === state) journals.set(key, new Set([journal]));
       else await journal.close();
     }
-    return { version: state.version, schema: state.schema, position, stats: state.stats };
+    room.forget(key);
+    return { version: state.version, schema: state.schema, position, stats: count(key, state) };
   },
 
   async snapshot({ key, path, position }) {
@@ -169,14 +207,13 @@ const handlers: Handlers = {
 
   drop({ key }) {
     staged.delete(key);
-    unfinished.delete(key);
-    endJournals(key);
-    branches.get(key)?.free();
-    branches.delete(key);
+    remove(key);
+    room.forget(key);
   },
 
   async search(job: SearchJob): Promise<SearchOutcome> {
     const state = branches.get(job.key);
+    if (state === undefined && room.isRefused(job.key)) return { kind: "full", message: room.refusal(job.key).message };
     if (state === undefined || state.incarnation !== job.incarnation || unfinished.has(job.key)) return { kind: "behind" };
     try {
       const found = await state.search(job);
@@ -189,6 +226,13 @@ const handlers: Handlers = {
     }
   },
 };
+
+function builtBy(build: number): { readonly key: BranchKey; readonly state: BranchState } {
+  const found = builds.get(build);
+  // Another branch has grown meanwhile, and this one had to give way.
+  if (found === undefined) throw new LodestoneError("OUT_OF_MEMORY", "There is no room for the index that was being built.");
+  return found;
+}
 
 const port = parentPort!;
 let changes: Promise<void> = Promise.resolve();

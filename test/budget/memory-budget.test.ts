@@ -85,7 +85,8 @@ describe("the budget of memory", () => {
   it("divides what there is: no part of it, nor of the heap, is given twice", () => {
     for (const memory of [512 * MIB, 1_024 * MIB, 4_096 * MIB, 65_536 * MIB]) {
       for (const heap of [256 * MIB, 2_048 * MIB, 4_096 * MIB]) {
-        const { answers, bodyBytes, databaseBytes } = memoryLimits(memory, heap);
+        const { answers, bodyBytes, databaseBytes, indexBytes } = memoryLimits(memory, heap);
+        expect(answers.totalBytes + 4 * bodyBytes + databaseBytes + Math.max(0, indexBytes - 64 * MIB)).toBeLessThanOrEqual(memory);
         expect(answers.totalBytes + 4 * bodyBytes + databaseBytes).toBeLessThanOrEqual((7 / 8) * memory);
         expect(answers.totalBytes + 4 * bodyBytes).toBeLessThanOrEqual((3 / 4) * heap);
         // A lone caller's largest answer fits in its half.

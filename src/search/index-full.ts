@@ -1,0 +1,10 @@
+/** A branch whose index does not fit in the memory that there is for indexes: asking again at once does not help. */
+import { LodestoneError } from "../errors.ts";
+
+const TRY_AGAIN_SECONDS = 60;
+
+export class IndexFullError extends LodestoneError {
+  constructor(cause: LodestoneError) {
+    super("UNAVAILABLE", cause.message, { retryAfterSeconds: TRY_AGAIN_SECONDS, cause });
+  }
+}

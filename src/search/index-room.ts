@@ -1,0 +1,83 @@
+/**
+ * The memory that indexes may take together, and which gives way when they would take more: of the database that has most, its largest branch. So a database that
+ * takes an equal part or less is never the one, however many branches another has.
+ */
+import { LodestoneError } from "../errors.ts";
+import type { BranchKey } from "./search-messages.ts";
+
+/** A branch that did not fit is tried again when it would fit, when it was made anew, and in any case after so long: it may have become smaller. */
+const TRY_AGAIN_MS = 5 * 60_000;
+
+interface Refused {
+  /** What it had when it gave way. */
+  readonly bytes: number;
+  readonly at: number;
+  readonly incarnation: string;
+}
+
+export class IndexRoom<Holder extends { readonly incarnation: string }> {
+  readonly #limitBytes: number;
+  readonly #held = new Map<Holder, { readonly key: BranchKey; readonly bytes: number }>();
+  readonly #refused = new Map<BranchKey, Refused>();
+  #total = 0;
+
+  constructor(limitBytes: number) {
+    this.#limitBytes = limitBytes;
+  }
+
+  /** What `holder`, an index of the branch, takes now. */
+  set(holder: Holder, key: BranchKey, bytes: number): void {
+    this.#total += bytes - (this.#held.get(holder)?.bytes ?? 0);
+    this.#held.set(holder, { key, bytes });
+  }
+
+  delete(holder: Holder): void {
+    this.#total -= this.#held.get(holder)?.bytes ?? 0;
+    this.#held.delete(holder);
+  }
+
+  /** Who has to go so that the others fit; undefined when all fit. It counts as gone from now on, and its branch as one that does not fit. */
+  giveWay(): Holder | undefined {
+    if (this.#total <= this.#limitBytes) return undefined;
+    const databases = new Map<string, number>();
+    for (const { key, bytes } of this.#held.values()) databases.set(databaseOf(key), (databases.get(databaseOf(key)) ?? 0) + bytes);
+    let found: Holder | undefined;
+    let most = [-1, -1];
+    for (const [holder, { key, bytes }] of this.#held) {
+      const rank = [databases.get(databaseOf(key))!, bytes];
+      if (rank[0]! < most[0]! || (rank[0] === most[0] && rank[1]! <= most[1]!)) continue;
+      found = holder;
+      most = rank;
+    }
+    const { key, bytes } = this.#held.get(found!)!;
+    this.delete(found!);
+    this.#refused.set(key, { bytes, at: performance.now(), incarnation: found!.incarnation });
+    return found;
+  }
+
+  /** @throws {LodestoneError} OUT_OF_MEMORY when the branch did not fit, and would not now. */
+  require(key: BranchKey, incarnation: string): void {
+    const refused = this.#refused.get(key);
+    if (refused === undefined || refused.incarnation !== incarnation) return;
+    if (this.#total + refused.bytes > this.#limitBytes && performance.now() - refused.at < TRY_AGAIN_MS) throw this.refusal(key);
+  }
+
+  isRefused(key: BranchKey): boolean {
+    return this.#refused.has(key);
+  }
+
+  /** It fits, or is gone. */
+  forget(key: BranchKey): void {
+    this.#refused.delete(key);
+  }
+
+  refusal(key: BranchKey): LodestoneError {
+    return new LodestoneError(
+      "OUT_OF_MEMORY",
+      `The vectors of branch ${key} are not searched: indexes take ${Math.floor(this.#limitBytes / 2 ** 20)} MiB at most (--max-memory), and this branch is the ` +
+        "largest of the database that takes most. Its records are all there. Delete what is not needed, or give the server more memory.",
+    );
+  }
+}
+
+const databaseOf = (key: BranchKey): string => key.slice(0, key.indexOf(":"));
