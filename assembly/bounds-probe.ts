@@ -28,8 +28,14 @@ import { L1 } from "./exact/similarity";
 import { l1Bounds } from "./l1/bounds";
 import { clearSlots } from "./l1/slots";
 import { prepareCodes } from "./plans/cascade";
+import { allocate } from "./rows/memory";
 import { centreOf, codeDimension, segmentPtr } from "./rows/rows";
 import { LIST_PADDING } from "./rows/selection";
+import { pitch, setBasis, storePanels } from "./sketch/basis";
+import { setSketchCoefficients, sketchBounds } from "./sketch/bounds";
+import { epsilonOf, skewOf } from "./sketch/learn";
+import { reserveQuerySketches, sketchDots, sketchQuery } from "./sketch/query-sketch";
+import { reserveSketching, sketchSegment } from "./sketch/sketches";
 
 export { initialize, queryPtr, reserveQueries, reserveRows, set, stagingPtr } from "./index";
 
@@ -158,4 +164,51 @@ export function lostAmongMany(similarity: i32, query: i32, row: u32, rows: u32):
   if (ASC_FEATURE_RELAXED_SIMD && isBelow(many, similarity, segmentPtr(0), row, sum)) lost |= 16;
   many.query.heap.threshold = -1;
   return lost;
+}
+
+let basisRows: usize = 0;
+let basisCentre: usize = 0;
+
+/** Where the host writes a basis of up to `dimensions` rows, f32[dimensions × basisPitch()], for takeBasis. */
+export function basisPtr(dimensions: i32): usize {
+  reserveSketching(dimensions);
+  basisRows = allocate(<u64>dimensions * ((<u64>pitch()) << 2));
+  return basisRows;
+}
+
+/** Where the host writes its centre, f32[dimension]. */
+export function basisCentrePtr(): usize {
+  basisCentre = allocate((<u64>pitch()) << 2);
+  return basisCentre;
+}
+
+export function basisPitch(): i32 {
+  return pitch();
+}
+
+/** Takes the basis that was written and sketches segment 0 and `count` queries. @returns ε. */
+export function takeBasis(dimensions: i32, count: i32): f64 {
+  const panels = allocate(<u64>dimensions * ((<u64>pitch()) << 2));
+  storePanels(basisRows, dimensions, panels);
+  let skew: f64 = 0;
+  for (let i = 0; i < dimensions; i++) skew += skewOf(basisRows, i);
+  const epsilon = epsilonOf(skew);
+  setBasis(dimensions, panels, basisCentre, epsilon);
+  sketchSegment(segmentPtr(0));
+  reserveQuerySketches(count);
+  for (let i = 0; i < count; i++) sketchQuery(queryAt(i));
+  return epsilon;
+}
+
+/** The bound of a row by its sketch; −infinity when the query has none. */
+export function sketchBoundOf(similarity: i32, query: i32, row: u32): f32 {
+  const q = queryAt(query);
+  const segment = segmentPtr(0);
+  if (!q.isSketched) return -Infinity;
+  store<u16>(rowList, <u16>row);
+  sketchDots(q, segment, rowList, 1, sums);
+  setSketchCoefficients(q, similarity);
+  const four = row & ~3;
+  v128.store(bounds + ((<usize>four) << 2), sketchBounds(segment, four, v128.load(sums + ((<usize>four) << 2))));
+  return load<f32>(bounds + ((<usize>row) << 2));
 }

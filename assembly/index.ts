@@ -2,9 +2,11 @@
  * What the host sees of a shard. Addresses are unsigned: the host reads them with `>>> 0`. Every view is to be taken again after a call that can grow memory
  * (reserveRows, reserveQueries, filterPtr, search).
  */
-import { encodeSegment, initializeCodes } from "./codes/codes";
+import { initializeCodes } from "./codes/codes";
 import { setMemoryLimit } from "./rows/memory";
 import { initializeRows, liveRows, segmentPtr, segmentRows, segmentShift, setRow } from "./rows/rows";
+import { loadingWork, noteWritten, workOnSketches } from "./sketch/learn";
+import { refreshSegment } from "./sketch/refresh";
 
 export { filterPtr, queryPtr, reserveQueries } from "./exact/query";
 export { countSelected, resultCount, resultsPtr, search } from "./plans/search";
@@ -30,5 +32,9 @@ export function size(): u32 {
 
 /** Stores the staged vector at a row within capacity. A segment that is all new is coded at once, others when they are searched. */
 export function set(row: u32): void {
-  if (setRow(row) === segmentRows) encodeSegment(segmentPtr(row >> segmentShift));
+  noteWritten();
+  if (setRow(row) !== segmentRows) return;
+  refreshSegment(segmentPtr(row >> segmentShift));
+  // Each segment that came in pays for its sketches, and a part of the learning.
+  workOnSketches(loadingWork(), true);
 }

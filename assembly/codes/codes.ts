@@ -147,7 +147,7 @@ function tryStep(step: f32): f64 {
 }
 
 /** The next smaller or equal float32 of 4 significant bits. */
-function coarse(x: f32): f32 {
+export function coarse(x: f32): f32 {
   return reinterpret<f32>(reinterpret<u32>(x) & 0xfff00000);
 }
 
@@ -174,10 +174,16 @@ function chooseStep(largest: f32): f32 {
 }
 
 /** Upper half of a float32 that is not below `x` (≥ 0). */
-function roundUp16(x: f64): u16 {
+export function roundUp16(x: f64): u16 {
   const bits = reinterpret<u32>(<f32>(x * 1.0000002));
   if (!(x < 1e38)) return 0x7f80;
   return <u16>((bits + 0xffff) >> 16);
+}
+
+/** Whether a row can be coded, of which are given max |y'|, ‖y'‖ and ‖x‖. */
+export function isCodable(peak: f64, norm: f64, rowNorm: f64): bool {
+  if (peak !== 0 && !(peak >= MIN_CODABLE && peak <= MAX_CODABLE)) return false;
+  return rowNorm === 0 || rowNorm >= Math.max(MIN_CODABLE, MIN_NORM_SHARE * norm);
 }
 
 function encodeRow(segment: usize, row: u32): void {
@@ -223,8 +229,7 @@ function encodeRow(segment: usize, row: u32): void {
   const tailSum = addF64(squares);
   const norm = Math.sqrt(addF64(headSquares) + tailSum);
   const rowNorm = Math.sqrt(rowSquares);
-  const isOrdinary = peak === 0 || (peak >= MIN_CODABLE && peak <= MAX_CODABLE);
-  if (!(isOrdinary && (rowNorm === 0 || rowNorm >= Math.max(MIN_CODABLE, MIN_NORM_SHARE * norm)))) {
+  if (!isCodable(peak, norm, rowNorm)) {
     // Not codable. 0x7f80 is the upper half of infinity; other values are such that nothing else becomes infinite.
     store<f32>(words, 1, NORMS);
     store<f32>(words, 0, RESIDUAL_NORMS);

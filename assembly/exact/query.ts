@@ -23,6 +23,9 @@ export class Query {
   /** Σ q². */
   squares: f64;
 
+  /** Its number in the search. */
+  number: i32;
+
   /** Codes for dot products, as dot/dot-of-four.ts lays them out. */
   dotCodes: usize;
   /** Centre that dotCodes belong to; 0: the zero centre; 1: none yet. */
@@ -48,6 +51,9 @@ export class Query {
   /** Segments until heads are tried again, and how long they will be put off then; see plans/heads.ts. */
   headPause: u32;
   nextHeadPause: u32;
+
+  /** Whether it has a sketch; see sketch/query-sketch.ts. */
+  isSketched: bool;
 
   /** Rows from which on the cascade may be tried again, and how long it was put off. */
   floatsUntilSegment: u32;
@@ -109,6 +115,9 @@ function ensure(buffer: Buffer, bytes: u64): bool {
 
 let heapCapacity: i32 = 0;
 
+/** Room for seeds, beside the k that most plans take; see plans/by-sketches.ts. */
+export const SEEDS_PER_RESULT: usize = 4;
+
 /** Room for `count` queries with `k` results each. @returns false at the memory limit. */
 export function reserveQueries(count: i32, k: i32): bool {
   heapCapacity = k;
@@ -122,7 +131,7 @@ export function reserveQueries(count: i32, k: i32): bool {
     ensure(heaps, n * <u64>k * <u64>ENTRY_BYTES) &&
     ensure(heapStates, n * <u64>offsetof<TopK>()) &&
     ensure(states, n * <u64>offsetof<Query>()) &&
-    ensure(seeds, n * <u64>k * 8) &&
+    ensure(seeds, n * <u64>k * <u64>SEEDS_PER_RESULT * 8) &&
     ensure(seedStates, n * <u64>offsetof<Seeds>())
   );
 }
@@ -163,6 +172,7 @@ export function prepareQuery(i: i32): Query {
   const q = queryPtr(i);
   const wide = doubles.ptr + <usize>i * ((<usize>stride) << 3);
   for (let j = 0; j < stride; j++) store<f64>(wide + ((<usize>j) << 3), <f64>load<f32>(q + ((<usize>j) << 2)));
+  query.number = i;
   query.floats = q;
   query.doubles = wide;
   query.squares = exactSquares(q, stride);
@@ -171,10 +181,11 @@ export function prepareQuery(i: i32): Query {
   query.slots = query.dotCodes + dotCodeBytes();
   query.headPause = 0;
   query.nextHeadPause = 0;
+  query.isSketched = false;
   query.floatsUntilSegment = 0;
   query.backoff = 0;
   query.seeds = changetype<Seeds>(seedStates.ptr + <usize>i * offsetof<Seeds>());
-  query.seeds.ptr = seeds.ptr + <usize>i * <usize>heapCapacity * 8;
+  query.seeds.ptr = seeds.ptr + <usize>i * <usize>heapCapacity * SEEDS_PER_RESULT * 8;
   query.seeds.capacity = heapCapacity;
   query.heap = changetype<TopK>(heapStates.ptr + <usize>i * offsetof<TopK>());
   resetTopK(query.heap, heaps.ptr + <usize>i * <usize>heapCapacity * ENTRY_BYTES, heapCapacity);

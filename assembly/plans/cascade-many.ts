@@ -13,7 +13,6 @@
  * What the worst of them scores is the heap's first threshold. The sums are kept for the search proper, the scores are not: it meets these rows again.
  */
 
-import { encodeSegment } from "../codes/codes";
 import {
   clearShared,
   describeBlock,
@@ -49,6 +48,7 @@ import {
 } from "../rows/rows";
 import { countBytes, countExactRows, countFullRows } from "../rows/scan-counts";
 import { filterOf, selected } from "../rows/selection";
+import { refreshSegment } from "../sketch/refresh";
 
 /** From so many queries on, unpacking pays. */
 export const MANY_QUERIES: i32 = 6;
@@ -183,7 +183,7 @@ function searchBatch(count: i32, similarity: i32, start: u32, end: u32, filterBi
   let rows: u32 = 0;
   for (let s = start; s < end; s++) {
     const filter = filterOf(filterBits, s);
-    encodeSegment(segmentPtr(s));
+    refreshSegment(segmentPtr(s));
     for (let i = 0; i < count; i++) if (!manyAt(i).isActive) scanFloats(manyAt(i).query, similarity, s, filter);
     rows += searchSegment(similarity, s, filter, false);
   }
@@ -206,7 +206,7 @@ function searchBatch(count: i32, similarity: i32, start: u32, end: u32, filterBi
 function seedHeaps(count: i32, similarity: i32, filterBits: usize): void {
   for (let i = 0; i < count; i++) queryAt(i).seeds.count = 0;
   for (let s: u32 = 0; s < seedSegments; s++) {
-    encodeSegment(segmentPtr(s));
+    refreshSegment(segmentPtr(s));
     searchSegment(similarity, s, filterOf(filterBits, s), true);
   }
   for (let i = 0; i < count; i++) {

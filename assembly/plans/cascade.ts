@@ -1,12 +1,11 @@
 /**
- * The cascade: bounds the rows of a batch of segments by their codes, or by the heads of these where that suffices; scores the rows with the best bounds; then goes over
+ * The cascade: bounds the rows of a batch of segments by their codes, or by sketches or the heads of codes where that suffices; scores the rows with the best bounds; then goes over
  * the bounds and scores the rows that they do not rule out.
  *
  * What a query's batch costs depends on its data. When more than half of the rows came down to float32, the codes are not worth reading: the next
  * segments are scanned as floats, twice as many each time, before the cascade is tried again on a small batch.
  */
 
-import { encodeSegment } from "../codes/codes";
 import { codeDotBounds, setDotCoefficients } from "../dot/bounds";
 import { HEAD, TAIL, WHOLE } from "../dot/dot-of-four";
 import { codeDots, touchCodes } from "../dot/dots-of-list";
@@ -24,6 +23,10 @@ import { lanesOf } from "../lanes";
 import { groupBytes, MAX_SEGMENT_ROWS, segmentCount, segmentPtr, segmentRows, segmentShift } from "../rows/rows";
 import { countBytes, countExactRows, countFullRows } from "../rows/scan-counts";
 import { filterOf, listRows, selected } from "../rows/selection";
+import { sketchDimension } from "../sketch/basis";
+import { reserveQuerySketches, sketchQuery } from "../sketch/query-sketch";
+import { refreshSegment } from "../sketch/refresh";
+import { boundBySketches, keepBySketches, raiseBySeeds, usesSketches, widenSeeds } from "./by-sketches";
 import { addTails, isHeadWorthTrying, keepByHeads } from "./heads";
 import { beginSurvivors, listSurvivor, scoredRows, scoreListed } from "./survivors";
 
@@ -59,6 +62,11 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
   }
   let start: u32 = 0;
   let size = min(small, large);
+  if (similarity !== L1 && sketchDimension > 0 && reserveQuerySketches(count)) {
+    // Sketches give a limit before anything else is read: no batch has to be small.
+    size = large;
+    for (let i = 0; i < count; i++) sketchQuery(queryAt(i));
+  }
   while (start < segmentCount) {
     const end = min(segmentCount, start + size);
     const batchBytes = (<usize>((end - start) << segmentShift)) << 2;
@@ -68,10 +76,22 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
       query.seeds.count = 0;
       raiseThreshold(query.heap, sharedFloor());
     }
+    for (let i = 0; i < count; i++) widenSeeds(queryAt(i), (end - start) << segmentShift);
+    for (let s = start; s < end; s++) {
+      refreshSegment(segmentPtr(s));
+      for (let i = 0; i < count; i++) {
+        const query = queryAt(i);
+        if (query.isActive && usesSketches(query, segmentPtr(s))) {
+          const filter = filterOf(filterBits, s);
+          const listed = listSelected(selectRows(segmentPtr(s), filter) * DENSE >= segmentRows);
+          boundBySketches(query, similarity, s, filter, rowList, listed, boundsOf(bounds + <usize>i * batchBytes, s, start));
+        }
+      }
+    }
+    for (let i = 0; i < count; i++) raiseBySeeds(queryAt(i), similarity);
     let rows: u32 = 0;
     for (let s = start; s < end; s++) {
       const filter = filterOf(filterBits, s);
-      encodeSegment(segmentPtr(s));
       let selectedRows: u32 = 0;
       // Query by query over one segment: its codes are read from memory once.
       for (let i = 0; i < count; i++) {
@@ -131,15 +151,21 @@ export function prepareCodes(query: Query, similarity: i32, segment: usize): boo
   return query.isCodable;
 }
 
-/** Bounds the selected rows of segment `s`. @returns how many they are. */
-function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, bounds: usize): u32 {
-  const segment = segmentPtr(s);
+/** Stores the selected rows as rowBits. @returns how many they are. */
+function selectRows(segment: usize, filter: usize): u32 {
   let rows: u32 = 0;
   for (let w: u32 = 0; w < segmentRows >> 5; w++) {
     const bits = selected(segment, filter, w);
     store<u32>(rowBits + ((<usize>w) << 2), bits);
     rows += popcnt(bits);
   }
+  return rows;
+}
+
+/** Bounds the selected rows of segment `s`. @returns how many they are. */
+function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, bounds: usize): u32 {
+  const segment = segmentPtr(s);
+  const rows = selectRows(segment, filter);
   if (rows === 0) return 0;
   const listed = listSelected(rows * DENSE >= segmentRows);
   if (!prepareCodes(query, similarity, segment)) {
@@ -157,6 +183,9 @@ function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, boun
     }
     touchIfApart(segment, left, WHOLE);
     l1Bounds(query, segment, rowList, left, false, rowBits, bounds);
+  } else if (usesSketches(query, segment)) {
+    read = keepBySketches(query, similarity, rowBits, rowList, bounds);
+    readCodes(query, segment, read, sums, WHOLE);
   } else if (isHeadWorthTrying(query, similarity, segment, rowList, listed)) {
     for (let at: usize = 0; at < (<usize>segmentRows) << 2; at += 16) v128.store(bounds + at, f32x4.splat(Infinity));
     readCodes(query, segment, listed, sums, HEAD);
@@ -181,7 +210,7 @@ function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, boun
       groups++;
       let bound = v128.load(bounds + at);
       if (similarity !== L1) {
-        // Rows of the four that the head ruled out keep their infinite bounds.
+        // Rows of the four that sketch or head ruled out get infinite bounds.
         bound = v128.bitselect(codeDotBounds(segment, row, v128.load(sums + at)), f32x4.splat(Infinity), lanesOf(four));
         v128.store(bounds + at, bound);
       }

@@ -4,7 +4,6 @@
  * When more than half of a batch is left, the rest is scored without codes.
  */
 
-import { encodeSegment } from "../codes/codes";
 import { codeDotBounds } from "../dot/bounds";
 import { codeDotOfFour } from "../dot/dots-of-list";
 import { costLimit } from "../exact/cost-limit";
@@ -28,6 +27,7 @@ import {
 } from "../rows/rows";
 import { countBytes } from "../rows/scan-counts";
 import { filterOf, selected } from "../rows/selection";
+import { refreshSegment } from "../sketch/refresh";
 import { prepareCodes } from "./cascade";
 
 /** Rows of the first batch, if not more results are wanted; each further batch has four times as many. */
@@ -94,7 +94,7 @@ function listScattered(count: i32, similarity: i32, filterBits: usize): u32 {
       }
     }
     if (end === start) continue;
-    encodeSegment(segment);
+    refreshSegment(segment);
     const centre = centreOf(segment);
     const isCoded = centre === 0 || centre === codedCentre || <u32>(end - start) >> 2 >= CENTRE_CODES_ROWS;
     codedCentre = centre;

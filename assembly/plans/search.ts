@@ -7,6 +7,7 @@ import { sortBestFirst } from "../exact/top-k";
 import { codeDimension, livePtr, liveRows, segmentCount, segmentPtr, segmentRows, segmentShift, staleCountPtr } from "../rows/rows";
 import { resetScanCounts } from "../rows/scan-counts";
 import { filterOf } from "../rows/selection";
+import { workOnSketches } from "../sketch/learn";
 import { cascade } from "./cascade";
 import { cascadeMany, MANY_QUERIES } from "./cascade-many";
 import { searchScattered } from "./scattered";
@@ -18,6 +19,9 @@ const CASCADE_ROWS_PER_RESULT: u32 = 8;
 const SCATTERED: u32 = 4;
 /** Fewer than one in this many: then l1 codes, made for each centre and step, cost more than they save, and so do codes of many queries, who share the rows' floats. */
 const VERY_SCATTERED: u32 = 64;
+
+/** Multiplications for sketches in one search: some 12 ms, and as much again or twice for the segment that it ends with. */
+const WORK_OF_SEARCH: i64 = 150000000;
 
 let touched: u32 = 0;
 
@@ -50,6 +54,7 @@ export function search(count: i32, similarity: i32, isFiltered: bool, selected: 
   const k = <u32>queryAt(0).heap.capacity;
   usesCodes = usesCodes && codeDimension > 0 && selected / CASCADE_ROWS_PER_RESULT >= k;
   if (usesCodes) {
+    workOnSketches(similarity === L1 ? 0 : WORK_OF_SEARCH, false);
     const spread = (segmentCount << segmentShift) / max<u32>(selected, 1);
     const isMany = count >= MANY_QUERIES && similarity !== L1;
     const isShared = isMany || similarity === L1;

@@ -1,7 +1,7 @@
 /**
  * Rows in linear memory, in segments of a fixed number of rows, so that growing never moves what is there.
  *
- *   segment: | live bits | address of the centre, count of stale rows u32 | squares f64 | stale bits | first metadata | second metadata | heads of the codes | their tails | float32 |
+ *   segment: | live bits | address of the centre, count of stale rows u32, state of the sketches | squares f64 | stale bits | first metadata | second metadata | heads of the codes | their tails | float32 |
  *
  * Each part starts on a cache line and has one entry a row, the metadata one group for four rows; see codes/codes.ts for what the codes' parts mean.
  *
@@ -117,7 +117,7 @@ export function initializeRows(dim: i32): bool {
   }
   const rows = <u64>segmentRows;
   part(rows >> 3);
-  // Beside the live bits, since every search reads both: the address of the centre, and a word that counts stale rows.
+  // Beside the live bits, since every search reads both: the address of the centre, a word that counts stale rows, and three of the sketches.
   if (codeDimension > 0) centreOffset = part(64);
   squaresOffset = part(rows << 3);
   if (codeDimension > 0) {
@@ -222,6 +222,11 @@ export function setCentre(segment: usize, centre: usize): void {
 /** u32: how many stale bits are set. */
 export function staleCountPtr(segment: usize): usize {
   return segment + centreOffset + 4;
+}
+
+/** What a segment has of sketches (sketch/sketches.ts): u32 address of its block or 0, u32 which basis they are of or 0, u32 dimensions that the block has room for. */
+export function sketchStatePtr(segment: usize): usize {
+  return segment + centreOffset + 8;
 }
 
 /** A row's code, u8[codeDimension]: u8[headBytes] here, which a search may read alone, and u8[tailBytes] at tailPtr. */

@@ -19,7 +19,7 @@ export type Plan = "auto" | "floats";
 
 /** What the last search read. */
 export interface ScanCounts {
-  /** Rows whose whole code was read, not its head alone. */
+  /** Rows whose whole code was read, not its head or sketch alone. */
   fullRows: number;
   /** Rows that their codes did not rule out, scored from float32. */
   exactRows: number;

@@ -35,6 +35,11 @@ interface Probe extends Record<string, unknown> {
   boundOf(similarity: number, query: number, row: number, isHead: number): number;
   isLostAsFloats(similarity: number, query: number, row: number): number;
   prepareMany(count: number, similarity: number, rows: number): void;
+  basisPtr(dimensions: number): number;
+  basisCentrePtr(): number;
+  basisPitch(): number;
+  takeBasis(dimensions: number, queries: number): number;
+  sketchBoundOf(similarity: number, query: number, row: number): number;
   lostAmongMany(similarity: number, query: number, row: number, rows: number): number;
 }
 
@@ -94,6 +99,31 @@ function vectorSource(dimension: number, seed: number): () => Float32Array {
   // A few kinds at a time, since one row can hide from a test of a block what is wrong with another.
   const few = seed % 3 === 0 ? [0, 1, 2, NEXT_TO_NOTHING, OBLIQUE] : Array.from({ length: 4 }, () => Math.floor(random() * kinds.length));
   return () => kinds[few[Math.floor(random() * few.length)]!]!();
+}
+
+/** Of sketches: some directions along rows, some at random, made orthonormal, then bent by up to `bend`. f64[dimensions][dimension]. */
+function makeBasis(
+  dimensions: number,
+  rows: readonly Float32Array[],
+  centre: Float32Array,
+  bend: number,
+  random: () => number,
+): number[][] {
+  const basis: number[][] = [];
+  for (let i = 0; basis.length < dimensions; i++) {
+    const row = rows[Math.floor(random() * rows.length)]!;
+    let v = Array.from(centre, (c, j) => (i % 2 === 0 ? row[j]! - c : random() - 0.5));
+    const largest = Math.max(...v.map(Math.abs));
+    v = v.map((x) => x / (largest || 1));
+    // Twice: once is not enough where little is left.
+    for (const other of [...basis, ...basis]) {
+      const product = other.reduce((sum, x, j) => sum + x * v[j]!, 0);
+      v = v.map((x, j) => x - product * other[j]!);
+    }
+    const norm = Math.hypot(...v);
+    if (norm > 1e-6) basis.push(v.map((x) => x / norm));
+  }
+  return basis.map((v) => v.map((x) => x * (1 + bend * (random() - 0.5))));
 }
 
 /** The cost in float64, which a search makes small. */
@@ -167,5 +197,58 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
         });
       });
     }
+  });
+
+  it.each([
+    [96, 32, 60],
+    [100, 64, 30],
+    [768, 96, 3],
+  ])("dimension %i, sketches of %i: no bound is above the true cost (%i cases)", async (dimension, dimensions, cases) => {
+    let tight = 0;
+    for (let seed = 1; seed <= cases; seed++) {
+      const random = seededRandom(seed * 31 + dimension);
+      const next = vectorSource(dimension, seed * 7919 + dimension);
+      const host = { isIdBefore: () => 0, tellScores: () => {}, sharedFloor: () => -1 };
+      const { exports: probe } = await instantiate<Probe>(module, { host });
+      const write = (ptr: number, vector: ArrayLike<number>) => new Float32Array(probe.memory.buffer, ptr >>> 0, vector.length).set(vector);
+      probe.initialize(dimension, 4096);
+      probe.reserveRows(ROWS);
+      const rows = Array.from({ length: ROWS }, next);
+      rows.forEach((vector, i) => {
+        write(probe.stagingPtr(), vector);
+        probe.set(i);
+      });
+      const queries = Array.from({ length: QUERIES }, (_, i) => (i === 0 ? rows[5]! : next()).slice());
+      for (const query of queries) if (query.every((x) => x === 0)) query[0] = 1e-30;
+      probe.reserveQueries(QUERIES, 1);
+      queries.forEach((vector, i) => {
+        write(probe.queryPtr(i), vector);
+      });
+      probe.prepare(QUERIES);
+      const centre = seed % 2 === 0 ? rows[7]! : new Float32Array(dimension);
+      // Up to what learning still takes, 2^-7, and none at all.
+      const basis = makeBasis(dimensions, rows, centre, [0, 1e-5, 1e-3][seed % 3]!, random);
+      const basisPtr = probe.basisPtr(dimensions) >>> 0;
+      basis.forEach((v, i) => {
+        write(basisPtr + 4 * i * probe.basisPitch(), v);
+      });
+      write(probe.basisCentrePtr(), centre);
+      expect(probe.takeBasis(dimensions, QUERIES)).toBeLessThan(2 ** -7);
+      for (const [name, similarity] of [["cosineSimilarity", 0] as const, ["l2", 2] as const]) {
+        queries.forEach((query, i) => {
+          rows.forEach((row, r) => {
+            const cost = trueCost(name, row, query);
+            const limit = probe.limitOf(similarity, i, probe.scoreOf(similarity, i, r));
+            const bound = probe.sketchBoundOf(similarity, i, r);
+            if (bound > cost || bound > limit)
+              expect.fail(`seed ${seed}, ${name}, query ${i}, row ${r}: bounds ${cost} by ${bound}, limit ${limit}`);
+            const most = name === "l2" ? Math.hypot(...query) ** 2 + Math.hypot(...row) ** 2 : Math.hypot(...query);
+            if (bound > cost - 0.3 * most) tight++;
+          });
+        });
+      }
+    }
+    // A bound that says nothing would pass too.
+    expect(tight).toBeGreaterThan(cases * ROWS);
   });
 });

@@ -47,6 +47,56 @@ describeBuilds("the cascade is exact", (build) => {
     });
   }
 
+  it("with sketches: learnt, while rows change, learnt again for other data, with filters and many results", async () => {
+    const dimension = 160;
+    const count = 2600;
+    const index = await VectorIndex.create({ dimension });
+    const model = new Map<string, Float32Array>();
+    const random = seededRandom(5);
+    const put = (id: string, vector: Float32Array) => {
+      index.upsert(id, vector);
+      model.set(id, vector);
+    };
+    const check = (query: Float32Array, k: number, what: string) => {
+      for (const similarity of SIMILARITIES) {
+        for (const filter of [undefined, (id: string) => id > "id3"]) {
+          const options = { k, similarity, ...(filter && { filter }) };
+          expect(index.search(query, options), `${build} ${similarity} ${what}`).toEqual(referenceSearch(model, query, options));
+        }
+      }
+    };
+    const bytesOf = (query: Float32Array) => {
+      index.search(query, { k: 3, similarity: "l2" });
+      return index.lastScan.bytes;
+    };
+    for (let times = 0; times < 2; times++) {
+      const data = source("a steep spectrum, in directions of its own", dimension, 11 + times);
+      for (let again = 0; again < (times === 0 ? 1 : 4); again++) for (let i = 0; i < count; i++) put(`id${i}`, data.next());
+      const query = data.next();
+      let bytes = bytesOf(query);
+      // Learning and sketching take some searches, a bounded part in each.
+      for (let i = 0; i < 40; i++) bytes = bytesOf(query);
+      // Codes of all rows, or their heads, are more than that.
+      if (build !== "scalar") expect(bytes).toBeLessThan(count * 72);
+      check(query, 10, "after learning");
+      for (let i = 0; i < 100; i++) put(`id${Math.floor(random() * count)}`, data.next());
+      for (let i = 0; i < 100; i++) {
+        const id = `id${Math.floor(random() * count)}`;
+        expect(index.delete(id)).toBe(model.delete(id));
+      }
+      check(data.next(), 10, "after changes");
+      check(model.values().next().value!, 200, "many results");
+      for (let i = 0; i < 2000; i++) put(`id${i}`, data.next());
+      check(data.next(), 10, "after many changes");
+      check(
+        data.next().map((x) => -5 * x),
+        10,
+        "far away",
+      );
+    }
+    index.free();
+  });
+
   it("when the mean of rows moves: segments share a centre, leave it for another, and get back to one", async () => {
     const dimension = 65;
     const index = await VectorIndex.create({ dimension });

@@ -39,6 +39,14 @@ export const DATA_KINDS: Record<string, Kind> = {
     const mean = make(d, () => 3 * g());
     return () => make(d, (j) => mean[j]! + g());
   },
+  "a steep spectrum, in directions of its own": (d, random) => {
+    const g = gaussian(random);
+    const directions = Array.from({ length: Math.min(d, 24) }, () => make(d, () => g()));
+    return () => {
+      const weights = directions.map((_, i) => g() / (i + 1));
+      return make(d, (j) => directions.reduce((sum, direction, i) => sum + weights[i]! * direction[j]!, 0.3 * g()));
+    };
+  },
   "tiny rows beside a common mean": (d, random) => {
     const half = d >> 1;
     return () => {

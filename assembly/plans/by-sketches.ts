@@ -1,0 +1,107 @@
+/**
+ * The cascade's first step where rows have sketches, COSINE and L2; it takes the heads' place. All sketches of a batch are read first, and the rows that look best by them are
+ * scored, since the limit must be good before whole codes are read: of embeddings, whose nearest rows are not much nearer than many others, a limit from a few segments rules out little.
+ */
+import { costLimit } from "../exact/cost-limit";
+import { exactScore, touchFloats } from "../exact/float-scan";
+import { Query, SEEDS_PER_RESULT } from "../exact/query";
+import { addSeed, seedLimit, seedRow } from "../exact/seeds";
+import { offer, resetTopK } from "../exact/top-k";
+import { floatBytes, segmentPtr, segmentRows, segmentShift } from "../rows/rows";
+import { countBytes } from "../rows/scan-counts";
+import { listRows, selected } from "../rows/selection";
+import { setSketchCoefficients, sketchBounds } from "../sketch/bounds";
+import { sketchDots } from "../sketch/query-sketch";
+import { hasSketches, SKETCH_GROUP_BYTES } from "../sketch/sketches";
+
+/** Whether the first step goes over the sketches of a segment. */
+export function usesSketches(query: Query, segment: usize): bool {
+  return query.isSketched && hasSketches(segment);
+}
+
+/**
+ * Bounds `count` selected rows of segment `s`, which are listed at `rows`, by their sketches; the best become seeds.
+ *
+ * @param listed  rows that are listed; there may be more than are selected.
+ * @param bounds  f32[segmentRows], where the bounds go, and first the sums.
+ */
+export function boundBySketches(query: Query, similarity: i32, s: u32, filter: usize, rows: usize, listed: u32, bounds: usize): void {
+  const segment = segmentPtr(s);
+  sketchDots(query, segment, rows, listed, bounds);
+  setSketchCoefficients(query, similarity);
+  const seeds = query.seeds;
+  const firstRow = s << segmentShift;
+  let limit = f32x4.splat(seedLimit(seeds));
+  let groups: u32 = 0;
+  for (let w: u32 = 0; w < segmentRows >> 5; w++) {
+    const bits = selected(segment, filter, w);
+    if (bits === 0) continue;
+    for (let group: u32 = 0; group < 8; group++) {
+      const four = (bits >> (group << 2)) & 15;
+      if (four === 0) continue;
+      groups++;
+      const row = (w << 5) + (group << 2);
+      const at = bounds + ((<usize>row) << 2);
+      const bound = sketchBounds(segment, row, v128.load(at));
+      v128.store(at, bound);
+      let best = i32x4.bitmask(f32x4.lt(bound, limit)) & four;
+      if (best === 0) continue;
+      while (best !== 0) {
+        const i = <u32>ctz(best);
+        best &= best - 1;
+        const value = load<f32>(at + ((<usize>i) << 2));
+        if (value < seedLimit(seeds)) addSeed(seeds, value, firstRow + row + i);
+      }
+      limit = f32x4.splat(seedLimit(seeds));
+    }
+  }
+  countBytes(<u64>groups * <u64>SKETCH_GROUP_BYTES);
+}
+
+/** One row in so many is a seed, if that is more than the results that are wanted: the k-th best of these is nearly the k-th best of all. */
+const ROWS_PER_SEED: u32 = 256;
+
+/** Makes room for seeds among `rows` rows. */
+export function widenSeeds(query: Query, rows: u32): void {
+  const k = query.heap.capacity;
+  query.seeds.capacity = max(k, <i32>min<u32>(<u32>k * <u32>SEEDS_PER_RESULT, rows / ROWS_PER_SEED));
+}
+
+/** Raises the threshold to the k-th best score of the seeds, and empties them. The scores are not kept: the search meets these rows again. */
+export function raiseBySeeds(query: Query, similarity: i32): void {
+  const seeds = query.seeds;
+  const heap = query.heap;
+  if (heap.count === 0) {
+    for (let i = 0; i < seeds.count; i++) touchFloats(segmentPtr(seedRow(seeds, i) >> segmentShift), seedRow(seeds, i) & (segmentRows - 1));
+    const before = heap.threshold;
+    for (let i = 0; i < seeds.count; i++) {
+      const row = seedRow(seeds, i);
+      countBytes(floatBytes());
+      offer(heap, exactScore(query, similarity, segmentPtr(row >> segmentShift), row & (segmentRows - 1)), row);
+    }
+    const threshold = heap.count === heap.capacity ? max(before, heap.threshold) : before;
+    resetTopK(heap, heap.ptr, heap.capacity);
+    heap.threshold = threshold;
+  }
+  seeds.count = 0;
+  seeds.capacity = heap.capacity;
+}
+
+/**
+ * Leaves in rowBits, u32[segmentRows / 32], the rows that boundBySketches did not rule out, and lists them at `rows`.
+ *
+ * @returns how many they are.
+ */
+export function keepBySketches(query: Query, similarity: i32, rowBits: usize, rows: usize, bounds: usize): u32 {
+  const limits = f32x4.splat(costLimit(similarity, query.heap.threshold, query));
+  let list = rows;
+  for (let w: u32 = 0; w < segmentRows >> 5; w++) {
+    let bits = load<u32>(rowBits + ((<usize>w) << 2));
+    if (bits === 0) continue;
+    let at = bounds + ((<usize>w) << 7);
+    for (let group: u32 = 0; group < 32; group += 4, at += 16) bits &= ~((<u32>i32x4.bitmask(f32x4.gt(v128.load(at), limits))) << group);
+    store<u32>(rowBits + ((<usize>w) << 2), bits);
+    list = listRows(list, w, bits);
+  }
+  return <u32>(list - rows) >> 1;
+}
