@@ -1,32 +1,28 @@
 /** The exhaustive float64 search that every answer of a bench is checked against before it is timed. Ids are row numbers as strings of equal length. */
+import { joinLanes, LANES } from "../test/lanes.mjs";
 
-/** Of the sum at hand. Element j is added to lane j mod 8: which order of additions a score has is part of what it is. */
-const lanes = new Float64Array(8);
-
-function joinLanes() {
-  const [a, b, c, e, f, g, h, i] = lanes;
-  return a + c + (f + h) + (b + e + (g + i));
-}
+/** Of the sum at hand. */
+const lanes = new Float64Array(LANES);
 
 function dot(x, xAt, y, yAt, d) {
   lanes.fill(0);
-  for (let j = 0; j < d; j++) lanes[j & 7] += x[xAt + j] * y[yAt + j];
-  return joinLanes();
+  for (let j = 0; j < d; j++) lanes[j % LANES] += x[xAt + j] * y[yAt + j];
+  return joinLanes(lanes);
 }
 
 function squaredDistance(x, xAt, y, yAt, d) {
   lanes.fill(0);
   for (let j = 0; j < d; j++) {
     const difference = x[xAt + j] - y[yAt + j];
-    lanes[j & 7] += difference * difference;
+    lanes[j % LANES] += difference * difference;
   }
-  return joinLanes();
+  return joinLanes(lanes);
 }
 
 function absoluteDistance(x, xAt, y, yAt, d) {
   lanes.fill(0);
-  for (let j = 0; j < d; j++) lanes[j & 7] += Math.abs(x[xAt + j] - y[yAt + j]);
-  return joinLanes();
+  for (let j = 0; j < d; j++) lanes[j % LANES] += Math.abs(x[xAt + j] - y[yAt + j]);
+  return joinLanes(lanes);
 }
 
 /** Each: the data, its dimension, the element where the query begins -> the score of the row that begins at an element. */

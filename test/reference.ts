@@ -1,16 +1,16 @@
 /**
- * The oracle: obvious code that scores every vector in float64 and sorts all of them. It knows the definitions and nothing of how the core is
- * made. The order of additions is part of the definition: element i goes to lane i mod 8, and the lanes are joined as written below.
+ * The oracle: obvious code that scores every vector in float64 and sorts all of them. It knows the definitions and nothing of how the core is made.
  */
+import { joinLanes, LANES } from "./lanes.mjs";
+
 export type Similarity = "cosineSimilarity" | "l1" | "l2";
 
 function sum(terms: number[]): number {
-  const lane = [0, 0, 0, 0, 0, 0, 0, 0];
+  const lanes = new Array<number>(LANES).fill(0);
   terms.forEach((term, i) => {
-    lane[i % 8]! += term;
+    lanes[i % LANES]! += term;
   });
-  const [l0, l1, l2, l3, l4, l5, l6, l7] = lane as [number, number, number, number, number, number, number, number];
-  return l0 + l2 + (l4 + l6) + (l1 + l3 + (l5 + l7));
+  return joinLanes(lanes);
 }
 
 /** @param x  a stored vector; @param q  the query; both as float32. */

@@ -1,13 +1,9 @@
 /** One worker as its owner sees it: requests in order, a promise for each. The same over worker_threads and Web Workers. */
 import { LodestoneError } from "../errors.ts";
+import { PendingCalls, rebuildError } from "../worker-calls.ts";
 import type { AbortSignalLike } from "./abort-signal.ts";
-import { rebuildError, type ShardReply, type ShardRequest, type ShardResults } from "./shard-messages.ts";
+import type { ShardReply, ShardRequest, ShardResults } from "./shard-messages.ts";
 import { startTransport, type Transport } from "./worker-transport.ts";
-
-interface Pending {
-  resolve: (value: unknown) => void;
-  reject: (error: unknown) => void;
-}
 
 interface Waiting {
   number: number;
@@ -19,12 +15,11 @@ interface Waiting {
 const MAX_SENT = 4;
 
 export class ShardClient {
-  readonly #pending = new Map<number, Pending>();
+  readonly #pending = new PendingCalls();
   #transport: Transport | undefined;
   /** In the order of the calls. */
   readonly #waiting: Waiting[] = [];
   #sent = 0;
-  #number = 0;
   #failure: Error | undefined;
 
   /** @throws {LodestoneError} UNAVAILABLE where there are no workers. */
@@ -45,8 +40,7 @@ export class ShardClient {
   ): Promise<ShardResults[T]> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (signal?.aborted) return Promise.reject(signal.reason);
-    const number = ++this.#number;
-    const answer = new Promise<unknown>((resolve, reject) => this.#pending.set(number, { resolve, reject })) as Promise<ShardResults[T]>;
+    const { number, answer } = this.#pending.begin<ShardResults[T]>(undefined);
     this.#waiting.push({ number, request, transfer });
     this.#send();
     if (signal === undefined) return answer;
@@ -73,8 +67,7 @@ export class ShardClient {
   #giveUp(number: number, reason: unknown): void {
     const place = this.#waiting.findIndex((waiting) => waiting.number === number);
     if (place !== -1) this.#waiting.splice(place, 1);
-    this.#pending.get(number)?.reject(reason);
-    this.#pending.delete(number);
+    this.#pending.reject(number, reason);
   }
 
   #receive({ number, value, error }: ShardReply): void {
@@ -82,18 +75,13 @@ export class ShardClient {
     this.#send();
     // Not once it is stopped: a process waits for the end of a worker that it awaits, though late replies come before.
     if (this.#sent === 0 && this.#failure === undefined) this.#transport?.hold(false);
-    const pending = this.#pending.get(number);
-    // Given up meanwhile.
-    if (pending === undefined) return;
-    this.#pending.delete(number);
-    if (error === undefined) pending.resolve(value);
-    else pending.reject(rebuildError(error));
+    if (error === undefined) this.#pending.resolve(number, value);
+    else this.#pending.reject(number, rebuildError(error));
   }
 
   #fail(error: Error): void {
     this.#failure ??= error;
-    for (const { reject } of this.#pending.values()) reject(this.#failure);
-    this.#pending.clear();
+    this.#pending.rejectAll(this.#failure);
     this.#waiting.length = 0;
   }
 

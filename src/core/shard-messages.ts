@@ -1,5 +1,5 @@
 /** What a ParallelVectorIndex and its workers say to each other. Each request is answered by one reply with its number, in order. */
-import { type ErrorCode, LodestoneError } from "../errors.ts";
+import type { ErrorReply } from "../worker-calls.ts";
 import type { ShardSearch } from "./vector-shard.ts";
 import type { Build, WasmModule } from "./wasm-module.ts";
 
@@ -32,15 +32,5 @@ export interface ShardResults {
 export interface ShardReply {
   number: number;
   value?: unknown;
-  error?: { name: string; message: string; code?: ErrorCode };
-}
-
-export function describeError(error: unknown): NonNullable<ShardReply["error"]> {
-  if (error instanceof LodestoneError) return { name: error.name, message: error.message, code: error.code };
-  return error instanceof Error ? { name: error.name, message: error.message } : { name: "Error", message: String(error) };
-}
-
-export function rebuildError({ name, message, code }: NonNullable<ShardReply["error"]>): Error {
-  if (code !== undefined) return new LodestoneError(code, message);
-  return name === "TypeError" ? new TypeError(message) : name === "RangeError" ? new RangeError(message) : new Error(message);
+  error?: ErrorReply;
 }

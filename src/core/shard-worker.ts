@@ -5,9 +5,10 @@
  */
 
 import { compareText } from "../code-point-order.ts";
+import { describeError } from "../worker-calls.ts";
 import { createShardOf } from "./create-shard.ts";
 import { nodeModule } from "./node-modules.ts";
-import { describeError, type ShardReply, type ShardRequest } from "./shard-messages.ts";
+import type { ShardReply, ShardRequest } from "./shard-messages.ts";
 import { ThresholdExchange } from "./threshold-exchange.ts";
 import type { VectorShard } from "./vector-shard.ts";
 

@@ -1,11 +1,12 @@
 /** Checks what callers give as vectors: the one edge where a wrong type is a TypeError and a wrong value a RangeError. */
+import { inWords } from "../value-in-words.ts";
 
 export const MAX_DIMENSION = 10_000;
 
 /** @throws {TypeError | RangeError} unless an integer from 1 to 10,000. */
 export function checkDimension(dimension: number): void {
   if (typeof dimension !== "number")
-    throw new TypeError(`dimension is of type ${typeof dimension}; expected an integer from 1 to ${MAX_DIMENSION}.`);
+    throw new TypeError(`dimension is ${inWords(dimension)}; expected an integer from 1 to ${MAX_DIMENSION}.`);
   if (!Number.isInteger(dimension) || dimension < 1 || dimension > MAX_DIMENSION) {
     throw new RangeError(`dimension is ${dimension}; expected an integer from 1 to ${MAX_DIMENSION}.`);
   }
@@ -13,7 +14,7 @@ export function checkDimension(dimension: number): void {
 
 /** @throws {TypeError | RangeError} unless an integer of at least 1. */
 export function checkK(k: number): void {
-  if (typeof k !== "number") throw new TypeError(`k is of type ${typeof k}; expected an integer of at least 1.`);
+  if (typeof k !== "number") throw new TypeError(`k is ${inWords(k)}; expected an integer of at least 1.`);
   if (!Number.isInteger(k) || k < 1) throw new RangeError(`k is ${k}; expected an integer of at least 1.`);
 }
 
@@ -27,7 +28,7 @@ export function checkK(k: number): void {
  */
 export function toFloat32(name: string, vector: ArrayLike<number>, dimension: number): Float32Array {
   if (vector === null || typeof vector !== "object" || typeof vector.length !== "number") {
-    throw new TypeError(`${name} is ${vector === null ? "null" : `of type ${typeof vector}`}; expected an array of ${dimension} numbers.`);
+    throw new TypeError(`${name} is ${inWords(vector)}; expected an array of ${dimension} numbers.`);
   }
   if (vector.length !== dimension) {
     throw new RangeError(
@@ -41,7 +42,7 @@ export function toFloat32(name: string, vector: ArrayLike<number>, dimension: nu
   const floats = new Float32Array(dimension);
   for (let i = 0; i < dimension; i++) {
     const x: unknown = vector[i];
-    if (typeof x !== "number") throw new TypeError(`${name}[${i}] is ${describe(x)}; expected a finite number.`);
+    if (typeof x !== "number") throw new TypeError(`${name}[${i}] is ${inWords(x)}; expected a finite number.`);
     const rounded = Math.fround(x);
     if (!Number.isFinite(rounded)) throw notFinite(`${name}[${i}]`, x);
     floats[i] = rounded;
@@ -55,7 +56,7 @@ export function toFloat32(name: string, vector: ArrayLike<number>, dimension: nu
  * @throws {TypeError} not a Float32Array; {RangeError} wrong length, or an element that is not finite.
  */
 export function checkMatrix(name: string, matrix: Float32Array, rows: number, dimension: number): void {
-  if (!isFloat32Array(matrix)) throw new TypeError(`${name} is ${describe(matrix)}; expected a Float32Array.`);
+  if (!isFloat32Array(matrix)) throw new TypeError(`${name} is ${inWords(matrix)}; expected a Float32Array.`);
   if (matrix.length !== rows * dimension) {
     throw new RangeError(`${name} has ${matrix.length} elements; expected ${rows} × ${dimension} = ${rows * dimension}.`);
   }
@@ -82,9 +83,4 @@ function checkFinite(name: string, values: Float32Array, dimension: number): voi
 
 function notFinite(where: string, x: number): RangeError {
   return new RangeError(`${where} is ${x}; expected a finite number within ±3.4028235e38 (float32).`);
-}
-
-function describe(x: unknown): string {
-  if (x === null || x === undefined) return String(x);
-  return typeof x === "object" ? "an object" : `${typeof x === "bigint" ? `${x}n` : JSON.stringify(x)} (${typeof x})`;
 }

@@ -1,12 +1,14 @@
 /** Texts in a filter: those that a stored text can be. */
-import { fault, type Place, show } from "./fault.ts";
+
+import { inWords } from "../value-in-words.ts";
+import { fault, type Place } from "./fault.ts";
 import { MAX_FILTER_TEXT_LENGTH } from "./filter-limits.ts";
 
 const UNPAIRED_SURROGATE = /\p{Surrogate}/u;
 
 /** Text that PostgreSQL can hold. */
 export function checkText(value: unknown, place: Place): string {
-  if (typeof value !== "string") throw fault(place, `expected a string, got ${show(value)}`);
+  if (typeof value !== "string") throw fault(place, `expected a string, got ${inWords(value)}`);
   if (value.length > MAX_FILTER_TEXT_LENGTH) {
     throw fault(place, `the text has ${value.length} characters; at most ${MAX_FILTER_TEXT_LENGTH} are allowed`);
   }

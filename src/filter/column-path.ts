@@ -1,10 +1,15 @@
-/** Finds the column that a name in a filter means: the table's own, one of the system's, behind links (`team.name`), inside json (`config->a`), or inside an object (`address` of `address.city`). */
+/**
+ * Finds the column that a name means, in filters and wherever else a request names one: the table's own, one of the system's, behind links (`team.name`),
+ * inside json (`config->a`), or inside an object (`address` of `address.city`).
+ */
 
+import type { LodestoneError } from "../errors.ts";
+import { quoted, quotedNames } from "../value-in-words.ts";
 import { checkText } from "./check-text.ts";
-import { fault, type Place, show } from "./fault.ts";
-import { MAX_FILTER_LINKS, MAX_JSON_STEPS } from "./filter-limits.ts";
+import { fault, type Place } from "./fault.ts";
+import { MAX_JSON_STEPS, MAX_LINKS } from "./filter-limits.ts";
 import { SYSTEM_COLUMN_TYPES, SYSTEM_COLUMNS, systemColumnNamed } from "./system-columns.ts";
-import type { ColumnPath, FilterTable, FilterTableColumn, LinkStep, ValueKind } from "./tree.ts";
+import type { ColumnPath, FilterColumnType, FilterTable, FilterTableColumn, LinkStep, ValueKind } from "./tree.ts";
 
 /** Where names are looked up: a table, the links that led there, and the object that names are inside of ("" or "address."). */
 export interface Scope {
@@ -18,7 +23,8 @@ export interface Scope {
 export type Tables = ReadonlyMap<string, FilterTable>;
 
 export type Resolved =
-  | { readonly column: ColumnPath; readonly link: FilterTable | null }
+  /** `type` is that of the value before any steps into json; `link`: the table that a link column, or the id behind one, points into. */
+  | { readonly column: ColumnPath; readonly type: FilterColumnType; readonly link: FilterTable | null }
   /** A name that only prefixes dotted names: `xata`, or an object of the old type. */
   | { readonly object: Scope };
 
@@ -46,13 +52,10 @@ function filterableColumns(table: FilterTable): Map<string, ValueKind> {
   return kinds;
 }
 
+/** @throws {LodestoneError} INVALID: no such column, not a link, not json, or more steps than are allowed. */
 export function resolveName(name: string, scope: Scope, tables: Tables, place: Place): Resolved {
-  const arrow = name.indexOf("->");
-  const base = scope.prefix + (arrow === -1 ? name : name.slice(0, arrow));
-  const json = arrow === -1 ? [] : name.slice(arrow + 2).split("->");
-  if (json.length > MAX_JSON_STEPS)
-    throw fault(place, `the path has ${json.length} steps into json; at most ${MAX_JSON_STEPS} are allowed`);
-  return resolveIn(scope.table, scope.links, base, json, scope.text + name, tables, place);
+  const { base, json } = splitJsonPath(name, place);
+  return resolveIn(scope.table, scope.links, scope.prefix + base, json, scope.text + name, tables, place);
 }
 
 function resolveIn(
@@ -66,38 +69,81 @@ function resolveIn(
 ): Resolved {
   const own = table.columns.get(name);
   if (own !== undefined) {
-    if (json.length > 0 && own.type !== "json") {
-      throw fault(place, `column ${show(name)} is of type ${own.type}; only json columns have paths with "->"`);
-    }
+    if (json.length > 0) requireJson(own, place);
     const link = own.type === "link" ? linkTarget(own, tables, place) : null;
-    return { column: { text, links, table: table.name, column: name, kind: VALUE_KINDS[own.type], json, item: false }, link };
+    return {
+      column: { text, links, table: table.name, column: name, kind: VALUE_KINDS[own.type], json, item: false },
+      type: own.type,
+      link,
+    };
   }
   const system = systemColumnNamed(name);
   if (system !== undefined && json.length === 0) {
+    const type = SYSTEM_COLUMN_TYPES[system];
     const last = links.at(-1);
     // The id behind a link is the link's own value: the foreign key sees to that. No join is needed.
     if (system === "id" && last !== undefined) {
       const column = { text, links: links.slice(0, -1), table: last.table, column: last.column, kind: "text", json, item: false } as const;
-      return { column, link: table };
+      return { column, type, link: table };
     }
-    const kind = VALUE_KINDS[SYSTEM_COLUMN_TYPES[system]];
-    return { column: { text, links, table: table.name, column: system, kind, json, item: false }, link: null };
+    return { column: { text, links, table: table.name, column: system, kind: VALUE_KINDS[type], json, item: false }, type, link: null };
   }
-  for (let dot = name.lastIndexOf("."); dot > 0; dot = name.lastIndexOf(".", dot - 1)) {
-    const prefix = name.slice(0, dot);
-    const column = table.columns.get(prefix);
-    if (column === undefined) continue;
-    if (column.type !== "link") {
-      const remedy = column.type === "json" ? ` (paths into json are written ${show(`${prefix}->${name.slice(dot + 1)}`)})` : "";
-      throw fault(place, `column ${show(prefix)} of table ${show(table.name)} is of type ${column.type}, not a link${remedy}`);
-    }
-    if (links.length >= MAX_FILTER_LINKS) throw fault(place, `the path follows more than ${MAX_FILTER_LINKS} links`);
-    const target = linkTarget(column, tables, place);
-    const steps = [...links, { table: table.name, column: prefix, target: target.name }];
-    return resolveIn(target, steps, name.slice(dot + 1), json, text, tables, place);
+  const step = followLink(table, name, tables, links.length, place);
+  if (step !== undefined) {
+    const { column, target, rest } = step;
+    return resolveIn(target, [...links, { table: table.name, column: column.name, target: target.name }], rest, json, text, tables, place);
   }
   if (json.length === 0 && isObjectName(table, name)) return { object: { table, links, prefix: `${name}.`, text: `${text}.` } };
-  throw fault(place, `table ${show(table.name)} has no column ${show(name)}; it has ${listColumns(table)}`);
+  throw unknownColumn(table, name, place);
+}
+
+/** The column of a table by its full type, which may know more than filters ask for. */
+type ColumnOf<Table extends FilterTable> = Table["columns"] extends ReadonlyMap<string, infer Column> ? Column : never;
+
+/**
+ * The first link of a dotted name: `team.owner.name` is the link `team`, the table that it points into, and `owner.name` in there.
+ *
+ * @param followed  links that were followed to get to the table.
+ * @returns undefined when no part of the name before a dot is a column.
+ * @throws {LodestoneError} INVALID: that column is not a link, or it is one link too many.
+ */
+export function followLink<Table extends FilterTable>(
+  table: Table,
+  name: string,
+  tables: ReadonlyMap<string, Table>,
+  followed: number,
+  place: Place,
+): { column: ColumnOf<Table>; target: Table; rest: string } | undefined {
+  for (let dot = name.lastIndexOf("."); dot > 0; dot = name.lastIndexOf(".", dot - 1)) {
+    const column = table.columns.get(name.slice(0, dot));
+    if (column === undefined) continue;
+    const rest = name.slice(dot + 1);
+    if (column.type !== "link") {
+      const remedy = column.type === "json" ? ` (paths into json are written ${quoted(`${column.name}->${rest}`)})` : "";
+      throw fault(place, `column ${quoted(column.name)} of table ${quoted(table.name)} is of type ${column.type}, not a link${remedy}`);
+    }
+    requireLinksLeft(followed, place);
+    return { column: column as ColumnOf<Table>, target: linkTarget(column, tables, place), rest };
+  }
+  return undefined;
+}
+
+/** @param followed  links that a path follows already. @throws {LodestoneError} INVALID when it must not follow another. */
+export function requireLinksLeft(followed: number, place: Place): void {
+  if (followed >= MAX_LINKS) throw fault(place, `the path follows more than ${MAX_LINKS} links`);
+}
+
+/** @throws {LodestoneError} INVALID. */
+export function linkTarget<Table extends FilterTable>(column: FilterTableColumn, tables: ReadonlyMap<string, Table>, place: Place): Table {
+  const target = column.link === undefined ? undefined : tables.get(column.link.table);
+  if (target === undefined) throw fault(place, `link column ${quoted(column.name)} points to a table that is not there`);
+  return target;
+}
+
+/** `config->a->b` as `config` and the steps a and b; a name without arrows has none. */
+export function splitJsonPath(name: string, place: Place): { base: string; json: readonly string[] } {
+  const arrow = name.indexOf("->");
+  return arrow === -1 ? { base: name, json: [] } : { base: name.slice(0, arrow), json: jsonSteps(name.slice(arrow + 2), place) };
 }
 
 /** `a->b` as the steps a and b. */
@@ -109,9 +155,20 @@ export function jsonSteps(path: string, place: Place): string[] {
   return steps;
 }
 
+/** @throws {LodestoneError} INVALID unless there are paths into the column. */
+export function requireJson(column: FilterTableColumn, place: Place): void {
+  if (column.type === "json") return;
+  throw fault(place, `column ${quoted(column.name)} is of type ${column.type}; only json columns have paths with "->"`);
+}
+
+export function unknownColumn(table: FilterTable, name: string, place: Place): LodestoneError {
+  const names = quotedNames(["id", ...table.columns.keys()], "");
+  return fault(place, `table ${quoted(table.name)} has no column ${quoted(name)}; it has ${names}`);
+}
+
 /** The scope of names inside the table that a link column points into. */
 export function linkScope(column: ColumnPath, target: FilterTable, place: Place): Scope {
-  if (column.links.length >= MAX_FILTER_LINKS) throw fault(place, `the path follows more than ${MAX_FILTER_LINKS} links`);
+  requireLinksLeft(column.links.length, place);
   const step: LinkStep = { table: column.table, column: column.column, target: target.name };
   return { table: target, links: [...column.links, step], prefix: "", text: `${column.text}.` };
 }
@@ -126,20 +183,8 @@ export function objectColumns(scope: Scope): ColumnPath[] {
   return paths;
 }
 
-function linkTarget(column: FilterTableColumn, tables: Tables, place: Place): FilterTable {
-  const target = column.link === undefined ? undefined : tables.get(column.link.table);
-  if (target === undefined) throw fault(place, `link column ${show(column.name)} points to a table that is not there`);
-  return target;
-}
-
 function isObjectName(table: FilterTable, name: string): boolean {
   if (name === "xata") return true;
   for (const column of table.columns.keys()) if (column.startsWith(`${name}.`)) return true;
   return false;
-}
-
-function listColumns(table: FilterTable): string {
-  const names = ["id", ...table.columns.keys()];
-  const shown = names.slice(0, 20).map((name) => show(name));
-  return names.length > shown.length ? `${shown.join(", ")} and ${names.length - shown.length} more` : shown.join(", ");
 }

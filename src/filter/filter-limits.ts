@@ -10,9 +10,9 @@ export const MAX_FILTER_VALUES = 20_000;
 export const MAX_FILTER_TEXT_LENGTH = 100_000;
 /** UTF-16 code units of a `$pattern`. */
 export const MAX_PATTERN_LENGTH = 1_000;
-/** Links followed by one path. */
-export const MAX_FILTER_LINKS = 8;
-/** Steps of a path into json. */
+/** Links followed by one path, in filters and wherever else a request names a column. */
+export const MAX_LINKS = 8;
+/** Steps of such a path into json. */
 export const MAX_JSON_STEPS = 32;
 /** Of a JSON object or list that a json column is compared with. */
 export const MAX_JSON_DOCUMENT_DEPTH = 100;

@@ -1,7 +1,9 @@
 /** Checks the values in a filter against the type of the column that they are compared with, and brings them into the form that both compilers compare. */
+
+import { inWords, quoted } from "../value-in-words.ts";
 import { checkText } from "./check-text.ts";
 import { parseTimestamp } from "./datetime.ts";
-import { fault, type Place, show } from "./fault.ts";
+import { fault, type Place } from "./fault.ts";
 import { parseJsonDocument } from "./json-document.ts";
 import type { ColumnPath, FilterLeaf, Operand, RangeOperator } from "./tree.ts";
 
@@ -17,7 +19,7 @@ export function parseOperand(column: ColumnPath, value: unknown, place: Place): 
     case "multiple":
       return checkText(value, place);
     case "bool":
-      if (typeof value !== "boolean") throw fault(place, `expected true or false, got ${show(value)}`);
+      if (typeof value !== "boolean") throw fault(place, `expected true or false, got ${inWords(value)}`);
       return value;
     case "float":
       return finite(value, place);
@@ -31,9 +33,9 @@ export function parseOperand(column: ColumnPath, value: unknown, place: Place): 
       if (typeof value === "string") return parseJsonDocument(checkText(value, place), place) ?? value;
       if (typeof value === "boolean") return value;
       if (typeof value === "number") return finite(value, place);
-      throw fault(place, `expected a string, a number, true or false, got ${show(value)}`);
+      throw fault(place, `expected a string, a number, true or false, got ${inWords(value)}`);
     case "vector":
-      throw fault(place, `column ${show(column.text)} is a vector; a filter can only ask whether it is there, by $exists and $notExists`);
+      throw fault(place, `column ${quoted(column.text)} is a vector; a filter can only ask whether it is there, by $exists and $notExists`);
   }
 }
 
@@ -49,13 +51,13 @@ export function parseRange(column: ColumnPath, operator: RangeOperator, value: u
     case "json":
       if (typeof value === "string") return { kind: "range", column, operator, value: checkText(value, place) };
       if (typeof value === "number") return { kind: "range", column, operator, value: finite(value, place) };
-      throw fault(place, `expected a number or a string, got ${show(value)}`);
+      throw fault(place, `expected a number or a string, got ${inWords(value)}`);
     case "int":
       return intRange(column, operator, integer(value, place));
     case "bool":
     case "multiple":
     case "vector":
-      throw fault(place, `column ${show(column.text)} is of type ${column.kind}, which has no order`);
+      throw fault(place, `column ${quoted(column.text)} is of type ${column.kind}, which has no order`);
   }
 }
 
@@ -72,7 +74,7 @@ function intRange(column: ColumnPath, operator: RangeOperator, bound: bigint | n
 }
 
 function finite(value: unknown, place: Place): number {
-  if (typeof value !== "number") throw fault(place, `expected a number, got ${show(value)}`);
+  if (typeof value !== "number") throw fault(place, `expected a number, got ${inWords(value)}`);
   if (!Number.isFinite(value)) throw fault(place, `expected a finite number, got ${value}`);
   return value;
 }
@@ -89,7 +91,7 @@ function timestamp(value: unknown, place: Place): bigint {
   const text = value instanceof Date && !Number.isNaN(value.getTime()) ? value.toISOString() : value;
   const micros = typeof text === "string" ? parseTimestamp(text) : undefined;
   if (micros === undefined) {
-    throw fault(place, `expected a date and time as RFC 3339 has it, like "2026-02-28T12:00:00Z", got ${show(value)}`);
+    throw fault(place, `expected a date and time as RFC 3339 has it, like "2026-02-28T12:00:00Z", got ${inWords(value)}`);
   }
   return micros;
 }

@@ -10,9 +10,10 @@
  * hold, and of a list of conditions (on a column: `{$not: ["a", "b"]}`) that any holds, as such a list means any of everywhere. On a link column a condition is about the id; on a `multiple`
  * column a plain value means that the array includes it. Keys are only ever looked up in maps, so `__proto__` is a name like others.
  */
+import { inWords, quoted } from "../value-in-words.ts";
 import { checkText } from "./check-text.ts";
 import { jsonSteps, linkScope, objectColumns, resolveName, type Scope, type Tables } from "./column-path.ts";
-import { at, fault, type Place, rootPlace, show } from "./fault.ts";
+import { at, fault, type Place, rootPlace } from "./fault.ts";
 import { MAX_FILTER_CONDITIONS, MAX_FILTER_DEPTH, MAX_FILTER_VALUES } from "./filter-limits.ts";
 import { fold } from "./fold.ts";
 import { parseOperand, parseRange } from "./operand.ts";
@@ -88,7 +89,7 @@ class Parser {
   }
 
   expression(filter: unknown, scope: Scope, place: Place, depth: number): FilterNode {
-    if (!isObject(filter)) throw fault(place, `expected an object of conditions, got ${show(filter)}`);
+    if (!isObject(filter)) throw fault(place, `expected an object of conditions, got ${inWords(filter)}`);
     this.#checkDepth(depth, place);
     return and(Object.keys(filter).map((key) => this.#member(key, filter[key], scope, at(place, key), depth + 1)));
   }
@@ -106,7 +107,7 @@ class Parser {
     if (key.startsWith("$")) {
       throw fault(
         place,
-        `unknown operator ${show(key)} here; expected a column name, $any, $all, $none, $not, $exists or $notExists (operators on a column go inside it: {column: {${show(key)}: …}})`,
+        `unknown operator ${quoted(key)} here; expected a column name, $any, $all, $none, $not, $exists or $notExists (operators on a column go inside it: {column: {${quoted(key)}: …}})`,
       );
     }
     const resolved = resolveName(key, scope, this.#tables, place);
@@ -129,7 +130,7 @@ class Parser {
   }
 
   #exists(value: unknown, scope: Scope, place: Place): FilterNode {
-    if (typeof value !== "string") throw fault(place, `expected the name of a column, got ${show(value)}`);
+    if (typeof value !== "string") throw fault(place, `expected the name of a column, got ${inWords(value)}`);
     const resolved = resolveName(value, scope, this.#tables, place);
     if ("column" in resolved) return { kind: "exists", column: resolved.column };
     return or(objectColumns(resolved.object).map((column) => ({ kind: "exists", column })));
@@ -192,13 +193,13 @@ class Parser {
     const quantifier = INCLUDES.get(key);
     if (quantifier !== undefined) {
       if (column.kind !== "multiple")
-        throw fault(place, `column ${show(column.text)} is ${kindOf(column)}; ${key} is for columns of type multiple`);
+        throw fault(place, `column ${quoted(column.text)} is ${kindOf(column)}; ${key} is for columns of type multiple`);
       const item: Subject = { column: { ...column, kind: "text", links: [], item: true }, link: null };
       if (quantifier === "each") return this.#includesEach(value, column, item, place, depth);
       return { kind: "includes", column, quantifier, predicate: this.#condition(value, item, place, depth) };
     }
     // Inside a link an expression may stand as well: {team: {$exists: "name"}}.
-    if (key.startsWith("$") && !(subject.link !== null && EXISTENCE.has(key))) throw fault(place, `unknown operator ${show(key)}`);
+    if (key.startsWith("$") && !(subject.link !== null && EXISTENCE.has(key))) throw fault(place, `unknown operator ${quoted(key)}`);
     return this.#inside(key, value, subject, place, depth);
   }
 
@@ -227,7 +228,7 @@ class Parser {
       const json = [...column.json, ...jsonSteps(key, place)];
       return this.#condition(value, { column: { ...column, text: `${column.text}->${key}`, json }, link: null }, place, depth);
     }
-    throw fault(place, `column ${show(column.text)} is ${kindOf(column)}, which has no ${show(key)} inside; operators begin with $`);
+    throw fault(place, `column ${quoted(column.text)} is ${kindOf(column)}, which has no ${quoted(key)} inside; operators begin with $`);
   }
 
   #equals(values: readonly unknown[], column: ColumnPath, places: readonly Place[]): FilterNode {
@@ -254,7 +255,7 @@ class Parser {
     this.#countValues(1, place);
     if (column.kind !== "text" && column.kind !== "json") {
       const remedy = column.kind === "multiple" ? `; write {"$includes": {"${key}": …}}` : "";
-      throw fault(place, `column ${show(column.text)} is ${kindOf(column)}; ${key} is for text${remedy}`);
+      throw fault(place, `column ${quoted(column.text)} is ${kindOf(column)}; ${key} is for text${remedy}`);
     }
     if (operator === "pattern") return { kind: "pattern", column, fold: folded, parts: parsePattern(value, folded, place) };
     const operand = checkText(value, place);

@@ -5,6 +5,7 @@
 import { LodestoneError } from "../errors.ts";
 import { COLUMN_NAME, NAME } from "../records/identifiers.ts";
 import type { BranchRef } from "../records/schema.ts";
+import { quoted } from "../value-in-words.ts";
 import type { QueryParameter, QueryValues } from "./endpoint.ts";
 
 export interface PathValues {
@@ -102,5 +103,3 @@ function parseSingle(spec: QueryParameter, [raw = "", ...more]: readonly string[
 }
 
 const invalid = (message: string): LodestoneError => new LodestoneError("INVALID", message);
-
-const quoted = (text: string): string => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);

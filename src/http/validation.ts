@@ -4,6 +4,7 @@
  */
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import { LodestoneError } from "../errors.ts";
+import { inWords, quoted } from "../value-in-words.ts";
 import { nullDropper } from "./absent-nulls.ts";
 
 /** A JSON Schema of draft 2020-12, as OpenAPI 3.1 takes it. */
@@ -100,14 +101,14 @@ function messageOf(error: ErrorObject): string {
       const notOffered = schema["x-not-offered"] as Readonly<Record<string, string>> | undefined;
       const sentence = typeof error.data === "string" && notOffered !== undefined && Object.hasOwn(notOffered, error.data);
       if (sentence) return notOffered[error.data as string] as string;
-      return `expected ${expectation(schema)}, got ${describeValue(error.data)}`;
+      return `expected ${expectation(schema)}, got ${inWords(error.data)}`;
     }
     case "maxItems":
       return `expected at most ${grouped(schema.maxItems)} elements, got ${grouped((error.data as unknown[]).length)}`;
     case "minItems":
       return `expected at least ${grouped(schema.minItems)} elements, got ${grouped((error.data as unknown[]).length)}`;
     default:
-      return `expected ${expectation(schema)}, got ${describeValue(error.data)}`;
+      return `expected ${expectation(schema)}, got ${inWords(error.data)}`;
   }
 }
 
@@ -139,19 +140,11 @@ function boundsOf(schema: JsonSchema, type: string): string {
   return "";
 }
 
-function describeValue(value: unknown): string {
-  if (value === null) return "null";
-  if (Array.isArray(value)) return `an array of ${grouped(value.length)}`;
-  if (typeof value === "object") return "an object";
-  if (typeof value === "string") return value.length > 60 ? `a string of ${grouped(value.length)} characters` : JSON.stringify(value);
-  return String(value);
-}
-
 const article = (noun: string): string => (/^[aeiou]/.test(noun) ? "an" : "a");
 
 const grouped = (value: unknown): string => (typeof value === "number" ? value.toLocaleString("en-US") : String(value));
 
 function listOf(names: readonly string[], conjunction: string): string {
-  const quoted = names.map((name) => `"${name.length > 60 ? `${name.slice(0, 60)}…` : name}"`);
-  return quoted.length < 2 ? quoted.join("") : `${quoted.slice(0, -1).join(", ")} ${conjunction} ${quoted.at(-1)}`;
+  const shown = names.map(quoted);
+  return shown.length < 2 ? shown.join("") : `${shown.slice(0, -1).join(", ")} ${conjunction} ${shown.at(-1)}`;
 }

@@ -6,6 +6,7 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import { LodestoneError } from "../errors.ts";
+import { inWords } from "../value-in-words.ts";
 import type { BranchRef } from "./schema.ts";
 
 /** PostgreSQL's NAMEDATALEN - 1. Names are ASCII, so bytes are characters. */
@@ -37,14 +38,9 @@ export function qualified(schemaName: string, relation: string): string {
   return `${quoteIdentifier(schemaName)}.${quoteIdentifier(relation)}`;
 }
 
-function shown(value: unknown): string {
-  if (typeof value !== "string") return value === undefined ? "nothing" : `a value of type ${value === null ? "null" : typeof value}`;
-  return `"${value.length > 80 ? `${value.slice(0, 80)}…` : value}"`;
-}
-
 function requireName(kind: string, name: unknown): void {
   if (typeof name !== "string" || !NAME.test(name)) {
-    throw new LodestoneError("INVALID", `${kind} name: got ${shown(name)}, expected 1 to 255 of the characters a-z A-Z 0-9 _ - ~.`);
+    throw new LodestoneError("INVALID", `${kind} name: got ${inWords(name)}, expected 1 to 255 of the characters a-z A-Z 0-9 _ - ~.`);
   }
 }
 
@@ -66,7 +62,7 @@ export function requireColumnName(table: string, name: unknown): asserts name is
   if (typeof name !== "string" || !COLUMN_NAME.test(name)) {
     throw new LodestoneError(
       "INVALID",
-      `${prefix}: got ${shown(name)}, expected 1 to 255 of the characters a-z A-Z 0-9 _ - ~, and dots for columns of an object.`,
+      `${prefix}: got ${inWords(name)}, expected 1 to 255 of the characters a-z A-Z 0-9 _ - ~, and dots for columns of an object.`,
     );
   }
   if (name.split(".").includes("")) {

@@ -3,6 +3,7 @@ import { SIMILARITIES } from "../core/similarity.ts";
 import { LodestoneError } from "../errors.ts";
 import { requireTable } from "../records/catalog/branch-rows.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../records/schema.ts";
+import { inWords } from "../value-in-words.ts";
 import type { SearchJob } from "./search-messages.ts";
 import type { SimilarityFunction, VectorSearchRequest } from "./search-store.ts";
 
@@ -33,7 +34,7 @@ export function checkSearch(
     checkQuery(query, column, dimension, similarity, matrix.subarray(i * dimension, (i + 1) * dimension));
   });
   if (request.minScore !== undefined && !Number.isFinite(request.minScore)) {
-    throw invalid("minScore", `expected a finite number, got ${describe(request.minScore)}`);
+    throw invalid("minScore", `expected a finite number, got ${inWords(request.minScore)}`);
   }
   return {
     incarnation: info.incarnation,
@@ -50,7 +51,7 @@ export function checkSearch(
 }
 
 export function checkQueryVectors(vectors: unknown): Query[] {
-  if (!Array.isArray(vectors)) throw invalid("queryVectors", `expected a list of vectors, got ${describe(vectors)}`);
+  if (!Array.isArray(vectors)) throw invalid("queryVectors", `expected a list of vectors, got ${inWords(vectors)}`);
   if (vectors.length < 1 || vectors.length > MAX_QUERY_VECTORS) {
     throw invalid("queryVectors", `expected 1 to ${MAX_QUERY_VECTORS} vectors, got ${vectors.length}`);
   }
@@ -58,7 +59,7 @@ export function checkQueryVectors(vectors: unknown): Query[] {
 }
 
 function checkColumn(table: TableInfo, name: unknown): ColumnInfo {
-  if (typeof name !== "string") throw invalid("column", `expected the name of a vector column, got ${describe(name)}`);
+  if (typeof name !== "string") throw invalid("column", `expected the name of a vector column, got ${inWords(name)}`);
   const column = table.columns.get(name);
   if (column === undefined) throw invalid("column", `table "${table.name}" has no column ${JSON.stringify(name)}${vectorColumns(table)}`);
   if (column.type !== "vector")
@@ -75,7 +76,7 @@ function checkSimilarity(name: unknown): SimilarityFunction {
   if (name === undefined) return "cosineSimilarity";
   const known = SIMILARITIES.find((similarity) => similarity === name);
   if (known === undefined)
-    throw invalid("similarityFunction", `expected ${SIMILARITIES.map((f) => `"${f}"`).join(", ")}, got ${describe(name)}`);
+    throw invalid("similarityFunction", `expected ${SIMILARITIES.map((f) => `"${f}"`).join(", ")}, got ${inWords(name)}`);
   return known;
 }
 
@@ -87,7 +88,7 @@ function checkQuery(
   similarity: SimilarityFunction,
   target: Float32Array,
 ): void {
-  if (!Array.isArray(vector)) throw invalid(name, `expected a list of ${dimension} numbers, got ${describe(vector)}`);
+  if (!Array.isArray(vector)) throw invalid(name, `expected a list of ${dimension} numbers, got ${inWords(vector)}`);
   if (vector.length !== dimension) {
     const elements = `${vector.length} ${vector.length === 1 ? "element" : "elements"}`;
     throw new LodestoneError("INVALID", `${name} has ${elements}; column ${JSON.stringify(column.name)} has dimension ${dimension}.`);
@@ -95,7 +96,7 @@ function checkQuery(
   let isZero = true;
   for (let i = 0; i < dimension; i++) {
     const element: unknown = vector[i];
-    if (typeof element !== "number") throw invalid(`${name}[${i}]`, `expected a number, got ${describe(element)}`);
+    if (typeof element !== "number") throw invalid(`${name}[${i}]`, `expected a number, got ${inWords(element)}`);
     target[i] = element;
     const stored = target[i]!;
     if (!Number.isFinite(stored))
@@ -109,19 +110,11 @@ function checkQuery(
 
 function checkInteger(name: string, value: unknown, minimum: number, maximum: number): number {
   if (typeof value !== "number" || !Number.isInteger(value) || value < minimum || value > maximum) {
-    throw invalid(name, `expected an integer from ${minimum} to ${maximum.toLocaleString("en")}, got ${describe(value)}`);
+    throw invalid(name, `expected an integer from ${minimum} to ${maximum.toLocaleString("en")}, got ${inWords(value)}`);
   }
   return value;
 }
 
 function invalid(field: string, problem: string): LodestoneError {
   return new LodestoneError("INVALID", `${field}: ${problem}.`);
-}
-
-function describe(value: unknown): string {
-  if (value === undefined) return "nothing";
-  if (Array.isArray(value)) return `a list of ${value.length}`;
-  if (typeof value === "object" && value !== null) return "an object";
-  const text = typeof value === "string" ? JSON.stringify(value) : String(value);
-  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
 }

@@ -1,7 +1,7 @@
 /** What the search store asks of an engine; main thread and search worker say it to each other. Everything is structured-cloneable; large buffers are transferred. */
-import type { ErrorCode } from "../errors.ts";
 import type { FeedBatch, FeedPosition } from "../records/feed/feed-types.ts";
 import type { Part } from "../records/feed/part.ts";
+import type { ErrorReply } from "../worker-calls.ts";
 import type { FollowedSchema } from "./followed-schema.ts";
 import type { SimilarityFunction } from "./search-store.ts";
 
@@ -123,11 +123,9 @@ export interface WorkerOptions {
 }
 
 export interface CallMessage {
-  readonly id: number;
+  readonly number: number;
   readonly method: Method;
   readonly argument: unknown;
 }
 
-export type ReplyMessage =
-  | { readonly id: number; readonly result: unknown }
-  | { readonly id: number; readonly error: { readonly code: ErrorCode | null; readonly message: string } };
+export type ReplyMessage = { readonly number: number; readonly result: unknown } | { readonly number: number; readonly error: ErrorReply };

@@ -1,13 +1,9 @@
 /** The main thread's side of the search worker: calls, and a new worker when one dies. */
 import { Worker } from "node:worker_threads";
 import { LodestoneError } from "../errors.ts";
+import { PendingCalls, rebuildError } from "../worker-calls.ts";
 import type { EngineEvents, SearchEngine } from "./search-engine.ts";
 import type { EngineCalls, Method, ReplyMessage, WorkerOptions } from "./search-messages.ts";
-
-interface Pending {
-  resolve(result: unknown): void;
-  reject(error: unknown): void;
-}
 
 /** After a crash the next worker comes after this long, doubling up to the maximum while crashes go on. */
 const FIRST_RESTART_MS = 100;
@@ -19,9 +15,8 @@ export function startSearchWorker(workerData: WorkerOptions = {}): Worker {
 
 export class WorkerClient implements SearchEngine {
   #worker: Worker | undefined;
-  readonly #pending = new Map<number, Pending>();
+  readonly #pending = new PendingCalls();
   readonly #events: EngineEvents;
-  #nextId = 1;
   #isClosed = false;
   #restartMs = FIRST_RESTART_MS;
   #restartTimer: NodeJS.Timeout | undefined;
@@ -41,17 +36,14 @@ export class WorkerClient implements SearchEngine {
   ): Promise<ReturnType<EngineCalls[M]>> {
     const worker = this.#worker;
     if (worker === undefined) return Promise.reject(unavailable(this.#isClosed ? "is closed" : "is starting again after a fault"));
-    const id = this.#nextId++;
-    return new Promise((resolve, reject) => {
-      this.#pending.set(id, { resolve: resolve as (result: unknown) => void, reject });
-      try {
-        worker.postMessage({ id, method, argument }, transfer);
-      } catch (error) {
-        // What cannot be cloned: a fault of this call alone.
-        this.#pending.delete(id);
-        reject(error);
-      }
-    });
+    const { number, answer } = this.#pending.begin<ReturnType<EngineCalls[M]>>(undefined);
+    try {
+      worker.postMessage({ number, method, argument }, transfer);
+    } catch (error) {
+      // What cannot be cloned: a fault of this call alone.
+      this.#pending.reject(number, error);
+    }
+    return answer;
   }
 
   async close(): Promise<void> {
@@ -72,13 +64,9 @@ export class WorkerClient implements SearchEngine {
   }
 
   #receive(reply: ReplyMessage): void {
-    const pending = this.#pending.get(reply.id);
-    if (pending === undefined) return;
-    this.#pending.delete(reply.id);
     this.#restartMs = FIRST_RESTART_MS;
-    if ("result" in reply) pending.resolve(reply.result);
-    else if (reply.error.code === null) pending.reject(new Error(`Search worker: ${reply.error.message}`));
-    else pending.reject(new LodestoneError(reply.error.code, reply.error.message));
+    if ("result" in reply) this.#pending.resolve(reply.number, reply.result);
+    else this.#pending.reject(reply.number, rebuildError(reply.error));
   }
 
   #crashed(worker: Worker, error: Error): void {
@@ -95,9 +83,7 @@ export class WorkerClient implements SearchEngine {
   }
 
   #rejectAll(what: string): void {
-    const all = [...this.#pending.values()];
-    this.#pending.clear();
-    for (const { reject } of all) reject(unavailable(what));
+    this.#pending.rejectAll(unavailable(what));
   }
 }
 

@@ -7,6 +7,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { LodestoneError } from "../errors.ts";
 import { crashPoint } from "../fault-points.ts";
 import type { FeedBatch } from "../records/feed/feed-types.ts";
+import { describeError } from "../worker-calls.ts";
 import { BranchState } from "./branch-state.ts";
 import { isLost } from "./column-index.ts";
 import { IndexRoom } from "./index-room.ts";
@@ -237,23 +238,23 @@ function builtBy(build: number): { readonly key: BranchKey; readonly state: Bran
 const port = parentPort!;
 let changes: Promise<void> = Promise.resolve();
 
-port.on("message", ({ id, method, argument }: CallMessage) => {
+port.on("message", ({ number, method, argument }: CallMessage) => {
   const handle = handlers[method] as (argument: unknown) => unknown;
-  if (UNORDERED.has(method)) void reply(id, () => handle(argument));
-  else changes = changes.then(() => reply(id, () => handle(argument)));
+  if (UNORDERED.has(method)) void reply(number, () => handle(argument));
+  else changes = changes.then(() => reply(number, () => handle(argument)));
 });
 
-function reply(id: number, work: () => unknown): void | Promise<void> {
+function reply(number: number, work: () => unknown): void | Promise<void> {
   try {
     const result = work();
     if (result instanceof Promise)
       return result.then(
-        (value) => send({ id, result: value }),
-        (error: unknown) => sendError(id, error),
+        (value) => send({ number, result: value }),
+        (error: unknown) => sendError(number, error),
       );
-    send({ id, result });
+    send({ number, result });
   } catch (error) {
-    sendError(id, error);
+    sendError(number, error);
   }
 }
 
@@ -261,12 +262,11 @@ function send(message: ReplyMessage): void {
   port.postMessage(message);
 }
 
-function sendError(id: number, error: unknown): void {
+function sendError(number: number, error: unknown): void {
   // The vectors of a column are gone with their thread. So goes this thread, and the next one reads everything anew.
   if (isLost(error))
     setImmediate(() => {
       throw error;
     });
-  const message = error instanceof Error ? error.message : String(error);
-  send({ id, error: { code: error instanceof LodestoneError ? error.code : null, message } });
+  send({ number, error: describeError(error) });
 }

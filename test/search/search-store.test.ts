@@ -389,7 +389,7 @@ describe("search store", () => {
         { filter: { $any: [{ color: "x" }, { price: { $gt: "abc" } }] } },
         'filter.$any[1].price.$gt: expected a number, got "abc"',
       ],
-      ["a filter that is no object", { filter: [] }, "filter: expected an object of conditions, got a list of 0"],
+      ["a filter that is no object", { filter: [] }, "filter: expected an object of conditions, got an array of 0 elements"],
     ])("%s", async (_, request, message) => {
       await expect(search(request)).rejects.toMatchObject(invalid(message));
     });

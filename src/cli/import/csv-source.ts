@@ -9,6 +9,7 @@ import { CsvError, type Options, parse } from "csv-parse";
 import { parseItems, toRfc3339 } from "../../records/postgres-text.ts";
 import type { JsonObject, JsonValue } from "../../records/requests.ts";
 import type { ColumnSchema } from "../../records/schema.ts";
+import { quoted } from "../../value-in-words.ts";
 import { importedName } from "./hosted-columns.ts";
 import { MAX_LINE_BYTES } from "./jsonl-source.ts";
 import { type Source, SourceError, type SourcePosition, type SourceRow } from "./source.ts";
@@ -89,7 +90,7 @@ const TEXT_TYPES: ReadonlySet<string | undefined> = new Set<string | undefined>(
 
 function convert(cell: Cell, type: string | undefined, name: string, place: string): JsonValue {
   if (cell === null || (cell === "" && !TEXT_TYPES.has(type))) return null;
-  const refuse = (expected: string) => new SourceError(place, `${name}: expected ${expected}, got ${JSON.stringify(cell.slice(0, 80))}`);
+  const refuse = (expected: string) => new SourceError(place, `${name}: expected ${expected}, got ${quoted(cell)}`);
   switch (type) {
     case "int":
     case "float": {

@@ -6,6 +6,7 @@ import { LodestoneError } from "../../errors.ts";
 import { parseItems, parseTextArray, toRfc3339 } from "../../records/postgres-text.ts";
 import type { JsonObject, JsonValue } from "../../records/requests.ts";
 import type { ColumnSchema, ColumnType } from "../../records/schema.ts";
+import { quoted } from "../../value-in-words.ts";
 import { type DumpFile, type DumpTable, openDumpFile } from "./dump/dump-file.ts";
 import { importedName } from "./hosted-columns.ts";
 import { type Line, lines } from "./jsonl-source.ts";
@@ -75,7 +76,7 @@ export function decodeCell(cell: string): string | null {
 function convert(cell: string | null, type: ColumnType | undefined, name: string, place: string): JsonValue {
   if (cell === null) return null;
   const refuse = (expected: string): never => {
-    throw new SourceError(place, `${name}: expected ${expected}, got ${JSON.stringify(cell.slice(0, 80))}`);
+    throw new SourceError(place, `${name}: expected ${expected}, got ${quoted(cell)}`);
   };
   switch (type) {
     case "int":

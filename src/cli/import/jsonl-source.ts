@@ -7,6 +7,7 @@ import { createReadStream } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import type { JsonObject } from "../../records/requests.ts";
 import type { ColumnSchema } from "../../records/schema.ts";
+import { inWords } from "../../value-in-words.ts";
 import { importedName } from "./hosted-columns.ts";
 import { type Source, SourceError, type SourcePosition, type SourceRow } from "./source.ts";
 
@@ -54,7 +55,7 @@ function parseRecord(text: string, number: number): JsonObject {
     throw new SourceError(`line ${number}`, `not valid JSON: ${(error as Error).message}`);
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new SourceError(`line ${number}`, `expected a JSON object, got ${Array.isArray(value) ? "an array" : JSON.stringify(value)}`);
+    throw new SourceError(`line ${number}`, `expected a JSON object, got ${inWords(value)}`);
   }
   return value as JsonObject;
 }

@@ -8,6 +8,7 @@ import { LodestoneError } from "../../errors.ts";
 import { isUnderscored } from "../../filter/system-columns.ts";
 import type { JsonObject } from "../../records/requests.ts";
 import type { BranchRef, ColumnSchema } from "../../records/schema.ts";
+import { inWords } from "../../value-in-words.ts";
 import { type ApiClient, ApiError, branchPath } from "../api-client.ts";
 import { openCsv } from "./csv-source.ts";
 import { isBinaryDump } from "./dump/dump-file.ts";
@@ -234,7 +235,7 @@ function toRecord(row: SourceRow, options: ImportOptions, makeId: (row: number) 
   if (options.idColumn !== undefined) delete record[options.idColumn];
   for (const name of options.skipColumns) delete record[name];
   if (id !== undefined && id !== null && typeof id !== "string" && typeof id !== "number") {
-    throw new SourceError(row.place, `${idColumn}: expected a text or a number for the id, got ${JSON.stringify(id).slice(0, 80)}`);
+    throw new SourceError(row.place, `${idColumn}: expected a text or a number for the id, got ${inWords(id)}`);
   }
   record.id = id === undefined || id === null ? makeId(row.next.row) : `${options.idPrefix}${id}`;
   return record;

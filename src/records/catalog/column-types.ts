@@ -2,6 +2,7 @@
 import { LodestoneError } from "../../errors.ts";
 import { formatTimestamp, parseTimestamp } from "../../filter/datetime.ts";
 import { isUnderscored, SYSTEM_COLUMN_TYPES, type SystemColumn, systemColumnName, systemColumnNamed } from "../../filter/system-columns.ts";
+import { inWords, quoted } from "../../value-in-words.ts";
 import { COLUMN_TRAITS, COLUMN_TYPES } from "../column-traits.ts";
 import { constraintName, physicalNameOf, qualified, quoteIdentifier, quoteLiteral, requireColumnName } from "../identifiers.ts";
 import { jsonDepth, MAX_JSON_DEPTH } from "../json-depth.ts";
@@ -31,7 +32,7 @@ export function requireColumn(table: string, given: unknown): ColumnSchema {
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
     throw new LodestoneError(
       "INVALID",
-      `Table "${table}": a column is an object like {"name": "title", "type": "string"}; got ${JSON.stringify(given)}.`,
+      `Table "${table}": a column is an object like {"name": "title", "type": "string"}; got ${inWords(given)}.`,
     );
   }
   const column = given as ColumnSchema & Record<string, unknown>;
@@ -45,12 +46,11 @@ export function requireColumn(table: string, given: unknown): ColumnSchema {
   for (const key of Object.keys(column)) if (!COLUMN_KEYS.has(key)) fail(`unknown property "${key.slice(0, 80)}".`);
   const type = column.type;
   if (Object.hasOwn(TYPES_NOT_OFFERED, type)) fail(TYPES_NOT_OFFERED[type]!);
-  if (!COLUMN_TYPES.includes(type)) fail(`type is ${JSON.stringify(type)}; expected one of ${COLUMN_TYPES.join(", ")}.`);
+  if (!COLUMN_TYPES.includes(type)) fail(`type is ${inWords(type)}; expected one of ${COLUMN_TYPES.join(", ")}.`);
 
   for (const flag of ["notNull", "unique"] as const) {
     const value: unknown = column[flag];
-    if (value !== undefined && value !== null && typeof value !== "boolean")
-      fail(`${flag} is ${JSON.stringify(value)}; expected true or false.`);
+    if (value !== undefined && value !== null && typeof value !== "boolean") fail(`${flag} is ${inWords(value)}; expected true or false.`);
   }
   if (column.unique && !COLUMN_TRAITS[type].canBeUnique)
     fail(
@@ -75,7 +75,7 @@ export function systemColumnSchema(column: SystemColumn): ColumnSchema {
 
 function requireComment(comment: unknown, fail: Fail): { comment?: string } {
   if (comment === undefined || comment === null || comment === "") return {};
-  if (typeof comment !== "string") return fail(`comment is ${JSON.stringify(comment)}; expected a text.`);
+  if (typeof comment !== "string") return fail(`comment is ${inWords(comment)}; expected a text.`);
   if (comment.length > MAX_COMMENT_LENGTH)
     return fail(`comment has ${comment.length} characters; at most ${MAX_COMMENT_LENGTH} are allowed.`);
   return { comment };
@@ -93,7 +93,7 @@ function requireDimension(vector: unknown, fail: Fail): number {
   const dimension = (vector as { dimension?: unknown } | null | undefined)?.dimension;
   if (typeof dimension !== "number" || !Number.isInteger(dimension) || dimension < MIN_DIMENSION || dimension > MAX_DIMENSION) {
     return fail(
-      `vector.dimension is ${JSON.stringify(dimension) ?? "missing"}; expected a whole number from ${MIN_DIMENSION} to ${MAX_DIMENSION}, as in "vector": {"dimension": 768}.`,
+      `vector.dimension is ${inWords(dimension)}; expected a whole number from ${MIN_DIMENSION} to ${MAX_DIMENSION}, as in "vector": {"dimension": 768}.`,
     );
   }
   return dimension;
@@ -102,13 +102,11 @@ function requireDimension(vector: unknown, fail: Fail): number {
 function requireDefault(column: ColumnSchema & Record<string, unknown>, fail: Fail): { defaultValue?: string } {
   const value: unknown = column.defaultValue;
   if (value === undefined || value === null) return {};
-  if (typeof value !== "string") return fail(`defaultValue is ${JSON.stringify(value)}; expected a string, also for numbers and booleans.`);
+  if (typeof value !== "string") return fail(`defaultValue is ${inWords(value)}; expected a string, also for numbers and booleans.`);
   const read = readPostgresDefault(value, column.type);
   if (read?.kind === "none") return {};
   if (read?.kind === "expression") {
-    return fail(
-      `defaultValue is ${JSON.stringify(value.slice(0, 80))}, an SQL expression; expected a value (as in 'new'::text or 5), or now() for datetime.`,
-    );
+    return fail(`defaultValue is ${quoted(value)}, an SQL expression; expected a value (as in 'new'::text or 5), or now() for datetime.`);
   }
   const defaultValue = read?.value ?? value;
   defaultExpression({ ...column, defaultValue }, fail);
@@ -118,7 +116,7 @@ function requireDefault(column: ColumnSchema & Record<string, unknown>, fail: Fa
 /** The SQL expression of a default, checked here so that no insert fails because of it later. */
 function defaultExpression(column: ColumnSchema, fail: Fail): string {
   const value = column.defaultValue!;
-  const bad = (expected: string): never => fail(`defaultValue is ${JSON.stringify(value.slice(0, 80))}; expected ${expected}.`);
+  const bad = (expected: string): never => fail(`defaultValue is ${quoted(value)}; expected ${expected}.`);
   switch (column.type) {
     case "string":
     case "text":

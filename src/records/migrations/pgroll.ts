@@ -3,6 +3,7 @@
  * What has a meaning for tables of the API is translated to operations; everything else (raw SQL, indexes, constraints over several columns) is refused by name.
  */
 import { LodestoneError } from "../../errors.ts";
+import { inWords } from "../../value-in-words.ts";
 import type { ColumnType } from "../schema.ts";
 
 /** PostgreSQL's names for the types of columns, and the API's own. */
@@ -85,7 +86,7 @@ function addColumn(table: unknown, given: unknown, path: string): unknown[] {
   if (name === "id" || pk === true) return [];
   if (check !== undefined) throw invalid(`${path}.check is not possible.`);
   const known = typeof type === "string" ? TYPES[type.toLowerCase()] : undefined;
-  if (known === undefined) throw invalid(`${path}.type is ${JSON.stringify(type)}; expected one of ${Object.keys(TYPES).join(", ")}.`);
+  if (known === undefined) throw invalid(`${path}.type is ${inWords(type)}; expected one of ${Object.keys(TYPES).join(", ")}.`);
   const target = isObject(references) ? references.table : undefined;
   const column = {
     name,
@@ -105,7 +106,7 @@ function literal(given: unknown, path: string): string {
   if (quoted !== null) return (quoted[1] ?? "").replaceAll("''", "'");
   if (/^[+-]?\d+(\.\d+)?$/.test(text) || text === "true" || text === "false") return text;
   if (/^now\(\)$/i.test(text)) return "now";
-  throw invalid(`${path} is ${JSON.stringify(given)}; expected a literal like 'new', 0, true, or now().`);
+  throw invalid(`${path} is ${inWords(given)}; expected a literal like 'new', 0, true, or now().`);
 }
 
 const isObject = (value: unknown): value is Given => typeof value === "object" && value !== null && !Array.isArray(value);

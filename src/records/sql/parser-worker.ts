@@ -11,19 +11,22 @@ import { analyse, type StatementAnalysis } from "./analyse.ts";
 import { resolveNames, type TableColumns } from "./resolve.ts";
 import { Refusal } from "./tree.ts";
 
-export interface ParseRequest {
-  readonly id: number;
+export interface Statement {
   readonly statement: string;
   /** Given: the statement's names are resolved against these. */
   readonly columns?: TableColumns;
 }
 
+export interface ParseRequest extends Statement {
+  readonly number: number;
+}
+
 export type ParseReply =
-  | { readonly id: number; readonly analysis: StatementAnalysis }
+  | { readonly number: number; readonly analysis: StatementAnalysis }
   /** `position`: characters from 1, as PostgreSQL counts; null when there is none. */
-  | { readonly id: number; readonly fault: string; readonly position: number | null }
+  | { readonly number: number; readonly fault: string; readonly position: number | null }
   /** The parser broke: the thread must be ended. */
-  | { readonly id: number; readonly broken: string };
+  | { readonly number: number; readonly broken: string };
 
 const port = parentPort!;
 await loadModule();
@@ -32,20 +35,20 @@ port.on("message", (request: ParseRequest) => {
   port.postMessage(reply(request));
 });
 
-function reply({ id, statement, columns }: ParseRequest): ParseReply {
+function reply({ number, statement, columns }: ParseRequest): ParseReply {
   try {
     const statements: readonly unknown[] = parseSync(statement).stmts ?? [];
     const analysis = analyse(statements);
     if (columns !== undefined) resolveNames(statements, columns);
-    return { id, analysis };
+    return { number, analysis };
   } catch (error) {
     if (error instanceof Refusal)
-      return { id, fault: error.message, position: error.location < 0 ? null : characters(statement, error.location) + 1 };
+      return { number, fault: error.message, position: error.location < 0 ? null : characters(statement, error.location) + 1 };
     if (hasSqlDetails(error)) {
       const position = error.sqlDetails?.cursorPosition ?? -1; // from 0
-      return { id, fault: error.message, position: position < 0 ? null : position + 1 };
+      return { number, fault: error.message, position: position < 0 ? null : position + 1 };
     }
-    return { id, broken: String(error) };
+    return { number, broken: String(error) };
   }
 }
 

@@ -4,8 +4,9 @@
  */
 import { Worker } from "node:worker_threads";
 import { LodestoneError } from "../../errors.ts";
+import { PendingCalls } from "../../worker-calls.ts";
 import type { StatementAnalysis } from "./analyse.ts";
-import type { ParseReply, ParseRequest } from "./parser-worker.ts";
+import type { ParseReply, ParseRequest, Statement } from "./parser-worker.ts";
 import type { TableColumns } from "./resolve.ts";
 
 /** Longer statements are refused: values belong into params. */
@@ -15,16 +16,9 @@ const PARSE_LIMIT_MS = 10_000;
 const CACHED_STATEMENTS = 1_000;
 const CACHED_CHARACTERS_EACH = 2_000;
 
-interface Waiting {
-  readonly request: ParseRequest;
-  readonly resolve: (analysis: StatementAnalysis) => void;
-  readonly reject: (error: LodestoneError) => void;
-}
-
 let worker: Worker | null = null;
-let nextId = 1;
 let timer: NodeJS.Timeout | null = null;
-const waiting = new Map<number, Waiting>();
+const waiting = new PendingCalls<Statement>();
 /** By statement; and, once its names were resolved, by the key of the columns and the statement. */
 const cache = new Map<string, StatementAnalysis>();
 
@@ -61,19 +55,18 @@ export async function resolveStatement(statement: string, columns: TableColumns,
 }
 
 async function parsed(statement: string, key: string, columns?: TableColumns): Promise<StatementAnalysis> {
-  const analysis = await new Promise<StatementAnalysis>((resolve, reject) => {
-    const request: ParseRequest = { id: nextId++, statement, ...(columns === undefined ? {} : { columns }) };
-    waiting.set(request.id, { request, resolve, reject });
-    send(request);
-  });
+  const request: Statement = { statement, ...(columns === undefined ? {} : { columns }) };
+  const { number, answer } = waiting.begin<StatementAnalysis>(request);
+  send(number, request);
+  const analysis = await answer;
   remember(key, analysis);
   return analysis;
 }
 
-function send(request: ParseRequest): void {
+function send(number: number, request: Statement): void {
   worker ??= start();
   worker.ref();
-  worker.postMessage(request);
+  worker.postMessage({ number, ...request } satisfies ParseRequest);
   timer ??= setTimeout(() => replaceAfter("took too long"), PARSE_LIMIT_MS);
 }
 
@@ -88,20 +81,15 @@ function start(): Worker {
 
 function settle(from: Worker, reply: ParseReply): void {
   if (from !== worker) return;
-  const { resolve, reject } = waiting.get(reply.id)!;
   if ("broken" in reply) {
     replaceAfter(reply.broken);
     return;
   }
-  waiting.delete(reply.id);
+  if ("analysis" in reply) waiting.resolve(reply.number, reply.analysis);
+  else waiting.reject(reply.number, invalid(`${reply.fault}${reply.position === null ? "" : ` (at character ${reply.position})`}`));
   if (timer !== null) clearTimeout(timer);
   timer = waiting.size === 0 ? null : setTimeout(() => replaceAfter("took too long"), PARSE_LIMIT_MS);
   if (waiting.size === 0) from.unref(); // an idle parser does not keep the process alive
-  if ("analysis" in reply) {
-    resolve(reply.analysis);
-  } else {
-    reject(new LodestoneError("INVALID", `${reply.fault}${reply.position === null ? "" : ` (at character ${reply.position})`}`));
-  }
 }
 
 /** The oldest statement is the one that broke the thread (they are worked on in order): it fails, the others are sent to a new thread. */
@@ -111,15 +99,10 @@ function replaceAfter(_reason: string): void {
   if (timer !== null) clearTimeout(timer);
   timer = null;
   void broken?.terminate();
-  const [culprit] = waiting.keys();
+  const [culprit] = waiting.requests();
   if (culprit === undefined) return;
-  waiting
-    .get(culprit)!
-    .reject(
-      new LodestoneError("INVALID", "statement is nested too deeply or is too long to be parsed. Send values in params, or split it."),
-    );
-  waiting.delete(culprit);
-  for (const { request } of waiting.values()) send(request);
+  waiting.reject(culprit[0], invalid("statement is nested too deeply or is too long to be parsed. Send values in params, or split it."));
+  for (const [number, request] of waiting.requests()) send(number, request);
 }
 
 function remember(key: string, analysis: StatementAnalysis): void {
@@ -127,3 +110,5 @@ function remember(key: string, analysis: StatementAnalysis): void {
   if (cache.size >= CACHED_STATEMENTS) cache.delete(cache.keys().next().value!);
   cache.set(key, analysis);
 }
+
+const invalid = (message: string): LodestoneError => new LodestoneError("INVALID", message);

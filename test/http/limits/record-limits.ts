@@ -64,14 +64,14 @@ export const RECORD_LIMITS: Limit[] = [
     value: "8",
     max: 8,
     request: (n) => api.query({ columns: [`${links(n)}s`] }),
-    refusal: "follows more than 8 links in a row",
+    refusal: "follows more than 8 links",
   },
   {
     documented: "links that a `sort` key follows in a row",
     value: "8",
     max: 8,
     request: (n) => api.query({ sort: { [`${links(n)}s`]: "asc" } }),
-    refusal: "follows more than 8 links in a row",
+    refusal: "follows more than 8 links",
   },
   {
     documented: "`limit` of the records that link back",
@@ -86,7 +86,7 @@ export const RECORD_LIMITS: Limit[] = [
     value: "32",
     max: 32,
     request: (n) => api.query({ columns: [`j${"->a".repeat(n)}`] }),
-    refusal: "at most 32 steps",
+    refusal: "33 steps into json; at most 32 are allowed",
   },
   {
     documented: "strings of a `multiple` value",

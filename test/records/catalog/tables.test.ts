@@ -206,7 +206,7 @@ describeOnBothEngines("The catalog", (fixture) => {
         "INVALID",
         /Column "c" of table "x": type is "varchar"; expected one of string, text/,
       ],
-      ["no type", ["x", [{ name: "c" }]], "INVALID", /type is undefined/],
+      ["no type", ["x", [{ name: "c" }]], "INVALID", /type is nothing/],
       ["the type of Object.prototype", ["x", [{ name: "c", type: "constructor" }]], "INVALID", /type is "constructor"/],
       ["an unknown property", ["x", [{ name: "c", type: "int", nullable: true }]], "INVALID", /unknown property "nullable"/],
       ["a link without a table", ["x", [{ name: "c", type: "link" }]], "INVALID", /a link needs the table/],
@@ -220,7 +220,7 @@ describeOnBothEngines("The catalog", (fixture) => {
         "a vector without a dimension",
         ["x", [{ name: "c", type: "vector" }]],
         "INVALID",
-        /vector\.dimension is missing; expected a whole number from 2 to 10000/,
+        /vector\.dimension is nothing; expected a whole number from 2 to 10000/,
       ],
       ["a vector of one", ["x", [{ name: "c", type: "vector", vector: { dimension: 1 } }]], "INVALID", /vector\.dimension is 1/],
       [

@@ -302,19 +302,19 @@ describeOnBothEngines("free text search", (fixture) => {
   });
 
   test.each<[object, string]>([
-    [{ query: "" }, 'query is the string ""; expected the words to search for.'],
+    [{ query: "" }, 'query is ""; expected the words to search for.'],
     [{ query: "x".repeat(2001) }, "query has 2001 characters; at most 2000 are allowed."],
     [{ query: Array.from({ length: 65 }, (_, i) => `w${i}`).join(" ") }, "query has 65 different words; at most 64 are allowed."],
-    [{ query: "x", fuzziness: 3 }, "fuzziness is number 3; expected a whole number from 0 to 2."],
-    [{ query: "x", prefix: "word" }, 'prefix is the string "word"; expected "phrase" or "disabled".'],
+    [{ query: "x", fuzziness: 3 }, "fuzziness is 3; expected a whole number from 0 to 2."],
+    [{ query: "x", prefix: "word" }, 'prefix is "word"; expected "phrase" or "disabled".'],
     [{ query: "x", target: ["nope"] }, 'target[0]: table "books" has no column "nope"'],
     [
       { query: "x", target: ["pages"] },
       'target[0]: column "pages" is of type int; words are in columns of type string, text, email, multiple.',
     ],
-    [{ query: "x", target: [{ column: "title", weight: 11 }] }, "target[0].weight is number 11; expected a weight from 1 to 10."],
-    [{ query: "x", page: { size: 201 } }, "page.size is number 201; expected a whole number from 1 to 200."],
-    [{ query: "x", page: { offset: 801 } }, "page.offset is number 801; expected a whole number from 0 to 800."],
+    [{ query: "x", target: [{ column: "title", weight: 11 }] }, "target[0].weight is 11; expected a weight from 1 to 10."],
+    [{ query: "x", page: { size: 201 } }, "page.size is 201; expected a whole number from 1 to 200."],
+    [{ query: "x", page: { offset: 801 } }, "page.offset is 801; expected a whole number from 0 to 800."],
     [{ query: "x", filter: { nope: 1 } }, 'has no column "nope"'],
     [{ query: "!", filter: { nope: 1 } }, 'has no column "nope"'],
     [
@@ -328,11 +328,11 @@ describeOnBothEngines("free text search", (fixture) => {
     [{ query: "x", boosters: [{ valueBooster: { column: "pages", value: "many", factor: 1 } }] }, "boosters[0].valueBooster.value"],
     [
       { query: "x", boosters: [{ dateBooster: { column: "printed", scale: "soon", decay: 0.5 } }] },
-      'boosters[0].dateBooster.scale is the string "soon"',
+      'boosters[0].dateBooster.scale is "soon"',
     ],
     [
       { query: "x", boosters: [{ dateBooster: { column: "printed", scale: "1d", decay: 2 } }] },
-      "boosters[0].dateBooster.decay is number 2; expected a number above 0, at most 1.",
+      "boosters[0].dateBooster.decay is 2; expected a number above 0, at most 1.",
     ],
     [
       { query: "x", boosters: [{ numericBooster: { column: "pages", factor: 1, ifMatchesFilter: { nope: 1 } } }] },

@@ -3,6 +3,7 @@
  * What comes in is checked here for its form alone; whether it fits the branch is the schema editor's to say.
  */
 import { LodestoneError } from "../../../errors.ts";
+import { inWords } from "../../../value-in-words.ts";
 import { requireColumnName, requireTableName } from "../../identifiers.ts";
 import type { ColumnSchema } from "../../schema.ts";
 import { requireColumn } from "../column-types.ts";
@@ -34,7 +35,7 @@ function requireOperation(given: unknown, path: string): SchemaOperation {
   const [kind] = keys;
   const known = KINDS.find((candidate) => candidate === kind);
   if (!isObject(given) || keys.length !== 1 || known === undefined) {
-    throw invalid(`${path} has to be an object with one of ${KINDS.join(", ")}; got ${shown(keys, given)}.`);
+    throw invalid(`${path} has to be an object with one of ${KINDS.join(", ")}; got ${inWords(given)}.`);
   }
   const body = given[known];
   if (!isObject(body)) throw invalid(`${path}.${known} has to be an object.`);
@@ -70,8 +71,5 @@ function requireOperation(given: unknown, path: string): SchemaOperation {
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
-
-const shown = (keys: readonly string[], given: unknown): string =>
-  keys.length === 0 ? (JSON.stringify(given)?.slice(0, 80) ?? "nothing") : `the keys ${keys.map((key) => key.slice(0, 80)).join(", ")}`;
 
 const invalid = (message: string): LodestoneError => new LodestoneError("INVALID", message);

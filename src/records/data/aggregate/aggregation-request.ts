@@ -1,10 +1,10 @@
 /** `aggs` of a request, checked against the schema: values over the records of a group, and buckets that are groups themselves. */
 import { LodestoneError } from "../../../errors.ts";
+import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";
 import type { BranchInfo, ColumnType, TableInfo } from "../../schema.ts";
 import { type ColumnReference, resolveColumn } from "../sql-parts/column-reference.ts";
 import { withoutNulls } from "../values/absent-nulls.ts";
 import { parseDurationMs } from "../values/duration.ts";
-import { quoted, showNames, showValue } from "../values/show-value.ts";
 import { wholeNumber } from "../values/whole-number.ts";
 
 export type Aggregation = ValueAggregation | BucketAggregation;
@@ -86,7 +86,7 @@ class AggregationReader {
     if (!isObject(agg) || keys.length !== 1 || !Object.hasOwn(MEMBERS, kind)) {
       throw new LodestoneError(
         "INVALID",
-        `${at} is ${showValue(agg)}; expected an object with one of the keys ${showNames(Object.keys(MEMBERS), "")}.`,
+        `${at} is ${inWords(agg)}; expected an object with one of the keys ${quotedNames(Object.keys(MEMBERS), "")}.`,
       );
     }
     const place = `${at}.${kind}`;
@@ -96,7 +96,7 @@ class AggregationReader {
     if (!isObject(given)) throw invalid(place, given, kind === "count" ? '"*" or {"filter": …}' : 'an object such as {"column": "price"}');
     for (const key of Object.keys(given)) {
       if (!MEMBERS[kind].includes(key))
-        throw new LodestoneError("INVALID", `${place} has an unknown member ${quoted(key)}; it takes ${showNames(MEMBERS[kind], "")}.`);
+        throw new LodestoneError("INVALID", `${place} has an unknown member ${quoted(key)}; it takes ${quotedNames(MEMBERS[kind], "")}.`);
     }
     switch (kind) {
       case "count":
@@ -186,7 +186,7 @@ function readPercentiles(percentiles: unknown, place: string): number[] {
 }
 
 function invalid(place: string, value: unknown, expected: string): LodestoneError {
-  return new LodestoneError("INVALID", `${place} is ${showValue(value)}; expected ${expected}.`);
+  return new LodestoneError("INVALID", `${place} is ${inWords(value)}; expected ${expected}.`);
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -4,13 +4,13 @@ import { LodestoneError } from "../../../errors.ts";
 import { parseFilter } from "../../../filter/parse.ts";
 import { compileToSql } from "../../../filter/sql.ts";
 import type { FilterTable, FilterTableColumn } from "../../../filter/tree.ts";
+import { quotedNames } from "../../../value-in-words.ts";
 import type { Connection } from "../../engine/engine.ts";
 import { quoteIdentifier } from "../../identifiers.ts";
 import type { AnswerOptions, JsonObject, SummarizeRequest } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
 import { type Field, instant, setOwn, type ValueOptions, valueField } from "../sql-parts/answer-field.ts";
 import { relation } from "../sql-parts/sql-names.ts";
-import { showNames } from "../values/show-value.ts";
 import { formatTimestamp } from "../values/timestamp.ts";
 import { GroupedSource } from "./grouped-query.ts";
 import { type GroupColumn, readSummarizeRequest, type SummarizePlan, type Summary } from "./summarize-request.ts";
@@ -92,7 +92,7 @@ function summariesFilter(branch: BranchInfo, table: TableInfo, plan: SummarizePl
       if (sql !== undefined) return sql;
       throw new LodestoneError(
         "INVALID",
-        `summariesFilter: "${column}" is none of what is asked for: ${showNames([...names.keys()], "nothing")}.`,
+        `summariesFilter: "${column}" is none of what is asked for: ${quotedNames([...names.keys()], "nothing")}.`,
       );
     },
     relation: (tableName) => relation(branch, branch.tables.get(tableName)!),

@@ -1,12 +1,12 @@
 /** A `summarize` request, checked against the schema. */
 import { LodestoneError } from "../../../errors.ts";
+import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";
 import type { SummarizeRequest } from "../../requests.ts";
 import type { BranchInfo, ColumnType, TableInfo } from "../../schema.ts";
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from "../read/page-request.ts";
 import { type ColumnReference, resolveColumn } from "../sql-parts/column-reference.ts";
 import { readSortItems, type SortDirection } from "../sql-parts/sort.ts";
 import { columnsBelow } from "../values/sent-record.ts";
-import { quoted, showNames, showValue } from "../values/show-value.ts";
 import { wholeNumber } from "../values/whole-number.ts";
 
 export interface GroupColumn {
@@ -49,7 +49,7 @@ export function readSummarizeRequest(branch: BranchInfo, table: TableInfo, reque
     throw new LodestoneError("INVALID", 'summarize needs columns to group by, or summaries such as {"total": {"count": "*"}}.');
   }
   const page: unknown = request.page ?? {};
-  if (!isObject(page)) throw new LodestoneError("INVALID", `page is ${showValue(page)}; expected an object such as {"size": 20}.`);
+  if (!isObject(page)) throw new LodestoneError("INVALID", `page is ${inWords(page)}; expected an object such as {"size": 20}.`);
   return {
     columns,
     summaries,
@@ -59,11 +59,11 @@ export function readSummarizeRequest(branch: BranchInfo, table: TableInfo, reque
 }
 
 function readColumns(branch: BranchInfo, table: TableInfo, given: unknown): GroupColumn[] {
-  if (!Array.isArray(given)) throw new LodestoneError("INVALID", `columns is ${showValue(given)}; expected an array of column names.`);
+  if (!Array.isArray(given)) throw new LodestoneError("INVALID", `columns is ${inWords(given)}; expected an array of column names.`);
   const columns = new Map<string, GroupColumn>();
   given.forEach((name: unknown, index) => {
     const place = `columns[${index}]`;
-    if (typeof name !== "string") throw new LodestoneError("INVALID", `${place} is ${showValue(name)}; expected the name of a column.`);
+    if (typeof name !== "string") throw new LodestoneError("INVALID", `${place} is ${inWords(name)}; expected the name of a column.`);
     for (const expanded of expand(branch, table, name, place)) {
       columns.set(expanded, { name: expanded, reference: resolveColumn(branch, table, expanded, place) });
     }
@@ -88,7 +88,7 @@ function expand(branch: BranchInfo, table: TableInfo, name: string, place: strin
 
 function readSummaries(branch: BranchInfo, table: TableInfo, given: unknown, columns: readonly GroupColumn[]): Summary[] {
   if (!isObject(given))
-    throw new LodestoneError("INVALID", `summaries is ${showValue(given)}; expected an object such as {"total": {"count": "*"}}.`);
+    throw new LodestoneError("INVALID", `summaries is ${inWords(given)}; expected an object such as {"total": {"count": "*"}}.`);
   const entries = Object.entries(given);
   if (entries.length > MAX_SUMMARIES)
     throw new LodestoneError("INVALID", `summaries has ${entries.length} entries; at most ${MAX_SUMMARIES} are allowed.`);
@@ -102,12 +102,12 @@ function readSummaries(branch: BranchInfo, table: TableInfo, given: unknown, col
     if (!isObject(summary) || kind === undefined) {
       throw new LodestoneError(
         "INVALID",
-        `${place} is ${showValue(summary)}; expected an object with one of the keys ${showNames(KINDS, "")}.`,
+        `${place} is ${inWords(summary)}; expected an object with one of the keys ${quotedNames(KINDS, "")}.`,
       );
     }
     const column = summary[kind];
     if (typeof column !== "string")
-      throw new LodestoneError("INVALID", `${place}.${kind} is ${showValue(column)}; expected the name of a column.`);
+      throw new LodestoneError("INVALID", `${place}.${kind} is ${inWords(column)}; expected the name of a column.`);
     if (kind === "count" && column === "*") return { name, kind, reference: undefined, type: "int" };
     const reference = resolveColumn(branch, table, column, `${place}.${kind}`);
     const types = TYPES[kind];
@@ -129,7 +129,7 @@ function readSort(sort: unknown, columns: readonly GroupColumn[], summaries: rea
     const summary = summaries.findIndex((candidate) => candidate.name === name);
     if (column === -1 && summary === -1) {
       const names = [...columns.map((candidate) => candidate.name), ...summaries.map((candidate) => candidate.name)];
-      throw new LodestoneError("INVALID", `${place}: ${quoted(name)} is none of what is asked for: ${showNames(names, "nothing")}.`);
+      throw new LodestoneError("INVALID", `${place}: ${quoted(name)} is none of what is asked for: ${quotedNames(names, "nothing")}.`);
     }
     return { by: summary === -1 ? `c${column}` : `s${summary}`, direction };
   });

@@ -5,8 +5,8 @@
  */
 import { deflateSync, inflateSync } from "node:zlib";
 import { LodestoneError } from "../../../errors.ts";
+import { inWords } from "../../../value-in-words.ts";
 import type { JsonValue, Selection } from "../../requests.ts";
-import { showValue } from "../values/show-value.ts";
 
 /** Values of a record's sort terms as PostgreSQL's text; null is SQL's null. */
 export type Position = readonly (string | null)[];
@@ -40,7 +40,7 @@ export function decodeCursor(text: unknown, place: string): Cursor {
   const bad = (): LodestoneError =>
     new LodestoneError(
       "INVALID",
-      `${place} is ${showValue(text)}, which is no cursor; give the meta.page.cursor of an earlier answer as it was.`,
+      `${place} is ${inWords(text)}, which is no cursor; give the meta.page.cursor of an earlier answer as it was.`,
     );
   if (typeof text !== "string" || !text.startsWith(VERSION) || !/^[\w-]+$/.test(text.slice(VERSION.length))) throw bad();
   let parsed: unknown;

@@ -1,10 +1,10 @@
 /** `page` of a query: which part of which result is asked for. */
 import { randomBytes } from "node:crypto";
 import { LodestoneError } from "../../../errors.ts";
+import { inWords, quoted } from "../../../value-in-words.ts";
 import type { JsonValue, QueryRequest, Selection } from "../../requests.ts";
 import type { TableInfo } from "../../schema.ts";
 import { ALL_COLUMNS } from "../sql-parts/selection.ts";
-import { quoted, showValue } from "../values/show-value.ts";
 import { wholeNumber } from "../values/whole-number.ts";
 import { type Cursor, decodeCursor, type Position } from "./cursor.ts";
 
@@ -37,7 +37,7 @@ export interface PagePlan {
 export function planPage(table: TableInfo, request: QueryRequest): PagePlan {
   const page: unknown = request.page ?? {};
   if (typeof page !== "object" || page === null || Array.isArray(page)) {
-    throw new LodestoneError("INVALID", `page is ${showValue(page)}; expected an object such as {"size": 20}.`);
+    throw new LodestoneError("INVALID", `page is ${inWords(page)}; expected an object such as {"size": 20}.`);
   }
   const given = page as Record<string, unknown>;
   if (isAbove(given.offset, MAX_PAGE_OFFSET)) throw new LodestoneError("INVALID", OFFSET_EXCEEDED);

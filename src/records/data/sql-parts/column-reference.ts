@@ -1,11 +1,10 @@
 /** A column that a request names: of the table, behind links (`team.name`), inside json (`config->rank`), or of the service (`xata.version`). */
 import { LodestoneError } from "../../../errors.ts";
-import { SYSTEM_COLUMN_TYPES, systemColumnNamed } from "../../../filter/system-columns.ts";
+import { objectColumns, resolveName } from "../../../filter/column-path.ts";
+import { rootPlace } from "../../../filter/fault.ts";
+import { quoted } from "../../../value-in-words.ts";
 import { quoteIdentifier, quoteLiteral } from "../../identifiers.ts";
 import type { BranchInfo, ColumnInfo, ColumnType, TableInfo } from "../../schema.ts";
-import { jsonSteps } from "../values/json-column-text.ts";
-import { columnsBelow, unknownColumn } from "../values/sent-record.ts";
-import { quoted } from "../values/show-value.ts";
 import { relation } from "./sql-names.ts";
 
 export interface ColumnReference {
@@ -24,62 +23,25 @@ export interface ColumnReference {
   readonly nullable: boolean;
 }
 
-const MAX_LINKS = 8;
-
 /** @throws {LodestoneError} INVALID when there is no such column. */
 export function resolveColumn(branch: BranchInfo, table: TableInfo, name: string, place: string): ColumnReference {
-  const links: ColumnInfo[] = [];
-  const arrow = name.indexOf("->");
-  const json = arrow === -1 ? [] : jsonSteps(name.slice(arrow + 2), place);
-  let at = table;
-  let rest = arrow === -1 ? name : name.slice(0, arrow);
-  for (;;) {
-    const own = at.columns.get(rest);
-    if (own !== undefined) {
-      if (json.length > 0) {
-        if (own.type !== "json") {
-          throw new LodestoneError(
-            "INVALID",
-            `${place}: column ${quoted(rest)} is of type ${own.type}; only json columns have paths with "->".`,
-          );
-        }
-      }
-      const nullable = links.length > 0 || json.length > 0 || own.notNull !== true;
-      return { links, column: rest, physicalName: own.physicalName, type: own.type, target: own.link?.table, json, nullable };
-    }
-    const system = systemColumnNamed(rest);
-    if (system !== undefined && json.length === 0) {
-      const type = SYSTEM_COLUMN_TYPES[system];
-      return { links, column: system, physicalName: system, type, target: undefined, json, nullable: links.length > 0 };
-    }
-    const step = followLink(branch, at, rest);
-    if (step === undefined) {
-      if (columnsBelow(at, rest).length > 0) {
-        throw new LodestoneError(
-          "INVALID",
-          `${place}: ${quoted(rest)} is an object; name one of its columns, such as ${quoted(columnsBelow(at, rest)[0]!.name)}.`,
-        );
-      }
-      throw unknownColumn(at, rest, place);
-    }
-    links.push(step.column);
-    if (links.length > MAX_LINKS) throw new LodestoneError("INVALID", `${place} follows more than ${MAX_LINKS} links in a row.`);
-    at = step.table;
-    rest = step.rest;
+  const resolved = resolveName(name, { table, links: [], prefix: "", text: "" }, branch.tables, rootPlace(place));
+  if ("object" in resolved) {
+    const example = quoted(objectColumns(resolved.object)[0]!.text);
+    throw new LodestoneError("INVALID", `${place}: ${quoted(name)} is an object; name one of its columns, such as ${example}.`);
   }
-}
-
-function followLink(
-  branch: BranchInfo,
-  table: TableInfo,
-  name: string,
-): { column: ColumnInfo; table: TableInfo; rest: string } | undefined {
-  for (let dot = name.indexOf("."); dot !== -1; dot = name.indexOf(".", dot + 1)) {
-    const column = table.columns.get(name.slice(0, dot));
-    const target = column?.type === "link" ? branch.tables.get(column.link?.table ?? "") : undefined;
-    if (column !== undefined && target !== undefined) return { column, table: target, rest: name.slice(dot + 1) };
-  }
-  return undefined;
+  const { type, column: path } = resolved;
+  const links = path.links.map((step) => branch.tables.get(step.table)!.columns.get(step.column)!);
+  const own = branch.tables.get(path.table)!.columns.get(path.column);
+  return {
+    links,
+    column: path.column,
+    physicalName: own?.physicalName ?? path.column,
+    type,
+    target: type === "link" ? own?.link?.table : undefined,
+    json: path.json,
+    nullable: links.length > 0 || path.json.length > 0 || (own !== undefined && own.notNull !== true),
+  };
 }
 
 /** Its value for the record's row called `alias`. Links are scalar subselects by primary key, so no row is lost where a link is null. */

@@ -3,12 +3,13 @@
  * which records that link here come with it. `id` and `xata` are always there.
  */
 import { LodestoneError } from "../../../errors.ts";
+import { followLink, linkTarget, requireJson, requireLinksLeft, splitJsonPath, unknownColumn } from "../../../filter/column-path.ts";
+import { rootPlace } from "../../../filter/fault.ts";
 import { systemColumnNamed, systemColumnType } from "../../../filter/system-columns.ts";
+import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";
 import type { JsonObject, Selection } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
-import { jsonSteps } from "../values/json-column-text.ts";
-import { columnsBelow, unknownColumn } from "../values/sent-record.ts";
-import { quoted, showNames, showValue } from "../values/show-value.ts";
+import { columnsBelow } from "../values/sent-record.ts";
 import { wholeNumber } from "../values/whole-number.ts";
 import { readSort, type SortKey } from "./sort.ts";
 
@@ -34,7 +35,6 @@ export interface ReverseLink {
 }
 
 const MAX_SELECTED = 1_000;
-const MAX_SELECTION_DEPTH = 8;
 /** Printed, some hundred kilobytes. */
 const MAX_FIXED_DIMENSIONS = 20_000;
 const MAX_REVERSE_LIMIT = 1_000;
@@ -78,7 +78,7 @@ class SelectionReader {
 
   list(into: RecordSelection, items: unknown, place: string, depth: number): void {
     if (!Array.isArray(items))
-      throw new LodestoneError("INVALID", `${place} is ${showValue(items)}; expected an array such as ["*", "team.name"].`);
+      throw new LodestoneError("INVALID", `${place} is ${inWords(items)}; expected an array such as ["*", "team.name"].`);
     this.#count += items.length;
     if (this.#count > MAX_SELECTED)
       throw new LodestoneError("INVALID", `${place} selects more than ${MAX_SELECTED} names; select "*" or fewer.`);
@@ -86,7 +86,7 @@ class SelectionReader {
       const at = `${place}[${index}]`;
       if (typeof item === "string") this.name(into, item, at, depth);
       else if (typeof item === "object" && item !== null && !Array.isArray(item)) this.object(into, item as JsonObject, at, depth);
-      else throw new LodestoneError("INVALID", `${at} is ${showValue(item)}; expected a column name, or an object with a name.`);
+      else throw new LodestoneError("INVALID", `${at} is ${inWords(item)}; expected a column name, or an object with a name.`);
     });
   }
 
@@ -104,50 +104,30 @@ class SelectionReader {
       return;
     }
     if (name === "xata" || name === "xata.*" || systemColumnNamed(name) !== undefined) return;
-    const arrow = name.indexOf("->");
-    if (arrow !== -1) {
-      this.#jsonPath(into, name, arrow, place);
+    const at = rootPlace(place);
+    const { base, json } = splitJsonPath(name, at);
+    if (json.length > 0) {
+      const column = table.columns.get(base);
+      if (column === undefined) throw unknownColumn(table, base, at);
+      requireJson(column, at);
+      into.json.set(name, { column, steps: json });
       return;
     }
-    for (let dot = name.indexOf("."); dot !== -1; dot = name.indexOf(".", dot + 1)) {
-      const column = table.columns.get(name.slice(0, dot));
-      if (column === undefined) continue;
-      if (column.type !== "link") {
-        throw new LodestoneError(
-          "INVALID",
-          `${place}: column ${quoted(column.name)} is of type ${column.type}, not a link; there is no ${quoted(name)}.`,
-        );
-      }
-      this.name(this.#follow(into, column, place, depth), name.slice(dot + 1), place, depth + 1);
+    const step = followLink(table, name, this.#branch.tables, depth, at);
+    if (step !== undefined) {
+      this.name(this.#follow(into, step.column, place, depth), step.rest, place, depth + 1);
       return;
     }
     const below = columnsBelow(table, name.endsWith(".*") ? name.slice(0, -2) : name);
-    if (below.length === 0) throw unknownColumn(table, name, place);
+    if (below.length === 0) throw unknownColumn(table, name, at);
     for (const column of below) into.columns.add(column);
   }
 
-  #jsonPath(into: RecordSelection, name: string, arrow: number, place: string): void {
-    const column = into.table.columns.get(name.slice(0, arrow));
-    if (column === undefined) throw unknownColumn(into.table, name.slice(0, arrow), place);
-    if (column.type !== "json") {
-      throw new LodestoneError(
-        "INVALID",
-        `${place}: column ${quoted(column.name)} is of type ${column.type}; only json columns have paths with "->".`,
-      );
-    }
-    const steps = jsonSteps(name.slice(arrow + 2), place);
-    into.json.set(name, { column, steps });
-  }
-
   #follow(into: RecordSelection, column: ColumnInfo, place: string, depth: number): RecordSelection {
-    if (depth + 1 > MAX_SELECTION_DEPTH)
-      throw new LodestoneError("INVALID", `${place} follows more than ${MAX_SELECTION_DEPTH} links in a row.`);
+    requireLinksLeft(depth, rootPlace(place));
     let target = into.links.get(column);
     if (target === undefined) {
-      const table = this.#branch.tables.get(column.link?.table ?? "");
-      if (table === undefined)
-        throw new LodestoneError("INVALID", `${place}: link column ${quoted(column.name)} points to a table that is not there.`);
-      target = emptySelection(table);
+      target = emptySelection(linkTarget(column, this.#branch.tables, rootPlace(place)));
       into.links.set(column, target);
     }
     return target;
@@ -157,7 +137,7 @@ class SelectionReader {
   object(into: RecordSelection, item: JsonObject, place: string, depth: number): void {
     const { name, columns } = item;
     if (typeof name !== "string")
-      throw new LodestoneError("INVALID", `${place}.name is ${showValue(name)}; expected a column name, or "<-table.column".`);
+      throw new LodestoneError("INVALID", `${place}.name is ${inWords(name)}; expected a column name, or "<-table.column".`);
     if (!name.startsWith("<-")) {
       const column = into.table.columns.get(name);
       if (column?.type !== "link") {
@@ -170,8 +150,7 @@ class SelectionReader {
       return;
     }
     const column = this.#reverseColumn(into.table, name, `${place}.name`);
-    if (depth + 1 > MAX_SELECTION_DEPTH)
-      throw new LodestoneError("INVALID", `${place} follows more than ${MAX_SELECTION_DEPTH} links in a row.`);
+    requireLinksLeft(depth, rootPlace(place));
     const alias = item.as ?? column.table.name + column.column.name;
     if (
       typeof alias !== "string" ||
@@ -181,7 +160,7 @@ class SelectionReader {
       into.table.columns.has(alias) ||
       into.reverse.has(alias)
     ) {
-      throw new LodestoneError("INVALID", `${place}.as is ${showValue(alias)}; expected a name that the record does not have yet.`);
+      throw new LodestoneError("INVALID", `${place}.as is ${inWords(alias)}; expected a name that the record does not have yet.`);
     }
     const selection = emptySelection(column.table);
     this.list(selection, columns ?? ALL_COLUMNS, `${place}.columns`, depth + 1);
@@ -205,7 +184,7 @@ class SelectionReader {
     }
     throw new LodestoneError(
       "INVALID",
-      `${place}: there is no column ${quoted(path)}; a reverse link is written "<-table.column", with a table of ${showNames([...this.#branch.tables.keys()], "none")}.`,
+      `${place}: there is no column ${quoted(path)}; a reverse link is written "<-table.column", with a table of ${quotedNames([...this.#branch.tables.keys()], "none")}.`,
     );
   }
 }

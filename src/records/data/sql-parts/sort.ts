@@ -3,8 +3,8 @@
  * over columns, links (`team.name`), json paths and `xata.*`. The order is total: what is equal is ordered by id.
  */
 import { LodestoneError } from "../../../errors.ts";
+import { inWords, quoted } from "../../../value-in-words.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
-import { quoted, showValue } from "../values/show-value.ts";
 import { type ColumnReference, resolveColumn } from "./column-reference.ts";
 
 export type SortDirection = "asc" | "desc";
@@ -54,11 +54,11 @@ function readItem(item: unknown, place: string): [string, unknown][] {
     }
     if (entries.length > 0) return entries;
   }
-  throw new LodestoneError("INVALID", `${place} is ${showValue(item)}; expected a column name or an object such as {"name": "desc"}.`);
+  throw new LodestoneError("INVALID", `${place} is ${inWords(item)}; expected a column name or an object such as {"name": "desc"}.`);
 }
 
 function badDirection(direction: unknown, place: string, expected: string): LodestoneError {
-  return new LodestoneError("INVALID", `${place}: the direction is ${showValue(direction)}; expected ${expected}.`);
+  return new LodestoneError("INVALID", `${place}: the direction is ${inWords(direction)}; expected ${expected}.`);
 }
 
 /** What a sort can order by: a json column as a whole, a list and a vector have no order that anybody asks for. */

@@ -1,14 +1,15 @@
 /** A free text search, checked against the schema: the words, and per table where they are looked for and what lifts a record. */
 import { LodestoneError } from "../../../errors.ts";
+import { unknownColumn } from "../../../filter/column-path.ts";
 import { parseTimestamp } from "../../../filter/datetime.ts";
+import { rootPlace } from "../../../filter/fault.ts";
+import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";
 import type { BranchSearchRequest, TextQuery, TextSearchScope } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, ColumnType, TableInfo } from "../../schema.ts";
 import { type ColumnReference, resolveColumn } from "../sql-parts/column-reference.ts";
 import { withoutNulls } from "../values/absent-nulls.ts";
 import { type Parameter, toParameter } from "../values/column-value.ts";
 import { parseDurationMs } from "../values/duration.ts";
-import { unknownColumn } from "../values/sent-record.ts";
-import { quoted, showNames, showValue } from "../values/show-value.ts";
 import { wholeNumber } from "../values/whole-number.ts";
 import { type Term, termsOf } from "./words.ts";
 
@@ -83,7 +84,7 @@ export function readTables(branch: BranchInfo, tables: BranchSearchRequest["tabl
     if (table === undefined) {
       throw new LodestoneError(
         "NOT_FOUND",
-        `${place}: there is no table ${quoted(scope.table)}; the branch has ${showNames([...branch.tables.keys()], "no tables")}.`,
+        `${place}: there is no table ${quoted(scope.table)}; the branch has ${quotedNames([...branch.tables.keys()], "no tables")}.`,
       );
     }
     if (plans.has(table.name)) throw new LodestoneError("INVALID", `${place}: table ${quoted(table.name)} is given twice; give it once.`);
@@ -113,7 +114,7 @@ function readTargets(table: TableInfo, target: unknown, place: string): TablePla
     const { column: name, weight = 1 } = typeof item === "string" ? { column: item } : member(item, at);
     if (typeof name !== "string") throw invalid(`${at}.column`, name, "the name of a column");
     const column = table.columns.get(name);
-    if (column === undefined) throw unknownColumn(table, name, at);
+    if (column === undefined) throw unknownColumn(table, name, rootPlace(at));
     if (!TEXT_TYPES.includes(column.type)) {
       throw new LodestoneError(
         "INVALID",
@@ -134,7 +135,7 @@ function readBoosters(branch: BranchInfo, table: TableInfo, boosters: unknown, p
     const outer = member(item, at);
     const keys = Object.keys(outer);
     const kind = BOOSTERS.find((key) => keys.length === 1 && keys[0] === key);
-    if (kind === undefined) throw invalid(at, item, `an object with one of the keys ${showNames(BOOSTERS, "")}`);
+    if (kind === undefined) throw invalid(at, item, `an object with one of the keys ${quotedNames(BOOSTERS, "")}`);
     return readBooster(branch, table, kind, member(outer[kind], `${at}.${kind}`), `${at}.${kind}`);
   });
 }
@@ -200,5 +201,5 @@ function member(value: unknown, place: string): Record<string, unknown> {
 }
 
 function invalid(place: string, value: unknown, expected: string): LodestoneError {
-  return new LodestoneError("INVALID", `${place} is ${showValue(value)}; expected ${expected}.`);
+  return new LodestoneError("INVALID", `${place} is ${inWords(value)}; expected ${expected}.`);
 }

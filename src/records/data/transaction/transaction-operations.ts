@@ -1,11 +1,11 @@
 /** The operations of a transaction, each checked by itself before anything runs, so that a client learns of all its mistakes at once. */
 import { LodestoneError, type OperationError } from "../../../errors.ts";
+import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";
 import type { Selection } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
 import { ALL_COLUMNS, type RecordSelection, readSelection } from "../sql-parts/selection.ts";
 import { requireRecordId } from "../values/record-id.ts";
 import { readFields } from "../values/sent-record.ts";
-import { quoted, showNames, showValue } from "../values/show-value.ts";
 import { checkIfVersion } from "../values/version-check.ts";
 import { type BulkRecord, readBulkRecord } from "../write/bulk-insert.ts";
 import { readChanges } from "../write/update-record.ts";
@@ -54,7 +54,7 @@ export type Operation = InsertOperation | UpdateOperation | DeleteOperation | Ge
 /** @throws {LodestoneError} INVALID, with an entry in `errors` for each operation that is wrong. */
 export function readOperations(branch: BranchInfo, operations: unknown): Operation[] {
   if (!Array.isArray(operations))
-    throw new LodestoneError("INVALID", `operations is ${showValue(operations)}; expected an array of operations.`);
+    throw new LodestoneError("INVALID", `operations is ${inWords(operations)}; expected an array of operations.`);
   if (operations.length > MAX_OPERATIONS) {
     throw new LodestoneError(
       "INVALID",
@@ -96,15 +96,15 @@ function readOperation(branch: BranchInfo, operation: unknown, index: number): O
   if (!isObject(operation) || kind === undefined) {
     throw new LodestoneError(
       "INVALID",
-      `${at} is ${showValue(operation)}; expected an object with one of the keys insert, update, delete and get.`,
+      `${at} is ${inWords(operation)}; expected an object with one of the keys insert, update, delete and get.`,
     );
   }
   const place = `${at}.${kind}`;
   const given = operation[kind];
-  if (!isObject(given)) throw new LodestoneError("INVALID", `${place} is ${showValue(given)}; expected an object with a table.`);
+  if (!isObject(given)) throw new LodestoneError("INVALID", `${place} is ${inWords(given)}; expected an object with a table.`);
   for (const key of Object.keys(given)) {
     if (!(MEMBERS[kind] as readonly string[]).includes(key)) {
-      throw new LodestoneError("INVALID", `${place} has an unknown member ${quoted(key)}; it takes ${showNames(MEMBERS[kind], "")}.`);
+      throw new LodestoneError("INVALID", `${place} has an unknown member ${quoted(key)}; it takes ${quotedNames(MEMBERS[kind], "")}.`);
     }
   }
   const table = requireTable(branch, given.table, `${place}.table`);
@@ -113,7 +113,7 @@ function readOperation(branch: BranchInfo, operation: unknown, index: number): O
   const common = { index, table, columns, selection };
   const flag = (name: string): boolean => {
     const value = given[name] ?? false;
-    if (typeof value !== "boolean") throw new LodestoneError("INVALID", `${place}.${name} is ${showValue(value)}; expected true or false.`);
+    if (typeof value !== "boolean") throw new LodestoneError("INVALID", `${place}.${name} is ${inWords(value)}; expected true or false.`);
     return value;
   };
   const ifVersion = (): number | undefined => {
@@ -148,19 +148,19 @@ function readOperation(branch: BranchInfo, operation: unknown, index: number): O
 }
 
 function requireTable(branch: BranchInfo, name: unknown, place: string): TableInfo {
-  if (typeof name !== "string") throw new LodestoneError("INVALID", `${place} is ${showValue(name)}; expected the name of a table.`);
+  if (typeof name !== "string") throw new LodestoneError("INVALID", `${place} is ${inWords(name)}; expected the name of a table.`);
   const table = branch.tables.get(name);
   if (table !== undefined) return table;
   throw new LodestoneError(
     "NOT_FOUND",
-    `${place}: there is no table ${quoted(name)}; the branch has ${showNames([...branch.tables.keys()], "no tables")}.`,
+    `${place}: there is no table ${quoted(name)}; the branch has ${quotedNames([...branch.tables.keys()], "no tables")}.`,
   );
 }
 
 /** An id that SQL wrote may be anything, so everything but creating takes any text. */
 function requireText(id: unknown, place: string): string {
   if (typeof id === "string" && !id.includes("\u0000")) return id;
-  throw new LodestoneError("INVALID", `${place} is ${showValue(id)}; expected the id of a record.`);
+  throw new LodestoneError("INVALID", `${place} is ${inWords(id)}; expected the id of a record.`);
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -4,10 +4,10 @@
  */
 import { LodestoneError } from "../../../errors.ts";
 import { formatTimestamp, isTimestampForm, parseTimestamp } from "../../../filter/datetime.ts";
+import { inWords, quoted } from "../../../value-in-words.ts";
 import { EMAIL } from "../../catalog/column-types.ts";
 import type { ColumnInfo } from "../../schema.ts";
 import { checkJsonText } from "./json-column-text.ts";
-import { quoted, showValue } from "./show-value.ts";
 import { encodeVectors } from "./vector-codec.ts";
 
 /** A Buffer is PostgreSQL's binary form (vectors). */
@@ -28,7 +28,7 @@ export function toParameter(column: ColumnInfo, value: unknown, place: string): 
       return text(column, value, place);
     case "email": {
       const email = text(column, value, place);
-      if (!EMAIL.test(email)) throw wrong(place, column, `is ${showValue(value)}; expected an address like "name@example.com"`);
+      if (!EMAIL.test(email)) throw wrong(place, column, `is ${inWords(value)}; expected an address like "name@example.com"`);
       return email;
     }
     case "int":
@@ -73,7 +73,7 @@ export function requireVector(column: ColumnInfo, value: unknown, place: string)
     if (typeof element !== "number" || !Number.isFinite(element)) {
       throw new LodestoneError(
         "INVALID",
-        `${place}[${i}] is ${showValue(element)}; every element of vector column ${quoted(column.name)} is a finite number.`,
+        `${place}[${i}] is ${inWords(element)}; every element of vector column ${quoted(column.name)} is a finite number.`,
       );
     }
     if (!Number.isFinite(Math.fround(element))) {
@@ -107,7 +107,7 @@ function datetime(column: ColumnInfo, value: unknown, place: string): string {
   if (typeof value !== "string") throw expected(place, column, value, remedy);
   const micros = parseTimestamp(value, { dateAlone: false });
   if (micros === undefined) {
-    if (isTimestampForm(value)) throw wrong(place, column, `is ${showValue(value)}, which is no date and time of the years 0001 to 9999`);
+    if (isTimestampForm(value)) throw wrong(place, column, `is ${inWords(value)}, which is no date and time of the years 0001 to 9999`);
     throw expected(place, column, value, remedy);
   }
   return formatTimestamp(micros);
@@ -144,7 +144,7 @@ function json(column: ColumnInfo, value: unknown, place: string): string {
   if (fault !== undefined) {
     const remedy =
       typeof value === "string" ? '; a string sent to a json column is JSON text, so the text hello is sent as "\\"hello\\""' : "";
-    throw wrong(place, column, `is ${showValue(value)}: ${fault}${remedy}`);
+    throw wrong(place, column, `is ${inWords(value)}: ${fault}${remedy}`);
   }
   return source;
 }
@@ -162,7 +162,7 @@ function link(column: ColumnInfo, value: unknown, place: string): string {
 }
 
 function expected(place: string, column: ColumnInfo, value: unknown, what: string): LodestoneError {
-  return wrong(place, column, `is ${showValue(value)}; expected ${what}`);
+  return wrong(place, column, `is ${inWords(value)}; expected ${what}`);
 }
 
 function wrong(place: string, column: ColumnInfo, problem: string): LodestoneError {

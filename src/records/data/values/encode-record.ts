@@ -1,10 +1,10 @@
 /** A whole record on its way into a row: its fields checked, and what must not be missing there. */
 import { LodestoneError } from "../../../errors.ts";
+import { inWords, quoted } from "../../../value-in-words.ts";
 import type { ColumnInfo, TableInfo } from "../../schema.ts";
 import { type Parameter, toParameter } from "./column-value.ts";
 import { newRecordId, requireRecordId } from "./record-id.ts";
 import { type RecordFields, readFields } from "./sent-record.ts";
-import { quoted, showValue } from "./show-value.ts";
 
 export interface EncodedRecord {
   readonly id: string;
@@ -41,6 +41,6 @@ export function idOf(fields: RecordFields, place: string, id: string | undefined
   if (fields.id === id) return id;
   throw new LodestoneError(
     "INVALID",
-    `${place}.id is ${showValue(fields.id)}, but the request is about the record ${quoted(id)}; leave it out, or make them equal.`,
+    `${place}.id is ${inWords(fields.id)}, but the request is about the record ${quoted(id)}; leave it out, or make them equal.`,
   );
 }

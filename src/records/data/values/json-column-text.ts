@@ -1,5 +1,4 @@
-/** What JSON text a json column takes (JSON that both JavaScript and PostgreSQL can read, not too deep for either), and paths into it. */
-import { LodestoneError } from "../../../errors.ts";
+/** What JSON text a json column takes (JSON that both JavaScript and PostgreSQL can read, not too deep for either). */
 import { jsonDepth, MAX_JSON_DEPTH } from "../../json-depth.ts";
 
 /** A longer text is parsed by PostgreSQL alone, which has a thread of its own and refuses the same (constraint-errors.ts); here it would hold up everybody. */
@@ -27,15 +26,4 @@ export function checkJsonText(source: string): string | undefined {
 /** An even number of backslashes before `\u0000` would make it the six characters themselves. */
 function hasEscapedNul(source: string): boolean {
   return /(?<!\\)(?:\\\\)*\\u0000/.test(source);
-}
-
-const MAX_JSON_STEPS = 32;
-
-/** `a->b` as the steps a and b. */
-export function jsonSteps(path: string, place: string): string[] {
-  const steps = path.split("->");
-  if (steps.length > MAX_JSON_STEPS || path.includes("\u0000")) {
-    throw new LodestoneError("INVALID", `${place}: a path into json has at most ${MAX_JSON_STEPS} steps, without the character U+0000.`);
-  }
-  return steps;
 }

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { LodestoneError } from "../../../errors.ts";
-import { showValue } from "./show-value.ts";
+import { inWords } from "../../../value-in-words.ts";
 
 const ID = /^[a-zA-Z0-9_\-~:.]{1,255}$/;
 
@@ -13,7 +13,7 @@ export function requireRecordId(id: unknown, place = "id"): string {
   if (typeof id === "string" && ID.test(id)) return id;
   throw new LodestoneError(
     "INVALID",
-    `${place} is ${showValue(id)}; a record id is 1 to 255 characters of a-z, A-Z, 0-9, "_", "-", "~", ":" and ".".`,
+    `${place} is ${inWords(id)}; a record id is 1 to 255 characters of a-z, A-Z, 0-9, "_", "-", "~", ":" and ".".`,
   );
 }
 

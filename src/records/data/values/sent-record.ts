@@ -3,9 +3,11 @@
  * `{"address": {"city": …}}` mean the same. `xata` (or `xata_version` and its like) is what the service gives out and the SDK sends back: it is passed over.
  */
 import { LodestoneError } from "../../../errors.ts";
+import { unknownColumn } from "../../../filter/column-path.ts";
+import { rootPlace } from "../../../filter/fault.ts";
 import { isUnderscored, systemColumnNamed } from "../../../filter/system-columns.ts";
+import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";
 import type { ColumnInfo, TableInfo } from "../../schema.ts";
-import { quoted, showNames, showValue } from "./show-value.ts";
 
 export interface RecordFields {
   /** The id in the body, unchecked; undefined when there is none. */
@@ -17,7 +19,7 @@ export interface RecordFields {
 /** @param place How messages name the record: `record`, `records[3]`, `operations[0].insert.record`. */
 export function readFields(table: TableInfo, record: unknown, place: string): RecordFields {
   if (typeof record !== "object" || record === null || Array.isArray(record)) {
-    throw new LodestoneError("INVALID", `${place} is ${showValue(record)}; expected an object with values by column name.`);
+    throw new LodestoneError("INVALID", `${place} is ${inWords(record)}; expected an object with values by column name.`);
   }
   const values = new Map<ColumnInfo, unknown>();
   let id: unknown;
@@ -39,13 +41,13 @@ export function readFields(table: TableInfo, record: unknown, place: string): Re
   };
   const visitObject = (name: string, value: unknown): void => {
     const members = columnsBelow(table, name);
-    if (members.length === 0) throw unknownColumn(table, name, place);
+    if (members.length === 0) throw unknownColumn(table, name, rootPlace(place));
     if (value === null) for (const column of members) set(column, null);
     else if (typeof value === "object" && !Array.isArray(value)) visit(`${name}.`, value);
     else {
       throw new LodestoneError(
         "INVALID",
-        `${place}.${name} is ${showValue(value)}; expected an object, since the table has the columns ${showNames(
+        `${place}.${name} is ${inWords(value)}; expected an object, since the table has the columns ${quotedNames(
           members.map((column) => column.name),
           "",
         )}.`,
@@ -64,11 +66,4 @@ export function columnsBelow(table: TableInfo, name: string): ColumnInfo[] {
 
 function systemColumn(name: string, place: string): LodestoneError {
   return new LodestoneError("INVALID", `${place}: ${quoted(name)} is kept by the service and cannot be written; leave it out.`);
-}
-
-export function unknownColumn(table: TableInfo, name: string, place: string): LodestoneError {
-  return new LodestoneError(
-    "INVALID",
-    `${place}: table ${quoted(table.name)} has no column ${quoted(name)}; it has ${showNames([...table.columns.keys()], "no columns but id")}.`,
-  );
 }

@@ -1,14 +1,14 @@
 /** ifVersion: a write goes ahead only on the version that the client has seen. */
 import { LodestoneError } from "../../../errors.ts";
+import { inWords, quoted } from "../../../value-in-words.ts";
 import type { TableInfo } from "../../schema.ts";
-import { quoted, showValue } from "./show-value.ts";
 
 const MAX_VERSION = 2 ** 31 - 1;
 
 export function checkIfVersion(ifVersion: unknown, place = "ifVersion"): void {
   if (ifVersion === undefined) return;
   if (typeof ifVersion === "number" && Number.isInteger(ifVersion) && ifVersion >= 0 && ifVersion <= MAX_VERSION) return;
-  throw new LodestoneError("INVALID", `${place} is ${showValue(ifVersion)}; expected a whole number from 0 to ${MAX_VERSION}.`);
+  throw new LodestoneError("INVALID", `${place} is ${inWords(ifVersion)}; expected a whole number from 0 to ${MAX_VERSION}.`);
 }
 
 /** @param version The record's version as it is; undefined when there is no record. */

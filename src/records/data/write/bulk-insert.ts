@@ -4,6 +4,7 @@
  */
 import { LodestoneError, type OperationError } from "../../../errors.ts";
 import { SLICE_UNITS, Slices } from "../../../event-loop.ts";
+import { inWords } from "../../../value-in-words.ts";
 import { COLUMN_TRAITS } from "../../column-traits.ts";
 import type { Connection } from "../../engine/engine.ts";
 import type { JsonObject, ReadOptions } from "../../requests.ts";
@@ -17,7 +18,6 @@ import { type Parameter, requireVector, toParameter } from "../values/column-val
 import { idOf, requireValues } from "../values/encode-record.ts";
 import { newRecordId } from "../values/record-id.ts";
 import { readFields } from "../values/sent-record.ts";
-import { showValue } from "../values/show-value.ts";
 import { encodeVectors } from "../values/vector-codec.ts";
 import { explain } from "./constraint-errors.ts";
 import type { Session } from "./record-writer.ts";
@@ -39,7 +39,7 @@ export async function insertRecords(
   records: readonly unknown[],
   options: ReadOptions = {},
 ): Promise<JsonObject[]> {
-  if (!Array.isArray(records)) throw new LodestoneError("INVALID", `records is ${showValue(records)}; expected an array of records.`);
+  if (!Array.isArray(records)) throw new LodestoneError("INVALID", `records is ${inWords(records)}; expected an array of records.`);
   if (records.length > MAX_BULK)
     throw new LodestoneError("INVALID", `records has ${records.length} records; at most ${MAX_BULK} go into one request.`);
   const selection = readSelection(branch, table, options.columns);

@@ -1,8 +1,8 @@
 /** What PostgreSQL says when a write breaks a rule of the schema, as the API says it: the column by the user's name, what is wrong, and the fix. */
 import { LodestoneError } from "../../../errors.ts";
+import { quoted } from "../../../value-in-words.ts";
 import { MAX_JSON_DEPTH } from "../../json-depth.ts";
 import type { ColumnInfo, TableInfo } from "../../schema.ts";
-import { quoted } from "../values/show-value.ts";
 
 /** A rule that a write broke. `value` is the text of the offending value where PostgreSQL tells it. */
 export interface ConstraintFault {

@@ -1,12 +1,12 @@
 /** POST …/data, and PUT …/data/{id}: a new record, or the whole of one. */
 import { LodestoneError } from "../../../errors.ts";
+import { quoted } from "../../../value-in-words.ts";
 import type { JsonObject, WriteOptions } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
 import { Parameters } from "../sql-parts/parameters.ts";
 import { type EncodedRecord, encodeRecord } from "../values/encode-record.ts";
 import { requireRecordId } from "../values/record-id.ts";
 import { recordVersionOf } from "../values/record-metadata.ts";
-import { quoted } from "../values/show-value.ts";
 import { checkIfVersion, versionConflict } from "../values/version-check.ts";
 import { type RecordWriter, type Session, withWriter } from "./record-writer.ts";
 import { excludedAssignments, insertStatement, replaceAssignments, updateStatement } from "./write-statement.ts";

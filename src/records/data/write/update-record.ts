@@ -1,5 +1,6 @@
 /** PATCH and POST …/data/{id}: sets what is given and leaves the rest. Arithmetic happens in the database, so no concurrent update is lost. */
 import { LodestoneError } from "../../../errors.ts";
+import { inWords, quoted } from "../../../value-in-words.ts";
 import type { JsonObject, WriteOptions } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
 import { Parameters, ROW } from "../sql-parts/parameters.ts";
@@ -8,7 +9,6 @@ import { type Parameter, toParameter } from "../values/column-value.ts";
 import { type EncodedRecord, idOf, requireValues } from "../values/encode-record.ts";
 import { requireRecordId } from "../values/record-id.ts";
 import { readFields } from "../values/sent-record.ts";
-import { quoted, showValue } from "../values/show-value.ts";
 import { checkIfVersion, recordNotFound, versionConflict } from "../values/version-check.ts";
 import type { WrittenRecord } from "./insert-record.ts";
 import { type RecordWriter, type Session, withWriter } from "./record-writer.ts";
@@ -138,7 +138,7 @@ function operatorOf(column: ColumnInfo, value: unknown, place: string): { operat
   if (keys.length > 1 || !Object.hasOwn(OPERATORS, operator)) {
     throw new LodestoneError(
       "INVALID",
-      `${place} is ${showValue(value)}; expected one of $increment, $decrement, $multiply and $divide alone.`,
+      `${place} is ${inWords(value)}; expected one of $increment, $decrement, $multiply and $divide alone.`,
     );
   }
   if (column.type !== "int" && column.type !== "float") {

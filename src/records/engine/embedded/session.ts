@@ -9,8 +9,8 @@ import { FAULT_ENVIRONMENT } from "../../../fault-points.ts";
 import { runBounded } from "../bounded-query.ts";
 import { asServiceError } from "../database-errors.ts";
 import type { BoundedQuery, BoundedResult, QueryOptions, TransactionConnection } from "../engine.ts";
-import { PARSED_TYPES, RAW_TYPES } from "../pg-types.ts";
 import { SessionReadings } from "../reading.ts";
+import { querySession } from "../session-query.ts";
 import { compiledModules } from "./compiled-modules.ts";
 import { interruptStatement } from "./interrupt-statement.ts";
 import { wireTo } from "./wire.ts";
@@ -120,15 +120,8 @@ export class EmbeddedSession implements TransactionConnection {
 
   async query<Row extends object>(text: string, values?: readonly unknown[], options: QueryOptions = {}): Promise<QueryResult<Row>> {
     this.#requireGoing();
-    const send = (): Promise<QueryResult<Row>> =>
-      this.#client.query<Row>({
-        text,
-        ...(values === undefined ? {} : { values: values as unknown[] }),
-        types: options.raw === true ? RAW_TYPES : PARSED_TYPES,
-        ...(options.rowMode === "array" ? { rowMode: "array" } : {}),
-      } as pg.QueryConfig);
     try {
-      return await this.#readings.run(options.budget, options.isCommitted === true, send);
+      return await querySession(this.#client, this.#readings, text, values, options);
     } catch (error) {
       throw this.#seen(error);
     }

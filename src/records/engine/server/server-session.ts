@@ -2,8 +2,8 @@
 import type { ClientBase, PoolClient, QueryResult } from "pg";
 import { runBounded } from "../bounded-query.ts";
 import type { BoundedQuery, BoundedResult, QueryOptions, TransactionConnection } from "../engine.ts";
-import { PARSED_TYPES, RAW_TYPES } from "../pg-types.ts";
 import { SessionReadings } from "../reading.ts";
+import { querySession } from "../session-query.ts";
 import { destroyConnection, streamOf } from "./database-watch.ts";
 
 /** What the first statements of a connection found; see sessionStatements. */
@@ -45,15 +45,8 @@ export class ServerSession implements TransactionConnection {
 
   async query<Row extends object>(text: string, values?: readonly unknown[], options: QueryOptions = {}): Promise<QueryResult<Row>> {
     if (this.#failure !== null) throw this.#failure;
-    const send = (): Promise<QueryResult<Row>> =>
-      this.#client.query<Row>({
-        text,
-        ...(values === undefined ? {} : { values: values as unknown[] }),
-        types: options.raw === true ? RAW_TYPES : PARSED_TYPES,
-        ...(options.rowMode === "array" ? { rowMode: "array" } : {}),
-      } as Parameters<PoolClient["query"]>[0] & object as never);
     try {
-      return await this.#readings.run(options.budget, options.isCommitted === true, send);
+      return await querySession(this.#client, this.#readings, text, values, options);
     } catch (error) {
       throw this.#failure ?? error;
     }

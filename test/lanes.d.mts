@@ -1,0 +1,2 @@
+export const LANES: number;
+export function joinLanes(lanes: Iterable<number>): number;
