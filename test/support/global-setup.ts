@@ -4,6 +4,8 @@ import { isBuilt } from "../../scripts/source-stamp.mjs";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
+// vitest imports it by the name in its settings:
+// ignore unused exports
 /** Tests run what ships, dist/. What was edited since the last build is built first, so that no test ever runs old code. */
 export default function setup(): void {
   if (isBuilt(root)) return;

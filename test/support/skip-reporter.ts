@@ -1,5 +1,7 @@
 import type { Reporter, TestCase, TestModule } from "vitest/node";
 
+// vitest imports it by the name in its settings:
+// ignore unused exports
 /** Says loudly at the end which tests did not run, and why; under CI=true a skipped test fails the run. */
 export default class SkipReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {

@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { aggregateRecords } from "../../../src/records/data/aggregate/aggregate-records.ts";
-import { summarizeRecords } from "../../../src/records/data/aggregate/summarize-records.ts";
-import { insertRecords } from "../../../src/records/data/write/bulk-insert.ts";
-import type { JsonObject, JsonValue, SummarizeRequest } from "../../../src/records/requests.ts";
-import { describeOnBothEngines } from "../../support/record-engines.ts";
+import { aggregateRecords } from "../../../../src/records/data/aggregate/aggregate-records.ts";
+import { summarizeRecords } from "../../../../src/records/data/aggregate/summarize-records.ts";
+import { insertRecords } from "../../../../src/records/data/write/bulk-insert.ts";
+import type { JsonObject, JsonValue, SummarizeRequest } from "../../../../src/records/requests.ts";
+import { describeOnBothEngines } from "../../../support/record-engines.ts";
 
 describeOnBothEngines("groups of records", (fixture) => {
   const aggregate = async (aggs?: JsonObject, filter?: JsonValue): Promise<JsonObject> => {

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
-import { Slices } from "../../../src/event-loop.ts";
-import { highlight } from "../../../src/records/data/text-search/highlight.ts";
-import { searchTable } from "../../../src/records/data/text-search/match-table.ts";
-import { searchBranchRecords, searchTableRecords } from "../../../src/records/data/text-search/text-search.ts";
-import { readScope } from "../../../src/records/data/text-search/text-search-request.ts";
+import { Slices } from "../../../../src/event-loop.ts";
+import { highlight } from "../../../../src/records/data/text-search/highlight.ts";
+import { searchTable } from "../../../../src/records/data/text-search/match-table.ts";
+import { searchBranchRecords, searchTableRecords } from "../../../../src/records/data/text-search/text-search.ts";
+import { readScope } from "../../../../src/records/data/text-search/text-search-request.ts";
 import {
   levenshtein,
   matchQuality,
@@ -14,12 +14,12 @@ import {
   TermMatcher,
   termsOf,
   wordsOf,
-} from "../../../src/records/data/text-search/words.ts";
-import { insertRecords } from "../../../src/records/data/write/bulk-insert.ts";
-import type { Connection } from "../../../src/records/engine/engine.ts";
-import type { BranchSearchRequest, TextSearchRequest } from "../../../src/records/requests.ts";
-import { turnsDuring } from "../../support/event-loop.ts";
-import { describeOnBothEngines } from "../../support/record-engines.ts";
+} from "../../../../src/records/data/text-search/words.ts";
+import { insertRecords } from "../../../../src/records/data/write/bulk-insert.ts";
+import type { Connection } from "../../../../src/records/engine/engine.ts";
+import type { BranchSearchRequest, TextSearchRequest } from "../../../../src/records/requests.ts";
+import { turnsDuring } from "../../../support/event-loop.ts";
+import { describeOnBothEngines } from "../../../support/record-engines.ts";
 
 describe("words", () => {
   test("are runs of letters, digits and marks, compared without case and accents", () => {

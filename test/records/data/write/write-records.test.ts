@@ -1,11 +1,11 @@
 import { beforeAll, expect, test } from "vitest";
-import { getRecord, getRecords } from "../../../src/records/data/read/get-records.ts";
-import { newRecordId } from "../../../src/records/data/values/record-id.ts";
-import { deleteRecord } from "../../../src/records/data/write/delete-record.ts";
-import { insertRecord, replaceRecord } from "../../../src/records/data/write/insert-record.ts";
-import { updateRecord, upsertRecord } from "../../../src/records/data/write/update-record.ts";
-import type { JsonObject, ReadOptions, WriteOptions } from "../../../src/records/requests.ts";
-import { describeOnBothEngines } from "../../support/record-engines.ts";
+import { getRecord, getRecords } from "../../../../src/records/data/read/get-records.ts";
+import { newRecordId } from "../../../../src/records/data/values/record-id.ts";
+import { deleteRecord } from "../../../../src/records/data/write/delete-record.ts";
+import { insertRecord, replaceRecord } from "../../../../src/records/data/write/insert-record.ts";
+import { updateRecord, upsertRecord } from "../../../../src/records/data/write/update-record.ts";
+import type { JsonObject, ReadOptions, WriteOptions } from "../../../../src/records/requests.ts";
+import { describeOnBothEngines } from "../../../support/record-engines.ts";
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(?:\d{3})?Z$/;
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { scanRecords } from "../../../src/records/data/read/scan-records.ts";
-import type { JsonObject } from "../../../src/records/requests.ts";
-import { describeOnBothEngines } from "../../support/record-engines.ts";
+import { scanRecords } from "../../../../src/records/data/read/scan-records.ts";
+import type { JsonObject } from "../../../../src/records/requests.ts";
+import { describeOnBothEngines } from "../../../support/record-engines.ts";
 
 describeOnBothEngines("Scanning a table", (fixture) => {
   test("gives every record once, in the order of the ids, in pages bounded in records and in bytes", async () => {

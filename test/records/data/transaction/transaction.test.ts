@@ -1,9 +1,9 @@
 import { beforeAll, beforeEach, expect, test } from "vitest";
-import { getRecords } from "../../../src/records/data/read/get-records.ts";
-import { runTransaction } from "../../../src/records/data/transaction/record-transaction.ts";
-import { insertRecords } from "../../../src/records/data/write/bulk-insert.ts";
-import type { JsonObject } from "../../../src/records/requests.ts";
-import { describeOnBothEngines } from "../../support/record-engines.ts";
+import { getRecords } from "../../../../src/records/data/read/get-records.ts";
+import { runTransaction } from "../../../../src/records/data/transaction/record-transaction.ts";
+import { insertRecords } from "../../../../src/records/data/write/bulk-insert.ts";
+import type { JsonObject } from "../../../../src/records/requests.ts";
+import { describeOnBothEngines } from "../../../support/record-engines.ts";
 
 describeOnBothEngines("transactions", (fixture) => {
   const run = (...operations: unknown[]) => runTransaction(fixture.engine, fixture.branch, operations);

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { beforeAll, expect, test } from "vitest";
-import { queryRecords } from "../../../src/records/data/read/query-records.ts";
-import { insertRecords } from "../../../src/records/data/write/bulk-insert.ts";
-import type { JsonObject, JsonValue, PageRequest, QueryRequest } from "../../../src/records/requests.ts";
-import { describeOnBothEngines } from "../../support/record-engines.ts";
+import { queryRecords } from "../../../../src/records/data/read/query-records.ts";
+import { insertRecords } from "../../../../src/records/data/write/bulk-insert.ts";
+import type { JsonObject, JsonValue, PageRequest, QueryRequest } from "../../../../src/records/requests.ts";
+import { describeOnBothEngines } from "../../../support/record-engines.ts";
 
 describeOnBothEngines("queries", (fixture) => {
   const run = (table: string, request: QueryRequest = {}) => queryRecords(fixture.engine, fixture.branch, fixture.table(table), request);
