@@ -1,0 +1,155 @@
+/** `lodestone serve`: its options, each with an environment variable. */
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { LEAST_MEMORY_BYTES } from "../budget/memory-limits.ts";
+import { parsePart, parsePeers } from "./search-part.ts";
+import { type ServeOptions, serve } from "./serve.ts";
+
+export const DEFAULT_PORT = 8787;
+
+/** @param version  of the program, which answers and logs carry. */
+export function serveCommand(command: Command, version: string): void {
+  command
+    .description("Run the server.")
+    .addOption(
+      new Option("--host <host>", "address to listen on; anything but loopback needs keys")
+        .env("LODESTONE_HOST")
+        .default(undefined, "localhost, IPv4 and IPv6"),
+    )
+    .addOption(new Option("--port <port>", "port to listen on").env("LODESTONE_PORT").argParser(parsePort).default(DEFAULT_PORT))
+    .addOption(new Option("--data-dir <folder>", "where the embedded database lives").env("LODESTONE_DATA_DIR").default("./data"))
+    .addOption(
+      new Option("--database-url <url>", "a PostgreSQL server (15 or later) instead of the embedded database").env(
+        "LODESTONE_DATABASE_URL",
+      ),
+    )
+    .addOption(
+      new Option("--database-connections <count>", "connections to the PostgreSQL server at most, besides one that listens")
+        .env("LODESTONE_DATABASE_CONNECTIONS")
+        .argParser(parseCount)
+        .default(10),
+    )
+    .addOption(
+      new Option("--sql-connections <count>", "connections to it at most as the roles of branches, for SQL over HTTP")
+        .env("LODESTONE_SQL_CONNECTIONS")
+        .argParser(parseCount)
+        .default(8),
+    )
+    .addOption(
+      new Option("--search-part <i/n>", "hold the vectors of one part of the records, 0/4 to 3/4, and ask the other servers for the rest")
+        .env("LODESTONE_SEARCH_PART")
+        .argParser(parsePart),
+    )
+    .addOption(
+      new Option(
+        "--search-peers <urls>",
+        'the servers of all parts, the same for each: "http://a,http://b" for two parts; servers that hold the same part are joined by "|"',
+      )
+        .env("LODESTONE_SEARCH_PEERS")
+        .argParser(parsePeers),
+    )
+    .addOption(
+      new Option("--search-secret-file <file>", "what the servers of the parts know each other by: a file with at least 32 characters").env(
+        "LODESTONE_SEARCH_SECRET_FILE",
+      ),
+    )
+    .addOption(list("--api-key <key>", "ask for this key (repeatable); scope admin", "LODESTONE_API_KEY"))
+    .addOption(new Option("--key-file <file>", "ask for one of the keys in this file, made by lodestone keys").env("LODESTONE_KEY_FILE"))
+    .addOption(
+      list(
+        "--cors-origin <origin>",
+        'let pages of this origin call the server from browsers (repeatable; "*" for all)',
+        "LODESTONE_CORS_ORIGIN",
+      ),
+    )
+    .addOption(
+      new Option("--statement-timeout <seconds>", "cancel statements that run longer")
+        .env("LODESTONE_STATEMENT_TIMEOUT")
+        .argParser(parseSeconds)
+        .default(undefined, "60; for SQL over HTTP on the embedded database, where all others wait for it, 10"),
+    )
+    .addOption(
+      new Option("--snapshot-interval <seconds>", "write snapshots of changed search indexes this often, for fast starts")
+        .env("LODESTONE_SNAPSHOT_INTERVAL")
+        .argParser(parseSeconds)
+        .default(300),
+    )
+    .addOption(
+      new Option("--journal-size <size>", "replace a search index's snapshot when the journal of changes behind it is larger than this")
+        .env("LODESTONE_JOURNAL_SIZE")
+        .argParser(parseFileSize)
+        .default(undefined, "half of the index, at least 16MB"),
+    )
+    .addOption(
+      new Option("--max-lag <seconds>", "not ready (/readyz) while searches are further behind the records")
+        .env("LODESTONE_MAX_LAG")
+        .argParser(parseSeconds)
+        .default(30),
+    )
+    .addOption(
+      new Option("--max-requests <count>", "requests worked on at once; more are answered 429 and not processed")
+        .env("LODESTONE_MAX_REQUESTS")
+        .argParser(parseCount)
+        .default(256),
+    )
+    .addOption(
+      new Option(
+        "--max-memory <size>",
+        "what this process may take: bounds answers, bodies and the embedded database, which leave half to vectors",
+      )
+        .env("LODESTONE_MAX_MEMORY")
+        .argParser(parseMemory)
+        .default(undefined, "what the machine or its control group has"),
+    )
+    .addOption(
+      new Option("--log-level <level>", "what to log on stderr, as JSON lines")
+        .env("LODESTONE_LOG_LEVEL")
+        .choices(["fatal", "error", "warn", "info", "debug", "silent"])
+        .default(process.stderr.isTTY ? "warn" : "info", "warn on a terminal, else info"),
+    )
+    .option("--demo", "also load the demo: the 148 CSS named colours as Lab vectors in demo:main")
+    .action(async (options: Omit<ServeOptions, "version">) => serve({ ...options, version }));
+}
+
+function parsePort(text: string): number {
+  const port = Number(text);
+  if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new InvalidArgumentError("Expected a port from 0 to 65535 (0: any that is free).");
+  return port;
+}
+
+function parseSeconds(text: string): number {
+  const seconds = Number(text);
+  if (!(seconds > 0 && seconds <= 86_400)) throw new InvalidArgumentError("Expected seconds, more than 0 and at most 86400.");
+  return seconds;
+}
+
+function parseCount(text: string): number {
+  const count = Number(text);
+  if (!/^\d{1,6}$/.test(text) || count < 1) throw new InvalidArgumentError("Expected a whole number from 1 to 999999.");
+  return count;
+}
+
+const UNITS: Readonly<Record<string, number>> = { K: 2 ** 10, M: 2 ** 20, G: 2 ** 30, T: 2 ** 40 };
+
+/** `512MB`, `4GB`, `1.5GiB`: powers of 1024 all of them. NaN when it is not a size. */
+function bytesOf(text: string): number {
+  const [, count, unit] = /^(\d{1,6}(?:\.\d{1,3})?) ?([KMGT])i?B?$/i.exec(text) ?? [];
+  return Math.floor(Number(count) * (UNITS[unit?.toUpperCase() ?? ""] ?? Number.NaN));
+}
+
+function parseMemory(text: string): number {
+  const bytes = bytesOf(text);
+  if (bytes >= LEAST_MEMORY_BYTES) return bytes;
+  throw new InvalidArgumentError(`Expected memory such as 512MB or 4GB, at least ${LEAST_MEMORY_BYTES / 2 ** 20}MB.`);
+}
+
+function parseFileSize(text: string): number {
+  const bytes = bytesOf(text);
+  if (bytes > 0) return bytes;
+  throw new InvalidArgumentError("Expected a size such as 64MB.");
+}
+
+const collect = (value: string, previous: string[]): string[] => [...previous, ...value.split(",").filter((part) => part !== "")];
+
+/** A repeatable option. Its variable may hold several values, separated by commas. */
+const list = (flags: string, description: string, variable: string): Option =>
+  new Option(flags, description).env(variable).argParser(collect).default([], "none");
