@@ -4,12 +4,15 @@
  */
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
+import { parse } from "content-type";
 import { LodestoneError } from "../../errors.ts";
 import { yieldToEventLoop } from "../../event-loop.ts";
 import type { HttpLimits } from "../http-limits.ts";
 import { ClientGoneError, HttpError } from "../status.ts";
 
 const LARGE_BODY_BYTES = 1 << 20;
+/** Also what is JSON by its suffix (RFC 6839), such as application/ld+json. The parser gives types in lower case. */
+const JSON_TYPE = /^application\/(?:json|[\w.+-]+\+json)$/;
 
 type BodyLimits = Pick<HttpLimits, "bodyBytes" | "bodyTimeoutMs" | "bodyIdleTimeoutMs">;
 
@@ -42,12 +45,13 @@ export function checkContentType(request: IncomingMessage): void {
 }
 
 function isJsonType(header: string): boolean {
-  const [type = "", ...parameters] = header.toLowerCase().split(";");
-  if (!/^\s*application\/(json|[\w.+-]+\+json)\s*$/.test(type)) return false;
-  return parameters.every((parameter) => {
-    const [name = "", value = ""] = parameter.split("=");
-    return name.trim() !== "charset" || /^\s*"?utf-?8"?\s*$/.test(value);
-  });
+  try {
+    // An empty parameter at the end is allowed (RFC 9110, 5.6.6), and the parser does not know it.
+    const { type, parameters } = parse(header.replace(/;\s*$/, ""));
+    return JSON_TYPE.test(type) && /^utf-?8$/i.test(parameters.charset ?? "utf-8");
+  } catch {
+    return false;
+  }
 }
 
 /**
