@@ -12,7 +12,7 @@ export function seededRandom(seed) {
   };
 }
 
-export function seededGaussian(random) {
+function seededGaussian(random) {
   let spare;
   return () => {
     if (spare !== undefined) {

@@ -17,7 +17,7 @@ const PATIENCE_MS = 120_000;
 const python = () => process.env.PYTHON ?? (existsSync(here(".venv/bin/python")) ? here(".venv/bin/python") : "python3");
 
 /** @returns {Record<string, string>} versions of the packages, @throws when one is not installed. */
-export function installedVersions({ packages = [] }) {
+function installedVersions({ packages = [] }) {
   return Object.fromEntries(
     packages.map((name) => {
       const manifest = here(`node_modules/${name}/package.json`);
@@ -28,7 +28,7 @@ export function installedVersions({ packages = [] }) {
 }
 
 /** @returns {{ask(request: object, patienceMs?: number): Promise<object>, stop(): Promise<void>}} `ask` throws what the contender could not do, and when it died. */
-export function startContender({ module, variant, program, env }) {
+function startContender({ module, variant, program, env }) {
   const [command, args] = program
     ? [python(), [here(`adapters/${program}`)]]
     : [process.execPath, [...NODE_FLAGS, here("host.mjs"), JSON.stringify({ module, variant })]];

@@ -5,3 +5,6 @@ export declare const PACKED_BUILDS: string;
 export declare const BLOCK_BYTES: number;
 export declare const SIMD_BYTES: number;
 export declare const RELAXED_BYTES: number;
+
+// Imported under the name of the file that it declares:
+// ignore unused exports
