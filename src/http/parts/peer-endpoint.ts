@@ -23,7 +23,7 @@ export interface PartAccess {
 }
 
 /** One request of a user's, or several small ones, with what JSON makes of their filters. */
-export const MAX_CALL_BYTES = 64 * 2 ** 20;
+const MAX_CALL_BYTES = 64 * 2 ** 20;
 const MAX_SEARCHES = 64;
 const MAX_LIMIT_MS = 60_000;
 const MAX_DIMENSION = 65_536;
