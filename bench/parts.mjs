@@ -1,0 +1,185 @@
+/**
+ * What do search parts cost, and are they right? One server that holds everything and servers that hold a part each, on one PostgreSQL: the answers of all are
+ * compared in every bit (three similarities, filters, pages, several queries at once), then memory of the index, the largest resident set, CPU time and time of a search.
+ * Usage: npm run build && npm run bench:parts -- --database-url postgres://… [--rows 100000 --dimension 128 --parts 2,4 --answers 240 --timed 100]
+ * The database gets a branch bench:main, which is dropped in the end.
+ */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { describeMachine, loadNow } from "./machine.mjs";
+import { DATABASE, start, tablePath } from "./served.mjs";
+
+const { values: options } = parseArgs({
+  options: {
+    rows: { type: "string", default: "100000" },
+    dimension: { type: "string", default: "128" },
+    parts: { type: "string", default: "2,4" },
+    answers: { type: "string", default: "240" },
+    timed: { type: "string", default: "100" },
+    "database-url": { type: "string" },
+  },
+});
+const [rows, dimension, answers, timed] = ["rows", "dimension", "answers", "timed"].map((name) => Number(options[name]));
+if (options["database-url"] === undefined) throw new Error("--database-url: the PostgreSQL server that all servers share.");
+
+const SIMILARITIES = ["cosineSimilarity", "l1", "l2"];
+const FILTERS = [undefined, { n: { $lt: 10 } }, { $not: { n: 3 } }, { n: { $ge: 990 } }];
+const STATEMENT_ROWS = Math.max(1, Math.floor(1_000_000 / dimension));
+const TICK_MS = 10;
+
+const directory = mkdtempSync(join(tmpdir(), "lodestone-bench-parts-"));
+const secret = join(directory, "secret");
+writeFileSync(secret, "only-for-this-bench-and-of-thirty-two-characters", { mode: 0o600 });
+const running = new Set();
+let folders = 0;
+
+try {
+  const { cpu, cores, node } = describeMachine();
+  console.log(`${cpu}, ${cores} cores, Node ${node}, load ${loadNow().toFixed(0)}; ${rows} rows x ${dimension}`);
+  const whole = await serve([]);
+  await whole.send("PUT", DATABASE, {});
+  await whole.send("PUT", tablePath("t"), {
+    columns: [
+      { name: "v", type: "vector", vector: { dimension } },
+      { name: "n", type: "int" },
+    ],
+  });
+  await fill(whole);
+  await untilWhole([whole], rows);
+  report("one server", await measure([whole]));
+  for (const count of options.parts.split(",").map(Number)) {
+    const ports = await Promise.all(Array.from({ length: count }, freePort));
+    const peers = ports.map((port) => `http://127.0.0.1:${port}`).join(",");
+    const parts = await Promise.all(
+      ports.map((port, part) =>
+        serve(["--port", String(port), "--search-part", `${part}/${count}`, "--search-peers", peers, "--search-secret-file", secret]),
+      ),
+    );
+    await untilWhole(parts, rows);
+    const equal = await compare(whole, parts);
+    report(`${count} parts`, await measure(parts));
+    console.log(`  ${equal} of ${answers} answers equal in every bit`);
+    await Promise.all(parts.map(stop));
+    if (equal !== answers) process.exitCode = 1;
+  }
+  await whole.send("DELETE", DATABASE);
+} finally {
+  await Promise.all([...running].map(stop));
+  rmSync(directory, { recursive: true, force: true });
+}
+
+async function serve(args) {
+  const folder = join(directory, String(folders++));
+  const server = await start({
+    directory: folder,
+    args: ["--database-url", options["database-url"], "--database-connections", "6", ...args],
+  });
+  running.add(server);
+  return server;
+}
+
+async function stop(server) {
+  running.delete(server);
+  await server.stop();
+}
+
+async function fill({ send }) {
+  for (let first = 0; first < rows; first += STATEMENT_ROWS) {
+    const last = Math.min(rows, first + STATEMENT_ROWS) - 1;
+    // The condition on n makes each row's array its own; few values, so that scores are often equal.
+    await send("POST", `${DATABASE}/sql`, {
+      statement: `INSERT INTO "t" (id, n, v) SELECT 'r' || n, n % 1000, ARRAY(SELECT floor(random() * 256) - 128 FROM generate_series(1, $1::int) AS i WHERE i + n > n)
+        FROM generate_series($2::int, $3::int) AS n`,
+      params: [dimension, first, last],
+    });
+  }
+}
+
+/** All servers are ready, and together they hold that many rows. */
+async function untilWhole(servers, expected) {
+  for (;;) {
+    const states = await Promise.all(servers.map(({ send }) => send("GET", "/readyz").catch(() => undefined)));
+    if (states.every((state) => state !== undefined) && states.reduce((sum, state) => sum + state.rows, 0) === expected) return;
+    await sleep(100);
+  }
+}
+
+async function compare(whole, servers) {
+  let equal = 0;
+  for (let n = 0; n < answers; n++) {
+    const body = requestOf(n);
+    const [expected, got] = await Promise.all([whole, servers[n % servers.length]].map((server) => search(server, body)));
+    if (JSON.stringify(expected) === JSON.stringify(got)) equal++;
+  }
+  return equal;
+}
+
+function requestOf(n) {
+  const base = { column: "v", similarityFunction: SIMILARITIES[n % 3], filter: FILTERS[Math.floor(n / 3) % FILTERS.length] };
+  if (n % 5 === 4) return { ...base, size: 20, queryVectors: [queryOf(n), queryOf(n + 1), queryOf(n + 2)] };
+  return { ...base, queryVector: queryOf(n), size: n % 2 === 0 ? 10 : 300, offset: n % 7 };
+}
+
+function queryOf(n) {
+  return Array.from({ length: dimension }, (_, i) => Math.round(127 * Math.sin((n + 1) * (i + 1))));
+}
+
+function search({ send }, body) {
+  return send("POST", `${tablePath("t")}/vectorSearch`, body);
+}
+
+async function measure(servers) {
+  const before = servers.reduce((sum, { pid }) => sum + cpuMsOf(pid), 0);
+  const times = [];
+  for (let n = 0; n < timed; n++) {
+    const startedMs = performance.now();
+    await search(servers[n % servers.length], { column: "v", queryVector: queryOf(n), size: 10 });
+    times.push(performance.now() - startedMs);
+  }
+  const cpuMs = (servers.reduce((sum, { pid }) => sum + cpuMsOf(pid), 0) - before) / timed;
+  const memory = await Promise.all(servers.map(indexBytes));
+  const resident = servers.map(({ pid }) => Number(/VmRSS:\s+(\d+) kB/.exec(readProcess(pid, "status"))?.[1]) * 1024);
+  return { medianMs: times.sort((a, b) => a - b)[timed >> 1], cpuMs, memory, resident };
+}
+
+function report(name, { medianMs, cpuMs, memory, resident }) {
+  const megabytes = (bytes) => Math.round(bytes / 1e6);
+  const total = memory.reduce((sum, bytes) => sum + bytes, 0);
+  console.log(
+    `${name}: index ${megabytes(Math.max(...memory))} MB a server at most, ${(total / rows).toFixed(0)} bytes a row in all, ` +
+      `resident ${megabytes(Math.max(...resident))} MB at most; a search ${medianMs.toFixed(1)} ms, ${cpuMs.toFixed(1)} ms of CPU of all servers`,
+  );
+}
+
+/** As /metrics has it; it needs no key here. */
+async function indexBytes({ port }) {
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  return Number(/^lodestone_search_memory_bytes (\S+)$/m.exec(text)?.[1]);
+}
+
+/** User and system time of all its threads (Linux). */
+function cpuMsOf(pid) {
+  const fields = readProcess(pid, "stat")
+    .replace(/^.*\) /, "")
+    .split(" ");
+  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
+}
+
+function readProcess(pid, file) {
+  return readFileSync(`/proc/${pid}/${file}`, "utf8");
+}
+
+function freePort() {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once("error", reject);
+    probe.listen(0, "127.0.0.1", () => {
+      const { port } = probe.address();
+      probe.close(() => resolve(port));
+    });
+  });
+}
