@@ -17,7 +17,7 @@ describe("the embedded engine, for several callers", () => {
   let engine: EmbeddedEngine;
   beforeAll(async () => {
     copyTemplate(dataDir);
-    engine = await EmbeddedEngine.open({ dataDir, statementTimeoutMs: 60_000, sqlTimeoutMs: 60_000 });
+    engine = await EmbeddedEngine.open({ dataDir, statementTimeoutMs: 60_000, sqlTimeoutMs: 2_000 });
     await engine.query("CREATE TABLE things (n int4)");
   });
   afterAll(async () => {
@@ -86,6 +86,21 @@ describe("the embedded engine, for several callers", () => {
     expect((await engine.query("SELECT FROM things")).rowCount).toBe(1);
     // What the first run had read was given back.
     expect(budget.bytes).toBeLessThan(300_000);
+    expect(await isSameSession()).toBe(true);
+  });
+
+  it("what takes longer than a statement of SQL may, is ended when others wait, whatever its own limit is", async () => {
+    const heavy = expect(of("endless").query(ENDLESS)).rejects.toMatchObject({ code: "TIMEOUT" });
+    let isOver = false;
+    void heavy.then(() => {
+      isOver = true;
+    });
+    for (let served = 0; !isOver; served++) {
+      await of("light").query("SELECT 1");
+      if (served > 100_000) throw new Error("It is not ended.");
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    await heavy;
     expect(await isSameSession()).toBe(true);
   });
 

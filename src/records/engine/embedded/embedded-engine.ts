@@ -17,7 +17,7 @@ import { confinedRoleOid, leaveJail, sessionState, verifyJail } from "./jail.ts"
 import { Maintenance, type MaintenanceHost } from "./maintenance.ts";
 import { type OpenDirectory, openDataDirectory } from "./open-directory.ts";
 import { DEFAULT_MEMORY_BYTES, EmbeddedSession } from "./session.ts";
-import { type Turn, withTimeLimit } from "./time-limit.ts";
+import { type Turn, timedOut, withTimeLimit } from "./time-limit.ts";
 import { TURN_MS, UnitQueue, type Waiting } from "./unit-queue.ts";
 
 export interface EmbeddedEngineOptions {
@@ -68,6 +68,7 @@ export class EmbeddedEngine implements Engine {
   #session: EmbeddedSession | null = null;
   /** Of the unit that runs. */
   readonly #turn: Turn = { cut: null };
+  #unitStartedAt = 0;
   #draining: Promise<void> | null = null;
   #restTimer: NodeJS.Timeout | undefined;
   #closing: Promise<void> | null = null;
@@ -255,9 +256,12 @@ export class EmbeddedEngine implements Engine {
     });
   }
 
-  /** Cuts short what runs when it is the others' turn. */
+  /** Cuts short what runs when it is the others' turn: for a while, or, when it has had as long as SQL over HTTP may take, for good. */
   #makeWay(): void {
-    if (this.#turn.cut !== null && this.#queue.mustMakeWay) this.#turn.cut(MAKES_WAY);
+    if (this.#turn.cut === null) return;
+    if (this.#queue.mustMakeWay) this.#turn.cut(MAKES_WAY);
+    else if (performance.now() - this.#unitStartedAt >= this.#sqlTimeoutMs && this.#queue.othersWait)
+      this.#turn.cut(timedOut(this.#sqlTimeoutMs));
   }
 
   /** Maintenance queues like everybody, but has no time limit: a vacuum that is cut off is a vacuum for nothing. */
@@ -307,9 +311,12 @@ export class EmbeddedEngine implements Engine {
       }
       const session = this.#session!;
       const startedAt = performance.now();
+      this.#unitStartedAt = startedAt;
       const turnTimer = setTimeout(() => this.#makeWay(), TURN_MS + 1);
+      const longTurnTimer = setTimeout(() => this.#makeWay(), this.#sqlTimeoutMs + 1);
       await unit.run(session, this.#turn);
       clearTimeout(turnTimer);
+      clearTimeout(longTurnTimer);
       this.#queue.charge(unit, performance.now() - startedAt);
       await this.#lookAfter(session);
     }

@@ -64,6 +64,6 @@ export async function withTimeLimit<Result>(
 }
 
 /** Made only when it is needed: an error's stack costs more than a short statement's share of this thread. */
-function timedOut(limitMs: number): LodestoneError {
+export function timedOut(limitMs: number): LodestoneError {
   return new LodestoneError("TIMEOUT", `The statement ran longer than ${limitMs / 1000} seconds; it was cancelled and rolled back.`);
 }

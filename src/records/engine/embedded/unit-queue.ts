@@ -98,8 +98,14 @@ export class UnitQueue<Unit extends Waiting> {
   /** Whether the unit that runs has had its turn, and another caller waits. */
   get mustMakeWay(): boolean {
     if (this.#running === null || this.#isHurried) return false;
-    const { unit, startedAt, isLongTurn } = this.#running;
-    if (unit.caller === "" || unit.isUrgent || isLongTurn || this.#now() - startedAt < TURN_MS) return false;
+    const { startedAt, isLongTurn } = this.#running;
+    return !isLongTurn && this.#now() - startedAt >= TURN_MS && this.othersWait;
+  }
+
+  /** Another caller waits, who may go, while a caller's unit runs. */
+  get othersWait(): boolean {
+    const unit = this.#running?.unit;
+    if (unit === undefined || unit.caller === "" || unit.isUrgent) return false;
     const now = this.#now();
     const isOther = (caller: string): boolean => caller !== "" && caller !== unit.caller;
     return (
