@@ -11,13 +11,8 @@ import { COLUMN_TRAITS } from "../column-traits.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
 import { qualified, quoteIdentifier, quoteLiteral } from "../identifiers.ts";
 import type { BranchInfo, BranchRef, TableInfo } from "../schema.ts";
-
-export interface Fault {
-  readonly table?: string;
-  readonly column?: string;
-  /** What is wrong, in a sentence. */
-  readonly message: string;
-}
+import { checkViews } from "./check-views.ts";
+import type { Fault } from "./fault.ts";
 
 export interface BranchCheck {
   readonly faults: readonly Fault[];
@@ -54,6 +49,7 @@ export async function checkBranch(engine: Engine, ref: BranchRef, options: { rea
           if (damage !== undefined) faults.push(damage);
         }
       }
+      if (faults.length === 0) faults.push(...(await checkViews(connection, branch)));
       return { faults, tables, outboxRows: await countOutbox(connection, branch) };
     },
     { readOnly: true, isolation: "repeatable read", timeoutMs: options.timeoutMs ?? 3_600_000 },
