@@ -31,9 +31,8 @@ import { prepareCodes } from "./plans/cascade";
 import { allocate } from "./rows/memory";
 import { centreOf, codeDimension, segmentPtr } from "./rows/rows";
 import { LIST_PADDING } from "./rows/selection";
-import { pitch, setBasis, storePanels } from "./sketch/basis";
+import { epsilonOf, pitch, setBasis, skewOf, storePanels } from "./sketch/basis";
 import { setSketchCoefficients, sketchBounds } from "./sketch/bounds";
-import { epsilonOf, skewOf } from "./sketch/learn";
 import { reserveQuerySketches, sketchDots, sketchQuery } from "./sketch/query-sketch";
 import { reserveSketching, sketchSegment } from "./sketch/sketches";
 

@@ -15,7 +15,7 @@
  *   panels: for eight rows of B each | b_i[j], i = 0…7 | for j = 0…pitch − 1: what a tile of products reads in its order
  */
 import { stride } from "../rows/rows";
-import { multiplyRow, multiplyTile } from "./products";
+import { multiplyRow, multiplyTile, wideDot } from "./products";
 
 /** Rows that are projected at a time, so that a panel stays in the first-level cache. */
 export const BLOCK_ROWS: i32 = 32;
@@ -99,6 +99,24 @@ export function storePanels(rows: usize, dimensions: i32, to: usize): void {
       }
     }
   }
+}
+
+/** Row i's part of ‖B Bᵀ − I‖², its products with rows 0…i. */
+export function skewOf(rows: usize, i: i32): f64 {
+  const bytes = (<usize>pitch()) << 2;
+  const own = rows + <usize>i * bytes;
+  const length = wideDot(own, own, pitch()) - 1;
+  let sum = length * length;
+  for (let k = 0; k < i; k++) {
+    const product = wideDot(own, rows + <usize>k * bytes, pitch());
+    sum += 2 * product * product;
+  }
+  return sum;
+}
+
+/** ε, from the sum of the parts; the float64 sums are within 1e-11 of the true ones. */
+export function epsilonOf(sum: f64): f64 {
+  return Math.sqrt(sum) * 1.0001 + 1e-7;
 }
 
 /** Multiplications that projecting one row takes. */
