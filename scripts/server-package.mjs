@@ -6,8 +6,11 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, write
 import { dirname, join } from "node:path";
 import { BUNDLED, commonFields, projectManifest } from "./manifest.mjs";
 
-/** Of dist/; the class of errors is the library's, so that `instanceof` holds for what it throws. */
-const isLibrary = (path) => /^(core\/|library\/|errors\.|index\.|workerd\.)/.test(path);
+/**
+ * Of dist/; the class of errors is the library's, so that `instanceof` holds for what it throws. The scores' definition in plain JavaScript (core/exact.js), which
+ * holds no state and which the library does not export, is in both packages.
+ */
+const isLibrary = (path) => /^(core\/(?!exact\.)|library\/|errors\.|index\.|workerd\.)/.test(path);
 const isShipped = (path) => path.endsWith(".js") && !/^(packages|browser|wasm)\//.test(path);
 
 const IMPORT = /^(?:import|export) (?:\{([^}]*)\}|\*) from "(\.[^"]+)";$/gm;

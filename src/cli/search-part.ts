@@ -11,6 +11,7 @@ export interface SearchPartOptions {
   /** By part, then the replicas of the part. */
   readonly searchPeers?: readonly (readonly string[])[];
   readonly searchSecretFile?: string;
+  readonly searchUrl?: string;
 }
 
 export interface SearchPartSettings {
@@ -51,6 +52,7 @@ export async function searchPartSettings(options: SearchPartOptions): Promise<Se
     if (peers === undefined) return undefined;
     throw invalid("--search-peers needs --search-part: which part this server holds itself.");
   }
+  if (options.searchUrl !== undefined) throw invalid("--search-part and --search-url are two ways to hold the vectors: choose one.");
   if (options.databaseUrl === undefined) throw invalid("--search-part needs --database-url: the parts share one PostgreSQL server.");
   if (peers === undefined) throw invalid("--search-part needs --search-peers: the servers of all parts.");
   if (peers.length !== part.of) throw invalid(`--search-peers names the servers of ${peers.length} parts; --search-part says ${part.of}.`);

@@ -52,6 +52,21 @@ export function serveCommand(command: Command, version: string): void {
         "LODESTONE_SEARCH_SECRET_FILE",
       ),
     )
+    .addOption(
+      new Option(
+        "--search-url <url>",
+        "another PostgreSQL with pgvector (0.5 or later; Citus spreads it over machines) that holds the vectors and answers searches, instead of this process's memory",
+      ).env("LODESTONE_SEARCH_URL"),
+    )
+    .addOption(
+      new Option(
+        "--search-connections <count>",
+        "connections to it at most, besides one that holds locks; half of them are for searches alone",
+      )
+        .env("LODESTONE_SEARCH_CONNECTIONS")
+        .argParser(parseCount)
+        .default(8),
+    )
     .addOption(list("--api-key <key>", "ask for this key (repeatable); scope admin", "LODESTONE_API_KEY"))
     .addOption(new Option("--key-file <file>", "ask for one of the keys in this file, made by lodestone keys").env("LODESTONE_KEY_FILE"))
     .addOption(

@@ -12,6 +12,8 @@ import { listen, type RunningServer } from "../http/server.ts";
 import { openRecordStore } from "../records/open.ts";
 import { openSearchStore } from "../search/open-search-store.ts";
 import { PartsSearchStore } from "../search/parts/parts-search-store.ts";
+import type { StartEngine } from "../search/search-engine.ts";
+import { startSqlEngine } from "../search/sql/sql-engine.ts";
 import { DEMO_REF, demoCurl, loadDemoIntoStore } from "./demo.ts";
 import { enableRelaxedSimd } from "./relaxed-simd.ts";
 import { type SearchPartOptions, searchPartSettings } from "./search-part.ts";
@@ -23,6 +25,7 @@ export interface ServeOptions extends SearchPartOptions {
   readonly databaseUrl?: string;
   readonly databaseConnections: number;
   readonly sqlConnections: number;
+  readonly searchConnections: number;
   readonly apiKey: readonly string[];
   readonly keyFile?: string;
   readonly corsOrigin: readonly string[];
@@ -43,6 +46,8 @@ export interface ServeOptions extends SearchPartOptions {
 }
 
 const KEY_FILE_POLL_MS = 1_000;
+/** Of a statement of a search in the database of --search-url. */
+const DEFAULT_SEARCH_TIMEOUT_SECONDS = 60;
 
 export async function serve(options: ServeOptions): Promise<void> {
   enableRelaxedSimd();
@@ -66,12 +71,18 @@ export async function serve(options: ServeOptions): Promise<void> {
           sqlPoolSize: options.sqlConnections,
         },
   );
+  const onFault = (error: unknown): void => log.warn({ err: error }, "the search store recovers from a fault");
+  const startEngine = await searchEngineOf(options, onFault).catch(async (error: unknown) => {
+    await records.close();
+    throw error;
+  });
   const searchOptions = {
-    snapshotDir: join(options.dataDir, "search"),
+    // What is kept in a database needs no files.
+    ...(startEngine === undefined ? { snapshotDir: join(options.dataDir, "search") } : { startEngine }),
     snapshotEveryMs: options.snapshotInterval * 1000,
     ...(options.journalSize === undefined ? {} : { journalBytes: options.journalSize }),
     maxIndexBytes: memory.indexBytes,
-    onFault: (error: unknown) => log.warn({ err: error }, "the search store recovers from a fault"),
+    onFault,
   };
   const partStore = parts === undefined ? undefined : new PartsSearchStore(records, { ...searchOptions, ...parts });
   const search = partStore ?? (await openSearchStore(records, searchOptions));
@@ -109,6 +120,13 @@ export async function serve(options: ServeOptions): Promise<void> {
   await search.close();
   await records.close();
   log.info("stopped");
+}
+
+/** What holds the vectors where --search-url names a database; undefined: this process. */
+async function searchEngineOf(options: ServeOptions, onFault: (error: unknown) => void): Promise<StartEngine | undefined> {
+  const { searchUrl, searchConnections: connections, statementTimeout = DEFAULT_SEARCH_TIMEOUT_SECONDS } = options;
+  if (searchUrl === undefined) return undefined;
+  return startSqlEngine(searchUrl, { connections, statementTimeoutMs: statementTimeout * 1000 }, onFault);
 }
 
 function followKeyFile(path: string, keyring: Keyring, fixedKeys: readonly AccessKey[], log: Logger): void {

@@ -43,10 +43,12 @@ function makeMap(): Map<string, string> {
 const GROUP_BOUNDS = [0x80, 0x250, 0x400, 0x530, 0x10a0, 0x1e00, 0x1f00, 0x2100, 0x10400, 0x110000] as const;
 
 /**
- * `CREATE OR REPLACE FUNCTION lodestone.fold(text)`: IMMUTABLE, null for null, the same as `fold`. The schema `lodestone` must exist;
+ * `CREATE OR REPLACE FUNCTION lodestone.fold(text)`: IMMUTABLE, null for null, the same as `fold`. The schema must exist;
  * the database's encoding must be UTF8. A single expression, so the planner can put it in line.
+ *
+ * @param schema  quoted as need be.
  */
-export function foldFunctionSql(): string {
+export function foldFunctionSql(schema = "lodestone"): string {
   let body = `lower($1 COLLATE "C")`;
   for (let group = 0; group + 1 < GROUP_BOUNDS.length; group++) {
     const members = [...FOLDED].filter(([upper]) => {
@@ -59,7 +61,7 @@ export function foldFunctionSql(): string {
     // A text without one of the group's letters passes with an empty list: the regular expression is one character class, linear.
     body = `translate(${body}, CASE WHEN $1 ~ '[${upper}]' THEN '${upper}' ELSE '' END, '${lower}')`;
   }
-  return `CREATE OR REPLACE FUNCTION lodestone.fold(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $fold$
+  return `CREATE OR REPLACE FUNCTION ${schema}.fold(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $fold$
 SELECT CASE WHEN octet_length($1) = char_length($1) THEN lower($1 COLLATE "C") ELSE ${body} END
 $fold$`;
 }

@@ -2,7 +2,7 @@
  * Compiles a filter tree to a boolean SQL expression that can stand in any WHERE: links are scalar subselects by primary key, so nothing has
  * to be joined and nulls come out by themselves. Every value is bound. The three-valued logic (see tree.ts) is PostgreSQL's own.
  *
- * Needs `lodestone.fold(text)` (fold.ts) for `$iContains` and `$iPattern`.
+ * Needs the function `fold(text)` (fold.ts) for `$iContains` and `$iPattern`.
  */
 import { formatTimestamp } from "./datetime.ts";
 import { likePattern } from "./pattern.ts";
@@ -17,6 +17,10 @@ export interface SqlContext {
   column(alias: string, table: string, column: string): string;
   /** A table of the branch as a FROM item, quoted. */
   relation(table: string): string;
+  /** What datetime columns are: timestamptz, or microseconds since 1970 UTC as int8, as the change feed gives them. Default timestamptz. */
+  readonly datetimeType?: "timestamptz" | "int8";
+  /** The schema that has the function `fold(text)` (fold.ts), quoted; default `lodestone`. */
+  readonly foldSchema?: string;
 }
 
 export interface CompiledSql {
@@ -30,18 +34,19 @@ export function compileToSql(node: FilterNode, context: SqlContext): CompiledSql
   return { text: compiler.node(node), values: compiler.values };
 }
 
-const SQL_TYPES: Readonly<Record<Exclude<ValueKind, "vector" | "multiple" | "json">, string>> = {
+const SQL_TYPES: Readonly<Record<Exclude<ValueKind, "vector" | "multiple" | "json" | "datetime">, string>> = {
   text: "text",
   int: "int8",
   float: "float8",
   bool: "bool",
-  datetime: "timestamptz",
 };
 
 const SQL_RANGES: Readonly<Record<RangeOperator, string>> = { lt: "<", le: "<=", gt: ">", ge: ">=" };
 
 class SqlCompiler {
   readonly #context: SqlContext;
+  readonly #datetimeType: "timestamptz" | "int8";
+  readonly #foldSchema: string;
   readonly values: (string | string[])[] = [];
   #aliases = 0;
   /** The item that `includes` is looking at. */
@@ -49,6 +54,8 @@ class SqlCompiler {
 
   constructor(context: SqlContext) {
     this.#context = context;
+    this.#datetimeType = context.datetimeType ?? "timestamptz";
+    this.#foldSchema = context.foldSchema ?? "lodestone";
   }
 
   node(node: FilterNode): string {
@@ -74,9 +81,9 @@ class SqlCompiler {
     const value = this.#value(column);
     switch (leaf.kind) {
       case "in": {
-        const type = SQL_TYPES[column.kind as keyof typeof SQL_TYPES];
-        if (leaf.values.length === 1) return `(${value} = ${this.#bind(operandText(leaf.values[0]!, column.kind))}::${type})`;
-        return `(${value} = ANY (${this.#bind(leaf.values.map((operand) => operandText(operand, column.kind)))}::${type}[]))`;
+        const type = this.#type(column.kind);
+        if (leaf.values.length === 1) return `(${value} = ${this.#bind(this.#operandText(leaf.values[0]!, column.kind))}::${type})`;
+        return `(${value} = ANY (${this.#bind(leaf.values.map((operand) => this.#operandText(operand, column.kind)))}::${type}[]))`;
       }
       case "range":
         return this.#range(value, column.kind, leaf.operator, leaf.value);
@@ -87,12 +94,19 @@ class SqlCompiler {
 
   #range(value: string, kind: ValueKind, operator: RangeOperator, operand: Operand): string {
     const left = kind === "text" ? `${value} COLLATE "C"` : value;
-    const type = SQL_TYPES[kind as keyof typeof SQL_TYPES];
-    return `(${left} ${SQL_RANGES[operator]} ${this.#bind(operandText(operand, kind))}::${type})`;
+    return `(${left} ${SQL_RANGES[operator]} ${this.#bind(this.#operandText(operand, kind))}::${this.#type(kind)})`;
+  }
+
+  #type(kind: ValueKind): string {
+    return kind === "datetime" ? this.#datetimeType : SQL_TYPES[kind as keyof typeof SQL_TYPES];
+  }
+
+  #operandText(operand: Operand, kind: ValueKind): string {
+    return kind === "datetime" && this.#datetimeType === "timestamptz" ? formatTimestamp(operand as bigint) : String(operand);
   }
 
   #textLeaf(leaf: Extract<FilterLeaf, { kind: "text" | "pattern" }>, value: string): string {
-    const text = leaf.fold ? `lodestone.fold(${value})` : value;
+    const text = leaf.fold ? `${this.#foldSchema}.fold(${value})` : value;
     if (leaf.kind === "pattern") return `(${text} LIKE ${this.#bind(likePattern(leaf.parts))}::text ESCAPE '\\')`;
     const operand = `${this.#bind(leaf.operand)}::text`;
     switch (leaf.operator) {
@@ -170,8 +184,4 @@ class SqlCompiler {
     this.values.push(value);
     return `$${this.#context.firstParameter + this.values.length - 1}`;
   }
-}
-
-function operandText(operand: Operand, kind: ValueKind): string {
-  return kind === "datetime" ? formatTimestamp(operand as bigint) : String(operand);
 }

@@ -3,8 +3,8 @@ import { LodestoneError } from "../errors.ts";
 
 /** No connection to the database could be had: nothing was sent to it, and waiting a little would not help. */
 export class DatabaseAwayError extends LodestoneError {
-  constructor(cause?: unknown) {
-    super("UNAVAILABLE", "The database cannot be reached at the moment. Nothing was changed: try again.", {
+  constructor(cause?: unknown, which = "The database") {
+    super("UNAVAILABLE", `${which} cannot be reached at the moment. Nothing was changed: try again.`, {
       retryAfterSeconds: 1,
       cause,
     });

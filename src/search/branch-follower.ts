@@ -22,7 +22,7 @@ import {
 import { IndexFullError } from "./index-full.ts";
 import { buffersOf, type ReadChanges, readChanges } from "./read-changes.ts";
 import { RoundTurns } from "./round-turns.ts";
-import type { SearchEngine } from "./search-engine.ts";
+import { EngineChangedError, type SearchEngine } from "./search-engine.ts";
 import type { BranchKey, BranchStats } from "./search-messages.ts";
 
 /** What the search store needs of the record store; the record store has more. */
@@ -60,6 +60,8 @@ const MIN_LONG_JOURNAL_BYTES = 1 << 24;
 /** A schema that changes while it is read is read again, at most this often in one round. */
 const MAX_SCHEMA_ATTEMPTS = 20;
 const SCHEMA_RETRY_MS = 20;
+/** What another server changes at the same time is taken up and followed on from, at most this often in one round. */
+const MAX_CHANGED_ATTEMPTS = 20;
 const ACKNOWLEDGE_EVERY_MS = 1_000;
 
 let nextBuild = 1;
@@ -186,6 +188,19 @@ export class BranchFollower {
   }
 
   async #round(): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#roundOnce();
+      } catch (error) {
+        if (!(error instanceof EngineChangedError)) throw error;
+        this.reset();
+        if (attempt === MAX_CHANGED_ATTEMPTS) throw error;
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * SCHEMA_RETRY_MS));
+      }
+    }
+  }
+
+  async #roundOnce(): Promise<void> {
     let info: BranchInfo;
     try {
       info = await this.#records.branch(this.ref);
@@ -218,9 +233,10 @@ export class BranchFollower {
     }
   }
 
-  /** Takes the branch from its snapshot, if there is one to be trusted; the round goes on from its position. */
+  /** Takes the branch from what the engine keeps, or from its snapshot, if there is one to be trusted; the round goes on from its position. */
   async #restore(info: BranchInfo): Promise<void> {
-    if (this.#snapshotPath === undefined || this.#isSnapshotBad) return;
+    const isKept = this.#engine.keepsState === true;
+    if (!isKept && (this.#snapshotPath === undefined || this.#isSnapshotBad)) return;
     const epoch = this.#epoch;
     const { incarnation } = info;
     try {
@@ -232,9 +248,9 @@ export class BranchFollower {
         return;
       }
       this.#isUnsaved = false;
-      this.#enter({ incarnation, version, position, schema, isWhole: false }, stats, epoch);
+      this.#enter({ incarnation, version, position, schema, isWhole: isKept }, stats, epoch);
     } catch (error) {
-      if (error instanceof LodestoneError && (error.code === "UNAVAILABLE" || error.code === "OUT_OF_MEMORY")) throw error;
+      if (isKept || (error instanceof LodestoneError && (error.code === "UNAVAILABLE" || error.code === "OUT_OF_MEMORY"))) throw error;
       this.#isSnapshotBad = true;
       this.#onFault(error);
     }
@@ -307,7 +323,7 @@ export class BranchFollower {
           await this.#engine.call("load", { build, batch }, buffersOf([batch]));
         });
         if (read !== null && read.schemaVersion === info.version && read.incarnation === info.incarnation) {
-          const stats = await this.#engine.call("install", { build, key: this.key });
+          const stats = await this.#engine.call("install", { build, key: this.key, position: read.position });
           const { incarnation, version } = info;
           this.#isUnsaved = true;
           this.#enter({ incarnation, version, position: read.position, schema, isWhole: true }, stats, epoch);
@@ -334,21 +350,26 @@ export class BranchFollower {
         if (!(await this.#alter(state, read.version))) return false;
         continue;
       }
-      await this.#apply(state, read, epoch);
-      await this.#acknowledge(read.position, state.incarnation);
+      const position = await this.#apply(state, read, epoch);
+      await this.#acknowledge(position, state.incarnation);
       // What a complete read delivers is all that its snapshot sees, and that was taken after the round began.
       return true;
     }
   }
 
-  async #apply(state: FollowedState, { batches, position, isStaged }: ReadChanges, epoch: number): Promise<void> {
+  /** @returns the position that searches are at. */
+  async #apply(state: FollowedState, read: ReadChanges, epoch: number): Promise<FeedPosition> {
+    const { batches, isStaged } = read;
     const hasChanged = isStaged || batches.length > 0;
+    // The position that the engine keeps is the one to go on from: nothing is acknowledged beyond it.
+    const position = this.#engine.keepsState === true && !hasChanged ? state.position : read.position;
     let stats = this.#stats;
     if (hasChanged || !state.isWhole) {
       stats = await this.#engine.call("commit", { key: this.key, batches, position }, buffersOf(batches));
       this.#isUnsaved ||= hasChanged;
     }
     this.#enter({ ...state, position, isWhole: true }, stats, epoch);
+    return position;
   }
 
   #inParts(schema: FollowedSchema): FollowedSchema {
@@ -374,7 +395,7 @@ export class BranchFollower {
         let isStable = true;
         if (missing.length > 0) {
           const read = await this.#readAll(missing, async (batch) => {
-            await this.#engine.call("stage", { key: this.key, batch }, buffersOf([batch]));
+            await this.#engine.call("stage", { key: this.key, batch, schema }, buffersOf([batch]));
           });
           if (read !== null && read.incarnation !== state.incarnation) return false;
           isStable = read?.schemaVersion === info.version;

@@ -118,7 +118,6 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
   constructor(records: FollowedRecords, options: SearchStoreOptions) {
     this.#records = records;
     this.#options = options;
-    this.#queue = new SearchQueue(options.maxWaiting);
     const startWorker =
       options.startWorker ??
       (() => startSearchWorker({ shardedFromBytes: options.shardedFromBytes, maxIndexBytes: options.maxIndexBytes }));
@@ -129,6 +128,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
         for (const followed of this.#branches.values()) this.#schedule(followed, 0);
       },
     });
+    this.#queue = new SearchQueue(options.maxWaiting, this.#engine.searchesAtOnce);
     if (options.snapshotDir !== undefined) {
       this.#snapshots = new SnapshotSchedule(options.snapshotDir, () => this.#followers(), {
         everyMs: options.snapshotEveryMs ?? DEFAULT_SNAPSHOT_MS,

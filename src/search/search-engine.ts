@@ -6,9 +6,17 @@
  * `restore` takes up what an earlier process left, if the engine keeps anything; `search` answers from one position, after all commits whose promises
  * have resolved.
  */
-import type { EngineCalls, Method } from "./search-messages.ts";
+import { LodestoneError } from "../errors.ts";
+import type { BranchKey, EngineCalls, Method } from "./search-messages.ts";
 
 export interface SearchEngine {
+  /**
+   * What is committed is kept beyond this process, position included: `restore` gives it without a file, and a commit is the only thing that moves the position, so
+   * that nothing is written while nothing changes. Default false.
+   */
+  readonly keepsState?: boolean;
+  /** How many searches it works on at once; default: one, and one that waits at its door. */
+  readonly searchesAtOnce?: number;
   /**
    * @param transfer  buffers of the argument that are the engine's from now on.
    * @throws {LodestoneError} UNAVAILABLE while the engine cannot be reached; whatever the call itself rejects with.
@@ -29,3 +37,10 @@ export interface EngineEvents {
 }
 
 export type StartEngine = (events: EngineEvents) => SearchEngine;
+
+/** What the engine holds of a branch is not what this process left or found there: another server has changed it. It is to be restored, and the round begun again. */
+export class EngineChangedError extends LodestoneError {
+  constructor(key: BranchKey) {
+    super("UNAVAILABLE", `Another server has changed what is held of branch ${key}; try again in a moment.`, { retryAfterSeconds: 1 });
+  }
+}

@@ -93,18 +93,18 @@ export interface EngineCalls {
     readonly tables: FollowedSchema;
   }): void;
   load(call: { readonly build: number; readonly batch: FeedBatch }): void;
-  /** The build takes the place of what was there for the branch. */
-  install(call: { readonly build: number; readonly key: BranchKey }): BranchStats;
+  /** The build, which is at that position now, takes the place of what was there for the branch. */
+  install(call: { readonly build: number; readonly key: BranchKey; readonly position: FeedPosition }): BranchStats;
   abandon(call: { readonly build: number }): void;
-  /** Keeps a batch for the next commit with a schema. */
-  stage(call: { readonly key: BranchKey; readonly batch: FeedBatch }): void;
+  /** Keeps a batch for the next commit. `schema`: the one that the commit goes over to, by which the batch is named. */
+  stage(call: { readonly key: BranchKey; readonly batch: FeedBatch; readonly schema?: FollowedSchema }): void;
   unstage(call: { readonly key: BranchKey }): void;
   commit(call: Commit): BranchStats;
   /**
-   * Takes a branch from a snapshot. It is not searched before the next commit, since it stands between positions until the changes after `position`
-   * are applied. null: there is none of that incarnation. Rejects with CORRUPT when it cannot be trusted.
+   * Takes a branch from what the engine keeps, or else from a snapshot at `path`. That is not searched before the next commit, since it stands between positions
+   * until the changes after `position` are applied. null: there is none of that incarnation. Rejects with CORRUPT when it cannot be trusted.
    */
-  restore(call: { readonly key: BranchKey; readonly incarnation: string; readonly path: string }): RestoredState | null;
+  restore(call: { readonly key: BranchKey; readonly incarnation: string; readonly path: string | undefined }): RestoredState | null;
   /** null: given up, because the branch was replaced or its schema changed meanwhile. */
   snapshot(call: { readonly key: BranchKey; readonly path: string; readonly position: FeedPosition }): { readonly bytes: number } | null;
   /** Puts on disk what was applied since the snapshot. null: there is no snapshot that it would belong to. */

@@ -6,8 +6,8 @@ import { LodestoneError } from "../errors.ts";
 import { FairQueue } from "../fairness/fair-queue.ts";
 import { FairShares } from "../fairness/fair-shares.ts";
 
-/** One that is being worked on, one that the worker finds when it has finished. */
-const SENT_AHEAD = 2;
+/** One that is being worked on, one that the engine finds when it has finished. */
+const DEFAULT_SENT_AHEAD = 2;
 const DEFAULT_MAX_WAITING = 512;
 const AVERAGED_OVER = 32;
 
@@ -19,11 +19,14 @@ interface Waiting {
 export class SearchQueue {
   readonly #waiting = new FairQueue<Waiting>();
   readonly #places: FairShares;
+  readonly #sentAhead: number;
   #running = 0;
   /** A moving average of how long the worker takes for one. */
   #averageMs = 0;
 
-  constructor(maxWaiting = DEFAULT_MAX_WAITING) {
+  /** @param sentAhead  how many the engine is given at once. */
+  constructor(maxWaiting = DEFAULT_MAX_WAITING, sentAhead = DEFAULT_SENT_AHEAD) {
+    this.#sentAhead = sentAhead;
     this.#places = new FairShares(maxWaiting);
   }
 
@@ -40,13 +43,13 @@ export class SearchQueue {
   async run<Result>(work: () => Promise<Result>, signal?: AbortSignal, caller = ""): Promise<Result> {
     signal?.throwIfAborted();
     let expectedMs = 0;
-    if (this.#running >= SENT_AHEAD) expectedMs = await this.#wait(signal, caller);
+    if (this.#running >= this.#sentAhead) expectedMs = await this.#wait(signal, caller);
     else this.#running++;
     const startedAt = performance.now();
     try {
       return await work();
     } finally {
-      const elapsedMs = (performance.now() - startedAt) / SENT_AHEAD;
+      const elapsedMs = (performance.now() - startedAt) / this.#sentAhead;
       this.#averageMs += (elapsedMs - this.#averageMs) / AVERAGED_OVER;
       this.#waiting.charge(caller, elapsedMs - expectedMs);
       this.#next();

@@ -8,15 +8,24 @@ export class Semaphore {
   }
 
   async run<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.#free > 0) this.#free--;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    await this.take();
     try {
       return await work();
     } finally {
-      // Handed on to whoever waits, else given back.
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#free++;
-      else next();
+      this.give();
     }
+  }
+
+  /** Resolves when it is the caller's turn, which lasts until `give`. */
+  async take(): Promise<void> {
+    if (this.#free > 0) this.#free--;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  give(): void {
+    // Handed on to whoever waits, else given back.
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#free++;
+    else next();
   }
 }

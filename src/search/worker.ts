@@ -146,6 +146,7 @@ const handlers: Handlers = {
   },
 
   async restore({ key, incarnation, path }): Promise<RestoredState | null> {
+    if (path === undefined) return null;
     room.require(key, incarnation);
     const restored = await readBranchSnapshot(path, key, incarnation, shardedFromBytes);
     if (restored === null) return null;

@@ -1,0 +1,85 @@
+/**
+ * Locks that several servers over one search database share, so that one of them reads a branch and the others wait for it. They are PostgreSQL's advisory locks of a
+ * session, on a connection of their own: whoever loses it, or ends, has no locks any more.
+ */
+import pg from "pg";
+import { asSearchError } from "./search-errors.ts";
+
+/** Kinds of things that are locked; the first key of the lock. */
+export const LOCKED = { branch: 0x10de_0001, generation: 0x10de_0002 } as const;
+
+export interface HeldLock {
+  /** False once its session has ended: then somebody else may have it. */
+  isHeld(): boolean;
+  release(): Promise<void>;
+}
+
+interface LockSession {
+  readonly client: pg.Client;
+  isOpen: boolean;
+}
+
+export class DatabaseLocks {
+  readonly #config: pg.ClientConfig;
+  #session: Promise<LockSession> | undefined;
+  /** Statements run one after the other. */
+  #turn: Promise<unknown> = Promise.resolve();
+  #isClosed = false;
+
+  constructor(config: pg.ClientConfig) {
+    this.#config = config;
+  }
+
+  /** @returns null when somebody else has it. */
+  async tryLock(kind: number, what: number): Promise<HeldLock | null> {
+    const session = await this.#connected();
+    const values = [kind, what | 0];
+    const [row] = await this.#query<{ locked: boolean }>(session, "SELECT pg_catalog.pg_try_advisory_lock($1, $2) AS locked", values);
+    if (row?.locked !== true) return null;
+    return {
+      isHeld: () => session.isOpen,
+      release: async () => {
+        await this.#query(session, "SELECT pg_catalog.pg_advisory_unlock($1, $2)", values).catch(() => {}); // gone with its session
+      },
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const session = await this.#session?.catch(() => undefined);
+    this.#session = undefined;
+    await session?.client.end().catch(() => {});
+  }
+
+  async #query<Row extends pg.QueryResultRow>(session: LockSession, text: string, values: readonly unknown[]): Promise<Row[]> {
+    const answer = this.#turn.then(() => session.client.query<Row>(text, [...values]));
+    this.#turn = answer.catch(() => {});
+    try {
+      return (await answer).rows;
+    } catch (error) {
+      throw asSearchError(error);
+    }
+  }
+
+  #connected(): Promise<LockSession> {
+    this.#session ??= this.#connect();
+    return this.#session;
+  }
+
+  async #connect(): Promise<LockSession> {
+    if (this.#isClosed) throw asSearchError(new Error("The search database is closed."));
+    const session = { client: new pg.Client(this.#config), isOpen: true };
+    const forget = (): void => {
+      session.isOpen = false;
+      this.#session = undefined;
+    };
+    session.client.on("error", forget).on("end", forget);
+    try {
+      await session.client.connect();
+    } catch (error) {
+      forget();
+      throw asSearchError(error);
+    }
+    return session;
+  }
+}

@@ -1,0 +1,214 @@
+/**
+ * The k best rows of a table in the search database, exactly those of a search in memory, in every bit.
+ *
+ * pgvector orders the rows by its float32 distance; they are fetched in that order, a few more than k at first, then ever more, and scored again in float64 by the
+ * core's own sums. Once the k-th best score is above what any row can have that is still to come (error-bounds.ts), the rest is ruled out. With equality it is not: a
+ * row to come may have the same score and a lower id. Rows that distances say nothing about are fetched in any case.
+ *
+ * No more is held than candidates' ids and distances, PAGE_BYTES of vectors, and the best so far.
+ */
+import { compareText } from "../../code-point-order.ts";
+import { scorer, squares } from "../../core/exact.ts";
+import type { Similarity } from "../../core/similarity.ts";
+import { alwaysFetched, bestScoreBeyond, isOrdinaryQuery, ROW_KIND } from "./error-bounds.ts";
+import { type Condition, ROW } from "./filter-condition.ts";
+import type { Statements } from "./search-database.ts";
+import { readVector, vectorText } from "./vector-array.ts";
+
+const PAGE_BYTES = 8 * 2 ** 20;
+const MAX_PAGE_ROWS = 1_000;
+/** Candidates of one statement. */
+const MAX_CANDIDATES = 32_000;
+
+const DISTANCES: Readonly<Record<Similarity, string>> = { cosineSimilarity: "cosine_distance", l1: "l1_distance", l2: "l2_distance" };
+
+export interface SearchedColumn {
+  /** Qualified. */
+  readonly table: string;
+  /** The vector's column, and that of its kind. */
+  readonly column: string;
+  readonly kindColumn: string;
+  readonly dimension: number;
+  /** The schema of pgvector, quoted. */
+  readonly vectorSchema: string;
+  readonly condition: Condition;
+}
+
+export interface ScoredRow {
+  readonly id: string;
+  readonly score: number;
+}
+
+/** How many rows have a vector and pass the condition. */
+export async function countRows(statements: Statements, { table, column, condition }: SearchedColumn): Promise<number> {
+  const [row] = await statements.query<{ count: string }>(
+    `SELECT count(*)::text AS count FROM ${table} AS ${ROW} WHERE ${ROW}.${column} IS NOT NULL AND ${condition.text}`,
+    condition.values,
+  );
+  return Number(row!.count);
+}
+
+/**
+ * @param query  finite, and not zero for the cosine.
+ * @returns best first; equal scores: lower id first.
+ */
+export async function searchExactly(
+  statements: Statements,
+  searched: SearchedColumn,
+  query: Float32Array,
+  similarity: Similarity,
+  k: number,
+): Promise<ScoredRow[]> {
+  const search = new ExactSearch(statements, searched, query, similarity, k);
+  if (!isOrdinaryQuery(similarity, squares(query, 0, query.length))) await search.scoreAll("TRUE");
+  else {
+    await search.scoreAll(`${ROW}.${searched.kindColumn} IN (${alwaysFetched(similarity).join(", ")})`);
+    if (similarity === "cosineSimilarity") await search.addZeroVectors();
+    await search.scoreNearest();
+  }
+  return search.best.sorted();
+}
+
+class ExactSearch {
+  readonly best: BestRows;
+  readonly #statements: Statements;
+  readonly #searched: SearchedColumn;
+  readonly #query: Float32Array;
+  readonly #similarity: Similarity;
+  readonly #k: number;
+  readonly #vector: Float32Array;
+  readonly #score: ReturnType<typeof scorer>;
+  readonly #pageRows: number;
+
+  constructor(statements: Statements, searched: SearchedColumn, query: Float32Array, similarity: Similarity, k: number) {
+    this.best = new BestRows(k);
+    this.#statements = statements;
+    this.#searched = searched;
+    this.#query = query;
+    this.#similarity = similarity;
+    this.#k = k;
+    this.#vector = new Float32Array(searched.dimension);
+    this.#score = scorer(similarity, query);
+    this.#pageRows = Math.max(1, Math.min(MAX_PAGE_ROWS, Math.floor(PAGE_BYTES / (6 * searched.dimension))));
+  }
+
+  /** All those rows, in the order of their ids. */
+  async scoreAll(which: string): Promise<void> {
+    const { table, column, condition } = this.#searched;
+    const after = `$${condition.values.length + 1}::text`;
+    for (let last: string | null = null; ; ) {
+      const rows: { id: string; vector: string }[] = await this.#statements.query(
+        `SELECT ${ROW}.id, ${this.#vectorSql} AS vector FROM ${table} AS ${ROW}
+         WHERE ${which} AND ${ROW}.${column} IS NOT NULL AND (${after} IS NULL OR ${ROW}.id > ${after}) AND ${condition.text}
+         ORDER BY ${ROW}.id LIMIT ${this.#pageRows}`,
+        [...condition.values, last],
+      );
+      for (const { id, vector } of rows) this.#add(id, vector);
+      if (rows.length < this.#pageRows) return;
+      last = rows.at(-1)!.id;
+    }
+  }
+
+  /** Their score is 1; of many only the first by id can be among the best. */
+  async addZeroVectors(): Promise<void> {
+    const { table, kindColumn, condition } = this.#searched;
+    const rows = await this.#statements.query<{ id: string }>(
+      `SELECT ${ROW}.id FROM ${table} AS ${ROW} WHERE ${ROW}.${kindColumn} = ${ROW_KIND.zero} AND ${condition.text} ORDER BY ${ROW}.id LIMIT ${this.#k}`,
+      condition.values,
+    );
+    for (const { id } of rows) this.best.add(id, 1);
+  }
+
+  /** Rows by distance, until the rest is ruled out. */
+  async scoreNearest(): Promise<void> {
+    let last: Candidate | undefined;
+    for (let limit = Math.ceil(1.25 * this.#k) + 16; ; limit = Math.min(2 * limit, MAX_CANDIDATES)) {
+      const candidates = await this.#candidates(limit, last);
+      for (let start = 0; start < candidates.length; start += this.#pageRows) {
+        if (this.#isRuledOut(candidates[start]!)) return;
+        await this.#scorePage(candidates.slice(start, start + this.#pageRows));
+      }
+      last = candidates.at(-1);
+      if (candidates.length < limit || last === undefined || this.#isRuledOut(last)) return;
+    }
+  }
+
+  /** Neither the candidate nor any with a larger distance can be among the best. False for a distance that is no number. */
+  #isRuledOut({ distance }: Candidate): boolean {
+    return this.best.worst > bestScoreBeyond(this.#similarity, this.#searched.dimension, distance);
+  }
+
+  async #candidates(limit: number, last: Candidate | undefined): Promise<Candidate[]> {
+    const { table, column, kindColumn, vectorSchema, condition } = this.#searched;
+    const given = condition.values.length;
+    const distance = `${vectorSchema}.${DISTANCES[this.#similarity]}(${ROW}.${column}, $${given + 1}::${vectorSchema}.vector)`;
+    const kinds = this.#similarity === "cosineSimilarity" ? "IS NULL" : `IS DISTINCT FROM ${ROW_KIND.huge}`;
+    const rows = `SELECT ${ROW}.id, ${distance} AS distance FROM ${table} AS ${ROW}
+      WHERE ${ROW}.${column} IS NOT NULL AND ${ROW}.${kindColumn} ${kinds} AND ${condition.text}`;
+    const values = [...condition.values, vectorText(this.#query)];
+    const text =
+      last === undefined
+        ? `${rows} ORDER BY distance, id LIMIT ${limit}`
+        : `SELECT id, distance FROM (${rows}) AS candidates WHERE (distance, id) > ($${given + 2}::float8, $${given + 3}::text)
+           ORDER BY distance, id LIMIT ${limit}`;
+    if (last !== undefined) values.push(String(last.distance), last.id);
+    return this.#statements.query<Candidate & { id: string }>(text, values);
+  }
+
+  async #scorePage(candidates: readonly Candidate[]): Promise<void> {
+    const rows = await this.#statements.query<{ id: string; vector: string }>(
+      `SELECT ${ROW}.id, ${this.#vectorSql} AS vector FROM ${this.#searched.table} AS ${ROW} WHERE ${ROW}.id = ANY ($1::text[])`,
+      [candidates.map(({ id }) => id)],
+    );
+    for (const { id, vector } of rows) this.#add(id, vector);
+  }
+
+  get #vectorSql(): string {
+    return `encode(${this.#searched.vectorSchema}.vector_send(${ROW}.${this.#searched.column}), 'base64')`;
+  }
+
+  #add(id: string, vector: string): void {
+    readVector(vector, this.#vector);
+    this.best.add(id, this.#score(this.#vector, 0, squares(this.#vector, 0, this.#vector.length)));
+  }
+}
+
+interface Candidate {
+  readonly id: string;
+  readonly distance: number;
+}
+
+function compareRows(a: ScoredRow, b: ScoredRow): number {
+  return b.score - a.score || compareText(a.id, b.id);
+}
+
+/** The k best of what is added. */
+class BestRows {
+  readonly #k: number;
+  #rows: ScoredRow[] = [];
+
+  constructor(k: number) {
+    this.#k = k;
+  }
+
+  add(id: string, score: number): void {
+    this.#rows.push({ id, score });
+    if (this.#rows.length >= 2 * this.#k + 64) this.#cut();
+  }
+
+  /** The k-th best score; −∞ while there are fewer. */
+  get worst(): number {
+    this.#cut();
+    return this.#rows.length < this.#k ? Number.NEGATIVE_INFINITY : this.#rows.at(-1)!.score;
+  }
+
+  sorted(): ScoredRow[] {
+    this.#cut();
+    return this.#rows;
+  }
+
+  #cut(): void {
+    this.#rows.sort(compareRows);
+    this.#rows.length = Math.min(this.#rows.length, this.#k);
+  }
+}

@@ -1,0 +1,305 @@
+/**
+ * The other PostgreSQL, with pgvector, that `--search-url` names: its connections, its transactions, and what has to be there before it is used.
+ *
+ * Invariants: a session keeps nothing between two transactions (settings are SET LOCAL), but for the locks of builds, which have a connection of their own; no text
+ * of a user is ever part of a statement, names are made of numbers (table-layout.ts) and values are bound.
+ */
+import type { QueryResultRow } from "pg";
+import pg from "pg";
+import { LodestoneError } from "../../errors.ts";
+import { foldFunctionSql } from "../../filter/fold.ts";
+import { DatabaseAwayError } from "../../records/database-away.ts";
+import { ConnectionPool } from "../../records/engine/server/connection-pool.ts";
+import { clientConfig, placeOf } from "../../records/engine/server/session-settings.ts";
+import { describeStartError } from "../../records/engine/server/start-errors.ts";
+import { quoteIdentifier } from "../../records/identifiers.ts";
+import { Semaphore } from "../semaphore.ts";
+import { DatabaseLocks } from "./database-locks.ts";
+import { asSearchError, searchDatabaseAway } from "./search-errors.ts";
+
+/** Everything that is kept is in this schema. */
+export const SCHEMA = "lodestone_search";
+/** What the tables look like; another version is thrown away and made again from the records. */
+const FORMAT = 1;
+const FORMAT_LOCK = 0x10de_5706;
+
+const CONNECT_TIMEOUT_MS = 3_000;
+/** After a connection could not be had, everybody is told for so long, in place of trying for themselves. */
+const AWAY_MS = 250;
+/** A statement that changes something: one batch, or the reading of a whole column for an index. */
+const WRITE_TIMEOUT_MS = 600_000;
+/** Beyond the database's own time limit the connection is taken for dead. */
+const SILENCE_MS = 5_000;
+/** l1_distance is there from this version on. */
+const LEAST_PGVECTOR = [0, 5] as const;
+const LEAST_POSTGRESQL = 150_000;
+
+export interface SearchDatabaseOptions {
+  /** Connections at most, besides one that holds locks; at least 2 are taken. Half of them are for searches alone. */
+  readonly connections: number;
+  /** Of one statement of a search. */
+  readonly statementTimeoutMs: number;
+}
+
+/** A transaction's statements. int8 comes as text. */
+export interface Statements {
+  query<Row extends QueryResultRow>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+}
+
+export interface OpenTransaction extends Statements {
+  commit(): Promise<void>;
+  rollback(): Promise<void>;
+}
+
+interface Found {
+  readonly schema: string;
+  readonly oid: number;
+  readonly isDistributed: boolean;
+}
+
+export class SearchDatabase {
+  readonly #pool: ConnectionPool;
+  readonly #writers: Semaphore;
+  readonly #options: SearchDatabaseOptions;
+  readonly #found: Found;
+  readonly locks: DatabaseLocks;
+  #awayUntil = 0;
+
+  private constructor(pool: ConnectionPool, locks: DatabaseLocks, found: Found, options: SearchDatabaseOptions) {
+    this.#pool = pool;
+    this.#found = found;
+    this.#options = options;
+    this.locks = locks;
+    this.#writers = new Semaphore(Math.max(1, options.connections - this.searchesAtOnce));
+  }
+
+  /** @throws {LodestoneError} UNAVAILABLE or INVALID, with what to do, when the database cannot be used. */
+  static async open(url: string, options: SearchDatabaseOptions): Promise<SearchDatabase> {
+    const config: pg.ClientConfig = {
+      ...clientConfig(url),
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      application_name: "lodestone search",
+      keepAlive: true,
+    };
+    const client = new pg.Client(config);
+    client.on("error", () => {});
+    let found: Found;
+    try {
+      await client.connect();
+      found = await prepare(client);
+    } catch (error) {
+      throw describeStartError(error, `--search-url (${placeOf(url)})`, String(config.user));
+    } finally {
+      await client.end().catch(() => {});
+    }
+    const pool = new ConnectionPool({ ...config, max: Math.max(2, options.connections) }, async () => {});
+    return new SearchDatabase(pool, new DatabaseLocks(config), found, options);
+  }
+
+  /** The schema that has pgvector, quoted. */
+  get vectorSchema(): string {
+    return this.#found.schema;
+  }
+
+  get vectorOid(): number {
+    return this.#found.oid;
+  }
+
+  /** Citus spreads the tables over its nodes. */
+  get isDistributed(): boolean {
+    return this.#found.isDistributed;
+  }
+
+  get searchesAtOnce(): number {
+    return Math.max(1, Math.ceil(this.#options.connections / 2));
+  }
+
+  /**
+   * Statements that see one state. Citus has no snapshot over its nodes: there, commits wait for the searches that run (see `commitLock`), and searches for them.
+   *
+   * @param lock  a number of whatever is read.
+   * @throws {LodestoneError} UNAVAILABLE, TIMEOUT, OVERLOADED; else what the database says.
+   */
+  async read<Result>(lock: number, work: (statements: Statements) => Promise<Result>): Promise<Result> {
+    const timeoutMs = this.#options.statementTimeoutMs;
+    const begin = this.isDistributed
+      ? `BEGIN READ ONLY; ${settings(timeoutMs)}; SELECT pg_catalog.pg_advisory_xact_lock_shared(${FORMAT_LOCK + 1}, ${lock | 0})`
+      : `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${settings(timeoutMs)}`;
+    const transaction = await this.#begin(begin, timeoutMs, () => {});
+    try {
+      const result = await work(transaction);
+      await transaction.commit();
+      return result;
+    } catch (error) {
+      await transaction.rollback();
+      throw error;
+    }
+  }
+
+  async write<Result>(work: (statements: Statements) => Promise<Result>): Promise<Result> {
+    const transaction = await this.begin();
+    try {
+      const result = await work(transaction);
+      await transaction.commit();
+      return result;
+    } catch (error) {
+      await transaction.rollback();
+      throw error;
+    }
+  }
+
+  /**
+   * A transaction that changes something. Few are open at once; the caller has to end it.
+   *
+   * @param lock  a number of whatever searches read, where they must not see it half changed.
+   */
+  async begin(lock?: number): Promise<OpenTransaction> {
+    await this.#writers.take();
+    const commitLock = this.isDistributed ? lock : undefined;
+    return this.#begin(`BEGIN; ${settings(WRITE_TIMEOUT_MS)}`, WRITE_TIMEOUT_MS, () => this.#writers.give(), commitLock);
+  }
+
+  async close(): Promise<void> {
+    await this.locks.close();
+    await this.#pool.close();
+  }
+
+  async #begin(statement: string, timeoutMs: number, onEnd: () => void, commitLock?: number): Promise<OpenTransaction> {
+    const client = await this.#connect().catch((error: unknown) => {
+      onEnd();
+      throw error;
+    });
+    let isBroken = false;
+    let isEnded = false;
+    const onError = (): void => {
+      isBroken = true;
+    };
+    client.on("error", onError);
+    const end = (): void => {
+      if (isEnded) return;
+      isEnded = true;
+      client.off("error", onError);
+      client.release(isBroken);
+      onEnd();
+    };
+    const query = async <Row extends QueryResultRow>(text: string, values?: readonly unknown[]): Promise<Row[]> => {
+      const config = { text, ...(values && { values: [...values] }), query_timeout: timeoutMs + SILENCE_MS };
+      try {
+        return (await client.query<Row>(config)).rows;
+      } catch (error) {
+        if (!(error instanceof pg.DatabaseError)) isBroken = true;
+        throw asSearchError(error);
+      }
+    };
+    const commit = async (): Promise<void> => {
+      const lock = `(${FORMAT_LOCK + 1}, ${(commitLock ?? 0) | 0})`;
+      // Of the session, not of the transaction: it is held until every node has committed.
+      if (commitLock !== undefined) await query(`SELECT pg_catalog.pg_advisory_lock${lock}`);
+      try {
+        await query("COMMIT");
+      } catch (error) {
+        isBroken = true;
+        throw error;
+      }
+      if (commitLock !== undefined) await query(`SELECT pg_catalog.pg_advisory_unlock${lock}`);
+      end();
+    };
+    const rollback = async (): Promise<void> => {
+      if (isEnded) return;
+      if (!isBroken) await query("ROLLBACK").catch(onError);
+      end();
+    };
+    try {
+      await query(statement);
+    } catch (error) {
+      isBroken = true;
+      end();
+      throw error;
+    }
+    return { query, commit, rollback };
+  }
+
+  async #connect(): Promise<pg.PoolClient> {
+    if (performance.now() < this.#awayUntil) throw searchDatabaseAway(undefined);
+    try {
+      return await this.#pool.connect();
+    } catch (error) {
+      const known = asSearchError(error);
+      if (known instanceof DatabaseAwayError) this.#awayUntil = performance.now() + AWAY_MS;
+      throw known;
+    }
+  }
+}
+
+function settings(timeoutMs: number): string {
+  // JIT compiles for longer than most of these statements take.
+  return `SET LOCAL search_path = pg_catalog; SET LOCAL jit = off; SET LOCAL statement_timeout = ${Math.ceil(timeoutMs)}; SET LOCAL extra_float_digits = 1`;
+}
+
+/** Makes what is missing. Several servers may do so at once. */
+async function prepare(client: pg.Client): Promise<Found> {
+  const { rows: versions } = await client.query<{ version: number; encoding: string }>(
+    "SELECT current_setting('server_version_num')::int4 AS version, current_setting('server_encoding') AS encoding",
+  );
+  const { version, encoding } = versions[0]!;
+  if (version < LEAST_POSTGRESQL) throw unusable(`is PostgreSQL ${Math.floor(version / 10_000)}; 15 or later is needed`);
+  if (encoding !== "UTF8")
+    throw unusable(`has the encoding ${encoding}; it must be UTF8 (CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0)`);
+  await client.query("BEGIN");
+  await client.query("SELECT pg_advisory_xact_lock($1)", [FORMAT_LOCK]);
+  const found = await findExtensions(client);
+  await client.query(`CREATE SCHEMA IF NOT EXISTS ${SCHEMA}`);
+  await client.query(`CREATE TABLE IF NOT EXISTS ${SCHEMA}.format (version int4 NOT NULL)`);
+  const { rows: formats } = await client.query<{ version: number }>(`SELECT version FROM ${SCHEMA}.format`);
+  if ((formats[0]?.version ?? FORMAT) > FORMAT)
+    throw unusable("was written by a later version of Lodestone; use that one, or another database");
+  if (formats[0] !== undefined && formats[0].version < FORMAT) {
+    await client.query(`DROP SCHEMA ${SCHEMA} CASCADE; CREATE SCHEMA ${SCHEMA}; CREATE TABLE ${SCHEMA}.format (version int4 NOT NULL)`);
+  }
+  if (formats[0]?.version !== FORMAT) await client.query(`INSERT INTO ${SCHEMA}.format VALUES (${FORMAT})`);
+  await client.query(`CREATE SEQUENCE IF NOT EXISTS ${SCHEMA}.generations`);
+  // One row a branch: what its tables are, and the position of the change feed that they are at, changed with them in one transaction.
+  await client.query(`CREATE TABLE IF NOT EXISTS ${SCHEMA}.branches (
+    key text COLLATE "C" PRIMARY KEY, generation int8 NOT NULL, revision int8 NOT NULL, incarnation text NOT NULL, version int8 NOT NULL,
+    position text NOT NULL, tables jsonb NOT NULL, counts jsonb NOT NULL)`);
+  const { rows: functions } = await client.query(
+    `SELECT 1 FROM pg_proc WHERE proname = 'fold' AND pronamespace = '${SCHEMA}'::regnamespace`,
+  );
+  if (functions.length === 0) await client.query(foldFunctionSql(SCHEMA));
+  await client.query("COMMIT");
+  return found;
+}
+
+async function findExtensions(client: pg.Client): Promise<Found> {
+  const find = () =>
+    client.query<{ name: string; version: string; schema: string }>(
+      `SELECT extname AS name, extversion AS version, nspname AS schema FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace
+       WHERE extname IN ('vector', 'citus')`,
+    );
+  let { rows } = await find();
+  if (!rows.some(({ name }) => name === "vector")) {
+    await client.query("SAVEPOINT before_extension");
+    try {
+      await client.query("CREATE EXTENSION vector");
+    } catch (error) {
+      throw unusable(
+        `has no pgvector, and it cannot be made (${(error as Error).message}): install it, then CREATE EXTENSION vector as a superuser`,
+      );
+    }
+    ({ rows } = await find());
+  }
+  const vector = rows.find(({ name }) => name === "vector")!;
+  const [major = 0, minor = 0] = vector.version.split(".").map(Number);
+  if (major < LEAST_PGVECTOR[0] || (major === LEAST_PGVECTOR[0] && minor < LEAST_PGVECTOR[1]))
+    throw unusable(`has pgvector ${vector.version}; ${LEAST_PGVECTOR.join(".")} or later is needed (ALTER EXTENSION vector UPDATE)`);
+  const schema = quoteIdentifier(vector.schema);
+  const { rows: types } = await client.query<{ oid: number }>(
+    "SELECT t.oid FROM pg_type t JOIN pg_namespace n ON n.oid = typnamespace WHERE typname = 'vector' AND nspname = $1",
+    [vector.schema],
+  );
+  return { schema, oid: types[0]!.oid, isDistributed: rows.some(({ name }) => name === "citus") };
+}
+
+function unusable(what: string): LodestoneError {
+  return new LodestoneError("INVALID", `The database of --search-url ${what}.`);
+}

@@ -1,0 +1,57 @@
+/**
+ * Vectors on their way to and from pgvector, in its binary form (`vector_recv`, `vector_send`): int16 dimension, int16 0, then the elements as big-endian float32.
+ * Nothing is lost, and it takes a quarter of the bytes of decimal numbers.
+ */
+import type { FeedColumn } from "../../records/feed/feed-types.ts";
+
+type VectorColumn = Extract<FeedColumn, { kind: "vector" }>;
+
+const HEADER_BYTES = 4;
+
+/**
+ * A parameter of type `vector[]` in PostgreSQL's binary form of arrays: number of dimensions, whether there are nulls, the element's type, length, lower bound, and
+ * for each element its length (−1: null) and bytes. `pg` sends a Buffer as binary.
+ *
+ * @param count  rows, in the order of the batch.
+ * @param isKept  by place among the column's vectors; the others are sent as null.
+ */
+export function vectorArray(column: VectorColumn, count: number, typeOid: number, isKept: (n: number) => boolean): Buffer {
+  const { dimension, rows, elements } = column;
+  const places = new Int32Array(count).fill(-1);
+  let present = 0;
+  rows.forEach((row, n) => {
+    if (!isKept(n)) return;
+    places[row] = n;
+    present++;
+  });
+  const vectorBytes = HEADER_BYTES + 4 * dimension;
+  const bytes = Buffer.allocUnsafe(20 + 4 * count + present * vectorBytes);
+  let at = bytes.writeInt32BE(1, 0);
+  at = bytes.writeInt32BE(present < count ? 1 : 0, at);
+  at = bytes.writeUInt32BE(typeOid, at);
+  at = bytes.writeInt32BE(count, at);
+  at = bytes.writeInt32BE(1, at);
+  for (const n of places) {
+    at = bytes.writeInt32BE(n < 0 ? -1 : vectorBytes, at);
+    if (n < 0) continue;
+    at = bytes.writeInt16BE(dimension, at);
+    at = bytes.writeInt16BE(0, at);
+    for (let i = n * dimension; i < (n + 1) * dimension; i++) at = bytes.writeFloatBE(elements[i]!, at);
+  }
+  return bytes;
+}
+
+/** One vector as text for a parameter of type `vector`. JavaScript's decimal numbers are read back as the same float32. */
+export function vectorText(vector: Float32Array): string {
+  return `[${vector.join(",")}]`;
+}
+
+/** What `encode(vector_send(v), 'base64')` gives, written to `target`. */
+export function readVector(base64: string, target: Float32Array): void {
+  const bytes = Buffer.from(base64, "base64");
+  if (bytes.length !== HEADER_BYTES + 4 * target.length)
+    throw new Error(
+      `A vector has ${bytes.length} bytes where its column's dimension ${target.length} takes ${HEADER_BYTES + 4 * target.length}.`,
+    );
+  for (let i = 0; i < target.length; i++) target[i] = bytes.readFloatBE(HEADER_BYTES + 4 * i);
+}
