@@ -1,10 +1,11 @@
 import type { Worker } from "node:worker_threads";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import type { BranchRef } from "../../src/records/schema.ts";
 import { openSearchStore, type SearchStoreOptions } from "../../src/search/open-search-store.ts";
 import type { SearchStore, SimilarityFunction, VectorSearchRequest } from "../../src/search/search-store.ts";
 import { startSearchWorker } from "../../src/search/worker-client.ts";
 import { referenceSearch } from "../reference.ts";
+import { ENGINES, type EngineFixture } from "./engines.ts";
 import { type MemoryRecord, MemoryRecords, withId } from "./memory-records.ts";
 
 const REF: BranchRef = { database: "db", branch: "main" };
@@ -20,29 +21,40 @@ function reference(rows: readonly MemoryRecord[], query: number[], similarity: S
   return referenceSearch(vectors, query, { k: 1000, similarity });
 }
 
-describe("search store", () => {
+const item = (id: string, embedding: number[] | null, more: object = {}): MemoryRecord => ({ id, embedding, ...more });
+
+function recordsWithItems(): MemoryRecords {
+  const records = new MemoryRecords();
+  records.createBranch(REF);
+  records.createTable(REF, "teams", [{ name: "name", type: "string" }]);
+  records.createTable(REF, "items", [
+    { name: "embedding", type: "vector", vector: { dimension: 3 } },
+    { name: "color", type: "string" },
+    { name: "price", type: "float" },
+    { name: "team", type: "link", link: { table: "teams" } },
+  ]);
+  return records;
+}
+
+describe.each(ENGINES)("search store over %s", (_, start) => {
+  let engine: EngineFixture;
   let records: MemoryRecords;
   let store: SearchStore;
 
+  beforeAll(async () => {
+    engine = await start();
+  });
+  afterAll(() => engine.stop());
   beforeEach(async () => {
-    records = new MemoryRecords();
-    records.createBranch(REF);
-    records.createTable(REF, "teams", [{ name: "name", type: "string" }]);
-    records.createTable(REF, "items", [
-      { name: "embedding", type: "vector", vector: { dimension: 3 } },
-      { name: "color", type: "string" },
-      { name: "price", type: "float" },
-      { name: "team", type: "link", link: { table: "teams" } },
-    ]);
-    store = await openSearchStore(records, OPTIONS);
+    await engine.reset();
+    records = recordsWithItems();
+    store = await engine.open(records, OPTIONS);
   });
   afterEach(() => store.close());
 
   const search = (request: Partial<VectorSearchRequest>, table = "items") =>
     store.vectorSearch(REF, table, { column: "embedding", queryVector: [1, 2, 3], consistency: "strong", ...request });
   const ids = async (request: Partial<VectorSearchRequest>) => (await search(request)).results.map(({ id }) => id);
-
-  const item = (id: string, embedding: number[] | null, more: object = {}): MemoryRecord => ({ id, embedding, ...more });
 
   test("answers as the exhaustive computation does, with filters, ties, offset and minScore", async () => {
     let seed = 7;
@@ -168,6 +180,9 @@ describe("search store", () => {
   });
 
   test("shares one read among strong searches that come together", async () => {
+    await store.close();
+    // Polls read too.
+    store = await engine.open(records, { ...OPTIONS, pollMs: 60_000 });
     await search({});
     const before = records.reads.since;
     await Promise.all(Array.from({ length: 50 }, () => search({})));
@@ -253,7 +268,7 @@ describe("search store", () => {
     test("changes while the schema changes are not lost", async () => {
       let isWriting = true;
       const writer = (async () => {
-        for (let i = 0; isWriting; i++) {
+        for (let i = 0; isWriting && i < 6_000; i++) {
           records.write(REF, "items", [item(`w${i}`, [1, i, 0], { [`extra${i % 7}`]: `${i}` })]);
           await new Promise((resolve) => setTimeout(resolve, 1));
         }
@@ -295,22 +310,24 @@ describe("search store", () => {
     const gate = new Promise<void>((resolve) => {
       release = resolve;
     });
-    await expect.poll(() => store.status().ready).toBe(true);
+    await expect.poll(() => store.status().ready, { timeout: 20_000 }).toBe(true);
     await store.close();
+    await engine.reset();
     records.beforeRead = (kind) => (kind === "all" ? gate : undefined);
-    store = await openSearchStore(records, { ...OPTIONS, waitMs: 100 });
+    store = await engine.open(records, { ...OPTIONS, waitMs: 100 });
     await expect.poll(() => store.status()).toMatchObject({ ready: false, pending: ["db:main"] });
     await expect(search({ consistency: "eventual" })).rejects.toMatchObject({
       code: "UNAVAILABLE",
       message: "The search store is still reading branch db:main; try again in a moment.",
     });
     release();
-    await expect.poll(() => store.status().ready).toBe(true);
+    await expect.poll(() => store.status().ready, { timeout: 20_000 }).toBe(true);
     expect(store.status()).toMatchObject({ pending: [], rows: 0 });
   });
 
   test("reads many branches a few at a time, and follows them all", async () => {
     await store.close();
+    await engine.reset();
     const refs = Array.from({ length: 120 }, (_, i) => ({ database: "many", branch: `b${i}` }));
     for (const [i, ref] of refs.entries()) {
       records.createBranch(ref);
@@ -325,8 +342,8 @@ describe("search store", () => {
       await new Promise((resolve) => setTimeout(resolve, 1));
       reading--;
     };
-    store = await openSearchStore(records, OPTIONS);
-    await expect.poll(() => store.status().ready, { timeout: 20_000 }).toBe(true);
+    store = await engine.open(records, OPTIONS);
+    await expect.poll(() => store.status().ready, { timeout: 100_000 }).toBe(true);
     expect(most).toBeLessThanOrEqual(2);
     expect(store.status().rows).toBe(120);
     // Without notifications the poll has to come by all of them.
@@ -430,17 +447,28 @@ describe("search store", () => {
     expect(await ids({})).toEqual(["b"]);
   });
 
-  test("starts another worker when one dies and reads everything again; searches wait for it", async () => {
+  test("is UNAVAILABLE once closed", async () => {
     await store.close();
+    await expect(search({})).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  });
+});
+
+describe("search store in memory", () => {
+  test("starts another worker when one dies and reads everything again; searches wait for it", async () => {
+    const records = recordsWithItems();
     const workers: Worker[] = [];
     const faults: unknown[] = [];
     const startWorker = (): Worker => {
       workers.push(startSearchWorker());
       return workers.at(-1)!;
     };
-    store = await openSearchStore(records, { ...OPTIONS, startWorker, onFault: (error) => faults.push(error) });
+    const store = await openSearchStore(records, { ...OPTIONS, startWorker, onFault: (error) => faults.push(error) });
+    const ids = async (consistency: "strong" | "eventual" = "strong"): Promise<string[]> => {
+      const { results } = await store.vectorSearch(REF, "items", { column: "embedding", queryVector: [1, 2, 3], consistency });
+      return results.map(({ id }) => id);
+    };
     records.write(REF, "items", [item("a", [1, 2, 3]), item("b", [3, 2, 1])]);
-    expect(await ids({})).toEqual(["a", "b"]);
+    expect(await ids()).toEqual(["a", "b"]);
     for (let crash = 1; crash <= 3; crash++) {
       const inFlight = store.vectorSearchMany(REF, "items", {
         column: "embedding",
@@ -455,15 +483,11 @@ describe("search store", () => {
       await outcome;
       expect(store.status().ready).toBe(false);
       records.write(REF, "items", [item(`c${crash}`, [0, 0, 1])], [`c${crash - 1}`]);
-      expect(await ids({ consistency: "eventual" })).toEqual(["a", `c${crash}`, "b"]);
-      await expect.poll(() => store.status().ready).toBe(true);
+      expect(await ids("eventual")).toEqual(["a", `c${crash}`, "b"]);
+      await expect.poll(() => store.status().ready, { timeout: 20_000 }).toBe(true);
       expect(workers).toHaveLength(crash + 1);
     }
     expect(faults.length).toBeGreaterThanOrEqual(3);
-  });
-
-  test("is UNAVAILABLE once closed", async () => {
     await store.close();
-    await expect(search({})).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });
 });

@@ -61,7 +61,7 @@ class EngineFixture implements RecordFixture {
   }
 }
 
-export function describeOnBothEngines(name: string, body: (fixture: RecordFixture) => void): void {
+export function describeOnBothEngines(name: string, body: (fixture: RecordFixture, kind: "embedded" | "server") => void): void {
   describe(`${name} on the embedded engine`, () => {
     const dataDir = mkdtempSync(join(tmpdir(), "lodestone-records-"));
     const fixture = new EngineFixture();
@@ -70,7 +70,7 @@ export function describeOnBothEngines(name: string, body: (fixture: RecordFixtur
       await fixture.close();
       rmSync(dataDir, { recursive: true, force: true });
     });
-    body(fixture);
+    body(fixture, "embedded");
   });
   describeWith("postgresql", `${name} on a PostgreSQL server`, (bin) => {
     let server: TestPostgres | undefined;
@@ -83,6 +83,6 @@ export function describeOnBothEngines(name: string, body: (fixture: RecordFixtur
       await fixture.close();
       await server?.stop();
     });
-    body(fixture);
+    body(fixture, "server");
   });
 }

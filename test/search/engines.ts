@@ -1,0 +1,45 @@
+/** The search engines that one suite of tests is run over. */
+import { LodestoneError } from "../../src/errors.ts";
+import type { FollowedRecords } from "../../src/search/branch-follower.ts";
+import { openSearchStore, type SearchStoreOptions } from "../../src/search/open-search-store.ts";
+import type { SearchStore } from "../../src/search/search-store.ts";
+import { startSqlEngine } from "../../src/search/sql/sql-engine.ts";
+import { SEARCH_SERVERS, type SearchServer } from "../support/pgvector.ts";
+
+export interface EngineFixture {
+  /** Forgets whatever stores before have kept. */
+  reset(): Promise<void>;
+  open(records: FollowedRecords, options?: SearchStoreOptions): Promise<SearchStore>;
+  stop(): Promise<void>;
+}
+
+async function startMemory(): Promise<EngineFixture> {
+  return { reset: async () => {}, open: openSearchStore, stop: async () => {} };
+}
+
+export async function openSqlStore(url: string, records: FollowedRecords, options: SearchStoreOptions = {}): Promise<SearchStore> {
+  const startEngine = await startSqlEngine(url, { connections: 4, statementTimeoutMs: 60_000 }, tellUnlessClosed);
+  return openSearchStore(records, { ...options, startEngine });
+}
+
+function tellUnlessClosed(error: unknown): void {
+  if (!(error instanceof LodestoneError && error.code === "UNAVAILABLE")) console.error(error);
+}
+
+async function startSql(start: () => Promise<SearchServer>): Promise<EngineFixture> {
+  const server = await start();
+  let url = await server.emptyDatabase();
+  return {
+    reset: async () => {
+      url = await server.emptyDatabase();
+    },
+    open: (records, options) => openSqlStore(url, records, options),
+    stop: () => server.stop(),
+  };
+}
+
+/** By name: the worker thread's memory, and each PostgreSQL with pgvector that there is. */
+export const ENGINES: readonly (readonly [name: string, start: () => Promise<EngineFixture>])[] = [
+  ["memory", startMemory],
+  ...SEARCH_SERVERS.map(([name, start]) => [name, () => startSql(start)] as const),
+];
