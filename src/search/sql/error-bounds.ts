@@ -8,7 +8,7 @@
  * whatever the order of the additions; a fused operation only has fewer roundings.
  *
  * All of it needs that nothing overflows and that no norm is lost in underflow. That is what ORDINARY rows and queries are for: with Σx² and Σq² at most 2^100,
- * no square, product or sum of 16,000 of them reaches float32's 2^128. For the cosine they are also at least 2^-60, so n·η is below 2^-112, and 2^-52 of the product
+ * no square, product or sum of 16,000 of them (pgvector's largest dimension; ours is 10,000) reaches float32's 2^128. For the cosine they are also at least 2^-60, so n·η is below 2^-112, and 2^-52 of the product
  * of the norms. Rows that are not ordinary, where pgvector's distance may be NaN, infinite, or plainly wrong, are never ruled out: they are fetched and scored
  * exactly, each time (exact-search.ts). A stored zero vector, whose cosine distance is NaN, has score 1 by definition.
  *
@@ -27,9 +27,6 @@
  * This is the γₙ‖a‖‖b‖ of the sum of products where the norms are divided out, and better than it where all terms have one sign.
  */
 import type { Similarity } from "../../core/similarity.ts";
-
-/** pgvector's largest; ours is 10,000. */
-export const MAX_PGVECTOR_DIMENSION = 16_000;
 
 const MAX_ORDINARY_SQUARES = 2 ** 100;
 const MIN_ORDINARY_SQUARES = 2 ** -60;
