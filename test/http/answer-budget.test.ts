@@ -140,6 +140,16 @@ describe("an answer beyond its budget", { timeout: 300_000 }, () => {
     expect(body.warning).toContain("32 MiB");
   });
 
+  it("is refused when it is the names of columns that make it large, before the commit; as lists it is answered", async () => {
+    const list = repeat(1_500, (n) => `1 AS "${"c".repeat(55)}${n}"`).join(", ");
+    const statement = `SELECT ${list} FROM generate_series(1, 900)`;
+    expectRefused(await sql(statement));
+    const lists = await server.post(`${BRANCH}/sql`, { statement, responseType: "array" });
+    expect([lists.status, lists.body.rows.length]).toEqual([200, 900]);
+    expectRefused(await sql(`UPDATE "small" SET "n" = 9 WHERE "id" <> 'r1' RETURNING ${list}`));
+    expect((await sql(`SELECT count(*)::int AS n FROM "small" WHERE "n" = 9`)).body.records).toEqual([{ n: 0 }]);
+  });
+
   it("leaves the server as it was", async () => {
     expect(server.pid).toBe(pid);
     expect(server.isRunning).toBe(true);

@@ -127,6 +127,11 @@ async function toResponse(
     names,
     result.fields.map((field) => field.dataTypeID),
   );
+  // The names of the columns stand in each record of the answer, and nowhere in what was read.
+  if (responseType !== "array") {
+    const recordBytes = result.fields.reduce((sum, { name }) => sum + name.length, 0);
+    connection.budget?.charge(recordBytes * result.rows.length);
+  }
   return sqlAnswer(result, types, responseType, new Slices(SLICE_UNITS, connection.budget?.caller));
 }
 
