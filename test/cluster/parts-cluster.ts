@@ -1,5 +1,5 @@
 /** Servers that hold a part each of one database's vectors, beside one that holds all, which tells what they should answer. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../support/ports.ts";
@@ -74,6 +74,20 @@ export class PartsCluster {
         await new Promise((resolve) => setTimeout(resolve, 25));
       }
     }
+  }
+
+  /** Stops the servers of parts in good order and starts them again. `turned`: each with the data directory of the one before. */
+  async restart({ turned }: { turned: boolean }): Promise<void> {
+    await Promise.all(this.all.map((server) => server.end("SIGTERM")));
+    const folders = this.all.map(({ dataDir }) => dataDir);
+    if (turned) {
+      for (const folder of folders) renameSync(folder, `${folder}-turned`);
+      folders.forEach((folder, i) => {
+        renameSync(`${folders.at(i - 1)!}-turned`, folder);
+      });
+    }
+    await Promise.all(this.all.map((server) => server.start()));
+    await this.untilReady();
   }
 
   async stop(): Promise<void> {

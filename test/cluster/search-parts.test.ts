@@ -1,4 +1,6 @@
 /** Search parts as their users see them: the answers of one server that holds everything, in every bit, or 503. */
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { partCondition, partIndexOf } from "../../src/records/feed/part.ts";
@@ -99,6 +101,27 @@ describeWith("postgresql", "Search parts", (bin) => {
       }
     } finally {
       await client.end();
+    }
+  });
+
+  it("start again from snapshots of their own part, and of no other", async () => {
+    const cluster = await PartsCluster.start(postgres, { replicas: [1, 1], args: ["--snapshot-interval", "1"] });
+    try {
+      await fill(cluster.all[0]!);
+      // Smaller tables have no snapshots.
+      const statement = `INSERT INTO "items" ("id", "v", "n") SELECT 'x' || "id" || s, "v", "n" FROM "items", generate_series(1, 5) AS s`;
+      expect((await cluster.whole.post("/db/db:main/sql", { statement })).status).toBe(200);
+      const body = { column: "v", queryVector: vector(), size: 1000, consistency: "strong" };
+      await expectSame(cluster, SEARCH, body);
+      const snapshots = (): boolean =>
+        cluster.all.every(({ dataDir }) => readdirSync(join(dataDir, "search")).some((name) => name.endsWith(".snapshot")));
+      await expect.poll(snapshots, { timeout: 20_000 }).toBe(true);
+      await cluster.restart({ turned: false });
+      await expectSame(cluster, SEARCH, body);
+      await cluster.restart({ turned: true });
+      for (const asked of [body, { ...body, consistency: "eventual" }]) await expectSame(cluster, SEARCH, asked);
+    } finally {
+      await cluster.stop();
     }
   });
 

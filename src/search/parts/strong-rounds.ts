@@ -16,6 +16,8 @@ const MAX_ROUND_BYTES = 8 * 2 ** 20;
 /** Between tries of one search; longer with each. */
 const RETRY_MS = 5;
 const LAST_RETRY_MS = 200;
+/** Who has less time left is given up: what goes into a round must not be the end of what else is in it. */
+const LEAST_ROUND_MS = 1_000;
 
 interface Waiting {
   readonly search: PartSearch;
@@ -81,12 +83,14 @@ export class StrongRounds {
   }
 
   async #round(all: readonly Waiting[]): Promise<void> {
-    const batch = all.filter(({ signal, reject }) => {
+    const batch = all.filter(({ signal, reject, deadline }) => {
       if (signal?.aborted === true) reject(signal.reason);
-      return signal?.aborted !== true;
+      else if (deadline - performance.now() < LEAST_ROUND_MS) reject(late());
+      else return true;
+      return false;
     });
     if (batch.length === 0) return;
-    const limitMs = Math.max(1, Math.min(...batch.map(({ deadline }) => deadline)) - performance.now());
+    const limitMs = Math.min(...batch.map(({ deadline }) => deadline)) - performance.now();
     const snapshot = await this.#feed.shareSnapshot();
     let results: readonly (readonly PartResult[])[];
     try {
@@ -110,17 +114,15 @@ export class StrongRounds {
     }
     this.#retries++;
     const retryMs = Math.min(RETRY_MS * waiting.attempts++, LAST_RETRY_MS) * Math.random();
-    if (performance.now() + retryMs >= waiting.deadline) {
-      waiting.reject(
-        new LodestoneError("UNAVAILABLE", "The parts did not come to one position in time; try again in a moment.", {
-          retryAfterSeconds: 1,
-        }),
-      );
-      return;
-    }
     setTimeout(() => {
       this.#waiting.unshift(waiting);
       this.#start();
     }, retryMs);
   }
+}
+
+function late(): LodestoneError {
+  return new LodestoneError("UNAVAILABLE", "The parts did not come to one position in time; try again in a moment.", {
+    retryAfterSeconds: 1,
+  });
 }
