@@ -3,6 +3,7 @@
  * is brought into one canonical text; two are equal when their texts are.
  */
 
+import { endOfString } from "../json-scan.ts";
 import { checkText } from "./check-text.ts";
 import { decimalKey } from "./decimal.ts";
 import { fault, type Place } from "./fault.ts";
@@ -54,9 +55,8 @@ export function canonicalJson(text: string, check?: Check): string | undefined {
     while (text.charCodeAt(i) <= 0x20) i++;
   };
   const string = (): string => {
-    const start = i++;
-    for (; text[i] !== '"'; i++) if (text[i] === "\\") i++;
-    i++;
+    const start = i;
+    i = endOfString(text, start) + 1;
     const value = JSON.parse(text.slice(start, i)) as string;
     check?.text(value);
     return JSON.stringify(value);

@@ -1,4 +1,5 @@
 /** Finds a value in JSON text by a path, without parsing the rest; the same as PostgreSQL's `#>` over jsonb. The text is valid JSON. */
+import { endOfString, endOfValue } from "../json-scan.ts";
 
 /** The text of the value at the path; undefined where there is none. */
 export function jsonAt(text: string, path: readonly string[]): string | undefined {
@@ -11,18 +12,18 @@ export function jsonAt(text: string, path: readonly string[]): string | undefine
     if (found === -1) return undefined;
     start = found;
   }
-  return text.slice(start, skipValue(text, start));
+  return text.slice(start, endOfValue(text, start));
 }
 
 /** Where the value of the member begins, else -1. */
 function findMember(text: string, object: number, name: string): number {
   let i = skipSpace(text, object + 1);
   while (text[i] === '"') {
-    const end = skipString(text, i);
+    const end = endOfString(text, i) + 1;
     const raw = text.slice(i + 1, end - 1);
     const value = skipSpace(text, skipSpace(text, end) + 1);
     if (raw === name ? !raw.includes("\\") : raw.includes("\\") && (JSON.parse(`"${raw}"`) as string) === name) return value;
-    i = skipSpace(text, skipValue(text, value));
+    i = skipSpace(text, endOfValue(text, value));
     if (text[i] === ",") i = skipSpace(text, i + 1);
   }
   return -1;
@@ -41,7 +42,7 @@ function findItem(text: string, array: number, step: string): number {
   while (i < text.length && text[i] !== "]") {
     if (starts.length === wanted) return i;
     starts.push(i);
-    i = skipSpace(text, skipValue(text, i));
+    i = skipSpace(text, endOfValue(text, i));
     if (text[i] === ",") i = skipSpace(text, i + 1);
   }
   return wanted < 0 ? (starts[starts.length + wanted] ?? -1) : -1;
@@ -49,37 +50,5 @@ function findItem(text: string, array: number, step: string): number {
 
 function skipSpace(text: string, i: number): number {
   while (i < text.length && text.charCodeAt(i) <= 0x20) i++;
-  return i;
-}
-
-/** Just behind the closing quote of the string that begins at i. */
-function skipString(text: string, i: number): number {
-  for (let end = text.indexOf('"', i + 1); end !== -1; end = text.indexOf('"', end + 1)) {
-    let backslashes = 0;
-    while (text[end - 1 - backslashes] === "\\") backslashes++;
-    if (backslashes % 2 === 0) return end + 1;
-  }
-  return text.length;
-}
-
-/** Just behind the value that begins at i. */
-function skipValue(text: string, i: number): number {
-  const first = text[i];
-  if (first === '"') return skipString(text, i);
-  if (first !== "{" && first !== "[") {
-    while (i < text.length && !",]} \t\n\r".includes(text[i]!)) i++;
-    return i;
-  }
-  let depth = 0;
-  while (i < text.length) {
-    const character = text[i];
-    if (character === '"') {
-      i = skipString(text, i);
-      continue;
-    }
-    if (character === "{" || character === "[") depth++;
-    else if ((character === "}" || character === "]") && --depth === 0) return i + 1;
-    i++;
-  }
   return i;
 }

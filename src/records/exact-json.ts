@@ -1,3 +1,5 @@
+import { endOfString } from "../json-scan.ts";
+
 /**
  * JSON text that is answered as it is: because JavaScript's numbers cannot say it (1e999, 12345678901234567890, 0.1000000000000000055), or because it is long,
  * and to parse it only to print it again would take the event loop from everybody.
@@ -39,12 +41,6 @@ function holdsExactNumbers(text: string): boolean {
     }
   }
   return true;
-}
-
-function endOfString(text: string, start: number): number {
-  let at = start + 1;
-  while (text.charCodeAt(at) !== 0x22) at += text.charCodeAt(at) === 0x5c ? 2 : 1;
-  return at;
 }
 
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;

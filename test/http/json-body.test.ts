@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseJsonBody } from "../../src/http/body/json-body.ts";
-import { findJsonFault } from "../../src/http/body/json-fault.ts";
 import { parseJsonInSlices } from "../../src/http/body/json-in-slices.ts";
 import { LARGE_TEXT_LENGTH, parseLargeJsonBody } from "../../src/http/body/large-json-body.ts";
 import { DEFAULT_HTTP_LIMITS } from "../../src/http/http-limits.ts";
@@ -119,42 +118,16 @@ describe("parseJsonBody", () => {
     );
   });
 
-  it.each([
-    ["", "expected a value at line 1, column 1 (offset 0), got the end"],
-    ["{", "expected a key in double quotes at line 1, column 2 (offset 1), got the end"],
-    ['{"a" 1}', 'expected ":" behind the key at line 1, column 6 (offset 5), got "1"'],
-    ['{"a": 1,}', 'expected a key in double quotes at line 1, column 9 (offset 8), got "}"'],
-    ["{'a': 1}", 'expected a key in double quotes at line 1, column 2 (offset 1), got "\'"'],
-    ["[1, 2", 'expected "," or "]" at line 1, column 6 (offset 5), got the end'],
-    ["[1,\n 2,\n nan]", 'expected a value at line 3, column 2 (offset 9), got "n"'],
-    ["[1] x", 'expected the end of the body at line 1, column 5 (offset 4), got "x"'],
-    ['{"a": "b', "expected the end of the string at line 1, column 9 (offset 8), got the end"],
-    ['["\\x"]', 'expected one of the escapes \\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX at line 1, column 3 (offset 2), got "\\\\"'],
-    ["[01]", 'expected "," or "]" at line 1, column 3 (offset 2), got "1"'],
-    ["[NaN]", 'expected a value at line 1, column 2 (offset 1), got "N"'],
-  ])("refuses %j and says where the fault is", (text, fault) => {
-    expect(faultOf(text)).toMatchObject({ code: "INVALID", message: `The body is not valid JSON: ${fault}.` });
-  });
-
-  it("finds a fault in every text that JSON.parse refuses, and none elsewhere", () => {
-    fc.assert(
-      fc.property(fc.jsonValue(), fc.nat(), fc.constantFrom("", '"', "{", "]", ",", "\\", "\n", "1", "x"), (value, at, insert) => {
-        const whole = JSON.stringify(value);
-        const cut = at % (whole.length + 1);
-        const text = whole.slice(0, cut) + insert + whole.slice(cut + 1);
-        let isValid = true;
-        try {
-          JSON.parse(text);
-        } catch {
-          isValid = false;
-        }
-        const fault = findJsonFault(text);
-        if (isValid) expect(fault).toMatch(/^expected the end of the body .* got the end$/);
-        else expect(fault).not.toMatch(/^expected the end of the body .* got the end$/);
-      }),
-      { numRuns: 2000 },
-    );
-  });
+  it.each(["", "{", '{"a" 1}', '{"a": 1,}', "{'a': 1}", "[1, 2", "[1,\n 2,\n nan]", "[1] x", '{"a": "b', '["\\x"]', "[01]", "[NaN]"])(
+    "refuses %j and says what V8 says of it",
+    (text) => {
+      expect(() => JSON.parse(text)).toThrow(SyntaxError);
+      const { code, message } = faultOf(text);
+      expect(code).toBe("INVALID");
+      // The position, or the piece of the text that it is in.
+      expect(message).toMatch(/^The body is not valid JSON: .*(?:at position \d+|"\.{0,3}.*"\.{0,3} is not valid JSON|end of JSON input)/s);
+    },
+  );
 
   it("takes 100 levels and refuses 101", () => {
     const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
@@ -191,7 +164,6 @@ describe("parseLargeJsonBody", () => {
 
   it("refuses ten million brackets without overflowing the stack", async () => {
     expect(await refused("[".repeat(10_000_000))).toBe("INVALID body: nested deeper than 100 levels");
-    expect(findJsonFault("[".repeat(100_000))).toContain("(offset 100000), got the end");
   });
 
   it("counts outside of strings only", async () => {

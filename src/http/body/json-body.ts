@@ -4,15 +4,14 @@
  */
 import { LodestoneError } from "../../errors.ts";
 import type { JsonValue } from "../../records/requests.ts";
-import { findJsonFault } from "./json-fault.ts";
 
 /** @throws {LodestoneError} INVALID, with the position or the path of the fault. */
 export function parseJsonBody(text: string, maxDepth: number): JsonValue {
   let value: JsonValue;
   try {
     value = JSON.parse(text);
-  } catch {
-    throw new LodestoneError("INVALID", `The body is not valid JSON: ${findJsonFault(text)}.`);
+  } catch (error) {
+    throw new LodestoneError("INVALID", `The body is not valid JSON: ${(error as SyntaxError).message}.`);
   }
   checkJsonValue(value, maxDepth);
   return value;

@@ -7,6 +7,7 @@
  */
 import { LodestoneError } from "../../errors.ts";
 import { Slices } from "../../event-loop.ts";
+import { COMMA, LIST_BEGIN, LIST_END, nextMark, OBJECT_BEGIN, OBJECT_END } from "../../json-scan.ts";
 import type { JsonValue } from "../../records/requests.ts";
 import { type Fault, findFault, refusalOf } from "./json-body.ts";
 
@@ -64,26 +65,23 @@ class SlicedParser {
   pass(begin: number): number {
     const text = this.#text;
     const end = Math.min(begin + this.#chunkLength, text.length);
-    let at = begin;
-    for (; at < end; at++) {
+    let at = nextMark(text, begin, end);
+    for (; at < end; at = nextMark(text, at + 1, end)) {
       switch (text.charCodeAt(at)) {
-        case 0x5b: // [
-        case 0x7b: // {
+        case LIST_BEGIN:
+        case OBJECT_BEGIN:
           this.#depth++;
           this.#starts[this.#depth] = at;
           this.#commas[this.#depth] = -1;
           break;
-        case 0x5d: // ]
-        case 0x7d: // }
+        case LIST_END:
+        case OBJECT_END:
           if (this.#depth === 0) throw this.#fault(at, at + 1);
           if (this.#depth === this.#frames.length) this.#close(at);
           this.#depth--;
           break;
-        case 0x2c: // ,
+        case COMMA:
           this.#comma(at);
-          break;
-        case 0x22:
-          at = endOfString(text, at);
       }
     }
     if (at < text.length) this.#putAway();
@@ -114,7 +112,7 @@ class SlicedParser {
   /** The innermost frame ends. */
   #close(at: number): void {
     const frame = this.#frames.at(-1)!;
-    if ((this.#text.charCodeAt(at) === 0x5d) !== frame.isList) throw this.#fault(at, at + 1);
+    if ((this.#text.charCodeAt(at) === LIST_END) !== frame.isList) throw this.#fault(at, at + 1);
     if (frame.needsComma) this.#requireBlank(frame.from, at);
     else if (frame.children > 0 || !this.#isBlank(frame.from, at)) this.#put(frame, at, this.#frames.length);
     this.#frames.pop();
@@ -142,7 +140,7 @@ class SlicedParser {
   }
 
   #open(parent: Frame | undefined, start: number, depth: number): void {
-    const isList = this.#text.charCodeAt(start) === 0x5b;
+    const isList = this.#text.charCodeAt(start) === LIST_BEGIN;
     let step: string | number | undefined;
     if (parent === undefined) this.#requireBlank(0, start);
     else if (parent.needsComma) throw this.#fault(parent.from, start + 1);
@@ -221,14 +219,4 @@ class SlicedParser {
   #fault(from: number, to: number): LodestoneError {
     return new LodestoneError("INVALID", `The body is not valid JSON: the fault is between the offsets ${from} and ${to}.`);
   }
-}
-
-/** @param begin of a string's opening quote. @returns the index of its closing quote, or the text's end. */
-export function endOfString(text: string, begin: number): number {
-  for (let end = text.indexOf('"', begin + 1); end !== -1; end = text.indexOf('"', end + 1)) {
-    let backslashes = 0;
-    while (text.charCodeAt(end - 1 - backslashes) === 0x5c) backslashes++;
-    if (backslashes % 2 === 0) return end;
-  }
-  return text.length;
 }

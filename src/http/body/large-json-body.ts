@@ -4,9 +4,10 @@
  */
 import { LodestoneError } from "../../errors.ts";
 import { SLICE_UNITS, yieldToEventLoop } from "../../event-loop.ts";
+import { COLON, COMMA, LIST_BEGIN, LIST_END, nextMark, OBJECT_BEGIN, OBJECT_END } from "../../json-scan.ts";
 import type { JsonValue } from "../../records/requests.ts";
 import type { HttpLimits } from "../http-limits.ts";
-import { endOfString, parseJsonInSlices } from "./json-in-slices.ts";
+import { parseJsonInSlices } from "./json-in-slices.ts";
 
 /** Bodies up to this length are parsed in some milliseconds, whatever they hold, and hold too little to reach the limits below. */
 export const LARGE_TEXT_LENGTH = 1 << 18;
@@ -25,30 +26,28 @@ async function checkShape(text: string, { jsonDepth, jsonKeys, jsonValues, jsonC
   let keys = 0;
   let containers = 0;
   let commas = 0;
-  let sliceEnd = SLICE_UNITS;
-  for (let i = 0; i < text.length; i++) {
-    switch (text.charCodeAt(i)) {
-      case 0x5b: // [
-      case 0x7b: // {
-        containers++;
-        if (++depth > jsonDepth) throw new LodestoneError("INVALID", `body: nested deeper than ${jsonDepth} levels`);
-        break;
-      case 0x5d: // ]
-      case 0x7d: // }
-        depth--;
-        break;
-      case 0x2c: // ,
-        commas++;
-        break;
-      case 0x3a: // :
-        keys++;
-        break;
-      case 0x22:
-        i = endOfString(text, i);
+  let at = 0;
+  while (at < text.length) {
+    const sliceEnd = Math.min(at + SLICE_UNITS, text.length);
+    for (at = nextMark(text, at, sliceEnd); at < sliceEnd; at = nextMark(text, at + 1, sliceEnd)) {
+      switch (text.charCodeAt(at)) {
+        case LIST_BEGIN:
+        case OBJECT_BEGIN:
+          containers++;
+          if (++depth > jsonDepth) throw new LodestoneError("INVALID", `body: nested deeper than ${jsonDepth} levels`);
+          break;
+        case LIST_END:
+        case OBJECT_END:
+          depth--;
+          break;
+        case COMMA:
+          commas++;
+          break;
+        case COLON:
+          keys++;
+      }
     }
-    if (i < sliceEnd) continue;
-    sliceEnd = i + SLICE_UNITS;
-    await yieldToEventLoop();
+    if (at < text.length) await yieldToEventLoop();
   }
   if (keys > jsonKeys) throw tooMany("keys", keys, jsonKeys);
   // A list or object that is not empty has one value more than commas.

@@ -2,10 +2,11 @@
 import { LodestoneError } from "../../errors.ts";
 import { formatTimestamp, parseTimestamp } from "../../filter/datetime.ts";
 import { isUnderscored, SYSTEM_COLUMN_TYPES, type SystemColumn, systemColumnName, systemColumnNamed } from "../../filter/system-columns.ts";
+import { jsonDepth } from "../../json-scan.ts";
 import { inWords, quoted } from "../../value-in-words.ts";
 import { COLUMN_TRAITS, COLUMN_TYPES } from "../column-traits.ts";
 import { constraintName, physicalNameOf, qualified, quoteIdentifier, quoteLiteral, requireColumnName } from "../identifiers.ts";
-import { jsonDepth, MAX_JSON_DEPTH } from "../json-depth.ts";
+import { MAX_JSON_DEPTH } from "../json-depth.ts";
 import type { ColumnInfo, ColumnSchema } from "../schema.ts";
 import { readPostgresDefault } from "./default-literal.ts";
 import { jsonLimitStatement } from "./json-limits.ts";

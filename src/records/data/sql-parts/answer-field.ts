@@ -24,14 +24,26 @@ export function valueField(type: ColumnType, value: string, name: string, { json
     case "link":
       return { sql: value, put: (record, id) => setPath(record, name, { [systemColumnName("id", naming)]: id }) };
     case "json":
-      return { sql: `${value}::text`, put: (record, text) => setPath(record, name, jsonText ? text : answerJson(text as string)) };
+      if (jsonText) return { sql: `${value}::text`, put: (record, text) => setPath(record, name, text) };
+      return jsonField(value, (record, json) => setPath(record, name, json));
     default:
       return { sql: value, put: (record, plain) => setPath(record, name, plain) };
   }
 }
 
-/** Of PostgreSQL's text, with every digit of its numbers: what may be ExactJson is only ever written as JSON (http/json-pieces). */
-export const answerJson = (text: string): JsonValue => readJson(text) as JsonValue;
+/**
+ * A jsonb value, read as text so that its numbers keep every digit: what may be ExactJson is only ever written as JSON (http/json-pieces).
+ * A JSON null is not there, like every null.
+ */
+export function jsonField(value: string, put: Field["put"]): Field {
+  return {
+    sql: `(${value})::text`,
+    put: (record, text) => {
+      const json = readJson(text as string) as JsonValue;
+      if (json !== null) put(record, json);
+    },
+  };
+}
 
 /** Microseconds since 1970 as text: independent of the session's time zone and date style. */
 export function instant(value: string): string {

@@ -12,7 +12,7 @@ import type { AnswerOptions, JsonObject } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo } from "../../schema.ts";
 import { setMetadata } from "../values/record-metadata.ts";
 import { formatTimestamp } from "../values/timestamp.ts";
-import { answerJson, type Field, instant, setOwn, setPath, valueField } from "./answer-field.ts";
+import { type Field, instant, jsonField, setOwn, setPath, valueField } from "./answer-field.ts";
 import type { RecordSelection, ReverseLink } from "./selection.ts";
 import { orderBy, randomOrder, sortTerms } from "./sort-sql.ts";
 import { quotedColumn, relation } from "./sql-names.ts";
@@ -75,7 +75,7 @@ class ProjectionCompiler {
     const fields: Field[] = [{ sql: `${alias}."id"`, put: (record, value) => setOwn(record, systemColumnName("id", naming), value) }];
     for (const column of selection.columns)
       if (!selection.links.has(column)) fields.push(valueField(column.type, `${alias}.${quotedColumn(column)}`, column.name, options));
-    for (const [name, path] of selection.json) fields.push(jsonField(name, path, alias));
+    for (const [name, path] of selection.json) fields.push(jsonPathField(name, path, alias));
     for (const [column, target] of selection.links) fields.push(this.#link(column, target, alias));
     for (const [name, link] of selection.reverse) fields.push(this.#reverse(name, link, alias));
     fields.push({
@@ -114,8 +114,7 @@ class ProjectionCompiler {
   }
 }
 
-function jsonField(name: string, path: { readonly column: ColumnInfo; readonly steps: readonly string[] }, alias: string): Field {
+function jsonPathField(name: string, path: { readonly column: ColumnInfo; readonly steps: readonly string[] }, alias: string): Field {
   const steps = path.steps.map((step) => quoteLiteral(step)).join(", ");
-  const sql = `(${alias}.${quotedColumn(path.column)} #> ARRAY[${steps}]::text[])::text`;
-  return { sql, put: (record, text) => setOwn(record, name, answerJson(text as string)) };
+  return jsonField(`${alias}.${quotedColumn(path.column)} #> ARRAY[${steps}]::text[]`, (record, value) => setOwn(record, name, value));
 }

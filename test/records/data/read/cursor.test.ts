@@ -57,6 +57,7 @@ describe("a cursor", () => {
     ["no version", encodeCursor(CURSOR).slice(2)],
     ["the version alone", "1."],
     ["characters beyond base64url", `${encodeCursor(CURSOR)}=`],
+    ["characters beyond base64url before it", encodeCursor(CURSOR).replace("1.", "1.=")],
     ["a space before it", ` ${encodeCursor(CURSOR)}`],
     ["a cut text", encodeCursor(CURSOR).slice(0, -4)],
     ["one character changed", encodeCursor(CURSOR).replace(/(?<=^.{30})./, (it) => (it === "A" ? "B" : "A"))],

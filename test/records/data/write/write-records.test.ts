@@ -4,6 +4,7 @@ import { newRecordId } from "../../../../src/records/data/values/record-id.ts";
 import { deleteRecord } from "../../../../src/records/data/write/delete-record.ts";
 import { insertRecord, replaceRecord } from "../../../../src/records/data/write/insert-record.ts";
 import { updateRecord, upsertRecord } from "../../../../src/records/data/write/update-record.ts";
+import { ExactJson } from "../../../../src/records/exact-json.ts";
 import type { JsonObject, ReadOptions, WriteOptions } from "../../../../src/records/requests.ts";
 import { describeOnBothEngines } from "../../../support/record-engines.ts";
 
@@ -93,7 +94,7 @@ describeOnBothEngines("records", (fixture) => {
       ["null", undefined, "null"],
       [12.5, 12.5, "12.5"],
       [false, false, "false"],
-      ["123456789012345678901234567890", Number("123456789012345678901234567890"), "123456789012345678901234567890"],
+      ["123456789012345678901234567890", new ExactJson("123456789012345678901234567890"), "123456789012345678901234567890"],
     ] as const) {
       const { id, json } = await everything.insert({ json: sent });
       expect(json).toEqual(value);

@@ -1,0 +1,76 @@
+/**
+ * Looks through JSON text without parsing it: the one scanner, for everything that has to know something of a text before it is parsed, or in place of that.
+ * Iterative and linear. For text that is not JSON it may find anything, and comes to an end.
+ */
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+export const COMMA = 0x2c;
+export const COLON = 0x3a;
+export const LIST_BEGIN = 0x5b;
+export const LIST_END = 0x5d;
+export const OBJECT_BEGIN = 0x7b;
+export const OBJECT_END = 0x7d;
+
+/**
+ * The next bracket, brace, comma or colon outside of strings, from `from` on.
+ *
+ * @returns its index; `to` or more when there is none before `to` (more: a string goes on beyond it, and this is its end).
+ */
+export function nextMark(text: string, from: number, to: number): number {
+  let at = from;
+  for (; at < to; at++) {
+    switch (text.charCodeAt(at)) {
+      case LIST_BEGIN:
+      case LIST_END:
+      case OBJECT_BEGIN:
+      case OBJECT_END:
+      case COMMA:
+      case COLON:
+        return at;
+      case QUOTE:
+        at = endOfString(text, at);
+    }
+  }
+  return at;
+}
+
+/** @param begin of a string's opening quote. @returns the index of its closing quote, or the text's end. */
+export function endOfString(text: string, begin: number): number {
+  for (let end = text.indexOf('"', begin + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let backslashes = 0;
+    while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++;
+    if (backslashes % 2 === 0) return end;
+  }
+  return text.length;
+}
+
+/** @param begin of a value. @returns the index just behind it. */
+export function endOfValue(text: string, begin: number): number {
+  const first = text.charCodeAt(begin);
+  if (first === QUOTE) return endOfString(text, begin) + 1;
+  if (first !== LIST_BEGIN && first !== OBJECT_BEGIN) {
+    let end = begin;
+    while (end < text.length && !",]} \t\n\r".includes(text[end]!)) end++;
+    return end;
+  }
+  let depth = 0;
+  for (let at = begin; at < text.length; at = nextMark(text, at + 1, text.length)) {
+    const mark = text.charCodeAt(at);
+    if (mark === LIST_BEGIN || mark === OBJECT_BEGIN) depth++;
+    else if ((mark === LIST_END || mark === OBJECT_END) && --depth === 0) return at + 1;
+  }
+  return text.length;
+}
+
+/** Objects and lists inside of each other, at the deepest. */
+export function jsonDepth(text: string): number {
+  let depth = 0;
+  let deepest = 0;
+  for (let at = nextMark(text, 0, text.length); at < text.length; at = nextMark(text, at + 1, text.length)) {
+    const mark = text.charCodeAt(at);
+    if (mark === LIST_BEGIN || mark === OBJECT_BEGIN) deepest = Math.max(deepest, ++depth);
+    else if (mark === LIST_END || mark === OBJECT_END) depth--;
+  }
+  return deepest;
+}
