@@ -18,6 +18,8 @@ export default defineConfig({
     watch: false,
     testTimeout: 120_000,
     hookTimeout: 180_000,
+    // Beyond the default of one second: what a page shows may take a while on a busy machine.
+    expect: { poll: { timeout: 20_000 } },
     pool: "forks",
     maxWorkers: 2,
     server: { deps: { external: [/\/dist\//] } },

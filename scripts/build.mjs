@@ -1,11 +1,12 @@
 /**
- * Builds what ships. Into dist/: assembly/ -> WebAssembly (asc), src/ -> JavaScript and declarations (tsc). Into dist/packages/: the library and the server, each
- * a folder for `npm pack`. The same sources give the same bytes. `npm ci` runs it through `prepare`.
+ * Builds what ships. Into dist/: assembly/ -> WebAssembly (asc), src/ -> JavaScript and declarations (tsc), src/console -> the files of a page (esbuild).
+ * Into dist/packages/: the library and the server, each a folder for `npm pack`. The same sources give the same bytes. `npm ci` runs it through `prepare`.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { bundle } from "./bundle.mjs";
+import { buildConsole } from "./console.mjs";
 import { stageLibrary } from "./library-package.mjs";
 import { packedBuildsModule } from "./packed-builds.mjs";
 import { stageServer } from "./server-package.mjs";
@@ -31,6 +32,7 @@ const worker = await bundle({ entryPoints: [`${root}dist/core/shard-worker.js`],
 writeFileSync(`${root}dist/core/shard-worker-source.js`, `export const SHARD_WORKER_SOURCE = ${JSON.stringify(worker)};\n`);
 
 await stageLibrary(root, worker);
+await buildConsole(root);
 await stageServer(root);
 
 // Of the sources as they were when the build began: what changed since makes it old.

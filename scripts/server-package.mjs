@@ -1,5 +1,5 @@
 /**
- * Stages the package `lodestone-server` in dist/packages/server: everything that tsc wrote but the library, which it depends on. The modules of the library
+ * Stages the package `lodestone-server` in dist/packages/server: everything that tsc wrote but the library, which it depends on, and the console's files. The modules of the library
  * that the server's files import are there as one line each that passes on to the library.
  */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { BUNDLED, commonFields, projectManifest } from "./manifest.mjs";
  * holds no state and which the library does not export, is in both packages.
  */
 const isLibrary = (path) => /^(core\/(?!exact\.)|library\/|errors\.|index\.|workerd\.)/.test(path);
-const isShipped = (path) => path.endsWith(".js") && !/^(packages|browser|wasm)\//.test(path);
+const isShipped = (path) => path.endsWith(".js") && !/^(packages|browser|console|wasm)\//.test(path);
 
 const IMPORT = /^(?:import|export) (?:\{([^}]*)\}|\*) from "(\.[^"]+)";$/gm;
 const PASS_ON = 'export * from "lodestone";\n';
@@ -38,6 +38,7 @@ export async function stageServer(root) {
       write(`${to}dist/${imported}`, PASS_ON);
     }
   }
+  cpSync(`${from}console`, `${to}dist/console`, { recursive: true });
   for (const name of ["LICENSE", "CHANGELOG.md", "README.md"]) cpSync(`${root}${name}`, `${to}${name}`);
   cpSync(`${root}docs`, `${to}docs`, { recursive: true });
   writeFileSync(`${to}package.json`, `${JSON.stringify(serverManifest(projectManifest(root)), null, 2)}\n`);

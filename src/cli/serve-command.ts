@@ -121,6 +121,7 @@ export function serveCommand(command: Command, version: string): void {
         .choices(["fatal", "error", "warn", "info", "debug", "silent"])
         .default(process.stderr.isTTY ? "warn" : "info", "warn on a terminal, else info"),
     )
+    .option("--no-console", "do not serve the console under /console")
     .option("--demo", "also load the demo: the 148 CSS named colours as Lab vectors in demo:main")
     .action(async (options: Omit<ServeOptions, "version">) => serve({ ...options, version }));
 }

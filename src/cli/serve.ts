@@ -1,10 +1,12 @@
 /** `lodestone serve`: opens the stores, listens, and on SIGTERM or Ctrl-C closes them again behind what runs. */
 import { unwatchFile, watchFile } from "node:fs";
 import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { type Logger, pino } from "pino";
 import { MemoryBudget } from "../budget/memory-budget.ts";
 import { memoryLimits } from "../budget/memory-limits.ts";
 import { createApp } from "../http/app.ts";
+import { CONSOLE_PATH } from "../http/console-files.ts";
 import { type AccessKey, hashKey, Keyring } from "../http/keys/access-keys.ts";
 import { readKeyFile } from "../http/keys/key-file.ts";
 import { resolveListenAddresses } from "../http/listen-addresses.ts";
@@ -42,12 +44,17 @@ export interface ServeOptions extends SearchPartOptions {
   readonly maxLag: number;
   readonly logLevel: string;
   readonly demo?: boolean;
+  /** False: the console is not served. */
+  readonly console: boolean;
   readonly version: string;
 }
 
 const KEY_FILE_POLL_MS = 1_000;
 /** Of a statement of a search in the database of --search-url. */
 const DEFAULT_SEARCH_TIMEOUT_SECONDS = 60;
+
+/** Beside the server's own code, in a checkout's dist/ and in the package. */
+const CONSOLE_DIR = fileURLToPath(new URL("../console/", import.meta.url));
 
 export async function serve(options: ServeOptions): Promise<void> {
   enableRelaxedSimd();
@@ -92,6 +99,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     const limits = { concurrentRequests: options.maxRequests, concurrentBodyBytes: memory.bodyBytes };
     const app = createApp({
       backupDir: join(options.dataDir, "backups"),
+      ...(options.console ? { consoleDir: CONSOLE_DIR } : {}),
       records,
       search,
       keyring,
@@ -161,7 +169,8 @@ function printWelcome(options: ServeOptions, server: RunningServer, hasKeys: boo
   const where =
     options.databaseUrl === undefined ? `Data in ${resolve(options.dataDir)}.` : "Data in the PostgreSQL server of --database-url.";
   const who = hasKeys ? "API keys are asked for." : "No API keys: it listens on loopback only.";
+  const page = options.console ? `\nConsole: ${url}${CONSOLE_PATH}\n` : "";
   const key = hasKeys ? " -H 'Authorization: Bearer <key>'" : "";
   const first = options.demo === true ? demoCurl(url) : `curl -s -X PUT ${url}/db/${DEMO_REF.database}:${DEMO_REF.branch}`;
-  console.log(`Lodestone ${options.version} listens on ${server.urls.join(" and ")}\n${where} ${who}\n\nTry:\n${first}${key}\n`);
+  console.log(`Lodestone ${options.version} listens on ${server.urls.join(" and ")}\n${where} ${who}\n${page}\nTry:\n${first}${key}\n`);
 }

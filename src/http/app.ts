@@ -18,6 +18,7 @@ import { streamToReader } from "./answer-stream.ts";
 import { announcesBody, checkContentType, discardRest, readBody, refuseTransferCoding } from "./body/body-reader.ts";
 import { parseJsonBody } from "./body/json-body.ts";
 import { LARGE_TEXT_LENGTH, parseLargeJsonBody } from "./body/large-json-body.ts";
+import { consoleFiles } from "./console-files.ts";
 import type { ApiResponse, Endpoint } from "./endpoint.ts";
 import { EndpointRouter } from "./endpoint-router.ts";
 import { createEndpoints } from "./endpoints/all.ts";
@@ -49,6 +50,8 @@ export interface AppOptions {
   readonly version: string;
   /** A server whose searches are further behind the records is not ready; default 30 s. */
   readonly maxLagMs?: number;
+  /** The folder of the console's files, served under /console; without it there is none. */
+  readonly consoleDir?: string;
   /** Where `POST /backups` puts them; without it there are none. */
   readonly backupDir?: string;
   /** The part of the vectors that the servers of the others may ask for. */
@@ -84,7 +87,13 @@ export function createApp(options: AppOptions): App {
   const corsOrigins = options.corsOrigins ?? [];
   let draining = false;
 
-  const endpoints = createEndpoints({ ...options, metrics, maxLagMs: options.maxLagMs ?? DEFAULT_MAX_LAG_MS, isDraining: () => draining });
+  const endpoints = createEndpoints({
+    ...options,
+    metrics,
+    maxLagMs: options.maxLagMs ?? DEFAULT_MAX_LAG_MS,
+    asksForKeys: !keyring.isOpen,
+    isDraining: () => draining,
+  });
   const router = new EndpointRouter();
   for (const endpoint of endpoints) registerEndpoint(router, endpoint);
 
@@ -120,6 +129,8 @@ export function createApp(options: AppOptions): App {
     refuseEmptyId(ctx);
     return next();
   });
+  const files = options.consoleDir === undefined ? undefined : consoleFiles(options.consoleDir);
+  if (files !== undefined) koa.use(files);
   koa.use(router.middleware());
   koa.use(answerUnrouted);
 
@@ -154,6 +165,7 @@ export function createApp(options: AppOptions): App {
           isSdk: ctx.get("x-xata-agent") !== "",
           databases: state.caller?.databases,
           readOnly: state.caller?.scope === "read",
+          caller: state.caller,
           signal,
         });
         crashPoint("before-answer");
@@ -255,6 +267,8 @@ export function createApp(options: AppOptions): App {
    */
   function refuseForeignOrigin(ctx: Context): void {
     const origin = ctx.get("origin");
+    // The console's own pages: whom the Host header names has been checked before.
+    if (origin !== "" && isSameHost(origin, ctx.get("host"))) return;
     if (origin === "" || !keyring.isOpen || corsOrigins.includes("*") || corsOrigins.includes(origin)) return;
     throw new LodestoneError(
       "FORBIDDEN",
@@ -315,6 +329,11 @@ function send(ctx: Context, response: ApiResponse, idleTimeoutMs: number, caller
   else if (ctx.method === "HEAD" || !isHeavierThan(response.body, LARGE_ANSWER_LENGTH)) ctx.body = JSON.stringify(response.body);
   else ctx.body = streamToReader(jsonPieces(response.body), ctx.req.socket, idleTimeoutMs, caller);
   ctx.type = type;
+}
+
+/** Without the scheme, which a proxy that ends TLS changes. */
+function isSameHost(origin: string, host: string): boolean {
+  return host !== "" && (origin === `http://${host}` || origin === `https://${host}`);
 }
 
 /** Reading it took a while, and so does writing it as JSON: others are served in between. */

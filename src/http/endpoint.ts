@@ -6,6 +6,7 @@ import type { AnswerBudget } from "../budget/memory-budget.ts";
 import type { RecordStore } from "../records/record-store.ts";
 import type { Selection } from "../records/requests.ts";
 import type { BranchRef } from "../records/schema.ts";
+import type { Caller } from "./keys/access-keys.ts";
 import type { JsonSchema } from "./validation.ts";
 
 export type Method = "GET" | "PUT" | "PATCH" | "POST" | "DELETE";
@@ -48,6 +49,8 @@ export interface ApiRequest<Body = unknown> {
   readonly databases: readonly string[] | undefined;
   /** True when the caller's key may only read. */
   readonly readOnly: boolean;
+  /** Whose key it is and what it may do. undefined where the endpoint is public. */
+  readonly caller: Caller | undefined;
   /** What the answer takes beyond what is read through `records` is charged here. */
   readonly budget: AnswerBudget;
   /** Aborted when the client has gone: what has not begun need not begin. */

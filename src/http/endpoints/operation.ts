@@ -1,5 +1,6 @@
 /** For those who run the server: health, metrics, and the description of all endpoints. */
 import { type Endpoint, endpoint } from "../endpoint.ts";
+import { type Caller, SCOPES } from "../keys/access-keys.ts";
 import { describeApi } from "../openapi.ts";
 import type { Services } from "./services.ts";
 
@@ -44,6 +45,33 @@ export function operationEndpoints(services: Services, others: readonly Endpoint
         const why = fault === undefined ? "changes wait to be applied" : "the records cannot be read";
         const message = `Searches are ${(lagMs / 1000).toFixed(1)} s behind the records, more than the limit of ${services.maxLagMs / 1000} s: ${why}.`;
         return { status: 503, body: { status: "behind", lagMs, message } };
+      },
+    }),
+    endpoint({
+      method: "GET",
+      path: "/access",
+      name: "getAccess",
+      summary: "What the key given may do",
+      tag,
+      access: "read",
+      responses: {
+        200: {
+          description: "The key's scope and databases, and the server's version.",
+          schema: {
+            type: "object",
+            properties: {
+              scope: { enum: SCOPES, description: "Each may do what those before it may." },
+              databases: { type: ["array", "null"], items: { type: "string" }, description: "null: all." },
+              keyName: { type: ["string", "null"], description: "null: the server asks for no key, and everybody may do everything." },
+              version: { type: "string" },
+            },
+            required: ["scope", "databases", "keyName", "version"],
+          },
+        },
+      },
+      async handle({ caller }) {
+        const { name, scope, databases } = caller as Caller;
+        return { status: 200, body: { scope, databases: databases ?? null, keyName: services.asksForKeys ? name : null, version } };
       },
     }),
     endpoint({

@@ -12,6 +12,8 @@ export interface Services {
   readonly backupDir?: string;
   /** A server whose searches are further behind than this is not ready. */
   readonly maxLagMs: number;
+  /** Whether the server asks for keys. */
+  readonly asksForKeys: boolean;
   /** True once the server has begun to shut down. */
   isDraining(): boolean;
 }

@@ -1,0 +1,91 @@
+/** Requests to the server that the page came from: its public HTTP API and nothing else. */
+import { type Access, connection, key, needsKey } from "../state/session.ts";
+
+type OperationFaults = readonly { readonly index: number; readonly message: string }[];
+
+/** What the server refused, in its own words. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  readonly status: number;
+  readonly errors: OperationFaults;
+
+  /** @param status of HTTP; 0 when the server could not be reached. @param errors of a transaction's operations, by their index. */
+  constructor(status: number, message: string, errors: OperationFaults = []) {
+    super(message);
+    this.status = status;
+    this.errors = errors;
+  }
+}
+
+/** Where the API begins: beside /console, also behind a proxy that serves under a path of its own. */
+export const apiBase = (): string => new URL("./", document.baseURI).href.replace(/\/$/, "");
+
+/**
+ * @param path with its names encoded; see paths.ts.
+ * @param body sent as JSON.
+ * @returns the answer's JSON, or its text where it is none; undefined for 204.
+ * @throws {ApiError} what the server refused, or that it could not be reached; the signal's reason.
+ */
+export async function call<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  const headers: Record<string, string> = {};
+  if (body !== undefined) headers["content-type"] = "application/json";
+  if (key.value !== "") headers.authorization = `Bearer ${key.value}`;
+  let response: Response;
+  try {
+    response = await fetch(apiBase() + path, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal === undefined ? {} : { signal }),
+      credentials: "omit",
+      cache: "no-store",
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    void waitForServer();
+    throw new ApiError(0, "The server cannot be reached. Nothing is lost: try again when it is back.");
+  }
+  connection.value = "up";
+  const text = await response.text();
+  if (response.ok)
+    return (/json/.test(response.headers.get("content-type") ?? "") && text !== "" ? JSON.parse(text) : text || undefined) as T;
+  throw errorOf(response.status, text);
+}
+
+function errorOf(status: number, text: string): ApiError {
+  if (status === 401) needsKey.value = true;
+  try {
+    const { message, errors } = JSON.parse(text) as { message?: string; errors?: { index: number; message: string }[] };
+    const said = message ?? errors?.map((fault) => `Operation ${fault.index + 1}: ${fault.message}`).join(" ");
+    return new ApiError(status, said ?? `The server answered ${status}.`, errors);
+  } catch {
+    return new ApiError(status, `The server answered ${status}.`);
+  }
+}
+
+const RETRY_MS = 1_000;
+
+let isWaiting = false;
+
+/** Asks until the server answers again. One loop however many requests failed. */
+async function waitForServer(): Promise<void> {
+  connection.value = "lost";
+  if (isWaiting) return;
+  isWaiting = true;
+  while (connection.value === "lost") {
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    try {
+      const { ok } = await fetch(`${apiBase()}/livez`, { cache: "no-store" });
+      if (ok) connection.value = "up";
+    } catch {
+      // Not yet.
+    }
+  }
+  isWaiting = false;
+}
+
+/** What the key given, or nobody's key, may do. */
+export const fetchAccess = (): Promise<Access> => call<Access>("GET", "/access");
+
+/** What may be shown of anything that was thrown. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

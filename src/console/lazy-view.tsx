@@ -1,0 +1,27 @@
+/** A view whose code is fetched when it is first shown. */
+import type { FunctionComponent, JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { messageOf } from "./api/client.ts";
+import { Fault, Waiting } from "./parts/notice.tsx";
+
+export function lazyView(load: () => Promise<FunctionComponent>): FunctionComponent {
+  let loaded: FunctionComponent | undefined;
+  return function LazyView(): JSX.Element {
+    const [, setState] = useState(0);
+    const [fault, setFault] = useState("");
+    useEffect(() => {
+      if (loaded !== undefined) return;
+      load().then(
+        (component) => {
+          loaded = component;
+          setState(1);
+        },
+        (error: unknown) => setFault(messageOf(error)),
+      );
+    }, []);
+    if (fault !== "") return <Fault>{fault}</Fault>;
+    if (loaded === undefined) return <Waiting what="Loading …" />;
+    const Component = loaded;
+    return <Component />;
+  };
+}

@@ -1,0 +1,123 @@
+/** Draws the query and what is nearest to it over the points: lines to each, rings around them, names where there is room. */
+import type { Plane } from "./messages.ts";
+import type { Nearest } from "./vector-map.ts";
+import type { Viewport } from "./viewport.ts";
+
+export interface Ink {
+  readonly text: string;
+  readonly ground: string;
+  readonly accent: string;
+}
+
+const LABEL_HEIGHT = 16;
+const MAX_LABEL_LENGTH = 28;
+
+interface Box {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
+/** @param chosen an id to stress, if it is among them. */
+export function drawNearest(
+  context: CanvasRenderingContext2D,
+  plane: Plane,
+  nearest: Nearest,
+  viewport: Viewport,
+  ratio: number,
+  ink: Ink,
+  radius: number,
+  chosen: string | undefined,
+): void {
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  const places = nearest.neighbors.map(({ id, row }) => ({
+    id,
+    x: viewport.toX(plane.points[2 * row]!),
+    y: viewport.toY(plane.points[2 * row + 1]!),
+  }));
+  const x = viewport.toX(nearest.x);
+  const y = viewport.toY(nearest.y);
+  context.strokeStyle = ink.accent;
+  places.forEach((place, i) => {
+    context.globalAlpha = place.id === chosen ? 1 : 0.9 - (0.6 * i) / places.length;
+    context.lineWidth = place.id === chosen ? 2.5 : 1.25;
+    context.beginPath();
+    context.moveTo(x, y);
+    context.lineTo(place.x, place.y);
+    context.stroke();
+  });
+  context.globalAlpha = 1;
+  for (const place of places) ring(context, place.x, place.y, radius + 2.5, ink.accent, place.id === chosen ? 3 : 1.75);
+  cross(context, x, y, ink);
+  drawLabels(context, places, ink, radius, { left: x - 9, top: y - 9, right: x + 9, bottom: y + 9 });
+}
+
+function ring(context: CanvasRenderingContext2D, x: number, y: number, radius: number, color: string, width: number): void {
+  context.beginPath();
+  context.arc(x, y, radius, 0, 2 * Math.PI);
+  context.strokeStyle = color;
+  context.lineWidth = width;
+  context.stroke();
+}
+
+/** The query: a needle's point, seen on any ground. */
+function cross(context: CanvasRenderingContext2D, x: number, y: number, ink: Ink): void {
+  for (const [color, width] of [
+    [ink.ground, 5],
+    [ink.text, 2],
+  ] as const) {
+    context.strokeStyle = color;
+    context.lineWidth = width;
+    context.beginPath();
+    context.moveTo(x - 7, y);
+    context.lineTo(x + 7, y);
+    context.moveTo(x, y - 7);
+    context.lineTo(x, y + 7);
+    context.stroke();
+  }
+}
+
+/** Names, nearest first; one that would cover another is left out (the list beside the map has them all). */
+function drawLabels(
+  context: CanvasRenderingContext2D,
+  places: readonly { id: string; x: number; y: number }[],
+  ink: Ink,
+  radius: number,
+  query: Box,
+): void {
+  const { width, height } = context.canvas.getBoundingClientRect();
+  const taken: Box[] = [query];
+  context.font = "500 12px system-ui, sans-serif";
+  context.textBaseline = "middle";
+  for (const { id, x, y } of places) {
+    const text = id.length > MAX_LABEL_LENGTH ? `${id.slice(0, MAX_LABEL_LENGTH - 1)}…` : id;
+    const length = context.measureText(text).width;
+    const gap = radius + 7;
+    const box = [
+      { left: x + gap, top: y - LABEL_HEIGHT / 2 },
+      { left: x - gap - length, top: y - LABEL_HEIGHT / 2 },
+      { left: x - length / 2, top: y - gap - LABEL_HEIGHT },
+      { left: x - length / 2, top: y + gap },
+    ]
+      .map(({ left, top }) => ({ left, top, right: left + length, bottom: top + LABEL_HEIGHT }))
+      .find(
+        (candidate) =>
+          candidate.left > 0 &&
+          candidate.right < width &&
+          candidate.top > 0 &&
+          candidate.bottom < height &&
+          !taken.some((other) => overlap(candidate, other)),
+      );
+    if (box === undefined) continue;
+    taken.push(box);
+    context.lineWidth = 4;
+    context.lineJoin = "round";
+    context.strokeStyle = ink.ground;
+    context.strokeText(text, box.left, box.top + LABEL_HEIGHT / 2);
+    context.fillStyle = ink.text;
+    context.fillText(text, box.left, box.top + LABEL_HEIGHT / 2);
+  }
+}
+
+const overlap = (a: Box, b: Box): boolean => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;

@@ -1,0 +1,54 @@
+/** A labelled control, with the server's word on it beside it when it is wrong. */
+
+import type { ComponentChildren, JSX } from "preact";
+import { useId } from "preact/hooks";
+
+interface FieldProps {
+  label: string;
+  /** Said below it. */
+  hint?: ComponentChildren;
+  /** Why its value was refused. */
+  fault?: string | undefined;
+  /** The control, given the ids that tie it to its label and to what is said of it. */
+  children: (ids: { id: string; "aria-describedby": string | undefined; "aria-invalid": boolean }) => ComponentChildren;
+}
+
+export function Field({ label, hint, fault, children }: FieldProps): JSX.Element {
+  const id = useId();
+  const isFaulty = fault !== undefined && fault !== "";
+  const said = isFaulty || hint !== undefined;
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {children({ id, "aria-describedby": said ? `${id}-said` : undefined, "aria-invalid": isFaulty })}
+      {said && (
+        <p id={`${id}-said`} class={isFaulty ? "fault" : "hint"} role={isFaulty ? "alert" : undefined}>
+          {isFaulty ? fault : hint}
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface SelectProps {
+  label: string;
+  value: string;
+  options: readonly (readonly [value: string, text: string])[];
+  onChoose: (value: string) => void;
+}
+
+export function Select({ label, value, options, onChoose }: SelectProps): JSX.Element {
+  return (
+    <Field label={label}>
+      {(ids) => (
+        <select {...ids} value={value} onChange={(event) => onChoose(event.currentTarget.value)}>
+          {options.map(([option, text]) => (
+            <option key={option} value={option} selected={option === value}>
+              {text}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}

@@ -1,0 +1,220 @@
+/** The map beside the results: asks before it loads much, tells how far it is, then follows the pointer. */
+import type { Similarity } from "lodestone";
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { apiBase, call, messageOf } from "../api/client.ts";
+import { type Place, tablePath } from "../api/paths.ts";
+import { MapCanvas } from "../map/map-canvas.tsx";
+import type { Plane } from "../map/messages.ts";
+import { areColors, type Legend, legendOf } from "../map/point-colors.ts";
+import { type Nearest, VectorMap } from "../map/vector-map.ts";
+import { Select } from "../parts/field.tsx";
+import { Fault } from "../parts/notice.tsx";
+import type { TableSchema } from "../state/catalog.ts";
+import { key } from "../state/session.ts";
+
+export interface LoadedMap {
+  readonly map: VectorMap;
+  readonly plane: Plane;
+  readonly legend: Legend;
+  readonly rowOf: ReadonlyMap<string, number>;
+}
+
+interface MapPanelProps {
+  place: Place;
+  table: TableSchema;
+  column: string;
+  dimension: number;
+  filter: unknown;
+  similarity: Similarity;
+  nearest: Nearest | undefined;
+  chosen: string | undefined;
+  onLoaded: (loaded: LoadedMap | undefined) => void;
+  onHover: (nearest: Nearest | undefined) => void;
+  onPick: (id: string) => void;
+}
+
+/** More than this is asked about first. */
+const UNASKED_BYTES = 24 * 1024 * 1024;
+const UNASKED_ROWS = 20_000;
+const HOVER_RESULTS = 10;
+
+type Stage =
+  | { readonly at: "counting" }
+  | { readonly at: "asking"; readonly rows: number }
+  | { readonly at: "loading"; readonly rows: number; readonly of: number }
+  | { readonly at: "shown"; readonly loaded: LoadedMap }
+  | { readonly at: "failed"; readonly message: string };
+
+export function MapPanel(props: MapPanelProps): JSX.Element {
+  const { place, table, column, dimension, filter, similarity, nearest, chosen, onLoaded, onHover, onPick } = props;
+  const [stage, setStage] = useState<Stage>({ at: "counting" });
+  const [colorColumn, setColorColumn] = useState<string | undefined>(undefined);
+  const [isSettled, setSettled] = useState(false);
+  const current = useRef<VectorMap | undefined>(undefined);
+  const filterKey = JSON.stringify(filter) ?? "";
+  const candidates = table.columns.filter(({ type }) => type === "string" || type === "bool" || type === "int");
+
+  useEffect(() => {
+    let isOver = false;
+    setSettled(false);
+    findColorColumn(place, table).then(
+      (name) => {
+        if (isOver) return;
+        setColorColumn(name);
+        setSettled(true);
+      },
+      (error: unknown) => !isOver && setStage({ at: "failed", message: messageOf(error) }),
+    );
+    return () => {
+      isOver = true;
+    };
+  }, [place.database, place.branch, table]);
+
+  useEffect(() => {
+    if (!isSettled) return;
+    let isOver = false;
+    onLoaded(undefined);
+    setStage({ at: "counting" });
+    countVectors(place, table.name, column, filter).then(
+      (rows) => {
+        if (isOver) return;
+        if (rows > UNASKED_ROWS || rows * dimension * 4 > UNASKED_BYTES) setStage({ at: "asking", rows });
+        else void load(rows);
+      },
+      (error: unknown) => !isOver && setStage({ at: "failed", message: messageOf(error) }),
+    );
+    return () => {
+      isOver = true;
+      current.current?.close();
+      current.current = undefined;
+    };
+  }, [isSettled, place.database, place.branch, table, column, dimension, filterKey, colorColumn]);
+
+  async function load(rows: number): Promise<void> {
+    const map = new VectorMap();
+    current.current?.close();
+    current.current = map;
+    setStage({ at: "loading", rows: 0, of: rows });
+    const tableUrl = apiBase() + tablePath(place, table.name);
+    try {
+      const plane = await map.load({ tableUrl, key: key.value, column, dimension, colorColumn, filter, limit: rows }, (done) => {
+        if (current.current === map) setStage({ at: "loading", rows: done, of: rows });
+      });
+      if (current.current !== map) return;
+      const loaded = { map, plane, legend: legendOf(plane.values), rowOf: new Map(plane.ids.map((id, row) => [id, row])) };
+      setStage({ at: "shown", loaded });
+      onLoaded(loaded);
+    } catch (error) {
+      if (current.current === map) setStage({ at: "failed", message: messageOf(error) });
+    }
+  }
+
+  return (
+    <section class="card map" aria-label="Map">
+      <div class="map-head">
+        <h2>Map</h2>
+        {stage.at === "shown" && <p class="muted small">{describe(stage.loaded.plane)}</p>}
+        <span class="spacer" />
+        <Select
+          label="Colour"
+          value={colorColumn ?? ""}
+          options={[["", "plain"], ...candidates.map(({ name }) => [name, name] as const)]}
+          onChoose={(name) => setColorColumn(name === "" ? undefined : name)}
+        />
+      </div>
+      {stage.at === "shown" ? (
+        <>
+          <MapCanvas
+            plane={stage.loaded.plane}
+            colors={stage.loaded.legend.colors}
+            nearest={nearest}
+            chosen={chosen}
+            onPoint={(at) =>
+              stage.loaded.map.ask({
+                source: "id" in at ? { from: "record", id: at.id } : { from: "plane", ...at },
+                size: HOVER_RESULTS,
+                similarity,
+                onAnswer: onHover,
+              })
+            }
+            onLeave={() => onHover(undefined)}
+            onPick={onPick}
+          />
+          <LegendLine legend={stage.loaded.legend} />
+        </>
+      ) : (
+        <div class="map-frame empty-map">
+          <Before stage={stage} dimension={dimension} onLoad={(rows) => void load(rows)} />
+        </div>
+      )}
+    </section>
+  );
+}
+
+const describe = ({ ids, share, isPartial }: Plane): string =>
+  `${ids.length.toLocaleString("en")} records${isPartial ? " (the first of more)" : ""} in their two principal directions: ${Math.round(share * 100)} % of the spread`;
+
+function Before({ stage, dimension, onLoad }: { stage: Stage; dimension: number; onLoad: (rows: number) => void }): JSX.Element {
+  if (stage.at === "failed") return <Fault>{stage.message}</Fault>;
+  if (stage.at === "asking") {
+    const megabytes = (rows: number): string => `${Math.ceil((rows * dimension * 5) / 1e6).toLocaleString("en")} MB`;
+    const some = Math.min(stage.rows, UNASKED_ROWS, Math.floor(UNASKED_BYTES / 4 / dimension));
+    return (
+      <div class="ask">
+        <p>
+          The map holds the vectors in this page. All {stage.rows.toLocaleString("en")} take {megabytes(stage.rows)} of memory.
+        </p>
+        <button type="button" class="primary" onClick={() => onLoad(some)}>
+          Load {some.toLocaleString("en")} ({megabytes(some)})
+        </button>
+        <button type="button" onClick={() => onLoad(stage.rows)}>
+          Load all
+        </button>
+      </div>
+    );
+  }
+  const [rows, of] = stage.at === "loading" ? [stage.rows, stage.of] : [0, 1];
+  return (
+    <div class="ask" role="status">
+      <p>{stage.at === "loading" ? `Loading ${rows.toLocaleString("en")} of ${of.toLocaleString("en")} vectors …` : "Counting …"}</p>
+      <progress max={Math.max(1, of)} value={rows} aria-label="Vectors loaded" />
+    </div>
+  );
+}
+
+function LegendLine({ legend: { entries } }: { legend: Legend }): JSX.Element | null {
+  if (entries.length === 0) return null;
+  return (
+    <ul class="legend" aria-label="Colours">
+      {entries.map(({ value, color }) => (
+        <li key={value}>
+          <svg class="swatch" viewBox="0 0 12 12" aria-hidden="true">
+            <circle cx="6" cy="6" r="5.500" fill={color} />
+          </svg>
+          <bdi>{value}</bdi>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+async function countVectors(place: Place, table: string, column: string, filter: unknown): Promise<number> {
+  const hasVector = { $exists: column };
+  const all = filter === undefined ? hasVector : { $all: [hasVector, filter] };
+  const body = { aggs: { rows: { count: { filter: all } } } };
+  return (await call<{ aggs: { rows: number } }>("POST", `${tablePath(place, table)}/aggregate`, body)).aggs.rows;
+}
+
+const PROBED_ROWS = 20;
+
+/** A column whose first values are all colours, if there is one. */
+async function findColorColumn(place: Place, table: TableSchema): Promise<string | undefined> {
+  const names = table.columns.filter(({ type }) => type === "string").map(({ name }) => name);
+  if (names.length === 0) return undefined;
+  const { records } = await call<{ records: Record<string, unknown>[] }>("POST", `${tablePath(place, table.name)}/query`, {
+    columns: names,
+    page: { size: PROBED_ROWS },
+  });
+  return names.find((name) => areColors(records.map((record) => record[name])));
+}

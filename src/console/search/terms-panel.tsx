@@ -1,0 +1,109 @@
+/** Why these two are as near as they are: a bar for each dimension's part in the sum. */
+import type { Similarity } from "lodestone";
+import type { JSX } from "preact";
+import { grouped, shortNumber, termsOf } from "./terms.ts";
+
+interface TermsPanelProps {
+  query: ArrayLike<number>;
+  queryName: string;
+  vector: ArrayLike<number>;
+  vectorName: string;
+  similarity: Similarity;
+}
+
+const MAX_BARS = 96;
+/** Up to so many, each has a line of its own, with its numbers. */
+const MAX_LINES = 8;
+
+export function TermsPanel({ query, queryName, vector, vectorName, similarity }: TermsPanelProps): JSX.Element {
+  const { terms, sum, score, formula } = termsOf(query, vector, similarity);
+  const greatest = terms.reduce((most, term) => Math.max(most, Math.abs(term)), 0) || 1;
+  const lines = Array.from(terms, (term, j) => ({ term, j }));
+  const shown = lines.length <= MAX_LINES ? lines : lines.toSorted((a, b) => Math.abs(b.term) - Math.abs(a.term)).slice(0, MAX_LINES);
+  return (
+    <section class="card terms" aria-label="The terms of their distance">
+      <h2>
+        Why <bdi class="name">{vectorName}</bdi> is near <bdi class="name">{queryName}</bdi>
+      </h2>
+      <p class="formula">
+        score = {formula} = <strong>{shortNumber(score)}</strong>
+        <span class="muted"> · Σ = {shortNumber(sum)}</span>
+      </p>
+      {terms.length > MAX_LINES && <Spectrum terms={terms} />}
+      <table class="term-lines">
+        <caption class={terms.length > MAX_LINES ? "" : "hidden"}>
+          The {MAX_LINES} greatest of {terms.length} terms
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col">Dimension</th>
+            <th scope="col" class="number">
+              xᵢ
+            </th>
+            <th scope="col" class="number">
+              yᵢ
+            </th>
+            <th scope="col" class="number">
+              Term
+            </th>
+            <th scope="col">Part</th>
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map(({ term, j }) => (
+            <tr key={j}>
+              <th scope="row">{j}</th>
+              <td class="number">{shortNumber(query[j]!)}</td>
+              <td class="number">{shortNumber(vector[j]!)}</td>
+              <td class="number">{shortNumber(term)}</td>
+              <td>
+                <Bar share={term / greatest} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+/** A horizontal bar; what is below zero goes the other way, in another colour. */
+export function Bar({ share }: { share: number }): JSX.Element {
+  const width = Math.max(0.5, Math.min(1, Math.abs(share)) * 100);
+  return (
+    <svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+      <rect class="track" width="100" height="8" rx="2" />
+      <rect class={share < 0 ? "negative" : "positive"} width={width} height="8" rx="2" />
+    </svg>
+  );
+}
+
+function Spectrum({ terms }: { terms: Float64Array }): JSX.Element {
+  const bars = grouped(terms, MAX_BARS);
+  const most = bars.reduce((top, { value }) => Math.max(top, Math.abs(value)), 0) || 1;
+  const hasNegative = bars.some(({ value }) => value < 0);
+  const zero = hasNegative ? 30 : 60;
+  return (
+    <svg
+      class="spectrum"
+      viewBox={`0 0 ${bars.length * 4} 60`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={`The terms of ${terms.length} dimensions, in order`}
+    >
+      {bars.map(({ from, value }, i) => {
+        const height = (Math.abs(value) / most) * (hasNegative ? 30 : 60);
+        return (
+          <rect
+            key={from}
+            class={value < 0 ? "negative" : "positive"}
+            x={i * 4 + 0.5}
+            width="3"
+            y={value < 0 ? zero : zero - height}
+            height={height}
+          />
+        );
+      })}
+    </svg>
+  );
+}

@@ -1,0 +1,55 @@
+/** What a score is made of: the terms of the sum, dimension by dimension. */
+import type { Similarity } from "lodestone";
+
+export const SIMILARITY_NAMES: readonly (readonly [Similarity, string])[] = [
+  ["cosineSimilarity", "Cosine"],
+  ["l2", "L2 · Euclid"],
+  ["l1", "L1 · city block"],
+];
+
+export interface Terms {
+  /** One for each dimension. */
+  readonly terms: Float64Array;
+  readonly sum: number;
+  readonly score: number;
+  /** What is summed, and what the score is of it. */
+  readonly formula: string;
+}
+
+/** In float64, as the search scores; for reading, so its last bit may differ from the search's order of sums. */
+export function termsOf(query: ArrayLike<number>, vector: ArrayLike<number>, similarity: Similarity): Terms {
+  const terms = new Float64Array(query.length);
+  let scale = 1;
+  if (similarity === "cosineSimilarity") scale = normOf(query) * normOf(vector) || 1;
+  let sum = 0;
+  for (let j = 0; j < terms.length; j++) {
+    const [x, y] = [query[j]!, vector[j]!];
+    terms[j] = similarity === "cosineSimilarity" ? (x * y) / scale : similarity === "l1" ? Math.abs(x - y) : (x - y) ** 2;
+    sum += terms[j]!;
+  }
+  if (similarity === "cosineSimilarity") return { terms, sum, score: Math.max(0, 1 + sum), formula: "1 + Σ xᵢyᵢ / (‖x‖‖y‖)" };
+  return { terms, sum, score: 1 / (1 + sum), formula: similarity === "l1" ? "1 / (1 + Σ |xᵢ − yᵢ|)" : "1 / (1 + Σ (xᵢ − yᵢ)²)" };
+}
+
+export function normOf(vector: ArrayLike<number>): number {
+  let sum = 0;
+  for (let j = 0; j < vector.length; j++) sum += vector[j]! ** 2;
+  return Math.sqrt(sum);
+}
+
+/** Terms of more dimensions than bars are summed into as many groups of neighbours. */
+export function grouped(terms: Float64Array, bars: number): readonly { from: number; to: number; value: number }[] {
+  const count = Math.min(bars, terms.length);
+  return Array.from({ length: count }, (_, i) => {
+    const from = Math.floor((i * terms.length) / count);
+    const to = Math.floor(((i + 1) * terms.length) / count);
+    return { from, to, value: terms.subarray(from, to).reduce((sum, term) => sum + term, 0) };
+  });
+}
+
+/** Six significant digits, and no exponent where it can be read without. */
+export function shortNumber(value: number): string {
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  return size >= 1e-4 && size < 1e7 ? String(Number(value.toPrecision(5))) : value.toExponential(3);
+}

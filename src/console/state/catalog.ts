@@ -1,0 +1,72 @@
+/** What is on the server: databases, their branches, and the schema of the branch that one is in. */
+import { computed, signal } from "@preact/signals";
+import type { ColumnSchema, TableSchema } from "../../records/schema.ts";
+import { call, messageOf } from "../api/client.ts";
+import { branchPath, type Place } from "../api/paths.ts";
+import { go, route } from "./route.ts";
+
+export type { ColumnSchema, TableSchema };
+
+export interface DatabaseEntry {
+  readonly name: string;
+  readonly branches: readonly string[];
+}
+
+export const databases = signal<readonly DatabaseEntry[] | undefined>(undefined);
+export const tables = signal<readonly TableSchema[] | undefined>(undefined);
+/** Why one of them could not be read. */
+export const catalogFault = signal("");
+
+export const currentTable = computed(() => tables.value?.find(({ name }) => name === route.value.table));
+
+export async function loadDatabases(): Promise<void> {
+  const { databases: found } = await call<{ databases: { name: string }[] }>("GET", "/dbs");
+  databases.value = await Promise.all(
+    found.map(async ({ name }) => {
+      const { branches } = await call<{ branches: { name: string }[] }>("GET", `/dbs/${encodeURIComponent(name)}`);
+      return { name, branches: branches.map((branch) => branch.name) };
+    }),
+  );
+}
+
+export async function fetchTables(place: Place): Promise<readonly TableSchema[]> {
+  return (await call<{ schema: { tables: TableSchema[] } }>("GET", branchPath(place))).schema.tables;
+}
+
+let asked = 0;
+let shownPlace = "";
+
+/** Reads the tables of a branch; an answer that is overtaken by a later question is left out. */
+export async function loadTables(place: Place): Promise<void> {
+  const ticket = ++asked;
+  // The tables of the branch that one was in are none of this one; what is read again of the same branch stays in sight, with what was typed there.
+  if (shownPlace !== branchPath(place)) tables.value = undefined;
+  shownPlace = branchPath(place);
+  try {
+    const found = await fetchTables(place);
+    if (ticket !== asked) return;
+    if (JSON.stringify(found) !== JSON.stringify(tables.value)) tables.value = found;
+    catalogFault.value = "";
+  } catch (error) {
+    if (ticket !== asked) return;
+    tables.value = undefined;
+    catalogFault.value = messageOf(error);
+  }
+}
+
+/** Goes to a table of the branch when none is chosen, or the one chosen is not there (any more). */
+export function settleTable(): void {
+  const { view, place, table } = route.value;
+  const found = tables.value;
+  if (view === "home" || place === undefined || found === undefined || found.length === 0) return;
+  if (table !== undefined && found.some(({ name }) => name === table)) return;
+  const withVectors = found.find(({ columns }) => columns.some(({ type }) => type === "vector"));
+  go(view, place, (withVectors ?? (found[0] as TableSchema)).name);
+}
+
+/** The first branch of the first database, main before others. */
+export function firstPlace(): Place | undefined {
+  const database = databases.value?.[0];
+  const branch = database?.branches.includes("main") ? "main" : database?.branches[0];
+  return database === undefined || branch === undefined ? undefined : { database: database.name, branch };
+}

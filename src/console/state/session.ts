@@ -1,0 +1,33 @@
+/** Who is here: the key (in memory, or for this tab's session if asked), what it may do, and whether the server answers. */
+import { computed, signal } from "@preact/signals";
+
+export type Scope = "read" | "write" | "admin";
+
+/** `GET /access`. */
+export interface Access {
+  readonly scope: Scope;
+  /** null: all. */
+  readonly databases: readonly string[] | null;
+  /** null: the server asks for no key. */
+  readonly keyName: string | null;
+  readonly version: string;
+}
+
+const STORED = "lodestone.key";
+
+export const key = signal(sessionStorage.getItem(STORED) ?? "");
+/** The server said 401. */
+export const needsKey = signal(false);
+export const access = signal<Access | undefined>(undefined);
+export const connection = signal<"up" | "lost">("up");
+
+export const mayWrite = computed(() => access.value !== undefined && access.value.scope !== "read");
+export const mayAdminister = computed(() => access.value?.scope === "admin");
+
+/** @param keep whether it outlives a reload of this tab. */
+export function setKey(text: string, keep: boolean): void {
+  key.value = text;
+  needsKey.value = false;
+  if (keep && text !== "") sessionStorage.setItem(STORED, text);
+  else sessionStorage.removeItem(STORED);
+}

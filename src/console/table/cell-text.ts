@@ -1,0 +1,50 @@
+/** Values as text that can be edited, and back, by the column's type. What a text means is the server's to judge; here it is only given the right JSON type. */
+import type { ColumnSchema } from "../state/catalog.ts";
+
+/** What is typed for no value. */
+const NO_VALUE = "";
+
+export function textOf(column: ColumnSchema, value: unknown): string {
+  if (value === undefined || value === null) return NO_VALUE;
+  if (column.type === "link") return linkId(value) ?? NO_VALUE;
+  if (column.type === "json" || column.type === "vector" || column.type === "multiple") return JSON.stringify(value);
+  return String(value);
+}
+
+/** @returns what to send: null for nothing typed; the text itself where it is not what the type asks for, so that the server says why. */
+export function fromText(column: ColumnSchema, text: string): unknown {
+  if (text === NO_VALUE && column.type !== "text") return null;
+  switch (column.type) {
+    case "int":
+    case "float":
+      return text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
+    case "bool":
+      return text === "true" ? true : text === "false" ? false : text;
+    case "multiple":
+    case "vector":
+    case "json":
+      return parsed(text);
+    default:
+      return text;
+  }
+}
+
+/** A link's value in an answer: `{id}`. */
+export const linkId = (value: unknown): string | undefined =>
+  typeof value === "object" && value !== null && "id" in value ? String(value.id) : typeof value === "string" ? value : undefined;
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Characters of a value that a cell shows. */
+const MAX_SHOWN = 160;
+
+export function shortText(column: ColumnSchema, value: unknown): string {
+  const text = typeof value === "string" ? value : textOf(column, value);
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
+}

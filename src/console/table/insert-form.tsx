@@ -1,0 +1,74 @@
+/** A new record: a field for each column. */
+
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { messageOf } from "../api/client.ts";
+import { Field } from "../parts/field.tsx";
+import { Fault } from "../parts/notice.tsx";
+import type { ColumnSchema } from "../state/catalog.ts";
+import { fromText } from "./cell-text.ts";
+
+interface InsertFormProps {
+  columns: readonly ColumnSchema[];
+  /** @throws what the server says against it. */
+  onInsert: (id: string, fields: Readonly<Record<string, unknown>>) => Promise<void>;
+  onClose: () => void;
+}
+
+export function InsertForm({ columns, onInsert, onClose }: InsertFormProps): JSX.Element {
+  const [texts, setTexts] = useState<Readonly<Record<string, string>>>({});
+  const [fault, setFault] = useState("");
+  async function submit(event: Event): Promise<void> {
+    event.preventDefault();
+    setFault("");
+    const given = columns.filter(({ name }) => (texts[name] ?? "") !== "");
+    try {
+      await onInsert(
+        texts.id ?? "",
+        Object.fromEntries(given.map((column) => [column.name, fromText(column, texts[column.name] as string)])),
+      );
+      onClose();
+    } catch (error) {
+      setFault(messageOf(error));
+    }
+  }
+  // The server names the column that it is about.
+  const faulty = columns.find(({ name }) => fault.includes(`"${name}"`) || fault.startsWith(`${name}:`))?.name;
+  const set = (name: string, text: string): void => setTexts((old) => ({ ...old, [name]: text }));
+  return (
+    <form class="card insert-form" aria-label="New record" onSubmit={(event) => void submit(event)}>
+      <h2>New record</h2>
+      <div class="insert-fields">
+        <Field label="id" hint="Made by the server when it is empty.">
+          {(ids) => <input {...ids} value={texts.id ?? ""} onInput={(event) => set("id", event.currentTarget.value)} />}
+        </Field>
+        {columns.map((column) => (
+          <Field
+            key={column.name}
+            label={`${column.name} (${column.type})`}
+            fault={faulty === column.name ? fault : ""}
+            hint={column.vector === undefined ? undefined : `${column.vector.dimension} numbers, as [1, 2, …]`}
+          >
+            {(ids) => (
+              <input
+                {...ids}
+                spellcheck={false}
+                value={texts[column.name] ?? ""}
+                onInput={(event) => set(column.name, event.currentTarget.value)}
+              />
+            )}
+          </Field>
+        ))}
+      </div>
+      {fault !== "" && faulty === undefined && <Fault>{fault}</Fault>}
+      <div class="actions">
+        <button type="submit" class="primary">
+          Insert
+        </button>
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,86 @@
+/** Changes of records that can be taken back for as long as the page is open. Each is one transaction: all of it, or nothing. */
+import { signal } from "@preact/signals";
+import { call } from "../api/client.ts";
+import { branchPath, type Place, recordPath } from "../api/paths.ts";
+import type { ColumnSchema, TableSchema } from "../state/catalog.ts";
+import { linkId } from "./cell-text.ts";
+import type { TableRecord } from "./record-page.ts";
+
+type Operation = Readonly<Record<string, unknown>>;
+
+interface Change {
+  /** "deleted 3 records". */
+  readonly said: string;
+  readonly back: readonly Operation[];
+}
+
+const MAX_OPERATIONS = 1_000;
+
+export class RecordHistory {
+  /** The last is the first to be taken back. */
+  readonly changes = signal<readonly Change[]>([]);
+  readonly #place: Place;
+  readonly #table: TableSchema;
+
+  constructor(place: Place, table: TableSchema) {
+    this.#place = place;
+    this.#table = table;
+  }
+
+  /** @returns the record as it is now. @throws {ApiError} 422 when somebody else has changed it since it was read. */
+  async edit(record: TableRecord, column: ColumnSchema, value: unknown): Promise<TableRecord> {
+    const path = `${recordPath(this.#place, this.#table.name, record.id)}?columns=*&ifVersion=${record.xata.version}`;
+    const now = await call<TableRecord>("PATCH", path, { [column.name]: value });
+    const old = sendable(column, record[column.name]);
+    const back = { update: { table: this.#table.name, id: record.id, fields: { [column.name]: old }, ifVersion: now.xata.version } };
+    this.#remember({ said: `changed ${column.name} of ${record.id}`, back: [back] });
+    return now;
+  }
+
+  async insert(id: string, fields: Readonly<Record<string, unknown>>): Promise<void> {
+    const record = id === "" ? fields : { ...fields, id };
+    const operations = [{ insert: { table: this.#table.name, record, createOnly: true } }];
+    const { results } = await this.#run(operations);
+    const inserted = results[0]?.id as string;
+    this.#remember({ said: `inserted ${inserted}`, back: [{ delete: { table: this.#table.name, id: inserted, failIfMissing: true } }] });
+  }
+
+  /** All of them or none. */
+  async deleteAll(records: readonly TableRecord[]): Promise<void> {
+    const some = records.slice(0, MAX_OPERATIONS);
+    await this.#run(some.map(({ id }) => ({ delete: { table: this.#table.name, id, failIfMissing: true } })));
+    const back = some.map((record) => ({ insert: { table: this.#table.name, record: this.#fieldsOf(record), createOnly: true } }));
+    this.#remember({ said: some.length === 1 ? `deleted ${some[0]?.id}` : `deleted ${some.length} records`, back });
+  }
+
+  /** @throws {ApiError} when what is there now does not allow it; then it can be tried again. */
+  async undo(): Promise<void> {
+    const change = this.changes.value.at(-1);
+    if (change === undefined) return;
+    await this.#run(change.back);
+    this.changes.value = this.changes.value.filter((other) => other !== change);
+  }
+
+  #run(operations: readonly Operation[]): Promise<{ results: { id?: string }[] }> {
+    return call("POST", `${branchPath(this.#place)}/transaction`, { operations });
+  }
+
+  #remember(change: Change): void {
+    this.changes.value = [...this.changes.value, change];
+  }
+
+  #fieldsOf(record: TableRecord): Record<string, unknown> {
+    const fields: Record<string, unknown> = { id: record.id };
+    for (const column of this.#table.columns) {
+      const value = sendable(column, record[column.name]);
+      if (value !== null) fields[column.name] = value;
+    }
+    return fields;
+  }
+}
+
+/** As it is sent, of what was answered. */
+function sendable(column: ColumnSchema, value: unknown): unknown {
+  if (value === undefined || value === null) return null;
+  return column.type === "link" ? (linkId(value) ?? null) : value;
+}

@@ -1,0 +1,101 @@
+/** The records of a table by filter and sort, read on by cursors as one scrolls. */
+import { signal } from "@preact/signals";
+import { call, messageOf } from "../api/client.ts";
+import { type Place, tablePath } from "../api/paths.ts";
+
+export interface TableRecord {
+  readonly id: string;
+  readonly xata: { readonly version: number; readonly createdAt: string; readonly updatedAt: string };
+  readonly [column: string]: unknown;
+}
+
+export interface RecordQuestion {
+  readonly filter: unknown;
+  readonly sort: { readonly column: string; readonly direction: "asc" | "desc" } | undefined;
+}
+
+interface QueryAnswer {
+  readonly records: readonly TableRecord[];
+  readonly meta: { readonly page: { readonly cursor: string; readonly more: boolean } };
+}
+
+/** Numbers of a page's vectors at most. */
+const PAGE_NUMBERS = 100_000;
+const PAGE_ROWS = 100;
+
+export class RecordPages {
+  readonly records = signal<readonly TableRecord[]>([]);
+  readonly hasMore = signal(true);
+  readonly isLoading = signal(false);
+  readonly fault = signal("");
+  /** undefined until it is counted. */
+  readonly total = signal<number | undefined>(undefined);
+  readonly #path: string;
+  readonly #pageRows: number;
+  #question: RecordQuestion = { filter: undefined, sort: undefined };
+  #cursor: string | undefined;
+  #asked = 0;
+
+  /** @param dimensions of all vector columns together. */
+  constructor(place: Place, table: string, dimensions: number) {
+    this.#path = tablePath(place, table);
+    this.#pageRows = Math.max(10, Math.min(PAGE_ROWS, Math.floor(PAGE_NUMBERS / Math.max(1, dimensions))));
+  }
+
+  /** From the beginning. What is there stays until the first page has come, and if it is refused. */
+  async open(question: RecordQuestion): Promise<void> {
+    this.#question = question;
+    this.#cursor = undefined;
+    await this.#read(++this.#asked, true);
+  }
+
+  async readOn(): Promise<void> {
+    if (this.isLoading.value || !this.hasMore.value || this.fault.value !== "") return;
+    await this.#read(this.#asked, false);
+  }
+
+  replace(record: TableRecord): void {
+    this.records.value = this.records.value.map((other) => (other.id === record.id ? record : other));
+  }
+
+  remove(ids: ReadonlySet<string>): void {
+    this.records.value = this.records.value.filter(({ id }) => !ids.has(id));
+    if (this.total.value !== undefined) this.total.value -= ids.size;
+  }
+
+  async #read(ticket: number, isFirst: boolean): Promise<void> {
+    const { filter, sort } = this.#question;
+    this.isLoading.value = true;
+    try {
+      const size = this.#pageRows;
+      const answer = await call<QueryAnswer>(
+        "POST",
+        `${this.#path}/query`,
+        this.#cursor === undefined
+          ? { filter, columns: ["*"], page: { size }, ...(sort === undefined ? {} : { sort: { [sort.column]: sort.direction } }) }
+          : { page: { size, after: this.#cursor } },
+      );
+      if (ticket !== this.#asked) return;
+      this.records.value = isFirst ? answer.records : [...this.records.value, ...answer.records];
+      this.#cursor = answer.meta.page.cursor;
+      this.hasMore.value = answer.meta.page.more;
+      this.fault.value = "";
+      if (isFirst) void this.#count(ticket);
+    } catch (error) {
+      if (ticket === this.#asked) this.fault.value = messageOf(error);
+    }
+    if (ticket === this.#asked) this.isLoading.value = false;
+  }
+
+  async #count(ticket: number): Promise<void> {
+    const { filter } = this.#question;
+    const count = filter === undefined ? "*" : { filter };
+    try {
+      const { aggs } = await call<{ aggs: { rows: number } }>("POST", `${this.#path}/aggregate`, { aggs: { rows: { count } } });
+      if (ticket === this.#asked) this.total.value = aggs.rows;
+    } catch {
+      // The table is shown without it.
+      if (ticket === this.#asked) this.total.value = undefined;
+    }
+  }
+}

@@ -1,0 +1,196 @@
+/** A table as a spreadsheet. */
+
+import type { JSX } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { ApiError, call, messageOf } from "../api/client.ts";
+import { type Place, recordPath } from "../api/paths.ts";
+import { Icon } from "../parts/icons.tsx";
+import { Fault, Notice, Waiting } from "../parts/notice.tsx";
+import { type ColumnSchema, currentTable, type TableSchema, tables } from "../state/catalog.ts";
+import { route } from "../state/route.ts";
+import { mayWrite } from "../state/session.ts";
+import { fromText, textOf } from "./cell-text.ts";
+import { hiddenColumns, keepHiddenColumns } from "./column-choice.ts";
+import { FilterBar } from "./filter-bar.tsx";
+import { Grid } from "./grid.tsx";
+import { InsertForm } from "./insert-form.tsx";
+import { RecordHistory } from "./record-history.ts";
+import { RecordPages, type RecordQuestion, type TableRecord } from "./record-page.ts";
+
+export function TableView(): JSX.Element {
+  const { place, record } = route.value;
+  const table = currentTable.value;
+  if (tables.value?.length === 0) return <Notice>This branch has no tables yet.</Notice>;
+  if (place === undefined || table === undefined) return <Waiting what="Reading the schema …" />;
+  const key = `${place.database}:${place.branch}/${table.name}/${record ?? ""}`;
+  return <Spreadsheet key={key} place={place} table={table} record={record} />;
+}
+
+function Spreadsheet({ place, table, record }: { place: Place; table: TableSchema; record: string | undefined }): JSX.Element {
+  const dimensions = table.columns.reduce((sum, { vector }) => sum + (vector?.dimension ?? 0), 0);
+  const pages = useMemo(() => new RecordPages(place, table.name, dimensions), []);
+  const history = useMemo(() => new RecordHistory(place, table), []);
+  const [filterText, setFilterText] = useState(record === undefined ? "" : JSON.stringify({ id: record }));
+  const [filterFault, setFilterFault] = useState("");
+  const [question, setQuestion] = useState<RecordQuestion>({ filter: record === undefined ? undefined : { id: record }, sort: undefined });
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const [hidden, setHidden] = useState<ReadonlySet<string>>(() => hiddenColumns(place, table.name));
+  const [isInserting, setInserting] = useState(false);
+  const [fault, setFault] = useState("");
+
+  useEffect(() => void pages.open(question), [question]);
+
+  const mayEdit = mayWrite.value;
+  const chosen = pages.records.value.filter(({ id }) => selected.has(id));
+  const lastChange = history.changes.value.at(-1);
+
+  function applyFilter(text: string): void {
+    try {
+      setQuestion({ ...question, filter: text.trim() === "" ? undefined : JSON.parse(text) });
+      setFilterFault("");
+    } catch (error) {
+      setFilterFault(`This is not JSON: ${messageOf(error)}`);
+    }
+  }
+
+  function sortBy(column: string): void {
+    const { sort } = question;
+    const next = sort?.column !== column ? "asc" : sort.direction === "asc" ? "desc" : undefined;
+    setQuestion({ ...question, sort: next === undefined ? undefined : { column, direction: next } });
+  }
+
+  async function save(old: TableRecord, column: ColumnSchema, text: string): Promise<void> {
+    try {
+      pages.replace(await history.edit(old, column, fromText(column, text)));
+    } catch (error) {
+      if (!(error instanceof ApiError && error.status === 422)) throw error;
+      // What the other has written is read, so that saving once more is done knowing it.
+      const now = await call<TableRecord>("GET", `${recordPath(place, table.name, old.id)}?columns=*`);
+      pages.replace(now);
+      throw new Error(
+        `Somebody else changed this record meanwhile: ${column.name} is now ${textOf(column, now[column.name]) || "empty"}. Save again to write yours over it.`,
+      );
+    }
+  }
+
+  /** Runs it, and says what the server said against it. */
+  async function attempt(work: () => Promise<void>): Promise<void> {
+    setFault("");
+    try {
+      await work();
+    } catch (error) {
+      setFault(messageOf(error));
+    }
+  }
+
+  const removeChosen = (): Promise<void> =>
+    attempt(async () => {
+      await history.deleteAll(chosen);
+      pages.remove(new Set(chosen.map(({ id }) => id)));
+      setSelected(new Set());
+    });
+
+  const undo = (): Promise<void> =>
+    attempt(async () => {
+      await history.undo();
+      await pages.open(question);
+    });
+
+  function toggle(name: string): void {
+    const next = new Set(hidden);
+    if (!next.delete(name)) next.add(name);
+    setHidden(next);
+    keepHiddenColumns(place, table.name, next);
+  }
+
+  const refused = filterFault || (pages.fault.value.startsWith("filter") ? pages.fault.value : "");
+  return (
+    <div class="spreadsheet">
+      <div class="toolbar">
+        <FilterBar columns={table.columns} text={filterText} fault={refused} onChange={setFilterText} onApply={applyFilter} />
+        <div class="actions">
+          <Columns columns={table.columns} hidden={hidden} onToggle={toggle} />
+          {mayEdit && (
+            <button type="button" onClick={() => setInserting(true)}>
+              <Icon name="plus" /> New
+            </button>
+          )}
+          {mayEdit && (
+            <button type="button" class="danger" disabled={chosen.length === 0} onClick={() => void removeChosen()}>
+              <Icon name="trash" /> Delete{chosen.length === 0 ? "" : ` ${chosen.length}`}
+            </button>
+          )}
+          {lastChange !== undefined && (
+            <button type="button" onClick={() => void undo()} title={`Undo: ${lastChange.said}`}>
+              <Icon name="undo" /> Undo
+            </button>
+          )}
+        </div>
+      </div>
+      {isInserting && (
+        <InsertForm
+          columns={table.columns}
+          onInsert={async (id, fields) => {
+            await history.insert(id, fields);
+            await pages.open(question);
+          }}
+          onClose={() => setInserting(false)}
+        />
+      )}
+      {fault !== "" && <Fault>{fault}</Fault>}
+      {pages.fault.value !== "" && refused === "" && (
+        <Fault>
+          {pages.fault.value}{" "}
+          <button type="button" onClick={() => setQuestion({ ...question })}>
+            Try again
+          </button>
+        </Fault>
+      )}
+      <Grid
+        place={place}
+        columns={table.columns.filter(({ name }) => !hidden.has(name))}
+        records={pages.records.value}
+        total={pages.total.value}
+        sort={question.sort}
+        selected={selected}
+        mayEdit={mayEdit}
+        onSort={sortBy}
+        onSelect={(id) => {
+          const next = new Set(selected);
+          if (!next.delete(id)) next.add(id);
+          setSelected(next);
+        }}
+        onEnd={() => void pages.readOn()}
+        onSave={save}
+      />
+      <p class="muted small" role="status">
+        {pages.isLoading.value ? "Reading … " : ""}
+        {pages.records.value.length.toLocaleString("en")} of {pages.total.value?.toLocaleString("en") ?? "…"} records read
+        {lastChange === undefined ? "" : ` · ${lastChange.said}`}
+        {mayEdit ? " · double-click or Enter edits a cell" : " · this key may only read"}
+      </p>
+    </div>
+  );
+}
+
+interface ColumnsProps {
+  columns: readonly ColumnSchema[];
+  hidden: ReadonlySet<string>;
+  onToggle: (name: string) => void;
+}
+
+function Columns({ columns, hidden, onToggle }: ColumnsProps): JSX.Element {
+  return (
+    <details class="builder columns">
+      <summary>Columns</summary>
+      <div class="builder-fields">
+        {columns.map(({ name }) => (
+          <label key={name} class="check">
+            <input type="checkbox" checked={!hidden.has(name)} onChange={() => onToggle(name)} />
+            <bdi>{name}</bdi>
+          </label>
+        ))}
+      </div>
+    </details>
+  );
+}

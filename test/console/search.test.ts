@@ -1,0 +1,239 @@
+/** Home and search with the map, as a person uses them, on the real server. */
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { launchChromium } from "../browser/launch.ts";
+import { describeWith } from "../support/requirements.ts";
+import { startServer, type TestServer } from "../support/server.ts";
+import { openConsole } from "./console-page.ts";
+
+const names = (page: Page): Promise<string[]> => page.locator(".results .result-name").allInnerTexts();
+const COLORS = "#/search/demo:main/colors";
+
+describeWith("chromium", "the console", (executablePath) => {
+  let browser: Browser;
+  let server: TestServer;
+  beforeAll(async () => {
+    browser = await launchChromium(executablePath);
+    server = await startServer();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await server?.stop();
+  });
+
+  it("says that there is nothing, loads the demo at a click, and shows the colours nearest to one", async () => {
+    const { page, expectAccessible, close } = await openConsole(browser, server.url, "");
+    await page.getByRole("button", { name: "Load the demo" }).waitFor();
+    await expectAccessible();
+    await page.getByRole("button", { name: "Load the demo" }).click();
+    await page.locator(".terms").waitFor();
+    expect(await page.title()).toBe("Search · Lodestone");
+    expect((await server.get("/db/demo:main")).body.schema.tables[0].name).toBe("colors");
+    expect((await names(page)).slice(0, 4)).toEqual(["rebeccapurple", "indigo", "darkslateblue", "slateblue"]);
+    // The server's answer and that of the library in the page, compared to the last bit.
+    await page.getByText("this page found the same to the last bit").waitFor();
+    await expectAccessible();
+    await page.getByRole("link", { name: "Home" }).click();
+    await page.getByRole("link", { name: "colors" }).waitFor();
+    await expect.poll(() => page.locator("tbody tr td").first().innerText()).toBe("148");
+    await page.getByRole("button", { name: "Python" }).click();
+    expect(await page.locator(".snippets pre").innerText()).toContain(`${server.url}/db/demo:main/tables/colors/vectorSearch`);
+    await expectAccessible();
+    await close();
+  });
+
+  it("the nearest follow the pointer over the map, and a click takes the record there", async () => {
+    const { page, close } = await openConsole(browser, server.url, COLORS);
+    await page.locator(".terms").waitFor();
+    const frame = page.locator(".map-frame");
+    const { width, height } = (await frame.boundingBox())!;
+    const seen = new Set<string>();
+    for (const [x, y] of [
+      [0.2, 0.3],
+      [0.5, 0.2],
+      [0.8, 0.5],
+    ] as const) {
+      await frame.hover({ position: { x: width * x, y: height * y } });
+      await page.getByText("found in this page").waitFor();
+      await expect.poll(async () => seen.has((await names(page)).join())).toBe(false);
+      seen.add((await names(page)).join());
+      expect(await names(page)).toHaveLength(10);
+    }
+    await page.mouse.move(0, 0);
+    await expect.poll(async () => (await names(page))[0]).toBe("rebeccapurple");
+    // By the keyboard as well: to the middle, and on until there is a record to take.
+    await frame.focus();
+    await page.keyboard.press("ArrowRight");
+    await page.getByText("found in this page").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "More like indigo" }).click();
+    await expect.poll(async () => (await names(page)).slice(0, 1)).toEqual(["indigo"]);
+    expect(
+      await page
+        .getByRole("textbox", { name: "Record" })
+        .or(page.getByRole("combobox", { name: "Record" }))
+        .inputValue(),
+    ).toBe("indigo");
+    await close();
+  });
+
+  it("another measure has other neighbours, and a filter leaves out; the terms are those of the pair that is chosen", async () => {
+    const { page, close } = await openConsole(browser, server.url, COLORS);
+    await page.locator(".terms").waitFor();
+    const byDistance = await names(page);
+    await page.getByLabel("Measure").selectOption("cosineSimilarity");
+    await expect.poll(async () => (await names(page)).join()).not.toBe(byDistance.join());
+    expect(await page.locator(".formula").innerText()).toContain("‖x‖");
+    await page.getByLabel("Measure").selectOption("l1");
+    await page.getByLabel("Filter").fill('{"family": "blue"}');
+    await page.getByRole("button", { name: "Search", exact: true }).click();
+    const { body } = await server.post("/db/demo:main/tables/colors/vectorSearch", {
+      column: "lab",
+      queryVector: [32.902, 42.883, -47.149],
+      similarityFunction: "l1",
+      filter: { family: "blue" },
+    });
+    await expect.poll(() => names(page)).toEqual(body.results.map(({ id }: { id: string }) => id));
+    await page.locator(".results .result-name").nth(2).click();
+    const id = body.results[2].id;
+    await expect.poll(() => page.locator(".terms h2").innerText()).toBe(`Why ${id} is near rebeccapurple`);
+    // 1 / (1 + the terms that are shown) is the score that the server gave.
+    await expect
+      .poll(async () => {
+        const terms = await page.locator(".term-lines tbody tr td:nth-of-type(3)").allInnerTexts();
+        return 1 / (1 + terms.reduce((sum, term) => sum + Number(term), 0));
+      })
+      .toBeCloseTo(body.results[2].score, 4);
+    await close();
+  });
+
+  it("says the server's word beside the field that is wrong, and keeps what was typed", async () => {
+    const { page, expectAccessible, close } = await openConsole(browser, server.url, COLORS);
+    await page.locator(".terms").waitFor();
+    const search = page.getByRole("button", { name: "Search", exact: true });
+    const size = page.getByRole("textbox", { name: "Results" });
+    const saidOf = async (label: string): Promise<string> => {
+      const field = page.locator("input, textarea").and(page.getByLabel(label, { exact: true }));
+      const id = await field.getAttribute("aria-describedby");
+      return (await field.getAttribute("aria-invalid")) === "true" ? page.locator(`[id="${id}"]`).innerText() : "";
+    };
+    await page.getByRole("button", { name: "A vector" }).click();
+    await page.getByLabel("Vector", { exact: true }).fill("[1, 2]");
+    await search.click();
+    await expect.poll(() => saidOf("Vector")).toContain('column "lab" has dimension 3');
+    await page.getByLabel("Vector", { exact: true }).fill("1, two, 3");
+    await search.click();
+    await expect.poll(() => saidOf("Vector")).toContain("Element 1");
+    await page.getByLabel("Vector", { exact: true }).fill("50 0 0");
+    await size.fill("0");
+    await search.click();
+    await expect.poll(() => saidOf("Results")).toContain("size");
+    await size.fill("3");
+    await page.getByLabel("Filter").fill('{"colour": "blue"}');
+    await search.click();
+    await expect.poll(() => saidOf("Filter")).toContain("colour");
+    await expectAccessible();
+    expect(await page.getByLabel("Vector", { exact: true }).inputValue()).toBe("50 0 0");
+    await page.getByLabel("Filter").fill("");
+    await search.click();
+    await expect.poll(() => names(page)).toHaveLength(3);
+    await page.getByRole("button", { name: "More like a record" }).click();
+    await page.getByLabel("Record", { exact: true }).fill("nocolour");
+    await search.click();
+    await expect.poll(() => saidOf("Record")).toContain("nocolour");
+    await close();
+  });
+
+  it("dark and on a phone: nothing sticks out sideways, and all can be reached and read", async () => {
+    const { page, expectAccessible, close } = await openConsole(browser, server.url, COLORS, {
+      colorScheme: "dark",
+      width: 360,
+      height: 740,
+    });
+    await page.locator(".terms").waitFor();
+    expect(await page.evaluate(() => document.documentElement.dataset.theme)).toBe("dark");
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+    await expectAccessible();
+    await page.getByRole("button", { name: "Light colours" }).click();
+    expect(await page.evaluate(() => document.documentElement.dataset.theme)).toBe("light");
+    await page.reload();
+    await page.locator(".terms").waitFor();
+    expect(await page.evaluate(() => document.documentElement.dataset.theme)).toBe("light");
+    await close();
+  });
+
+  it("goes on when the server was away, with what was typed", async () => {
+    const { page, close } = await openConsole(browser, server.url, COLORS);
+    await page.locator(".terms").waitFor();
+    await page.getByLabel("Record", { exact: true }).fill("tomato");
+    const { port } = server;
+    await server.end("SIGKILL");
+    await page.getByRole("button", { name: "Search", exact: true }).click();
+    await page.getByText("The server does not answer").waitFor();
+    await server.start(["--port", String(port)]);
+    await page.getByText("The server does not answer").waitFor({ state: "detached" });
+    expect(await page.getByLabel("Record", { exact: true }).inputValue()).toBe("tomato");
+    await page.getByRole("button", { name: "Search", exact: true }).click();
+    await expect.poll(async () => (await names(page))[0]).toBe("tomato");
+    await close();
+  });
+
+  it("shows names with markup, right-to-left text and long values as what they are", async () => {
+    const table = "<img src=x onerror=alert(1)>";
+    const hostile = [`<script>globalThis.hurt=1</script>`, "\u202eright to left שלום", "x".repeat(200)];
+    await server.put("/db/hostile:main");
+    await server.put("/db/hostile:main/tables/t", {
+      columns: [
+        { name: "text", type: "text" },
+        { name: "v", type: "vector", vector: { dimension: 2 } },
+      ],
+    });
+    expect((await server.put(`/db/hostile:main/tables/${encodeURIComponent(table)}`)).status).toBe(400);
+    for (const [i, id] of hostile.entries()) {
+      const statement = 'INSERT INTO "t" ("id", "text", "v") VALUES ($1, $2, $3)';
+      const { status } = await server.post("/db/hostile:main/sql", { statement, params: [id, "y".repeat(1_000_000), [i, 1]] });
+      expect(status).toBe(200);
+    }
+    const { page, close } = await openConsole(browser, server.url, "#/search/hostile:main/t");
+    await page.locator(".results").waitFor();
+    expect((await names(page)).toSorted()).toEqual(hostile.toSorted());
+    expect(await page.evaluate(() => "hurt" in globalThis || document.querySelector("main script, main img") !== null)).toBe(false);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+    await close();
+  });
+});
+
+describeWith("chromium", "the console of a server with keys", (executablePath) => {
+  it("asks for a key, says when it is wrong, keeps it only if asked, and offers what its scope allows", async () => {
+    const server = await startServer({ args: ["--api-key", "the-key"] });
+    const browser = await launchChromium(executablePath);
+    try {
+      const { page, expectAccessible, close } = await openConsole(browser, server.url, "");
+      await page.getByLabel("API key").fill("wrong");
+      await expectAccessible();
+      await page.getByRole("button", { name: "Open" }).click();
+      await page.getByText("The API key is not valid.").waitFor();
+      await page.getByLabel("API key").fill("the-key");
+      await page.getByRole("button", { name: "Open" }).click();
+      await page.getByRole("button", { name: "Load the demo" }).waitFor();
+      expect(await page.evaluate(() => JSON.stringify([{ ...sessionStorage }, { ...localStorage }]))).not.toContain("the-key");
+      await page.reload();
+      await page.getByLabel("API key").fill("the-key");
+      await page.getByLabel("Keep it until this tab is closed").check();
+      await page.getByRole("button", { name: "Open" }).click();
+      await page.getByRole("button", { name: "Load the demo" }).waitFor();
+      await page.reload();
+      await page.getByRole("button", { name: "Load the demo" }).click();
+      // The map's worker sends the key as well.
+      await page.locator(".terms").waitFor();
+      await page.getByRole("button", { name: "forget" }).click();
+      await page.getByLabel("API key").waitFor();
+      expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
+      await close();
+      expect(server.log).not.toContain("the-key");
+    } finally {
+      await browser.close();
+      await server.stop();
+    }
+  });
+});
