@@ -94,6 +94,31 @@ describe("parseFilter", () => {
     expect(parse({ $existsNot: "title" })).toEqual(parse({ $notExists: "title" }));
   });
 
+  test("finds the very column that a name means", () => {
+    const table = "items";
+    const link = { table, column: "team", target: "teams" };
+    const exists = (column: object) => ({ kind: "exists", column: { links: [], json: [], item: false, ...column } });
+    expect(parse({ $exists: "xata.version" })).toEqual(exists({ text: "xata.version", table, column: "xata.version", kind: "int" }));
+    expect(parse({ $exists: "id" })).toEqual(exists({ text: "id", table, column: "id", kind: "text" }));
+    expect(parse({ $exists: "team.id" })).toEqual(exists({ text: "team.id", table, column: "team", kind: "text" }));
+    expect(parse({ $exists: "team.xata.version" })).toEqual(
+      exists({ text: "team.xata.version", links: [link], table: "teams", column: "xata.version", kind: "int" }),
+    );
+    expect(parse({ $exists: "config->a->b" })).toEqual(
+      exists({ text: "config->a->b", table, column: "config", kind: "json", json: ["a", "b"] }),
+    );
+    // An object stands for its columns, and for no others.
+    expect(parse({ $exists: "settings" })).toEqual({
+      kind: "or",
+      nodes: [
+        exists({ text: "settings.plan", table, column: "settings.plan", kind: "text" }),
+        exists({ text: "settings.dark", table, column: "settings.dark", kind: "bool" }),
+      ],
+    });
+    expect(fault({ "xata.version->a": 1 })).toContain('table "items" has no column "xata.version"');
+    expect(fault({ "settings->a": 1 })).toContain('table "items" has no column "settings"');
+  });
+
   test("brings bounds of int columns into the range of int8", () => {
     expect(parse({ count: { $lt: 1.5 } })).toMatchObject({ kind: "range", operator: "le", value: 1n });
     expect(parse({ count: { $ge: -1.5 } })).toMatchObject({ kind: "range", operator: "ge", value: -1n });

@@ -82,7 +82,8 @@ function expand(branch: BranchInfo, table: TableInfo, name: string, place: strin
   if (object === name) return [name];
   const { type, target, json } = resolveColumn(branch, table, object, place);
   const linked = type === "link" && json.length === 0 ? branch.tables.get(target ?? "") : undefined;
-  if (linked === undefined) throw new LodestoneError("INVALID", `${place}: ${quoted(object)} is no link, so there is no ${quoted(name)}.`);
+  if (linked === undefined)
+    throw new LodestoneError("INVALID", `${place}: ${quoted(object)} is not a link, so there is no ${quoted(name)}.`);
   return [...linked.columns.keys()].map((column) => `${object}.${column}`);
 }
 

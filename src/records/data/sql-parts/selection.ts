@@ -142,7 +142,7 @@ class SelectionReader {
       const column = into.table.columns.get(name);
       if (column?.type !== "link") {
         if (columns !== undefined)
-          throw new LodestoneError("INVALID", `${place}.name: ${quoted(name)} is no link, so it takes no columns.`);
+          throw new LodestoneError("INVALID", `${place}.name: ${quoted(name)} is not a link, so it takes no columns.`);
         this.name(into, name, place, depth);
         return;
       }
