@@ -33,6 +33,11 @@ export class FairQueue<Item extends object> {
     return [...this.#flows].filter(([, flow]) => flow.waiting.size > 0).map(([caller]) => caller);
   }
 
+  /** Virtual time at which the caller's next item begins. */
+  startOf(caller: string): number {
+    return Math.max(this.#flows.get(caller)?.start ?? 0, this.#now);
+  }
+
   push(caller: string, item: Item): void {
     const flow = this.#flow(caller);
     if (flow.waiting.size === 0) flow.start = Math.max(flow.start, this.#now);

@@ -127,6 +127,17 @@ describe("long units in the embedded database's queue", () => {
     expect(run()).toBe("heavy");
   });
 
+  it("is not cut short for somebody who has had more of the session of late", () => {
+    push("light");
+    run();
+    push("heavy", 5_000);
+    expect(run()).toBe("heavy");
+    now += 10_000;
+    push("light", 300);
+    push("heavy", 10);
+    expect([run(), run()]).toEqual(["light", "heavy"]);
+  });
+
   it("has a tenth of the time while others are there, in long turns; short units of its caller go on", () => {
     const longTurns: number[] = [];
     const served = { light: 0, heavy: 0 };

@@ -102,12 +102,14 @@ export class UnitQueue<Unit extends Waiting> {
     return !isLongTurn && this.#now() - startedAt >= TURN_MS && this.othersWait;
   }
 
-  /** Another caller waits, who may go, while a caller's unit runs. */
+  /** Another caller waits, who may go and has had less of the session of late, while a caller's unit runs. */
   get othersWait(): boolean {
-    const unit = this.#running?.unit;
-    if (unit === undefined || unit.caller === "" || unit.isUrgent) return false;
+    if (this.#running === null) return false;
+    const { unit, startedAt } = this.#running;
+    if (unit.caller === "" || unit.isUrgent) return false;
     const now = this.#now();
-    const isOther = (caller: string): boolean => caller !== "" && caller !== unit.caller;
+    const had = this.#fair.startOf(unit.caller) + now - startedAt;
+    const isOther = (caller: string): boolean => caller !== "" && caller !== unit.caller && this.#fair.startOf(caller) < had;
     return (
       this.#fair.callers().some((caller) => isOther(caller) && this.#isRested(caller, now)) ||
       this.#long.callers().some((caller) => isOther(caller) && this.#mayHaveLongTurn(caller, now))
