@@ -93,6 +93,7 @@ describe.each(SEARCH_SERVERS)("A search over %s", (_, start) => {
     });
     memory = await openSearchStore(records);
     sql = await openSqlStore(await server.emptyDatabase(), records);
+    await expect.poll(() => sql.status().ready, { timeout: 150_000 }).toBe(true);
   });
   afterAll(async () => {
     await memory?.close();
