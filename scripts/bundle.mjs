@@ -38,7 +38,7 @@ export async function bundle(options) {
     preserveSymlinks: true,
     bundle: true,
     platform: "neutral",
-    // What "neutral" leaves out: fflate's file for browsers is its entry without worker_threads, and only its inflate is used.
+    // What "neutral" leaves out.
     mainFields: ["module", "main"],
     conditions: ["browser"],
     external: ["*.wasm"],

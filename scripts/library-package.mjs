@@ -14,7 +14,7 @@ export async function stageLibrary(root, worker) {
   mkdirSync(`${to}dist`, { recursive: true });
   const entryPoints = [`${root}dist/index.js`];
   await bundle({ entryPoints, format: "esm", outfile: `${to}dist/index.js` });
-  await bundle({ entryPoints, format: "cjs", minifyWhitespace: true, outfile: `${to}dist/index.cjs` });
+  await bundle({ entryPoints, format: "cjs", minify: true, outfile: `${to}dist/index.cjs` });
   await bundle({ entryPoints, format: "esm", minify: true, outfile: `${to}dist/lodestone.min.js` });
   await bundle({
     entryPoints: [`${root}dist/workerd.js`],

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 
 /** Go into the library's files when it is built, so that nothing is installed beside it. */
-export const BUNDLED = ["@assemblyscript/loader", "fflate"];
+export const BUNDLED = ["@assemblyscript/loader"];
 
 export function projectManifest(root) {
   return JSON.parse(readFileSync(`${root}package.json`, "utf8"));

@@ -1,6 +1,6 @@
 /** The WebAssembly inside the library, as bytes. */
-import { inflateSync } from "fflate";
-import { BLOCK_BYTES, PACKED_BUILDS, RELAXED_BYTES, SIMD_BYTES } from "./wasm-bytes.js";
+import { decodeLzma } from "./lzma.ts";
+import { PACKED_BUILDS, RELAXED_BYTES, SIMD_BYTES } from "./wasm-bytes.js";
 
 export interface UnpackedBuilds {
   simd: Uint8Array<ArrayBuffer>;
@@ -9,18 +9,8 @@ export interface UnpackedBuilds {
 
 /** Takes some milliseconds; called once a process. */
 export function unpackBuilds(): UnpackedBuilds {
-  const both = inflateSync(decodeBase64(PACKED_BUILDS), { out: new Uint8Array(SIMD_BYTES + RELAXED_BYTES) });
-  const simd = new Uint8Array(SIMD_BYTES);
-  const relaxed = new Uint8Array(RELAXED_BYTES);
-  let from = 0;
-  for (let at = 0; from < both.length; at += BLOCK_BYTES) {
-    for (const build of [simd, relaxed]) {
-      const length = Math.max(0, Math.min(BLOCK_BYTES, build.length - at));
-      build.set(both.subarray(from, from + length), Math.min(at, build.length));
-      from += length;
-    }
-  }
-  return { simd, relaxed };
+  const both = decodeLzma(decodeBase64(PACKED_BUILDS), SIMD_BYTES + RELAXED_BYTES);
+  return { simd: both.slice(0, SIMD_BYTES), relaxed: both.slice(SIMD_BYTES) };
 }
 
 function decodeBase64(text: string): Uint8Array<ArrayBuffer> {

@@ -1,8 +1,7 @@
 /** The builds of assembly/, packed. scripts/build.mjs writes dist/core/wasm-bytes.js; it is not committed, which is why this is a declaration and the import ends in .js. */
 
-/** Base64 of raw deflate of both builds, in turns of BLOCK_BYTES each (scripts/packed-builds.mjs says why). */
+/** Base64 of LZMA of both builds, one behind the other (scripts/packed-builds.mjs says why). */
 export declare const PACKED_BUILDS: string;
-export declare const BLOCK_BYTES: number;
 export declare const SIMD_BYTES: number;
 export declare const RELAXED_BYTES: number;
 
