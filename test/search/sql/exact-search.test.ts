@@ -92,8 +92,7 @@ describe.each(SEARCH_SERVERS)("A search over %s", (_, start) => {
       records.write(REF, `t${n}`, rows);
     });
     memory = await openSearchStore(records);
-    sql = await openSqlStore(await server.emptyDatabase(), records);
-    await expect.poll(() => sql.status().ready, { timeout: 150_000 }).toBe(true);
+    sql = await openSqlStore(await server.emptyDatabase(), records, { waitMs: 100_000 });
   });
   afterAll(async () => {
     await memory?.close();
