@@ -7,7 +7,7 @@ export interface UnpackedBuilds {
   relaxed: Uint8Array<ArrayBuffer>;
 }
 
-/** Takes some milliseconds; called once a process. */
+/** Takes some 40 ms of CPU time; called once a process. */
 export function unpackBuilds(): UnpackedBuilds {
   const both = decodeLzma(decodeBase64(PACKED_BUILDS), SIMD_BYTES + RELAXED_BYTES);
   return { simd: both.slice(0, SIMD_BYTES), relaxed: both.slice(SIMD_BYTES) };
