@@ -69,10 +69,11 @@ describeWith("nginx", "Two cells behind nginx", (bin) => {
     let refused = 0;
     const writer = (async () => {
       for (let n = 0; isMoving; n++) {
-        const { status, headers } = await ask("PUT", `/db/mover%3Amain/tables/t/data/r${n}`, { n });
-        if (status === 201) acknowledged.push(n);
-        else {
-          expect([status, headers.get("retry-after")]).toEqual([503, "1"]);
+        // A proxy that reads its configuration anew closes connections that are kept alive: what was just sent on one has no answer, and nothing was promised.
+        const answer = await ask("PUT", `/db/mover%3Amain/tables/t/data/r${n}`, { n }).catch(() => null);
+        if (answer?.status === 201) acknowledged.push(n);
+        else if (answer !== null) {
+          expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "1"]);
           refused++;
         }
         await sleep(2);

@@ -7,7 +7,8 @@ const OUT_OF_MEMORY = "53200";
 
 /** PostgreSQL's own limit of 1 GB for one value, or one row on its way out. */
 const isBeyondOneValue = (code = "", message = ""): boolean =>
-  (code === "54000" && message === "out of memory") || (code === "XX000" && message.startsWith("invalid memory alloc request size"));
+  (code === "54000" && ["out of memory", "tuple is too big"].includes(message)) ||
+  (code === "XX000" && message.startsWith("invalid memory alloc request size"));
 
 export function asServiceError(error: unknown): unknown {
   const { code, message } = error as { code?: string; message?: string };
