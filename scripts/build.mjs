@@ -3,14 +3,14 @@
  * Into dist/packages/: the library and the server, each a folder for `npm pack`. The same sources give the same bytes. `npm ci` runs it through `prepare`.
  */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { bundle } from "./bundle.mjs";
 import { buildConsole } from "./console.mjs";
 import { stageLibrary } from "./library-package.mjs";
 import { packedBuildsModule } from "./packed-builds.mjs";
 import { stageServer } from "./server-package.mjs";
-import { sourceStamp, stampFile } from "./source-stamp.mjs";
+import { coreStamp, coreStampFile, isCoreBuilt, sourceStamp, stampFile } from "./source-stamp.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const stamp = sourceStamp(root);
@@ -19,7 +19,12 @@ const run = (command, ...args) => execFileSync(command, args, { cwd: root, stdio
 
 mkdirSync(`${root}build`, { recursive: true });
 mkdirSync(`${root}dist/wasm`, { recursive: true });
-for (const target of ["simd", "relaxed"]) run(bin("asc"), "assembly/index.ts", "--target", target);
+if (!isCoreBuilt(root)) {
+  const coreBuiltFrom = coreStamp(root);
+  rmSync(coreStampFile(root), { force: true });
+  for (const target of ["simd", "relaxed"]) run(bin("asc"), "assembly/index.ts", "--target", target);
+  writeFileSync(coreStampFile(root), coreBuiltFrom);
+}
 run(bin("tsc"), "-p", "tsconfig.json");
 
 const wasm = (target) => readFileSync(`${root}build/core.${target}.wasm`);
