@@ -5,7 +5,7 @@
 import { initializeCodes } from "./codes/codes";
 import { setMemoryLimit } from "./rows/memory";
 import { initializeRows, liveRows, segmentPtr, segmentRows, segmentShift, setRow } from "./rows/rows";
-import { loadingWork, noteWritten, workOnSketches } from "./sketch/learn";
+import { noteWritten, workWhileLoading } from "./sketch/learn";
 import { refreshSegment } from "./sketch/refresh";
 
 export { filterPtr, queryPtr, reserveQueries } from "./exact/query";
@@ -35,6 +35,5 @@ export function set(row: u32): void {
   noteWritten();
   if (setRow(row) !== segmentRows) return;
   refreshSegment(segmentPtr(row >> segmentShift));
-  // Each segment that came in pays for its sketches, and a part of the learning.
-  workOnSketches(loadingWork(), true);
+  workWhileLoading();
 }

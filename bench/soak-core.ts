@@ -76,14 +76,16 @@ async function round(seed: number): Promise<void> {
     const salt = Math.floor(random() * 1e6);
     const filter = share === 1 ? undefined : (id: string) => (Number(id.slice(2)) * 7919 + salt) % 1000 < share * 1000;
     const k = pick([1, 3, 10, 100, isTall ? 1000 : rows + 5]);
+    // Left to themselves, indexes as small as these would hardly ever learn anything.
+    const plan = pick(["auto", "sketches"] as const);
     for (const similarity of SIMILARITIES) {
       const usable = queries.filter((query) => similarity !== "cosineSimilarity" || query.some((x) => x !== 0));
       const expected = usable.map((query) => referenceSearch(model, query, { k, similarity, ...(filter && { filter }) }));
       for (const [b, index] of indexes.entries()) {
         const found =
           step === 1
-            ? await index.searchMany(usable, { k, similarity, filter })
-            : await Promise.all(usable.map((query) => index.search(query, { k, similarity, filter })));
+            ? await index.searchMany(usable, { k, similarity, filter, plan })
+            : await Promise.all(usable.map((query) => index.search(query, { k, similarity, filter, plan })));
         found.forEach((answer, i) => {
           compare(
             answer,

@@ -5,9 +5,9 @@ import { currentFilterPtr, prepareQuery, queryAt } from "../exact/query";
 import { L1 } from "../exact/similarity";
 import { sortBestFirst } from "../exact/top-k";
 import { codeDimension, livePtr, liveRows, segmentCount, segmentPtr, segmentRows, segmentShift, staleCountPtr } from "../rows/rows";
-import { resetScanCounts } from "../rows/scan-counts";
+import { resetScanCounts, scannedBytes } from "../rows/scan-counts";
 import { filterOf } from "../rows/selection";
-import { workOnSketches } from "../sketch/learn";
+import { learnNow, noteSearched, refreshInSearch, workInSearch } from "../sketch/learn";
 import { cascade } from "./cascade";
 import { cascadeMany, MANY_QUERIES } from "./cascade-many";
 import { searchScattered } from "./scattered";
@@ -20,8 +20,13 @@ const SCATTERED: u32 = 4;
 /** Fewer than one in this many: then l1 codes, made for each centre and step, cost more than they save, and so do codes of many queries, who share the rows' floats. */
 const VERY_SCATTERED: u32 = 64;
 
-/** Multiplications for sketches in one search: some 12 ms, and as much again or twice for the segment that it ends with. */
-const WORK_OF_SEARCH: i64 = 150000000;
+// How a search goes over the rows, as the host says it.
+/** By float32 alone, for comparison. */
+export const BY_FLOATS: i32 = 0;
+/** As here chosen. */
+export const BY_CHOICE: i32 = 1;
+/** As here chosen, with sketches of all rows, whether they pay or not: for tests. */
+export const WITH_SKETCHES: i32 = 2;
 
 let touched: u32 = 0;
 
@@ -45,22 +50,26 @@ export function countSelected(isFiltered: bool): u32 {
  * Fills and sorts the heaps of queries 0..count−1, which the host wrote at queryPtr(i).
  *
  * @param selected  what countSelected gave.
- * @param usesCodes  false: the plain float32 plan, for comparison.
+ * @param plan  BY_FLOATS, BY_CHOICE or WITH_SKETCHES.
  */
-export function search(count: i32, similarity: i32, isFiltered: bool, selected: u32, usesCodes: bool): void {
+export function search(count: i32, similarity: i32, isFiltered: bool, selected: u32, plan: i32): void {
   resetScanCounts();
   const filterBits = isFiltered ? currentFilterPtr() : 0;
   for (let i = 0; i < count; i++) prepareQuery(i);
   const k = <u32>queryAt(0).heap.capacity;
-  usesCodes = usesCodes && codeDimension > 0 && selected / CASCADE_ROWS_PER_RESULT >= k;
+  let usesCodes = plan !== BY_FLOATS && codeDimension > 0 && selected / CASCADE_ROWS_PER_RESULT >= k;
   if (usesCodes) {
-    workOnSketches(similarity === L1 ? 0 : WORK_OF_SEARCH, false);
     const spread = (segmentCount << segmentShift) / max<u32>(selected, 1);
     const isMany = count >= MANY_QUERIES && similarity !== L1;
     const isShared = isMany || similarity === L1;
     const limit = isShared ? VERY_SCATTERED : SCATTERED;
+    const readsSketches = spread < limit && !isShared;
+    if (plan === WITH_SKETCHES) learnNow();
+    else if (readsSketches) workInSearch();
+    else refreshInSearch(similarity !== L1);
     if (spread < limit) usesCodes = (isMany && cascadeMany(count, similarity, filterBits)) || cascade(count, similarity, filterBits);
     else usesCodes = !isShared && searchScattered(count, similarity, filterBits, selected);
+    if (readsSketches) noteSearched(<i64>scannedBytes());
   }
   if (!usesCodes) {
     for (let s: u32 = 0; s < segmentCount; s++) {

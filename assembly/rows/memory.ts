@@ -1,5 +1,6 @@
 /**
- * The bump allocator. This is the one file that calls memory.grow; nothing is ever returned to it (a shard is freed by dropping its instance).
+ * The bump allocator. This is the one file that calls memory.grow. A shard is freed by dropping its instance. Of blocks that are given
+ * back before, one stretch is kept, from which the next blocks are taken that fit.
  * Invariant: every address handed out lies wholly inside linear memory. Sizes are u64, so that a request past 4 GiB fails instead of wrapping.
  */
 
@@ -10,6 +11,14 @@ const ALIGNMENT: u64 = 64;
 let top: u64 = (<u64>__heap_base + ALIGNMENT - 1) & ~(ALIGNMENT - 1);
 let limitBytes: u64 = 65536 * PAGE_BYTES;
 
+/** The stretch that was given back. */
+let spare: u64 = 0;
+let spareEnd: u64 = 0;
+
+function aligned(bytes: u64): u64 {
+  return (bytes + ALIGNMENT - 1) & ~(ALIGNMENT - 1);
+}
+
 /** @param pages  The most pages of 64 KiB that this instance may use, 1..65536. */
 export function setMemoryLimit(pages: u32): void {
   limitBytes = <u64>pages * PAGE_BYTES;
@@ -17,7 +26,13 @@ export function setMemoryLimit(pages: u32): void {
 
 /** @returns the address of `bytes` new zeroed bytes, or 0 when the limit is reached; then nothing has changed. */
 export function allocate(bytes: u64): usize {
-  const end = (top + bytes + ALIGNMENT - 1) & ~(ALIGNMENT - 1);
+  if (aligned(bytes) <= spareEnd - spare) {
+    const ptr = <usize>spare;
+    spare += aligned(bytes);
+    memory.fill(ptr, 0, <usize>bytes);
+    return ptr;
+  }
+  const end = aligned(top + bytes);
   if (end > limitBytes) return 0;
   const pagesWanted = <i64>((end + PAGE_BYTES - 1) / PAGE_BYTES);
   const missing = pagesWanted - <i64>(<u32>memory.size());
@@ -25,6 +40,23 @@ export function allocate(bytes: u64): usize {
   const ptr = <usize>top;
   top = end;
   return ptr;
+}
+
+/**
+ * Gives back a block, or what follows an aligned address in it. It is joined to the stretch that is kept if it lies beside it; of two
+ * that lie apart the longer one is kept.
+ */
+export function release(ptr: usize, bytes: u64): void {
+  const start = <u64>ptr;
+  const end = aligned(start + bytes);
+  if (start === spareEnd) {
+    spareEnd = end;
+  } else if (end === spare) {
+    spare = start;
+  } else if (end - start > spareEnd - spare) {
+    spare = start;
+    spareEnd = end;
+  }
 }
 
 /** @returns the bytes handed out so far, the module's own static data included. */

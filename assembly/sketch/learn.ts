@@ -9,12 +9,16 @@
  *   install     the best m, if it pays: B is its first m directions, mixed
  *   sketching   segment after segment
  *
+ * When: while many rows come in; they are searched for long. Fewer rows, and rows that came in one by one, are learnt from once searches
+ * have read so much that learning takes a small share of their time on top (SHARE_OF_SEARCHES): whoever searches a small set a few
+ * times, or a set in which there is nothing to learn, does not notice.
+ *
  * Mixing: each 32 directions, taken from all parts of the spectrum, are replaced by their Walsh–Hadamard transform. The space is the same; coordinates that spread alike, and nearly as Gauss
  * has it, lose much less in four bits (LSA × 768, 384 dimensions: a quarter fewer rows left).
  * Nothing here has to be right for an answer to be right: what bounds need of the basis is measured when it is installed.
  */
 import { encodeSegment, MAX_CODABLE } from "../codes/codes";
-import { allocate } from "../rows/memory";
+import { allocate, release } from "../rows/memory";
 import { liveRows, capacity as reservedRows, segmentCount, segmentPtr, segmentRows, stride } from "../rows/rows";
 import {
   BLOCK_ROWS,
@@ -31,8 +35,9 @@ import {
 } from "./basis";
 import { mix } from "./mix";
 import { addScaled, dot, multiplyTile, scale, wideDot } from "./products";
-import { drawSample, MAX_SAMPLE, nextRandom, QUERIES, reserveSample, sampleCount, sampleRow } from "./sample";
+import { drawSample, nextRandom, QUERIES, sampleBytes, sampleCount, sampleRow } from "./sample";
 import {
+  freeSketches,
   hasSketches,
   MAX_SKETCH_DIMENSION,
   projectionsPtr,
@@ -41,15 +46,23 @@ import {
   sketchingCost,
   sketchSegment,
 } from "./sketches";
-import { beginTrial, bestDimension, limitQueries, reserveTrial, tryDimension, tryHeads } from "./trial";
+import { beginTrial, bestDimension, chooseDimension, limitQueries, placeTrial, trialBytes, tryDimension, tryHeads } from "./trial";
 
-/** Fewer dimensions have too little that a sketch could leave out, and fewer rows too little to learn from. */
+/** Fewer dimensions have too little that a sketch could leave out. */
 const MIN_DIMENSION: i32 = 96;
-const MIN_ROWS: u32 = 768;
-/** While rows come in, nothing is learnt from fewer than these: soon there will be more. */
-const MIN_ROWS_OF_LOAD: u32 = 8192;
+/** While rows come in, nothing is learnt from fewer than so many bytes of float32: 64 MiB. */
+const MIN_BYTES_OF_LOAD: u64 = 67108864;
 /** Nor from fewer than one in so many of the rows that there is room for. */
 const LOAD_SHARE: u32 = 4;
+/** There are so many rows for each direction, or more: so B and learning take 1/32 of the rows' memory, and projecting a query little. */
+const ROWS_PER_DIMENSION: u32 = 64;
+/** Rows that a basis is learnt from: so many for each direction, and at most. */
+const SAMPLE_PER_DIMENSION: u32 = 16;
+const MAX_SAMPLE: u32 = 4096;
+/** A search that reads so many bytes takes as long as a multiplication (1 or 2), times the part of searches' time that learning may take (1/32). */
+const SHARE_OF_SEARCHES: i64 = 64;
+/** Multiplications for sketches in one search: some 12 ms, and as much again or twice for the segment that it ends with. */
+const WORK_OF_SEARCH: i64 = 150000000;
 /** Learnt again when so many times as many rows were written as there were. */
 const RELEARN: u32 = 3;
 const PASSES: i32 = 2;
@@ -66,7 +79,10 @@ let phase: i32 = IDLE;
 
 /** Rows written since the last learning began, and how many are to be before the next. */
 let written: u32 = 0;
-let wanted: u32 = MIN_ROWS;
+let wanted: u32 = 1;
+
+/** Bytes that searches which sketches could have helped have read since learning began last. */
+let searchedBytes: i64 = 0;
 
 /** Multiplications that may be done now. */
 let allowance: i64 = 0;
@@ -75,16 +91,19 @@ let allowance: i64 = 0;
 let most: i32 = 0;
 let passes: i32 = 0;
 let cursor: i32 = 0;
-/** Directions that `directions` and `panels` have room for, and the panels in use. */
-let capacity: i32 = 0;
-let installedCapacity: i32 = 0;
-/** f32[most × pitch] */
+/** f32[most × pitch], then the sample and the trial. */
 let directions: usize = 0;
-/** f32[most × pitch], as panels; and those of the basis in use, when it is another. */
-let panels: usize = 0;
-let installedPanels: usize = 0;
+let directionsBytes: u64 = 0;
+/** The basis in the making: its centre, f32[stride], and f32[most × pitch], as panels. */
 let centre: usize = 0;
-let installedCentre: usize = 0;
+let panels: usize = 0;
+/** From the centre to the end of the panels. */
+let basisBytes: u64 = 0;
+/** The same of the basis in use, or 0. */
+let installed: usize = 0;
+let installedBytes: u64 = 0;
+/** Whether the trial has no say. */
+let isForced: bool = false;
 let skew: f64 = 0;
 
 /** To be called for each row that is written. */
@@ -92,16 +111,40 @@ export function noteWritten(): void {
   written++;
 }
 
-/**
- * Learns and sketches for about `multiplications`.
- *
- * @param isLoading  rows are coming in: then a basis is not learnt from few.
- */
-export function workOnSketches(multiplications: i64, isLoading: bool): void {
+/** To be called when a segment has come in: it pays for its sketches, and a part of the learning. */
+export function workWhileLoading(): void {
+  const rows = max<u64>(MIN_BYTES_OF_LOAD / ((<u64>stride) << 2), <u64>(reservedRows() / LOAD_SHARE));
+  work((3 * <i64>segmentRows * projectionCost(largestDimension())) / 2, <u64>liveRows >= rows);
+}
+
+/** To be called before a search that sketches could help. */
+export function workInSearch(): void {
+  work(WORK_OF_SEARCH, searchedBytes >= SHARE_OF_SEARCHES * learningCost());
+}
+
+/** To be called after it. @param bytes  what it read. */
+export function noteSearched(bytes: i64): void {
+  searchedBytes += bytes;
+}
+
+/** To be called before any other search: of sketches only those of rows that were changed are made. @param mayWork  false: nor are these. */
+export function refreshInSearch(mayWork: bool): void {
+  allowance = mayWork ? WORK_OF_SEARCH : 0;
+}
+
+/** Learns if there is anything new, whether it pays or not, and sketches all rows, however long it takes: for tests. */
+export function learnNow(): void {
+  isForced = true;
+  if (sketchDimension === 0) written = max(written, wanted);
+  work(i64.MAX_VALUE >> 1, true);
+  isForced = false;
+}
+
+/** Learns and sketches for about `multiplications`. @param mayBegin  whether to learn anew, if so many rows were written. */
+function work(multiplications: i64, mayBegin: bool): void {
   allowance = multiplications;
-  if (allowance <= 0 || stride < MIN_DIMENSION) return;
-  const enough = isLoading ? max(MIN_ROWS_OF_LOAD, reservedRows() / LOAD_SHARE) : MIN_ROWS;
-  if (phase === IDLE && liveRows >= enough && written >= wanted && !begin()) return;
+  if (stride < MIN_DIMENSION) return;
+  if (phase === IDLE && mayBegin && written >= wanted && dimensionsToLearn() > 0) begin();
   while (phase !== IDLE && allowance > 0) step();
   if (sketchDimension === 0) return;
   for (let s: u32 = 0; s < segmentCount && allowance > 0; s++) {
@@ -110,15 +153,10 @@ export function workOnSketches(multiplications: i64, isLoading: bool): void {
     allowance -= sketchingCost(segmentRows);
     encodeSegment(segment);
     if (!sketchSegment(segment)) {
-      dropBasis();
+      stopSketching();
       return;
     }
   }
-}
-
-/** Multiplications for a segment that came in: half as many again as its own sketches could take. */
-export function loadingWork(): i64 {
-  return (3 * <i64>segmentRows * projectionCost(largestDimension())) / 2;
 }
 
 /** Multiplications that are left of those that were given. */
@@ -140,29 +178,60 @@ function step(): void {
 
 function giveUp(): void {
   phase = IDLE;
-  if (sketchDimension > 0) dropBasis();
+  release(centre, basisBytes);
+  release(directions, directionsBytes);
+  stopSketching();
 }
 
+/** From now on there are no sketches, and their memory is free for rows. */
+function stopSketching(): void {
+  if (sketchDimension === 0) return;
+  dropBasis();
+  for (let s: u32 = 0; s < segmentCount; s++) freeSketches(segmentPtr(s));
+  release(installed, installedBytes);
+}
+
+/** Directions at most, whatever the rows. */
 function largestDimension(): i32 {
   return min(MAX_SKETCH_DIMENSION, ((stride * 2) / 3) & ~31);
 }
 
-/** Takes a sample and directions to start with. @returns false at the memory limit. */
-function begin(): bool {
+/** Directions to be learnt now. */
+function dimensionsToLearn(): i32 {
+  const rows = isForced ? liveRows / 4 : reservedRows() / ROWS_PER_DIMENSION;
+  return min(largestDimension(), <i32>rows & ~31);
+}
+
+/** Multiplications that learning takes, sketching left aside. */
+function learningCost(): i64 {
+  const m = <i64>dimensionsToLearn();
+  const row = <i64>pitch();
+  const rows = <i64>sampleSize(<i32>m);
+  const passes = 2 * <i64>PASSES * rows * m * row + 2 * <i64>(PASSES + 1) * m * m * row;
+  return passes + rows * <i64>QUERIES * row + 512 * m * row;
+}
+
+function sampleSize(dimensions: i32): u32 {
+  return min(liveRows, min(MAX_SAMPLE, max<u32>(1024, SAMPLE_PER_DIMENSION * <u32>dimensions)));
+}
+
+/** Takes a sample and directions to start with, unless memory is at its limit. */
+function begin(): void {
   written = 0;
   wanted = RELEARN * liveRows;
-  const largest = largestDimension();
-  most = min(largest, (<i32>min(liveRows, MAX_SAMPLE) / 4) & ~31);
-  if (!reserveLearning(largest)) return false;
-  drawSample();
+  searchedBytes = 0;
+  most = dimensionsToLearn();
+  const rows = sampleSize(most);
+  if (!reserveLearning(rows)) return;
+  drawSample(rows, directions + <usize>matrixBytes());
+  placeTrial(directions + <usize>(matrixBytes() + sampleBytes(rows)));
   storeCentre();
   // As centres of segments: bounds are computed in float32.
   if (!(wideDot(centre, centre, stride) < MAX_CODABLE)) {
     giveUp();
-    return true;
+    return;
   }
   const rowBytes = (<usize>pitch()) << 2;
-  memory.fill(directions, 0, <usize>most * rowBytes);
   for (let i = 0; i < sampleCount - QUERIES; i++) {
     storeResidual(sampleRow(i), centre, residualsPtr());
     addScaled(directions + <usize>(i % most) * rowBytes, residualsPtr(), stride, (nextRandom() & 256) === 0 ? 1 : -1);
@@ -170,31 +239,31 @@ function begin(): bool {
   passes = 0;
   cursor = 0;
   phase = ORTHONORMAL;
-  return true;
 }
 
-function reserveLearning(largest: i32): bool {
-  if (!reserveSketching(largest) || !reserveSample() || !reserveTrial(most)) return false;
-  const matrix = <u64>most * ((<u64>pitch()) << 2);
-  if (capacity < most) {
-    capacity = 0;
-    directions = allocate(matrix);
-    panels = allocate(matrix);
-    if (directions === 0 || panels === 0) return false;
-    capacity = most;
-  } else if (panels === 0) {
-    panels = allocate(<u64>capacity * ((<u64>pitch()) << 2));
-    if (panels === 0) return false;
-  }
-  if (centre === 0) {
-    centre = allocate((<u64>stride) << 2);
-    if (centre === 0) return false;
-  }
-  return true;
+function matrixBytes(): u64 {
+  return <u64>most * ((<u64>pitch()) << 2);
+}
+
+function centreBytes(): u64 {
+  return (((<u64>stride) << 2) + 63) & ~63;
+}
+
+/** Room for a basis and for what learning it from `rows` rows takes. @returns false at the memory limit. */
+function reserveLearning(rows: u32): bool {
+  if (!reserveSketching(largestDimension())) return false;
+  basisBytes = centreBytes() + matrixBytes();
+  centre = allocate(basisBytes);
+  if (centre === 0) return false;
+  panels = centre + <usize>centreBytes();
+  directionsBytes = matrixBytes() + sampleBytes(rows) + trialBytes(most);
+  directions = allocate(directionsBytes);
+  if (directions !== 0) return true;
+  release(centre, basisBytes);
+  return false;
 }
 
 function storeCentre(): void {
-  memory.fill(centre, 0, (<usize>stride) << 2);
   for (let i = 0; i < sampleCount; i++) addScaled(centre, sampleRow(i), stride, 1);
   scale(centre, stride, 1 / <f32>sampleCount);
 }
@@ -284,8 +353,11 @@ function tryNext(): void {
   cursor += 32;
   if (cursor <= most) return;
   if (bestDimension === 0) {
-    giveUp();
-    return;
+    if (!isForced) {
+      giveUp();
+      return;
+    }
+    chooseDimension(32 + (<i32>(nextRandom() & 0xffff) % (most >> 5)) * 32);
   }
   for (let j: usize = 0; j < <usize>pitch(); j++) mix(directions + (j << 2), bestDimension, (<usize>pitch()) << 2);
   storePanels(directions, bestDimension, panels);
@@ -305,13 +377,11 @@ function measure(): void {
     return;
   }
   phase = IDLE;
+  if (sketchDimension > 0) release(installed, installedBytes);
   setBasis(bestDimension, panels, centre, epsilon);
-  // What the basis before had is free for the next.
-  const before = installedCapacity === capacity ? installedPanels : 0;
-  const centreBefore = installedCentre;
-  installedPanels = panels;
-  installedCapacity = capacity;
-  installedCentre = centre;
-  panels = before;
-  centre = centreBefore;
+  installed = centre;
+  installedBytes = centreBytes() + <u64>bestDimension * ((<u64>pitch()) << 2);
+  // What is beyond the directions in use lies beside the other memory of learning.
+  release(installed + <usize>installedBytes, basisBytes - installedBytes);
+  release(directions, directionsBytes);
 }

@@ -1,19 +1,16 @@
 /** The sample that a basis is learnt from: live rows, the last QUERIES of which are kept for the trial. */
-import { allocate } from "../rows/memory";
 import { bitAt, livePtr, liveRows, rowPtr, segmentCount, segmentPtr, segmentRows, segmentShift } from "../rows/rows";
 
-export const MAX_SAMPLE: u32 = 4096;
 /** Rows of the sample that are queries of the trial; a multiple of 8. */
 export const QUERIES: i32 = 24;
 
 export let sampleCount: i32 = 0;
-/** u32[MAX_SAMPLE] */
+/** u32[sampleCount] */
 let sample: usize = 0;
 
-/** @returns false at the memory limit. */
-export function reserveSample(): bool {
-  if (sample === 0) sample = allocate((<u64>MAX_SAMPLE) << 2);
-  return sample !== 0;
+/** Bytes of the list of `rows` rows. */
+export function sampleBytes(rows: u32): u64 {
+  return (((<u64>rows) << 2) + 63) & ~63;
 }
 
 let random: u32 = 1;
@@ -31,9 +28,14 @@ export function sampleRow(i: i32): usize {
   return rowPtr(load<u32>(sample + ((<usize>i) << 2)));
 }
 
-/** Draws rows evenly from all live ones, one from each of sampleCount parts; those that are to be queries, evenly too, go to the end. */
-export function drawSample(): void {
-  sampleCount = <i32>min(liveRows, MAX_SAMPLE);
+/**
+ * Draws rows evenly from all live ones, one from each of sampleCount parts. Those that are to be queries, evenly too, go to the end.
+ *
+ * @param count  at most liveRows. @param to  where the list goes, sampleBytes(count).
+ */
+export function drawSample(count: u32, to: usize): void {
+  sample = to;
+  sampleCount = <i32>count;
   let seen: u64 = 0;
   let drawn: u64 = 0;
   const rows = <u64>liveRows;

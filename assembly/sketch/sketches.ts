@@ -13,7 +13,7 @@
  */
 import { isCodable, roundUp16 } from "../codes/codes";
 import { addF64, largestF32, squaresOfF32 } from "../lanes";
-import { allocate } from "../rows/memory";
+import { allocate, release } from "../rows/memory";
 import { floatsPtr, livePtr, segmentRows, sketchStatePtr, squaresPtr, stride } from "../rows/rows";
 import {
   BLOCK_ROWS,
@@ -84,12 +84,29 @@ export function sketchingCost(rows: u32): i64 {
   return <i64>rows * projectionCost(sketchDimension);
 }
 
+/** Of a segment, with room for sketches of so many dimensions. */
+function blockBytes(dimensions: i32): u64 {
+  const groups = (<u64>(segmentRows >> 2) * <u64>SKETCH_GROUP_BYTES + 63) & ~63;
+  return groups + ((<u64>segmentRows * <u64>dimensions) >> 1);
+}
+
+/** Gives a segment's sketches up, and their memory back. */
+export function freeSketches(segment: usize): void {
+  const state = sketchStatePtr(segment);
+  const room = load<u32>(state, 8);
+  if (room === 0) return;
+  release(<usize>load<u32>(state), blockBytes(<i32>room));
+  store<u32>(state, 0);
+  store<u32>(state, 0, 4);
+  store<u32>(state, 0, 8);
+}
+
 /** Sketches all rows of a segment. @returns false at the memory limit. */
 export function sketchSegment(segment: usize): bool {
   const state = sketchStatePtr(segment);
   if (load<u32>(state, 8) < <u32>sketchDimension) {
-    const groups = (<u64>(segmentRows >> 2) * <u64>SKETCH_GROUP_BYTES + 63) & ~63;
-    const block = allocate(groups + ((<u64>segmentRows * <u64>sketchDimension) >> 1));
+    freeSketches(segment);
+    const block = allocate(blockBytes(sketchDimension));
     if (block === 0) return false;
     store<u32>(state, <u32>block);
     store<u32>(state, sketchDimension, 8);

@@ -2,7 +2,6 @@
  * The trial: how many dimensions of a sketch pay? Rows of the sample that learning left out are queries to others of its rows, and every number of dimensions is asked how many of these the
  * bound of l2 would leave, as sketch/bounds.ts has it but for the query's own codes. The nearest row of the whole sample is the limit.
  */
-import { allocate } from "../rows/memory";
 import { codeDimension, headDimension, liveRows, stride } from "../rows/rows";
 import { BLOCK_ROWS, pitch, projectionCost, projectOn, storePanels, storeResidual } from "./basis";
 import { chooseStep, chosenLoss, decode } from "./four-bits";
@@ -15,7 +14,7 @@ import { projectionsPtr, residualsPtr } from "./sketches";
 const TRIAL_ROWS: i32 = 256;
 /** What costs as much as a byte of codes that are read one after the other: a dimension of a sketch, one multiplication of a query's projection, a row's metadata and bound. */
 const SKETCH_COST: f64 = 0.75;
-const PROJECTION_COST: f64 = 0.25;
+const PROJECTION_COST: f64 = 0.75;
 const ROW_COST: f64 = 20;
 /** Rows that are left are read with gaps between them. */
 const GAP_COST: f64 = 2;
@@ -27,7 +26,6 @@ let most: i32 = 0;
 let centre: usize = 0;
 /** f32[(TRIAL_ROWS + QUERIES) × most], f32[QUERIES × pitch] and f32[4 × QUERIES], of one row and three that are none. */
 let trialSketches: usize = 0;
-let capacity: i32 = 0;
 let queryPanels: usize = 0;
 let headDots: usize = 0;
 /** f64: ‖y‖² and ‖y_t‖² of rows and queries of the trial, and the least Σ(p − y)² of each query. */
@@ -38,15 +36,24 @@ let bestCost: f64 = 0;
 /** Dimensions that cost least so far; 0: none pays. */
 export let bestDimension: i32 = 0;
 
-/** Room for directions up to `dimensions`. @returns false at the memory limit. */
-export function reserveTrial(dimensions: i32): bool {
-  if (queryPanels === 0) queryPanels = allocate(<u64>QUERIES * ((<u64>pitch()) << 2));
-  if (headDots === 0) headDots = allocate((<u64>(4 * QUERIES)) << 2);
-  if (capacity < dimensions) {
-    trialSketches = allocate(<u64>(TRIAL_ROWS + QUERIES) * ((<u64>dimensions) << 2));
-    capacity = trialSketches === 0 ? 0 : dimensions;
-  }
-  return queryPanels !== 0 && headDots !== 0 && trialSketches !== 0;
+/** Bytes that a trial of up to `dimensions` directions needs. */
+export function trialBytes(dimensions: i32): u64 {
+  return queryPanelBytes() + headDotBytes() + ((<u64>(TRIAL_ROWS + QUERIES) * <u64>dimensions) << 2);
+}
+
+function queryPanelBytes(): u64 {
+  return <u64>QUERIES * ((<u64>pitch()) << 2);
+}
+
+function headDotBytes(): u64 {
+  return (<u64>(4 * QUERIES)) << 2;
+}
+
+/** Takes room for the next trial, trialBytes at `ptr`. */
+export function placeTrial(ptr: usize): void {
+  queryPanels = ptr;
+  headDots = queryPanels + <usize>queryPanelBytes();
+  trialSketches = headDots + <usize>headDotBytes();
 }
 
 function trialSketch(i: i32): usize {
@@ -111,6 +118,11 @@ export function limitQueries(first: i32, count: i32): i64 {
 
 function squaresOfQuery(k: i32): f64 {
   return load<f64>(squares + ((<usize>(trialRows() + k)) << 3));
+}
+
+/** Takes the trial's last say: some number of dimensions, whether it pays or not. */
+export function chooseDimension(m: i32): void {
+  bestDimension = m;
 }
 
 /** What a row costs without sketches: by heads, if these help, else by whole codes. */

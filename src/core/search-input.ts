@@ -27,7 +27,10 @@ export interface SearchOptions {
   scoreThreshold?: number | undefined;
   /** Columns whose values come with each result; default none. */
   columns?: readonly string[] | undefined;
-  /** "floats" reads float32 only, without the codes: the same answer, later; for measurements. Default "auto". */
+  /**
+   * For measurements and tests: the same answer, later. "floats" reads float32 only, without the codes. "sketches" first learns and makes
+   * sketches of all rows (docs/core.md), whether they pay or not. Default "auto".
+   */
   plan?: Plan;
 }
 

@@ -9,13 +9,16 @@ export interface ShardSearch {
   similarity: Similarity;
   /** Bit r of the mask (word r >> 5, bit r & 31) selects row r. Rows past its end are not selected; without a mask all are. */
   mask?: Uint32Array | undefined;
-  /** "floats": read float32 only, without the codes. The same answer, later; for measurements. */
+  /**
+   * "floats": read float32 only, without the codes; for measurements. "sketches": learn and make sketches of all rows first, whether
+   * they pay or not; for tests. The same answer, later.
+   */
   plan?: Plan | undefined;
   /** What the shards of one search, of one query, tell each other. */
   exchange?: ThresholdExchange | undefined;
 }
 
-export type Plan = "auto" | "floats";
+export type Plan = "auto" | "floats" | "sketches";
 
 /** What the last search read. */
 export interface ScanCounts {

@@ -3,11 +3,13 @@ import { instantiate } from "@assemblyscript/loader";
 import { LodestoneError } from "../errors.ts";
 import { similarityCode } from "./similarity.ts";
 import type { ThresholdExchange } from "./threshold-exchange.ts";
-import type { ScanCounts, ShardHits, ShardOptions, ShardSearch, VectorShard } from "./vector-shard.ts";
+import type { Plan, ScanCounts, ShardHits, ShardOptions, ShardSearch, VectorShard } from "./vector-shard.ts";
 
 const PAGE_BYTES = 65536;
 const MAX_PAGES = 65536;
 const ENTRY_BYTES = 16;
+/** As assembly/plans/search.ts has them. */
+const PLAN_CODES: Record<Plan, number> = { floats: 0, auto: 1, sketches: 2 };
 
 import type { Build } from "./wasm-module.ts";
 
@@ -29,7 +31,7 @@ interface CoreExports extends Record<string, unknown> {
   queryPtr(query: number): number;
   filterPtr(words: number): number;
   countSelected(isFiltered: number): number;
-  search(count: number, similarity: number, isFiltered: number, selected: number, usesCodes: number): void;
+  search(count: number, similarity: number, isFiltered: number, selected: number, plan: number): void;
   resultCount(query: number): number;
   fullRowCount(): number;
   exactRowCount(): number;
@@ -127,7 +129,7 @@ export class WasmShard implements VectorShard {
       new Float32Array(core.memory.buffer, core.queryPtr(i) >>> 0, this.dimension).set(query);
     }
     this.#running.exchange = count === 1 ? options.exchange : undefined;
-    core.search(count, similarity, isFiltered, totalCount, options.plan === "floats" ? 0 : 1);
+    core.search(count, similarity, isFiltered, totalCount, PLAN_CODES[options.plan ?? "auto"]);
     const answers: ShardHits[] = [];
     for (let i = 0; i < count; i++)
       answers.push({ totalCount, ...readResults(core.memory, core.resultsPtr(i) >>> 0, core.resultCount(i)) });
