@@ -5,8 +5,8 @@
 import { initializeCodes } from "./codes/codes";
 import { setMemoryLimit } from "./rows/memory";
 import { initializeRows, liveRows, segmentPtr, segmentRows, segmentShift, setRow } from "./rows/rows";
-import { noteWritten, workWhileLoading } from "./sketch/learn";
 import { refreshSegment } from "./sketch/refresh";
+import { noteWritten, workWhileLoading } from "./sketch/schedule";
 
 export { filterPtr, queryPtr, reserveQueries } from "./exact/query";
 export { countSelected, resultCount, resultsPtr, search } from "./plans/search";

@@ -7,7 +7,7 @@ import { sortBestFirst } from "../exact/top-k";
 import { codeDimension, livePtr, liveRows, segmentCount, segmentPtr, segmentRows, segmentShift, staleCountPtr } from "../rows/rows";
 import { resetScanCounts, scannedBytes } from "../rows/scan-counts";
 import { filterOf } from "../rows/selection";
-import { learnNow, noteSearched, refreshInSearch, workInSearch } from "../sketch/learn";
+import { learnNow, noteSearched, refreshInSearch, workInSearch } from "../sketch/schedule";
 import { cascade } from "./cascade";
 import { cascadeMany, MANY_QUERIES } from "./cascade-many";
 import { searchScattered } from "./scattered";

@@ -1,5 +1,5 @@
 /**
- * Learns the basis of sketches from a sample of the rows, in steps that take a few milliseconds each, so that nobody waits for the whole:
+ * Learns the basis of sketches from a sample of the rows, in steps that take a few milliseconds each, so that nobody waits for the whole (schedule.ts says when):
  *
  *   centre      the sample's mean
  *   start       M directions, each a sum of sample rows with random signs
@@ -9,17 +9,13 @@
  *   install     the best m, if it pays: B is its first m directions, mixed
  *   sketching   segment after segment
  *
- * When: while many rows come in; they are searched for long. Fewer rows, and rows that came in one by one, are learnt from once searches
- * have read so much that learning takes a small share of their time on top (SHARE_OF_SEARCHES): whoever searches a small set a few
- * times, or a set in which there is nothing to learn, does not notice.
- *
  * Mixing: each 32 directions, taken from all parts of the spectrum, are replaced by their Walsh–Hadamard transform. The space is the same; coordinates that spread alike, and nearly as Gauss
  * has it, lose much less in four bits (LSA × 768, 384 dimensions: a quarter fewer rows left).
  * Nothing here has to be right for an answer to be right: what bounds need of the basis is measured when it is installed.
  */
-import { encodeSegment, MAX_CODABLE } from "../codes/codes";
+import { MAX_CODABLE } from "../codes/codes";
 import { allocate, release } from "../rows/memory";
-import { liveRows, capacity as reservedRows, segmentCount, segmentPtr, segmentRows, stride } from "../rows/rows";
+import { liveRows, segmentCount, segmentPtr, stride } from "../rows/rows";
 import {
   BLOCK_ROWS,
   dropBasis,
@@ -36,35 +32,12 @@ import {
 import { mix } from "./mix";
 import { addScaled, dot, multiplyTile, scale, wideDot } from "./products";
 import { drawSample, nextRandom, QUERIES, sampleBytes, sampleCount, sampleRow } from "./sample";
-import {
-  freeSketches,
-  hasSketches,
-  MAX_SKETCH_DIMENSION,
-  projectionsPtr,
-  reserveSketching,
-  residualsPtr,
-  sketchingCost,
-  sketchSegment,
-} from "./sketches";
+import { freeSketches, MAX_SKETCH_DIMENSION, projectionsPtr, reserveSketching, residualsPtr } from "./sketches";
 import { beginTrial, bestDimension, chooseDimension, limitQueries, placeTrial, trialBytes, tryDimension, tryHeads } from "./trial";
 
-/** Fewer dimensions have too little that a sketch could leave out. */
-const MIN_DIMENSION: i32 = 96;
-/** While rows come in, nothing is learnt from fewer than so many bytes of float32: 64 MiB. */
-const MIN_BYTES_OF_LOAD: u64 = 67108864;
-/** Nor from fewer than one in so many of the rows that there is room for. */
-const LOAD_SHARE: u32 = 4;
-/** There are so many rows for each direction, or more: so B and learning take 1/32 of the rows' memory, and projecting a query little. */
-const ROWS_PER_DIMENSION: u32 = 64;
 /** Rows that a basis is learnt from: so many for each direction, and at most. */
 const SAMPLE_PER_DIMENSION: u32 = 16;
 const MAX_SAMPLE: u32 = 4096;
-/** A search that reads so many bytes takes as long as a multiplication (1 or 2), times the part of searches' time that learning may take (1/32). */
-const SHARE_OF_SEARCHES: i64 = 64;
-/** Multiplications for sketches in one search: some 12 ms, and as much again or twice for the segment that it ends with. */
-const WORK_OF_SEARCH: i64 = 150000000;
-/** Learnt again when so many times as many rows were written as there were. */
-const RELEARN: u32 = 3;
 const PASSES: i32 = 2;
 /** A basis that is less orthonormal is not taken: 2^-7. */
 const MAX_SKEWNESS: f64 = 0.0078125;
@@ -77,15 +50,8 @@ const TRIAL: i32 = 4;
 const MEASURE: i32 = 5;
 let phase: i32 = IDLE;
 
-/** Rows written since the last learning began, and how many are to be before the next. */
-let written: u32 = 0;
-let wanted: u32 = 1;
-
-/** Bytes that searches which sketches could have helped have read since learning began last. */
-let searchedBytes: i64 = 0;
-
-/** Multiplications that may be done now. */
-let allowance: i64 = 0;
+/** Multiplications of the step in hand. */
+let spent: i64 = 0;
 
 // Of the learning in hand.
 let most: i32 = 0;
@@ -106,74 +72,20 @@ let installedBytes: u64 = 0;
 let isForced: bool = false;
 let skew: f64 = 0;
 
-/** To be called for each row that is written. */
-export function noteWritten(): void {
-  written++;
+/** Whether there is a step to be done. */
+export function isLearning(): bool {
+  return phase !== IDLE;
 }
 
-/** To be called when a segment has come in: it pays for its sketches, and a part of the learning. */
-export function workWhileLoading(): void {
-  const rows = max<u64>(MIN_BYTES_OF_LOAD / ((<u64>stride) << 2), <u64>(reservedRows() / LOAD_SHARE));
-  work((3 * <i64>segmentRows * projectionCost(largestDimension())) / 2, <u64>liveRows >= rows);
-}
-
-/** To be called before a search that sketches could help. */
-export function workInSearch(): void {
-  work(WORK_OF_SEARCH, searchedBytes >= SHARE_OF_SEARCHES * learningCost());
-}
-
-/** To be called after it. @param bytes  what it read. */
-export function noteSearched(bytes: i64): void {
-  searchedBytes += bytes;
-}
-
-/** To be called before any other search: of sketches only those of rows that were changed are made. @param mayWork  false: nor are these. */
-export function refreshInSearch(mayWork: bool): void {
-  allowance = mayWork ? WORK_OF_SEARCH : 0;
-}
-
-/** Learns if there is anything new, whether it pays or not, and sketches all rows, however long it takes: for tests. */
-export function learnNow(): void {
-  isForced = true;
-  if (sketchDimension === 0) written = max(written, wanted);
-  work(i64.MAX_VALUE >> 1, true);
-  isForced = false;
-}
-
-/** Learns and sketches for about `multiplications`. @param mayBegin  whether to learn anew, if so many rows were written. */
-function work(multiplications: i64, mayBegin: bool): void {
-  allowance = multiplications;
-  if (stride < MIN_DIMENSION) return;
-  if (phase === IDLE && mayBegin && written >= wanted && dimensionsToLearn() > 0) begin();
-  while (phase !== IDLE && allowance > 0) step();
-  if (sketchDimension === 0) return;
-  for (let s: u32 = 0; s < segmentCount && allowance > 0; s++) {
-    const segment = segmentPtr(s);
-    if (hasSketches(segment)) continue;
-    allowance -= sketchingCost(segmentRows);
-    encodeSegment(segment);
-    if (!sketchSegment(segment)) {
-      stopSketching();
-      return;
-    }
-  }
-}
-
-/** Multiplications that are left of those that were given. */
-export function allowanceLeft(): i64 {
-  return allowance;
-}
-
-export function spend(multiplications: i64): void {
-  allowance -= multiplications;
-}
-
-function step(): void {
+/** Does a step. @returns the multiplications that it took. */
+export function learnOn(): i64 {
+  spent = 0;
   if (phase === PASS) passOver();
   else if (phase === ORTHONORMAL) orthonormalize();
   else if (phase === LIMITS) findLimits();
   else if (phase === TRIAL) tryNext();
   else measure();
+  return spent;
 }
 
 function giveUp(): void {
@@ -184,7 +96,7 @@ function giveUp(): void {
 }
 
 /** From now on there are no sketches, and their memory is free for rows. */
-function stopSketching(): void {
+export function stopSketching(): void {
   if (sketchDimension === 0) return;
   dropBasis();
   for (let s: u32 = 0; s < segmentCount; s++) freeSketches(segmentPtr(s));
@@ -192,21 +104,15 @@ function stopSketching(): void {
 }
 
 /** Directions at most, whatever the rows. */
-function largestDimension(): i32 {
+export function largestDimension(): i32 {
   return min(MAX_SKETCH_DIMENSION, ((stride * 2) / 3) & ~31);
 }
 
-/** Directions to be learnt now. */
-function dimensionsToLearn(): i32 {
-  const rows = isForced ? liveRows / 4 : reservedRows() / ROWS_PER_DIMENSION;
-  return min(largestDimension(), <i32>rows & ~31);
-}
-
-/** Multiplications that learning takes, sketching left aside. */
-function learningCost(): i64 {
-  const m = <i64>dimensionsToLearn();
+/** Multiplications that learning so many directions takes, sketching left aside. */
+export function learningCost(dimensions: i32): i64 {
+  const m = <i64>dimensions;
   const row = <i64>pitch();
-  const rows = <i64>sampleSize(<i32>m);
+  const rows = <i64>sampleSize(dimensions);
   const passes = 2 * <i64>PASSES * rows * m * row + 2 * <i64>(PASSES + 1) * m * m * row;
   return passes + rows * <i64>QUERIES * row + 512 * m * row;
 }
@@ -215,12 +121,15 @@ function sampleSize(dimensions: i32): u32 {
   return min(liveRows, min(MAX_SAMPLE, max<u32>(1024, SAMPLE_PER_DIMENSION * <u32>dimensions)));
 }
 
-/** Takes a sample and directions to start with, unless memory is at its limit. */
-function begin(): void {
-  written = 0;
-  wanted = RELEARN * liveRows;
-  searchedBytes = 0;
-  most = dimensionsToLearn();
+/**
+ * Takes a sample and directions to start with, unless memory is at its limit.
+ *
+ * @param dimensions  to be learnt, a multiple of 32 and at most a quarter of the rows and largestDimension(). @param forced  whether some of them are
+ *   taken even if none pay.
+ */
+export function beginLearning(dimensions: i32, forced: bool): void {
+  isForced = forced;
+  most = dimensions;
   const rows = sampleSize(most);
   if (!reserveLearning(rows)) return;
   drawSample(rows, directions + <usize>matrixBytes());
@@ -290,7 +199,7 @@ function passOver(): void {
       multiplyTile(a, a + 4, a + 8, a + 12, sketchBytes, b, rowBytes, count, directions + i * rowBytes + at, rowBytes, true);
     }
   }
-  allowance -= 2 * <i64>count * projectionCost(most);
+  spent += 2 * <i64>count * projectionCost(most);
   cursor += count;
   if (cursor < used) return;
   cursor = 0;
@@ -305,7 +214,7 @@ function orthonormalize(): void {
   for (let again = 0; again < 2; again++) {
     for (let i = 0; i < cursor; i++) addScaled(own, rowOf(i), pitch(), -dot(own, rowOf(i), pitch()));
   }
-  allowance -= 4 * <i64>cursor * <i64>pitch() + 1024;
+  spent += 4 * <i64>cursor * <i64>pitch() + 1024;
   const after = dot(own, own, pitch());
   if (after > before * 1e-8) {
     scale(own, pitch(), <f32>(1 / Math.sqrt(after)));
@@ -327,7 +236,7 @@ function orthonormalize(): void {
     phase = PASS;
     return;
   }
-  allowance -= beginTrial(panels, most, centre);
+  spent += beginTrial(panels, most, centre);
   phase = LIMITS;
 }
 
@@ -339,7 +248,7 @@ function rowOf(i: i32): usize {
 function findLimits(): void {
   const used = sampleCount - QUERIES;
   const count = min(BLOCK_ROWS, used - cursor);
-  allowance -= limitQueries(cursor, count);
+  spent += limitQueries(cursor, count);
   cursor += count;
   if (cursor < used) return;
   tryHeads();
@@ -349,7 +258,7 @@ function findLimits(): void {
 
 /** One number of dimensions; after the last the best is made a basis, if there is one. */
 function tryNext(): void {
-  allowance -= tryDimension(cursor);
+  spent += tryDimension(cursor);
   cursor += 32;
   if (cursor <= most) return;
   if (bestDimension === 0) {
@@ -369,7 +278,7 @@ function tryNext(): void {
 /** Measures row after row; after the last the basis is taken. */
 function measure(): void {
   skew += skewOf(directions, cursor);
-  allowance -= 4 * <i64>(cursor + 1) * <i64>pitch();
+  spent += 4 * <i64>(cursor + 1) * <i64>pitch();
   if (++cursor < bestDimension) return;
   const epsilon = epsilonOf(skew);
   if (!(epsilon < MAX_SKEWNESS)) {
