@@ -1,5 +1,6 @@
 /**
- * What test/core/bounds.test.ts sees of the core: each bound by itself, for rows of segment 0. Compiled by that test, in no build that ships.
+ * What test/core/bounds.test.ts sees of the core: each bound by itself, for rows of segment 0. Compiled by that test, in no build that
+ * ships.
  * Order of calls: initialize, reserveRows, set…; encode; reserveQueries, the queries at queryPtr(i), prepare; then any of the others.
  */
 

@@ -3,15 +3,18 @@
  *
  *   centre: | segments that have it u32 | next free one u32 | unused | f32[codeDimension], padding 0, on a cache line |
  *
- * Invariant: a centre that a segment has does not change, so its address tells it from others for as long as a search may have coded queries for it: a
- * segment's centre changes only in encodeSegment, which comes before the search's first look at the segment.
+ * Invariant: a centre that a segment has does not change, so its address tells it from others for as long as a search may have coded
+ * queries for it: a segment's centre changes only in encodeSegment, which comes before the search's first look at the segment.
  */
 import { allocate } from "../rows/memory";
 import { centreOf, codeDimension, dimension, setCentre } from "../rows/rows";
 
 const HEADER_BYTES: usize = 64;
 
-/** A centre is near enough when it makes Σ|y|² at most this much larger than the mean would: the rows' norms, and with them the losses, by 4 %. */
+/**
+ * A centre is near enough when it makes Σ|y|² at most this much larger than the mean would: the rows' norms, and with them the losses, by 4
+ * %.
+ */
 const NEAR: f64 = 0.08;
 
 /** The last one made, or 0. */

@@ -4,22 +4,27 @@
  *   y = x − centre                             the segment's centre, or 0
  *   c = clamp(nearest(y / Δ) + 64, 0, 127)     one step Δ a row; zeros are kept exactly
  *   ŷ = (c − 64) Δ
- *   ŷ6 = ((c | 1) − 64.5) Δ                    the middle of the two codes that share the upper 6 bits, for many queries at once (dot/many-dots.ts)
+ *   ŷ6 = ((c | 1) − 64.5) Δ                    the middle of the two codes that share the upper 6 bits, for many queries at once
+ *                                              (dot/many-dots.ts)
  *
- * Seven bits, since a byte of them is what relaxed SIMD multiplies at once: such codes are read as fast as memory gives them, in every build. (Planes of four bits are half
- * as long and take more instructions to unpack than the other half takes to read; they were this project's first plan.)
- * Δ makes the loss nearly smallest: outliers may be clipped. It has 4 significant bits (1 + e/8) 2^n, so ŷ and ŷ6 are exact in float32, and so few different Δ occur
- * that l1, whose query must be quantised with the row's own step, can keep its codes for each.
+ * Seven bits, since a byte of them is what relaxed SIMD multiplies at once: such codes are read as fast as memory gives them, in every
+ * build. (Planes of four bits are half as long and take more instructions to unpack than the other half takes to read; they were this
+ * project's first plan.) Δ makes the loss nearly smallest: outliers may be clipped. It has 4 significant bits (1 + e/8) 2^n, so ŷ and ŷ6
+ * are exact in float32, and so few different Δ occur that l1, whose query must be quantised with the row's own step, can keep its codes for
+ * each.
  *
  * Kept of a row: ‖y − ŷ‖₂, ‖y − ŷ6‖₂, ‖y − ŷ‖₁, and what is lost without the codes of the tail (the dimensions from headDimension on),
  * ‖y_t‖₂; none is ever below the true one. Proof (u = 2^-24): let y' = fl(x − centre), so
- * |y − y'| ≤ u|y'|(1 + u) elementwise, and e' = fl(y' − ŷ), |e' − (y' − ŷ)| ≤ u|e'|. So ‖y − ŷ‖ ≤ ‖e'‖(1 + u) + 2u‖y'‖ in either norm. A float32 sum of n
- * terms ≥ 0 is at least (1 − (n + 2)u) times the true one. Both are covered by (1 + (n + 64) 2^-23), and by + 2^-22 ‖y'‖ with ‖y'‖ from such a sum.
+ * |y − y'| ≤ u|y'|(1 + u) elementwise, and e' = fl(y' − ŷ), |e' − (y' − ŷ)| ≤ u|e'|. So ‖y − ŷ‖ ≤ ‖e'‖(1 + u) + 2u‖y'‖ in either norm. A
+ * float32 sum of n terms ≥ 0 is at least (1 − (n + 2)u) times the true one. Both are covered by (1 + (n + 64) 2^-23), and by + 2^-22 ‖y'‖
+ * with ‖y'‖ from such a sum.
  * Underflow: all of it is at most n·2^-149 while ‖y'‖ ≥ 2^-40, hence covered too.
- * Codable rows: 0 or 2^-40 ≤ max |y'| ≤ 2^40, and x = 0 or ‖x‖ ≥ 2^-40 and ‖x‖ ≥ 2^-20 ‖y'‖. All others get infinite losses, so that no bound ever skips them and no
- * product or quotient of the bounds (dot/bounds.ts, dot/many-bounds.ts) overflows. The last two matter beside a centre, where x may be next to nothing and y is not; of such a
- * row bounds of the cosine would say nothing anyway, since their slack alone, 2^-19 ‖p‖ ‖y‖ / ‖x‖, is more than the cosine's whole range.
- * The tail: ‖y'_t‖ ≤ ‖y'‖, of which 2^-22 is added; it is a float64 sum, so that this covers ‖y_t‖ ≤ ‖y'_t‖ + u(1 + u)‖y'‖ and its roundings. Nothing added to a row that is not all zeros is below 2^-62, so roundUp16 meets no subnormals.
+ * Codable rows: 0 or 2^-40 ≤ max |y'| ≤ 2^40, and x = 0 or ‖x‖ ≥ 2^-40 and ‖x‖ ≥ 2^-20 ‖y'‖. All others get infinite losses, so that no
+ * bound ever skips them and no product or quotient of the bounds (dot/bounds.ts, dot/many-bounds.ts) overflows. The last two matter beside
+ * a centre, where x may be next to nothing and y is not; of such a row bounds of the cosine would say nothing anyway, since their slack
+ * alone, 2^-19 ‖p‖ ‖y‖ / ‖x‖, is more than the cosine's whole range.
+ * The tail: ‖y'_t‖ ≤ ‖y'‖, of which 2^-22 is added; it is a float64 sum, so that this covers ‖y_t‖ ≤ ‖y'_t‖ + u(1 + u)‖y'‖ and its
+ * roundings. Nothing added to a row that is not all zeros is below 2^-62, so roundUp16 meets no subnormals.
  */
 
 import { addF32Wide, addF64, addI32, largestF32, squaresOfF32 } from "../lanes";
@@ -64,7 +69,9 @@ export const MAX_CODABLE: f64 = 1099511627776;
 /** ‖x‖ of a codable row is at least this share of ‖y‖: 2^-20. */
 const MIN_NORM_SHARE: f64 = 9.5367431640625e-7;
 
-/** The last row's step, at first 2^-44. A row whose residual is zero takes it, since any will do, and l1 then needs no codes for another. */
+/**
+ * The last row's step, at first 2^-44. A row whose residual is zero takes it, since any will do, and l1 then needs no codes for another.
+ */
 let latestStep: f32 = 1 / (<f32>(1 << 30) * <f32>(1 << 14));
 
 /** A centre pays when its norm is at least this share of the rows' norm: then it shrinks them, and the losses with them, by 2 % or more. */
@@ -285,7 +292,9 @@ function encodeSixteen(at: usize, inverse: v128, step: v128): v128 {
   return i8x16.narrow_i16x8_u(i16x8.narrow_i32x4_u(a, b), i16x8.narrow_i32x4_u(c, d));
 }
 
-/** Padding dimensions have y = 0, code 64, and lose nothing; with 6 bits, up to 15 of them, which would lose Δ/2, may count as if they did. */
+/**
+ * Padding dimensions have y = 0, code 64, and lose nothing; with 6 bits, up to 15 of them, which would lose Δ/2, may count as if they did.
+ */
 function writeCode(segment: usize, row: u32, step: f32): void {
   const inverse = f32x4.splat(1 / step);
   const steps = f32x4.splat(step);

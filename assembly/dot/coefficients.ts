@@ -1,6 +1,6 @@
 /**
- * What the bounds of dot products make of a query, for one (bounds.ts) and for many (many-bounds.ts): the same algebra, so it is written once. In the terms of bounds.ts, an
- * upper bound of q·x or a lower one of Σ(x − q)² is made of
+ * What the bounds of dot products make of a query, for one (bounds.ts) and for many (many-bounds.ts): the same algebra, so it is written
+ * once. In the terms of bounds.ts, an upper bound of q·x or a lower one of Σ(x − q)² is made of
  *
  *   unit · Δ · Σ Q (c − 64)      the codes' own product
  *   loss factor · A              A = ‖y − ŷ‖ of the codes that were read
@@ -8,7 +8,8 @@
  *   tail factor · ‖y_t‖          where only the head was read
  *   constant                     of the query alone
  *
- * each enlarged by a slack for the float32 roundings that follow; bounds.ts and many-bounds.ts count theirs. Factors are float32, computed in float64 from upper bounds.
+ * each enlarged by a slack for the float32 roundings that follow; bounds.ts and many-bounds.ts count theirs. Factors are float32, computed
+ * in float64 from upper bounds.
  */
 
 /** Slack of bounds.ts: 2^-19. */

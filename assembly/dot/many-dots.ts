@@ -1,17 +1,22 @@
 /**
- * Integer dot products of many queries with many rows: rows are unpacked once for all queries, then tiles of four rows × two queries share every load.
+ * Integer dot products of many queries with many rows: rows are unpacked once for all queries, then tiles of four rows × two queries share
+ * every load.
  *
- *   relaxed SIMD  rows as c6 = c >> 1, 0..63, one byte a dimension; queries as i8. Σ Q (c6 − 32) in 16 bits, from −32 ΣQ of the lane on: what a
- *                 window adds to a lane ends within ±32 Σ|Q|, and many-query-codes.ts keeps a lane's Σ|Q| ≤ LANE_LIMIT. So sums that wrap around on
- *                 the way are right in the end. The second operand stays within 0..63 and a pair within ±2 · 63 · 127, so all engines agree.
- *   plain SIMD    rows as c − 64, −64..63, and queries, both i16. Σ Q (c − 64) in 32 bits: largestManyCode keeps 64 · |Q| · codeDimension < 2^31.
+ *   relaxed SIMD  rows as c6 = c >> 1, 0..63, one byte a dimension; queries as i8. Σ Q (c6 − 32) in 16 bits, from −32 ΣQ of the lane on:
+ *                 what a window adds to a lane ends within ±32 Σ|Q|, and many-query-codes.ts keeps a lane's Σ|Q| ≤ LANE_LIMIT. So sums that
+ *                 wrap around on the way are right in the end. The second operand stays within 0..63 and a pair within ±2 · 63 · 127, so
+ *                 all engines agree.
+ *   plain SIMD    rows as c − 64, −64..63, and queries, both i16. Σ Q (c − 64) in 32 bits: largestManyCode keeps 64 · |Q| · codeDimension <
+ *                 2^31.
  *
  *   rows, a tile:     | vector 0 of rows 0 1 2 3 | vector 1 of rows 0 1 2 3 | …      16 bytes each; 16 dimensions (relaxed) or 8
- *   queries, a pair:  | vector 0 of a, of b | vector 1 of a, of b | …                relaxed: each window begins with −32 ΣQ of a's and of b's lanes
+ *   queries, a pair:  | vector 0 of a, of b | vector 1 of a, of b | …                relaxed: each window begins with −32 ΣQ of a's and of
+ *                     b's lanes
  *
  * Short codes follow once more as one window, for all dimensions at a time: | −32 ΣQ | all vectors |.
  *
- * The first windows, a quarter to a third of the dimensions, are the head: for most rows of clustered data it suffices (see plans/cascade-many.ts).
+ * The first windows, a quarter to a third of the dimensions, are the head: for most rows of clustered data it suffices (see
+ * plans/cascade-many.ts).
  */
 import { addI32, addI32OfFour } from "../lanes";
 import { codeDimension, headBytes, headPtr, tailBytes, tailPtr } from "../rows/rows";
@@ -100,11 +105,11 @@ function unpackPart(from: usize, bytes: usize, to: usize): void {
 }
 
 /**
- * Sums of tiles for a pair of queries over the vectors from..until−1 (`from`: the start of a window): i32[4] a tile, those of query a at `sums`, of b at
- * `sumsOfB`; stored when `from` is 0, else added to what is there.
+ * Sums of tiles for a pair of queries over the vectors from..until−1 (`from`: the start of a window): i32[4] a tile, those of query a at
+ * `sums`, of b at `sumsOfB`; stored when `from` is 0, else added to what is there.
  *
- * Four vectors a turn. The breaks between them are never taken (windows are multiples of four vectors); they keep V8 from moving all loads to
- * the front, which costs a dozen spills (a fifth of the time, measured).
+ * Four vectors a turn. The breaks between them are never taken (windows are multiples of four vectors); they keep V8 from moving all loads
+ * to the front, which costs a dozen spills (a fifth of the time, measured).
  */
 export function dotTiles(rows: usize, tiles: u32, from: i32, until: i32, queries: usize, sums: usize, sumsOfB: usize): void {
   const used = (<usize>(until - from)) << 6;
@@ -347,7 +352,8 @@ export function dotLowBits(queries: usize, head: usize, tail: usize): i32 {
 /**
  * What the vectors from the head on weigh in a row, to be called after unpackRow (`to` as there).
  *
- * @returns relaxed SIMD: Σ (4 (c6 − 32) + 1)², which is Σ ŷ6² in units of (Δ/2)²; plain SIMD: Σ (c − 64)², Σ ŷ² in units of Δ². At most 127² a dimension,
+ * @returns relaxed SIMD: Σ (4 (c6 − 32) + 1)², which is Σ ŷ6² in units of (Δ/2)²; plain SIMD: Σ (c − 64)², Σ ŷ² in units of Δ². At most
+ * 127² a dimension,
  *   which stays below 2^31 for MAX_CODE_DIMENSION of them.
  */
 export function tailSquares(to: usize): i32 {

@@ -1,8 +1,10 @@
 /**
- * Codes of a query for many-dots.ts: p = q − centre ≈ p̂ = Q · unit, integers |Q| ≤ largestManyCode(), for relaxed SIMD also Σ|Q| ≤ LANE_LIMIT
- * over a lane of a window: scaled by s/largest, Σ|Q| ≤ (s/largest) Σ|p| + 1/2 for each of 2W values ≤ LANE_LIMIT for the s that is chosen.
+ * Codes of a query for many-dots.ts: p = q − centre ≈ p̂ = Q · unit, integers |Q| ≤ largestManyCode(), for relaxed SIMD also Σ|Q| ≤
+ * LANE_LIMIT over a lane of a window: scaled by s/largest, Σ|Q| ≤ (s/largest) Σ|p| + 1/2 for each of 2W values ≤ LANE_LIMIT for the s that
+ * is chosen.
  *
- * In float32, u = 2^-24: p' = fl(q − c), |p − p'| ≤ u|p|; any Q will do, and e' = fl(p' − fl(Q · unit)) is within u(|p'| + |Q unit| + |e'|) of p' − Q · unit. So
+ * In float32, u = 2^-24: p' = fl(q − c), |p − p'| ≤ u|p|; any Q will do, and e' = fl(p' − fl(Q · unit)) is within u(|p'| + |Q unit| + |e'|)
+ * of p' − Q · unit. So
  * ρ = ‖p − p̂‖ ≤ ‖e'‖ + 2u(2‖p‖ + 2‖e'‖). Sums of squares are taken in float64. + 2^-20 ‖p‖ covers this and underflow (‖p‖ ≥ 2^-40
  * or = 0). Norms have a relative error of u from p' and far less from the sums; NORM_SLACK covers it.
  */

@@ -2,7 +2,10 @@
 import { Query } from "./query";
 import { COSINE, cosineFloor, distanceCeiling } from "./similarity";
 
-/** The cost above which a row scores below `score`, rounded up to float32; at most the largest float32, so that an infinite bound is above it. */
+/**
+ * The cost above which a row scores below `score`, rounded up to float32; at most the largest float32, so that an infinite bound is above
+ * it.
+ */
 export function costLimit(similarity: i32, score: f64, query: Query): f32 {
   if (score < 0) return f32.MAX_VALUE;
   let limit: f64;

@@ -5,7 +5,8 @@
  *   sum = ((l0 + l2) + (l4 + l6)) + ((l1 + l3) + (l5 + l7))
  *
  * A product of two float32 values is exact in float64; a difference, a square of it and each addition round once, to nearest even. Padding
- * elements are +0 in row and query and add +0 to a lane that is never −0, so they change nothing. ±3e38 squared, 10,000 times, stays below 1e82.
+ * elements are +0 in row and query and add +0 to a lane that is never −0, so they change nothing. ±3e38 squared, 10,000 times, stays below
+ * 1e82.
  */
 
 import { addF64 } from "../lanes";

@@ -1,6 +1,6 @@
 /**
- * The rows with the lowest bounds of a batch: scored first, they give a k-th best score that is nearly the final one, so that far fewer of the
- * other rows survive. A heap for each query whose root has the highest bound; which of equal bounds stay does not matter.
+ * The rows with the lowest bounds of a batch: scored first, they give a k-th best score that is nearly the final one, so that far fewer of
+ * the other rows survive. A heap for each query whose root has the highest bound; which of equal bounds stay does not matter.
  *
  *   entry, 8 bytes: | bound f32 | row u32 |
  */

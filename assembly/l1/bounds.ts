@@ -5,11 +5,11 @@
  *
  * and no less with the sum, o and ε over the head alone.
  *
- * Float32 roundings, u = 2^-24: each term is the product of at most four rounded factors, and there are three. L1_SLACK = 2^-19 of each term covers
- * them. Losses are stored rounded up. A bound of −infinity or NaN skips nothing.
+ * Float32 roundings, u = 2^-24: each term is the product of at most four rounded factors, and there are three. L1_SLACK = 2^-19 of each
+ * term covers them. Losses are stored rounded up. A bound of −infinity or NaN skips nothing.
  *
- * The query's codes are those of a row's step, of which a segment's rows have about six. They are not taken step by step, since memory is read fastest
- * in the rows' order: as four streams, see dot/dots-of-list.ts.
+ * The query's codes are those of a row's step, of which a segment's rows have about six. They are not taken step by step, since memory is
+ * read fastest in the rows' order: as four streams, see dot/dots-of-list.ts.
  */
 
 import { Query } from "../exact/query";

@@ -1,5 +1,6 @@
 /**
- * Sums of maxima of bytes: a query's codes P_j and a row's c_j (see codes/codes.ts), both in 0..127, which make Σ |P − c| = 2 Σ max(P, c) − Σ P − Σ c. Exact in every build.
+ * Sums of maxima of bytes: a query's codes P_j and a row's c_j (see codes/codes.ts), both in 0..127, which make Σ |P − c| = 2 Σ max(P, c) −
+ * Σ P − Σ c. Exact in every build.
  * Four rows at a time, so that their loads wait for memory together; each has codes of its own.
  */
 import { addI32OfFour } from "../lanes";

@@ -5,9 +5,11 @@
  *
  * With p̂ the clamped but unrounded value, o = ‖p − p̂‖₁ and ε = Σ|p̂ − P's value|: every ŷ lies in the range that p̂ is clamped to, hence
  *   Σ|p − y| ≥ Σ|p − ŷ| − ‖y − ŷ‖₁ = Σ|p̂ − ŷ| + o − ‖y − ŷ‖₁ ≥ Δ Σ|P − c| − ε + o − ‖y − ŷ‖₁.
- * The slot's offset is o − ε; the same over the head bounds what lies in the head, and the tail adds nothing below 0. Float64 from float32 values; OFFSET_SLACK · (o + ε) covers its roundings and that to float32.
+ * The slot's offset is o − ε; the same over the head bounds what lies in the head, and the tail adds nothing below 0. Float64 from float32
+ * values; OFFSET_SLACK · (o + ε) covers its roundings and that to float32.
  *
- *   slot: | step f32 | centre u32 | offset f32 | Σ P i32 | offset of the head f32 | Σ P of the head i32 | 8 bytes unused | codes u8[codeDimension] |
+ *   slot: | step f32 | centre u32 | offset f32 | Σ P i32 | offset of the head f32 | Σ P of the head i32 | 8 bytes unused | codes
+ *   u8[codeDimension] |
  */
 
 import { MAX_CODABLE } from "../codes/codes";

@@ -1,6 +1,7 @@
 /**
- * The cascade's first step where rows have sketches, COSINE and L2; it takes the heads' place. All sketches of a batch are read first, and the rows that look best by them are
- * scored, since the limit must be good before whole codes are read: of embeddings, whose nearest rows are not much nearer than many others, a limit from a few segments rules out little.
+ * The cascade's first step where rows have sketches, COSINE and L2; it takes the heads' place. All sketches of a batch are read first, and
+ * the rows that look best by them are scored, since the limit must be good before whole codes are read: of embeddings, whose nearest rows
+ * are not much nearer than many others, a limit from a few segments rules out little.
  */
 import { costLimit } from "../exact/cost-limit";
 import { exactScore, touchFloats } from "../exact/float-scan";
@@ -58,7 +59,9 @@ export function boundBySketches(query: Query, similarity: i32, s: u32, filter: u
   countBytes(<u64>groups * <u64>SKETCH_GROUP_BYTES);
 }
 
-/** One row in so many is a seed, if that is more than the results that are wanted: the k-th best of these is nearly the k-th best of all. */
+/**
+ * One row in so many is a seed, if that is more than the results that are wanted: the k-th best of these is nearly the k-th best of all.
+ */
 const ROWS_PER_SEED: u32 = 256;
 
 /** Makes room for seeds among `rows` rows. */
@@ -67,7 +70,9 @@ export function widenSeeds(query: Query, rows: u32): void {
   query.seeds.capacity = max(k, <i32>min<u32>(<u32>k * <u32>SEEDS_PER_RESULT, rows / ROWS_PER_SEED));
 }
 
-/** Raises the threshold to the k-th best score of the seeds, and empties them. The scores are not kept: the search meets these rows again. */
+/**
+ * Raises the threshold to the k-th best score of the seeds, and empties them. The scores are not kept: the search meets these rows again.
+ */
 export function raiseBySeeds(query: Query, similarity: i32): void {
   const seeds = query.seeds;
   const heap = query.heap;

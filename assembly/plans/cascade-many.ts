@@ -1,6 +1,7 @@
 /**
- * The cascade for many queries at once, COSINE and L2: a block of rows is unpacked once, then all queries go over it while it stays in the second-level
- * cache (dot/many-dots.ts). A row and a query go through these steps until one of them shows that the row scores below the query's k-th best:
+ * The cascade for many queries at once, COSINE and L2: a block of rows is unpacked once, then all queries go over it while it stays in the
+ * second-level cache (dot/many-dots.ts). A row and a query go through these steps until one of them shows that the row scores below the
+ * query's k-th best:
  *
  *   1. the head, a quarter to a third of the dimensions, the rest bounded by norms; left out while it rules out too few
  *   2. all dimensions: 6 bits (relaxed SIMD), 7 bits (plain SIMD)
@@ -9,8 +10,10 @@
  *
  * dot/many-bounds.ts says why no row that is skipped can be a result.
  *
- * Limits from the start: the dot products with the first segments are taken first of all, to score the k rows exactly that look best by their codes.
- * What the worst of them scores is the heap's first threshold. The sums are kept for the search proper, the scores are not: it meets these rows again.
+ * Limits from the start: the dot products with the first segments are taken first of all, to score the k rows exactly that look best by
+ * their codes.
+ * What the worst of them scores is the heap's first threshold. The sums are kept for the search proper, the scores are not: it meets these
+ * rows again.
  */
 
 import {
@@ -53,13 +56,13 @@ import { refreshSegment } from "../sketch/refresh";
 /** From so many queries on, unpacking pays. */
 export const MANY_QUERIES: i32 = 6;
 /**
- * Unpacked rows of a block: what leaves room in a second-level cache of 256 KiB for the codes of the queries. The kernel keeps up with that cache; a block
- * that fits the first level (24 KiB) is 4 % slower, since what a query costs per block comes four times as often.
+ * Unpacked rows of a block: what leaves room in a second-level cache of 256 KiB for the codes of the queries. The kernel keeps up with that
+ * cache; a block that fits the first level (24 KiB) is 4 % slower, since what a query costs per block comes four times as often.
  */
 const BLOCK_BYTES: usize = 98304;
 /**
- * The share of the segments that give the first thresholds. With more of them random directions need fewer exact scores, and clusters, which do
- * without most of the head's rest otherwise, take longer.
+ * The share of the segments that give the first thresholds. With more of them random directions need fewer exact scores, and clusters,
+ * which do without most of the head's rest otherwise, take longer.
  */
 const SEED_SEGMENTS: u32 = 16;
 /** Of so many sums (4 MiB) or more, only the seeds of one batch are kept. */
@@ -76,7 +79,10 @@ const sumsOfB = memory.data(4 * 256, 16);
 const leftOfA = memory.data(64, 16);
 const leftOfB = memory.data(64, 16);
 
-/** Rows to be scored, in the segment in hand: | ManyQuery u32 | row u32 |. So many at a time that they fit the second-level cache beside the rest. */
+/**
+ * Rows to be scored, in the segment in hand: | ManyQuery u32 | row u32 |. So many at a time that they fit the second-level cache beside the
+ * rest.
+ */
 const pending = memory.data(8 * 64, 16);
 const PENDING_BYTES: u32 = 131072;
 let pendingCount: u32 = 0;
@@ -169,8 +175,8 @@ function beginMany(count: i32): bool {
 }
 
 /**
- * Searches segments start..end−1 for queries 0..count−1. Where more than half of a query's rows came down to float32, the codes are not worth
- * reading: its next segments are scanned as floats, as in cascade.ts.
+ * Searches segments start..end−1 for queries 0..count−1. Where more than half of a query's rows came down to float32, the codes are not
+ * worth reading: its next segments are scanned as floats, as in cascade.ts.
  */
 function searchBatch(count: i32, similarity: i32, start: u32, end: u32, filterBits: usize): void {
   for (let i = 0; i < count; i++) {

@@ -16,8 +16,8 @@ const FIRST_PAUSE: u32 = 4;
 const LONGEST_PAUSE: u32 = 1024;
 
 /**
- * Whether the heads of `count` rows (listed at `rows`, u16) are to be read by themselves: not before there is a limit, not when they left too much
- * lately, and, COSINE and L2, not when the tails' norms alone are too large for most of eight of the rows.
+ * Whether the heads of `count` rows (listed at `rows`, u16) are to be read by themselves: not before there is a limit, not when they left
+ * too much lately, and, COSINE and L2, not when the tails' norms alone are too large for most of eight of the rows.
  */
 export function isHeadWorthTrying(query: Query, similarity: i32, segment: usize, rows: usize, count: u32): bool {
   if (query.heap.threshold < 0 || tailBytes === 0) return false;

@@ -1,6 +1,7 @@
 /**
  * The plan for few rows that lie far apart, COSINE and L2: memory is what they cost, so the codes of a batch are read
- * with independent loads that wait for memory together; then the rows with the best bounds are scored, and those that these do not rule out.
+ * with independent loads that wait for memory together; then the rows with the best bounds are scored, and those that these do not rule
+ * out.
  * When more than half of a batch is left, the rest is scored without codes.
  */
 
@@ -76,7 +77,10 @@ export function searchScattered(count: i32, similarity: i32, filterBits: usize, 
   return true;
 }
 
-/** Lists the selected rows. Those of a segment with a centre of its own and few of them are scored as floats at once. @returns how many are listed. */
+/**
+ * Lists the selected rows. Those of a segment with a centre of its own and few of them are scored as floats at once. @returns how many are
+ * listed.
+ */
 function listScattered(count: i32, similarity: i32, filterBits: usize): u32 {
   let end = rowList;
   let codedCentre: usize = 0;
@@ -179,7 +183,9 @@ function scoreListed(query: Query, similarity: i32, i: u32): void {
   scoreRow(query, similarity, segmentPtr(row >> segmentShift), local, row - local);
 }
 
-/** Scores the seeds, then what they leave of rows start..end−1. @returns whether the bounds were worth it: whether they left less than half. */
+/**
+ * Scores the seeds, then what they leave of rows start..end−1. @returns whether the bounds were worth it: whether they left less than half.
+ */
 function scoreRows(query: Query, similarity: i32, start: u32, end: u32): bool {
   const seeds = query.seeds;
   for (let i = 0; i < seeds.count; i++) store<u32>(scoreList + ((<usize>i) << 2), seedRow(seeds, i));

@@ -1,7 +1,8 @@
 /**
- * Codes of four bits: v ≈ v̂ = (c − 7.5) Δ, c = 0…15, of the values of a sketch, which are mixed (learn.ts) so that all spread alike and one step serves them.
- * Δ has four significant bits, so that (2c − 15) (Δ / 2) is exact in float32. 32 dimensions are 16 bytes: byte i has the code of dimension i in its lower half and that of
- * dimension 16 + i in its upper half.
+ * Codes of four bits: v ≈ v̂ = (c − 7.5) Δ, c = 0…15, of the values of a sketch, which are mixed (learn.ts) so that all spread alike and
+ * one step serves them.
+ * Δ has four significant bits, so that (2c − 15) (Δ / 2) is exact in float32. 32 dimensions are 16 bytes: byte i has the code of dimension
+ * i in its lower half and that of dimension 16 + i in its upper half.
  */
 import { coarse } from "../codes/codes";
 import { addF32Wide } from "../lanes";

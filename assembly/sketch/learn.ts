@@ -1,16 +1,20 @@
 /**
- * Learns the basis of sketches from a sample of the rows, in steps that take a few milliseconds each, so that nobody waits for the whole (schedule.ts says when):
+ * Learns the basis of sketches from a sample of the rows, in steps that take a few milliseconds each, so that nobody waits for the whole
+ * (schedule.ts says when):
  *
  *   centre      the sample's mean
  *   start       M directions, each a sum of sample rows with random signs
- *   pass        the directions times the sample's second moments (orthogonal iteration: Golub and Van Loan, Matrix Computations, §8.2.4; the leading directions come first)
+ *   pass        the directions times the sample's second moments (orthogonal iteration: Golub and Van Loan, Matrix Computations, §8.2.4;
+ *               the leading directions come first)
  *   orthonormal by Gram and Schmidt; these two PASSES times
- *   trial       some rows of the sample that the passes left out are queries to others: how many rows would sketches of m dimensions leave, for each m?
+ *   trial       some rows of the sample that the passes left out are queries to others: how many rows would sketches of m dimensions leave,
+ *               for each m?
  *   install     the best m, if it pays: B is its first m directions, mixed
  *   sketching   segment after segment
  *
- * Mixing: each 32 directions, taken from all parts of the spectrum, are replaced by their Walsh–Hadamard transform. The space is the same; coordinates that spread alike, and nearly as Gauss
- * has it, lose much less in four bits (LSA × 768, 384 dimensions: a quarter fewer rows left).
+ * Mixing: each 32 directions, taken from all parts of the spectrum, are replaced by their Walsh–Hadamard transform. The space is the same;
+ * coordinates that spread alike, and nearly as Gauss has it, lose much less in four bits (LSA × 768, 384 dimensions: a quarter fewer rows
+ * left).
  * Nothing here has to be right for an answer to be right: what bounds need of the basis is measured when it is installed.
  */
 import { MAX_CODABLE } from "../codes/codes";
@@ -124,7 +128,8 @@ function sampleSize(dimensions: i32): u32 {
 /**
  * Takes a sample and directions to start with, unless memory is at its limit.
  *
- * @param dimensions  to be learnt, a multiple of 32 and at most a quarter of the rows and largestDimension(). @param forced  whether some of them are
+ * @param dimensions  to be learnt, a multiple of 32 and at most a quarter of the rows and largestDimension(). @param forced  whether some
+ * of them are
  *   taken even if none pay.
  */
 export function beginLearning(dimensions: i32, forced: bool): void {
@@ -207,7 +212,10 @@ function passOver(): void {
   phase = ORTHONORMAL;
 }
 
-/** One direction: what it has of those before is taken away, twice, since once is not enough where little is left; then it is made as long as 1. */
+/**
+ * One direction: what it has of those before is taken away, twice, since once is not enough where little is left; then it is made as long
+ * as 1.
+ */
 function orthonormalize(): void {
   const own = rowOf(cursor);
   const before = dot(own, own, pitch());

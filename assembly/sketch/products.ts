@@ -1,6 +1,6 @@
 /**
- * Products of small matrices in float32: all that learning a basis and projecting rows on it multiply. Relaxed SIMD may fuse a product and its addition, which rounds less; nothing
- * else depends on it.
+ * Products of small matrices in float32: all that learning a basis and projecting rows on it multiply. Relaxed SIMD may fuse a product and
+ * its addition, which rounds less; nothing else depends on it.
  */
 
 import { addF32 } from "../lanes";
@@ -79,7 +79,8 @@ export function multiplyTile(
 }
 
 /**
- * c[0..31] = Σ_j a[j] · b[j][0..31], of which each eight lie in a panel of their own, f32[terms × 8], one after the other. As long a chain for each as multiplyTile has.
+ * c[0..31] = Σ_j a[j] · b[j][0..31], of which each eight lie in a panel of their own, f32[terms × 8], one after the other. As long a chain
+ * for each as multiplyTile has.
  */
 export function multiplyRow(a: usize, b: usize, terms: i32, c: usize): void {
   const apart = (<usize>terms) << 5;

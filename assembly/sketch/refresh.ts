@@ -4,7 +4,10 @@ import { segmentRows, staleCountPtr, stalePtr } from "../rows/rows";
 import { allowanceLeft, spend } from "./schedule";
 import { dropSketches, hasSketches, sketchingCost, sketchRows } from "./sketches";
 
-/** Codes the stale rows of a segment, and sketches them where the segment has sketches and time is left; else the segment does without until there is (schedule.ts). */
+/**
+ * Codes the stale rows of a segment, and sketches them where the segment has sketches and time is left; else the segment does without until
+ * there is (schedule.ts).
+ */
 export function refreshSegment(segment: usize): void {
   const stale = load<u32>(staleCountPtr(segment));
   if (stale === 0) return;

@@ -24,7 +24,10 @@ const LOAD_SHARE: u32 = 4;
 const ROWS_PER_DIMENSION: u32 = 64;
 /** For tests, fewer. */
 const ROWS_PER_DIMENSION_NOW: u32 = 4;
-/** A search that reads so many bytes takes as long as a multiplication (1 or 2), times the part of searches' time that learning may take (1/32). */
+/**
+ * A search that reads so many bytes takes as long as a multiplication (1 or 2), times the part of searches' time that learning may take
+ * (1/32).
+ */
 const SHARE_OF_SEARCHES: i64 = 64;
 /** Multiplications for sketches in one search: some 12 ms, and as much again or twice for the segment that it ends with. */
 const WORK_OF_SEARCH: i64 = 150000000;
@@ -60,7 +63,9 @@ export function noteSearched(bytes: i64): void {
   searchedBytes += bytes;
 }
 
-/** To be called before any other search: of sketches only those of rows that were changed are made. @param mayWork  false: nor are these. */
+/**
+ * To be called before any other search: of sketches only those of rows that were changed are made. @param mayWork  false: nor are these.
+ */
 export function refreshInSearch(mayWork: bool): void {
   allowance = mayWork ? WORK_OF_SEARCH : 0;
 }

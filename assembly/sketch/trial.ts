@@ -1,6 +1,7 @@
 /**
- * The trial: how many dimensions of a sketch pay? Rows of the sample that learning left out are queries to others of its rows, and every number of dimensions is asked how many of these the
- * bound of l2 would leave, as sketch/bounds.ts has it but for the query's own codes. The nearest row of the whole sample is the limit.
+ * The trial: how many dimensions of a sketch pay? Rows of the sample that learning left out are queries to others of its rows, and every
+ * number of dimensions is asked how many of these the bound of l2 would leave, as sketch/bounds.ts has it but for the query's own codes.
+ * The nearest row of the whole sample is the limit.
  */
 import { codeDimension, headDimension, liveRows, stride } from "../rows/rows";
 import { BLOCK_ROWS, pitch, projectionCost, projectOn, storePanels, storeResidual } from "./basis";
@@ -12,7 +13,10 @@ import { projectionsPtr, residualsPtr } from "./sketches";
 
 /** Rows of the trial. */
 const TRIAL_ROWS: i32 = 256;
-/** What costs as much as a byte of codes that are read one after the other: a dimension of a sketch, one multiplication of a query's projection, a row's metadata and bound. */
+/**
+ * What costs as much as a byte of codes that are read one after the other: a dimension of a sketch, one multiplication of a query's
+ * projection, a row's metadata and bound.
+ */
 const SKETCH_COST: f64 = 0.75;
 const PROJECTION_COST: f64 = 0.75;
 const ROW_COST: f64 = 20;
