@@ -55,7 +55,7 @@ export class Query {
   /** Whether it has a sketch; see sketch/query-sketch.ts. */
   isSketched: bool;
 
-  /** Rows from which on the cascade may be tried again, and how long it was put off. */
+  /** Segment from which on the cascade may be tried again, and for how many segments it was put off last. */
   floatsUntilSegment: u32;
   backoff: u32;
 

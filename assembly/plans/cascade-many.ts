@@ -101,7 +101,7 @@ function seedSumsOf(s: u32, pair: i32, first: u32): usize {
   return seedSums + ((<usize>((s * <u32>pairCount + <u32>pair) * 2 * segmentRows + first)) << 2);
 }
 
-/** Bytes of a pair's state: whether it uses the head, for how many segments it will not, and its next pause. */
+/** Two queries that share each pass over the codes: whether it uses the head, for how many segments it will not, and its next pause. */
 @unmanaged
 class Pair {
   a: ManyQuery;

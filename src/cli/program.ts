@@ -4,11 +4,11 @@ import { Command, Option } from "commander";
 import { ApiClient } from "./api-client.ts";
 import { backupCommand, restoreCommand } from "./backup-command.ts";
 import { checkCommand } from "./check-command.ts";
-import { DEMO_REF, demoCurl, loadDemoOverHttp } from "./demo.ts";
 import { DEMO_TABLE } from "./demo-colors.ts";
 import { exportCommand } from "./export-command.ts";
 import { importCommand } from "./import-command.ts";
 import { keysCommand } from "./keys-command.ts";
+import { DEMO_REF, demoCurl, loadDemoOverHttp } from "./load-demo.ts";
 import { migrateCommand } from "./migrate-command.ts";
 import { DEFAULT_PORT, serveCommand } from "./serve-command.ts";
 

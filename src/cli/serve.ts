@@ -16,7 +16,7 @@ import { openSearchStore } from "../search/open-search-store.ts";
 import { PartsSearchStore } from "../search/parts/parts-search-store.ts";
 import type { StartEngine } from "../search/search-engine.ts";
 import { startSqlEngine } from "../search/sql/sql-engine.ts";
-import { DEMO_REF, demoCurl, loadDemoIntoStore } from "./demo.ts";
+import { DEMO_REF, demoCurl, loadDemoIntoStore } from "./load-demo.ts";
 import { enableRelaxedSimd } from "./relaxed-simd.ts";
 import { type SearchPartOptions, searchPartSettings } from "./search-part.ts";
 

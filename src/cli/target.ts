@@ -1,5 +1,6 @@
 /** `demo:main/colors`: how the commands name a table, or with `demo:main` a branch. */
 import { LodestoneError } from "../errors.ts";
+import { NAME } from "../records/identifiers.ts";
 import type { BranchRef } from "../records/schema.ts";
 
 export interface Target {
@@ -9,11 +10,13 @@ export interface Target {
 }
 
 export function parseTarget(text: string): Target {
-  const match = /^([\w~-]{1,255}):([\w~-]{1,255})(?:\/([\w~-]{1,255}))?$/.exec(text);
-  if (match === null) {
+  const [branch = "", table, ...more] = text.split("/");
+  const [database = "", name = "", ...rest] = branch.split(":");
+  const names = table === undefined ? [database, name] : [database, name, table];
+  if (more.length > 0 || rest.length > 0 || !names.every((part) => NAME.test(part))) {
     throw new LodestoneError("INVALID", `Expected {database}:{branch}/{table}, as in demo:main/colors; got ${JSON.stringify(text)}.`);
   }
-  return { ref: { database: match[1] as string, branch: match[2] as string }, table: match[3] };
+  return { ref: { database, branch: name }, table };
 }
 
 export function parseTableTarget(text: string): { readonly ref: BranchRef; readonly table: string } {

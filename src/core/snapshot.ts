@@ -17,10 +17,11 @@
  *
  * Written and read in pieces of about PIECE_BYTES, so that nobody has to hold or wait for the whole.
  */
+
+import { MAX_DIMENSION } from "../dimension.ts";
 import { LodestoneError } from "../errors.ts";
 import { Xxh32 } from "./checksum.ts";
 import { utf8Decoder, utf8Encoder } from "./utf8.ts";
-import { MAX_DIMENSION } from "./vector-input.ts";
 
 const MAGIC = "LODESTN\0";
 const HEADER_BYTES = 24;

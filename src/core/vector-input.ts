@@ -1,7 +1,6 @@
 /** Checks what callers give as vectors: the one edge where a wrong type is a TypeError and a wrong value a RangeError. */
+import { MAX_DIMENSION } from "../dimension.ts";
 import { inWords } from "../value-in-words.ts";
-
-export const MAX_DIMENSION = 10_000;
 
 /** @throws {TypeError | RangeError} unless an integer from 1 to 10,000. */
 export function checkDimension(dimension: number): void {

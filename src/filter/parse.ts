@@ -10,6 +10,7 @@
  * hold, and of a list of conditions (on a column: `{$not: ["a", "b"]}`) that any holds, as such a list means any of everywhere. On a link column a condition is about the id; on a `multiple`
  * column a plain value means that the array includes it. Keys are only ever looked up in maps, so `__proto__` is a name like others.
  */
+import { isObject } from "../json-object.ts";
 import { inWords, quoted } from "../value-in-words.ts";
 import { checkText } from "./check-text.ts";
 import { jsonSteps, linkScope, objectColumns, resolveName, type Scope, type Tables } from "./column-path.ts";
@@ -278,10 +279,6 @@ class Parser {
 
 function kindOf(column: ColumnPath): string {
   return column.item ? "an item of a multiple column" : `of type ${column.kind}`;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function and(nodes: FilterNode[]): FilterNode {

@@ -1,5 +1,6 @@
 /** JSON Schemas that several endpoints share. Those in NAMED_SCHEMAS become components of /openapi.json and are referred to by name there. */
-import { MAX_DIMENSION, MIN_DIMENSION, TYPES_NOT_OFFERED } from "../records/catalog/column-types.ts";
+import { MAX_DIMENSION } from "../dimension.ts";
+import { MIN_DIMENSION, TYPES_NOT_OFFERED } from "../records/catalog/column-types.ts";
 import { COLUMN_TYPES } from "../records/column-traits.ts";
 import { COLUMN_NAME_PATTERN, NAME_PATTERN } from "../records/identifiers.ts";
 import type { JsonSchema } from "./validation.ts";

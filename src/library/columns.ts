@@ -22,7 +22,7 @@ import {
   toColumnValues,
   toStored,
   unstoredText,
-} from "./column-types.ts";
+} from "./stored-value.ts";
 
 interface Column {
   readonly name: string;

@@ -50,4 +50,11 @@ export const COLUMN_TRAITS: Readonly<Record<ColumnType, ColumnTraits>> = {
   vector: { definition: "real[]", parameterType: "real[]", typeName: "_float4", canBeUnique: false },
 };
 
+/** Types by what their values can do, in the order in which messages name them. */
+export const TEXT_TYPES: readonly ColumnType[] = ["string", "text", "email"];
+export const NUMBER_TYPES: readonly ColumnType[] = ["int", "float"];
+/** One plain value, which can be compared for equality. */
+export const PLAIN_TYPES: readonly ColumnType[] = [...TEXT_TYPES, ...NUMBER_TYPES, "bool", "link"];
+export const ORDERED_TYPES: readonly ColumnType[] = [...TEXT_TYPES, ...NUMBER_TYPES, "datetime", "multiple"];
+
 export const COLUMN_TYPES = Object.keys(COLUMN_TRAITS) as readonly ColumnType[];

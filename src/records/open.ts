@@ -10,7 +10,7 @@ import { summarizeRecords } from "./data/aggregate/summarize-records.ts";
 import { getRecord, getRecords } from "./data/read/get-records.ts";
 import { queryRecords } from "./data/read/query-records.ts";
 import { scanRecords } from "./data/read/scan-records.ts";
-import { searchBranchRecords, searchTableRecords } from "./data/text-search/text-search.ts";
+import { searchBranchRecords, searchTableRecords } from "./data/text-search/search-text.ts";
 import { runTransaction } from "./data/transaction/record-transaction.ts";
 import { insertRecords } from "./data/write/bulk-insert.ts";
 import { deleteRecord } from "./data/write/delete-record.ts";

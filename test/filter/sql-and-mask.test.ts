@@ -7,7 +7,7 @@ import { RowDirectory } from "../../src/core/row-directory.ts";
 import { foldFunctionSql } from "../../src/filter/fold.ts";
 import { compileToMask } from "../../src/filter/mask.ts";
 import { parseFilter } from "../../src/filter/parse.ts";
-import { compileToSql, type SqlContext } from "../../src/filter/sql.ts";
+import { compileToSql, type SqlContext } from "../../src/filter/sql-condition.ts";
 import type { FilterColumnType, FilterTable } from "../../src/filter/tree.ts";
 import { SearchTable } from "../../src/search/table-index.ts";
 import { filterArbitrary, type Row, rowsArbitrary, SCHEMA } from "./filter-arbitrary.ts";

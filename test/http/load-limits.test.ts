@@ -301,7 +301,8 @@ describe("slow clients", () => {
       const talk = new Talk(server);
       talk.socket.pause();
       talk.send("GET /db/l:main/tables/t/data/large HTTP/1.1\r\nHost: localhost\r\n\r\n");
-      await new Promise((resolve) => setTimeout(resolve, 4_000));
+      await untilUnderWay(server, 1);
+      await untilUnderWay(server, 0);
       talk.socket.resume();
       await talk.closed;
       expect(talk.text.length).toBeGreaterThan(0);

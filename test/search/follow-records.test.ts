@@ -1,7 +1,7 @@
 /** The search store over the real record store, changed by SQL behind its back: strong answers are those of the records at that moment. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseFilter } from "../../src/filter/parse.ts";
-import { compileToSql } from "../../src/filter/sql.ts";
+import { compileToSql } from "../../src/filter/sql-condition.ts";
 import { Catalog } from "../../src/records/catalog/catalog.ts";
 import type { Connection } from "../../src/records/engine/engine.ts";
 import { RecordFeed } from "../../src/records/feed/change-feed.ts";

@@ -15,6 +15,8 @@ import { describeWith } from "./requirements.ts";
 export interface RecordFixture {
   readonly engine: Engine;
   readonly branch: BranchInfo;
+  /** Of the embedded engine. */
+  readonly dataDir: string | undefined;
   table(name: string): TableInfo;
   /** Creates a table and answers it; `branch` knows it from then on. */
   createTable(name: string, columns?: readonly ColumnSchema[]): Promise<TableInfo>;
@@ -27,6 +29,11 @@ class EngineFixture implements RecordFixture {
   #catalog: Catalog | undefined;
   #branch: BranchInfo | undefined;
   readonly #ref: BranchRef = { database: "test", branch: "main" };
+  readonly dataDir: string | undefined;
+
+  constructor(dataDir?: string) {
+    this.dataDir = dataDir;
+  }
 
   get engine(): Engine {
     return this.#engine!;
@@ -64,7 +71,7 @@ class EngineFixture implements RecordFixture {
 export function describeOnBothEngines(name: string, body: (fixture: RecordFixture, kind: "embedded" | "server") => void): void {
   describe(`${name} on the embedded engine`, () => {
     const dataDir = mkdtempSync(join(tmpdir(), "lodestone-records-"));
-    const fixture = new EngineFixture();
+    const fixture = new EngineFixture(dataDir);
     beforeAll(async () => fixture.open(await openEngine({ dataDir, templateDir: TEMPLATE_DIR, statementTimeoutMs: 60_000 })));
     afterAll(async () => {
       await fixture.close();

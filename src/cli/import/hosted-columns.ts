@@ -1,22 +1,24 @@
-/** The columns that the retired service added to every table, as its exports name them: with a dot, or in PostgreSQL's own form with an underscore. */
+/**
+ * The columns that the retired service added to every table, as its exports name them:
+ * with a dot, or in PostgreSQL's own form with an underscore.
+ */
+import { SYSTEM_NAMINGS, systemColumnName, VERSION_COLUMNS } from "../../filter/system-columns.ts";
 
-const METADATA: ReadonlySet<string> = new Set([
-  "xata.version",
-  "xata.createdAt",
-  "xata.updatedAt",
-  "xata_version",
-  "xata_createdat",
-  "xata_updatedat",
-]);
+const METADATA: ReadonlySet<string> = new Set(
+  SYSTEM_NAMINGS.flatMap((naming) => VERSION_COLUMNS.map((column) => systemColumnName(column, naming))),
+);
+const UNDERSCORED_ID = systemColumnName("id", "underscored");
 
 /**
- * Under which name a column of an export is imported: ids become `id`; undefined for metadata, which the service writes by itself. A table with direct access to
- * PostgreSQL may have a column `id` of its own beside `xata_id`; records link by the latter, so the former gets another name.
+ * The name under which a column of an export is imported. Ids become `id`; undefined for metadata, which the service writes by itself.
+ *
+ * A table with direct access to PostgreSQL may have a column `id` of its own beside `xata_id`. Records link by the latter, so the
+ * former gets another name.
  */
 export function importedName(name: string, header: readonly string[]): string | undefined {
   if (METADATA.has(name)) return undefined;
-  if (name === "xata_id") return "id";
-  return name === "id" && header.includes("xata_id") ? OWN_ID : name;
+  if (name === UNDERSCORED_ID) return "id";
+  return name === "id" && header.includes(UNDERSCORED_ID) ? OWN_ID : name;
 }
 
 export const OWN_ID = "id_";

@@ -1,4 +1,5 @@
 /** What each column type is in PostgreSQL: its type, its constraints, and its default. */
+import { MAX_DIMENSION } from "../../dimension.ts";
 import { LodestoneError } from "../../errors.ts";
 import { formatTimestamp, parseTimestamp } from "../../filter/datetime.ts";
 import { isUnderscored, SYSTEM_COLUMN_TYPES, type SystemColumn, systemColumnName, systemColumnNamed } from "../../filter/system-columns.ts";
@@ -12,7 +13,6 @@ import { readPostgresDefault } from "./default-literal.ts";
 import { jsonLimitStatement } from "./json-limits.ts";
 
 export const MIN_DIMENSION = 2;
-export const MAX_DIMENSION = 10_000;
 
 /** One @, no white space, something on both sides. The same in PostgreSQL's and in JavaScript's dialect; linear in both. */
 export const EMAIL_PATTERN = "^[^@[:space:]]+@[^@[:space:]]+$";

@@ -2,6 +2,7 @@
  * Defaults as PostgreSQL prints them, which is how schemas of databases with direct access to PostgreSQL have them: `'5'::bigint`, `'user'::text`, `now()`,
  * `'{a,b}'::text[]`. What has a meaning here is read as the default that the API would write; an expression that has none is told, never taken for a text.
  */
+import { COLUMN_TRAITS } from "../column-traits.ts";
 import { parseTextArray, toRfc3339 } from "../postgres-text.ts";
 import type { ColumnType } from "../schema.ts";
 
@@ -38,7 +39,7 @@ export function readPostgresDefault(text: string, type: ColumnType): DefaultRead
   return EXPRESSION.test(trimmed) ? { kind: "expression" } : undefined;
 }
 
-const isText = (type: ColumnType): boolean => type === "string" || type === "text" || type === "email" || type === "link";
+const isText = (type: ColumnType): boolean => COLUMN_TRAITS[type].typeName === "text";
 
 const value = (text: string): DefaultReading => ({ kind: "value", value: text });
 

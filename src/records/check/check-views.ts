@@ -3,7 +3,7 @@ import { SYSTEM_COLUMNS, systemColumnName } from "../../filter/system-columns.ts
 import type { Connection } from "../engine/engine.ts";
 import { qualified, quoteIdentifier, viewSchemaNameOf } from "../identifiers.ts";
 import type { BranchInfo, TableInfo } from "../schema.ts";
-import type { Fault } from "./fault.ts";
+import type { Fault } from "./check-fault.ts";
 
 interface Column {
   readonly name: string;

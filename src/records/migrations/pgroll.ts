@@ -3,6 +3,7 @@
  * What has a meaning for tables of the API is translated to operations; everything else (raw SQL, indexes, constraints over several columns) is refused by name.
  */
 import { LodestoneError } from "../../errors.ts";
+import { isObject } from "../../json-object.ts";
 import { inWords } from "../../value-in-words.ts";
 import type { ColumnType } from "../schema.ts";
 
@@ -35,8 +36,6 @@ const TYPES: Readonly<Record<string, ColumnType>> = {
   json: "json",
   jsonb: "json",
 };
-
-type Given = Record<string, unknown>;
 
 /** As operations whose form is yet to be checked. `path` names the list in messages. */
 export function operationsOfPgroll(given: unknown, path: string): unknown[] {
@@ -108,7 +107,5 @@ function literal(given: unknown, path: string): string {
   if (/^now\(\)$/i.test(text)) return "now";
   throw invalid(`${path} is ${inWords(given)}; expected a literal like 'new', 0, true, or now().`);
 }
-
-const isObject = (value: unknown): value is Given => typeof value === "object" && value !== null && !Array.isArray(value);
 
 const invalid = (message: string): LodestoneError => new LodestoneError("INVALID", message);

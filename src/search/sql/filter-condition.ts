@@ -1,7 +1,7 @@
 /** A filter of a search as a condition over the search database's tables. */
 import { LodestoneError } from "../../errors.ts";
 import { parseFilter } from "../../filter/parse.ts";
-import { compileToSql } from "../../filter/sql.ts";
+import { compileToSql } from "../../filter/sql-condition.ts";
 import type { FilterLeaf, FilterNode } from "../../filter/tree.ts";
 import { FOLLOWED_SYSTEM_COLUMNS, type FollowedColumn, type FollowedSchema, type FollowedTable } from "../followed-schema.ts";
 import { SCHEMA, type Statements } from "./search-database.ts";

@@ -3,9 +3,9 @@ import { expect, it } from "vitest";
 import { MemoryBudget } from "../../../src/budget/memory-budget.ts";
 import type { Engine } from "../../../src/records/engine/engine.ts";
 import { engineForCaller } from "../../../src/records/engine/engine-for-caller.ts";
-import { describeOnBothEngines } from "../../support/record-engines.ts";
+import { ENDLESS, untilEndlessRuns } from "../../support/endless-statement.ts";
+import { describeOnBothEngines, type RecordFixture } from "../../support/record-engines.ts";
 
-const ENDLESS = "SELECT count(*) FROM generate_series(1, 1e12)";
 const gone = new Error("the caller has gone");
 const LIMIT_MS = 45_000; // less than the engine's own time limit of 60 s, which would end the statement, too
 
@@ -36,8 +36,8 @@ async function holdAll(engine: Engine): Promise<{ release(): Promise<unknown> }>
   };
 }
 
-async function untilRunning(engine: Engine): Promise<void> {
-  if (engine.kind === "embedded") return void (await new Promise((resolve) => setTimeout(resolve, 300)));
+async function untilRunning({ engine, dataDir }: RecordFixture): Promise<void> {
+  if (dataDir !== undefined) return untilEndlessRuns(dataDir);
   while ((await running(engine)) === 0) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
@@ -80,7 +80,7 @@ describeOnBothEngines("an engine for many callers", (fixture) => {
     const leaving = new AbortController();
     const hog = engineForCaller(engine, leaving.signal, memory.open("hog"));
     const endless = Array.from({ length: 20 }, () => hog.query(ENDLESS).catch((error: unknown) => error));
-    await untilRunning(engine);
+    await untilRunning(fixture);
     expect((await of("modest").query("SELECT 1 AS n")).rows).toEqual([{ n: 1 }]);
     leaving.abort(gone);
     expect(new Set(await Promise.all(endless))).toEqual(new Set([gone]));
@@ -122,7 +122,7 @@ describeOnBothEngines("an engine for a caller who goes away", (fixture) => {
       const options = what.endsWith("reads") ? { readOnly: true } : { abandonable: true };
       const work = what === "a SELECT" ? caller.query(ENDLESS) : caller.transaction((connection) => connection.query(ENDLESS), options);
       const refused = expect(work).rejects.toBe(gone);
-      await untilRunning(engine);
+      await untilRunning(fixture);
       leaving.abort(gone);
       await refused;
       expect((await engine.query("SELECT 1 AS n")).rows).toEqual([{ n: 1 }]);

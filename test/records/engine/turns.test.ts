@@ -7,9 +7,8 @@ import { MemoryBudget } from "../../../src/budget/memory-budget.ts";
 import { EmbeddedEngine } from "../../../src/records/engine/embedded/embedded-engine.ts";
 import type { Engine } from "../../../src/records/engine/engine.ts";
 import { engineForCaller } from "../../../src/records/engine/engine-for-caller.ts";
+import { ENDLESS, untilEndlessRuns } from "../../support/endless-statement.ts";
 import { copyTemplate } from "../../support/server-template.ts";
-
-const ENDLESS = "SELECT count(*) FROM generate_series(1, 1e12)";
 
 describe("the embedded engine, for several callers", () => {
   const dataDir = mkdtempSync(join(tmpdir(), "lodestone-turns-"));
@@ -35,7 +34,7 @@ describe("the embedded engine, for several callers", () => {
     const leaving = new AbortController();
     const gone = new Error("gone");
     const work = expect(of("a", leaving.signal).query(ENDLESS)).rejects.toBe(gone);
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await untilEndlessRuns(dataDir);
     leaving.abort(gone);
     await work;
     expect(await isSameSession()).toBe(true);

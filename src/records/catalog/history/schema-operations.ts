@@ -3,6 +3,7 @@
  * What comes in is checked here for its form alone; whether it fits the branch is the schema editor's to say.
  */
 import { LodestoneError } from "../../../errors.ts";
+import { isObject } from "../../../json-object.ts";
 import { inWords } from "../../../value-in-words.ts";
 import { requireColumnName, requireTableName } from "../../identifiers.ts";
 import type { ColumnSchema } from "../../schema.ts";
@@ -69,7 +70,5 @@ function requireOperation(given: unknown, path: string): SchemaOperation {
     }
   }
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
 
 const invalid = (message: string): LodestoneError => new LodestoneError("INVALID", message);

@@ -1,8 +1,8 @@
 /** How records fall into buckets: the key of a record's bucket in SQL, which records have one, and the key in the answer. */
 import type { JsonValue } from "../../requests.ts";
 import type { BranchInfo } from "../../schema.ts";
+import { ROW } from "../sql-parts/bound-parameters.ts";
 import { columnSql } from "../sql-parts/column-reference.ts";
-import { ROW } from "../sql-parts/parameters.ts";
 import type { BucketAggregation } from "./aggregation-request.ts";
 
 /**

@@ -1,11 +1,13 @@
 /** `aggs` of a request, checked against the schema: values over the records of a group, and buckets that are groups themselves. */
 import { LodestoneError } from "../../../errors.ts";
+import { isObject } from "../../../json-object.ts";
 import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";
+import { NUMBER_TYPES, PLAIN_TYPES } from "../../column-traits.ts";
 import type { BranchInfo, ColumnType, TableInfo } from "../../schema.ts";
 import { type ColumnReference, resolveColumn } from "../sql-parts/column-reference.ts";
-import { withoutNulls } from "../values/absent-nulls.ts";
 import { parseDurationMs } from "../values/duration.ts";
 import { wholeNumber } from "../values/whole-number.ts";
+import { withoutNulls } from "../values/without-nulls.ts";
 
 export type Aggregation = ValueAggregation | BucketAggregation;
 
@@ -45,7 +47,6 @@ const MEMBERS: Readonly<Record<Aggregation["kind"], readonly string[]>> = {
   dateHistogram: ["column", "interval", "calendarInterval", "timezone", "aggs"],
   numericHistogram: ["column", "interval", "offset", "aggs"],
 };
-const NUMBERS: readonly ColumnType[] = ["int", "float"];
 
 /** Nothing asked is the count, as the SDK's `aggregate()` has it. */
 export function readAggregations(branch: BranchInfo, table: TableInfo, aggs: unknown): Map<string, Aggregation> {
@@ -107,23 +108,19 @@ class AggregationReader {
         return { kind, column: this.#column(given, place) };
       case "sum":
       case "average":
-        return { kind, column: this.#column(given, place, NUMBERS) };
+        return { kind, column: this.#column(given, place, NUMBER_TYPES) };
       case "min":
       case "max":
-        return { kind, column: this.#column(given, place, [...NUMBERS, "datetime"]) };
+        return { kind, column: this.#column(given, place, [...NUMBER_TYPES, "datetime"]) };
       case "percentiles":
         return {
           kind,
-          column: this.#column(given, place, NUMBERS),
+          column: this.#column(given, place, NUMBER_TYPES),
           percentiles: readPercentiles(given.percentiles, `${place}.percentiles`),
         };
       default: {
         const types: readonly ColumnType[] =
-          kind === "dateHistogram"
-            ? ["datetime"]
-            : kind === "numericHistogram"
-              ? NUMBERS
-              : ["string", "text", "email", "int", "float", "bool", "link"];
+          kind === "dateHistogram" ? ["datetime"] : kind === "numericHistogram" ? NUMBER_TYPES : PLAIN_TYPES;
         const column = this.#column(given, place, types);
         return { kind, column, bucket: readBucketing(kind, given, place), aggs: this.map(given.aggs, `${place}.aggs`, depth + 1), place };
       }
@@ -187,8 +184,4 @@ function readPercentiles(percentiles: unknown, place: string): number[] {
 
 function invalid(place: string, value: unknown, expected: string): LodestoneError {
   return new LodestoneError("INVALID", `${place} is ${inWords(value)}; expected ${expected}.`);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,8 +1,8 @@
 /** The source of every statement that groups: the records that pass a filter, with the values that are grouped and counted as columns of their own. */
 import type { BranchInfo, TableInfo } from "../../schema.ts";
+import { Parameters, ROW } from "../sql-parts/bound-parameters.ts";
 import { type ColumnReference, columnSql } from "../sql-parts/column-reference.ts";
 import { compileFilter } from "../sql-parts/filter-sql.ts";
-import { Parameters, ROW } from "../sql-parts/parameters.ts";
 import { relation } from "../sql-parts/sql-names.ts";
 
 /**

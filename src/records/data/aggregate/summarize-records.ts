@@ -2,7 +2,7 @@
 
 import { LodestoneError } from "../../../errors.ts";
 import { parseFilter } from "../../../filter/parse.ts";
-import { compileToSql } from "../../../filter/sql.ts";
+import { compileToSql } from "../../../filter/sql-condition.ts";
 import type { FilterTable, FilterTableColumn } from "../../../filter/tree.ts";
 import { quotedNames } from "../../../value-in-words.ts";
 import type { Connection } from "../../engine/engine.ts";

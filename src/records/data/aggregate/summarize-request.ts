@@ -1,6 +1,8 @@
 /** A `summarize` request, checked against the schema. */
 import { LodestoneError } from "../../../errors.ts";
+import { isObject } from "../../../json-object.ts";
 import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";
+import { NUMBER_TYPES, ORDERED_TYPES } from "../../column-traits.ts";
 import type { SummarizeRequest } from "../../requests.ts";
 import type { BranchInfo, ColumnType, TableInfo } from "../../schema.ts";
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from "../read/page-request.ts";
@@ -36,10 +38,10 @@ const MAX_SUMMARIES = 100;
 const KINDS = ["count", "min", "max", "sum", "average"] as const;
 const TYPES: Readonly<Record<Summary["kind"], readonly ColumnType[] | undefined>> = {
   count: undefined,
-  min: ["string", "text", "email", "int", "float", "datetime", "multiple"],
-  max: ["string", "text", "email", "int", "float", "datetime", "multiple"],
-  sum: ["int", "float"],
-  average: ["int", "float"],
+  min: ORDERED_TYPES,
+  max: ORDERED_TYPES,
+  sum: NUMBER_TYPES,
+  average: NUMBER_TYPES,
 };
 
 export function readSummarizeRequest(branch: BranchInfo, table: TableInfo, request: SummarizeRequest): SummarizePlan {
@@ -134,8 +136,4 @@ function readSort(sort: unknown, columns: readonly GroupColumn[], summaries: rea
     }
     return { by: summary === -1 ? `c${column}` : `s${summary}`, direction };
   });
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -3,7 +3,7 @@ import { SLICE_UNITS, Slices } from "../../../event-loop.ts";
 import type { Connection } from "../../engine/engine.ts";
 import type { JsonObject, ReadOptions } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
-import { ROW } from "../sql-parts/parameters.ts";
+import { ROW } from "../sql-parts/bound-parameters.ts";
 import { compileProjection } from "../sql-parts/projection.ts";
 import { ALL_COLUMNS, readSelection } from "../sql-parts/selection.ts";
 import { relation } from "../sql-parts/sql-names.ts";

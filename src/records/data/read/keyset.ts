@@ -3,7 +3,7 @@
  * neither loses nor repeats a record while others come and go, and its cost does not depend on how deep it is.
  */
 
-import type { Parameters } from "../sql-parts/parameters.ts";
+import type { Parameters } from "../sql-parts/bound-parameters.ts";
 import type { SortTerm } from "../sql-parts/sort-sql.ts";
 import type { Position } from "./cursor.ts";
 

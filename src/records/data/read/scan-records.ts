@@ -3,7 +3,7 @@ import { boundedPage, mayHaveMore, PAGE_BYTES } from "../../bounded-page.ts";
 import type { Connection } from "../../engine/engine.ts";
 import type { JsonObject, ReadOptions } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
-import { ROW } from "../sql-parts/parameters.ts";
+import { ROW } from "../sql-parts/bound-parameters.ts";
 import { compileProjection } from "../sql-parts/projection.ts";
 import { ALL_COLUMNS, readSelection } from "../sql-parts/selection.ts";
 

@@ -4,13 +4,14 @@ import { unknownColumn } from "../../../filter/column-path.ts";
 import { parseTimestamp } from "../../../filter/datetime.ts";
 import { rootPlace } from "../../../filter/fault.ts";
 import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";
+import { NUMBER_TYPES, PLAIN_TYPES, TEXT_TYPES } from "../../column-traits.ts";
 import type { BranchSearchRequest, TextQuery, TextSearchScope } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, ColumnType, TableInfo } from "../../schema.ts";
 import { type ColumnReference, resolveColumn } from "../sql-parts/column-reference.ts";
-import { withoutNulls } from "../values/absent-nulls.ts";
 import { type Parameter, toParameter } from "../values/column-value.ts";
 import { parseDurationMs } from "../values/duration.ts";
 import { wholeNumber } from "../values/whole-number.ts";
+import { withoutNulls } from "../values/without-nulls.ts";
 import { type Term, termsOf } from "./words.ts";
 
 export interface SearchPlan {
@@ -41,7 +42,7 @@ export type Booster = { readonly column: ColumnReference; readonly factor: numbe
 const MAX_QUERY_LENGTH = 2_000;
 const MAX_TERMS = 64;
 const MAX_BOOSTERS = 32;
-const TEXT_TYPES: readonly ColumnType[] = ["string", "text", "email", "multiple"];
+const SEARCHED_TYPES: readonly ColumnType[] = [...TEXT_TYPES, "multiple"];
 const MODIFIERS: readonly string[] = ["none", "log", "log1p", "ln", "ln1p", "square", "sqrt", "reciprocal"];
 const BOOSTERS = ["valueBooster", "numericBooster", "dateBooster"] as const;
 
@@ -106,7 +107,7 @@ export function readScope(branch: BranchInfo, table: TableInfo, scope: TextSearc
 
 function readTargets(table: TableInfo, target: unknown, place: string): TablePlan["targets"] {
   if (target === undefined || target === null) {
-    return [...table.columns.values()].filter((column) => TEXT_TYPES.includes(column.type)).map((column) => ({ column, weight: 1 }));
+    return [...table.columns.values()].filter((column) => SEARCHED_TYPES.includes(column.type)).map((column) => ({ column, weight: 1 }));
   }
   if (!Array.isArray(target)) throw invalid(place, target, "an array of column names");
   return target.map((item: unknown, index) => {
@@ -115,10 +116,10 @@ function readTargets(table: TableInfo, target: unknown, place: string): TablePla
     if (typeof name !== "string") throw invalid(`${at}.column`, name, "the name of a column");
     const column = table.columns.get(name);
     if (column === undefined) throw unknownColumn(table, name, rootPlace(at));
-    if (!TEXT_TYPES.includes(column.type)) {
+    if (!SEARCHED_TYPES.includes(column.type)) {
       throw new LodestoneError(
         "INVALID",
-        `${at}: column ${quoted(name)} is of type ${column.type}; words are in columns of type ${TEXT_TYPES.join(", ")}.`,
+        `${at}: column ${quoted(name)} is of type ${column.type}; words are in columns of type ${SEARCHED_TYPES.join(", ")}.`,
       );
     }
     if (typeof weight !== "number" || !(weight >= 1 && weight <= 10)) throw invalid(`${at}.weight`, weight, "a weight from 1 to 10");
@@ -162,13 +163,13 @@ function readBooster(
   const common = { column, factor, filter: given.ifMatchesFilter, place };
   switch (kind) {
     case "valueBooster": {
-      requireType("string", "text", "email", "int", "float", "bool", "link");
+      requireType(...PLAIN_TYPES);
       const info = { id: 0, name: column.column, physicalName: column.physicalName, type: column.type };
       if (given.value === undefined || given.value === null) throw invalid(`${place}.value`, given.value, `a value of type ${column.type}`);
       return { ...common, kind: "value", value: toParameter(info, given.value, `${place}.value`) };
     }
     case "numericBooster": {
-      requireType("int", "float");
+      requireType(...NUMBER_TYPES);
       const { modifier = "none" } = given;
       if (typeof modifier !== "string" || !MODIFIERS.includes(modifier))
         throw invalid(`${place}.modifier`, modifier, `one of ${MODIFIERS.join(", ")}`);

@@ -5,7 +5,7 @@ import type { Connection, Engine } from "../../engine/engine.ts";
 import type { AnswerOptions, JsonObject, ReadOptions, Selection, TransactionResult } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
 import { getRecords } from "../read/get-records.ts";
-import { Parameters, ROW } from "../sql-parts/parameters.ts";
+import { Parameters, ROW } from "../sql-parts/bound-parameters.ts";
 import { compileProjection } from "../sql-parts/projection.ts";
 import { relation } from "../sql-parts/sql-names.ts";
 import { recordIdOf } from "../values/record-metadata.ts";

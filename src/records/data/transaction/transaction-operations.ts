@@ -1,5 +1,6 @@
 /** The operations of a transaction, each checked by itself before anything runs, so that a client learns of all its mistakes at once. */
 import { LodestoneError, type OperationError } from "../../../errors.ts";
+import { isObject } from "../../../json-object.ts";
 import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";
 import type { Selection } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
@@ -161,8 +162,4 @@ function requireTable(branch: BranchInfo, name: unknown, place: string): TableIn
 function requireText(id: unknown, place: string): string {
   if (typeof id === "string" && !id.includes("\u0000")) return id;
   throw new LodestoneError("INVALID", `${place} is ${inWords(id)}; expected the id of a record.`);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

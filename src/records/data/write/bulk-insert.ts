@@ -10,7 +10,7 @@ import type { Connection } from "../../engine/engine.ts";
 import type { JsonObject, ReadOptions } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
 import { getRecords } from "../read/get-records.ts";
-import { Parameters, ROW } from "../sql-parts/parameters.ts";
+import { Parameters, ROW } from "../sql-parts/bound-parameters.ts";
 import { compileProjection } from "../sql-parts/projection.ts";
 import { isFlat, readSelection } from "../sql-parts/selection.ts";
 import { quotedColumn, relation } from "../sql-parts/sql-names.ts";

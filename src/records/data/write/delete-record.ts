@@ -1,7 +1,7 @@
 /** DELETE …/data/{id}. Links to the record become null (the foreign keys see to that). */
 import type { JsonObject, ReadOptions } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
-import { Parameters, ROW } from "../sql-parts/parameters.ts";
+import { Parameters, ROW } from "../sql-parts/bound-parameters.ts";
 import { isFlat, readSelection } from "../sql-parts/selection.ts";
 import { relation } from "../sql-parts/sql-names.ts";
 import { recordNotFound } from "../values/version-check.ts";

@@ -3,7 +3,7 @@ import { LodestoneError } from "../../../errors.ts";
 import { quoted } from "../../../value-in-words.ts";
 import type { JsonObject, WriteOptions } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
-import { Parameters } from "../sql-parts/parameters.ts";
+import { Parameters } from "../sql-parts/bound-parameters.ts";
 import { type EncodedRecord, encodeRecord } from "../values/encode-record.ts";
 import { requireRecordId } from "../values/record-id.ts";
 import { recordVersionOf } from "../values/record-metadata.ts";

@@ -9,7 +9,7 @@ import { ANSWER_TOO_LARGE } from "../../catalog/functions.ts";
 import type { Connection, Engine } from "../../engine/engine.ts";
 import type { JsonObject, ReadOptions } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
-import { type Parameters, ROW } from "../sql-parts/parameters.ts";
+import { type Parameters, ROW } from "../sql-parts/bound-parameters.ts";
 import { compileProjection, type Projection } from "../sql-parts/projection.ts";
 import { isFlat, isOfFixedSize, type RecordSelection, readSelection } from "../sql-parts/selection.ts";
 import { relation } from "../sql-parts/sql-names.ts";

@@ -3,7 +3,7 @@ import { LodestoneError } from "../../../errors.ts";
 import { inWords, quoted } from "../../../value-in-words.ts";
 import type { JsonObject, WriteOptions } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
-import { Parameters, ROW } from "../sql-parts/parameters.ts";
+import { Parameters, ROW } from "../sql-parts/bound-parameters.ts";
 import { quotedColumn } from "../sql-parts/sql-names.ts";
 import { type Parameter, toParameter } from "../values/column-value.ts";
 import { type EncodedRecord, idOf, requireValues } from "../values/encode-record.ts";

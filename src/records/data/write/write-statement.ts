@@ -1,6 +1,6 @@
 /** The parts that INSERT and UPDATE statements are put together from. Names are quoted, values are bound and cast to their column's type. */
 import type { BranchInfo, TableInfo } from "../../schema.ts";
-import { type Parameters, ROW } from "../sql-parts/parameters.ts";
+import { type Parameters, ROW } from "../sql-parts/bound-parameters.ts";
 import { quotedColumn, relation } from "../sql-parts/sql-names.ts";
 import type { EncodedRecord } from "../values/encode-record.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { behind } from "../../../../src/records/data/read/keyset.ts";
-import { Parameters } from "../../../../src/records/data/sql-parts/parameters.ts";
+import { Parameters } from "../../../../src/records/data/sql-parts/bound-parameters.ts";
 import type { SortTerm } from "../../../../src/records/data/sql-parts/sort-sql.ts";
 
 type Value = string | null;

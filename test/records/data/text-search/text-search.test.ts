@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { Slices } from "../../../../src/event-loop.ts";
 import { highlight } from "../../../../src/records/data/text-search/highlight.ts";
 import { searchTable } from "../../../../src/records/data/text-search/match-table.ts";
-import { searchBranchRecords, searchTableRecords } from "../../../../src/records/data/text-search/text-search.ts";
+import { searchBranchRecords, searchTableRecords } from "../../../../src/records/data/text-search/search-text.ts";
 import { readScope } from "../../../../src/records/data/text-search/text-search-request.ts";
 import {
   levenshtein,

@@ -1,0 +1,14 @@
+/** A statement that never ends, and when it runs: some tests end or outlive one, and may not do so before it has begun. */
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { pgDataPath } from "../../src/records/engine/embedded/data-directory.ts";
+
+/** Its rows are kept, first in memory and then in a temporary file. */
+export const ENDLESS = "SELECT count(*) FROM generate_series(1, 1e12)";
+
+/** Until `ENDLESS` runs on the embedded engine: its temporary file is there. PostgreSQL removes the file when the statement ends. */
+export async function untilEndlessRuns(dataDir: string): Promise<void> {
+  const folder = join(pgDataPath(dataDir), "base", "pgsql_tmp");
+  while (!existsSync(folder) || readdirSync(folder).length === 0) await sleep(5);
+}
