@@ -1,6 +1,7 @@
 /**
- * The one error class of Lodestone, below every layer. A wrong type is a TypeError and a wrong value a RangeError at the library's edge
- * (`core`); everything else that a caller can act on is a LodestoneError with a stable code. `http/status.ts` alone maps codes to statuses.
+ * The one error class of Lodestone, below every layer. A wrong type is a TypeError and a wrong value a
+ * RangeError at the library's edge (`core`); everything else that a caller can act on is a LodestoneError with
+ * a stable code. `http/status.ts` alone maps codes to statuses.
  */
 export type ErrorCode =
   /** The request is wrong: the message names the field and the fix. */

@@ -1,7 +1,8 @@
 /**
- * Long work on the main thread, cut in slices: below every layer, since all of them have some. A slice is bounded by the work in it (characters looked at,
- * values made), never by rows or requests, whose sizes are the users' to choose. Between two slices everything else that waits is served, and however many
- * pieces of work are cut so, the event loop runs one slice a turn, the callers' in turns.
+ * Long work on the main thread, cut in slices: below every layer, since all of them have some. A slice is
+ * bounded by the work in it (characters looked at, values made), never by rows or requests, whose sizes are the
+ * users' to choose. Between two slices everything else that waits is served, and however many pieces of work
+ * are cut so, the event loop runs one slice a turn, the callers' in turns.
  */
 import { FairQueue } from "./fairness/fair-queue.ts";
 
@@ -31,7 +32,10 @@ function turn(): void {
   if (isTurning) setImmediate(turn);
 }
 
-/** Counts the work of one request: `if (slices.spend(n)) await slices.rest();`. Synchronous, so that most steps cost no promise. */
+/**
+ * Counts the work of one request: `if (slices.spend(n)) await slices.rest();`. Synchronous, so that most steps
+ * cost no promise.
+ */
 export class Slices {
   readonly #caller: string;
   readonly #unitsPerSlice: number;

@@ -1,11 +1,15 @@
 /**
- * Where tests end the process as a crash would (SIGKILL), below every layer. `LODESTONE_CRASH_AT=point` ends it at the first passage of that point,
- * `LODESTONE_CRASH_AT=point:17` at the 17th. Read once; without it a passage costs an empty call.
- * test/reliability/crash.test.ts kills a server at each of them and looks for what it had acknowledged.
+ * Where tests end the process as a crash would (SIGKILL), below every layer. `LODESTONE_CRASH_AT=point` ends it
+ * at the first passage of that point, `LODESTONE_CRASH_AT=point:17` at the 17th. Read once; without it a
+ * passage costs an empty call. test/reliability/crash.test.ts kills a server at each of them and looks for what
+ * it had acknowledged.
  */
 
 export type CrashPoint =
-  /** A first start: while the new database is built, before it is put in its place, and before its marker is written. */
+  /**
+   * A first start: while the new database is built, before it is put in its place, and before its marker is
+   * written.
+   */
   | "first-start-building"
   | "first-start-built"
   | "first-start-placed"

@@ -1,6 +1,7 @@
 /**
- * Looks through JSON text without parsing it: the one scanner, for everything that has to know something of a text before it is parsed, or in place of that.
- * Iterative and linear. For text that is not JSON it may find anything, and comes to an end.
+ * Looks through JSON text without parsing it: the one scanner, for everything that has to know something of a
+ * text before it is parsed, or in place of that. Iterative and linear. For text that is not JSON it may find
+ * anything, and comes to an end.
  */
 
 const QUOTE = 0x22;
@@ -15,7 +16,8 @@ export const OBJECT_END = 0x7d;
 /**
  * The next bracket, brace, comma or colon outside of strings, from `from` on.
  *
- * @returns its index; `to` or more when there is none before `to` (more: a string goes on beyond it, and this is its end).
+ * @returns its index; `to` or more when there is none before `to` (more: a string goes on beyond it, and this
+ *   is its end).
  */
 export function nextMark(text: string, from: number, to: number): number {
   let at = from;

@@ -1,4 +1,7 @@
-/** Replaces a file whole and durably: a reader, and whoever comes after a crash, sees the old content or the new one, never a part. */
+/**
+ * Replaces a file whole and durably: a reader, and whoever comes after a crash, sees the old content or the new
+ * one, never a part.
+ */
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -7,17 +10,21 @@ import { LodestoneError } from "./errors.ts";
 const LOCK_PATIENCE_MS = 5_000;
 const LOCK_RETRY_MS = 20;
 
-/** One writer only. The content is written beside the file and renamed into its place; two calls at once need `updateFile`. */
+/**
+ * One writer only. The content is written beside the file and renamed into its place; two calls at once need
+ * `updateFile`.
+ */
 export async function replaceFile(path: string, content: string): Promise<void> {
   const file = await open(besides(path), "w");
   await finish(file, path, content);
 }
 
 /**
- * The same where the new content depends on the old one and several processes may write: the file beside it is the lock.
+ * The same where the new content depends on the old one and several processes may write: the file beside it is
+ * the lock.
  *
  * @param update  reads what is there, and answers the new content. When it throws, nothing changes.
- * @param mode    of the new file, as in `chmod`.
+ * @param mode  of the new file, as in `chmod`.
  * @throws {LodestoneError} CONFLICT when another writer does not finish within five seconds.
  */
 export async function updateFile(path: string, update: () => Promise<string>, mode: number): Promise<void> {

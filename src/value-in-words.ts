@@ -1,4 +1,7 @@
-/** Values as messages show them, on every layer: in JSON's notation, cut short, so that a message never carries a megabyte back. */
+/**
+ * Values as messages show them, on every layer: in JSON's notation, cut short, so that a message never carries
+ * a megabyte back.
+ */
 
 /** UTF-16 code units of a text that are shown. */
 const MAX_TEXT = 80;

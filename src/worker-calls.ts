@@ -1,4 +1,7 @@
-/** Calls to a worker, whichever kind: each has a number, and its reply carries the same. Below every layer, since several keep workers. */
+/**
+ * Calls to a worker, whichever kind: each has a number, and its reply carries the same. Below every layer,
+ * since several keep workers.
+ */
 import { type ErrorCode, LodestoneError } from "./errors.ts";
 
 interface Pending<Request> {

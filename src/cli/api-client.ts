@@ -1,6 +1,7 @@
 /**
- * The HTTP client of the commands that talk to a running server (import, export, demo). It waits out 429, 503 and broken connections for a bounded time, so that a
- * restart of the server does not end a long import; every request that is retried must therefore be harmless to repeat.
+ * The HTTP client of the commands that talk to a running server (import, export, demo). It waits out 429, 503
+ * and broken connections for a bounded time, so that a restart of the server does not end a long import; every
+ * request that is retried must therefore be harmless to repeat.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { LodestoneError } from "../errors.ts";

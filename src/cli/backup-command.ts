@@ -1,4 +1,7 @@
-/** `lodestone backup` asks a running server for a copy of its database; `lodestone restore` makes a data directory of such a copy. */
+/**
+ * `lodestone backup` asks a running server for a copy of its database; `lodestone restore` makes a data
+ * directory of such a copy.
+ */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { type Command, Option } from "commander";
@@ -30,7 +33,10 @@ export function restoreCommand(command: Command): Command {
     });
 }
 
-/** Neither may be a part of the other, nor the new directory a part of any data directory: links and ".." are followed first. */
+/**
+ * Neither may be a part of the other, nor the new directory a part of any data directory: links and ".." are
+ * followed first.
+ */
 function refuseOverlap(backup: string, dataDir: string): void {
   const [from, to] = [realpathSync(backup), realPathOf(dataDir)];
   if (isWithin(to, from) || isWithin(from, to)) {
@@ -77,7 +83,8 @@ async function restore(backup: string, dataDir: string): Promise<number> {
   const building = mkdtempSync(join(dirname(dataDir), `${basename(dataDir)}.restoring-`));
   try {
     for (const part of ["postgres", "lodestone.json"]) cpSync(join(backup, part), join(building, part), { recursive: true });
-    // Opening replays the log up to the end of the backup, and writes all of it to disk. Search snapshots of the original mean nothing to what it becomes.
+    // Opening replays the log up to the end of the backup, and writes all of it to disk. Search snapshots of
+    // the original mean nothing to what it becomes.
     const records = await openRecordStore({ dataDir: building }, { isCopy: true });
     let branches = 0;
     try {

@@ -1,4 +1,7 @@
-/** `lodestone check`: is everything in a data directory as it should be? For a server that is stopped. Changes nothing that a start would not. */
+/**
+ * `lodestone check`: is everything in a data directory as it should be? For a server that is stopped. Changes
+ * nothing that a start would not.
+ */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Command, Option } from "commander";

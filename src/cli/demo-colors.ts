@@ -1,6 +1,7 @@
 /**
- * The demo data: the 148 named colours of CSS (Color Module Level 4, section 6.1) as vectors in CIE L*a*b*, where distance is roughly what the eye sees as difference.
- * Lab is computed here from the hexadecimal values: sRGB (IEC 61966-2-1) to XYZ to Lab under D65 (CIE 15:2004).
+ * The demo data: the 148 named colours of CSS (Color Module Level 4, section 6.1) as vectors in CIE L*a*b*,
+ * where distance is roughly what the eye sees as difference. Lab is computed here from the hexadecimal values:
+ * sRGB (IEC 61966-2-1) to XYZ to Lab under D65 (CIE 15:2004).
  */
 import type { ColumnSchema } from "../records/schema.ts";
 

@@ -1,6 +1,7 @@
 /**
- * `lodestone export`: a table as JSON Lines, its columns in the first line, so that `lodestone import --create` makes the same table anywhere else. Read page by
- * page in the order of the ids, so records are neither missed nor doubled; what is written meanwhile may or may not be in it.
+ * `lodestone export`: a table as JSON Lines, its columns in the first line, so that `lodestone import --create`
+ * makes the same table anywhere else. Read page by page in the order of the ids, so records are neither missed
+ * nor doubled; what is written meanwhile may or may not be in it.
  */
 
 import { once } from "node:events";

@@ -1,4 +1,7 @@
-/** Loads the demo colours into `demo:main`, into a store in this process (`serve --demo`) or into a running server (`lodestone demo`). Twice does no harm. */
+/**
+ * Loads the demo colours into `demo:main`, into a store in this process (`serve --demo`) or into a running
+ * server (`lodestone demo`). Twice does no harm.
+ */
 import type { RecordStore } from "../records/record-store.ts";
 import type { TransactionOperation } from "../records/requests.ts";
 import type { BranchRef } from "../records/schema.ts";

@@ -1,5 +1,8 @@
 #!/usr/bin/env node
-/** The program: runs the command line of this process. Everything else of the command line can be imported without running anything. */
+/**
+ * The program: runs the command line of this process. Everything else of the command line can be imported
+ * without running anything.
+ */
 import { CommanderError } from "commander";
 import { LodestoneError } from "../errors.ts";
 import { ApiError } from "./api-client.ts";

@@ -1,4 +1,7 @@
-/** How far a long command is: a bar with rate and time left on a terminal, a plain line every few seconds elsewhere (logs, pipes). Both on stderr. */
+/**
+ * How far a long command is: a bar with rate and time left on a terminal, a plain line every few seconds
+ * elsewhere (logs, pipes). Both on stderr.
+ */
 import { Presets, SingleBar } from "cli-progress";
 
 const LINE_INTERVAL_MS = 5_000;

@@ -1,8 +1,15 @@
-/** Relaxed SIMD for a whole process: for programs of our own (server, benches, tests), since the library changes no flags. */
+/**
+ * Relaxed SIMD for a whole process: for programs of our own (server, benches, tests), since the library changes
+ * no flags.
+ */
 import { setFlagsFromString } from "node:v8";
 import { isRelaxedAvailable, RELAXED_SIMD_FLAG } from "../core/wasm-module.ts";
 
-/** Sets V8's flag where the relaxed build does not run without it (Node 20). To be called before the first index. @returns whether it runs now. */
+/**
+ * Sets V8's flag where the relaxed build does not run without it (Node 20). To be called before the first
+ * index.
+ * @returns whether it runs now.
+ */
 export function enableRelaxedSimd(): boolean {
   if (isRelaxedAvailable()) return true;
   setFlagsFromString(RELAXED_SIMD_FLAG);

@@ -150,7 +150,10 @@ function followKeyFile(path: string, keyring: Keyring, fixedKeys: readonly Acces
   });
 }
 
-/** The first signal asks to stop in good order, the second ends the process at once (what was acknowledged is on disk either way). */
+/**
+ * The first signal asks to stop in good order, the second ends the process at once (what was acknowledged is on
+ * disk either way).
+ */
 function untilAskedToStop(log: Logger): Promise<void> {
   return new Promise((resolve) => {
     let asked = false;

@@ -1,4 +1,7 @@
-/** A column as the filter reads it: the search store fills it from the change feed, the library from what it is given. */
+/**
+ * A column as the filter reads it: the search store fills it from the change feed, the library from what it is
+ * given.
+ */
 
 import type { MaskColumn } from "../filter/mask-table.ts";
 import type { FilterColumnType } from "../filter/tree.ts";

@@ -1,4 +1,7 @@
-/** Distinct values of a column with the number of rows that have each; a code that nobody has is given to the next new value. */
+/**
+ * Distinct values of a column with the number of rows that have each; a code that nobody has is given to the
+ * next new value.
+ */
 import type { Dictionary } from "../filter/mask-table.ts";
 
 /** A Map ends at 2²⁴ entries: then another one follows it. */

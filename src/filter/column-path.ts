@@ -1,6 +1,7 @@
 /**
- * Finds the column that a name means, in filters and wherever else a request names one: the table's own, one of the system's, behind links (`team.name`),
- * inside json (`config->a`), or inside an object (`address` of `address.city`).
+ * Finds the column that a name means, in filters and wherever else a request names one: the table's own, one of
+ * the system's, behind links (`team.name`), inside json (`config->a`), or inside an object (`address` of
+ * `address.city`).
  */
 
 import type { LodestoneError } from "../errors.ts";
@@ -11,7 +12,10 @@ import { MAX_JSON_STEPS, MAX_LINKS } from "./filter-limits.ts";
 import { SYSTEM_COLUMN_TYPES, SYSTEM_COLUMNS, systemColumnNamed } from "./system-columns.ts";
 import type { ColumnPath, FilterColumnType, FilterTable, FilterTableColumn, LinkStep, ValueKind } from "./tree.ts";
 
-/** Where names are looked up: a table, the links that led there, and the object that names are inside of ("" or "address."). */
+/**
+ * Where names are looked up: a table, the links that led there, and the object that names are inside of ("" or
+ * "address.").
+ */
 export interface Scope {
   readonly table: FilterTable;
   readonly links: readonly LinkStep[];
@@ -23,7 +27,10 @@ export interface Scope {
 export type Tables = ReadonlyMap<string, FilterTable>;
 
 export type Resolved =
-  /** `type` is that of the value before any steps into json; `link`: the table that a link column, or the id behind one, points into. */
+  /**
+   * `type` is that of the value before any steps into json; `link`: the table that a link column, or the id
+   * behind one, points into.
+   */
   | { readonly column: ColumnPath; readonly type: FilterColumnType; readonly link: FilterTable | null }
   /** A name that only prefixes dotted names: `xata`, or an object of the old type. */
   | { readonly object: Scope };
@@ -101,7 +108,8 @@ function resolveIn(
 type ColumnOf<Table extends FilterTable> = Table["columns"] extends ReadonlyMap<string, infer Column> ? Column : never;
 
 /**
- * The first link of a dotted name: `team.owner.name` is the link `team`, the table that it points into, and `owner.name` in there.
+ * The first link of a dotted name: `team.owner.name` is the link `team`, the table that it points into, and
+ * `owner.name` in there.
  *
  * @param followed  links that were followed to get to the table.
  * @returns undefined when no part of the name before a dot is a column.
@@ -128,7 +136,10 @@ export function followLink<Table extends FilterTable>(
   return undefined;
 }
 
-/** @param followed  links that a path follows already. @throws {LodestoneError} INVALID when it must not follow another. */
+/**
+ * @param followed  links that a path follows already. @throws {LodestoneError} INVALID when it must not follow
+ *   another.
+ */
 export function requireLinksLeft(followed: number, place: Place): void {
   if (followed >= MAX_LINKS) throw fault(place, `the path follows more than ${MAX_LINKS} links`);
 }

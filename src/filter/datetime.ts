@@ -1,4 +1,7 @@
-/** Points in time as microseconds since 1970 UTC, the resolution of timestamptz; RFC 3339 in, a form that PostgreSQL reads in every setting out. */
+/**
+ * Points in time as microseconds since 1970 UTC, the resolution of timestamptz; RFC 3339 in, a form that
+ * PostgreSQL reads in every setting out.
+ */
 
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,30}))?(?:[Zz]|([+-])(\d\d):(\d\d)))?$/;
 
@@ -11,8 +14,9 @@ export function isTimestampForm(text: string): boolean {
 }
 
 /**
- * undefined when the text is not a real point in time of the years 1 to 9999. A date alone is its midnight, UTC, unless `dateAlone` is false.
- * Beyond microseconds it is rounded. Offsets are those of RFC 3339: up to 23:59.
+ * undefined when the text is not a real point in time of the years 1 to 9999. A date alone is its midnight,
+ * UTC, unless `dateAlone` is false. Beyond microseconds it is rounded. Offsets are those of RFC 3339: up to
+ * 23:59.
  */
 export function parseTimestamp(text: string, { dateAlone = true } = {}): bigint | undefined {
   const match = RFC_3339.exec(text);

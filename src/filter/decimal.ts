@@ -1,6 +1,12 @@
-/** Exact comparison of JSON numbers by their text, as PostgreSQL's numeric does it: a float64 would take 9007199254740993 for its neighbour. */
+/**
+ * Exact comparison of JSON numbers by their text, as PostgreSQL's numeric does it: a float64 would take
+ * 9007199254740993 for its neighbour.
+ */
 
-/** Up to this many characters a JSON number has at most 15 significant digits, and float64 keeps those apart, if it is plain. */
+/**
+ * Up to this many characters a JSON number has at most 15 significant digits, and float64 keeps those apart, if
+ * it is plain.
+ */
 const EXACT_LENGTH = 15;
 
 /** @returns negative, 0 or positive for a < b, a = b, a > b; both are JSON numbers. */

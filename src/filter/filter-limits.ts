@@ -1,4 +1,7 @@
-/** How much a filter may hold. Each is checked while parsing, before anything is compiled, and the message names the limit. */
+/**
+ * How much a filter may hold. Each is checked while parsing, before anything is compiled, and the message names
+ * the limit.
+ */
 
 /** Nesting of objects and lists. */
 export const MAX_FILTER_DEPTH = 32;

@@ -1,15 +1,20 @@
 /**
- * Case folding for `$iContains` and `$iPattern`: one code point becomes one code point, by a map made once from JavaScript's `toLowerCase`.
- * The SQL function is written from the very map, so that both sides agree whatever Unicode version or locale the database has.
+ * Case folding for `$iContains` and `$iPattern`: one code point becomes one code point, by a map made once from
+ * JavaScript's `toLowerCase`. The SQL function is written from the very map, so that both sides agree whatever
+ * Unicode version or locale the database has.
  *
- * Simple on purpose: a character whose lower case has several code points (only U+0130) stays as it is, so lengths in code points never
- * change, and `?` in a pattern matches the same characters with and without folding.
+ * Simple on purpose: a character whose lower case has several code points (only U+0130) stays as it is, so
+ * lengths in code points never change, and `?` in a pattern matches the same characters with and without
+ * folding.
  */
 
 /** Upper-case code points beyond ASCII that have a lower case of one code point, in order. */
 const FOLDED: ReadonlyMap<string, string> = makeMap();
 
-/** The only characters whose lower case is not one code point (İ) or depends on their neighbours (Σ at the end of a word). */
+/**
+ * The only characters whose lower case is not one code point (İ) or depends on their neighbours (Σ at the end
+ * of a word).
+ */
 const SPECIAL = /[\u0130\u03a3]/;
 
 /** Lower case, code point by code point. Linear in the text. */
@@ -37,14 +42,15 @@ function makeMap(): Map<string, string> {
 }
 
 /**
- * Scripts are translated apart: `translate()` looks through its whole list for each character, so a text pays only for the scripts it has
- * upper-case letters of. The bounds are code points, each group ends below the next bound.
+ * Scripts are translated apart: `translate()` looks through its whole list for each character, so a text pays
+ * only for the scripts it has upper-case letters of. The bounds are code points, each group ends below the next
+ * bound.
  */
 const GROUP_BOUNDS = [0x80, 0x250, 0x400, 0x530, 0x10a0, 0x1e00, 0x1f00, 0x2100, 0x10400, 0x110000] as const;
 
 /**
- * `CREATE OR REPLACE FUNCTION lodestone.fold(text)`: IMMUTABLE, null for null, the same as `fold`. The schema must exist;
- * the database's encoding must be UTF8. A single expression, so the planner can put it in line.
+ * `CREATE OR REPLACE FUNCTION lodestone.fold(text)`: IMMUTABLE, null for null, the same as `fold`. The schema
+ * must exist; the database's encoding must be UTF8. A single expression, so the planner can put it in line.
  *
  * @param schema  quoted as need be.
  */
@@ -58,7 +64,8 @@ export function foldFunctionSql(schema = "lodestone"): string {
     if (members.length === 0) continue;
     const upper = members.map(([from]) => from).join("");
     const lower = members.map(([, to]) => to).join("");
-    // A text without one of the group's letters passes with an empty list: the regular expression is one character class, linear.
+    // A text without one of the group's letters passes with an empty list: the regular expression is one
+    // character class, linear.
     body = `translate(${body}, CASE WHEN $1 ~ '[${upper}]' THEN '${upper}' ELSE '' END, '${lower}')`;
   }
   return `CREATE OR REPLACE FUNCTION ${schema}.fold(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $fold$

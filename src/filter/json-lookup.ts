@@ -1,4 +1,7 @@
-/** Finds a value in JSON text by a path, without parsing the rest; the same as PostgreSQL's `#>` over jsonb. The text is valid JSON. */
+/**
+ * Finds a value in JSON text by a path, without parsing the rest; the same as PostgreSQL's `#>` over jsonb. The
+ * text is valid JSON.
+ */
 import { endOfString, endOfValue } from "../json-scan.ts";
 
 /** The text of the value at the path; undefined where there is none. */

@@ -1,6 +1,6 @@
 /**
- * What the mask compiler reads: columns of values by row. Arrays may be longer than the table's capacity (they grow ahead), never shorter,
- * and are read only while `compileToMask` runs.
+ * What the mask compiler reads: columns of values by row. Arrays may be longer than the table's capacity (they
+ * grow ahead), never shorter, and are read only while `compileToMask` runs.
  */
 
 export interface MaskTable {
@@ -32,7 +32,10 @@ export interface CodedColumn<Kind extends "text" | "json"> extends Omitting {
   readonly dictionary: Dictionary;
 }
 
-/** int8 as two words, low (unsigned) and high (signed): words 2r and 2r + 1 of row r. For datetime microseconds since 1970 UTC. */
+/**
+ * int8 as two words, low (unsigned) and high (signed): words 2r and 2r + 1 of row r. For datetime microseconds
+ * since 1970 UTC.
+ */
 export interface WideColumn<Kind extends "int" | "datetime"> {
   readonly kind: Kind;
   readonly words: Int32Array;

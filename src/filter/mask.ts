@@ -1,9 +1,9 @@
 /**
  * Compiles a filter tree to a bit mask over the rows of a table, a column at a time.
  *
- * A node is asked either "where is it true?" or "where is it false?"; what is in neither is unknown. AND, OR and NOT of three-valued logic are
- * then plain set operations (De Morgan holds in it), and no third mask is needed. A leaf behind links is found in the table that has its column,
- * and carried back link by link.
+ * A node is asked either "where is it true?" or "where is it false?"; what is in neither is unknown. AND, OR
+ * and NOT of three-valued logic are then plain set operations (De Morgan holds in it), and no third mask is
+ * needed. A leaf behind links is found in the table that has its column, and carried back link by link.
  */
 import { complement, hasBit, intersect, isEmpty, maskWords, unite } from "./bit-mask.ts";
 import { leafMask, presentMask, scatter } from "./mask-leaf.ts";
@@ -16,7 +16,8 @@ export interface MaskTables {
 }
 
 /**
- * @returns Rows of `table` for which the node is true: `ceil(capacity / 32)` words, no bit beyond the rows that are live.
+ * @returns Rows of `table` for which the node is true: `ceil(capacity / 32)` words, no bit beyond the rows that
+ *   are live.
  * Cost: a pass over one column per leaf; text leaves test each distinct value once.
  */
 export function compileToMask(node: FilterNode, table: string, tables: MaskTables): Uint32Array {

@@ -1,4 +1,7 @@
-/** Checks the values in a filter against the type of the column that they are compared with, and brings them into the form that both compilers compare. */
+/**
+ * Checks the values in a filter against the type of the column that they are compared with, and brings them
+ * into the form that both compilers compare.
+ */
 
 import { inWords, quoted } from "../value-in-words.ts";
 import { checkText } from "./check-text.ts";

@@ -1,14 +1,17 @@
 /**
- * Parses a filter of the API, checked against the schema, into one tree. The grammar is in api.md and in the SDK's `FilterExpression`:
+ * Parses a filter of the API, checked against the schema, into one tree. The grammar is in api.md and in the
+ * SDK's `FilterExpression`:
  *
  *   expression  {name: condition, $any|$all|$none|$not: expression | [expression], $exists|$notExists|$existsNot: name}   members ANDed
  *   condition   value | [condition] (any of) | {operator: operand, ...} (ANDed) | on a link, a json column or an object: {name: condition}
  *   operators   $is $isNot (value or list) · $lt $le $gt $ge (also $lte $gte) · $contains $iContains $startsWith $endsWith $pattern $iPattern
  *               $includes $includesAny $includesNone (condition on the item), $includesAll (each of a list of them) · $any $all $none $not (condition, list, or object)
  *
- * `$none: x` is `$not: {$any: x}`; `$any` of an object means any of its members; `$not` of an object, or of a list of expressions, denies that all
- * hold, and of a list of conditions (on a column: `{$not: ["a", "b"]}`) that any holds, as such a list means any of everywhere. On a link column a condition is about the id; on a `multiple`
- * column a plain value means that the array includes it. Keys are only ever looked up in maps, so `__proto__` is a name like others.
+ * `$none: x` is `$not: {$any: x}`; `$any` of an object means any of its members; `$not` of an object, or of a
+ * list of expressions, denies that all hold, and of a list of conditions (on a column: `{$not: ["a", "b"]}`)
+ * that any holds, as such a list means any of everywhere. On a link column a condition is about the id; on a
+ * `multiple` column a plain value means that the array includes it. Keys are only ever looked up in maps, so
+ * `__proto__` is a name like others.
  */
 import { isObject } from "../json-object.ts";
 import { inWords, quoted } from "../value-in-words.ts";
@@ -32,10 +35,11 @@ import {
 
 /**
  * @param filter  What the request holds; undefined (no filter) selects everything.
- * @param table   The table whose records are selected.
+ * @param table  The table whose records are selected.
  * @param tables  All tables of the branch by name, for links.
- * @param name    What messages call the filter.
- * @throws {LodestoneError} INVALID; the message begins with the path to the fault: `filter.$any[1].price.$gt: expected a number, got "abc"`.
+ * @param name  What messages call the filter.
+ * @throws {LodestoneError} INVALID; the message begins with the path to the fault: `filter.$any[1].price.$gt:
+ *   expected a number, got "abc"`.
  */
 export function parseFilter(filter: unknown, table: FilterTable, tables: Tables, name = "filter"): FilterNode {
   if (filter === undefined) return TRUE;
@@ -119,7 +123,10 @@ class Parser {
     return this.#condition(value, resolved, place, depth);
   }
 
-  /** `$any`, `$all`, `$none`, `$not` around expressions or conditions, which may be one, a list, or an object whose members are meant. */
+  /**
+   * `$any`, `$all`, `$none`, `$not` around expressions or conditions, which may be one, a list, or an object
+   * whose members are meant.
+   */
   #control(key: string, value: unknown, member: ParseMember, whole: ParseWhole, place: Place, depth: number): FilterNode {
     this.#checkDepth(depth, place);
     let nodes: FilterNode[];
@@ -204,7 +211,10 @@ class Parser {
     return this.#inside(key, value, subject, place, depth);
   }
 
-  /** `{$includesAll: ["a", {$contains: "b"}]}`: for each of the conditions there is an item, not necessarily the same, that it is true of. */
+  /**
+   * `{$includesAll: ["a", {$contains: "b"}]}`: for each of the conditions there is an item, not necessarily the
+   * same, that it is true of.
+   */
   #includesEach(value: unknown, column: ColumnPath, item: Subject, place: Place, depth: number): FilterNode {
     const conditions = Array.isArray(value) ? value.map((each, i) => [each, at(place, i)] as const) : [[value, place] as const];
     const nodes = conditions.map(

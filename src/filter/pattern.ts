@@ -1,8 +1,9 @@
 /**
  * `$pattern`: `*` any text, `?` exactly one character (code point), `\` takes the next character as it is.
  *
- * The matcher is greedy between stars and never goes back over one, which is right for globs (a match of the text before a star is best
- * taken as early as possible): at most text × longest piece steps, never exponential, and an ordinary substring search where there is no `?`.
+ * The matcher is greedy between stars and never goes back over one, which is right for globs (a match of the
+ * text before a star is best taken as early as possible): at most text × longest piece steps, never
+ * exponential, and an ordinary substring search where there is no `?`.
  */
 
 import { checkText } from "./check-text.ts";
@@ -96,7 +97,10 @@ function matchAt(piece: readonly PatternPart[], text: string, position: number):
   return position;
 }
 
-/** Where the first occurrence at or after `from` ends, else -1. `from` is at a character's start, and so is every place that is tried. */
+/**
+ * Where the first occurrence at or after `from` ends, else -1. `from` is at a character's start, and so is
+ * every place that is tried.
+ */
 function find(piece: readonly PatternPart[], text: string, from: number): number {
   const first = piece[0];
   if (first === undefined) return from;

@@ -1,6 +1,7 @@
 /**
- * Compiles a filter tree to a boolean SQL expression that can stand in any WHERE: links are scalar subselects by primary key, so nothing has
- * to be joined and nulls come out by themselves. Every value is bound. The three-valued logic (see tree.ts) is PostgreSQL's own.
+ * Compiles a filter tree to a boolean SQL expression that can stand in any WHERE: links are scalar subselects
+ * by primary key, so nothing has to be joined and nulls come out by themselves. Every value is bound. The
+ * three-valued logic (see tree.ts) is PostgreSQL's own.
  *
  * Needs the function `fold(text)` (fold.ts) for `$iContains` and `$iPattern`.
  */
@@ -9,15 +10,24 @@ import { likePattern } from "./pattern.ts";
 import type { ColumnPath, FilterLeaf, FilterNode, Operand, RangeOperator, ValueKind } from "./tree.ts";
 
 export interface SqlContext {
-  /** How the filtered relation is called in the statement, quoted as need be. No alias of a statement may begin with `lodestone_`. */
+  /**
+   * How the filtered relation is called in the statement, quoted as need be. No alias of a statement may begin
+   * with `lodestone_`.
+   */
   readonly alias: string;
   /** The number of the first parameter: `$1` is 1. */
   readonly firstParameter: number;
-  /** A column (or `id`, `xata.version` …) of `table` seen as `alias`: a quoted physical name, or any expression without side effects. */
+  /**
+   * A column (or `id`, `xata.version` …) of `table` seen as `alias`: a quoted physical name, or any expression
+   * without side effects.
+   */
   column(alias: string, table: string, column: string): string;
   /** A table of the branch as a FROM item, quoted. */
   relation(table: string): string;
-  /** What datetime columns are: timestamptz, or microseconds since 1970 UTC as int8, as the change feed gives them. Default timestamptz. */
+  /**
+   * What datetime columns are: timestamptz, or microseconds since 1970 UTC as int8, as the change feed gives
+   * them. Default timestamptz.
+   */
   readonly datetimeType?: "timestamptz" | "int8";
   /** The schema that has the function `fold(text)` (fold.ts), quoted; default `lodestone`. */
   readonly foldSchema?: string;

@@ -1,9 +1,11 @@
 /**
- * The columns that every table has beside its own. The one list of them: everything that asks for their names or types asks here.
+ * The columns that every table has beside its own. The one list of them: everything that asks for their names
+ * or types asks here.
  *
- * They have two sets of names. Inside, and in most branches, they are dotted: `id`, `xata.version` … In a branch that came from a database with direct access to
- * PostgreSQL they are underscored: `xata_id`, `xata_version` … That is a property of the branch (`systemNaming`) and decides what answers and SQL call them.
- * Requests may use either, unless a table has a column of its own by that name.
+ * They have two sets of names. Inside, and in most branches, they are dotted: `id`, `xata.version` … In a
+ * branch that came from a database with direct access to PostgreSQL they are underscored: `xata_id`,
+ * `xata_version` … That is a property of the branch (`systemNaming`) and decides what answers and SQL call
+ * them. Requests may use either, unless a table has a column of its own by that name.
  */
 
 /** By name, with the column type that their values have. Read-only but for `id` on insert. */

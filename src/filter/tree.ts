@@ -1,18 +1,22 @@
 /**
- * The filter language after parsing: one tree, checked against the schema, from which the bit mask and the SQL are both made.
+ * The filter language after parsing: one tree, checked against the schema, from which the bit mask and the SQL
+ * are both made.
  *
- * Three-valued logic, as in SQL. A leaf over a null value is unknown (except `exists`, which is never unknown); AND, OR and NOT are those of
- * SQL; a record is selected when the whole is true. So:
+ * Three-valued logic, as in SQL. A leaf over a null value is unknown (except `exists`, which is never unknown);
+ * AND, OR and NOT are those of SQL; a record is selected when the whole is true. So:
  *
- * - A null never equals, differs or ranges: `$is`, `$isNot`, `$lt` … select no record whose value is null, and neither do their negations
- *   by `$not` and `$none` (`NOT unknown` is unknown). Records without a value are asked for by `$notExists` alone.
+ * - A null never equals, differs or ranges: `$is`, `$isNot`, `$lt` … select no record whose value is null, and
+ *   neither do their negations by `$not` and `$none` (`NOT unknown` is unknown). Records without a value are
+ *   asked for by `$notExists` alone.
  * - A link that points nowhere, or any link on the way of a path that is null, makes the value null.
- * - `multiple`: an item matches when its predicate is true. `$includes`/`$includesAny`: some item matches; `$includesAll`: for each predicate of the
- *   list some item matches, as the retired service had it (its documentation said: every item); `$includesNone`: no item matches (true of an empty
- *   array). All are unknown over a null column.
- * - `json`: an absent path and a JSON null are null. Equality compares type and value: "1" is not 1; a text that is a JSON object or list stands for
- *   that object or list, as the SDK sends it. Ranges and text operators are unknown
- *   when the value is of another type than the operand. Numbers are compared exactly, as decimals.
+ * - `multiple`: an item matches when its predicate is true. `$includes`/`$includesAny`: some item matches;
+ *   `$includesAll`: for each predicate of the list some item matches, as the retired service had it (its
+ *   documentation said: every item); `$includesNone`: no item matches (true of an empty array). All are unknown
+ *   over a null column.
+ * - `json`: an absent path and a JSON null are null. Equality compares type and value: "1" is not 1; a text
+ *   that is a JSON object or list stands for that object or list, as the SDK sends it. Ranges and text
+ *   operators are unknown when the value is of another type than the operand. Numbers are compared exactly, as
+ *   decimals.
  * - Text is ordered by code point; a NaN equals itself and is above every other number, as PostgreSQL has it.
  */
 
@@ -54,7 +58,10 @@ export interface LinkStep {
   readonly target: string;
 }
 
-/** A value that a leaf looks at: a column of the table, one behind links, a path into a json column, or the item of an array. */
+/**
+ * A value that a leaf looks at: a column of the table, one behind links, a path into a json column, or the item
+ * of an array.
+ */
 export interface ColumnPath {
   /** As the user wrote it, for messages. */
   readonly text: string;

@@ -1,6 +1,7 @@
 /**
- * Values beside the vectors of an index: kept by column as in the service's search store, filtered in the grammar of the service's API. An index is given
- * them when it is created; one that is not carries none of this.
+ * Values beside the vectors of an index: kept by column as in the service's search store, filtered in the
+ * grammar of the service's API. An index is given them when it is created; one that is not carries none of
+ * this.
  */
 
 import { growMask } from "../columns/number-columns.ts";
@@ -47,7 +48,8 @@ export class Columns implements RowColumns {
   readonly #maskTable: MaskTable;
 
   /**
-   * @param types  by name: "string", "int" (64 bits), "float", "bool", "datetime" (microseconds), "multiple" (a list of strings) or "json".
+   * @param types  by name: "string", "int" (64 bits), "float", "bool", "datetime" (microseconds), "multiple" (a
+   *   list of strings) or "json".
    * @throws {TypeError} for an unknown type or a name that filters could not use.
    */
   constructor(types: Readonly<Record<string, ColumnType>>) {

@@ -1,6 +1,7 @@
 /**
- * Indexes in IndexedDB, in pieces of about 1 MB: one value of hundreds of megabytes is more than browsers take. Pieces carry the number of the save that wrote
- * them, and a record with the name says which save counts: written last, in one transaction with the removal of the pieces before it.
+ * Indexes in IndexedDB, in pieces of about 1 MB: one value of hundreds of megabytes is more than browsers take.
+ * Pieces carry the number of the save that wrote them, and a record with the name says which save counts:
+ * written last, in one transaction with the removal of the pieces before it.
  */
 import type { ByteSource, ByteStream } from "../core/byte-stream.ts";
 import { LodestoneError } from "../errors.ts";
@@ -100,7 +101,10 @@ export class IndexedDbStore extends SnapshotStore {
     }
   }
 
-  /** Resolves when the transaction is on disk; an error of `body` undoes it. `body` waits for nothing but requests of the transaction. */
+  /**
+   * Resolves when the transaction is on disk; an error of `body` undoes it. `body` waits for nothing but
+   * requests of the transaction.
+   */
   async #transaction(mode: IDBTransactionMode, body: (snapshots: IDBObjectStore, pieces: IDBObjectStore) => Promise<void>): Promise<void> {
     this.#opened ??= open(this.#database);
     const transaction = (await this.#opened).transaction([SNAPSHOTS, PIECES], mode);

@@ -1,4 +1,7 @@
-/** Indexes as files of the origin's private file system (OPFS). A file is replaced when its last byte is written, not before. */
+/**
+ * Indexes as files of the origin's private file system (OPFS). A file is replaced when its last byte is
+ * written, not before.
+ */
 import type { ByteSource, ByteStream } from "../core/byte-stream.ts";
 import { SnapshotStore, unavailable } from "./snapshot-store.ts";
 

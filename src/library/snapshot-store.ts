@@ -15,9 +15,11 @@ export interface Loader<Index, Options extends TransferOptions> {
 
 export abstract class SnapshotStore {
   /**
-   * Keeps the index under a name, instead of what was there before: all of it, or, after an error, what was there.
+   * Keeps the index under a name, instead of what was there before: all of it, or, after an error, what was
+   * there.
    *
-   * @throws what the index's toStream throws; {LodestoneError} UNAVAILABLE when the browser has no such store or no room; the signal's reason.
+   * @throws what the index's toStream throws; {LodestoneError} UNAVAILABLE when the browser has no such store
+   *   or no room; the signal's reason.
    */
   async save(name: string, index: Saveable, options: TransferOptions = {}): Promise<void> {
     checkName(name);

@@ -1,12 +1,15 @@
 /**
- * A page of a table in the order of the ids, bounded in records and in bytes, as SQL: so that a table of large records is read a few at a time and one of
- * small ones thousands at a time, by one statement a page.
+ * A page of a table in the order of the ids, bounded in records and in bytes, as SQL: so that a table of large
+ * records is read a few at a time and one of small ones thousands at a time, by one statement a page.
  */
 import { COLUMN_TRAITS } from "./column-traits.ts";
 import { qualified, quoteIdentifier } from "./identifiers.ts";
 import type { ColumnInfo, TableInfo } from "./schema.ts";
 
-/** The bytes up to a row, itself included, as the page gives them beside the table's columns; users' columns cannot have the name. */
+/**
+ * The bytes up to a row, itself included, as the page gives them beside the table's columns; users' columns
+ * cannot have the name.
+ */
 export const PAGE_BYTES = '"xata.pageBytes"';
 /** Of the row alone. */
 export const RECORD_BYTES = '"xata.bytes"';
@@ -27,8 +30,9 @@ export function mayHaveMore(bounds: PageBounds, rows: number, bytes: number): bo
 }
 
 /**
- * A SELECT of the table's columns and PAGE_BYTES, to stand in FROM; `where` holds no more than conditions on "id". Rows come until the bytes of `columns`
- * reach the bound; a record that is larger than that alone still comes, as the first.
+ * A SELECT of the table's columns and PAGE_BYTES, to stand in FROM; `where` holds no more than conditions on
+ * "id". Rows come until the bytes of `columns` reach the bound; a record that is larger than that alone still
+ * comes, as the first.
  */
 export function boundedPage(
   schemaName: string,

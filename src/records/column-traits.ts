@@ -1,18 +1,27 @@
-/** What each column type is in PostgreSQL. The one table of types: definitions, casts, sizes, checks and the HTTP schema read it. */
+/**
+ * What each column type is in PostgreSQL. The one table of types: definitions, casts, sizes, checks and the
+ * HTTP schema read it.
+ */
 import type { ColumnType } from "./schema.ts";
 
 export interface ColumnTraits {
-  /** In CREATE TABLE. Text is ordered by code point everywhere: the same in JavaScript, in the embedded engine and on any server. */
+  /**
+   * In CREATE TABLE. Text is ordered by code point everywhere: the same in JavaScript, in the embedded engine
+   * and on any server.
+   */
   readonly definition: string;
   /** What a bound value is cast to. */
   readonly parameterType: string;
   /** `pg_type.typname` of the column as the database has it. */
   readonly typeName: string;
-  /** Whether a unique index over it is possible: a text array, a json document and a vector can be larger than an index entry. */
+  /**
+   * Whether a unique index over it is possible: a text array, a json document and a vector can be larger than
+   * an index entry.
+   */
   readonly canBeUnique: boolean;
   /**
-   * The bytes that a value takes, as SQL over a quoted column: read from where the value is stored, not from the value (`pg_column_size` is the size
-   * after compression). None where the size has a bound of its own.
+   * The bytes that a value takes, as SQL over a quoted column: read from where the value is stored, not from
+   * the value (`pg_column_size` is the size after compression). None where the size has a bound of its own.
    */
   readonly storedBytes?: (column: string) => string;
 }

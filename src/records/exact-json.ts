@@ -1,8 +1,9 @@
 import { endOfString } from "../json-scan.ts";
 
 /**
- * JSON text that is answered as it is: because JavaScript's numbers cannot say it (1e999, 12345678901234567890, 0.1000000000000000055), or because it is long,
- * and to parse it only to print it again would take the event loop from everybody.
+ * JSON text that is answered as it is: because JavaScript's numbers cannot say it (1e999, 12345678901234567890,
+ * 0.1000000000000000055), or because it is long, and to parse it only to print it again would take the event
+ * loop from everybody.
  */
 export class ExactJson {
   readonly text: string;

@@ -1,8 +1,8 @@
 /**
  * Names: which ones users may give, what they are called in PostgreSQL, and how to quote them.
  *
- * Invariant: a physical name is a pure function of the user's name, so nothing has to be looked up to address a table, and no text that a user typed
- * becomes SQL but through `quoteIdentifier` or `quoteLiteral`.
+ * Invariant: a physical name is a pure function of the user's name, so nothing has to be looked up to address a
+ * table, and no text that a user typed becomes SQL but through `quoteIdentifier` or `quoteLiteral`.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { LodestoneError } from "../errors.ts";
@@ -83,7 +83,10 @@ export function schemaNameOf(ref: BranchRef): string {
   return asSchemaName(`${ref.database}:${ref.branch}`);
 }
 
-/** The schema of the views that users' SQL sees instead, where the system's columns have other names than in the tables. */
+/**
+ * The schema of the views that users' SQL sees instead, where the system's columns have other names than in the
+ * tables.
+ */
 export function viewSchemaNameOf(ref: BranchRef): string {
   return asSchemaName(`${ref.database}:${ref.branch}#views`);
 }
@@ -108,7 +111,10 @@ export function parseBranchRef(text: string): BranchRef | undefined {
     : undefined;
 }
 
-/** Roles belong to the whole cluster, so the name is unique by chance rather than by the branch's name, which another database may have too. */
+/**
+ * Roles belong to the whole cluster, so the name is unique by chance rather than by the branch's name, which
+ * another database may have too.
+ */
 export function newRoleName(): string {
   return `lodestone:${randomBytes(12).toString("hex")}`;
 }

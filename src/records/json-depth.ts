@@ -1,4 +1,7 @@
-/** How deep JSON may be nested in a json column, whoever writes it: so what is stored can be read, answered and copied by everything that is recursive. */
+/**
+ * How deep JSON may be nested in a json column, whoever writes it: so what is stored can be read, answered and
+ * copied by everything that is recursive.
+ */
 
 /** Objects and arrays inside of each other. */
 export const MAX_JSON_DEPTH = 128;

@@ -1,4 +1,7 @@
-/** Opens a record store: the engine, the catalog, the change feed, and the functions on records behind one interface. */
+/**
+ * Opens a record store: the engine, the catalog, the change feed, and the functions on records behind one
+ * interface.
+ */
 
 import { LodestoneError } from "../errors.ts";
 import { requireTable } from "./catalog/branch-rows.ts";
@@ -26,8 +29,10 @@ import type { BranchInfo, BranchRef, TableInfo } from "./schema.ts";
 import { runSql, runSqlBatch } from "./sql/run-sql.ts";
 
 /**
- * @param copy  `isCopy`: the data is put back from a copy of the files, and goes its own way from here on: nothing that followed the original may follow it.
- * @throws {LodestoneError} UNAVAILABLE: the directory is in use by another process, or the server cannot be reached, is too old, or holds data of a newer
+ * @param copy  `isCopy`: the data is put back from a copy of the files, and goes its own way from here on:
+ *   nothing that followed the original may follow it.
+ * @throws {LodestoneError} UNAVAILABLE: the directory is in use by another process, or the server cannot be
+ *   reached, is too old, or holds data of a newer
  * Lodestone. CORRUPT: a directory of another PostgreSQL version.
  */
 export async function openRecordStore(options: EngineOptions, copy: { readonly isCopy?: boolean } = {}): Promise<RecordStore> {
@@ -47,7 +52,10 @@ const STALE = new Set(["42P01", "42703", "3F000"]);
 /** Most statements that cannot write, by their first word; functions that write are not to be called in any. */
 const READING = /^\s*(select|values|table)\b/i;
 
-/** @param engine  that of one caller, or the engine itself, which is the one that all the others keep to: they serve many callers at once. */
+/**
+ * @param engine  that of one caller, or the engine itself, which is the one that all the others keep to: they
+ *   serve many callers at once.
+ */
 function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed, migrations: MigrationStore): RecordStore {
   const onBranch = async <Result>(ref: BranchRef, work: (branch: BranchInfo) => Promise<Result>): Promise<Result> => {
     const branch = await catalog.branch(ref);
@@ -65,7 +73,10 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed, migra
     name: string,
     work: (branch: BranchInfo, table: TableInfo) => Promise<Result>,
   ): Promise<Result> => onBranch(ref, (branch) => work(branch, requireTable(branch, name)));
-  /** For whatever may write records. A write that fails may have been committed all the same: nobody is harmed by a look for nothing. */
+  /**
+   * For whatever may write records. A write that fails may have been committed all the same: nobody is harmed
+   * by a look for nothing.
+   */
   const writing = async <Result>(ref: BranchRef, write: Promise<Result>): Promise<Result> => {
     try {
       return await write;

@@ -1,8 +1,11 @@
-/** Values as PostgreSQL writes them as text, in dumps and in what psql's \copy makes (PostgreSQL documentation, "Array Input and Output Syntax"). */
+/**
+ * Values as PostgreSQL writes them as text, in dumps and in what psql's \copy makes (PostgreSQL documentation,
+ * "Array Input and Output Syntax").
+ */
 
 /**
- * `2020-01-02 03:04:05.678+00`, timestamptz under ISO DateStyle, as RFC 3339. A timestamp without a zone is in UTC, and a date is its midnight there.
- * undefined for everything else.
+ * `2020-01-02 03:04:05.678+00`, timestamptz under ISO DateStyle, as RFC 3339. A timestamp without a zone is in
+ * UTC, and a date is its midnight there. undefined for everything else.
  */
 export function toRfc3339(text: string): string | undefined {
   const match = /^(\d{4}-\d\d-\d\d)(?: (\d\d:\d\d:\d\d(?:\.\d+)?)(?:([+-]\d\d)(?::(\d\d))?)?)?$/.exec(text);
@@ -15,8 +18,9 @@ export function toRfc3339(text: string): string | undefined {
 const ELEMENT = /\s*(?:"((?:[^"\\]|\\.)*)"|((?:[^"\\{},\s]|\\.)(?:[^"\\{},]|\\.)*))\s*(,|$)/gsy;
 
 /**
- * Why not the package postgres-array: it trusts its text. Of `{"a}` version 3 never comes to an end, and version 2 takes `{a,,b}` and `{a},{b}` for arrays;
- * what comes here is users' files. It also keeps the white space around bare elements, which PostgreSQL drops.
+ * Why not the package postgres-array: it trusts its text. Of `{"a}` version 3 never comes to an end, and
+ * version 2 takes `{a,,b}` and `{a},{b}` for arrays; what comes here is users' files. It also keeps the white
+ * space around bare elements, which PostgreSQL drops.
  *
  * An array of one dimension: `{a,"b, c","d \"e\"",NULL}`. undefined when the text is none.
  */

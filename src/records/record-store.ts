@@ -1,7 +1,8 @@
 /**
- * The record store: what `http` and `cli` call. Implementations of each group stand in files of their own below `records/`.
- * Every method rejects with a LodestoneError (INVALID, NOT_FOUND, CONFLICT, TIMEOUT …) whose message names the field and the fix, and then has changed nothing.
- * Records go in and out as plain JSON objects in the API's shape: `{id, ...columns, xata: {version, createdAt, updatedAt}}`.
+ * The record store: what `http` and `cli` call. Implementations of each group stand in files of their own below
+ * `records/`. Every method rejects with a LodestoneError (INVALID, NOT_FOUND, CONFLICT, TIMEOUT …) whose
+ * message names the field and the fix, and then has changed nothing. Records go in and out as plain JSON
+ * objects in the API's shape: `{id, ...columns, xata: {version, createdAt, updatedAt}}`.
  */
 import type { AnswerBudget } from "../budget/memory-budget.ts";
 import type { SystemNaming } from "../filter/system-columns.ts";
@@ -38,8 +39,9 @@ export interface RecordStore {
   listBranches(database: string): Promise<{ name: string; createdAt: string }[]>;
   allBranches(): Promise<BranchRef[]>;
   /**
-   * Creates the branch, and its database with the first one. A branch that exists is answered as it is (`created: false`), so that set-up scripts can
-   * run twice; with `from` (a branch of the same database to copy, records included) it is a CONFLICT, since its records would not be those asked for.
+   * Creates the branch, and its database with the first one. A branch that exists is answered as it is
+   * (`created: false`), so that set-up scripts can run twice; with `from` (a branch of the same database to
+   * copy, records included) it is a CONFLICT, since its records would not be those asked for.
    */
   createBranch(ref: BranchRef, options?: { from?: string }): Promise<{ branch: BranchInfo; created: boolean }>;
   dropBranch(ref: BranchRef): Promise<void>;
@@ -94,17 +96,24 @@ export interface RecordStore {
   insertRecords(ref: BranchRef, table: string, records: readonly JsonObject[], options?: ReadOptions): Promise<JsonObject[]>;
 
   /**
-   * All records of a table (by default with all columns), in the order of their ids, page by page: the next page is read when it is asked for, so a slow
-   * reader holds nothing up and memory stays bounded. A page is one consistent state; records written meanwhile come as they were or as they are.
+   * All records of a table (by default with all columns), in the order of their ids, page by page: the next
+   * page is read when it is asked for, so a slow reader holds nothing up and memory stays bounded. A page is
+   * one consistent state; records written meanwhile come as they were or as they are.
    */
   scanRecords(ref: BranchRef, table: string, options?: ReadOptions): AsyncGenerator<JsonObject[], void, undefined>;
   query(ref: BranchRef, table: string, request: QueryRequest, options?: AnswerOptions): Promise<QueryResponse>;
   transaction(ref: BranchRef, operations: readonly TransactionOperation[], options?: AnswerOptions): Promise<TransactionResult[]>;
-  /** Groups and counts as the API's `aggregate`; without `aggs` the number of records: `{aggs: {count}}`. Exact, and as of now. One statement per aggregation. */
+  /**
+   * Groups and counts as the API's `aggregate`; without `aggs` the number of records: `{aggs: {count}}`. Exact,
+   * and as of now. One statement per aggregation.
+   */
   aggregate(ref: BranchRef, table: string, request: AggregateRequest): Promise<{ aggs: JsonObject }>;
   /** One row per group of equal `columns`, with a value for each of `summaries`. No columns: one row over all. */
   summarize(ref: BranchRef, table: string, request: SummarizeRequest, options?: AnswerOptions): Promise<{ summaries: JsonObject[] }>;
-  /** Free text search in one table. Records come whole, best first, with `xata.score`, `xata.table` and `xata.highlight`. */
+  /**
+   * Free text search in one table. Records come whole, best first, with `xata.score`, `xata.table` and
+   * `xata.highlight`.
+   */
   searchTable(ref: BranchRef, table: string, request: TextSearchRequest, options?: AnswerOptions): Promise<TextSearchResponse>;
   /** The same over several tables; NOT_FOUND for one that is not there. */
   searchBranch(ref: BranchRef, request: BranchSearchRequest, options?: AnswerOptions): Promise<TextSearchResponse>;
@@ -112,16 +121,23 @@ export interface RecordStore {
   /** Up to 1,000 statements as one transaction; the message names the one that failed. */
   sqlBatch(ref: BranchRef, request: SqlBatchRequest): Promise<SqlResponse[]>;
 
-  /** Verifies schema, records, indexes and change feed of a branch against the catalog; reads every record, and changes nothing. */
+  /**
+   * Verifies schema, records, indexes and change feed of a branch against the catalog; reads every record, and
+   * changes nothing.
+   */
   check(ref: BranchRef): Promise<BranchCheck>;
-  /** Copies the whole embedded database, while it is in use, to a new directory that is a data directory of its own. INVALID on a server: use its own tools. */
+  /**
+   * Copies the whole embedded database, while it is in use, to a new directory that is a data directory of its
+   * own. INVALID on a server: use its own tools.
+   */
   backup(directory: string): Promise<void>;
   /** Size of the embedded database's write-ahead log on disk; null on a server, whose own monitoring knows it. */
   walBytes(): Promise<number | null>;
 
   /**
-   * The same store on behalf of one caller: when the signal aborts, what has not begun is not begun, and reading is ended; what may change records is left to run.
-   * The promises of what was not done reject with the signal's reason. What is read is charged to `budget`; beyond it the promise rejects with TOO_LARGE or
+   * The same store on behalf of one caller: when the signal aborts, what has not begun is not begun, and
+   * reading is ended; what may change records is left to run. The promises of what was not done reject with the
+   * signal's reason. What is read is charged to `budget`; beyond it the promise rejects with TOO_LARGE or
    * OVERLOADED, and nothing was changed. Cheap: made for each request.
    */
   forCaller(signal: AbortSignal, budget?: AnswerBudget): RecordStore;

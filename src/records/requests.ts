@@ -1,19 +1,24 @@
 /**
- * What the record store is asked and what it answers, as types: below every room of `records/`. The service over them is `record-store.ts`.
- * Records go in and out as plain JSON objects in the API's shape: `{id, ...columns, xata: {version, createdAt, updatedAt}}`.
+ * What the record store is asked and what it answers, as types: below every room of `records/`. The service
+ * over them is `record-store.ts`. Records go in and out as plain JSON objects in the API's shape: `{id,
+ * ...columns, xata: {version, createdAt, updatedAt}}`.
  */
 import type { ExactJson } from "./exact-json.ts";
 
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
 export type JsonObject = { [key: string]: JsonValue };
 
-/** `columns` of the API: "*", "name", "team.*", "team.name", "config->a->b", reverse links. undefined: none but id and xata. */
+/**
+ * `columns` of the API: "*", "name", "team.*", "team.name", "config->a->b", reverse links. undefined: none but
+ * id and xata.
+ */
 export type Selection = readonly (string | JsonObject)[];
 
 export interface AnswerOptions {
   /**
-   * Columns of type json as JSON text instead of values. For the SDK, which parses them, and would take the array [5] for the number 5; to everybody
-   * else a json column is a value. Only for clients that announce themselves as the SDK.
+   * Columns of type json as JSON text instead of values. For the SDK, which parses them, and would take the
+   * array [5] for the number 5; to everybody else a json column is a value. Only for clients that announce
+   * themselves as the SDK.
    */
   readonly jsonText?: boolean;
 }
@@ -120,7 +125,10 @@ export interface SqlStatement {
 export interface SqlRequest extends SqlStatement {
   responseType?: "json" | "array";
   consistency?: "strong" | "eventual";
-  /** Refuses (FORBIDDEN) whatever is not a SELECT through and through; runs in a read-only transaction. For keys that may only read. */
+  /**
+   * Refuses (FORBIDDEN) whatever is not a SELECT through and through; runs in a read-only transaction. For keys
+   * that may only read.
+   */
   readOnly?: boolean;
 }
 

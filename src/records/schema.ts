@@ -1,4 +1,7 @@
-/** The schema of a branch as users see it: the shapes of api.md's schema endpoints, and of the catalog that stands behind them. */
+/**
+ * The schema of a branch as users see it: the shapes of api.md's schema endpoints, and of the catalog that
+ * stands behind them.
+ */
 
 import type { SystemNaming } from "../filter/system-columns.ts";
 
@@ -8,7 +11,10 @@ export interface BranchRef {
   readonly branch: string;
 }
 
-/** PostgreSQL: text, text, text (checked), int8, float8, bool, timestamptz, text[], jsonb, text (foreign key, set null on delete), real[] (checked). */
+/**
+ * PostgreSQL: text, text, text (checked), int8, float8, bool, timestamptz, text[], jsonb, text (foreign key,
+ * set null on delete), real[] (checked).
+ */
 export type ColumnType = "string" | "text" | "email" | "int" | "float" | "bool" | "datetime" | "multiple" | "json" | "link" | "vector";
 
 export interface ColumnSchema {
@@ -34,12 +40,21 @@ export interface BranchSchema {
   readonly tables: readonly TableSchema[];
 }
 
-/** A branch resolved by the catalog. `version` grows by one with each schema change, so that a cache can tell that it is old. */
+/**
+ * A branch resolved by the catalog. `version` grows by one with each schema change, so that a cache can tell
+ * that it is old.
+ */
 export interface BranchInfo {
   readonly ref: BranchRef;
-  /** The PostgreSQL schema that holds the branch: `database:branch`, or a hashed form of it over 63 bytes. Never typed by users. */
+  /**
+   * The PostgreSQL schema that holds the branch: `database:branch`, or a hashed form of it over 63 bytes. Never
+   * typed by users.
+   */
   readonly schemaName: string;
-  /** Where users' SQL finds the tables: the same, or a schema of views that call the system's columns by the branch's names for them. */
+  /**
+   * Where users' SQL finds the tables: the same, or a schema of views that call the system's columns by the
+   * branch's names for them.
+   */
   readonly sqlSchemaName: string;
   readonly systemNaming: SystemNaming;
   /** The role that user SQL runs as in this branch. */
@@ -51,9 +66,15 @@ export interface BranchInfo {
   readonly tables: ReadonlyMap<string, TableInfo>;
 }
 
-/** A table's name in PostgreSQL is its name here, cut to 63 bytes as PostgreSQL itself cuts it; creating two that collide is refused. The same holds for columns. */
+/**
+ * A table's name in PostgreSQL is its name here, cut to 63 bytes as PostgreSQL itself cuts it; creating two
+ * that collide is refused. The same holds for columns.
+ */
 export interface TableInfo {
-  /** Unique in the branch and never given again, shared with columns: the same id is the same data, whatever its name; a new id has to be read. */
+  /**
+   * Unique in the branch and never given again, shared with columns: the same id is the same data, whatever its
+   * name; a new id has to be read.
+   */
   readonly id: number;
   readonly name: string;
   /** Cut to 63 bytes, unquoted. */

@@ -1,7 +1,9 @@
 /**
- * CSV (RFC 4180, with \n or \r\n, quoted or not): a header line with the columns' names, then records. Text gets its type from the table's column. An empty cell is
- * null, a quoted empty cell is the empty text; in a column that is notNull an empty cell is the column's default, or the empty text. Vectors, `multiple` and json are JSON in a cell; a vector may also be numbers between spaces, commas or semicolons.
- * What psql's \copy writes is read as well: arrays in braces, timestamps with a space.
+ * CSV (RFC 4180, with \n or \r\n, quoted or not): a header line with the columns' names, then records. Text
+ * gets its type from the table's column. An empty cell is null, a quoted empty cell is the empty text; in a
+ * column that is notNull an empty cell is the column's default, or the empty text. Vectors, `multiple` and json
+ * are JSON in a cell; a vector may also be numbers between spaces, commas or semicolons. What psql's \copy
+ * writes is read as well: arrays in braces, timestamps with a space.
  */
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";

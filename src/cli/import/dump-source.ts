@@ -1,6 +1,6 @@
 /**
- * The records of one table of a dump of `pg_dump`: the lines up to `\.`, in COPY's text format (PostgreSQL documentation, "COPY", File Formats). Text gets its
- * type from the table's column.
+ * The records of one table of a dump of `pg_dump`: the lines up to `\.`, in COPY's text format (PostgreSQL
+ * documentation, "COPY", File Formats). Text gets its type from the table's column.
  */
 import { LodestoneError } from "../../errors.ts";
 import { parseItems, parseTextArray, toRfc3339 } from "../../records/postgres-text.ts";

@@ -10,10 +10,11 @@ const METADATA: ReadonlySet<string> = new Set(
 const UNDERSCORED_ID = systemColumnName("id", "underscored");
 
 /**
- * The name under which a column of an export is imported. Ids become `id`; undefined for metadata, which the service writes by itself.
+ * The name under which a column of an export is imported. Ids become `id`; undefined for metadata, which the
+ * service writes by itself.
  *
- * A table with direct access to PostgreSQL may have a column `id` of its own beside `xata_id`. Records link by the latter, so the
- * former gets another name.
+ * A table with direct access to PostgreSQL may have a column `id` of its own beside `xata_id`. Records link by
+ * the latter, so the former gets another name.
  */
 export function importedName(name: string, header: readonly string[]): string | undefined {
   if (METADATA.has(name)) return undefined;

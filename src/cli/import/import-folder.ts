@@ -1,6 +1,7 @@
 /**
- * `lodestone import FOLDER db:branch`: what `lodestone export` wrote of a branch, a file for each table. The tables are made with all their columns, then filled in the
- * order of their links. Links that go round in a circle (or to the table itself) are left out at first and set at the end, when every record is there.
+ * `lodestone import FOLDER db:branch`: what `lodestone export` wrote of a branch, a file for each table. The
+ * tables are made with all their columns, then filled in the order of their links. Links that go round in a
+ * circle (or to the table itself) are left out at first and set at the end, when every record is there.
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -15,7 +16,10 @@ export interface TableFile {
   readonly columns: readonly ColumnSchema[];
 }
 
-/** One file to import. `later`: link columns that are left out now and set in a step of their own, or those that such a step sets. */
+/**
+ * One file to import. `later`: link columns that are left out now and set in a step of their own, or those that
+ * such a step sets.
+ */
 export interface FolderStep {
   readonly table: string;
   readonly file: string;
@@ -76,7 +80,10 @@ export async function prepareTables(client: ApiClient, ref: BranchRef, files: re
   }
 }
 
-/** The order in which links find what they point to; one that needs the fewest links set later where they go round in circles. */
+/**
+ * The order in which links find what they point to; one that needs the fewest links set later where they go
+ * round in circles.
+ */
 export function planSteps(files: readonly TableFile[]): FolderStep[] {
   const waiting = new Set(files);
   const records: FolderStep[] = [];

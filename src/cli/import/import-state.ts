@@ -1,6 +1,7 @@
 /**
- * Where an interrupted import goes on: a small file, written anew (and renamed into place) behind each acknowledged batch, removed at the end. It belongs to one
- * file as it is (size and time) and one target; when either has changed, it is not used. A folder has one of its own, for the files that are finished.
+ * Where an interrupted import goes on: a small file, written anew (and renamed into place) behind each
+ * acknowledged batch, removed at the end. It belongs to one file as it is (size and time) and one target; when
+ * either has changed, it is not used. A folder has one of its own, for the files that are finished.
  */
 import { createHash } from "node:crypto";
 import { readFile, rm, stat } from "node:fs/promises";

@@ -1,4 +1,7 @@
-/** Columns for a table that an import is to create, from the first rows of a file that does not say them: the narrowest type that all values fit. */
+/**
+ * Columns for a table that an import is to create, from the first rows of a file that does not say them: the
+ * narrowest type that all values fit.
+ */
 import type { JsonValue } from "../../records/requests.ts";
 import type { ColumnSchema, ColumnType } from "../../records/schema.ts";
 import type { Source } from "./source.ts";

@@ -1,6 +1,7 @@
 /**
- * JSON Lines: one record a line, in UTF-8. A first line `{"$lodestone": …, "columns": […]}`, as `lodestone export` writes it, says the columns. Lines are cut in
- * bytes, not in text, so that a place in the file is known exactly and an import can go on from it.
+ * JSON Lines: one record a line, in UTF-8. A first line `{"$lodestone": …, "columns": […]}`, as `lodestone
+ * export` writes it, says the columns. Lines are cut in bytes, not in text, so that a place in the file is
+ * known exactly and an import can go on from it.
  */
 import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
@@ -60,7 +61,10 @@ function parseRecord(text: string, number: number): JsonObject {
   return value as JsonObject;
 }
 
-/** Lines from a place on, without their ends; each says where it ends. @param until  the offset behind the last byte; default: all. */
+/**
+ * Lines from a place on, without their ends; each says where it ends.
+ * @param until  the offset behind the last byte; default: all.
+ */
 export async function* lines(path: string, from: SourcePosition, until = Number.POSITIVE_INFINITY): AsyncGenerator<Line> {
   let offset = from.offset;
   let number = from.line;

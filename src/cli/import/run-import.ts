@@ -1,6 +1,7 @@
 /**
- * Streams a file into a table of a running server: rows to batches, batches to transactions of inserts, at most two under way. An insert with an id replaces, so a
- * batch may be sent twice without harm: after a lost answer, and when an import goes on from its journal. Memory: two batches and one chunk of the file.
+ * Streams a file into a table of a running server: rows to batches, batches to transactions of inserts, at most
+ * two under way. An insert with an id replaces, so a batch may be sent twice without harm: after a lost answer,
+ * and when an import goes on from its journal. Memory: two batches and one chunk of the file.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { extname } from "node:path";
@@ -266,7 +267,10 @@ export const newIdSeed = (): string => `${Date.now()}-${randomBytes(8).toString(
 
 const ID_DIGITS = "0123456789abcdefghijklmnopqrstuv";
 
-/** Ids in the service's own form (`rec_` and 20 characters of [0-9a-v]), in the order of the rows, and the same whenever the same import asks again. */
+/**
+ * Ids in the service's own form (`rec_` and 20 characters of [0-9a-v]), in the order of the rows, and the same
+ * whenever the same import asks again.
+ */
 function idMaker(seed: string): (row: number) => string {
   const startedMs = Number(seed.split("-")[0]);
   const token = createHash("sha256").update(seed).digest().readUIntBE(0, 3) >> 4;

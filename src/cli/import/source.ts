@@ -1,4 +1,7 @@
-/** What the readers of all formats deliver: one row after another, each with the place behind it, so that an import can go on from there. */
+/**
+ * What the readers of all formats deliver: one row after another, each with the place behind it, so that an
+ * import can go on from there.
+ */
 import type { JsonObject } from "../../records/requests.ts";
 import type { ColumnSchema } from "../../records/schema.ts";
 
@@ -26,7 +29,10 @@ export interface Source {
   /** Of the whole file. */
   readonly byteLength: number;
   readonly start: SourcePosition;
-  /** Rows from `from` on. Holds one chunk of the file at a time. `tableColumns` give text its types in formats that have none (csv). */
+  /**
+   * Rows from `from` on. Holds one chunk of the file at a time. `tableColumns` give text its types in formats
+   * that have none (csv).
+   */
   rows(from: SourcePosition, tableColumns: readonly ColumnSchema[]): AsyncIterable<SourceRow>;
 }
 

@@ -1,6 +1,7 @@
 /**
- * Files of bare vectors: fvecs and bvecs (TEXMEX: each vector an int32 dimension, then float32 or uint8 elements; http://corpus-texmex.irisa.fr) and npy
- * (NumPy's format 1.0 to 3.0: a two-dimensional C-ordered array of little-endian float32, float64 or integers of up to 32 bits). A row's number is its id.
+ * Files of bare vectors: fvecs and bvecs (TEXMEX: each vector an int32 dimension, then float32 or uint8
+ * elements; http://corpus-texmex.irisa.fr) and npy (NumPy's format 1.0 to 3.0: a two-dimensional C-ordered
+ * array of little-endian float32, float64 or integers of up to 32 bits). A row's number is its id.
  */
 import { type FileHandle, open } from "node:fs/promises";
 import type { JsonValue } from "../../records/requests.ts";

@@ -1,6 +1,7 @@
 /**
- * The tables that a dump makes, as tables of the API. The statements are read by PostgreSQL's own grammar. What columns were in the retired service stands in their
- * comments (`{"xata.type": "email"}`); what has no type of the API is kept as text, exactly, and said.
+ * The tables that a dump makes, as tables of the API. The statements are read by PostgreSQL's own grammar. What
+ * columns were in the retired service stands in their comments (`{"xata.type": "email"}`); what has no type of
+ * the API is kept as text, exactly, and said.
  */
 import { loadModule, parseSync } from "libpg-query";
 import { isUnderscored } from "../../filter/system-columns.ts";

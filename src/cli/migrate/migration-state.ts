@@ -1,6 +1,7 @@
 /**
- * How far a migration is: a small file in a folder of its own, replaced whole after each step. It belongs to one target and to one source as it is; when the source
- * has changed since, what was taken from it is of no use, and that is said.
+ * How far a migration is: a small file in a folder of its own, replaced whole after each step. It belongs to
+ * one target and to one source as it is; when the source has changed since, what was taken from it is of no
+ * use, and that is said.
  */
 import { createHash } from "node:crypto";
 import { mkdir, readFile, rm, stat } from "node:fs/promises";

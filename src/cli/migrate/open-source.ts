@@ -1,4 +1,7 @@
-/** Tells what a path holds (a dump, or a folder of CSV or JSON Lines files with a schema) and reads from it what a migration takes. */
+/**
+ * Tells what a path holds (a dump, or a folder of CSV or JSON Lines files with a schema) and reads from it what
+ * a migration takes.
+ */
 import { readdir, stat } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
 import { LodestoneError } from "../../errors.ts";
@@ -17,7 +20,10 @@ const SCHEMA_NAMES = ["schema.json", "xata.ts", "xata.js", "xata.mjs"];
 const RECORD_FILES = new Set([".csv", ".jsonl", ".ndjson"]);
 const DUMPS = new Set([".sql", ".tar", ".dump", ".backup", ".pgdump"]);
 
-/** @param schemaPath  the schema's file; default: schema.json or xata.ts in the folder, or what a dump and exported files say themselves. */
+/**
+ * @param schemaPath  the schema's file; default: schema.json or xata.ts in the folder, or what a dump and
+ *   exported files say themselves.
+ */
 export async function openMigrationSource(path: string, schemaPath?: string): Promise<MigrationSource> {
   const found = await stat(path).catch(() => undefined);
   if (found === undefined) throw new LodestoneError("NOT_FOUND", `There is no ${path}.`);

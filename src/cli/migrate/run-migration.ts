@@ -1,7 +1,9 @@
 /**
- * Takes a source whole into a branch. The records go into a branch beside it, `{branch}~migrating`; only when every table there has the count and the checksum of its
- * source does that branch get the name that was asked for, at once. So whatever ends a run (Ctrl-C, kill -9, a power cut), there is no branch of that name with a
- * part of the records in it, and the same command goes on where it was: an insert with an id replaces, and each file has its journal.
+ * Takes a source whole into a branch. The records go into a branch beside it, `{branch}~migrating`; only when
+ * every table there has the count and the checksum of its source does that branch get the name that was asked
+ * for, at once. So whatever ends a run (Ctrl-C, kill -9, a power cut), there is no branch of that name with a
+ * part of the records in it, and the same command goes on where it was: an insert with an id replaces, and each
+ * file has its journal.
  */
 import { join } from "node:path";
 import { LodestoneError } from "../../errors.ts";

@@ -1,6 +1,7 @@
 /**
- * The schema of a classic database: the JSON that the retired service's command line dumps, or the file that its code generator wrote (`xata.ts`), of which the
- * constant `tables` is read. That is a literal of JavaScript: it is parsed as data, and never run.
+ * The schema of a classic database: the JSON that the retired service's command line dumps, or the file that
+ * its code generator wrote (`xata.ts`), of which the constant `tables` is read. That is a literal of
+ * JavaScript: it is parsed as data, and never run.
  */
 import { readFile } from "node:fs/promises";
 import { LodestoneError } from "../../errors.ts";
@@ -63,7 +64,10 @@ function literalTables(text: string, path: string): unknown {
   return new LiteralParser(text, start.index + start[0].length, path).value();
 }
 
-/** Objects, lists, texts, numbers, true, false and null, with comments and trailing commas, as code generators and formatters write them. */
+/**
+ * Objects, lists, texts, numbers, true, false and null, with comments and trailing commas, as code generators
+ * and formatters write them.
+ */
 class LiteralParser {
   readonly #text: string;
   readonly #path: string;

@@ -1,6 +1,7 @@
 /**
- * A checksum of a table's records that does not depend on their order: the sum, modulo 2^128, of a hash of each. The same for the records of a source, as they were
- * sent, and for those of the server, as it answers them, whenever every value is the same.
+ * A checksum of a table's records that does not depend on their order: the sum, modulo 2^128, of a hash of
+ * each. The same for the records of a source, as they were sent, and for those of the server, as it answers
+ * them, whenever every value is the same.
  */
 import { createHash } from "node:crypto";
 import { parseTimestamp } from "../../filter/datetime.ts";

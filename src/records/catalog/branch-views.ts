@@ -1,6 +1,8 @@
 /**
- * The schema of views that users' SQL sees in a branch whose system columns are underscored: for each table a view of its name, in which they have their names.
- * PostgreSQL writes through such views, ON CONFLICT and RETURNING included, and the triggers of the tables see it. The tables themselves are the same in every branch.
+ * The schema of views that users' SQL sees in a branch whose system columns are underscored: for each table a
+ * view of its name, in which they have their names. PostgreSQL writes through such views, ON CONFLICT and
+ * RETURNING included, and the triggers of the tables see it. The tables themselves are the same in every
+ * branch.
  */
 import { SYSTEM_COLUMNS, systemColumnName } from "../../filter/system-columns.ts";
 import type { Connection } from "../engine/engine.ts";

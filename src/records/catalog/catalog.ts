@@ -1,6 +1,7 @@
 /**
- * Which databases, branches, tables and columns there are. Reads come from a cache that other servers' changes invalidate (NOTIFY); every change runs in a
- * transaction that first locks the branch's row and works from what it finds there, so an old cache can answer late but never do harm.
+ * Which databases, branches, tables and columns there are. Reads come from a cache that other servers' changes
+ * invalidate (NOTIFY); every change runs in a transaction that first locks the branch's row and works from what
+ * it finds there, so an old cache can answer late but never do harm.
  */
 import { LodestoneError } from "../../errors.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
@@ -68,7 +69,10 @@ export class Catalog {
     return () => this.#listeners.delete(listener);
   }
 
-  /** NOT_FOUND says whether the database or the branch is missing. From the cache once it was read; while the database is away as it was last read. */
+  /**
+   * NOT_FOUND says whether the database or the branch is missing. From the cache once it was read; while the
+   * database is away as it was last read.
+   */
   async branch(ref: BranchRef): Promise<BranchInfo> {
     requireBranchRef(ref);
     const key = schemaNameOf(ref);
@@ -284,8 +288,8 @@ export class Catalog {
   }
 
   /**
-   * Runs schema changes of one branch as one unit; the version grows by one. `work` may say what goes into the history; else it is derived from what
-   * changed. Resolves to the branch as it is then.
+   * Runs schema changes of one branch as one unit; the version grows by one. `work` may say what goes into the
+   * history; else it is derived from what changed. Resolves to the branch as it is then.
    */
   async change(
     ref: BranchRef,
@@ -327,7 +331,10 @@ export class Catalog {
     for (const listener of this.#listeners) listener(ref);
   }
 
-  /** Roles are not in a dump of one database: after a restore into another cluster they are made again, by one server of those that start. */
+  /**
+   * Roles are not in a dump of one database: after a restore into another cluster they are made again, by one
+   * server of those that start.
+   */
   async #restoreRoles(): Promise<void> {
     const missing = `SELECT ${BRANCH_COLUMNS} FROM lodestone.branches WHERE NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = role_name)`;
     if ((await this.#engine.query(missing)).rows.length === 0) return;
@@ -341,7 +348,10 @@ export class Catalog {
   }
 }
 
-/** The branch to copy: when it is not there, that is a fault of the request, while a database that is not there is not found. */
+/**
+ * The branch to copy: when it is not there, that is a fault of the request, while a database that is not there
+ * is not found.
+ */
 async function findSource(connection: Connection, from: BranchRef): Promise<BranchRow> {
   await requireDatabase(connection, from.database);
   return findBranch(connection, from, "FOR SHARE").catch((error: unknown) => {

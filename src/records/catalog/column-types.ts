@@ -14,7 +14,10 @@ import { jsonLimitStatement } from "./json-limits.ts";
 
 export const MIN_DIMENSION = 2;
 
-/** One @, no white space, something on both sides. The same in PostgreSQL's and in JavaScript's dialect; linear in both. */
+/**
+ * One @, no white space, something on both sides. The same in PostgreSQL's and in JavaScript's dialect; linear
+ * in both.
+ */
 export const EMAIL_PATTERN = "^[^@[:space:]]+@[^@[:space:]]+$";
 export const EMAIL = /^[^@\s]+@[^@\s]+$/;
 
@@ -207,7 +210,8 @@ export function columnConstraints(schemaName: string, physicalTable: string, col
   if (column.type === "vector") {
     // EXTERNAL: float32 noise does not compress, and trying costs more than the row's insert.
     statements.push(`ALTER TABLE ${table} ALTER COLUMN ${quoted} SET STORAGE EXTERNAL`);
-    // NaN is above Infinity in PostgreSQL's order, a null element makes ALL null, an empty array has no dimensions at all: IS TRUE refuses them.
+    // NaN is above Infinity in PostgreSQL's order, a null element makes ALL null, an empty array has no
+    // dimensions at all: IS TRUE refuses them.
     statements.push(
       `ALTER TABLE ${table} ADD CONSTRAINT ${named("vector")} CHECK (${quoted} IS NULL OR (array_ndims(${quoted}) = 1 AND array_lower(${quoted}, 1) = 1 ` +
         `AND array_length(${quoted}, 1) = ${column.vector!.dimension} AND 'Infinity'::real > ALL (${quoted}) AND '-Infinity'::real < ALL (${quoted})) IS TRUE)`,

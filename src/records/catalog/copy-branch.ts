@@ -1,4 +1,7 @@
-/** Copies the tables of a branch into an empty one, records with their versions and times included, inside the caller's transaction. */
+/**
+ * Copies the tables of a branch into an empty one, records with their versions and times included, inside the
+ * caller's transaction.
+ */
 
 import { SYSTEM_COLUMNS } from "../../filter/system-columns.ts";
 import type { Connection } from "../engine/engine.ts";

@@ -1,6 +1,7 @@
 /**
- * Defaults as PostgreSQL prints them, which is how schemas of databases with direct access to PostgreSQL have them: `'5'::bigint`, `'user'::text`, `now()`,
- * `'{a,b}'::text[]`. What has a meaning here is read as the default that the API would write; an expression that has none is told, never taken for a text.
+ * Defaults as PostgreSQL prints them, which is how schemas of databases with direct access to PostgreSQL have
+ * them: `'5'::bigint`, `'user'::text`, `now()`, `'{a,b}'::text[]`. What has a meaning here is read as the
+ * default that the API would write; an expression that has none is told, never taken for a text.
  */
 import { COLUMN_TRAITS } from "../column-traits.ts";
 import { parseTextArray, toRfc3339 } from "../postgres-text.ts";
@@ -21,7 +22,10 @@ const NULL = new RegExp(`^null${CAST}*$`, "i");
 const NUMBER = new RegExp(`^\\(?([+-]?[\\d.]+(?:e[+-]?\\d+)?)\\)?(${CAST}*)$`, "i");
 const NOW =
   /^\(?(?:now\(\)|current_timestamp(?:\(\d\))?|statement_timestamp\(\)|transaction_timestamp\(\)|clock_timestamp\(\))\)?(?:::[a-z ]+)?$/i;
-/** A call without arguments or with a sequence, anything with a text literal that is cast, and what is cast from parentheses. */
+/**
+ * A call without arguments or with a sequence, anything with a text literal that is cast, and what is cast from
+ * parentheses.
+ */
 const EXPRESSION =
   /^(?:[a-z_]\w*\.)?[a-z_]\w*\((?:'[^']*'::regclass)?\)(?:::[a-z ]+)?$|'::(?:text|character varying|regclass)\b|\)::[a-z]/i;
 

@@ -61,7 +61,10 @@ export function toBranchSchema(branch: BranchInfo): BranchSchema {
   return { tables: [...branch.tables.values()].map((table) => toTableSchema(table, branch.systemNaming)) };
 }
 
-/** Where they are underscored, schemas list the system's columns like any others: code that is generated from schemas finds its fields in them. */
+/**
+ * Where they are underscored, schemas list the system's columns like any others: code that is generated from
+ * schemas finds its fields in them.
+ */
 export function shownSystemColumns(naming: SystemNaming): ColumnSchema[] {
   return naming === "dotted" ? [] : SYSTEM_COLUMNS.map(systemColumnSchema);
 }

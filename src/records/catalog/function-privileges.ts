@@ -1,9 +1,10 @@
 /**
- * A part of the second wall of SQL over HTTP: functions of PostgreSQL's own that reach beyond a branch, and that everybody may call by default, are taken from
- * PUBLIC in this database. So a role of a branch cannot call them, whatever the first wall lets through. PostgreSQL has no way to take from one role
- * what all have.
+ * A part of the second wall of SQL over HTTP: functions of PostgreSQL's own that reach beyond a branch, and
+ * that everybody may call by default, are taken from PUBLIC in this database. So a role of a branch cannot call
+ * them, whatever the first wall lets through. PostgreSQL has no way to take from one role what all have.
  *
- * On a server this takes a superuser; without one nothing is changed, and the first wall is alone with these functions (docs/reliability.md says what to do).
+ * On a server this takes a superuser; without one nothing is changed, and the first wall is alone with these
+ * functions (docs/reliability.md says what to do).
  */
 import type { Connection } from "../engine/engine.ts";
 
@@ -32,7 +33,10 @@ const STILL_PUBLIC = `SELECT format('pg_catalog.%I(%s)', proname, pg_get_functio
   WHERE pronamespace = 'pg_catalog'::regnamespace AND prokind = 'f' AND proname = ANY ($1::name[]) AND has_function_privilege('public', oid, 'EXECUTE')
     AND (SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user)`;
 
-/** Run at every start: a database of an older release, one that was restored, or a newer PostgreSQL comes up to date. */
+/**
+ * Run at every start: a database of an older release, one that was restored, or a newer PostgreSQL comes up to
+ * date.
+ */
 export async function confineFunctions(connection: Connection): Promise<void> {
   const { rows } = await connection.query<{ signature: string }>(STILL_PUBLIC, [REACHING_BEYOND]);
   if (rows.length === 0) return;

@@ -1,13 +1,19 @@
 /** Functions of the schema `lodestone`, (re)installed at every start: they hold no state. */
 import { foldFunctionSql } from "../../filter/fold.ts";
 
-/** The alphabet's 32 characters are chosen by five bits at a time; newRecordId in data/record-id.ts makes the same in JavaScript. */
+/**
+ * The alphabet's 32 characters are chosen by five bits at a time; newRecordId in data/record-id.ts makes the
+ * same in JavaScript.
+ */
 const characters = (bits: string): string =>
   [45, 40, 35, 30, 25, 20, 15, 10, 5, 0]
     .map((shift) => `substr('0123456789abcdefghijklmnopqrstuv', ((${bits} >> ${shift}) & 31)::int4 + 1, 1)`)
     .join(" || ");
 
-/** 48 bits of milliseconds, then 52 bits of a random UUID (its last 13 hexadecimal digits but the first few are random). */
+/**
+ * 48 bits of milliseconds, then 52 bits of a random UUID (its last 13 hexadecimal digits but the first few are
+ * random).
+ */
 const RECORD_ID = `CREATE OR REPLACE FUNCTION lodestone.record_id() RETURNS text LANGUAGE sql VOLATILE PARALLEL SAFE
   SET search_path = pg_catalog, pg_temp AS $body$
   SELECT 'rec_' || ${characters("((ms << 2) | (random >> 50))")} || ${characters("random")}

@@ -1,8 +1,10 @@
 /**
- * The schema `lodestone`: what the service knows of its databases and branches, and the functions that user tables need.
+ * The schema `lodestone`: what the service knows of its databases and branches, and the functions that user
+ * tables need.
  *
- * Installed when a store is opened; two servers that open the same database at once are kept apart by an advisory lock. `FORMATS` is append-only: a
- * later release adds a list of statements and never changes one that was published, so any older data comes up to date step by step.
+ * Installed when a store is opened; two servers that open the same database at once are kept apart by an
+ * advisory lock. `FORMATS` is append-only: a later release adds a list of statements and never changes one that
+ * was published, so any older data comes up to date step by step.
  */
 import { LodestoneError } from "../../errors.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
@@ -56,8 +58,9 @@ const FORMATS: readonly (readonly string[])[] = [
 ];
 
 /**
- * Positions in a change feed mean something only in one life of a database: after a dump was restored, the data directory of an older day was put back, or a
- * standby was promoted, every branch gets a fresh incarnation. A life is a cluster, a database and, on a server, a timeline.
+ * Positions in a change feed mean something only in one life of a database: after a dump was restored, the data
+ * directory of an older day was put back, or a standby was promoted, every branch gets a fresh incarnation. A
+ * life is a cluster, a database and, on a server, a timeline.
  */
 const LIFE: Readonly<Record<Engine["kind"], string>> = {
   embedded: lifeOf("(SELECT timeline_id FROM pg_control_checkpoint())"),
@@ -124,8 +127,9 @@ async function upgrade(connection: Connection, kind: Engine["kind"]): Promise<vo
 }
 
 /**
- * What every new connection to a server is asked before it is used: does it speak to the life that the branches' incarnations belong to? If not, they are renewed,
- * by whichever server comes first, and all servers are told. So whatever is read on a connection in one snapshot, an incarnation among it, is of one life.
+ * What every new connection to a server is asked before it is used: does it speak to the life that the
+ * branches' incarnations belong to? If not, they are renewed, by whichever server comes first, and all servers
+ * are told. So whatever is read on a connection in one snapshot, an incarnation among it, is of one life.
  */
 function lifeGuard(): (connection: Connection) => Promise<void> {
   /** How much of its log the database had on disk when it was last asked. */

@@ -1,4 +1,7 @@
-/** Gives a branch another address, with its records, its history and its outbox, inside the caller's transaction, which has locked the branch's row. */
+/**
+ * Gives a branch another address, with its records, its history and its outbox, inside the caller's
+ * transaction, which has locked the branch's row.
+ */
 import type { Connection } from "../engine/engine.ts";
 import { quoteIdentifier, schemaNameOf } from "../identifiers.ts";
 import type { BranchRef } from "../schema.ts";

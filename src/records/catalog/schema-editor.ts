@@ -1,6 +1,6 @@
 /**
- * Changes to the schema of one branch, inside one transaction that holds the lock on the branch's row: each method checks, runs its SQL, and changes the
- * document, so that several make one unit.
+ * Changes to the schema of one branch, inside one transaction that holds the lock on the branch's row: each
+ * method checks, runs its SQL, and changes the document, so that several make one unit.
  */
 import { LodestoneError } from "../../errors.ts";
 import { isUnderscored, type SystemNaming } from "../../filter/system-columns.ts";
@@ -155,7 +155,10 @@ export class SchemaEditor {
     this.#replaceTable({ ...table, columns: table.columns.filter((other) => other !== column) });
   }
 
-  /** Makes the table's columns those given, in their order: drops, then adds. A column that is there has to be the same but for its place. */
+  /**
+   * Makes the table's columns those given, in their order: drops, then adds. A column that is there has to be
+   * the same but for its place.
+   */
   async setColumns(tableName: string, given: readonly ColumnSchema[]): Promise<void> {
     const table = this.#requireTable(tableName);
     if (!Array.isArray(given)) throw new LodestoneError("INVALID", `Table "${tableName}": columns has to be a list of columns.`);
@@ -184,7 +187,10 @@ export class SchemaEditor {
     if (naming !== namingOf(this.#document)) this.#document = { ...this.#document, systemNaming: naming };
   }
 
-  /** Every table has them. That a schema lists them says how its code calls them, and so how the branch does from now on. */
+  /**
+   * Every table has them. That a schema lists them says how its code calls them, and so how the branch does
+   * from now on.
+   */
   #withoutSystemColumns(columns: readonly ColumnSchema[]): ColumnSchema[] {
     if (columns.some(({ name }) => isUnderscored(name))) this.setSystemNaming("underscored");
     return columns.filter(({ name }) => !isUnderscored(name));

@@ -1,4 +1,7 @@
-/** The statements that make a branch's schema and a table of it: system columns, triggers, and what the branch's role may do. */
+/**
+ * The statements that make a branch's schema and a table of it: system columns, triggers, and what the branch's
+ * role may do.
+ */
 import { constraintName, formatBranchRef, physicalNameOf, qualified, quoteIdentifier, quoteLiteral } from "../identifiers.ts";
 import type { BranchRef, ColumnSchema, TableSchema } from "../schema.ts";
 import { columnConstraints, columnDefinition } from "./column-types.ts";
@@ -26,8 +29,9 @@ export function createBranchStatements(ref: BranchRef, schemaName: string, roleN
 }
 
 /**
- * AFTER INSERT, UPDATE or DELETE FOR EACH STATEMENT (and BEFORE TRUNCATE): appends what the statement changed to the outbox, inside the writer's
- * transaction. SECURITY DEFINER: the branch's role may not touch the outbox itself.
+ * AFTER INSERT, UPDATE or DELETE FOR EACH STATEMENT (and BEFORE TRUNCATE): appends what the statement changed
+ * to the outbox, inside the writer's transaction. SECURITY DEFINER: the branch's role may not touch the outbox
+ * itself.
  */
 export function feedFunctionStatement(ref: BranchRef, schemaName: string): string {
   const feed = qualified(schemaName, FEED_TABLE);
@@ -68,7 +72,10 @@ export function primaryKeyStatement(schemaName: string, tableName: string): stri
   return `ALTER TABLE ${qualified(schemaName, table)} ADD CONSTRAINT ${quoteIdentifier(constraintName(table, "id", "key"))} PRIMARY KEY ("id")`;
 }
 
-/** The role that users' SQL runs as, and what it may do. It owns nothing; system columns are read-only to it but for `id` on insert. */
+/**
+ * The role that users' SQL runs as, and what it may do. It owns nothing; system columns are read-only to it but
+ * for `id` on insert.
+ */
 export function roleGrantStatements(schemaName: string, roleName: string, tables: readonly TableSchema[]): string[] {
   const role = quoteIdentifier(roleName);
   return [
@@ -91,12 +98,18 @@ function columnGrant(schemaName: string, roleName: string, tableName: string, co
   return `GRANT INSERT (${quoted}), UPDATE (${quoted}) ON ${qualified(schemaName, physicalNameOf(tableName))} TO ${quoteIdentifier(roleName)}`;
 }
 
-/** Everything of a column that comes after the table is there: its constraints, and what the branch's role may write. */
+/**
+ * Everything of a column that comes after the table is there: its constraints, and what the branch's role may
+ * write.
+ */
 export function columnStatements(schemaName: string, roleName: string, tableName: string, column: ColumnSchema): string[] {
   return [...columnConstraints(schemaName, physicalNameOf(tableName), column), columnGrant(schemaName, roleName, tableName, column)];
 }
 
-/** What keeps a table's system columns and its part of the change feed, whoever writes; and what the branch's role may do to it as a whole. */
+/**
+ * What keeps a table's system columns and its part of the change feed, whoever writes; and what the branch's
+ * role may do to it as a whole.
+ */
 export function tableGuardStatements(schemaName: string, roleName: string, tableName: string): string[] {
   const table = qualified(schemaName, physicalNameOf(tableName));
   const feed = `EXECUTE FUNCTION ${qualified(schemaName, FEED_FUNCTION)}()`;

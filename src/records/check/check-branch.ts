@@ -1,6 +1,7 @@
 /**
- * Verifies that a branch is what the catalog says it is: its tables, columns, rules, triggers and grants are in force in PostgreSQL, every record keeps the
- * rules, indexes agree with the tables, and the outbox can be followed. Reads only, in one snapshot.
+ * Verifies that a branch is what the catalog says it is: its tables, columns, rules, triggers and grants are in
+ * force in PostgreSQL, every record keeps the rules, indexes agree with the tables, and the outbox can be
+ * followed. Reads only, in one snapshot.
  */
 
 import { SYSTEM_COLUMN_TYPES, SYSTEM_COLUMNS } from "../../filter/system-columns.ts";
@@ -28,7 +29,10 @@ const SYSTEM_TYPE_NAMES: ReadonlyMap<string, string> = new Map(
 
 const TRIGGERS = ["touch", "insert", "update", "delete", "truncate"].map((event) => `lodestone.${event}`);
 
-/** Takes time in proportion to the records: every column that has a rule is read. `timeoutMs` bounds it; on the embedded engine others wait meanwhile. */
+/**
+ * Takes time in proportion to the records: every column that has a rule is read. `timeoutMs` bounds it; on the
+ * embedded engine others wait meanwhile.
+ */
 export async function checkBranch(engine: Engine, ref: BranchRef, options: { readonly timeoutMs?: number } = {}): Promise<BranchCheck> {
   return engine.transaction(
     async (connection) => {
@@ -56,10 +60,16 @@ export async function checkBranch(engine: Engine, ref: BranchRef, options: { rea
   );
 }
 
-/** Class XX: PostgreSQL itself found something that cannot be, such as a page that does not fit its checksum or has no header. */
+/**
+ * Class XX: PostgreSQL itself found something that cannot be, such as a page that does not fit its checksum or
+ * has no header.
+ */
 const DAMAGED = /^XX/;
 
-/** Runs `read`, whose faults in what is on disk are one of the table, and leave the rest of the branch to be checked. */
+/**
+ * Runs `read`, whose faults in what is on disk are one of the table, and leave the rest of the branch to be
+ * checked.
+ */
 async function unreadable(connection: Connection, table: TableInfo, read: () => Promise<void>): Promise<Fault | undefined> {
   await connection.query("SAVEPOINT before_table");
   try {

@@ -1,4 +1,7 @@
-/** Verifies the views through which users' SQL sees a branch whose system columns are underscored: they are there, show the tables, and allow no more than they should. */
+/**
+ * Verifies the views through which users' SQL sees a branch whose system columns are underscored: they are
+ * there, show the tables, and allow no more than they should.
+ */
 import { SYSTEM_COLUMNS, systemColumnName } from "../../filter/system-columns.ts";
 import type { Connection } from "../engine/engine.ts";
 import { qualified, quoteIdentifier, viewSchemaNameOf } from "../identifiers.ts";

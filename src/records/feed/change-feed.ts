@@ -1,4 +1,7 @@
-/** The change feed on either engine: see ../feed.ts for what it promises, position.ts and outbox.ts for why no change is skipped. */
+/**
+ * The change feed on either engine: see ../feed.ts for what it promises, position.ts and outbox.ts for why no
+ * change is skipped.
+ */
 import { LodestoneError } from "../../errors.ts";
 import { systemColumnType } from "../../filter/system-columns.ts";
 import { findBranch, toBranchInfo } from "../catalog/branch-rows.ts";
@@ -54,16 +57,21 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
     return this.#wakeUps.onChange(listener);
   }
 
-  /** To be called after each write of records through this process, whether it succeeded or its outcome is not known. */
+  /**
+   * To be called after each write of records through this process, whether it succeeded or its outcome is not
+   * known.
+   */
   changed(ref: BranchRef): void {
     this.#wakeUps.changed(ref);
   }
 
   /**
-   * Many short transactions rather than one long one, which would stop all writers of the embedded engine and hold back the vacuum of a server: the tables
-   * are read piece by piece, and then what changed since the first moment is read once more, until the result is that of one snapshot.
+   * Many short transactions rather than one long one, which would stop all writers of the embedded engine and
+   * hold back the vacuum of a server: the tables are read piece by piece, and then what changed since the first
+   * moment is read once more, until the result is that of one snapshot.
    *
-   * @throws {LodestoneError} CONFLICT when the schema changed in between: what was read is of no use; call again. NOT_FOUND when the branch was dropped.
+   * @throws {LodestoneError} CONFLICT when the schema changed in between: what was read is of no use; call
+   *   again. NOT_FOUND when the branch was dropped.
    */
   async readAll(
     ref: BranchRef,
@@ -188,7 +196,10 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
   }
 }
 
-/** Not below what was removed, and not from a future that this database has not had (an older copy of it was put back). */
+/**
+ * Not below what was removed, and not from a future that this database has not had (an older copy of it was put
+ * back).
+ */
 function isReachable(position: Position, state: BranchState): boolean {
   const latest = position.partial?.target ?? position.snapshot;
   return xminOf(position.snapshot) >= state.horizon && xmaxOf(latest) <= xmaxOf(state.snapshot);
@@ -203,7 +214,8 @@ function advance(
 ): { position: Position; complete: boolean } {
   const target = position.partial?.target ?? snapshot;
   if (taken === rows.length && !mayHaveMore) {
-    // All that the target sees is delivered. Read with a later snapshot, some values may be later than the target: then one more read completes it.
+    // All that the target sees is delivered. Read with a later snapshot, some values may be later than the
+    // target: then one more read completes it.
     return { position: { snapshot: target }, complete: position.partial === undefined };
   }
   const { txid, seq } = rows[taken - 1]!;
@@ -225,8 +237,9 @@ async function carefully<Result>(read: (isCareful: boolean) => Promise<Result>):
 }
 
 /**
- * The current values of the records that `rows` name, as far as they fit; `taken` of the rows are covered, at least one. Rows of tables without a reader are
- * passed over. No more is held than READ_BYTES and one record, or one piece.
+ * The current values of the records that `rows` name, as far as they fit; `taken` of the rows are covered, at
+ * least one. Rows of tables without a reader are passed over. No more is held than READ_BYTES and one record,
+ * or one piece.
  */
 async function readValues(
   connection: Connection,

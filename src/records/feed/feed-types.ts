@@ -1,9 +1,12 @@
 /**
- * The change feed as its followers see it. Written by statement-level triggers inside the writer's transaction, so raw SQL is followed as well as the API.
+ * The change feed as its followers see it. Written by statement-level triggers inside the writer's transaction,
+ * so raw SQL is followed as well as the API.
  *
- * A position is the text of a `pg_snapshot`: everything that the snapshot sees has been delivered. The next read delivers the outbox rows whose
- * transaction the last snapshot did not see (`NOT pg_visible_in_snapshot(txid, position)`), with the *current* values of their records, read in the
- * same snapshot. So a transaction that commits late is never skipped, a long one does not hold the feed back, and applying a change twice is harmless.
+ * A position is the text of a `pg_snapshot`: everything that the snapshot sees has been delivered. The next
+ * read delivers the outbox rows whose transaction the last snapshot did not see (`NOT
+ * pg_visible_in_snapshot(txid, position)`), with the *current* values of their records, read in the same
+ * snapshot. So a transaction that commits late is never skipped, a long one does not hold the feed back, and
+ * applying a change twice is harmless.
  */
 import type { ColumnValues } from "../../columns/column-values.ts";
 import type { BranchRef, TableInfo } from "../schema.ts";
@@ -19,7 +22,10 @@ export interface FeedBatch {
   readonly table: string;
   /** Records that exist, with their current values. */
   readonly ids: readonly string[];
-  /** By column name, system columns `xata.version` (int), `xata.createdAt`, `xata.updatedAt` (datetime) included. Only the columns asked for. */
+  /**
+   * By column name, system columns `xata.version` (int), `xata.createdAt`, `xata.updatedAt` (datetime)
+   * included. Only the columns asked for.
+   */
   readonly columns: ReadonlyMap<string, FeedColumn>;
   /** Records that are gone. */
   readonly deleted: readonly string[];
@@ -28,14 +34,16 @@ export interface FeedBatch {
 export interface FeedChanges {
   readonly position: FeedPosition;
   /**
-   * The branch's schema version as this read saw it. When it grows, compare the branch's tables and columns by `id`: what kept its id only may have
-   * another name (and is followed on from `position`), what lost its id is gone, and what has a new id is read with `readAll` (an older `position` stays
-   * right for it: applying a change twice is harmless).
+   * The branch's schema version as this read saw it. When it grows, compare the branch's tables and columns by
+   * `id`: what kept its id only may have another name (and is followed on from `position`), what lost its id is
+   * gone, and what has a new id is read with `readAll` (an older `position` stays right for it: applying a
+   * change twice is harmless).
    */
   readonly schemaVersion: number;
   /**
-   * True: everything that this read's snapshot sees has been delivered, and `position` is that snapshot. False: more is to come, of the same transactions
-   * too; a state answers from one consistent position only when this is true.
+   * True: everything that this read's snapshot sees has been delivered, and `position` is that snapshot. False:
+   * more is to come, of the same transactions too; a state answers from one consistent position only when this
+   * is true.
    */
   readonly complete: boolean;
   readonly batches: readonly FeedBatch[];
@@ -43,9 +51,15 @@ export interface FeedChanges {
 
 /** What a read is limited to. */
 export interface FeedReadOptions {
-  /** Of the tables named here only the records of that part are delivered. Names are those of the schema that the follower has. */
+  /**
+   * Of the tables named here only the records of that part are delivered. Names are those of the schema that
+   * the follower has.
+   */
   readonly parts?: ReadonlyMap<string, Part>;
-  /** Reads what this snapshot sees in place of what there is by now; it must see all that the position does (`isSeenBy`). */
+  /**
+   * Reads what this snapshot sees in place of what there is by now; it must see all that the position does
+   * (`isSeenBy`).
+   */
   readonly snapshot?: SharedSnapshot;
 }
 
@@ -59,16 +73,23 @@ export interface SharedSnapshot {
 
 /** Of a feed whose database other processes read as well. */
 export interface SnapshotSharing {
-  /** Of now. It can be read at until `end`; a connection is held for it, and the vacuum is held back. INVALID on the embedded engine. */
+  /**
+   * Of now. It can be read at until `end`; a connection is held for it, and the vacuum is held back. INVALID on
+   * the embedded engine.
+   */
   shareSnapshot(): Promise<SharedSnapshot & { end(): Promise<void> }>;
 }
 
 export interface ChangeFeed {
-  /** Called (often, and sometimes for nothing) when a branch may have changed: its records, its schema, or its being there. */
+  /**
+   * Called (often, and sometimes for nothing) when a branch may have changed: its records, its schema, or its
+   * being there.
+   */
   onChange(listener: (ref: BranchRef) => void): () => void;
   /**
-   * Reads tables whole, in batches of bounded size, all in one snapshot (or: then followed by changes so that the result is consistent at `position`).
-   * `columns` and `part` limit what is read of a table. Backpressure: the next batch is read when `onBatch` resolves.
+   * Reads tables whole, in batches of bounded size, all in one snapshot (or: then followed by changes so that
+   * the result is consistent at `position`). `columns` and `part` limit what is read of a table. Backpressure:
+   * the next batch is read when `onBatch` resolves.
    */
   readAll(
     ref: BranchRef,
@@ -81,7 +102,10 @@ export interface ChangeFeed {
     /** The schema in force at `position` (all tables of the branch). */
     readonly tables: readonly TableInfo[];
   }>;
-  /** What changed after `position`; at most some thousand records at once (call again until `complete`). null: the position is too old or of another incarnation, read all again. */
+  /**
+   * What changed after `position`; at most some thousand records at once (call again until `complete`). null:
+   * the position is too old or of another incarnation, read all again.
+   */
   readSince(ref: BranchRef, position: FeedPosition, incarnation: string, options?: FeedReadOptions): Promise<FeedChanges | null>;
   /** Tells that this follower will never ask before `position`; outbox rows that nobody needs are removed. */
   acknowledge(ref: BranchRef, position: FeedPosition, incarnation: string): Promise<void>;

@@ -1,6 +1,7 @@
 /**
- * Records that are too large to be read among others: their sizes first, then what of them can be held. SQL can store what no request could send: a text of
- * 600 MB, JSON that is small where it is stored and not when it is printed. Such a value is omitted, and the feed goes on.
+ * Records that are too large to be read among others: their sizes first, then what of them can be held. SQL can
+ * store what no request could send: a text of 600 MB, JSON that is small where it is stored and not when it is
+ * printed. Such a value is omitted, and the feed goes on.
  */
 import type { Connection } from "../engine/engine.ts";
 import { qualified } from "../identifiers.ts";

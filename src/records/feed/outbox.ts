@@ -1,4 +1,7 @@
-/** Reading the outbox of a branch: which records changed between a position and the snapshot that the reading transaction has. */
+/**
+ * Reading the outbox of a branch: which records changed between a position and the snapshot that the reading
+ * transaction has.
+ */
 import { FEED_TABLE } from "../catalog/table-ddl.ts";
 import type { Connection } from "../engine/engine.ts";
 import { qualified } from "../identifiers.ts";
@@ -22,8 +25,9 @@ export interface OutboxPage {
 }
 
 /**
- * The next rows after the position, in the order (txid, seq). A transaction that began early and committed late is found by its number,
- * however small: nothing below the snapshot's own xmin is looked at, and every row above is asked whether the snapshot saw it.
+ * The next rows after the position, in the order (txid, seq). A transaction that began early and committed late
+ * is found by its number, however small: nothing below the snapshot's own xmin is looked at, and every row
+ * above is asked whether the snapshot saw it.
  */
 export async function readOutbox(connection: Connection, schemaName: string, position: Position): Promise<OutboxPage> {
   const { snapshot, partial } = position;

@@ -1,8 +1,9 @@
 /**
  * Positions in a branch's change feed, as text that only this folder reads.
  *
- * `<snapshot>`: everything that the snapshot sees has been delivered. `<snapshot>/<target>/<txid>,<seq>`: so has what `target`, a later snapshot, sees up
- * to that row of the outbox, in the order (txid, seq); it stands between the pages of a read that was too large for one.
+ * `<snapshot>`: everything that the snapshot sees has been delivered. `<snapshot>/<target>/<txid>,<seq>`: so
+ * has what `target`, a later snapshot, sees up to that row of the outbox, in the order (txid, seq); it stands
+ * between the pages of a read that was too large for one.
  */
 
 import type { FeedPosition } from "./feed-types.ts";

@@ -1,6 +1,8 @@
 /**
- * Reads records as columns of a FeedBatch, in statements of bounded size; those that are large by themselves one by one (large-records.ts). Vectors travel as PostgreSQL's binary form in base64: of the ways that were
- * measured it is the lightest on this side (4 µs for 768 elements; hexadecimal 15, decimal numbers 70), where the event loop waits for it.
+ * Reads records as columns of a FeedBatch, in statements of bounded size; those that are large by themselves
+ * one by one (large-records.ts). Vectors travel as PostgreSQL's binary form in base64: of the ways that were
+ * measured it is the lightest on this side (4 µs for 768 elements; hexadecimal 15, decimal numbers 70), where
+ * the event loop waits for it.
  */
 import { VALUE_KINDS } from "../../filter/column-path.ts";
 import { SYSTEM_COLUMN_TYPES, VERSION_COLUMNS } from "../../filter/system-columns.ts";
@@ -48,7 +50,10 @@ export class RecordReader {
   /** Those of them that are the user's. */
   readonly #sized: readonly ColumnInfo[];
 
-  /** `names`: the columns to read, system columns among them; undefined for all. Names that the table does not have are an error of the caller's. */
+  /**
+   * `names`: the columns to read, system columns among them; undefined for all. Names that the table does not
+   * have are an error of the caller's.
+   */
   constructor(
     schemaName: string,
     table: TableInfo,

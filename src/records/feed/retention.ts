@@ -1,11 +1,12 @@
 /**
- * Which rows of the outboxes are still needed. Every process that follows a branch has a row in `lodestone.followers` with its position; what every one of
- * them has seen is removed, and `lodestone.feeds.horizon` remembers how far. A process that is not heard of for `LEASE` no longer holds rows back: should it
- * come again, it finds its position below the horizon and reads everything anew. Horizon and rows change in one transaction, so whoever reads both in one
- * snapshot cannot be misled.
+ * Which rows of the outboxes are still needed. Every process that follows a branch has a row in
+ * `lodestone.followers` with its position; what every one of them has seen is removed, and
+ * `lodestone.feeds.horizon` remembers how far. A process that is not heard of for `LEASE` no longer holds rows
+ * back: should it come again, it finds its position below the horizon and reads everything anew. Horizon and
+ * rows change in one transaction, so whoever reads both in one snapshot cannot be misled.
  *
- * An idle branch costs nothing: only who was given rows of its outbox writes that they are no longer needed. Besides that each server writes once a minute, for
- * all its branches together: that it is still there.
+ * An idle branch costs nothing: only who was given rows of its outbox writes that they are no longer needed.
+ * Besides that each server writes once a minute, for all its branches together: that it is still there.
  */
 import { randomUUID } from "node:crypto";
 import { FEED_TABLE } from "../catalog/table-ddl.ts";
@@ -49,7 +50,10 @@ export class FeedRetention {
     if (engine.kind === "server") this.#heartbeat = setInterval(() => this.#beat(), HEARTBEAT_MS).unref();
   }
 
-  /** Must be called before a position is relied on: from then on no other process removes what comes after it. Cheap when called again. */
+  /**
+   * Must be called before a position is relied on: from then on no other process removes what comes after it.
+   * Cheap when called again.
+   */
   async follow(branch: BranchInfo, snapshot: string): Promise<void> {
     if (this.#branches.has(branch.incarnation)) return;
     const xmin = xminOf(snapshot);

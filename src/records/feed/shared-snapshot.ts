@@ -35,7 +35,10 @@ export async function shareSnapshot(engine: Engine): Promise<SharedSnapshot & { 
   };
 }
 
-/** The first statement of a transaction that is "repeatable read". @throws {LodestoneError} UNAVAILABLE when the snapshot is not there any more. */
+/**
+ * The first statement of a transaction that is "repeatable read".
+ * @throws {LodestoneError} UNAVAILABLE when the snapshot is not there any more.
+ */
 export async function readAtSnapshot(connection: Connection, { id }: SharedSnapshot): Promise<void> {
   if (!SNAPSHOT_ID.test(id)) throw new LodestoneError("INVALID", "That is not the name of a snapshot.");
   try {

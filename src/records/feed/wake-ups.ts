@@ -1,9 +1,11 @@
 /**
- * Who wakes the followers of a branch. Triggers NOTIFY for whoever writes from outside, and on the embedded engine for everybody. Sessions of our own servers
- * say that they do it themselves (`lodestone.writer`), because PostgreSQL commits transactions that NOTIFY one at a time: with 16 clients inserts ran at half
- * the rate. So this process wakes its own followers at once, and those of other servers by a NOTIFY that stands for all changes of some milliseconds.
- * A lost wake-up costs latency, never correctness: a server looks by itself every few seconds which outboxes have grown, for all branches in one statement
- * that changes nothing. What a branch's own trims do is no growth, so idle branches wake nobody.
+ * Who wakes the followers of a branch. Triggers NOTIFY for whoever writes from outside, and on the embedded
+ * engine for everybody. Sessions of our own servers say that they do it themselves (`lodestone.writer`),
+ * because PostgreSQL commits transactions that NOTIFY one at a time: with 16 clients inserts ran at half the
+ * rate. So this process wakes its own followers at once, and those of other servers by a NOTIFY that stands for
+ * all changes of some milliseconds. A lost wake-up costs latency, never correctness: a server looks by itself
+ * every few seconds which outboxes have grown, for all branches in one statement that changes nothing. What a
+ * branch's own trims do is no growth, so idle branches wake nobody.
  */
 import type { Catalog } from "../catalog/catalog.ts";
 import { FEED_CHANNEL, FEED_SEQUENCE } from "../catalog/table-ddl.ts";
@@ -20,7 +22,10 @@ interface Growth {
   readonly version: string;
   /** The last number that a row of the outbox was given, whether or not its transaction has committed. */
   readonly last: string | null;
-  /** When it grew, by the number of the first transaction that had not begun then: until all below have ended, more may come to light. */
+  /**
+   * When it grew, by the number of the first transaction that had not begun then: until all below have ended,
+   * more may come to light.
+   */
   readonly openUntil: bigint | undefined;
 }
 

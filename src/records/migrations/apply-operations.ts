@@ -4,7 +4,10 @@ import { Slices } from "../../event-loop.ts";
 import type { SchemaOperation } from "../catalog/history/schema-operations.ts";
 import type { SchemaEditor } from "../catalog/schema-editor.ts";
 
-/** An operation passes over the tables and columns that there are; so many are passed over before others get the event loop. */
+/**
+ * An operation passes over the tables and columns that there are; so many are passed over before others get the
+ * event loop.
+ */
 const COLUMNS_PER_SLICE = 50_000;
 /** What an operation costs beyond that, in the same measure. */
 const OPERATION_COST = 2_000;

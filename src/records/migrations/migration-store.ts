@@ -49,7 +49,10 @@ export class MigrationStore {
     return readMigrations(this.#engine, schemaName, options);
   }
 
-  /** All or nothing. INVALID names the operation that does not fit. Resolves to the ids of this change and of the one before it. */
+  /**
+   * All or nothing. INVALID names the operation that does not fit. Resolves to the ids of this change and of
+   * the one before it.
+   */
   async apply(
     ref: BranchRef,
     given: unknown,
@@ -107,8 +110,8 @@ export class MigrationStore {
   }
 
   /**
-   * Brings migrations of another branch here, oldest first, keeping their ids. Those that are here already are passed over; the rest has to follow on
-   * the newest one. All or nothing.
+   * Brings migrations of another branch here, oldest first, keeping their ids. Those that are here already are
+   * passed over; the rest has to follow on the newest one. All or nothing.
    */
   async push(ref: BranchRef, migrations: readonly PushedMigration[]): Promise<{ id: string | undefined; parentId: string | undefined }> {
     if (migrations.length > MAX_PUSHED)

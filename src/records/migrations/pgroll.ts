@@ -1,6 +1,7 @@
 /**
- * The newest form of schema changes that the SDK can send, that of pgroll (`migrations/apply`): PostgreSQL's own types, one object a table or column.
- * What has a meaning for tables of the API is translated to operations; everything else (raw SQL, indexes, constraints over several columns) is refused by name.
+ * The newest form of schema changes that the SDK can send, that of pgroll (`migrations/apply`): PostgreSQL's
+ * own types, one object a table or column. What has a meaning for tables of the API is translated to
+ * operations; everything else (raw SQL, indexes, constraints over several columns) is refused by name.
  */
 import { LodestoneError } from "../../errors.ts";
 import { isObject } from "../../json-object.ts";

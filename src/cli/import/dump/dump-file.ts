@@ -1,6 +1,7 @@
 /**
- * A dump of `pg_dump`, whatever its format: where the records of each table begin, and the statements that make its tables. A plain dump is read as it is; a tar
- * dump too, since it is a plain one without records (restore.sql) and a file of records for each table; the others go through pg_restore.
+ * A dump of `pg_dump`, whatever its format: where the records of each table begin, and the statements that make
+ * its tables. A plain dump is read as it is; a tar dump too, since it is a plain one without records
+ * (restore.sql) and a file of records for each table; the others go through pg_restore.
  */
 import { open, stat } from "node:fs/promises";
 import { LodestoneError } from "../../../errors.ts";

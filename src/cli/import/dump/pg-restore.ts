@@ -1,4 +1,7 @@
-/** Dumps that only PostgreSQL's own program can read (the custom and the directory format), as plain ones: written once, beside nothing of the user's. */
+/**
+ * Dumps that only PostgreSQL's own program can read (the custom and the directory format), as plain ones:
+ * written once, beside nothing of the user's.
+ */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdir, rename, rm, stat } from "node:fs/promises";

@@ -1,6 +1,7 @@
 /**
- * Where the members of a tar archive lie in its file, so that one of them can be read, and taken up again, like a file of its own. Headers are those of POSIX
- * ustar and of GNU tar's long sizes, which is what `pg_dump --format=tar` writes; nothing is unpacked. (Libraries for tar give streams, not places.)
+ * Where the members of a tar archive lie in its file, so that one of them can be read, and taken up again, like
+ * a file of its own. Headers are those of POSIX ustar and of GNU tar's long sizes, which is what `pg_dump
+ * --format=tar` writes; nothing is unpacked. (Libraries for tar give streams, not places.)
  */
 import { open } from "node:fs/promises";
 import { SourceError } from "../source.ts";

@@ -1,8 +1,9 @@
 /**
  * The operations that lead from one schema to another.
  *
- * Between two schemas as users write them, tables and columns are told by their names: a rename looks like a removal and an addition, and so does a change of
- * a column's type (nothing else can express it; applied, it drops the column's values). Between two states of one branch they are told by their ids.
+ * Between two schemas as users write them, tables and columns are told by their names: a rename looks like a
+ * removal and an addition, and so does a change of a column's type (nothing else can express it; applied, it
+ * drops the column's values). Between two states of one branch they are told by their ids.
  */
 
 import { Slices } from "../../../event-loop.ts";
@@ -14,7 +15,10 @@ import type { SchemaOperation } from "./schema-operations.ts";
 
 const COLUMNS_PER_SLICE = 10_000;
 
-/** Applying the result to `source` gives the tables and columns of `target`; their order aside. In time linear in both, and in slices. */
+/**
+ * Applying the result to `source` gives the tables and columns of `target`; their order aside. In time linear
+ * in both, and in slices.
+ */
 export async function compareSchemas(source: BranchSchema, target: BranchSchema): Promise<SchemaOperation[]> {
   const slices = new Slices(COLUMNS_PER_SLICE);
   const there = new Map(source.tables.map((table) => [table.name, table]));
@@ -70,7 +74,10 @@ function* additions(tables: readonly TableSchema[], known: Set<string>): Generat
   }
 }
 
-/** What was done between two states of one branch's document, renames included. Empty when only the order of columns changed. */
+/**
+ * What was done between two states of one branch's document, renames included. Empty when only the order of
+ * columns changed.
+ */
 export function describeChange(before: BranchDocument, after: BranchDocument): SchemaOperation[] {
   const operations: SchemaOperation[] = [];
   const was = byId(before.tables);

@@ -1,6 +1,7 @@
 /**
- * The history of a branch's schema: one row of `lodestone.migrations` for each change, written in the transaction of the change itself, whichever way it came.
- * Invariant: replaying the operations of a branch from its first row makes its schema. A copied branch takes its history along.
+ * The history of a branch's schema: one row of `lodestone.migrations` for each change, written in the
+ * transaction of the change itself, whichever way it came. Invariant: replaying the operations of a branch from
+ * its first row makes its schema. A copied branch takes its history along.
  */
 import { createHash, randomBytes } from "node:crypto";
 import type { Connection } from "../../engine/engine.ts";
@@ -93,7 +94,10 @@ const toMigration = (row: Row): Migration => {
   };
 };
 
-/** Newest first, older than the one named by `before`; and newer than `since`. An id that is not of this branch gives nothing. */
+/**
+ * Newest first, older than the one named by `before`; and newer than `since`. An id that is not of this branch
+ * gives nothing.
+ */
 export async function readMigrations(
   connection: Pick<Connection, "query">,
   schemaName: string,

@@ -1,6 +1,7 @@
 /**
- * Schema changes as data: the operations that `schema/apply`, `schema/compare` and the history of a branch speak in. Each is an object with one key.
- * What comes in is checked here for its form alone; whether it fits the branch is the schema editor's to say.
+ * Schema changes as data: the operations that `schema/apply`, `schema/compare` and the history of a branch
+ * speak in. Each is an object with one key. What comes in is checked here for its form alone; whether it fits
+ * the branch is the schema editor's to say.
  */
 import { LodestoneError } from "../../../errors.ts";
 import { isObject } from "../../../json-object.ts";
@@ -22,7 +23,10 @@ const MAX_SCHEMA_OPERATIONS = 10_000;
 
 const KINDS = ["addTable", "removeTable", "renameTable", "addColumn", "removeColumn", "renameColumn"] as const;
 
-/** Checks a list as a client gives it; members come out in a fixed order, so that equal operations have equal text. `path` names the list in messages. */
+/**
+ * Checks a list as a client gives it; members come out in a fixed order, so that equal operations have equal
+ * text. `path` names the list in messages.
+ */
 export function requireOperations(given: unknown, path: string): SchemaOperation[] {
   if (!Array.isArray(given)) throw invalid(`${path} has to be a list of operations.`);
   if (given.length > MAX_SCHEMA_OPERATIONS) {

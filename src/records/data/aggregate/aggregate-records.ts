@@ -1,6 +1,7 @@
 /**
- * POST …/aggregate. Values are computed by PostgreSQL, exactly, over the records as they are now. A level of buckets is one statement, with the values
- * of its buckets; buckets within buckets are another statement over the buckets that were kept. All of a request see one snapshot.
+ * POST …/aggregate. Values are computed by PostgreSQL, exactly, over the records as they are now. A level of
+ * buckets is one statement, with the values of its buckets; buckets within buckets are another statement over
+ * the buckets that were kept. All of a request see one snapshot.
  */
 import { LodestoneError } from "../../../errors.ts";
 import type { Connection, Engine } from "../../engine/engine.ts";
@@ -57,7 +58,10 @@ class AggregateRun {
     visit(aggs);
   }
 
-  /** Fills the aggregations into the objects of `parents`, which are by their keys, as texts, from the outermost bucket in. */
+  /**
+   * Fills the aggregations into the objects of `parents`, which are by their keys, as texts, from the outermost
+   * bucket in.
+   */
   async level(
     connection: Connection,
     aggs: ReadonlyMap<string, Aggregation>,

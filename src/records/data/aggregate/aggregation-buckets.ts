@@ -1,4 +1,7 @@
-/** How records fall into buckets: the key of a record's bucket in SQL, which records have one, and the key in the answer. */
+/**
+ * How records fall into buckets: the key of a record's bucket in SQL, which records have one, and the key in
+ * the answer.
+ */
 import type { JsonValue } from "../../requests.ts";
 import type { BranchInfo } from "../../schema.ts";
 import { ROW } from "../sql-parts/bound-parameters.ts";
@@ -6,8 +9,8 @@ import { columnSql } from "../sql-parts/column-reference.ts";
 import type { BucketAggregation } from "./aggregation-request.ts";
 
 /**
- * Times are milliseconds since 1970 of the bucket's beginning; numbers are its lower bound. Null: the record is in no bucket. Infinities, which SQL can
- * write, lie in no interval.
+ * Times are milliseconds since 1970 of the bucket's beginning; numbers are its lower bound. Null: the record is
+ * in no bucket. Infinities, which SQL can write, lie in no interval.
  */
 export function bucketKey(agg: BucketAggregation, branch: BranchInfo): string {
   const value = columnSql(branch, agg.column, ROW);

@@ -1,4 +1,7 @@
-/** `aggs` of a request, checked against the schema: values over the records of a group, and buckets that are groups themselves. */
+/**
+ * `aggs` of a request, checked against the schema: values over the records of a group, and buckets that are
+ * groups themselves.
+ */
 import { LodestoneError } from "../../../errors.ts";
 import { isObject } from "../../../json-object.ts";
 import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";

@@ -1,4 +1,7 @@
-/** The source of every statement that groups: the records that pass a filter, with the values that are grouped and counted as columns of their own. */
+/**
+ * The source of every statement that groups: the records that pass a filter, with the values that are grouped
+ * and counted as columns of their own.
+ */
 import type { BranchInfo, TableInfo } from "../../schema.ts";
 import { Parameters, ROW } from "../sql-parts/bound-parameters.ts";
 import { type ColumnReference, columnSql } from "../sql-parts/column-reference.ts";
@@ -6,8 +9,9 @@ import { compileFilter } from "../sql-parts/filter-sql.ts";
 import { relation } from "../sql-parts/sql-names.ts";
 
 /**
- * `(SELECT … AS v0, … AS v1 FROM table WHERE filter) AS b`. Expressions are computed once per record, and grouping is by plain columns: a scalar
- * subselect (a value behind a link) may stand in GROUP BY, but not everywhere beside it.
+ * `(SELECT … AS v0, … AS v1 FROM table WHERE filter) AS b`. Expressions are computed once per record, and
+ * grouping is by plain columns: a scalar subselect (a value behind a link) may stand in GROUP BY, but not
+ * everywhere beside it.
  */
 export class GroupedSource {
   readonly parameters = new Parameters();

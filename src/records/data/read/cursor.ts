@@ -1,7 +1,8 @@
 /**
- * Cursors: where a page began and ended, and the query it was a page of, so that a request with nothing but a cursor goes on with the same filter, sort,
- * columns and size. Opaque to clients: `1.` and the deflated JSON in base64url (deflate's checksum finds cursors that were cut or mangled). Nothing in it is
- * trusted: filter, sort and columns are read as if the client had sent them, and values are bound.
+ * Cursors: where a page began and ended, and the query it was a page of, so that a request with nothing but a
+ * cursor goes on with the same filter, sort, columns and size. Opaque to clients: `1.` and the deflated JSON in
+ * base64url (deflate's checksum finds cursors that were cut or mangled). Nothing in it is trusted: filter, sort
+ * and columns are read as if the client had sent them, and values are bound.
  */
 import { deflateSync, inflateSync } from "node:zlib";
 import { LodestoneError } from "../../../errors.ts";

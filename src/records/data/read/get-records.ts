@@ -22,7 +22,10 @@ export async function getRecord(
   return record;
 }
 
-/** In the order of `ids`; those that are not there are left out. An id that is given twice comes twice, is charged twice, and is one object. */
+/**
+ * In the order of `ids`; those that are not there are left out. An id that is given twice comes twice, is
+ * charged twice, and is one object.
+ */
 export async function getRecords(
   connection: Connection,
   branch: BranchInfo,

@@ -1,6 +1,7 @@
 /**
- * "After this record" as a condition: the keyset method (Winand, use-the-index-luke.com, "no offset"). The order is total (sort-sql.ts), so a page
- * neither loses nor repeats a record while others come and go, and its cost does not depend on how deep it is.
+ * "After this record" as a condition: the keyset method (Winand, use-the-index-luke.com, "no offset"). The
+ * order is total (sort-sql.ts), so a page neither loses nor repeats a record while others come and go, and its
+ * cost does not depend on how deep it is.
  */
 
 import type { Parameters } from "../sql-parts/bound-parameters.ts";

@@ -101,7 +101,8 @@ class PageQuery {
     const terms = this.#terms();
     if (after !== null) where.push(behind(terms, this.#checked(after, terms), false, parameters));
     if (before !== null) where.push(behind(terms, this.#checked(before, terms), true, parameters));
-    // The inner query finds the rows, so that only those of the page are made into records. No column's name has a colon.
+    // The inner query finds the rows, so that only those of the page are made into records. No column's name
+    // has a colon.
     const statement =
       `SELECT ${terms.map((_, index) => `${ROW}."k:${index}"`).join(", ")}, ${projection.sql} AS record ` +
       `FROM (SELECT ${ROW}.*, ${terms.map((term, index) => `(${term.sql})::text AS "k:${index}"`).join(", ")} ` +

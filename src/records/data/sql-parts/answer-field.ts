@@ -32,8 +32,8 @@ export function valueField(type: ColumnType, value: string, name: string, { json
 }
 
 /**
- * A jsonb value, read as text so that its numbers keep every digit: what may be ExactJson is only ever written as JSON (http/json-pieces).
- * A JSON null is not there, like every null.
+ * A jsonb value, read as text so that its numbers keep every digit: what may be ExactJson is only ever written
+ * as JSON (http/json-pieces). A JSON null is not there, like every null.
  */
 export function jsonField(value: string, put: Field["put"]): Field {
   return {

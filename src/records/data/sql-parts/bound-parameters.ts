@@ -1,4 +1,7 @@
-/** The bound parameters of a statement. Values are cast to their column's type; none of them is ever part of the SQL text. */
+/**
+ * The bound parameters of a statement. Values are cast to their column's type; none of them is ever part of the
+ * SQL text.
+ */
 import { COLUMN_TRAITS } from "../../column-traits.ts";
 import type { ColumnInfo } from "../../schema.ts";
 import type { Parameter } from "../values/column-value.ts";

@@ -1,4 +1,7 @@
-/** A column that a request names: of the table, behind links (`team.name`), inside json (`config->rank`), or of the service (`xata.version`). */
+/**
+ * A column that a request names: of the table, behind links (`team.name`), inside json (`config->rank`), or of
+ * the service (`xata.version`).
+ */
 import { LodestoneError } from "../../../errors.ts";
 import { objectColumns, resolveName } from "../../../filter/column-path.ts";
 import { rootPlace } from "../../../filter/fault.ts";
@@ -44,7 +47,10 @@ export function resolveColumn(branch: BranchInfo, table: TableInfo, name: string
   };
 }
 
-/** Its value for the record's row called `alias`. Links are scalar subselects by primary key, so no row is lost where a link is null. */
+/**
+ * Its value for the record's row called `alias`. Links are scalar subselects by primary key, so no row is lost
+ * where a link is null.
+ */
 export function columnSql(branch: BranchInfo, reference: ColumnReference, alias: string): string {
   const path = (from: string, links: ColumnReference["links"], level: number): string => {
     const [link, ...rest] = links;
@@ -56,7 +62,10 @@ export function columnSql(branch: BranchInfo, reference: ColumnReference, alias:
   return path(alias, reference.links, 1);
 }
 
-/** In json, an absent value and a JSON null are null; the rest is ordered as jsonb is: texts before numbers before booleans. */
+/**
+ * In json, an absent value and a JSON null are null; the rest is ordered as jsonb is: texts before numbers
+ * before booleans.
+ */
 function valueSql(reference: ColumnReference, column: string): string {
   if (reference.json.length === 0) return column;
   return `nullif(${column} #> ARRAY[${reference.json.map(quoteLiteral).join(", ")}]::text[], 'null'::jsonb)`;

@@ -1,4 +1,7 @@
-/** A filter of a request as a condition of a statement. Parsing and compiling are `filter`'s; this tells it how tables and columns are called. */
+/**
+ * A filter of a request as a condition of a statement. Parsing and compiling are `filter`'s; this tells it how
+ * tables and columns are called.
+ */
 import { parseFilter } from "../../../filter/parse.ts";
 import { compileToSql } from "../../../filter/sql-condition.ts";
 import { quoteIdentifier } from "../../identifiers.ts";
@@ -6,7 +9,10 @@ import type { BranchInfo, TableInfo } from "../../schema.ts";
 import type { Parameters } from "./bound-parameters.ts";
 import { relation } from "./sql-names.ts";
 
-/** @returns a boolean expression over the row called `alias`; TRUE for no filter. @throws {LodestoneError} INVALID with the path to the fault. */
+/**
+ * @returns a boolean expression over the row called `alias`; TRUE for no filter. @throws {LodestoneError}
+ *   INVALID with the path to the fault.
+ */
 export function compileFilter(
   branch: BranchInfo,
   table: TableInfo,

@@ -1,10 +1,12 @@
 /**
- * A selection as one SQL expression that gives a record as JSON text, and the way back from that text to the record of the API. Links and reverse
- * links are subselects of the same expression, so whatever is selected, it is one statement, and one consistent state.
+ * A selection as one SQL expression that gives a record as JSON text, and the way back from that text to the
+ * record of the API. Links and reverse links are subselects of the same expression, so whatever is selected, it
+ * is one statement, and one consistent state.
  *
- * Inside the JSON, fields have short names (`c0`, `c1` …): column names may be longer than PostgreSQL's identifiers and would be repeated per record.
- * Vectors go through JSON too: printing float4 as its shortest decimal in PostgreSQL and parsing it with JSON.parse takes 0.25 ms for 768 elements,
- * a third of what decoding the binary form and finding the shortest decimal in JavaScript takes.
+ * Inside the JSON, fields have short names (`c0`, `c1` …): column names may be longer than PostgreSQL's
+ * identifiers and would be repeated per record. Vectors go through JSON too: printing float4 as its shortest
+ * decimal in PostgreSQL and parsing it with JSON.parse takes 0.25 ms for 768 elements, a third of what decoding
+ * the binary form and finding the shortest decimal in JavaScript takes.
  */
 import { systemColumnName } from "../../../filter/system-columns.ts";
 import { quoteLiteral } from "../../identifiers.ts";

@@ -1,6 +1,6 @@
 /**
- * `columns` of a request, read once against the schema into a tree: which columns of the record, which links are followed and what of them,
- * which records that link here come with it. `id` and `xata` are always there.
+ * `columns` of a request, read once against the schema into a tree: which columns of the record, which links
+ * are followed and what of them, which records that link here come with it. `id` and `xata` are always there.
  */
 import { LodestoneError } from "../../../errors.ts";
 import { followLink, linkTarget, requireJson, requireLinksLeft, splitJsonPath, unknownColumn } from "../../../filter/column-path.ts";

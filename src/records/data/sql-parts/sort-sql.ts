@@ -1,6 +1,7 @@
 /**
- * The order of a sort in SQL. Nulls are above everything, as PostgreSQL has it: last ascending, first descending. The id, ascending, is the last term,
- * so the order is total, and a page can be continued from the values of its last record (keyset), which costs the same on the first page and on the last.
+ * The order of a sort in SQL. Nulls are above everything, as PostgreSQL has it: last ascending, first
+ * descending. The id, ascending, is the last term, so the order is total, and a page can be continued from the
+ * values of its last record (keyset), which costs the same on the first page and on the last.
  */
 
 import { COLUMN_TRAITS } from "../../column-traits.ts";

@@ -1,6 +1,7 @@
 /**
- * `sort` of a request in all its forms: "name", {"name": "desc"}, {"column": "name", "direction": "desc"}, lists of these, {"*": "random"};
- * over columns, links (`team.name`), json paths and `xata.*`. The order is total: what is equal is ordered by id.
+ * `sort` of a request in all its forms: "name", {"name": "desc"}, {"column": "name", "direction": "desc"},
+ * lists of these, {"*": "random"}; over columns, links (`team.name`), json paths and `xata.*`. The order is
+ * total: what is equal is ordered by id.
  */
 import { LodestoneError } from "../../../errors.ts";
 import { inWords, quoted } from "../../../value-in-words.ts";

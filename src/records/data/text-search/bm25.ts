@@ -1,13 +1,17 @@
 /**
- * The score of a record: BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009) over its columns, each with its weight, plus its boosts.
- * What BM25 wants to know about the whole table is known when the last record has been read; so a match is what its score is made of.
+ * The score of a record: BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009) over its
+ * columns, each with its weight, plus its boosts. What BM25 wants to know about the whole table is known when
+ * the last record has been read; so a match is what its score is made of.
  */
 import type { Booster, TablePlan } from "./text-search-request.ts";
 
 const K1 = 1.2;
 const B = 0.75;
 
-/** How often and how well a term was found in a column, and how many words that column has. Ordered by column, then term. */
+/**
+ * How often and how well a term was found in a column, and how many words that column has. Ordered by column,
+ * then term.
+ */
 export interface Frequency {
   readonly column: number;
   readonly term: number;

@@ -1,6 +1,7 @@
 /**
- * The records of a table that a text search has to look at, page by page. A page is bounded in records and in bytes, before any text is looked at, so that no
- * statement holds the database for long and no page fills memory, whatever the records are. Within a page PostgreSQL passes over the records that cannot match
+ * The records of a table that a text search has to look at, page by page. A page is bounded in records and in
+ * bytes, before any text is looked at, so that no statement holds the database for long and no page fills
+ * memory, whatever the records are. Within a page PostgreSQL passes over the records that cannot match
  * (`piecesOf`), without any index or extension, where that is cheaper than sending them.
  */
 import { COLUMN_TRAITS } from "../../column-traits.ts";

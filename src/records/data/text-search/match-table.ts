@@ -1,6 +1,6 @@
 /**
- * Finds the records of a table that match, and the best of them. Memory is bounded whatever matches: when the matches are too many to be kept until all is known
- * that their scores need, they are found a second time.
+ * Finds the records of a table that match, and the best of them. Memory is bounded whatever matches: when the
+ * matches are too many to be kept until all is known that their scores need, they are found a second time.
  */
 import type { Slices } from "../../../event-loop.ts";
 import type { Connection } from "../../engine/engine.ts";
@@ -28,7 +28,10 @@ const BYTES_PER_FREQUENCY = 56;
 /** What a match costs to be scored and compared, in letters looked at. */
 const MATCH_COST = 100;
 
-/** @param terms  undefined: every record that passes the filter. @param size  at most so many come as the best. @param maxKeptBytes  for tests. */
+/**
+ * @param terms  undefined: every record that passes the filter. @param size at most so many come as the best.
+ *   @param maxKeptBytes for tests.
+ */
 export async function searchTable(
   connection: Connection,
   branch: BranchInfo,

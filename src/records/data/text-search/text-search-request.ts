@@ -1,4 +1,7 @@
-/** A free text search, checked against the schema: the words, and per table where they are looked for and what lifts a record. */
+/**
+ * A free text search, checked against the schema: the words, and per table where they are looked for and what
+ * lifts a record.
+ */
 import { LodestoneError } from "../../../errors.ts";
 import { unknownColumn } from "../../../filter/column-path.ts";
 import { parseTimestamp } from "../../../filter/datetime.ts";

@@ -1,6 +1,6 @@
 /**
- * Words of a text and how near they are to words that are searched for. A word is a run of letters, digits and marks; it is compared without case and
- * without accents ("Crème" is "creme"), by Levenshtein distance.
+ * Words of a text and how near they are to words that are searched for. A word is a run of letters, digits and
+ * marks; it is compared without case and without accents ("Crème" is "creme"), by Levenshtein distance.
  */
 import { fold } from "../../../filter/fold.ts";
 
@@ -14,7 +14,10 @@ export interface Word {
 const WORD = /[\p{L}\p{N}\p{M}]+/gu;
 /** Of a text that is looked through without a stop, in UTF-16 units. */
 const WINDOW_LENGTH = 65_536;
-/** What is compared of a longer word, which could only begin with what is searched for: a text may be one word of megabytes. */
+/**
+ * What is compared of a longer word, which could only begin with what is searched for: a text may be one word
+ * of megabytes.
+ */
 const COMPARED_LENGTH = 4_096;
 /** Combining diacritical marks; the same characters are removed in SQL (`plainSql`). */
 const ACCENTS = "\u0300-\u036f";
@@ -28,8 +31,9 @@ export function plain(text: string): string {
 }
 
 /**
- * One by one, so that a long text can be left, and others served between its words. What has an empty `plain` is no word: it tells that the text between
- * `start` and `end` was looked through, be there words in it or none.
+ * One by one, so that a long text can be left, and others served between its words. What has an empty `plain`
+ * is no word: it tells that the text between `start` and `end` was looked through, be there words in it or
+ * none.
  */
 export function* wordsIn(text: string): Generator<Word, void, undefined> {
   let word: { start: number; end: number; plain: string } | undefined;
@@ -82,8 +86,9 @@ export function termsOf(query: string, fuzziness: number, prefix: boolean): Term
 }
 
 /**
- * Texts of which a record must hold at least one, in its plain form, for any of its words to match: a word within k edits of the term holds at least one of
- * k + 1 pieces of the term unharmed (Wu and Manber, "Fast text searching allowing errors", 1992). So PostgreSQL can pass over most records.
+ * Texts of which a record must hold at least one, in its plain form, for any of its words to match: a word
+ * within k edits of the term holds at least one of k + 1 pieces of the term unharmed (Wu and Manber, "Fast text
+ * searching allowing errors", 1992). So PostgreSQL can pass over most records.
  */
 export function piecesOf(term: Term): string[] {
   const pieces: string[] = [];
@@ -116,8 +121,9 @@ export function matchQuality(term: Term, word: string): number {
 let row = new Uint16Array(64);
 
 /**
- * The Levenshtein distance, or anything above `limit` once it is known to be above. Only the diagonal band in which it can stay within the limit is computed
- * (Ukkonen, "Algorithms for approximate string matching", 1985): O(limit · length), and most pairs of words are told apart within their first letters.
+ * The Levenshtein distance, or anything above `limit` once it is known to be above. Only the diagonal band in
+ * which it can stay within the limit is computed (Ukkonen, "Algorithms for approximate string matching", 1985):
+ * O(limit · length), and most pairs of words are told apart within their first letters.
  */
 export function levenshtein(a: string, b: string, limit: number): number {
   if (Math.abs(a.length - b.length) > limit) return limit + 1;
@@ -146,8 +152,9 @@ export function levenshtein(a: string, b: string, limit: number): number {
 }
 
 /**
- * The letters of a word as a set of 32: an edit takes away one letter at most and adds one at most, so words that are few edits apart have sets that differ in
- * few. Tells nearly all pairs apart for some nanoseconds each.
+ * The letters of a word as a set of 32: an edit takes away one letter at most and adds one at most, so words
+ * that are few edits apart have sets that differ in few. Tells nearly all pairs apart for some nanoseconds
+ * each.
  */
 function letterSet(word: string): number {
   let letters = 0;

@@ -1,4 +1,7 @@
-/** A record as a transaction answers it: just the columns asked for. Everywhere else the id and the metadata come with any selection. */
+/**
+ * A record as a transaction answers it: just the columns asked for. Everywhere else the id and the metadata
+ * come with any selection.
+ */
 import { type SystemColumn, type SystemNaming, systemColumnNamed, VERSION_COLUMNS } from "../../../filter/system-columns.ts";
 import type { JsonObject, Selection } from "../../requests.ts";
 import { setOwn } from "../sql-parts/answer-field.ts";

@@ -1,6 +1,7 @@
 /**
- * Before a transaction of several statements changes records, it locks those that it names, table by table in the order of their names and of the ids.
- * So two transactions over the same records wait for each other, and do not run into a deadlock that one of them loses.
+ * Before a transaction of several statements changes records, it locks those that it names, table by table in
+ * the order of their names and of the ids. So two transactions over the same records wait for each other, and
+ * do not run into a deadlock that one of them loses.
  */
 import type { Connection } from "../../engine/engine.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";

@@ -27,7 +27,10 @@ import {
   type UpdateOperation,
 } from "./transaction-operations.ts";
 
-/** @throws {LodestoneError} INVALID with `errors[{index, message}]`: all that are wrong in themselves, or the first that failed. Nothing is applied then. */
+/**
+ * @throws {LodestoneError} INVALID with `errors[{index, message}]`: all that are wrong in themselves, or the
+ *   first that failed. Nothing is applied then.
+ */
 export async function runTransaction(
   engine: Engine,
   branch: BranchInfo,
@@ -44,8 +47,9 @@ export async function runTransaction(
       for (const batch of batches) await runner.run(batch);
       return runner.results;
     },
-    // One snapshot for all of it. Under read committed a DELETE of four records that another transaction just wrote would see some of them and not the others
-    // (those that are updated are followed, those that are new are not), and two reads would see two states.
+    // One snapshot for all of it. Under read committed a DELETE of four records that another transaction just
+    // wrote would see some of them and not the others (those that are updated are followed, those that are new
+    // are not), and two reads would see two states.
     { isolation: read.length === 1 ? "read committed" : "repeatable read" },
   );
 }
@@ -175,7 +179,10 @@ class TransactionRunner {
     }
   }
 
-  /** `columns` of a write's result: those asked for; or, where the id may have been there before, the retired service's empty object. */
+  /**
+   * `columns` of a write's result: those asked for; or, where the id may have been there before, the retired
+   * service's empty object.
+   */
   #writtenColumns(operation: InsertOperation | UpdateOperation, record: () => JsonObject): { columns?: JsonObject } {
     const { columns } = operation;
     if (columns !== undefined) return { columns: exactly(columns, record(), this.#branch.systemNaming) };

@@ -1,6 +1,7 @@
 /**
- * Which operations of a transaction can run as one statement and still mean what they mean one after the other. One statement for 1,000 deletes takes
- * a fraction of 1,000 statements (bench/records.mjs), so the batches are what makes transactions of deletes and inserts fast.
+ * Which operations of a transaction can run as one statement and still mean what they mean one after the other.
+ * One statement for 1,000 deletes takes a fraction of 1,000 statements (bench/records.mjs), so the batches are
+ * what makes transactions of deletes and inserts fast.
  */
 import type { ColumnInfo } from "../../schema.ts";
 import { isFlat } from "../sql-parts/selection.ts";
@@ -49,7 +50,8 @@ class BatchRule {
     // The removed record that a later delete answers must not link to one that is removed before it.
     if (next.kind === "delete") return next.columns === undefined || next.columns.length === 0;
     if (next.kind !== "insert" || !isBatchable(next)) return false;
-    // An id twice: the second replaces the first. A record that an earlier one links to: that link had nothing to point to.
+    // An id twice: the second replaces the first. A record that an earlier one links to: that link had nothing
+    // to point to.
     return !this.#ids.has(next.record.id) && !this.#linked.has(next.record.id);
   }
 

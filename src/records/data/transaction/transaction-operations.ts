@@ -1,4 +1,7 @@
-/** The operations of a transaction, each checked by itself before anything runs, so that a client learns of all its mistakes at once. */
+/**
+ * The operations of a transaction, each checked by itself before anything runs, so that a client learns of all
+ * its mistakes at once.
+ */
 import { LodestoneError, type OperationError } from "../../../errors.ts";
 import { isObject } from "../../../json-object.ts";
 import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";

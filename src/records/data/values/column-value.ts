@@ -1,6 +1,7 @@
 /**
- * A value of the API on its way into a column: checked against the column's type, and made what PostgreSQL takes as a bound parameter.
- * Nothing is coerced (except what JSON cannot say: times and links), so what was stored is what was sent.
+ * A value of the API on its way into a column: checked against the column's type, and made what PostgreSQL
+ * takes as a bound parameter. Nothing is coerced (except what JSON cannot say: times and links), so what was
+ * stored is what was sent.
  */
 import { LodestoneError } from "../../../errors.ts";
 import { formatTimestamp, isTimestampForm, parseTimestamp } from "../../../filter/datetime.ts";
@@ -16,7 +17,10 @@ export type Parameter = string | number | boolean | Buffer | null;
 /** Strings in one value of type multiple. */
 const MAX_MULTIPLE_ITEMS = 100_000;
 
-/** Checks `value` (not undefined) for `column`; null is SQL's null. `name` is how messages call the column, with the table where it helps. */
+/**
+ * Checks `value` (not undefined) for `column`; null is SQL's null. `name` is how messages call the column, with
+ * the table where it helps.
+ */
 export function toParameter(column: ColumnInfo, value: unknown, place: string): Parameter {
   if (value === null) {
     if (column.notNull) throw wrong(place, column, "is null; it is notNull, so give it a value");

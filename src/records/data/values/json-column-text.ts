@@ -2,7 +2,10 @@
 import { jsonDepth } from "../../../json-scan.ts";
 import { MAX_JSON_DEPTH } from "../../json-depth.ts";
 
-/** A longer text is parsed by PostgreSQL alone, which has a thread of its own and refuses the same (constraint-errors.ts); here it would hold up everybody. */
+/**
+ * A longer text is parsed by PostgreSQL alone, which has a thread of its own and refuses the same
+ * (constraint-errors.ts); here it would hold up everybody.
+ */
 const LONG_TEXT = 256 * 1024;
 
 /** What is wrong with it, or undefined. Linear; the depth is known before anything recursive runs. */

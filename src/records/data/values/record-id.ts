@@ -1,6 +1,7 @@
 /**
- * Record ids. Those that the service makes are `rec_` and 20 digits of base 32: 48 bits of milliseconds, then 52 random bits, the layout of
- * `lodestone.record_id()` in SQL. Within a process they grow strictly, so records sort by id as they were made.
+ * Record ids. Those that the service makes are `rec_` and 20 digits of base 32: 48 bits of milliseconds, then
+ * 52 random bits, the layout of `lodestone.record_id()` in SQL. Within a process they grow strictly, so records
+ * sort by id as they were made.
  */
 import { randomBytes } from "node:crypto";
 import { LodestoneError } from "../../../errors.ts";

@@ -1,6 +1,9 @@
 /** Points in time on their way out: from microseconds since 1970, as text, to RFC 3339 in UTC. */
 
-/** Milliseconds always, as `Date.toISOString` has them, and microseconds when there are any. What is no number (`infinity`, by SQL) stays as it is. */
+/**
+ * Milliseconds always, as `Date.toISOString` has them, and microseconds when there are any. What is no number
+ * (`infinity`, by SQL) stays as it is.
+ */
 export function formatTimestamp(micros: string): string {
   if (!/^-?\d+$/.test(micros)) return micros;
   const all = BigInt(micros);

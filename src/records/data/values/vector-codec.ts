@@ -1,6 +1,7 @@
 /**
- * Vectors as PostgreSQL's binary form of `real[]`, which is what a Buffer parameter is sent as: text would cost the embedded engine ten times as much
- * to parse. Layout, all big-endian (array_send in PostgreSQL's arrayfuncs.c):
+ * Vectors as PostgreSQL's binary form of `real[]`, which is what a Buffer parameter is sent as: text would cost
+ * the embedded engine ten times as much to parse. Layout, all big-endian (array_send in PostgreSQL's
+ * arrayfuncs.c):
  *
  *   int32 dimensions (1) | int32 has nulls (0) | int32 element type (700, float4) | int32 length | int32 lower bound (1) | (int32 4 | float4) × length
  */

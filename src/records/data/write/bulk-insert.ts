@@ -1,6 +1,7 @@
 /**
- * POST …/bulk: up to 1,000 new records, all or nothing, in one statement: each column travels as one array (`unnest`), and all vectors of a column as
- * one binary array that the statement cuts into rows. bench/records.mjs shows what that is worth.
+ * POST …/bulk: up to 1,000 new records, all or nothing, in one statement: each column travels as one array
+ * (`unnest`), and all vectors of a column as one binary array that the statement cuts into rows.
+ * bench/records.mjs shows what that is worth.
  */
 import { LodestoneError, type OperationError } from "../../../errors.ts";
 import { SLICE_UNITS, Slices } from "../../../event-loop.ts";
@@ -31,7 +32,10 @@ export interface BulkRecord {
 }
 type BulkValue = Parameter | readonly number[];
 
-/** @throws {LodestoneError} INVALID or CONFLICT, with `errors[{index, message}]` for every record that is wrong in itself, or for the one that PostgreSQL refused. */
+/**
+ * @throws {LodestoneError} INVALID or CONFLICT, with `errors[{index, message}]` for every record that is wrong
+ *   in itself, or for the one that PostgreSQL refused.
+ */
 export async function insertRecords(
   session: Session,
   branch: BranchInfo,
@@ -126,7 +130,10 @@ export function readBulkRecord(table: TableInfo, record: unknown, place: string)
   return { id, values };
 }
 
-/** One statement names the same columns for all its rows; where a column has a default, leaving it out and null are two things. */
+/**
+ * One statement names the same columns for all its rows; where a column has a default, leaving it out and null
+ * are two things.
+ */
 function groupByDefaults(table: TableInfo, records: readonly BulkRecord[]): BulkRecord[][] {
   const defaulted = [...table.columns.values()].filter((column) => column.defaultValue !== undefined);
   const groups = new Map<string, BulkRecord[]>();

@@ -1,4 +1,7 @@
-/** What PostgreSQL says when a write breaks a rule of the schema, as the API says it: the column by the user's name, what is wrong, and the fix. */
+/**
+ * What PostgreSQL says when a write breaks a rule of the schema, as the API says it: the column by the user's
+ * name, what is wrong, and the fix.
+ */
 import { LodestoneError } from "../../../errors.ts";
 import { quoted } from "../../../value-in-words.ts";
 import { MAX_JSON_DEPTH } from "../../json-depth.ts";
@@ -19,7 +22,10 @@ interface PostgresError {
   readonly constraint?: string;
 }
 
-/** Runs a write, and turns what PostgreSQL says about the data into a LodestoneError; everything else goes on as it is (the engine retries some). */
+/**
+ * Runs a write, and turns what PostgreSQL says about the data into a LodestoneError; everything else goes on as
+ * it is (the engine retries some).
+ */
 export async function explained<Result>(table: TableInfo, write: () => Promise<Result>): Promise<Result> {
   try {
     return await write();

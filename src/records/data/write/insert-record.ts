@@ -30,8 +30,8 @@ export async function insertRecord(
 }
 
 /**
- * Makes the record what is given, all of it: columns that are left out get their default. Creates it when there is none.
- * createOnly: CONFLICT when there is one. ifVersion: CONFLICT unless there is one of that version.
+ * Makes the record what is given, all of it: columns that are left out get their default. Creates it when there
+ * is none. createOnly: CONFLICT when there is one. ifVersion: CONFLICT unless there is one of that version.
  */
 export async function replaceRecord(
   session: Session,

@@ -1,4 +1,7 @@
-/** PATCH and POST …/data/{id}: sets what is given and leaves the rest. Arithmetic happens in the database, so no concurrent update is lost. */
+/**
+ * PATCH and POST …/data/{id}: sets what is given and leaves the rest. Arithmetic happens in the database, so no
+ * concurrent update is lost.
+ */
 import { LodestoneError } from "../../../errors.ts";
 import { inWords, quoted } from "../../../value-in-words.ts";
 import type { JsonObject, WriteOptions } from "../../requests.ts";
@@ -17,7 +20,10 @@ import { insertStatement, UNCHANGED, updateStatement } from "./write-statement.t
 const OPERATORS = { $increment: "+", $decrement: "-", $multiply: "*", $divide: "/" } as const;
 type Operator = keyof typeof OPERATORS;
 
-/** Between an update that finds nothing and an insert that finds something, a record was created; in the next round it was deleted again. */
+/**
+ * Between an update that finds nothing and an insert that finds something, a record was created; in the next
+ * round it was deleted again.
+ */
 const MAX_ATTEMPTS = 5;
 
 /** What an update does to one column. */
@@ -66,7 +72,8 @@ export async function upsertRecord(
   checkIfVersion(ifVersion);
   return withWriter(session, branch, table, options, async (writer) => {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      // First the update: an insert that turns into an update would ask for notNull columns that the record has already.
+      // First the update: an insert that turns into an update would ask for notNull columns that the record has
+      // already.
       const updated = await update(writer, id, changes, ifVersion);
       if (updated !== undefined) return { record: updated, created: false };
       if (ifVersion !== undefined) throw versionConflict(table, id, ifVersion, await writer.version(id));

@@ -1,4 +1,7 @@
-/** The parts that INSERT and UPDATE statements are put together from. Names are quoted, values are bound and cast to their column's type. */
+/**
+ * The parts that INSERT and UPDATE statements are put together from. Names are quoted, values are bound and
+ * cast to their column's type.
+ */
 import type { BranchInfo, TableInfo } from "../../schema.ts";
 import { type Parameters, ROW } from "../sql-parts/bound-parameters.ts";
 import { quotedColumn, relation } from "../sql-parts/sql-names.ts";
