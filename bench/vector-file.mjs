@@ -63,7 +63,7 @@ function readFloats(path, dimension, limit, onProgress) {
   const { size } = statSync(path);
   const strideBytes = 4 * dimension;
   if (size % strideBytes !== 0) {
-    throw new InputError(`${path}: has ${size} bytes, no multiple of the ${strideBytes} of a vector of dimension ${dimension}.`);
+    throw new InputError(`${path}: has ${size} bytes, not a multiple of the ${strideBytes} bytes of a vector of dimension ${dimension}.`);
   }
   const rows = Math.min(limit, size / strideBytes);
   const matrix = allocate(path, rows, dimension);

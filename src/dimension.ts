@@ -1,2 +1,2 @@
-/** Elements of a vector at most, in an index as in a column of a table. */
+/** The most elements that a vector may have, in an index or in a column of a table. */
 export const MAX_DIMENSION = 10_000;

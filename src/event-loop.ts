@@ -1,8 +1,9 @@
 /**
- * Long work on the main thread, cut in slices: below every layer, since all of them have some. A slice is
- * bounded by the work in it (characters looked at, values made), never by rows or requests, whose sizes are the
- * users' to choose. Between two slices everything else that waits is served, and however many pieces of work
- * are cut so, the event loop runs one slice a turn, the callers' in turns.
+ * Long work on the main thread, cut into slices. Below every layer, since every layer has some.
+ *
+ * A slice is bounded by the work in it (characters looked at, values made), never by rows or requests, whose
+ * sizes users choose. Everything else that waits is served between two slices. However many pieces of work are
+ * cut in this way, the event loop runs one slice per turn, and callers take turns.
  */
 import { FairQueue } from "./fairness/fair-queue.ts";
 
@@ -16,7 +17,7 @@ interface Waiting {
 const waiting = new FairQueue<Waiting>();
 let isTurning = false;
 
-/** Resolves when others have been served, and it is this caller's turn to go on. */
+/** Resolves when others have been served and it is this caller's turn again. */
 export function yieldToEventLoop(caller = ""): Promise<void> {
   return new Promise((resume) => {
     waiting.push(caller, { resume });
@@ -47,7 +48,7 @@ export class Slices {
     this.#left = unitsPerSlice;
   }
 
-  /** Work that was done just now. True: the slice is used up. */
+  /** Counts work that was just done. True: the slice is used up. */
   spend(units: number): boolean {
     this.#left -= units;
     return this.#left <= 0;

@@ -1,8 +1,8 @@
 /**
- * Where tests end the process as a crash would (SIGKILL), below every layer. `LODESTONE_CRASH_AT=point` ends it
- * at the first passage of that point, `LODESTONE_CRASH_AT=point:17` at the 17th. Read once; without it a
- * passage costs an empty call. test/reliability/crash.test.ts kills a server at each of them and looks for what
- * it had acknowledged.
+ * Points at which tests end the process as a crash would (SIGKILL). Below every layer.
+ * `LODESTONE_CRASH_AT=point` ends it at the first passage of that point, `LODESTONE_CRASH_AT=point:17` at the
+ * 17th. It is read once; without it a passage costs an empty call. test/reliability/crash.test.ts kills a
+ * server at each point and looks for what it had acknowledged.
  */
 
 export type CrashPoint =

@@ -1,7 +1,7 @@
 /**
- * Looks through JSON text without parsing it: the one scanner, for everything that has to know something of a
- * text before it is parsed, or in place of that. Iterative and linear. For text that is not JSON it may find
- * anything, and comes to an end.
+ * Scans JSON text without parsing it: the one scanner, for everything that needs to know something about a text
+ * before, or instead of, parsing it. Iterative and linear. In text that is not JSON it may find anything, but
+ * it ends.
  */
 
 const QUOTE = 0x22;
@@ -65,7 +65,7 @@ export function endOfValue(text: string, begin: number): number {
   return text.length;
 }
 
-/** Objects and lists inside of each other, at the deepest. */
+/** The deepest nesting of objects and lists. */
 export function jsonDepth(text: string): number {
   let depth = 0;
   let deepest = 0;

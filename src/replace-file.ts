@@ -1,6 +1,6 @@
 /**
- * Replaces a file whole and durably: a reader, and whoever comes after a crash, sees the old content or the new
- * one, never a part.
+ * Replaces a file whole and durably: a reader sees the old content or the new one, never a part, even after a
+ * crash.
  */
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -11,8 +11,8 @@ const LOCK_PATIENCE_MS = 5_000;
 const LOCK_RETRY_MS = 20;
 
 /**
- * One writer only. The content is written beside the file and renamed into its place; two calls at once need
- * `updateFile`.
+ * For one writer only. The content is written beside the file and renamed into its place. For several writers
+ * there is `updateFile`.
  */
 export async function replaceFile(path: string, content: string): Promise<void> {
   const file = await open(besides(path), "w");
@@ -20,10 +20,10 @@ export async function replaceFile(path: string, content: string): Promise<void> 
 }
 
 /**
- * The same where the new content depends on the old one and several processes may write: the file beside it is
+ * The same where the new content depends on the old one and several processes may write. The file beside it is
  * the lock.
  *
- * @param update  reads what is there, and answers the new content. When it throws, nothing changes.
+ * @param update  reads what is there and returns the new content. When it throws, nothing changes.
  * @param mode  of the new file, as in `chmod`.
  * @throws {LodestoneError} CONFLICT when another writer does not finish within five seconds.
  */
@@ -40,7 +40,7 @@ export async function updateFile(path: string, update: () => Promise<string>, mo
   await finish(file, path, content);
 }
 
-/** What was created, renamed or removed in the directory stays so after a crash. */
+/** Makes what was created, renamed or removed in the directory last through a crash. */
 export async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, "r");
   try {

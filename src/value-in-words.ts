@@ -1,6 +1,6 @@
 /**
- * Values as messages show them, on every layer: in JSON's notation, cut short, so that a message never carries
- * a megabyte back.
+ * How messages show values, on every layer: in JSON's notation, and cut short, so that a message never echoes a
+ * megabyte.
  */
 
 /** UTF-16 code units of a text that are shown. */

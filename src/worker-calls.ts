@@ -1,5 +1,5 @@
 /**
- * Calls to a worker, whichever kind: each has a number, and its reply carries the same. Below every layer,
+ * Calls to a worker of any kind: each has a number, and its reply carries the same number. Below every layer,
  * since several keep workers.
  */
 import { type ErrorCode, LodestoneError } from "./errors.ts";
@@ -10,7 +10,7 @@ interface Pending<Request> {
   readonly reject: (error: unknown) => void;
 }
 
-/** Those that have no reply yet, in the order of the calls. */
+/** Calls without a reply yet, in the order of the calls. */
 export class PendingCalls<Request = undefined> {
   readonly #pending = new Map<number, Pending<Request>>();
   #last = 0;
@@ -31,7 +31,7 @@ export class PendingCalls<Request = undefined> {
     for (const [number, { request }] of this.#pending) yield [number, request];
   }
 
-  /** Like `reject`, nothing for a call that was given up. */
+  /** Like `reject`, does nothing for a call that was given up. */
   resolve(number: number, result: unknown): void {
     this.#take(number)?.resolve(result);
   }

@@ -1,7 +1,7 @@
 /**
- * The HTTP client of the commands that talk to a running server (import, export, demo). It waits out 429, 503
- * and broken connections for a bounded time, so that a restart of the server does not end a long import; every
- * request that is retried must therefore be harmless to repeat.
+ * The HTTP client of the commands that talk to a running server (import, export, demo). It retries after 429,
+ * 503 and broken connections for a bounded time, so a restart of the server does not end a long import. Every
+ * request that is retried must therefore be safe to repeat.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { LodestoneError } from "../errors.ts";
@@ -11,11 +11,11 @@ export interface ClientOptions {
   /** `http://127.0.0.1:8787`. */
   readonly url: string;
   readonly apiKey?: string;
-  /** How long a server that cannot be reached, or has no room, is waited for. Default 30 s. */
+  /** How long to wait for a server that cannot be reached or has no room. Default 30 s. */
   readonly patienceMs?: number;
 }
 
-/** An answer that is no success. */
+/** An answer that is not a success. */
 export class ApiError extends Error {
   readonly status: number;
   /** Faults of single records or operations, by their index in the request. */
@@ -69,7 +69,7 @@ export class ApiClient {
     }
   }
 
-  /** One that is there is left as it is. */
+  /** Leaves an existing one as it is. */
   async createBranch(ref: BranchRef): Promise<void> {
     await this.request("PUT", branchPath(ref), {}).catch((error: unknown) => {
       if (!(error instanceof ApiError) || error.status !== 422) throw error;

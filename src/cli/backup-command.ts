@@ -1,6 +1,6 @@
 /**
  * `lodestone backup` asks a running server for a copy of its database; `lodestone restore` makes a data
- * directory of such a copy.
+ * directory from such a copy.
  */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join, resolve, sep } from "node:path";
@@ -34,8 +34,8 @@ export function restoreCommand(command: Command): Command {
 }
 
 /**
- * Neither may be a part of the other, nor the new directory a part of any data directory: links and ".." are
- * followed first.
+ * Neither directory may contain the other, and the new one may not be inside any data directory. Links and ".."
+ * are resolved first.
  */
 function refuseOverlap(backup: string, dataDir: string): void {
   const [from, to] = [realpathSync(backup), realPathOf(dataDir)];
@@ -52,7 +52,7 @@ function refuseOverlap(backup: string, dataDir: string): void {
   }
 }
 
-/** A directory that a server uses changes while it is copied. */
+/** A directory that a server uses would change while it is copied. */
 function refuseInUse(backup: string): void {
   if (!isDirectoryHeld(backup)) return;
   throw new LodestoneError(
@@ -64,15 +64,18 @@ function refuseInUse(backup: string): void {
 const isWithin = (path: string, folder: string): boolean =>
   path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 
-/** Of a path whose last parts may not exist yet. */
+/** The real path of one whose last parts may not exist yet. */
 function realPathOf(path: string): string {
   return existsSync(path) ? realpathSync(path) : join(realPathOf(dirname(path)), basename(path));
 }
 
-/** The directory appears whole or not at all. @returns how many branches it has. */
+/**
+ * The directory appears whole or not at all.
+ * @returns how many branches it has.
+ */
 async function restore(backup: string, dataDir: string): Promise<number> {
   if (!existsSync(join(backup, "lodestone.json")) || !existsSync(join(backup, "postgres", "PG_VERSION"))) {
-    throw new LodestoneError("INVALID", `${backup} is no backup: it has no lodestone.json and postgres/PG_VERSION.`);
+    throw new LodestoneError("INVALID", `${backup} is not a backup: it has no lodestone.json and postgres/PG_VERSION.`);
   }
   if (existsSync(dataDir) && readdirSync(dataDir).length > 0) {
     throw new LodestoneError("INVALID", `${dataDir} is not empty. Restore into a new folder, then start the server with it.`);
@@ -83,8 +86,8 @@ async function restore(backup: string, dataDir: string): Promise<number> {
   const building = mkdtempSync(join(dirname(dataDir), `${basename(dataDir)}.restoring-`));
   try {
     for (const part of ["postgres", "lodestone.json"]) cpSync(join(backup, part), join(building, part), { recursive: true });
-    // Opening replays the log up to the end of the backup, and writes all of it to disk. Search snapshots of
-    // the original mean nothing to what it becomes.
+    // Opening replays the log up to the end of the backup, and writes everything to disk. Search snapshots of
+    // the original would not match the copy.
     const records = await openRecordStore({ dataDir: building }, { isCopy: true });
     let branches = 0;
     try {
@@ -92,7 +95,7 @@ async function restore(backup: string, dataDir: string): Promise<number> {
     } finally {
       await records.close();
     }
-    // An empty directory gives way to a rename.
+    // A rename may replace an empty directory.
     renameSync(building, dataDir);
     return branches;
   } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * `lodestone check`: is everything in a data directory as it should be? For a server that is stopped. Changes
- * nothing that a start would not.
+ * `lodestone check`: verifies the data directory of a stopped server. Changes nothing that a start would not
+ * change.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -35,11 +35,11 @@ export function checkCommand(command: Command): Command {
 /** @returns how many faults it found and printed. */
 async function check({ dataDir, databaseUrl }: CheckOptions): Promise<number> {
   if (databaseUrl === undefined && !existsSync(join(dataDir, "lodestone.json"))) {
-    throw new LodestoneError("INVALID", `${dataDir} is no data directory: it has no lodestone.json.`);
+    throw new LodestoneError("INVALID", `${dataDir} is not a data directory: it has no lodestone.json.`);
   }
   const records = await openRecordStore(databaseUrl === undefined ? { dataDir } : { databaseUrl }).catch((error: unknown) => {
     if (error instanceof LodestoneError) throw error;
-    // Whatever PostgreSQL stumbles over, as its thread tells it.
+    // Whatever PostgreSQL reports, as its thread passes it on.
     throw new LodestoneError("CORRUPT", `The database cannot be opened: ${(error as Error).message}.`, { cause: error });
   });
   try {
@@ -79,7 +79,10 @@ async function checkOne(records: RecordStore, ref: BranchRef, dataDir: string): 
   }
 }
 
-/** What the database says of data that it cannot read is for the user; what is a fault of this program stays one. */
+/**
+ * Errors that the database reports about data it cannot read are for the user. This program's own faults are
+ * passed on as they are.
+ */
 function asDamage(error: unknown, what: string): Error {
   const { code, message, cause } = error as { code?: string; message: string; cause?: { message?: string } };
   if (error instanceof LodestoneError) {

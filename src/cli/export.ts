@@ -1,7 +1,7 @@
 /**
- * `lodestone export`: a table as JSON Lines, its columns in the first line, so that `lodestone import --create`
- * makes the same table anywhere else. Read page by page in the order of the ids, so records are neither missed
- * nor doubled; what is written meanwhile may or may not be in it.
+ * `lodestone export`: writes a table as JSON Lines. The first line holds the columns, so `lodestone import
+ * --create` makes the same table anywhere else. Pages are read in the order of the ids, so no record is missed
+ * or doubled. Records written meanwhile may or may not be included.
  */
 
 import { once } from "node:events";

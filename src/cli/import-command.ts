@@ -35,8 +35,8 @@ function parseBatch(text: string): number {
 export function importCommand(command: Command, clientOf: (flags: ImportFlags) => ApiClient): Command {
   return command
     .description(
-      "Load a file into a table of a running server, or a folder that `lodestone export` wrote into a branch. Files of any size; an interrupted import goes on where it was when it is run again.\n" +
-        "A record that has an id replaces the one that is there.",
+      "Load a file into a table of a running server, or a folder written by `lodestone export` into a branch. Files can have any size. An interrupted import continues where it stopped when you run it again.\n" +
+        "A record with an id replaces the existing one.",
     )
     .argument(
       "<file>",
@@ -44,7 +44,7 @@ export function importCommand(command: Command, clientOf: (flags: ImportFlags) =
     )
     .argument("<target>", "{database}:{branch}/{table}, as in demo:main/colors; {database}:{branch} for a folder")
     .addOption(new Option("--format <format>", "of the file").choices(FORMATS).default(undefined, "by the file's name"))
-    .option("--create", "make the branch, the table and the columns that are missing")
+    .option("--create", "create the branch, the table and the columns that are missing")
     .option("--vector-column <name>", "where the vectors of npy, fvecs and bvecs go", "embedding")
     .option(
       "--id-column <name>",
@@ -53,20 +53,20 @@ export function importCommand(command: Command, clientOf: (flags: ImportFlags) =
     .option("--id-prefix <text>", "put before each id of the file", "")
     .option(
       "--skip-column <name>",
-      "leave this column of the file out (repeatable): links to records that are not there yet, say",
+      "leave this column of the file out (repeatable), for example links to records that are not there yet",
       (name: string, previous: string[] = []) => [...previous, name],
       [],
     )
     .addOption(new Option("--batch <size>", "records in one transaction").argParser(parseBatch).default(500))
-    .option("--state <file>", "where to note how far it is (default: beside the file)")
-    .option("--restart", "begin at the beginning, even if an earlier run was interrupted")
+    .option("--state <file>", "the file that records the progress (default: beside the file)")
+    .option("--restart", "start from the beginning, even if an earlier run was interrupted")
     .action(async (file: string, target: string, flags: ImportFlags) => {
       const client = clientOf(flags);
       const isFolder = await stat(file).then(
         (found) => found.isDirectory(),
         () => false,
       );
-      const interrupt = onInterrupt("Stopping behind the batches under way; press Ctrl-C again to stop at once.");
+      const interrupt = onInterrupt("Finishing the batches in flight; press Ctrl-C again to stop at once.");
       try {
         if (isFolder) await importFolder(client, file, target, flags, interrupt.signal);
         else await importFile(client, { file, ...parseTableTarget(target) }, target, flags, interrupt.signal);
@@ -82,7 +82,7 @@ type What = Pick<ImportOptions, "file" | "ref" | "table"> &
 async function importFile(client: ApiClient, what: What, name: string, flags: ImportFlags, signal: AbortSignal): Promise<ImportOutcome> {
   let progress: Progress | undefined;
   const onProgress = ({ byteLength, position, records, resumed }: ImportProgress) => {
-    if (progress === undefined && resumed) process.stderr.write(`Going on behind record ${grouped(position.row)}.\n`);
+    if (progress === undefined && resumed) process.stderr.write(`Continuing after record ${grouped(position.row)}.\n`);
     progress ??= startProgress(byteLength, position.offset);
     progress.update(position.offset, records);
   };
@@ -110,7 +110,7 @@ async function importFile(client: ApiClient, what: What, name: string, flags: Im
       console.log(`${grouped(outcome.records)} ${done} ${name} in ${seconds.toFixed(1)} s (${rate}/s).`);
     } else {
       console.log(
-        `${grouped(outcome.records)} records imported. Interrupted: run the same command again to go on (${outcome.journalPath}).`,
+        `${grouped(outcome.records)} records imported. Interrupted: run the same command again to continue (${outcome.journalPath}).`,
       );
       process.exitCode = INTERRUPTED_EXIT_CODE;
     }
@@ -130,7 +130,7 @@ async function importFolder(client: ApiClient, folder: string, targetText: strin
     ["--skip-column", flags.skipColumn.length > 0],
   ] as const) {
     if (isGiven)
-      throw new LodestoneError("INVALID", `${flag} is for a single file; ${folder} is a folder, whose files say everything themselves.`);
+      throw new LodestoneError("INVALID", `${flag} is for a single file; ${folder} is a folder, whose files carry this information themselves.`);
   }
   const files = await readFolder(folder);
   await prepareTables(client, ref, files, flags.create === true);
@@ -140,7 +140,7 @@ async function importFolder(client: ApiClient, folder: string, targetText: strin
     const what: What =
       kind === "records"
         ? { file, ref, table, skipColumns: later, mayBeEmpty: true }
-        : // A journal of its own, so that an import that was interrupted here goes on here.
+        : // A journal of its own, so that an import interrupted here continues here.
           { file, ref, table, updateOnly: later, mayBeEmpty: true, statePath: join(resolve(folder), `.lodestone-links-${table}.json`) };
     const { finished } = await importFile(client, what, `${targetText}/${table}`, { ...flags, create: false }, signal);
     if (!finished) return;

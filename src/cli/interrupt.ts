@@ -1,4 +1,7 @@
-/** Ctrl-C for commands that can stop in good order: the first finishes what runs, the second ends at once. */
+/**
+ * Ctrl-C for commands that can stop in good order: the first completes the work in flight, the second ends at
+ * once.
+ */
 
 export const INTERRUPTED_EXIT_CODE = 130;
 

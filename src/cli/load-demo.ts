@@ -1,6 +1,6 @@
 /**
- * Loads the demo colours into `demo:main`, into a store in this process (`serve --demo`) or into a running
- * server (`lodestone demo`). Twice does no harm.
+ * Loads the demo colours into `demo:main`, in a store of this process (`serve --demo`) or in a running server
+ * (`lodestone demo`). It is safe to do so twice.
  */
 import type { RecordStore } from "../records/record-store.ts";
 import type { TransactionOperation } from "../records/requests.ts";
@@ -10,7 +10,7 @@ import { DEMO_COLUMNS, DEMO_TABLE, demoColors } from "./demo-colors.ts";
 
 export const DEMO_REF: BranchRef = { database: "demo", branch: "main" };
 
-/** Inserts with an id replace, so the colours are as new however often they are loaded. */
+/** An insert with an id replaces the record, so loading the colours again restores them. */
 function demoOperations(): TransactionOperation[] {
   return demoColors().map((color) => ({ insert: { table: DEMO_TABLE, record: { ...color, lab: [...color.lab] } } }));
 }

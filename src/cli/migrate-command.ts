@@ -25,8 +25,8 @@ interface MigrateFlags {
 export function migrateCommand(command: Command, clientOf: (flags: MigrateFlags) => ApiClient): Command {
   return command
     .description(
-      "Take a database of the retired service, whole, into a new branch of a running server: schema, records and links, each table compared with its source at the end.\n" +
-        "An interrupted migration goes on where it was when the same command is run again; until all of it is there and verified, there is no branch of that name.",
+      "Move a whole database of the retired service into a new branch of a running server: schema, records and links. Each table is compared with its source at the end.\n" +
+        "An interrupted migration continues where it stopped when you run the same command again. The branch gets its name only when everything is there and verified.",
     )
     .argument(
       "<source>",
@@ -34,9 +34,9 @@ export function migrateCommand(command: Command, clientOf: (flags: MigrateFlags)
     )
     .argument("<target>", "{database}:{branch}, as in library:main")
     .option("--schema <file>", "the schema: JSON, or the file that the retired service's code generator wrote")
-    .option("--plan", "only say what would be done")
-    .option("--state <folder>", "where to note how far it is (default: beside the dump, or in the folder)")
-    .option("--restart", "begin anew, even if an earlier run was interrupted")
+    .option("--plan", "only print what would be done")
+    .option("--state <folder>", "the folder that records the progress (default: beside the dump, or in the folder)")
+    .option("--restart", "start over, even if an earlier run was interrupted")
     .addOption(new Option("--batch <size>", "records in one transaction").argParser(parseBatch).default(500))
     .action(async (path: string, target: string, flags: MigrateFlags) => {
       const { ref, table } = parseTarget(target);
@@ -72,7 +72,7 @@ async function migrate(client: ApiClient, path: string, ref: BranchRef, source: 
   // Beside a dump, which may be a folder itself and must stay as it is.
   const isDump = source.tables.some(({ file }) => file === path);
   const stateFolder = flags.state ?? (isDump ? `${resolve(path)}.lodestone-migration` : join(resolve(path), ".lodestone-migration"));
-  const interrupt = onInterrupt("Stopping behind the batches under way; press Ctrl-C again to stop at once.");
+  const interrupt = onInterrupt("Finishing the batches in flight; press Ctrl-C again to stop at once.");
   let progress: Progress | undefined;
   let records = 0;
   try {
@@ -102,7 +102,7 @@ async function migrate(client: ApiClient, path: string, ref: BranchRef, source: 
     progress?.stop();
     if (outcome !== "interrupted" && isDump) await discardPlainDump(path);
     if (outcome === "interrupted") {
-      console.log(`Interrupted: run the same command again to go on. There is no branch ${ref.database}:${ref.branch} yet.`);
+      console.log(`Interrupted: run the same command again to continue. There is no branch ${ref.database}:${ref.branch} yet.`);
       process.exitCode = INTERRUPTED_EXIT_CODE;
     } else if (outcome === "finished before") console.log(`${ref.database}:${ref.branch} was finished and verified by an earlier run.`);
     else console.log(`${ref.database}:${ref.branch} is there: ${source.tables.length} tables, ${grouped(records)} records, verified.`);

@@ -1,4 +1,4 @@
-/** The command line: with its neighbours here the only place that reads argv and the environment. */
+/** The command line. This folder is the only place that reads argv and the environment. */
 import { readFileSync } from "node:fs";
 import { Command, Option } from "commander";
 import { ApiClient } from "./api-client.ts";

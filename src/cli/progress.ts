@@ -1,5 +1,5 @@
 /**
- * How far a long command is: a bar with rate and time left on a terminal, a plain line every few seconds
+ * Progress of a long command: a bar with rate and remaining time on a terminal, a plain line every few seconds
  * elsewhere (logs, pipes). Both on stderr.
  */
 import { Presets, SingleBar } from "cli-progress";

@@ -6,9 +6,8 @@ import { setFlagsFromString } from "node:v8";
 import { isRelaxedAvailable, RELAXED_SIMD_FLAG } from "../core/wasm-module.ts";
 
 /**
- * Sets V8's flag where the relaxed build does not run without it (Node 20). To be called before the first
- * index.
- * @returns whether it runs now.
+ * Sets V8's flag where the relaxed build needs it (Node 20). Call it before the first index is created.
+ * @returns whether the build runs now.
  */
 export function enableRelaxedSimd(): boolean {
   if (isRelaxedAvailable()) return true;

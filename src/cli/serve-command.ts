@@ -11,7 +11,7 @@ export function serveCommand(command: Command, version: string): void {
   command
     .description("Run the server.")
     .addOption(
-      new Option("--host <host>", "address to listen on; anything but loopback needs keys")
+      new Option("--host <host>", "address to listen on; any but loopback needs keys")
         .env("LODESTONE_HOST")
         .default(undefined, "localhost, IPv4 and IPv6"),
     )
@@ -23,13 +23,13 @@ export function serveCommand(command: Command, version: string): void {
       ),
     )
     .addOption(
-      new Option("--database-connections <count>", "connections to the PostgreSQL server at most, besides one that listens")
+      new Option("--database-connections <count>", "the most connections to the PostgreSQL server, besides one that listens")
         .env("LODESTONE_DATABASE_CONNECTIONS")
         .argParser(parseCount)
         .default(10),
     )
     .addOption(
-      new Option("--sql-connections <count>", "connections to it at most as the roles of branches, for SQL over HTTP")
+      new Option("--sql-connections <count>", "the most connections for SQL over HTTP, which log in as the roles of branches")
         .env("LODESTONE_SQL_CONNECTIONS")
         .argParser(parseCount)
         .default(8),
@@ -61,18 +61,18 @@ export function serveCommand(command: Command, version: string): void {
     .addOption(
       new Option(
         "--search-connections <count>",
-        "connections to it at most, besides one that holds locks; half of them are for searches alone",
+        "the most connections to it, besides one that holds locks; half of them are for searches alone",
       )
         .env("LODESTONE_SEARCH_CONNECTIONS")
         .argParser(parseCount)
         .default(8),
     )
-    .addOption(list("--api-key <key>", "ask for this key (repeatable); scope admin", "LODESTONE_API_KEY"))
-    .addOption(new Option("--key-file <file>", "ask for one of the keys in this file, made by lodestone keys").env("LODESTONE_KEY_FILE"))
+    .addOption(list("--api-key <key>", "require this key (repeatable); scope admin", "LODESTONE_API_KEY"))
+    .addOption(new Option("--key-file <file>", "require one of the keys in this file, made by lodestone keys").env("LODESTONE_KEY_FILE"))
     .addOption(
       list(
         "--cors-origin <origin>",
-        'let pages of this origin call the server from browsers (repeatable; "*" for all)',
+        'allow pages of this origin to call the server (repeatable; "*" for all)',
         "LODESTONE_CORS_ORIGIN",
       ),
     )
@@ -80,7 +80,7 @@ export function serveCommand(command: Command, version: string): void {
       new Option("--statement-timeout <seconds>", "cancel statements that run longer")
         .env("LODESTONE_STATEMENT_TIMEOUT")
         .argParser(parseSeconds)
-        .default(undefined, "60; for SQL over HTTP on the embedded database, where all others wait for it, 10"),
+        .default(undefined, "60; 10 for SQL over HTTP on the embedded database, where all others wait"),
     )
     .addOption(
       new Option("--snapshot-interval <seconds>", "write snapshots of changed search indexes this often, for fast starts")
@@ -95,13 +95,13 @@ export function serveCommand(command: Command, version: string): void {
         .default(undefined, "half of the index, at least 16MB"),
     )
     .addOption(
-      new Option("--max-lag <seconds>", "not ready (/readyz) while searches are further behind the records")
+      new Option("--max-lag <seconds>", "report not ready (/readyz) while searches are further behind the records")
         .env("LODESTONE_MAX_LAG")
         .argParser(parseSeconds)
         .default(30),
     )
     .addOption(
-      new Option("--max-requests <count>", "requests worked on at once; more are answered 429 and not processed")
+      new Option("--max-requests <count>", "requests processed at once; more are answered 429 and not processed")
         .env("LODESTONE_MAX_REQUESTS")
         .argParser(parseCount)
         .default(256),

@@ -1,4 +1,7 @@
-/** `lodestone serve`: opens the stores, listens, and on SIGTERM or Ctrl-C closes them again behind what runs. */
+/**
+ * `lodestone serve`: opens the stores and listens; on SIGTERM or Ctrl-C completes the requests in flight and
+ * closes the stores.
+ */
 import { unwatchFile, watchFile } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -160,7 +163,7 @@ function untilAskedToStop(log: Logger): Promise<void> {
     const listener = (signal: NodeJS.Signals) => {
       if (asked) process.exit(1);
       asked = true;
-      log.info({ signal }, "stopping behind what runs");
+      log.info({ signal }, "stopping: completing requests in flight");
       resolve();
     };
     process.on("SIGINT", listener).on("SIGTERM", listener);

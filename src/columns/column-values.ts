@@ -1,9 +1,9 @@
 export interface Omissible {
-  /** Places of the rows that have a value which is too large to be given: it comes as null. */
+  /** Rows (by place) whose value is too large to be delivered: it comes as null. */
   readonly omitted?: ReadonlySet<number>;
 }
 
-/** Values of one column for several rows, in their order; null is none. */
+/** Values of one column for several rows, in their order; null: no value. */
 export type ColumnValues =
   | (Omissible & { readonly kind: "text"; readonly values: (string | null)[] }) // string, text, email, link
   | { readonly kind: "int"; readonly values: (bigint | null)[] }

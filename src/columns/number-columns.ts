@@ -1,4 +1,4 @@
-/** Columns of typed arrays. Rows above what was set are null. */
+/** Columns held in typed arrays. Rows beyond what was set are null. */
 import { clearBit, hasBit, maskWords, setBit } from "../filter/bit-mask.ts";
 import type { BoolColumn, FloatColumn, VectorColumn, WideColumn } from "../filter/mask-table.ts";
 import type { ColumnValues } from "./column-values.ts";
@@ -140,7 +140,7 @@ export class PresenceColumn implements VectorColumn {
     this.present = growMask(this.present, rows);
   }
 
-  /** Vectors come apart from the other columns (`mark`). */
+  /** Vectors are set apart from the other columns (`mark`). */
   set(): void {}
 
   mark(row: number): void {

@@ -1,4 +1,4 @@
-/** Columns whose values stand in a dictionary: text, links, JSON documents and arrays of text. */
+/** Columns whose values are in a dictionary: text, links, JSON documents and arrays of text. */
 import type { CodedColumn, MultipleColumn } from "../filter/mask-table.ts";
 import type { ColumnValues, Omissible } from "./column-values.ts";
 import { mismatch } from "./mismatch.ts";
@@ -7,7 +7,7 @@ import { ValueDictionary } from "./value-dictionary.ts";
 
 const NULL_CODE = -1;
 
-/** Of a column whose values can be of any size: the rows that have one which the feed omits. */
+/** For a column whose values can have any size: the rows whose value the feed omits. */
 class Omissions {
   readonly rows = new Set<number>();
 

@@ -1,15 +1,15 @@
 /**
- * Distinct values of a column with the number of rows that have each; a code that nobody has is given to the
- * next new value.
+ * The distinct values of a column, with the number of rows that have each. A code that no row uses any more is
+ * given to the next new value.
  */
 import type { Dictionary } from "../filter/mask-table.ts";
 
-/** A Map ends at 2²⁴ entries: then another one follows it. */
+/** A Map holds 2²⁴ entries at most: then another one follows. */
 const ENTRIES_PER_MAP = 2 ** 23;
 
 export class ValueDictionary implements Dictionary {
   readonly values: (string | undefined)[] = [];
-  /** A value is in one of them. */
+  /** Each value is in one of them. */
   readonly #maps = [new Map<string, number>()];
   readonly #entriesPerMap: number;
   readonly #uses: number[] = [];
@@ -29,7 +29,7 @@ export class ValueDictionary implements Dictionary {
     return undefined;
   }
 
-  /** The code of the value for one more row. */
+  /** Counts one more row with the value, and returns its code. */
   acquire(value: string): number {
     const known = this.codeOf(value);
     if (known !== undefined) {
@@ -44,7 +44,7 @@ export class ValueDictionary implements Dictionary {
     return code;
   }
 
-  /** One row less has it. */
+  /** Counts one row less. */
   release(code: number): void {
     if (--this.#uses[code]! > 0) return;
     const value = this.values[code]!;
@@ -63,7 +63,7 @@ export class ValueDictionary implements Dictionary {
     return map;
   }
 
-  /** An estimate: two bytes a character at most, and what the map and the arrays take per value. */
+  /** An estimate: at most two bytes a character, plus what the map and the arrays take for each value. */
   get memoryBytes(): number {
     return 2 * this.#characters + 80 * this.values.length;
   }

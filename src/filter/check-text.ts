@@ -1,4 +1,4 @@
-/** Texts in a filter: those that a stored text can be. */
+/** Texts in a filter must be texts that can be stored. */
 
 import { inWords } from "../value-in-words.ts";
 import { fault, type Place } from "./fault.ts";

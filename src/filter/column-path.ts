@@ -1,7 +1,7 @@
 /**
- * Finds the column that a name means, in filters and wherever else a request names one: the table's own, one of
- * the system's, behind links (`team.name`), inside json (`config->a`), or inside an object (`address` of
- * `address.city`).
+ * Finds the column that a name means, in filters and wherever else a request names one: a column of the table,
+ * a system column, a column behind links (`team.name`), a path inside json (`config->a`), or an object (the
+ * `address` of `address.city`).
  */
 
 import type { LodestoneError } from "../errors.ts";
@@ -88,7 +88,7 @@ function resolveIn(
   if (system !== undefined && json.length === 0) {
     const type = SYSTEM_COLUMN_TYPES[system];
     const last = links.at(-1);
-    // The id behind a link is the link's own value: the foreign key sees to that. No join is needed.
+    // The id behind a link is the link's own value, as its foreign key guarantees. No join is needed.
     if (system === "id" && last !== undefined) {
       const column = { text, links: links.slice(0, -1), table: last.table, column: last.column, kind: "text", json, item: false } as const;
       return { column, type, link: table };
@@ -137,8 +137,8 @@ export function followLink<Table extends FilterTable>(
 }
 
 /**
- * @param followed  links that a path follows already. @throws {LodestoneError} INVALID when it must not follow
- *   another.
+ * @param followed  links that the path follows already.
+ * @throws {LodestoneError} INVALID when it may not follow another.
  */
 export function requireLinksLeft(followed: number, place: Place): void {
   if (followed >= MAX_LINKS) throw fault(place, `the path follows more than ${MAX_LINKS} links`);

@@ -1,6 +1,6 @@
 /**
- * Points in time as microseconds since 1970 UTC, the resolution of timestamptz; RFC 3339 in, a form that
- * PostgreSQL reads in every setting out.
+ * Points in time as microseconds since 1970 UTC, the resolution of timestamptz. Reads RFC 3339; writes a form
+ * that PostgreSQL reads under any settings.
  */
 
 const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,30}))?(?:[Zz]|([+-])(\d\d):(\d\d)))?$/;
@@ -8,15 +8,15 @@ const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,3
 const FIRST_MICROS = BigInt(Date.parse("0001-01-01T00:00:00Z")) * 1000n;
 const LAST_MICROS = BigInt(Date.parse("9999-12-31T23:59:59.999Z")) * 1000n + 999n;
 
-/** Whether it is written as a time, real or not: for messages. */
+/** Whether it is written as a time, real or not. For messages. */
 export function isTimestampForm(text: string): boolean {
   return RFC_3339.exec(text)?.[4] !== undefined;
 }
 
 /**
- * undefined when the text is not a real point in time of the years 1 to 9999. A date alone is its midnight,
- * UTC, unless `dateAlone` is false. Beyond microseconds it is rounded. Offsets are those of RFC 3339: up to
- * 23:59.
+ * undefined unless the text is a real point in time of the years 1 to 9999. A date alone means its midnight in
+ * UTC, unless `dateAlone` is false. Digits beyond microseconds are rounded. Offsets go up to 23:59, as in RFC
+ * 3339.
  */
 export function parseTimestamp(text: string, { dateAlone = true } = {}): bigint | undefined {
   const match = RFC_3339.exec(text);

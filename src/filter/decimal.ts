@@ -1,11 +1,11 @@
 /**
- * Exact comparison of JSON numbers by their text, as PostgreSQL's numeric does it: a float64 would take
- * 9007199254740993 for its neighbour.
+ * Compares JSON numbers exactly, by their text, as PostgreSQL's numeric does: as float64, 9007199254740993
+ * would equal its neighbour.
  */
 
 /**
- * Up to this many characters a JSON number has at most 15 significant digits, and float64 keeps those apart, if
- * it is plain.
+ * A plain JSON number of up to this many characters has at most 15 significant digits, which float64 keeps
+ * apart.
  */
 const EXACT_LENGTH = 15;
 
@@ -17,7 +17,7 @@ export function compareDecimals(a: string, b: string): number {
   if (x.sign !== y.sign) return x.sign - y.sign;
   if (x.exponent !== y.exponent) return x.exponent < y.exponent ? -x.sign : x.sign;
   if (x.digits === y.digits) return 0;
-  // Digit strings without trailing zeros: one that begins the other is less, as in 0.12 and 0.123.
+  // Digit strings without trailing zeros: a prefix of another is the smaller one, as in 0.12 and 0.123.
   return x.digits < y.digits ? -x.sign : x.sign;
 }
 

@@ -1,4 +1,4 @@
-/** Where in a filter a fault is. */
+/** Says where in a filter a fault is. */
 import { LodestoneError } from "../errors.ts";
 import { quoted } from "../value-in-words.ts";
 

@@ -1,7 +1,4 @@
-/**
- * How much a filter may hold. Each is checked while parsing, before anything is compiled, and the message names
- * the limit.
- */
+/** Limits of a filter. Each is checked while parsing, before anything is compiled, and the message names it. */
 
 /** Nesting of objects and lists. */
 export const MAX_FILTER_DEPTH = 32;

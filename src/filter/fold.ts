@@ -1,10 +1,10 @@
 /**
  * Case folding for `$iContains` and `$iPattern`: one code point becomes one code point, by a map made once from
- * JavaScript's `toLowerCase`. The SQL function is written from the very map, so that both sides agree whatever
+ * JavaScript's `toLowerCase`. The SQL function is generated from the same map, so both sides agree whatever
  * Unicode version or locale the database has.
  *
- * Simple on purpose: a character whose lower case has several code points (only U+0130) stays as it is, so
- * lengths in code points never change, and `?` in a pattern matches the same characters with and without
+ * This is simple on purpose. The one character whose lower case has several code points (U+0130) stays as it
+ * is. So lengths in code points never change, and `?` in a pattern matches the same characters with and without
  * folding.
  */
 
@@ -19,7 +19,7 @@ const SPECIAL = /[\u0130\u03a3]/;
 
 /** Lower case, code point by code point. Linear in the text. */
 export function fold(text: string): string {
-  // For all others `toLowerCase` is the map itself, at some thirty times the speed of looking characters up.
+  // For all others `toLowerCase` is the same map, some thirty times as fast as looking characters up.
   if (!SPECIAL.test(text)) return text.toLowerCase();
   let folded = "";
   for (const character of text) {
@@ -42,17 +42,17 @@ function makeMap(): Map<string, string> {
 }
 
 /**
- * Scripts are translated apart: `translate()` looks through its whole list for each character, so a text pays
- * only for the scripts it has upper-case letters of. The bounds are code points, each group ends below the next
- * bound.
+ * Each script is translated separately: `translate()` looks through its whole list for each character, so a
+ * text pays only for scripts whose upper-case letters it contains. The bounds are code points; each group ends
+ * below the next bound.
  */
 const GROUP_BOUNDS = [0x80, 0x250, 0x400, 0x530, 0x10a0, 0x1e00, 0x1f00, 0x2100, 0x10400, 0x110000] as const;
 
 /**
  * `CREATE OR REPLACE FUNCTION lodestone.fold(text)`: IMMUTABLE, null for null, the same as `fold`. The schema
- * must exist; the database's encoding must be UTF8. A single expression, so the planner can put it in line.
+ * must exist; the database's encoding must be UTF8. It is a single expression, so the planner can inline it.
  *
- * @param schema  quoted as need be.
+ * @param schema  quoted if need be.
  */
 export function foldFunctionSql(schema = "lodestone"): string {
   let body = `lower($1 COLLATE "C")`;

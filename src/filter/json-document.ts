@@ -1,7 +1,7 @@
 /**
- * Whole JSON objects and lists, compared as jsonb compares them: whatever the order of members and the white
- * space, numbers by their value. A document is brought into one canonical text; two are equal when their texts
- * are.
+ * Whole JSON objects and lists, compared as jsonb compares them: the order of members and white space do not
+ * matter, and numbers are compared by value. A document is converted to one canonical text; two documents are
+ * equal when their texts are.
  */
 
 import { endOfString } from "../json-scan.ts";
@@ -19,8 +19,8 @@ export interface JsonDocument {
 const NUMBER = /^-?\d{1,400}(?:\.\d{1,400})?(?:[eE][+-]?\d{1,3})?$/;
 
 /**
- * A text that is a JSON object or list, as the SDK sends what it compares a json column with; undefined for
- * every other text.
+ * A text that is a JSON object or list, which is how the SDK sends what it compares a json column with;
+ * undefined for every other text.
  * @throws {LodestoneError} INVALID where it holds what no stored value can.
  */
 export function parseJsonDocument(text: string, place: Place): JsonDocument | undefined {

@@ -32,7 +32,7 @@ function findMember(text: string, object: number, name: string): number {
   return -1;
 }
 
-/** What strtol takes, as `#>` does: an index, from the end when negative. */
+/** What strtol accepts, as `#>` does: an index, counted from the end when negative. */
 const INDEX = /^[ \t\n\v\f\r]*([+-]?[0-9]+)$/;
 
 function findItem(text: string, array: number, step: string): number {

@@ -1,6 +1,6 @@
 /**
- * Checks the values in a filter against the type of the column that they are compared with, and brings them
- * into the form that both compilers compare.
+ * Checks the values in a filter against the type of the column that they are compared with, and converts them
+ * to the form that both compilers use.
  */
 
 import { inWords, quoted } from "../value-in-words.ts";
@@ -42,7 +42,10 @@ export function parseOperand(column: ColumnPath, value: unknown, place: Place): 
   }
 }
 
-/** `column < value` and the like. Bounds that an int column cannot have become one that it can, or a constant. */
+/**
+ * `column < value` and the like. A bound that an int column cannot have is replaced by one that it can, or by a
+ * constant.
+ */
 export function parseRange(column: ColumnPath, operator: RangeOperator, value: unknown, place: Place): FilterLeaf {
   switch (column.kind) {
     case "text":
@@ -82,7 +85,7 @@ function finite(value: unknown, place: Place): number {
   return value;
 }
 
-/** A bigint, or a number that is no integer. Text is taken too: a JSON number above 2^53 is not exact. */
+/** A bigint, or a number that is not an integer. Text is accepted too: a JSON number above 2^53 is not exact. */
 function integer(value: unknown, place: Place): bigint | number {
   if (typeof value === "string" && INTEGER_TEXT.test(value)) return BigInt(value.startsWith("+") ? value.slice(1) : value);
   if (typeof value === "bigint") return value;

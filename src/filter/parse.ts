@@ -124,8 +124,8 @@ class Parser {
   }
 
   /**
-   * `$any`, `$all`, `$none`, `$not` around expressions or conditions, which may be one, a list, or an object
-   * whose members are meant.
+   * `$any`, `$all`, `$none` and `$not` around expressions or conditions: one, a list, or an object whose
+   * members are meant.
    */
   #control(key: string, value: unknown, member: ParseMember, whole: ParseWhole, place: Place, depth: number): FilterNode {
     this.#checkDepth(depth, place);

@@ -1,9 +1,9 @@
 /**
- * `$pattern`: `*` any text, `?` exactly one character (code point), `\` takes the next character as it is.
+ * `$pattern`: `*` is any text, `?` exactly one character (code point), `\` makes the next character literal.
  *
- * The matcher is greedy between stars and never goes back over one, which is right for globs (a match of the
- * text before a star is best taken as early as possible): at most text × longest piece steps, never
- * exponential, and an ordinary substring search where there is no `?`.
+ * The matcher is greedy between stars and never goes back over one. That is right for globs: a match of the
+ * text before a star is best taken as early as possible. It takes at most text × longest piece steps, never
+ * exponentially many, and is an ordinary substring search where there is no `?`.
  */
 
 import { checkText } from "./check-text.ts";

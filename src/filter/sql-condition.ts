@@ -1,9 +1,9 @@
 /**
- * Compiles a filter tree to a boolean SQL expression that can stand in any WHERE: links are scalar subselects
- * by primary key, so nothing has to be joined and nulls come out by themselves. Every value is bound. The
- * three-valued logic (see tree.ts) is PostgreSQL's own.
+ * Compiles a filter tree to a boolean SQL expression for any WHERE. Links are scalar subselects by primary key,
+ * so nothing has to be joined and nulls come out by themselves. Every value is bound. The three-valued logic
+ * (see tree.ts) is PostgreSQL's own.
  *
- * Needs the function `fold(text)` (fold.ts) for `$iContains` and `$iPattern`.
+ * It needs the function `fold(text)` (fold.ts) for `$iContains` and `$iPattern`.
  */
 import { formatTimestamp } from "./datetime.ts";
 import { likePattern } from "./pattern.ts";
@@ -11,7 +11,7 @@ import type { ColumnPath, FilterLeaf, FilterNode, Operand, RangeOperator, ValueK
 
 export interface SqlContext {
   /**
-   * How the filtered relation is called in the statement, quoted as need be. No alias of a statement may begin
+   * The name of the filtered relation in the statement, quoted if need be. No alias of a statement may begin
    * with `lodestone_`.
    */
   readonly alias: string;

@@ -1,6 +1,5 @@
 /**
- * The columns that every table has beside its own. The one list of them: everything that asks for their names
- * or types asks here.
+ * The columns that every table has besides its own. This is the only list of them.
  *
  * They have two sets of names. Inside, and in most branches, they are dotted: `id`, `xata.version` … In a
  * branch that came from a database with direct access to PostgreSQL they are underscored: `xata_id`,
@@ -49,7 +48,7 @@ export function systemColumnNamed(name: string): SystemColumn | undefined {
   return BY_UNDERSCORED.get(name) ?? (systemColumnType(name) === undefined ? undefined : (name as SystemColumn));
 }
 
-/** True for `xata_id` and its like: a schema that has one of them comes from where they are called so. */
+/** True for `xata_id` and the like: a schema with such a name comes from a branch that calls them so. */
 export function isUnderscored(name: string): boolean {
   return BY_UNDERSCORED.has(name);
 }

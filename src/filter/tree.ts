@@ -92,9 +92,9 @@ export const ANY_CHARACTER = 1;
 export const ANY_TEXT = 2;
 
 export type FilterNode =
-  /** Of none: true. */
+  /** True of an empty list. */
   | { readonly kind: "and"; readonly nodes: readonly FilterNode[] }
-  /** Of none: false. */
+  /** False of an empty list. */
   | { readonly kind: "or"; readonly nodes: readonly FilterNode[] }
   | { readonly kind: "not"; readonly node: FilterNode }
   | FilterLeaf;

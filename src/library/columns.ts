@@ -54,8 +54,7 @@ export class Columns implements RowColumns {
    */
   constructor(types: Readonly<Record<string, ColumnType>>) {
     this.#columns = Object.entries(types).map(([name, type]) => {
-      if (!isColumnType(type))
-        throw new TypeError(`Column ${JSON.stringify(name)} is of type ${JSON.stringify(type)}, which there is not.`);
+      if (!isColumnType(type)) throw new TypeError(`Column ${JSON.stringify(name)} has the unknown type ${JSON.stringify(type)}.`);
       if (name === "" || name === "id" || name.startsWith("$") || name.startsWith("xata") || name.includes("->") || !isText(name)) {
         throw new TypeError(
           `${JSON.stringify(name)} cannot be the name of a column: "id", "$…", "xata…" and "…->…" mean something else in filters.`,

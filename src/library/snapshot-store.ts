@@ -15,8 +15,8 @@ export interface Loader<Index, Options extends TransferOptions> {
 
 export abstract class SnapshotStore {
   /**
-   * Keeps the index under a name, instead of what was there before: all of it, or, after an error, what was
-   * there.
+   * Keeps the index under a name, in place of what was there before. After an error what was there before is
+   * still there.
    *
    * @throws what the index's toStream throws; {LodestoneError} UNAVAILABLE when the browser has no such store
    *   or no room; the signal's reason.

@@ -80,7 +80,7 @@ describe("a file that is right", () => {
   });
 });
 
-describe("what is wrong is said in a line, and nothing is measured", () => {
+describe("faulty input is reported in one line, and nothing is measured", () => {
   const bad = values(20, 12);
   bad[12 * 17 + 5] = Number.NaN;
   const huge = Float64Array.from({ length: 240 }, (_, i) => (i === 15 ? 1e300 : i));
@@ -90,13 +90,13 @@ describe("what is wrong is said in a line, and nothing is measured", () => {
     ["a missing file", () => [join(folder, "absent.npy")], /absent\.npy: there is no such file/],
     ["a folder", () => [folder], /is no file/],
     ["an unknown ending", () => [fileOf("vectors.csv", values(2, 2))], /"\.csv"; expected one of \.npy \.fvecs \.bvecs \.f32/],
-    ["no npy header", () => [fileOf("noise.npy", values(20, 12))], /noise\.npy: the file: is no npy file/],
+    ["no npy header", () => [fileOf("noise.npy", values(20, 12))], /noise\.npy: the file: is not an npy file/],
     ["an unknown type", () => [npy("type.npy", values(20, 12), 20, 12, "<c8")], /the npy header: has the type "<c8"/],
     ["a truncated npy", () => [npy("short.npy", values(19, 12), 20, 12)], /short\.npy: the file: has 1040 bytes; its header promises 1088/],
     ["NaN", () => [npy("nan.npy", bad, 20, 12)], /nan\.npy: vector 17, element 5 .* is NaN/],
     ["beyond float32", () => [npy("huge.npy", new Float32Array(huge.buffer), 20, 12, "<f8")], /vector 1, element 3 .* is Infinity/],
     ["f32 without its dimension", () => [fileOf("bare.f32", values(20, 12))], /does not say its dimension; give --dimension/],
-    ["f32 of another size", () => [fileOf("odd.f32", values(20, 12)), "--dimension", "7"], /960 bytes, no multiple of the 28/],
+    ["f32 of another size", () => [fileOf("odd.f32", values(20, 12)), "--dimension", "7"], /960 bytes, not a multiple of the 28/],
     [
       "queries of another dimension",
       () => [npy("base.npy", values(20, 12), 20, 12), "--queries", npy("q.npy", values(6, 4), 6, 4)],

@@ -171,7 +171,7 @@ describe("csv", () => {
     ["a surplus cell", "n\n1\n2,3\n", "line 3"],
     ["a quote that does not end", 'n,m\n1,2\n"3,4\n', "line"],
     ["a column without name", "n,,m\n1,2,3\n", "line 1: column 2 has no name"],
-    ["a column twice", "n,n\n1,2\n", 'line 1: the column "n" stands there twice'],
+    ["a column twice", "n,n\n1,2\n", 'line 1: the column "n" appears twice'],
     ["nothing at all", "", "is empty"],
   ])("%s is told with its line", async (name, content, message) => {
     const table = `csv-${name.replaceAll(" ", "-")}`;
@@ -256,7 +256,7 @@ describe("vector files", () => {
       "vector 1: has dimension",
     ],
     ["text.fvecs", "hello, this is text", "no fvecs file"],
-    ["text.npy", "hello, this is text", "is no npy file"],
+    ["text.npy", "hello, this is text", "is not an npy file"],
     ["short.npy", npy("<f4", "(4, 3)", Buffer.from(new Float32Array(flat).buffer)), "its header promises"],
     ["big.npy", npy(">f4", "(3, 3)", Buffer.from(new Float32Array(flat).buffer)), 'has the type ">f4"'],
     ["flat.npy", npy("<f4", "(9,)", Buffer.from(new Float32Array(flat).buffer)), "no shape (rows, dimension)"],
@@ -290,7 +290,7 @@ describe("an import", () => {
     expect(sofar).toBeLessThan(total);
     expect(Number(first.stdout.split(" ")[0]?.replaceAll(",", ""))).toBe(sofar);
     const second = await importFile(path, "long");
-    expect(second).toMatchObject({ code: 0, stderr: expect.stringContaining(`Going on behind record ${sofar.toLocaleString("en-US")}`) });
+    expect(second).toMatchObject({ code: 0, stderr: expect.stringContaining(`Continuing after record ${sofar.toLocaleString("en-US")}`) });
     // Every n once: the column is unique, and none is missing.
     expect(await count("long")).toBe(total);
     expect(journals()).toEqual([]);

@@ -146,7 +146,7 @@ describe.each(["one", "shards"] as const)("values beside the vectors (%s)", (kin
 describe("Columns", () => {
   it("refuses names that mean something else, unknown types, and a second owner", async () => {
     for (const name of ["id", "", "$x", "xata.version", "a->b"]) expect(() => new Columns({ [name]: "int" })).toThrow(/cannot be the name/);
-    expect(() => new Columns({ a: "number" as "int" })).toThrow(/which there is not/);
+    expect(() => new Columns({ a: "number" as "int" })).toThrow(/has the unknown type "number"/);
     const columns = new Columns({ a: "int" });
     await VectorIndex.create({ dimension: 1, columns });
     await expect(VectorIndex.create({ dimension: 1, columns })).rejects.toThrow(/belong to another index/);

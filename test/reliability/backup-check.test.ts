@@ -56,7 +56,7 @@ describe("A data directory", () => {
     expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining("is not empty") });
     expect(await runCommand(["restore", root, "--data-dir", join(root, "x")])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("is no backup"),
+      stderr: expect.stringContaining("is not a backup"),
     });
     expect(existsSync(join(root, "x"))).toBe(false);
   });

@@ -1,9 +1,11 @@
 /**
- * CSV (RFC 4180, with \n or \r\n, quoted or not): a header line with the columns' names, then records. Text
- * gets its type from the table's column. An empty cell is null, a quoted empty cell is the empty text; in a
- * column that is notNull an empty cell is the column's default, or the empty text. Vectors, `multiple` and json
- * are JSON in a cell; a vector may also be numbers between spaces, commas or semicolons. What psql's \copy
- * writes is read as well: arrays in braces, timestamps with a space.
+ * CSV (RFC 4180, with \n or \r\n, quoted or not): a header line with the names of the columns, then records. A
+ * cell is read by the type of its column.
+ *
+ * An empty cell is null, and a quoted empty cell is the empty text. In a notNull column an empty cell is the
+ * column's default, or the empty text. Vectors, `multiple` and json are JSON in a cell; a vector may also be
+ * numbers between spaces, commas or semicolons. The output of psql's \copy is read as well: arrays in braces,
+ * timestamps with a space.
  */
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
@@ -44,7 +46,7 @@ export async function openCsv(path: string): Promise<Source & { readonly header:
   const empty = header.indexOf("");
   if (empty !== -1) throw new SourceError("line 1", `column ${empty + 1} has no name`);
   const double = header.find((name, i) => header?.indexOf(name) !== i);
-  if (double !== undefined) throw new SourceError("line 1", `the column ${JSON.stringify(double)} stands there twice`);
+  if (double !== undefined) throw new SourceError("line 1", `the column ${JSON.stringify(double)} appears twice`);
   const names = header;
   return { header: names, columns: undefined, byteLength: size, start, rows: (from, columns) => rows(path, names, from, columns) };
 }

@@ -1,6 +1,6 @@
 /**
- * The records of one table of a dump of `pg_dump`: the lines up to `\.`, in COPY's text format (PostgreSQL
- * documentation, "COPY", File Formats). Text gets its type from the table's column.
+ * The records of one table of a `pg_dump` dump: the lines up to `\.`, in COPY's text format (PostgreSQL
+ * documentation, "COPY", File Formats). A text is read by the type of its column.
  */
 import { LodestoneError } from "../../errors.ts";
 import { parseItems, parseTextArray, toRfc3339 } from "../../records/postgres-text.ts";
@@ -65,7 +65,7 @@ const positionBehind = ({ end, number }: Line, row: number): SourcePosition => (
 
 const ESCAPES: Readonly<Record<string, string>> = { b: "\b", f: "\f", n: "\n", r: "\r", t: "\t", v: "\v" };
 
-/** `\N` is null; a backslash takes the meaning off what follows, or gives it one. */
+/** `\N` is null. A backslash escapes the character after it, or gives it a special meaning. */
 export function decodeCell(cell: string): string | null {
   if (cell === "\\N") return null;
   if (!cell.includes("\\")) return cell;

@@ -1,7 +1,7 @@
 /**
- * `lodestone import FOLDER db:branch`: what `lodestone export` wrote of a branch, a file for each table. The
- * tables are made with all their columns, then filled in the order of their links. Links that go round in a
- * circle (or to the table itself) are left out at first and set at the end, when every record is there.
+ * `lodestone import FOLDER db:branch`: imports what `lodestone export` wrote of a branch, one file per table.
+ * The tables are created with all their columns, then filled in the order of their links. Links that form a
+ * circle, or point to their own table, are left out at first and set at the end, when every record is there.
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ export interface FolderStep {
   readonly later: readonly string[];
 }
 
-/** @throws {LodestoneError} when a file is no export of a table, or there is none. */
+/** @throws {LodestoneError} when a file is not an export of a table, or there is none. */
 export async function readFolder(folder: string): Promise<TableFile[]> {
   const names = (await readdir(folder)).filter((name) => name.endsWith(".jsonl")).sort();
   if (names.length === 0) {
@@ -43,7 +43,7 @@ export async function readFolder(folder: string): Promise<TableFile[]> {
       if (columns === undefined) {
         throw new LodestoneError(
           "INVALID",
-          `${file} has no first line with its columns, so it is no export. Import it by itself, into a table: lodestone import ${file} {database}:{branch}/{table} --create`,
+          `${file} has no first line with its columns, so it is not an export. Import it by itself, into a table: lodestone import ${file} {database}:{branch}/{table} --create`,
         );
       }
       return { table: name.slice(0, -".jsonl".length), file, columns };
@@ -51,7 +51,7 @@ export async function readFolder(folder: string): Promise<TableFile[]> {
   );
 }
 
-/** Makes what is missing: tables first, then the links between them. */
+/** Creates what is missing: tables first, then the links between them. */
 export async function prepareTables(client: ApiClient, ref: BranchRef, files: readonly TableFile[], create: boolean): Promise<void> {
   if (create) await client.createBranch(ref);
   const existing = new Map((await client.schema(ref)).map((table) => [table.name, table.columns]));
@@ -60,7 +60,7 @@ export async function prepareTables(client: ApiClient, ref: BranchRef, files: re
     const names = missing.map(({ table }) => `"${table}"`).join(", ");
     throw new LodestoneError(
       "NOT_FOUND",
-      `${ref.database}:${ref.branch} has no table ${names}; give --create to have what is missing made.`,
+      `${ref.database}:${ref.branch} has no table ${names}; use --create to create what is missing.`,
     );
   }
   for (const { table, columns } of missing) {
@@ -81,8 +81,8 @@ export async function prepareTables(client: ApiClient, ref: BranchRef, files: re
 }
 
 /**
- * The order in which links find what they point to; one that needs the fewest links set later where they go
- * round in circles.
+ * An order in which links find their targets. Where links form circles: one that leaves the fewest to be set
+ * later.
  */
 export function planSteps(files: readonly TableFile[]): FolderStep[] {
   const waiting = new Set(files);

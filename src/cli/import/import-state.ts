@@ -1,7 +1,7 @@
 /**
- * Where an interrupted import goes on: a small file, written anew (and renamed into place) behind each
- * acknowledged batch, removed at the end. It belongs to one file as it is (size and time) and one target; when
- * either has changed, it is not used. A folder has one of its own, for the files that are finished.
+ * Where an interrupted import continues: a small file, replaced after each acknowledged batch and removed at
+ * the end. It belongs to one version of one file (size and time) and to one target; if either has changed, it
+ * is ignored. A folder has a file of its own, which lists the finished files.
  */
 import { createHash } from "node:crypto";
 import { readFile, rm, stat } from "node:fs/promises";
@@ -13,7 +13,7 @@ export interface ImportState {
   readonly version: 1;
   readonly file: { readonly path: string; readonly size: number; readonly mtimeMs: number };
   readonly target: string;
-  /** Makes the ids of records that have none: the same in the first run and in the one that goes on. */
+  /** Seeds the ids of records that have none: the same in the first run and in the one that continues. */
   readonly idSeed: string;
   readonly position: SourcePosition;
 }
@@ -86,7 +86,7 @@ export class FolderJournal {
       const state: { target: string; finished: string[] } = JSON.parse(await readFile(path, "utf8"));
       if (!restart && state.target === target) ({ finished } = state);
     } catch {
-      // None yet, or none that can be used.
+      // None yet, or none that is usable.
     }
     return new FolderJournal(path, target, new Set(finished));
   }
@@ -105,7 +105,7 @@ export class FolderJournal {
   }
 }
 
-/** A file that has changed is another step. */
+/** A file that has changed counts as another step. */
 async function stepName(kind: string, file: string): Promise<string> {
   const { size, mtimeMs } = await stat(file);
   return `${kind} ${basename(file)} ${size} ${mtimeMs}`;

@@ -1,6 +1,6 @@
 /**
- * Columns for a table that an import is to create, from the first rows of a file that does not say them: the
- * narrowest type that all values fit.
+ * Infers the columns of a table that an import is to create, from the first rows of a file that does not
+ * declare them: the narrowest type that fits all values.
  */
 import type { JsonValue } from "../../records/requests.ts";
 import type { ColumnSchema, ColumnType } from "../../records/schema.ts";
@@ -45,7 +45,7 @@ function inferType(values: readonly JsonValue[]): ColumnType {
   return values.some((value) => String(value).length > MAX_STRING_LENGTH) ? "text" : "string";
 }
 
-/** The one length of all values, when each is a list of numbers (in csv: its text). */
+/** The common length of all values, if each is a list of numbers (in csv: the text of one). */
 function vectorDimension(values: readonly JsonValue[]): number | undefined {
   const lengths = new Set(values.map(lengthOfVector));
   const [length] = lengths;

@@ -1,7 +1,7 @@
 /**
  * JSON Lines: one record a line, in UTF-8. A first line `{"$lodestone": …, "columns": […]}`, as `lodestone
- * export` writes it, says the columns. Lines are cut in bytes, not in text, so that a place in the file is
- * known exactly and an import can go on from it.
+ * export` writes it, declares the columns. Lines are split as bytes, not as text, so that every position in the
+ * file is exact and an import can continue from it.
  */
 import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
@@ -20,7 +20,7 @@ const NEWLINE = 0x0a;
 export interface Line {
   readonly text: string;
   readonly number: number;
-  /** Offset behind the line and its newline. */
+  /** Offset after the line and its newline. */
   readonly end: number;
 }
 
@@ -62,8 +62,8 @@ function parseRecord(text: string, number: number): JsonObject {
 }
 
 /**
- * Lines from a place on, without their ends; each says where it ends.
- * @param until  the offset behind the last byte; default: all.
+ * Lines from a position on, without their ends; each says where it ends.
+ * @param until  the offset after the last byte; default: all.
  */
 export async function* lines(path: string, from: SourcePosition, until = Number.POSITIVE_INFINITY): AsyncGenerator<Line> {
   let offset = from.offset;

@@ -1,7 +1,7 @@
 /**
- * Streams a file into a table of a running server: rows to batches, batches to transactions of inserts, at most
- * two under way. An insert with an id replaces, so a batch may be sent twice without harm: after a lost answer,
- * and when an import goes on from its journal. Memory: two batches and one chunk of the file.
+ * Streams a file into a table of a running server. Rows become batches, batches become transactions of inserts,
+ * at most two in flight. An insert with an id replaces the record, so sending a batch twice is harmless: after
+ * a lost answer, and when an import continues from its journal. Memory: two batches and one chunk of the file.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { extname } from "node:path";
@@ -41,18 +41,18 @@ export interface ImportOptions {
   /** Only sets these columns, in records that are there; a row without values for them is passed over. */
   readonly updateOnly?: readonly string[];
   readonly batchSize: number;
-  /** A source without records is one all the same: a table of a folder or of a dump that is taken whole. */
+  /** An empty source is a success: a table of a folder or of a dump that is imported whole. */
   readonly mayBeEmpty?: boolean;
-  /** Of the ids of records that have none; default: a new one. The same seed makes the same ids. */
+  /** Seed for the ids of records that have none; default: a new one. The same seed makes the same ids. */
   readonly idSeed?: string;
   /** Instead of opening the file. */
   readonly source?: Source;
   readonly statePath?: string;
-  /** Begin at the beginning, whatever the journal says. */
+  /** Start from the beginning, whatever the journal says. */
   readonly restart: boolean;
-  /** Stops behind the batches under way. */
+  /** Stops after the batches in flight. */
   readonly signal: AbortSignal;
-  /** Called once the place to start from is known, and behind each acknowledged batch. */
+  /** Called once the start position is known, and after each acknowledged batch. */
   readonly onProgress: (progress: ImportProgress) => void;
 }
 
@@ -61,7 +61,7 @@ export interface ImportProgress {
   readonly position: SourcePosition;
   /** Of this run. */
   readonly records: number;
-  /** True when this run goes on where another was interrupted. */
+  /** True when this run continues an interrupted one. */
   readonly resumed: boolean;
 }
 
@@ -127,7 +127,7 @@ export async function runImport(client: ApiClient, options: ImportOptions): Prom
     }
     if (batch.operations.length > 0 && !options.signal.aborted) await send(batch);
   } finally {
-    // What was sent is waited for also when the file turned out to be faulty, so that the journal says how far it is.
+    // Wait for what was sent even if the file turned out to be faulty, so that the journal says how far it got.
     while (underWay.length > 0) await settleOldest();
   }
   const finished = !options.signal.aborted || acknowledged.offset >= source.byteLength;
@@ -136,11 +136,11 @@ export async function runImport(client: ApiClient, options: ImportOptions): Prom
   return { records, finished, journalPath: journal.path };
 }
 
-/** Nothing is no success: whoever named the file expected records in it. */
+/** No records is an error: whoever named the file expected some. */
 function nothingImported({ file, table }: ImportOptions): LodestoneError {
   return new LodestoneError(
     "INVALID",
-    `${file} has no records for the table "${table}": nothing was imported. The file was read to its end; it is empty there.`,
+    `${file} has no records for the table "${table}": nothing was imported. The file was read to its end.`,
   );
 }
 
@@ -156,7 +156,7 @@ async function openSource(options: ImportOptions): Promise<Source> {
         if (options.create) {
           throw new LodestoneError(
             "INVALID",
-            "--create is not for dumps: make the table and its columns first, so that every value gets the right type.",
+            "--create is not for dumps: create the table and its columns first, so that every value gets the right type.",
           );
         }
         return await openDump(options.file, options.table);
@@ -186,7 +186,7 @@ async function prepareTable(client: ApiClient, source: Source, options: ImportOp
   if (options.create) await client.createBranch(ref);
   const existing = await client.tableColumns(ref, table);
   if (existing === undefined && !options.create) {
-    throw new LodestoneError("NOT_FOUND", `${ref.database}:${ref.branch} has no table "${table}"; give --create to have it made.`);
+    throw new LodestoneError("NOT_FOUND", `${ref.database}:${ref.branch} has no table "${table}"; use --create to create it.`);
   }
   if (!options.create) return checkDimensions(existing as ColumnSchema[], source, table);
   const except = ["id", "xata", options.idColumn ?? "id", ...options.skipColumns];
@@ -208,7 +208,7 @@ function checkDimensions(columns: ColumnSchema[], source: Source, table: string)
     if (column === undefined) {
       throw new LodestoneError(
         "NOT_FOUND",
-        `The table "${table}" has no column "${name}"; give --create to have it made, or name one with --vector-column.`,
+        `The table "${table}" has no column "${name}"; use --create to create it, or name one with --vector-column.`,
       );
     }
     if (vector !== undefined && column.vector?.dimension !== vector.dimension) {
@@ -251,7 +251,8 @@ function add(batch: Batch, row: SourceRow, operation: string | undefined): void 
   if (operation === undefined) return;
   batch.operations.push(operation);
   batch.places.push(row.place);
-  // Characters, which are bytes for all but texts beyond ASCII; BATCH_BYTES is far enough below the server's limit.
+  // Counted in characters, which are bytes except in texts beyond ASCII; BATCH_BYTES is far enough below the
+  // server's limit.
   batch.byteLength += operation.length;
 }
 
@@ -268,8 +269,8 @@ export const newIdSeed = (): string => `${Date.now()}-${randomBytes(8).toString(
 const ID_DIGITS = "0123456789abcdefghijklmnopqrstuv";
 
 /**
- * Ids in the service's own form (`rec_` and 20 characters of [0-9a-v]), in the order of the rows, and the same
- * whenever the same import asks again.
+ * Ids in the service's own form (`rec_` and 20 characters of [0-9a-v]), in the order of the rows. The same
+ * import always makes the same ids.
  */
 function idMaker(seed: string): (row: number) => string {
   const startedMs = Number(seed.split("-")[0]);

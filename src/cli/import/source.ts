@@ -1,11 +1,11 @@
 /**
- * What the readers of all formats deliver: one row after another, each with the place behind it, so that an
- * import can go on from there.
+ * What the readers of all formats deliver: one row after another, each with the position after it, so that an
+ * import can continue from there.
  */
 import type { JsonObject } from "../../records/requests.ts";
 import type { ColumnSchema } from "../../records/schema.ts";
 
-/** Where a source can be taken up again. */
+/** Where a source can be resumed. */
 export interface SourcePosition {
   /** In bytes from the start of the file. */
   readonly offset: number;
@@ -24,19 +24,19 @@ export interface SourceRow {
 }
 
 export interface Source {
-  /** What the file says about its columns by itself: the vector's dimension, or the header of an export. */
+  /** What the file itself declares about its columns: the dimension of its vectors, or the header of an export. */
   readonly columns: readonly ColumnSchema[] | undefined;
   /** Of the whole file. */
   readonly byteLength: number;
   readonly start: SourcePosition;
   /**
-   * Rows from `from` on. Holds one chunk of the file at a time. `tableColumns` give text its types in formats
-   * that have none (csv).
+   * Rows from `from` on. Holds one chunk of the file at a time. `tableColumns` gives types to the texts of
+   * formats that have none (csv).
    */
   rows(from: SourcePosition, tableColumns: readonly ColumnSchema[]): AsyncIterable<SourceRow>;
 }
 
-/** The file is not what its format promises; tells where. */
+/** The file is not what its format promises; says where. */
 export class SourceError extends Error {
   constructor(place: string, message: string) {
     super(`${place}: ${message}`);

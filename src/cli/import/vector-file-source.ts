@@ -16,7 +16,7 @@ interface Layout {
   /** From one vector to the next. */
   readonly strideBytes: number;
   readonly count: number;
-  /** Elements of the vector that begins at `at`; throws when the bytes there are none. */
+  /** Elements of the vector that begins at `at`; throws if the bytes there are not a vector. */
   readonly decode: (bytes: Buffer, at: number, row: number) => number[];
 }
 
@@ -66,9 +66,9 @@ async function readVecsLayout(handle: FileHandle, size: number, format: "fvecs" 
   const dimension = head.readInt32LE();
   const elementBytes = format === "fvecs" ? 4 : 1;
   const strideBytes = 4 + dimension * elementBytes;
-  if (dimension < 1 || dimension > 1_000_000) throw new SourceError("vector 0", `has dimension ${dimension}: this is no ${format} file`);
+  if (dimension < 1 || dimension > 1_000_000) throw new SourceError("vector 0", `has dimension ${dimension}: this is not a file of ${format}`);
   if (size % strideBytes !== 0) {
-    throw new SourceError("the file", `has ${size} bytes, no multiple of the ${strideBytes} of a vector: cut off, or no ${format} file`);
+    throw new SourceError("the file", `has ${size} bytes, not a multiple of the ${strideBytes} bytes of a vector: cut off, or not a file of ${format}`);
   }
   return {
     dimension,
@@ -86,7 +86,7 @@ async function readVecsLayout(handle: FileHandle, size: number, format: "fvecs" 
 
 const NPY_MAGIC = "\u0093NUMPY";
 
-/** By NumPy's type strings; "|" where the order of bytes means nothing. */
+/** By NumPy's type strings; "|" where byte order has no meaning. */
 const NPY_ELEMENTS: Readonly<Record<string, { bytes: number; read: (buffer: Buffer, at: number) => number }>> = {
   "<f4": { bytes: 4, read: (buffer, at) => buffer.readFloatLE(at) },
   "<f8": { bytes: 8, read: (buffer, at) => buffer.readDoubleLE(at) },
@@ -101,7 +101,7 @@ const NPY_ELEMENTS: Readonly<Record<string, { bytes: number; read: (buffer: Buff
 async function readNpyLayout(handle: FileHandle, size: number): Promise<Layout> {
   const head = Buffer.alloc(Math.min(size, 12));
   await readFully(handle, head, 0);
-  if (head.length < 12 || head.toString("latin1", 0, 6) !== NPY_MAGIC) throw new SourceError("the file", "is no npy file");
+  if (head.length < 12 || head.toString("latin1", 0, 6) !== NPY_MAGIC) throw new SourceError("the file", "is not an npy file");
   const longHeader = head.readUInt8(6) >= 2;
   const headerBegin = longHeader ? 12 : 10;
   const headerBytes = headerBegin + (longHeader ? head.readUInt32LE(8) : head.readUInt16LE(8));

@@ -1,7 +1,7 @@
 /**
- * The tables that a dump makes, as tables of the API. The statements are read by PostgreSQL's own grammar. What
- * columns were in the retired service stands in their comments (`{"xata.type": "email"}`); what has no type of
- * the API is kept as text, exactly, and said.
+ * The tables that a dump creates, as tables of the API. Its statements are parsed by PostgreSQL's own grammar.
+ * What a column was in the retired service stands in its comment (`{"xata.type": "email"}`). A column whose
+ * type the API does not have is kept exactly, as text, and reported.
  */
 import { loadModule, parseSync } from "libpg-query";
 import { isUnderscored } from "../../filter/system-columns.ts";
@@ -12,7 +12,7 @@ import { OWN_ID } from "../import/hosted-columns.ts";
 
 export interface DumpSchema {
   readonly tables: readonly { readonly name: string; readonly columns: readonly ColumnSchema[] }[];
-  /** By table: columns of the dump that do not come along. */
+  /** By table: columns of the dump that are not migrated. */
   readonly skipped: ReadonlyMap<string, readonly string[]>;
   readonly leftOut: readonly string[];
   readonly isUnderscored: boolean;
@@ -125,7 +125,7 @@ function draftOf({ colname, typeName, constraints = [] }: Node): DraftColumn {
   return column;
 }
 
-/** Of constraints over several columns there are none here; they are not kept. */
+/** Constraints over several columns do not exist here; they are dropped. */
 function constrain(columns: readonly DraftColumn[], { contype, keys = [], fk_attrs = [], pktable, pk_attrs = [] }: Node): void {
   const only = (names: readonly string[]): DraftColumn | undefined =>
     names.length === 1 ? columns.find(({ name }) => name === names[0]) : undefined;
@@ -175,7 +175,7 @@ function toColumn(table: string, draft: DraftColumn, drafts: ReadonlyMap<string,
   if (draft.fallback !== undefined) {
     const value = defaultOf(draft.fallback);
     if (value !== undefined) column.defaultValue = value;
-    else leftOut.push(`${place}: its default is an SQL expression and does not come along; new records need a value from the application.`);
+    else leftOut.push(`${place}: its default is an SQL expression and is not migrated; new records need a value from the application.`);
   }
   return column;
 }

@@ -1,5 +1,5 @@
 /**
- * What a migration takes from: tables with their columns as they will be here, the records of each, and what is
+ * What a migration reads: the tables with their columns as they will be here, the records of each, and what is
  * left out and why.
  */
 import type { ColumnSchema } from "../../records/schema.ts";
@@ -9,11 +9,11 @@ export interface MigrationTable {
   readonly name: string;
   readonly columns: readonly ColumnSchema[];
   /**
-   * The file that its records are in, for messages and for telling that it has changed; undefined: the schema
-   * has the table, no file its records.
+   * The file with its records, for messages and for noticing that it has changed; undefined: the schema has the
+   * table, but no file has its records.
    */
   readonly file: string | undefined;
-  /** Columns of the file that do not come along. */
+  /** Columns of the file that are not migrated. */
   readonly skipColumns: readonly string[];
   readonly open: () => Promise<Source>;
 }
@@ -22,6 +22,6 @@ export interface MigrationSource {
   readonly tables: readonly MigrationTable[];
   /** Sentences. */
   readonly leftOut: readonly string[];
-  /** Whether its code calls the metadata xata_id and so on. */
+  /** Whether the source calls its metadata xata_id and so on. */
   readonly isUnderscored: boolean;
 }

@@ -1,7 +1,7 @@
 /**
- * How far a migration is: a small file in a folder of its own, replaced whole after each step. It belongs to
- * one target and to one source as it is; when the source has changed since, what was taken from it is of no
- * use, and that is said.
+ * How far a migration has come: a small file in a folder of its own, replaced whole after each step. It belongs
+ * to one target and to one version of the source. If the source has changed since, the state is useless, and
+ * the command says so.
  */
 import { createHash } from "node:crypto";
 import { mkdir, readFile, rm, stat } from "node:fs/promises";
@@ -15,7 +15,7 @@ interface State {
   readonly version: 1;
   readonly target: string;
   readonly source: string;
-  /** Makes the ids of records that have none, the same in every run. */
+  /** Seeds the ids of records that have none: the same in every run. */
   readonly idSeed: string;
   finished: string[];
   /** Counts and checksums were equal: the branch may get its name. */
@@ -41,7 +41,7 @@ export class MigrationState {
     if (found !== undefined && (found.target !== target || found.source !== fingerprint)) {
       throw new LodestoneError(
         "CONFLICT",
-        `${folder} is the state of a migration that was ${found.target === target ? "begun with other files than there are now" : `into ${found.target}`}. Begin anew with --restart.`,
+        `${folder} is the state of a migration that was ${found.target === target ? "begun with other files than there are now" : `into ${found.target}`}. Start over with --restart.`,
       );
     }
     await mkdir(folder, { recursive: true });

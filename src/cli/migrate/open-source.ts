@@ -1,6 +1,6 @@
 /**
- * Tells what a path holds (a dump, or a folder of CSV or JSON Lines files with a schema) and reads from it what
- * a migration takes.
+ * Finds out what a path holds (a dump, or a folder of CSV or JSON Lines files with a schema) and reads from it
+ * what a migration needs.
  */
 import { readdir, stat } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
@@ -54,7 +54,7 @@ async function fromDump(path: string, schemaPath: string | undefined): Promise<M
   if (dump.tables.size === 0) {
     const reason = dump.hasInserts
       ? "its records are INSERT statements; make it without --inserts"
-      : "it is no dump of pg_dump, or one of the schema alone";
+      : "it is not a dump of pg_dump, or one of the schema alone";
     throw new LodestoneError("INVALID", `${path} has no table's records: ${reason}.`);
   }
   if (schema.tables.length === 0) {

@@ -1,9 +1,11 @@
 /**
- * Takes a source whole into a branch. The records go into a branch beside it, `{branch}~migrating`; only when
- * every table there has the count and the checksum of its source does that branch get the name that was asked
- * for, at once. So whatever ends a run (Ctrl-C, kill -9, a power cut), there is no branch of that name with a
- * part of the records in it, and the same command goes on where it was: an insert with an id replaces, and each
- * file has its journal.
+ * Migrates a whole source into a branch.
+ *
+ * The records go into a working branch, `{branch}~migrating`. When every table there has the count and the
+ * checksum of its source, that branch is renamed, in one step, to the name that was asked for. So whatever ends
+ * a run (Ctrl-C, kill -9, a power cut), no branch of that name ever holds only some of the records. The same
+ * command continues where the last one stopped: an insert with an id replaces the record, and each file has its
+ * journal.
  */
 import { join } from "node:path";
 import { LodestoneError } from "../../errors.ts";
@@ -35,7 +37,7 @@ export async function runMigration(client: ApiClient, source: MigrationSource, o
   const target = `${client.url}${branchPath(ref)}`;
   const state = await MigrationState.open(options.stateFolder, target, source, options.restart);
   if (branches.includes(ref.branch)) {
-    // The run that renamed it did not live to say so, or it is run once more.
+    // The run that renamed it ended before it could say so, or the command is run once more.
     if (state.isVerified && !branches.includes(working.branch)) return "finished before";
     throw new LodestoneError(
       "CONFLICT",
@@ -46,7 +48,7 @@ export async function runMigration(client: ApiClient, source: MigrationSource, o
     if (!options.restart) {
       throw new LodestoneError(
         "CONFLICT",
-        `There is a branch ${working.database}:${working.branch} of a migration whose state is not here (${options.stateFolder}). Begin anew with --restart.`,
+        `There is a branch ${working.database}:${working.branch} of a migration whose state is not here (${options.stateFolder}). Start over with --restart.`,
       );
     }
     await client.request("DELETE", branchPath(working));
@@ -133,7 +135,7 @@ function differs({ name, file }: MigrationTable, working: BranchRef, { source, s
       : `${source.records} records in the source and ${server.records} in the server (ids that stand there twice are one record)`;
   return new LodestoneError(
     "CORRUPT",
-    `Table ${name}: ${file ?? "nothing"} and ${working.database}:${working.branch} have ${what}. Nothing was given the name that was asked for; ` +
-      "look into both, mend the source, and begin anew with --restart.",
+    `Table ${name}: ${file ?? "nothing"} and ${working.database}:${working.branch} have ${what}. The branch was not renamed: ` +
+      "compare both, correct the source, and start over with --restart.",
   );
 }

@@ -18,7 +18,7 @@ export async function verifyTable(client: ApiClient, ref: BranchRef, table: Migr
   const own = (columns ?? []).filter(({ name }) => table.columns.some((column) => column.name === name));
   const reading = { hasIds: true, timed: new Set<string>() };
   let source = await sourceChecksum(table, own, own, reading, signal);
-  // A time of the insert is known to nobody beforehand: such columns are compared in nothing.
+  // The time of an insert is not known beforehand, so such columns are not compared.
   const compared = own.filter(({ name }) => !reading.timed.has(name));
   if (compared.length < own.length || !reading.hasIds) source = await sourceChecksum(table, own, compared, reading, signal);
   const server = await serverChecksum(client, ref, table.name, compared, reading.hasIds, signal);

@@ -1,7 +1,7 @@
 /**
- * A dump of `pg_dump`, whatever its format: where the records of each table begin, and the statements that make
- * its tables. A plain dump is read as it is; a tar dump too, since it is a plain one without records
- * (restore.sql) and a file of records for each table; the others go through pg_restore.
+ * A `pg_dump` dump of any format: where the records of each table begin, and the statements that create its
+ * tables. A plain dump is read as it is. So is a tar dump, which is a plain one without records (restore.sql)
+ * and one file of records per table. The other formats go through pg_restore.
  */
 import { open, stat } from "node:fs/promises";
 import { LodestoneError } from "../../../errors.ts";
@@ -37,7 +37,7 @@ const MAX_STATEMENTS = 100_000;
 /** `COPY … FROM '$$PATH$$/3345.dat';` of a tar dump's restore.sql. */
 const FROM_MEMBER = /^(COPY .* FROM) '\$\$PATH\$\$\/([\w.]+)';\r?$/;
 
-/** @throws {LodestoneError} when it is no dump, or one that cannot be read here. */
+/** @throws {LodestoneError} when it is not a dump, or one that cannot be read here. */
 export async function openDumpFile(path: string): Promise<DumpFile> {
   const found = await stat(path);
   if (found.isDirectory()) return scan(await toPlainDump(path));
@@ -50,7 +50,7 @@ export async function openDumpFile(path: string): Promise<DumpFile> {
   return scan(path);
 }
 
-/** True for a file that begins like one of the formats that are no text. */
+/** True for a file that begins like one of the formats that are not text. */
 export async function isBinaryDump(path: string): Promise<boolean> {
   const head = await readHead(path);
   return head.subarray(0, 5).toString("latin1") === "PGDMP" || isTar(head);
@@ -59,7 +59,7 @@ export async function isBinaryDump(path: string): Promise<boolean> {
 async function openTarDump(path: string): Promise<DumpFile> {
   const members = await readTarIndex(path);
   const script = members.get("restore.sql");
-  if (script === undefined) throw new LodestoneError("INVALID", `${path} is a tar archive, but no dump of pg_dump: it has no restore.sql.`);
+  if (script === undefined) throw new LodestoneError("INVALID", `${path} is a tar archive, but not a dump of pg_dump: it has no restore.sql.`);
   return scan(path, { script, members });
 }
 
@@ -121,7 +121,7 @@ function copyOf(text: string, archive: Archive | undefined, path: string) {
   const copy = parseCopy(`${command} stdin;`);
   const member = archive.members.get(name);
   if (copy === undefined || member === undefined)
-    throw new LodestoneError("INVALID", `${path} has no member ${name}; it is no whole dump.`);
+    throw new LodestoneError("INVALID", `${path} has no member ${name}; the dump is incomplete.`);
   return { ...copy, member };
 }
 

@@ -1,6 +1,6 @@
 /**
- * Dumps that only PostgreSQL's own program can read (the custom and the directory format), as plain ones:
- * written once, beside nothing of the user's.
+ * Converts dumps that only PostgreSQL's own program can read (the custom and the directory format) to plain
+ * ones. A dump is converted once, and nothing is written beside the user's files.
  */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { LodestoneError } from "../../../errors.ts";
 
-/** @returns the plain dump: the same file for the same dump, so that what was interrupted goes on in it. */
+/** @returns the plain dump: the same file for the same dump, so that an interrupted import can continue in it. */
 export async function toPlainDump(path: string): Promise<string> {
   const plain = await placeOf(path);
   await mkdir(dirname(plain), { recursive: true, mode: 0o700 });
@@ -24,7 +24,7 @@ export async function toPlainDump(path: string): Promise<string> {
   return plain;
 }
 
-/** The plain form of a dump is needed no more. */
+/** The plain form of the dump is no longer needed. */
 export async function discardPlainDump(path: string): Promise<void> {
   await rm(await placeOf(path), { force: true });
 }
@@ -58,7 +58,7 @@ async function restore(path: string, to: string): Promise<void> {
 function missing(path: string): LodestoneError {
   return new LodestoneError(
     "UNAVAILABLE",
-    `${path} is a dump in a format that only PostgreSQL's own program pg_restore can read, and that is not here. Install PostgreSQL's client programs ` +
+    `${path} is a dump in a format that only PostgreSQL's own program pg_restore can read, and pg_restore is not installed. Install PostgreSQL's client programs ` +
       `(Debian: apt-get install postgresql-client; macOS: brew install libpq), or write a plain dump where they are: pg_restore --file=dump.sql ${path}`,
   );
 }

@@ -1,10 +1,13 @@
 /**
- * Where a line of SQL stands: outside of everything, or within a text, a function's body, a quoted name or a
- * comment that began on a line before. So a line of a function's body that looks like a statement is not taken
- * for one (PostgreSQL documentation, "Lexical Structure").
+ * Says what a line of SQL is in: nothing, or a text, a function's body, a quoted name or a comment that began
+ * on an earlier line. So a line of a function's body that looks like a statement is not taken for one
+ * (PostgreSQL documentation, "Lexical Structure").
  */
 export class SqlScanner {
-  /** What ends what the scanner is in: a quote, `$tag$`, or `*` for a comment of `depth`; undefined: nothing. */
+  /**
+   * What ends the construct that the scanner is in: a quote, `$tag$`, or `*` for a comment of `depth`;
+   * undefined: none.
+   */
   #end: string | undefined;
   #escapes = false;
   #depth = 0;

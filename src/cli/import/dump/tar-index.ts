@@ -1,7 +1,7 @@
 /**
- * Where the members of a tar archive lie in its file, so that one of them can be read, and taken up again, like
- * a file of its own. Headers are those of POSIX ustar and of GNU tar's long sizes, which is what `pg_dump
- * --format=tar` writes; nothing is unpacked. (Libraries for tar give streams, not places.)
+ * Where the members of a tar archive lie in its file, so that each can be read, and resumed, like a file of its
+ * own. Headers are those of POSIX ustar and of GNU tar's long sizes, which is what `pg_dump --format=tar`
+ * writes. Nothing is unpacked. (Libraries for tar give streams, not positions.)
  */
 import { open } from "node:fs/promises";
 import { SourceError } from "../source.ts";
@@ -25,7 +25,7 @@ export async function readTarIndex(path: string): Promise<ReadonlyMap<string, Ta
       // The end is two blocks of zeros.
       if (bytesRead === BLOCK_BYTES && header.every((byte) => byte === 0)) return members;
       if (bytesRead < BLOCK_BYTES || !hasChecksum(header))
-        throw new SourceError(`byte ${offset}`, "is no header of a tar archive; the file is cut off");
+        throw new SourceError(`byte ${offset}`, "is not a tar header; the file is cut off");
       const size = sizeOf(header);
       const begin = offset + BLOCK_BYTES;
       if (begin + size > fileSize) throw new SourceError(`byte ${offset}`, "the archive ends within this member; the file is cut off");
