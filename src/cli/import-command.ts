@@ -130,7 +130,10 @@ async function importFolder(client: ApiClient, folder: string, targetText: strin
     ["--skip-column", flags.skipColumn.length > 0],
   ] as const) {
     if (isGiven)
-      throw new LodestoneError("INVALID", `${flag} is for a single file; ${folder} is a folder, whose files carry this information themselves.`);
+      throw new LodestoneError(
+        "INVALID",
+        `${flag} is for a single file; ${folder} is a folder, whose files carry this information themselves.`,
+      );
   }
   const files = await readFolder(folder);
   await prepareTables(client, ref, files, flags.create === true);

@@ -70,11 +70,7 @@ export function serveCommand(command: Command, version: string): void {
     .addOption(list("--api-key <key>", "require this key (repeatable); scope admin", "LODESTONE_API_KEY"))
     .addOption(new Option("--key-file <file>", "require one of the keys in this file, made by lodestone keys").env("LODESTONE_KEY_FILE"))
     .addOption(
-      list(
-        "--cors-origin <origin>",
-        'allow pages of this origin to call the server (repeatable; "*" for all)',
-        "LODESTONE_CORS_ORIGIN",
-      ),
+      list("--cors-origin <origin>", 'allow pages of this origin to call the server (repeatable; "*" for all)', "LODESTONE_CORS_ORIGIN"),
     )
     .addOption(
       new Option("--statement-timeout <seconds>", "cancel statements that run longer")

@@ -58,10 +58,7 @@ export async function prepareTables(client: ApiClient, ref: BranchRef, files: re
   const missing = files.filter(({ table }) => !existing.has(table));
   if (missing.length > 0 && !create) {
     const names = missing.map(({ table }) => `"${table}"`).join(", ");
-    throw new LodestoneError(
-      "NOT_FOUND",
-      `${ref.database}:${ref.branch} has no table ${names}; use --create to create what is missing.`,
-    );
+    throw new LodestoneError("NOT_FOUND", `${ref.database}:${ref.branch} has no table ${names}; use --create to create what is missing.`);
   }
   for (const { table, columns } of missing) {
     await client.createTable(

@@ -66,9 +66,13 @@ async function readVecsLayout(handle: FileHandle, size: number, format: "fvecs" 
   const dimension = head.readInt32LE();
   const elementBytes = format === "fvecs" ? 4 : 1;
   const strideBytes = 4 + dimension * elementBytes;
-  if (dimension < 1 || dimension > 1_000_000) throw new SourceError("vector 0", `has dimension ${dimension}: this is not a file of ${format}`);
+  if (dimension < 1 || dimension > 1_000_000)
+    throw new SourceError("vector 0", `has dimension ${dimension}: this is not a file of ${format}`);
   if (size % strideBytes !== 0) {
-    throw new SourceError("the file", `has ${size} bytes, not a multiple of the ${strideBytes} bytes of a vector: cut off, or not a file of ${format}`);
+    throw new SourceError(
+      "the file",
+      `has ${size} bytes, not a multiple of the ${strideBytes} bytes of a vector: cut off, or not a file of ${format}`,
+    );
   }
   return {
     dimension,

@@ -59,7 +59,8 @@ export async function isBinaryDump(path: string): Promise<boolean> {
 async function openTarDump(path: string): Promise<DumpFile> {
   const members = await readTarIndex(path);
   const script = members.get("restore.sql");
-  if (script === undefined) throw new LodestoneError("INVALID", `${path} is a tar archive, but not a dump of pg_dump: it has no restore.sql.`);
+  if (script === undefined)
+    throw new LodestoneError("INVALID", `${path} is a tar archive, but not a dump of pg_dump: it has no restore.sql.`);
   return scan(path, { script, members });
 }
 
