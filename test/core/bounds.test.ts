@@ -251,4 +251,51 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
     // A bound that says nothing would pass too.
     expect(tight).toBeGreaterThan(cases * ROWS);
   });
+
+  it("rows along what the codes of a query's sketch lose, which their own codes keep: no bound is above the true cost", async () => {
+    const [dimension, dimensions] = [96, 32];
+    const random = seededRandom(77);
+    const gaussian = () => Math.sqrt(-2 * Math.log(random() || 1e-12)) * Math.cos(2 * Math.PI * random());
+    const vector = () => Float32Array.from({ length: dimension }, gaussian);
+    const host = { isIdBefore: () => 0, tellScores: () => {}, sharedFloor: () => -1 };
+    const { exports: probe } = await instantiate<Probe>(module, { host });
+    const write = (ptr: number, values: ArrayLike<number>) => new Float32Array(probe.memory.buffer, ptr >>> 0, values.length).set(values);
+    const centre = vector();
+    const basis = makeBasis(dimensions, Array.from({ length: ROWS }, vector), centre, 0, random);
+    const queries = Array.from({ length: QUERIES }, vector);
+    const rows = queries.map((query) => {
+      const sketch = basis.map((b) => b.reduce((sum, x, j) => sum + x * (query[j]! - centre[j]!), 0));
+      const unit = Math.max(...sketch.map(Math.abs)) / 127;
+      const lost = sketch.map((value) => value - Math.round(value / unit) * unit);
+      // Of values that are ±5/2 of a power of two, four bits lose nothing.
+      const signs = lost.map((value) => (value < 0 ? -0.3125 : 0.3125));
+      return centre.map((c, j) => c + basis.reduce((sum, b, i) => sum + b[j]! * signs[i]!, 0));
+    });
+    probe.initialize(dimension, 4096);
+    probe.reserveRows(ROWS);
+    rows.forEach((row, i) => {
+      write(probe.stagingPtr(), row);
+      probe.set(i);
+    });
+    probe.reserveQueries(QUERIES, 1);
+    queries.forEach((query, i) => {
+      write(probe.queryPtr(i), query);
+    });
+    probe.prepare(QUERIES);
+    const basisPtr = probe.basisPtr(dimensions) >>> 0;
+    basis.forEach((b, i) => {
+      write(basisPtr + 4 * i * probe.basisPitch(), b);
+    });
+    write(probe.basisCentrePtr(), centre);
+    expect(probe.takeBasis(dimensions, QUERIES)).toBeLessThan(1e-5);
+    for (const [name, similarity] of [["cosineSimilarity", 0] as const, ["l2", 2] as const]) {
+      queries.forEach((query, i) => {
+        const cost = trueCost(name, rows[i]!, query);
+        const bound = probe.sketchBoundOf(similarity, i, i);
+        expect(bound, `${name}, query ${i}`).toBeLessThanOrEqual(cost);
+        // Nor far below: the rows lie in the space of the basis, so all that their sketches lose is what the queries' do.
+        expect(bound, `${name}, query ${i}`).toBeGreaterThan(cost - 0.1 * Math.hypot(...query));
+      });
+    }
+  });
 });
