@@ -20,6 +20,9 @@ const VIEWS = [
   { name: "search", hash: "#/search/demo:main/colors", ready: ".terms" },
   { name: "table", hash: "#/table/demo:main/colors", ready: ".grid-body .grid-row" },
   { name: "sql", hash: "#/sql/demo:main/colors", ready: ".sql-editor" },
+  { name: "schema", hash: "#/schema/demo:main/colors", ready: ".schema-panel" },
+  { name: "server", hash: "#/server/demo:main/colors", ready: ".plot canvas" },
+  { name: "reference", hash: "#/reference/demo:main/colors", ready: ".operation" },
 ];
 
 /** In docs/images. */

@@ -12,6 +12,7 @@ import { createApp } from "../http/app.ts";
 import { CONSOLE_PATH } from "../http/console-files.ts";
 import { type AccessKey, hashKey, Keyring } from "../http/keys/access-keys.ts";
 import { readKeyFile } from "../http/keys/key-file.ts";
+import { KeyManager } from "../http/keys/key-manager.ts";
 import { resolveListenAddresses } from "../http/listen-addresses.ts";
 import { listen, type RunningServer } from "../http/server.ts";
 import { openRecordStore } from "../records/open.ts";
@@ -106,6 +107,7 @@ export async function serve(options: ServeOptions): Promise<void> {
       records,
       search,
       keyring,
+      ...(hasKeys ? { keys: new KeyManager(keyring, fixedKeys, options.keyFile) } : {}),
       log,
       limits,
       memory: new MemoryBudget(memory.answers),

@@ -17,13 +17,16 @@ import { currentTheme, toggleTheme } from "./state/theme.ts";
 import { TableView } from "./table/table-view.tsx";
 
 const SqlView = lazyView(async () => (await import("./sql/sql-view.tsx")).SqlView);
+const SchemaView = lazyView(async () => (await import("./schema/schema-view.tsx")).SchemaView);
+const ServerView = lazyView(async () => (await import("./server/server-view.tsx")).ServerView);
+const ReferenceView = lazyView(async () => (await import("./reference/reference-view.tsx")).ReferenceView);
 
 interface Page {
   readonly view: View;
   readonly title: string;
   readonly icon: IconName;
   readonly component: FunctionComponent;
-  /** Whether it stands on the branch that is chosen. */
+  /** Whether it needs a branch to be there. */
   readonly inBranch: boolean;
 }
 
@@ -32,6 +35,9 @@ const PAGES: readonly Page[] = [
   { view: "search", title: "Search", icon: "search", component: SearchView, inBranch: true },
   { view: "table", title: "Table", icon: "table", component: TableView, inBranch: true },
   { view: "sql", title: "SQL", icon: "sql", component: SqlView, inBranch: true },
+  { view: "schema", title: "Schema", icon: "schema", component: SchemaView, inBranch: false },
+  { view: "server", title: "Server", icon: "server", component: ServerView, inBranch: false },
+  { view: "reference", title: "API", icon: "reference", component: ReferenceView, inBranch: false },
 ];
 
 export function App(): JSX.Element {
@@ -92,7 +98,7 @@ function Content({ page }: { page: Page }): JSX.Element {
   const Component = page.component;
   return (
     <>
-      {page.inBranch && <h1 class="hidden">{page.title}</h1>}
+      {page.view !== "home" && <h1 class="hidden">{page.title}</h1>}
       <Component />
     </>
   );

@@ -26,6 +26,7 @@ import { authorityOf, isTrustedHost } from "./host-check.ts";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./http-limits.ts";
 import { isHeavierThan, jsonPieces } from "./json-pieces.ts";
 import { authorize, type Caller, Keyring } from "./keys/access-keys.ts";
+import type { KeyManager } from "./keys/key-manager.ts";
 import { Metrics } from "./metrics.ts";
 import { notOffered } from "./not-offered.ts";
 import { parsePath, parseQuery } from "./parameters.ts";
@@ -38,6 +39,8 @@ export interface AppOptions {
   readonly search: SearchStore;
   /** Default: none, everybody may do everything. */
   readonly keyring?: Keyring;
+  /** What administrators make and revoke keys with; without it there are none to see. */
+  readonly keys?: KeyManager;
   readonly log: Logger;
   readonly metrics?: Metrics;
   readonly limits?: Partial<HttpLimits>;
@@ -83,7 +86,13 @@ export function createApp(options: AppOptions): App {
   const keyring = options.keyring ?? new Keyring();
   const admission = new Admission(limits);
   const memory = options.memory ?? new MemoryBudget(memoryLimits().answers);
-  const metrics = options.metrics ?? new Metrics(options.records, options.search, () => admission.requests);
+  const metrics =
+    options.metrics ??
+    new Metrics(options.records, options.search, () => ({
+      requests: { now: admission.requests, most: limits.concurrentRequests },
+      bodyBytes: { now: admission.bodyBytes, most: limits.concurrentBodyBytes },
+      answerBytes: { now: memory.heldBytes, most: memory.limits.totalBytes },
+    }));
   const corsOrigins = options.corsOrigins ?? [];
   let draining = false;
 

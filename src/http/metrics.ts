@@ -3,14 +3,25 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 import type { RecordStore } from "../records/record-store.ts";
 import type { SearchStore } from "../search/search-store.ts";
 
+interface Share {
+  readonly now: number;
+  readonly most: number;
+}
+
+/** What is being worked on right now, and beyond what requests are answered 429. */
+export interface Load {
+  readonly requests: Share;
+  readonly bodyBytes: Share;
+  readonly answerBytes: Share;
+}
+
 export class Metrics {
   readonly #registry = new Registry();
   readonly #requests: Counter<"method" | "endpoint" | "status">;
   readonly #seconds: Histogram<"method" | "endpoint">;
   readonly #statementTimeouts: Counter;
 
-  /** @param requestsUnderWay how many are being worked on right now. */
-  constructor(records: Pick<RecordStore, "kind" | "walBytes">, search: SearchStore, requestsUnderWay: () => number) {
+  constructor(records: Pick<RecordStore, "kind" | "walBytes">, search: SearchStore, load: () => Load) {
     const registers = [this.#registry];
     collectDefaultMetrics({ register: this.#registry });
     this.#requests = new Counter({
@@ -40,7 +51,12 @@ export class Metrics {
           this.set(await read());
         },
       });
-    statusGauge("lodestone_http_requests_in_progress", "Requests being worked on.", requestsUnderWay);
+    statusGauge("lodestone_http_requests_in_progress", "Requests being worked on.", () => load().requests.now);
+    statusGauge("lodestone_http_requests_limit", "Requests that can be worked on at once.", () => load().requests.most);
+    statusGauge("lodestone_http_body_bytes", "Request bodies that are held.", () => load().bodyBytes.now);
+    statusGauge("lodestone_http_body_bytes_limit", "Request bodies that can be held at once.", () => load().bodyBytes.most);
+    statusGauge("lodestone_answer_memory_bytes", "Memory that answers hold.", () => load().answerBytes.now);
+    statusGauge("lodestone_answer_memory_limit_bytes", "Memory that answers can hold at once.", () => load().answerBytes.most);
     statusGauge(
       "lodestone_search_lag_seconds",
       "Age of the oldest change that searches do not see yet.",

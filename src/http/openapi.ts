@@ -16,6 +16,7 @@ const PATH_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   other: { type: "string", pattern: NAME_PATTERN },
   workspace: { type: "string", pattern: NAME_PATTERN },
   job: { type: "string", pattern: NAME_PATTERN },
+  key: { type: "string", pattern: NAME_PATTERN },
 };
 
 const QUERY_SCHEMAS: Readonly<Record<QueryParameter["kind"], JsonSchema>> = {

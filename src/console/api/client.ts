@@ -20,13 +20,19 @@ export class ApiError extends Error {
 /** Where the API begins: beside /console, also behind a proxy that serves under a path of its own. */
 export const apiBase = (): string => new URL("./", document.baseURI).href.replace(/\/$/, "");
 
+export interface Answer {
+  readonly status: number;
+  readonly text: string;
+  readonly isJson: boolean;
+}
+
 /**
  * @param path with its names encoded; see paths.ts.
- * @param body sent as JSON.
- * @returns the answer's JSON, or its text where it is none; undefined for 204.
- * @throws {ApiError} what the server refused, or that it could not be reached; the signal's reason.
+ * @param body as JSON text.
+ * @returns whatever the server answers, also what it refuses.
+ * @throws {ApiError} when it could not be reached; the signal's reason.
  */
-export async function call<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+export async function send(method: string, path: string, body?: string, signal?: AbortSignal): Promise<Answer> {
   const headers: Record<string, string> = {};
   if (body !== undefined) headers["content-type"] = "application/json";
   if (key.value !== "") headers.authorization = `Bearer ${key.value}`;
@@ -35,7 +41,7 @@ export async function call<T>(method: string, path: string, body?: unknown, sign
     response = await fetch(apiBase() + path, {
       method,
       headers,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(body === undefined ? {} : { body }),
       ...(signal === undefined ? {} : { signal }),
       credentials: "omit",
       cache: "no-store",
@@ -47,9 +53,19 @@ export async function call<T>(method: string, path: string, body?: unknown, sign
   }
   connection.value = "up";
   const text = await response.text();
-  if (response.ok)
-    return (/json/.test(response.headers.get("content-type") ?? "") && text !== "" ? JSON.parse(text) : text || undefined) as T;
-  throw errorOf(response.status, text);
+  return { status: response.status, text, isJson: text !== "" && /json/.test(response.headers.get("content-type") ?? "") };
+}
+
+/**
+ * The same with a value as the body, for requests that are expected to succeed.
+ *
+ * @returns the answer's JSON, or its text where it is none; undefined for 204.
+ * @throws {ApiError} what the server refused, or that it could not be reached; the signal's reason.
+ */
+export async function call<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  const { status, text, isJson } = await send(method, path, body === undefined ? undefined : JSON.stringify(body), signal);
+  if (status >= 200 && status < 300) return (isJson ? JSON.parse(text) : text || undefined) as T;
+  throw errorOf(status, text);
 }
 
 function errorOf(status: number, text: string): ApiError {

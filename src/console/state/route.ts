@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import type { Place } from "../api/paths.ts";
 
-const VIEWS = ["home", "search", "table", "sql"] as const;
+const VIEWS = ["home", "search", "table", "sql", "schema", "server", "reference"] as const;
 export type View = (typeof VIEWS)[number];
 
 export interface Route {

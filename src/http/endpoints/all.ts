@@ -4,6 +4,7 @@ import { aggregateEndpoints } from "./aggregate.ts";
 import { backupEndpoints } from "./backups.ts";
 import { branchEndpoints } from "./branches.ts";
 import { databaseEndpoints } from "./databases.ts";
+import { keyEndpoints } from "./keys.ts";
 import { migrationEndpoints } from "./migrations.ts";
 import { operationEndpoints } from "./operation.ts";
 import { queryEndpoints } from "./query.ts";
@@ -32,6 +33,7 @@ export function createEndpoints(services: Services): readonly Endpoint[] {
     ...sqlEndpoints(),
     ...transactionEndpoints(),
     ...workspaceEndpoints(services),
+    ...keyEndpoints(services),
     ...backupEndpoints(services),
   ];
   return [...endpoints, ...operationEndpoints(services, endpoints)];

@@ -1,4 +1,5 @@
 /** Backups of the embedded database, taken while it serves. The server chooses the place: no path comes from a request. */
+import { readdir } from "node:fs/promises";
 import { resolve } from "node:path";
 import { LodestoneError } from "../../errors.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
@@ -7,6 +8,39 @@ import type { Services } from "./services.ts";
 export function backupEndpoints({ records, backupDir }: Services): Endpoint[] {
   let isRunning = false;
   return [
+    endpoint({
+      method: "GET",
+      path: "/backups",
+      name: "listBackups",
+      summary: "The backups in the server's folder for them, newest first",
+      tag: "Operation",
+      access: "admin",
+      responses: {
+        200: {
+          description: "The newest thousand, each whole.",
+          schema: {
+            type: "object",
+            properties: {
+              backups: {
+                type: "array",
+                items: {
+                  type: "object",
+                  properties: { name: { type: "string" }, createdAt: { type: "string", format: "date-time" } },
+                  required: ["name", "createdAt"],
+                },
+              },
+              isRunning: { type: "boolean", description: "Whether one is being taken." },
+            },
+            required: ["backups", "isRunning"],
+          },
+        },
+      },
+      async handle({ databases }) {
+        if (databases !== undefined) throw new LodestoneError("FORBIDDEN", "A backup has all databases; this key is for some only.");
+        const backups = backupDir === undefined ? [] : await listBackups(backupDir);
+        return { status: 200, body: { backups, isRunning } };
+      },
+    }),
     endpoint({
       method: "POST",
       path: "/backups",
@@ -26,7 +60,7 @@ export function backupEndpoints({ records, backupDir }: Services): Endpoint[] {
         if (backupDir === undefined) throw new LodestoneError("INVALID", "This server has no folder for backups.");
         if (isRunning) throw new LodestoneError("CONFLICT", "A backup is being taken already; wait for it.");
         const startedMs = performance.now();
-        const path = resolve(backupDir, `backup-${new Date().toISOString().replace(/[:.]/g, "-")}`);
+        const path = resolve(backupDir, nameOf(new Date()));
         isRunning = true;
         try {
           await records.backup(path);
@@ -37,4 +71,27 @@ export function backupEndpoints({ records, backupDir }: Services): Endpoint[] {
       },
     }),
   ];
+}
+
+const MAX_LISTED = 1_000;
+
+/** "backup-2026-11-22T04-50-10-123Z". One that is not whole yet has another ending. */
+const nameOf = (time: Date): string => `backup-${time.toISOString().replace(/[:.]/g, "-")}`;
+
+const BACKUP_NAME = /^backup-(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)-(\d{3})Z$/;
+
+async function listBackups(folder: string): Promise<{ name: string; createdAt: string }[]> {
+  let names: string[];
+  try {
+    names = await readdir(folder);
+  } catch (error) {
+    // It is made with the first backup.
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+  const found = names.flatMap((name) => {
+    const [, day, hour, minute, second, ms] = BACKUP_NAME.exec(name) ?? [];
+    return day === undefined ? [] : [{ name, createdAt: `${day}T${hour}:${minute}:${second}.${ms}Z` }];
+  });
+  return found.sort((a, b) => (a.name < b.name ? 1 : -1)).slice(0, MAX_LISTED);
 }

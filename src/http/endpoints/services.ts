@@ -1,6 +1,7 @@
 /** What the endpoints call. */
 import type { RecordStore } from "../../records/record-store.ts";
 import type { SearchStore } from "../../search/search-store.ts";
+import type { KeyManager } from "../keys/key-manager.ts";
 import type { Metrics } from "../metrics.ts";
 
 export interface Services {
@@ -8,6 +9,8 @@ export interface Services {
   readonly search: SearchStore;
   readonly metrics: Metrics;
   readonly version: string;
+  /** The keys, where the server asks for some. */
+  readonly keys?: KeyManager;
   /** Where backups go; undefined: none can be made. */
   readonly backupDir?: string;
   /** A server whose searches are further behind than this is not ready. */

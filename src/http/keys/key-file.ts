@@ -16,6 +16,9 @@ interface KeyFile {
   readonly keys: StoredKey[];
 }
 
+/** Every request is compared with all of them. */
+const MAX_KEYS = 1_000;
+
 const KEY: JsonSchema = {
   type: "object",
   properties: {
@@ -54,7 +57,7 @@ export async function readKeyFile(path: string): Promise<StoredKey[]> {
   }
 }
 
-/** The key itself is in the answer and nowhere else. @throws {LodestoneError} CONFLICT when the name is taken. */
+/** The key itself is in the answer and nowhere else. @throws {LodestoneError} CONFLICT when the name is taken, or there are as many as there can be. */
 export async function createKey(path: string, name: string, scope: Scope, databases?: readonly string[]): Promise<string> {
   const key = `lds_${randomBytes(32).toString("base64url")}`;
   const stored: StoredKey = {
@@ -69,6 +72,8 @@ export async function createKey(path: string, name: string, scope: Scope, databa
     const keys = await readKeyFileIfThere(path);
     if (keys.some((other) => other.name === name))
       throw new LodestoneError("CONFLICT", `There is a key with the name "${name}" already; revoke it first.`);
+    if (keys.length >= MAX_KEYS)
+      throw new LodestoneError("CONFLICT", `There are ${MAX_KEYS} keys, the most there can be; revoke one first.`);
     return [...keys, stored];
   });
   return key;

@@ -1,0 +1,160 @@
+/** One endpoint: what it takes and answers, and a form that sends it to this server with the key that the console has. */
+import type { JSX } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import { type Answer, apiBase, messageOf, send } from "../api/client.ts";
+import { Field } from "../parts/field.tsx";
+import { Icon } from "../parts/icons.tsx";
+import { Fault } from "../parts/notice.tsx";
+import { Snippets } from "../parts/snippets.tsx";
+import { route } from "../state/route.ts";
+import { access, type Scope } from "../state/session.ts";
+import { type Access, type ApiDescription, bodySchema, exampleOf, type Operation, type Parameter } from "./api-description.ts";
+import { curlOf, indented, pathOf } from "./request-text.ts";
+import { SchemaOutline } from "./schema-outline.tsx";
+
+interface Answered extends Answer {
+  /** As the page saw it. */
+  readonly ms: number;
+}
+
+/** Of an answer, in characters; the rest is said to be there. */
+const MOST_SHOWN = 100_000;
+
+const LEVELS: Readonly<Record<Access, number>> = { public: 0, read: 1, write: 2, admin: 3 };
+
+export const isAllowed = (needed: Access, scope: Scope): boolean => LEVELS[scope] >= LEVELS[needed];
+
+export function OperationPanel({ operation, api }: { operation: Operation; api: ApiDescription }): JSX.Element {
+  const { parameters = [], responses } = operation;
+  const schema = bodySchema(operation);
+  const [values, setValues] = useState<Readonly<Record<string, string>>>(() => startOf(parameters));
+  const [body, setBody] = useState(() => (schema === undefined ? "" : JSON.stringify(exampleOf(schema, api), null, 2)));
+  const [bodyFault, setBodyFault] = useState("");
+  const [fault, setFault] = useState("");
+  const [answered, setAnswered] = useState<Answered | undefined>(undefined);
+  const [isBusy, setBusy] = useState(false);
+  const path = pathOf(operation, values);
+  const mayCall = access.value !== undefined && isAllowed(operation["x-access"], access.value.scope);
+  const snippets = useMemo(
+    () => [{ name: "curl", code: curlOf(operation.method, apiBase() + path, body, access.value?.keyName !== null) }],
+    [path, body],
+  );
+
+  async function submit(event: Event): Promise<void> {
+    event.preventDefault();
+    setFault("");
+    setBodyFault("");
+    if (schema !== undefined && body.trim() !== "") {
+      try {
+        JSON.parse(body);
+      } catch (error) {
+        setBodyFault(`This is not JSON: ${messageOf(error)}`);
+        return;
+      }
+    }
+    setBusy(true);
+    const startedMs = performance.now();
+    try {
+      const answer = await send(operation.method, path, schema === undefined || body.trim() === "" ? undefined : body);
+      setAnswered({ ...answer, ms: performance.now() - startedMs });
+    } catch (error) {
+      setFault(messageOf(error));
+    }
+    setBusy(false);
+  }
+
+  return (
+    <div class="operation-body">
+      <form class="schema-form" aria-label={`Try ${operation.operationId}`} onSubmit={(event) => void submit(event)}>
+        {parameters.length > 0 && (
+          <div class="schema-fields">
+            {parameters.map((parameter) => (
+              <Field key={parameter.name} label={parameter.name} hint={parameter.description}>
+                {(ids) => (
+                  <input
+                    {...ids}
+                    value={values[parameter.name] ?? ""}
+                    required={parameter.required === true}
+                    spellcheck={false}
+                    autocomplete="off"
+                    onInput={(event) => setValues({ ...values, [parameter.name]: event.currentTarget.value })}
+                  />
+                )}
+              </Field>
+            ))}
+          </div>
+        )}
+        {schema !== undefined && (
+          <Field label="Body" fault={bodyFault} hint={operation.requestBody?.required === true ? undefined : "Can be left empty."}>
+            {(ids) => (
+              <textarea
+                {...ids}
+                rows={Math.min(16, body.split("\n").length + 1)}
+                spellcheck={false}
+                value={body}
+                onInput={(event) => setBody(event.currentTarget.value)}
+              />
+            )}
+          </Field>
+        )}
+        <div class="actions">
+          <button type="submit" class={operation.method === "DELETE" ? "danger" : "primary"} disabled={isBusy || !mayCall}>
+            <Icon name="play" /> {isBusy ? "Waiting …" : `Send ${operation.method}`}
+          </button>
+          {!mayCall && <span class="muted small">It needs a key with the scope {operation["x-access"]}.</span>}
+        </div>
+      </form>
+      {fault !== "" && <Fault>{fault}</Fault>}
+      {answered !== undefined && <AnswerText answered={answered} />}
+      <Snippets label={`Request of ${operation.operationId}`} snippets={snippets} />
+      {schema !== undefined && (
+        <section aria-label="What the body takes">
+          <h4>Body</h4>
+          <SchemaOutline schema={schema} api={api} />
+        </section>
+      )}
+      <section aria-label="What it answers">
+        <h4>Answers</h4>
+        <ul class="responses">
+          {Object.entries(responses).map(([status, { description, content }]) => {
+            const answer = content?.["application/json"]?.schema;
+            return (
+              <li key={status}>
+                <p>
+                  <code class={Number(status) < 400 ? "status good" : "status"}>{status}</code> {description}
+                </p>
+                {answer !== undefined && Number(status) < 400 && <SchemaOutline schema={answer} api={api} />}
+              </li>
+            );
+          })}
+        </ul>
+      </section>
+    </div>
+  );
+}
+
+function AnswerText({ answered: { status, text, isJson, ms } }: { answered: Answered }): JSX.Element {
+  const shown = isJson ? indented(text) : text;
+  return (
+    <section class="stack" aria-label="Answer">
+      <p role="status" class="small">
+        <code class={status < 400 ? "status good" : "status bad"}>{status}</code> in {ms.toFixed(0)} ms
+        {shown.length > MOST_SHOWN
+          ? `, the first ${MOST_SHOWN.toLocaleString("en")} of ${shown.length.toLocaleString("en")} characters`
+          : ""}
+      </p>
+      {shown !== "" && (
+        <pre class="answer-text" role="region" tabIndex={0} aria-label="Body of the answer">
+          {shown.slice(0, MOST_SHOWN)}
+        </pre>
+      )}
+    </section>
+  );
+}
+
+/** Where one is, as far as the address says. */
+function startOf(parameters: readonly Parameter[]): Record<string, string> {
+  const { place, table } = route.value;
+  const here: Readonly<Record<string, string | undefined>> = { db: place?.database, branch: place?.branch, table, workspace: "local" };
+  return Object.fromEntries(parameters.flatMap(({ name }) => (here[name] === undefined ? [] : [[name, here[name]]])));
+}

@@ -1,0 +1,100 @@
+/**
+ * The API, from the server's own `/openapi.json`: every endpoint to read and to try. Written here, because the kept viewers do not go with this page: their
+ * styles stand in attributes, which its policy refuses, or they are several times the size of the whole console.
+ */
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { call, messageOf } from "../api/client.ts";
+import { Field } from "../parts/field.tsx";
+import { Fault, Waiting } from "../parts/notice.tsx";
+import { type ApiDescription, nameOfReference, type Operation, operationsOf } from "./api-description.ts";
+import { OperationPanel } from "./operation-panel.tsx";
+import { SchemaOutline } from "./schema-outline.tsx";
+
+export function ReferenceView(): JSX.Element {
+  const [api, setApi] = useState<ApiDescription | undefined>(undefined);
+  const [fault, setFault] = useState("");
+  const [wanted, setWanted] = useState("");
+  useEffect(() => {
+    call<ApiDescription>("GET", "/openapi.json").then(setApi, (error: unknown) => setFault(messageOf(error)));
+  }, []);
+  if (fault !== "") return <Fault>{fault}</Fault>;
+  if (api === undefined) return <Waiting what="Reading the description …" />;
+  const found = operationsOf(api).filter((operation) => isAbout(operation, wanted));
+  const tags = api.tags.map(({ name }) => name).filter((tag) => found.some(({ tags: own }) => own.includes(tag)));
+  return (
+    <div class="stack reference">
+      <div class="heading">
+        <h2>Every endpoint, to read and to try</h2>
+        <a href="openapi.json">openapi.json</a>
+      </div>
+      <Field label="Find" hint={`${found.length} endpoints`}>
+        {(ids) => (
+          <input
+            {...ids}
+            type="search"
+            placeholder="vectorSearch, branch, DELETE …"
+            value={wanted}
+            onInput={(event) => setWanted(event.currentTarget.value)}
+          />
+        )}
+      </Field>
+      {tags.map((tag) => (
+        <section key={tag} class="stack" aria-label={tag}>
+          <h2>{tag}</h2>
+          <div class="card operations">
+            {found
+              .filter(({ tags: own }) => own.includes(tag))
+              .map((operation) => (
+                <OperationLine key={operation.operationId} operation={operation} api={api} />
+              ))}
+          </div>
+        </section>
+      ))}
+      {wanted === "" && <Schemas api={api} />}
+    </div>
+  );
+}
+
+function isAbout({ method, path, operationId, summary }: Operation, wanted: string): boolean {
+  const text = `${method} ${path} ${operationId} ${summary}`.toLowerCase();
+  return wanted
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
+}
+
+function OperationLine({ operation, api }: { operation: Operation; api: ApiDescription }): JSX.Element {
+  const [wasOpened, setOpened] = useState(false);
+  const { method, path, summary } = operation;
+  return (
+    <details class="operation" onToggle={(event) => event.currentTarget.open && setOpened(true)}>
+      <summary>
+        <span class={`method ${method.toLowerCase()}`}>{method}</span>
+        <code class="operation-path">{path}</code>
+        <span class="muted small">{summary}</span>
+      </summary>
+      {wasOpened && <OperationPanel operation={operation} api={api} />}
+    </details>
+  );
+}
+
+function Schemas({ api }: { api: ApiDescription }): JSX.Element {
+  return (
+    <section class="stack" aria-label="Schemas">
+      <h2>Schemas</h2>
+      <div class="card operations">
+        {Object.keys(api.components.schemas).map((name) => (
+          <details key={name} class="operation">
+            <summary>
+              <code>{nameOfReference(name)}</code>
+            </summary>
+            <div class="operation-body">
+              <SchemaOutline schema={{ $ref: `#/components/schemas/${name}` }} api={api} />
+            </div>
+          </details>
+        ))}
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,180 @@
+/** The branches of the database: made, copied, compared and deleted. */
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { call, messageOf } from "../api/client.ts";
+import { branchPath, type Place } from "../api/paths.ts";
+import type { Confirmation } from "../parts/confirm-dialog.tsx";
+import { Field, Select } from "../parts/field.tsx";
+import { Icon } from "../parts/icons.tsx";
+import { databases, firstPlace, loadDatabases } from "../state/catalog.ts";
+import { go, hrefOf } from "../state/route.ts";
+import { mayAdminister } from "../state/session.ts";
+import { contentOf } from "./consequences.ts";
+import { SchemaDifference } from "./schema-difference.tsx";
+import type { SchemaOperation } from "./schema-operation.ts";
+
+interface BranchPanelProps {
+  place: Place;
+  ask: (confirmation: Confirmation) => void;
+  propose: (title: string, verb: string, operations: readonly SchemaOperation[]) => Promise<void>;
+}
+
+export function BranchPanel({ place, ask, propose }: BranchPanelProps): JSX.Element {
+  const branches = databases.value?.find(({ name }) => name === place.database)?.branches ?? [];
+  const [isMaking, setMaking] = useState(false);
+  const [fault, setFault] = useState("");
+
+  async function remove(branch: string): Promise<void> {
+    setFault("");
+    try {
+      const content = await contentOf({ ...place, branch });
+      const last = branches.length === 1 ? ` The database ${place.database} goes with it, because it has no other branch.` : "";
+      ask({
+        title: `Delete the branch ${branch}`,
+        consequences: [`Deletes the branch ${branch} of ${place.database}, which has ${content}. This cannot be undone.${last}`],
+        isDestructive: true,
+        verb: "Delete branch",
+        async run() {
+          await call("DELETE", branchPath({ ...place, branch }));
+          await loadDatabases();
+          if (branch !== place.branch) return;
+          const left = branches.find((name) => name !== branch);
+          go("schema", left === undefined ? firstPlace() : { ...place, branch: left });
+        },
+      });
+    } catch (error) {
+      setFault(messageOf(error));
+    }
+  }
+
+  return (
+    <section class="card schema-panel" aria-label="Branches">
+      <div class="heading">
+        <h2>
+          Branches of <bdi>{place.database}</bdi>
+        </h2>
+        {mayAdminister.value && !isMaking && (
+          <button type="button" onClick={() => setMaking(true)}>
+            <Icon name="plus" /> Branch
+          </button>
+        )}
+      </div>
+      {isMaking && <BranchForm place={place} branches={branches} ask={ask} onClose={() => setMaking(false)} />}
+      {fault !== "" && (
+        <p class="fault" role="alert">
+          {fault}
+        </p>
+      )}
+      <ul class="column-list" aria-label="Branches">
+        {branches.map((branch) => (
+          <li key={branch} class="column-line">
+            <a
+              class="column-name"
+              href={hrefOf("schema", { ...place, branch })}
+              aria-current={branch === place.branch ? "true" : undefined}
+            >
+              <bdi>{branch}</bdi>
+            </a>
+            {mayAdminister.value && (
+              <button type="button" class="quiet" aria-label={`Delete the branch ${branch}`} onClick={() => void remove(branch)}>
+                <Icon name="trash" />
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+      <SchemaDifference place={place} others={branches.filter((branch) => branch !== place.branch)} propose={propose} />
+    </section>
+  );
+}
+
+interface BranchFormProps {
+  /** undefined: there is no database yet. */
+  place: Place | undefined;
+  branches: readonly string[];
+  ask: (confirmation: Confirmation) => void;
+  onClose?: () => void;
+}
+
+/** A new branch, also of a new database. */
+export function BranchForm({ place, branches, ask, onClose }: BranchFormProps): JSX.Element {
+  const [database, setDatabase] = useState(place?.database ?? "");
+  const [branch, setBranch] = useState(place === undefined ? "main" : "");
+  const [from, setFrom] = useState("");
+  const [fault, setFault] = useState("");
+  const copied = database === place?.database ? from : "";
+
+  async function submit(event: Event): Promise<void> {
+    event.preventDefault();
+    setFault("");
+    try {
+      if (database === "" || branch === "") throw new Error("A branch needs the name of its database and its own.");
+      const isNew = databases.value?.some(({ name }) => name === database) !== true;
+      const content =
+        copied === "" ? "It will have no tables." : `It will have a copy of ${await contentOf({ database, branch: copied })}.`;
+      ask({
+        title: `Create ${database}:${branch}`,
+        consequences: [`Creates the branch ${branch}${isNew ? ` and its database ${database}` : ` of ${database}`}. ${content}`],
+        isDestructive: false,
+        verb: "Create branch",
+        async run() {
+          const made = { database, branch };
+          await call("PUT", branchPath(made), copied === "" ? {} : { from: copied });
+          await loadDatabases();
+          onClose?.();
+          go("schema", made);
+        },
+      });
+    } catch (error) {
+      setFault(messageOf(error));
+    }
+  }
+
+  return (
+    <form class="schema-form" aria-label="New branch" onSubmit={(event) => void submit(event)}>
+      <div class="schema-fields">
+        <Field label="Database">
+          {(ids) => (
+            <input
+              {...ids}
+              value={database}
+              spellcheck={false}
+              autocomplete="off"
+              onInput={(event) => setDatabase(event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        <Field label="Name of the branch" fault={fault}>
+          {(ids) => (
+            <input
+              {...ids}
+              value={branch}
+              spellcheck={false}
+              autocomplete="off"
+              autofocus
+              onInput={(event) => setBranch(event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        {database === place?.database && (
+          <Select
+            label="Copy of"
+            value={copied}
+            options={[["", "nothing, empty"], ...branches.map((name) => [name, name] as const)]}
+            onChoose={setFrom}
+          />
+        )}
+      </div>
+      <div class="actions">
+        <button type="submit" class="primary">
+          Create
+        </button>
+        {onClose !== undefined && (
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+        )}
+      </div>
+    </form>
+  );
+}

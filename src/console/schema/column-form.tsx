@@ -1,0 +1,120 @@
+/** A new column: its name, type, and rules. What is allowed is the server's to judge. */
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { messageOf } from "../api/client.ts";
+import { Field, Select } from "../parts/field.tsx";
+import type { ColumnSchema } from "../state/catalog.ts";
+
+interface ColumnFormProps {
+  /** Tables that a link can lead to. */
+  tableNames: readonly string[];
+  /** @throws what is wrong with it. */
+  onSubmit: (column: ColumnSchema) => Promise<void>;
+  onCancel: () => void;
+}
+
+const TYPES = ["string", "text", "email", "int", "float", "bool", "datetime", "multiple", "json", "link", "vector"] as const;
+const TYPE_WORDS: Readonly<Record<(typeof TYPES)[number], string>> = {
+  string: "string",
+  text: "text, for long texts",
+  email: "email",
+  int: "int, 64 bits",
+  float: "float, 64 bits",
+  bool: "bool",
+  datetime: "datetime",
+  multiple: "multiple, a list of strings",
+  json: "json",
+  link: "link to a record",
+  vector: "vector, for search",
+};
+/** Their values are too large for an index. */
+const NEVER_UNIQUE: ReadonlySet<string> = new Set(["multiple", "json", "vector"]);
+
+export function ColumnForm({ tableNames, onSubmit, onCancel }: ColumnFormProps): JSX.Element {
+  const [name, setName] = useState("");
+  const [type, setType] = useState<ColumnSchema["type"]>("string");
+  const [dimension, setDimension] = useState("384");
+  const [target, setTarget] = useState(tableNames[0] ?? "");
+  const [notNull, setNotNull] = useState(false);
+  const [unique, setUnique] = useState(false);
+  const [defaultValue, setDefaultValue] = useState("");
+  const [fault, setFault] = useState("");
+
+  async function submit(event: Event): Promise<void> {
+    event.preventDefault();
+    setFault("");
+    try {
+      await onSubmit({
+        name,
+        type,
+        ...(type === "vector" ? { vector: { dimension: Number(dimension) } } : {}),
+        ...(type === "link" ? { link: { table: target } } : {}),
+        ...(notNull ? { notNull } : {}),
+        ...(unique && !NEVER_UNIQUE.has(type) ? { unique } : {}),
+        ...(defaultValue === "" ? {} : { defaultValue }),
+      });
+    } catch (error) {
+      setFault(messageOf(error));
+    }
+  }
+  // The server's messages begin with the place that they are about.
+  const about = /dimension/.test(fault) ? "dimension" : /defaultValue|default/.test(fault) ? "defaultValue" : "name";
+  const faultOf = (field: string): string => (about === field ? fault : "");
+  return (
+    <form class="schema-form" aria-label="New column" onSubmit={(event) => void submit(event)}>
+      <div class="schema-fields">
+        <Field label="Name" fault={faultOf("name")}>
+          {(ids) => (
+            <input
+              {...ids}
+              value={name}
+              spellcheck={false}
+              autocomplete="off"
+              autofocus
+              onInput={(event) => setName(event.currentTarget.value)}
+            />
+          )}
+        </Field>
+        <Select
+          label="Type"
+          value={type}
+          options={TYPES.map((value) => [value, TYPE_WORDS[value]] as const)}
+          onChoose={(value) => setType(value as ColumnSchema["type"])}
+        />
+        {type === "vector" && (
+          <Field label="Dimension" hint="2 to 10,000" fault={faultOf("dimension")}>
+            {(ids) => <input {...ids} inputMode="numeric" value={dimension} onInput={(event) => setDimension(event.currentTarget.value)} />}
+          </Field>
+        )}
+        {type === "link" && (
+          <Select label="Table" value={target} options={tableNames.map((table) => [table, table] as const)} onChoose={setTarget} />
+        )}
+        {type !== "vector" && (
+          <Field label="Default value" hint="Of records that are written without one." fault={faultOf("defaultValue")}>
+            {(ids) => <input {...ids} value={defaultValue} onInput={(event) => setDefaultValue(event.currentTarget.value)} />}
+          </Field>
+        )}
+      </div>
+      <div class="actions">
+        <label class="check">
+          <input type="checkbox" checked={notNull} onChange={(event) => setNotNull(event.currentTarget.checked)} />
+          not null
+        </label>
+        {!NEVER_UNIQUE.has(type) && (
+          <label class="check">
+            <input type="checkbox" checked={unique} onChange={(event) => setUnique(event.currentTarget.checked)} />
+            unique
+          </label>
+        )}
+      </div>
+      <div class="actions">
+        <button type="submit" class="primary">
+          Add
+        </button>
+        <button type="button" onClick={onCancel}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,100 @@
+/** Where tables and their links stand in the picture: linked tables in layers, in the direction of the links; tables without links in rows below. */
+import { Graph, layout } from "@dagrejs/dagre";
+import type { TableSchema } from "../state/catalog.ts";
+
+export const BOX_WIDTH = 208;
+export const HEAD_HEIGHT = 34;
+export const LINE_HEIGHT = 21;
+/** Columns that a box shows; the rest is a number. */
+export const MAX_LINES = 8;
+
+/** More tables are not drawn: the picture would say nothing any more, and take long to lay out. */
+export const MAX_DRAWN = 200;
+
+const GAP = 36;
+const LAYER_GAP = 84;
+const MARGIN = 12;
+const ROW_WIDTH = 4 * (BOX_WIDTH + GAP);
+
+export interface Box {
+  readonly table: TableSchema;
+  readonly x: number;
+  readonly y: number;
+  readonly height: number;
+}
+
+export interface Arrow {
+  readonly from: string;
+  readonly to: string;
+  readonly column: string;
+  readonly points: readonly { readonly x: number; readonly y: number }[];
+}
+
+export interface Picture {
+  readonly width: number;
+  readonly height: number;
+  readonly boxes: readonly Box[];
+  readonly arrows: readonly Arrow[];
+}
+
+const boxHeight = ({ columns }: TableSchema): number =>
+  HEAD_HEIGHT + Math.min(columns.length, MAX_LINES + 1) * LINE_HEIGHT + (columns.length === 0 ? 0 : 8);
+
+interface Link {
+  readonly from: string;
+  readonly to: string;
+  readonly column: string;
+}
+
+export function drawSchema(all: readonly TableSchema[]): Picture {
+  const tables = all.slice(0, MAX_DRAWN);
+  const names = new Set(tables.map(({ name }) => name));
+  const links = tables.flatMap(({ name, columns }) =>
+    columns.flatMap(({ name: column, link }): Link[] =>
+      link !== undefined && names.has(link.table) ? [{ from: name, to: link.table, column }] : [],
+    ),
+  );
+  const linked = new Set(links.flatMap(({ from, to }) => [from, to]));
+  const layers = layOut(
+    tables.filter(({ name }) => linked.has(name)),
+    links,
+  );
+  return withRows(
+    layers,
+    tables.filter(({ name }) => !linked.has(name)),
+  );
+}
+
+function layOut(tables: readonly TableSchema[], links: readonly Link[]): Picture {
+  if (tables.length === 0) return { width: 0, height: 0, boxes: [], arrows: [] };
+  const graph = new Graph({ multigraph: true });
+  graph.setGraph({ rankdir: "LR", nodesep: GAP, ranksep: LAYER_GAP, marginx: MARGIN, marginy: MARGIN });
+  for (const table of tables) graph.setNode(table.name, { width: BOX_WIDTH, height: boxHeight(table) });
+  for (const { from, to, column } of links) graph.setEdge(from, to, {}, column);
+  layout(graph);
+  const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
+  const boxes = tables.map((table): Box => {
+    const node = graph.node(table.name) as { x: number; y: number; height: number };
+    return { table, x: node.x - BOX_WIDTH / 2, y: node.y - node.height / 2, height: node.height };
+  });
+  const arrows = links.map(({ from, to, column }): Arrow => {
+    const { points } = graph.edge({ v: from, w: to, name: column }) as { points: Arrow["points"] };
+    return { from, to, column, points };
+  });
+  return { width, height, boxes, arrows };
+}
+
+function withRows(layers: Picture, single: readonly TableSchema[]): Picture {
+  const boxes = [...layers.boxes];
+  const most = Math.max(layers.width, ROW_WIDTH);
+  let [x, y, width, rowHeight] = [MARGIN, layers.height + MARGIN, layers.width, 0];
+  for (const table of single) {
+    if (x + BOX_WIDTH > most) [x, y, rowHeight] = [MARGIN, y + rowHeight + GAP, 0];
+    const height = boxHeight(table);
+    boxes.push({ table, x, y, height });
+    width = Math.max(width, x + BOX_WIDTH + MARGIN);
+    rowHeight = Math.max(rowHeight, height);
+    x += BOX_WIDTH + GAP;
+  }
+  return { width, height: single.length === 0 ? layers.height : y + rowHeight + MARGIN, boxes, arrows: layers.arrows };
+}

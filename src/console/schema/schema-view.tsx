@@ -1,0 +1,136 @@
+/** Tables and their links as a picture, changed with what it will do said first; and the branches. */
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { call, messageOf } from "../api/client.ts";
+import { branchPath, type Place } from "../api/paths.ts";
+import { type Confirmation, ConfirmDialog } from "../parts/confirm-dialog.tsx";
+import { Icon } from "../parts/icons.tsx";
+import { Fault, Waiting } from "../parts/notice.tsx";
+import { catalogFault, currentTable, loadTables, type TableSchema, tables } from "../state/catalog.ts";
+import { go, route } from "../state/route.ts";
+import { mayAdminister } from "../state/session.ts";
+import { BranchForm, BranchPanel } from "./branch-panel.tsx";
+import { consequencesOf } from "./consequences.ts";
+import { NameForm } from "./name-form.tsx";
+import { isDestructive, type SchemaOperation } from "./schema-operation.ts";
+import { SchemaPicture } from "./schema-picture.tsx";
+import { TablePanel } from "./table-panel.tsx";
+
+export function SchemaView(): JSX.Element {
+  const { place } = route.value;
+  const [confirmation, ask] = useState<Confirmation | undefined>(undefined);
+  const found = tables.value;
+  return (
+    <>
+      {place === undefined ? (
+        <NoDatabase ask={ask} />
+      ) : found === undefined ? (
+        catalogFault.value === "" ? (
+          <Waiting what="Reading the schema …" />
+        ) : (
+          <Fault>{catalogFault.value}</Fault>
+        )
+      ) : (
+        <Schema key={branchPath(place)} place={place} found={found} ask={ask} />
+      )}
+      {confirmation !== undefined && <ConfirmDialog confirmation={confirmation} onClose={() => ask(undefined)} />}
+    </>
+  );
+}
+
+function NoDatabase({ ask }: { ask: (confirmation: Confirmation) => void }): JSX.Element {
+  if (!mayAdminister.value) return <p class="muted">There are no databases that this key may see.</p>;
+  return (
+    <section class="card schema-panel" aria-label="New database">
+      <h2>A database, and its first branch</h2>
+      <BranchForm place={undefined} branches={[]} ask={ask} />
+    </section>
+  );
+}
+
+interface SchemaProps {
+  place: Place;
+  found: readonly TableSchema[];
+  ask: (confirmation: Confirmation) => void;
+}
+
+function Schema({ place, found, ask }: SchemaProps): JSX.Element {
+  const [isAdding, setAdding] = useState(false);
+  const [fault, setFault] = useState("");
+  const table = currentTable.value;
+
+  /** @param next the table to go to when it is done. */
+  async function propose(title: string, verb: string, operations: readonly SchemaOperation[], next?: string): Promise<void> {
+    setFault("");
+    try {
+      const consequences = await consequencesOf(place, found, operations);
+      ask({
+        title,
+        consequences,
+        isDestructive: operations.some(isDestructive),
+        verb,
+        async run() {
+          await refusedAs(() => call("POST", `${branchPath(place)}/schema/apply`, { edits: { operations } }));
+          await loadTables(place);
+          if (next !== undefined) go("schema", place, next);
+        },
+      });
+    } catch (error) {
+      const said = withoutPlace(messageOf(error));
+      // What is deleted by a button has no field that it could be said beside.
+      if (operations.every(isDestructive)) setFault(said);
+      throw new Error(said);
+    }
+  }
+
+  return (
+    <div class="schema-grid">
+      <div class="schema-main">
+        <div class="heading">
+          <h2 class="small muted">
+            {found.length === 0 ? "No tables yet" : `${found.length.toLocaleString("en")} ${found.length === 1 ? "table" : "tables"}`}
+          </h2>
+          {mayAdminister.value && !isAdding && (
+            <button type="button" onClick={() => setAdding(true)}>
+              <Icon name="plus" /> Table
+            </button>
+          )}
+        </div>
+        {isAdding && (
+          <section class="card">
+            <NameForm
+              title="New table"
+              label="Name of the new table"
+              start=""
+              verb="Create"
+              onSubmit={async (name) => {
+                await propose(`Create the table ${name}`, "Create table", [{ addTable: { table: name } }], name);
+                setAdding(false);
+              }}
+              onCancel={() => setAdding(false)}
+            />
+          </section>
+        )}
+        {fault !== "" && <Fault>{fault}</Fault>}
+        {found.length > 0 && <SchemaPicture place={place} tables={found} chosen={table?.name} />}
+      </div>
+      <div class="schema-side">
+        {table !== undefined && (
+          <TablePanel key={table.name} place={place} table={table} tableNames={found.map(({ name }) => name)} propose={propose} />
+        )}
+        <BranchPanel place={place} ask={ask} propose={propose} />
+      </div>
+    </div>
+  );
+}
+
+async function refusedAs(work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    throw new Error(withoutPlace(messageOf(error)));
+  }
+}
+
+/** Where the operation stood in the request says nothing to whoever clicked. */
+const withoutPlace = (message: string): string => message.replace(/^edits\.operations\[\d+\]: /, "");

@@ -1,0 +1,153 @@
+/** API keys: made, shown once, and revoked. */
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { call, messageOf } from "../api/client.ts";
+import { type Confirmation, ConfirmDialog } from "../parts/confirm-dialog.tsx";
+import { Field, Select } from "../parts/field.tsx";
+import { Icon } from "../parts/icons.tsx";
+import { Fault, Notice } from "../parts/notice.tsx";
+import { databases } from "../state/catalog.ts";
+import { access, type Scope } from "../state/session.ts";
+
+interface KeyEntry {
+  readonly name: string;
+  readonly scope: Scope;
+  readonly databases: readonly string[] | null;
+  readonly createdAt: string | null;
+}
+
+interface KeyList {
+  readonly keys: readonly KeyEntry[];
+  readonly hasFile: boolean;
+}
+
+export function KeyPanel(): JSX.Element {
+  const [list, setList] = useState<KeyList | undefined>(undefined);
+  const [fault, setFault] = useState("");
+  const [confirmation, ask] = useState<Confirmation | undefined>(undefined);
+  const asksForKeys = access.value?.keyName !== null;
+
+  async function read(): Promise<void> {
+    try {
+      setList(await call<KeyList>("GET", "/keys"));
+      setFault("");
+    } catch (error) {
+      setFault(messageOf(error));
+    }
+  }
+  useEffect(() => {
+    if (asksForKeys) void read();
+  }, [asksForKeys]);
+
+  function revoke(name: string): void {
+    ask({
+      title: `Revoke the key ${name}`,
+      consequences: [`Whoever uses the key ${name} is refused from then on. It cannot be brought back; a new key can be made.`],
+      isDestructive: true,
+      verb: "Revoke",
+      async run() {
+        await call("DELETE", `/keys/${encodeURIComponent(name)}`);
+        await read();
+      },
+    });
+  }
+
+  return (
+    <section class="card schema-panel" aria-label="Keys">
+      <h2>Keys</h2>
+      {!asksForKeys && (
+        <p class="muted">
+          This server asks for no keys, and listens on this machine only. <code>lodestone keys create</code> makes one, and{" "}
+          <code>--key-file</code> starts the server with it.
+        </p>
+      )}
+      {fault !== "" && <Fault>{fault}</Fault>}
+      {list !== undefined && (
+        <ul class="column-list" aria-label="Keys">
+          {list.keys.map(({ name, scope, databases: limitedTo, createdAt }) => (
+            <li key={name} class="column-line">
+              <bdi class="column-name">{name}</bdi>
+              <span class="type">
+                {scope} · {limitedTo === null ? "all databases" : limitedTo.join(", ")} ·{" "}
+                {createdAt === null ? "of the command line" : new Date(createdAt).toLocaleDateString()}
+                {name === access.value?.keyName ? " · yours" : ""}
+              </span>
+              {createdAt !== null && name !== access.value?.keyName && (
+                <button type="button" class="quiet" aria-label={`Revoke ${name}`} onClick={() => revoke(name)}>
+                  <Icon name="trash" />
+                </button>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+      {list?.hasFile === true && <KeyForm onMade={read} />}
+      {list?.hasFile === false && (
+        <p class="muted small">These are of the command line. With --key-file, keys can be made and revoked here.</p>
+      )}
+      {confirmation !== undefined && <ConfirmDialog confirmation={confirmation} onClose={() => ask(undefined)} />}
+    </section>
+  );
+}
+
+function KeyForm({ onMade }: { onMade: () => Promise<void> }): JSX.Element {
+  const [name, setName] = useState("");
+  const [scope, setScope] = useState<Scope>("read");
+  const [database, setDatabase] = useState("");
+  const [fault, setFault] = useState("");
+  const [made, setMade] = useState<{ name: string; key: string } | undefined>(undefined);
+
+  async function submit(event: Event): Promise<void> {
+    event.preventDefault();
+    setFault("");
+    setMade(undefined);
+    try {
+      const limit = database === "" ? {} : { databases: [database] };
+      setMade(await call<{ name: string; key: string }>("POST", "/keys", { name, scope, ...limit }));
+      setName("");
+      await onMade();
+    } catch (error) {
+      setFault(messageOf(error));
+    }
+  }
+
+  return (
+    <form class="schema-form" aria-label="New key" onSubmit={(event) => void submit(event)}>
+      <div class="schema-fields">
+        <Field label="Name of the new key" fault={fault}>
+          {(ids) => (
+            <input {...ids} value={name} spellcheck={false} autocomplete="off" onInput={(event) => setName(event.currentTarget.value)} />
+          )}
+        </Field>
+        <Select
+          label="Scope"
+          value={scope}
+          options={[
+            ["read", "read"],
+            ["write", "write, and read"],
+            ["admin", "admin, everything"],
+          ]}
+          onChoose={(value) => setScope(value as Scope)}
+        />
+        <Select
+          label="For"
+          value={database}
+          options={[["", "all databases"], ...(databases.value ?? []).map((entry) => [entry.name, entry.name] as const)]}
+          onChoose={setDatabase}
+        />
+      </div>
+      <div class="actions">
+        <button type="submit">
+          <Icon name="plus" /> Make a key
+        </button>
+      </div>
+      {made !== undefined && (
+        <Notice>
+          <p role="status">
+            The key {made.name}, shown this once: <code class="new-key">{made.key}</code>
+          </p>
+        </Notice>
+      )}
+    </form>
+  );
+}

@@ -1,0 +1,197 @@
+/** How the server is: readiness, load, lag and memory as live plots; keys and backups for administrators. */
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { ApiError, apiBase, call, messageOf } from "../api/client.ts";
+import { Fault, Waiting } from "../parts/notice.tsx";
+import { access, connection, mayAdminister } from "../state/session.ts";
+import { BackupPanel } from "./backup-panel.tsx";
+import { KeyPanel } from "./key-panel.tsx";
+import { gauge, isFailure, isOthers, isRefused, isSearch, latency, type Reading, requestRate, withReading } from "./metric-series.ts";
+import { parseMetrics, total } from "./metrics-text.ts";
+import { Plot } from "./plot.tsx";
+
+const READ_EVERY_MS = 2_000;
+const MB = 1024 * 1024;
+
+interface Readiness {
+  readonly status: string;
+  readonly message?: string;
+  readonly pending?: number;
+  readonly part?: { readonly index: number; readonly of: number; readonly missing: readonly number[] };
+}
+
+/** Kept while the page is open, so that a look at another view loses nothing of the plots. */
+let kept: readonly Reading[] = [];
+
+export function ServerView(): JSX.Element {
+  const [readings, setReadings] = useState(kept);
+  const [readiness, setReadiness] = useState<Readiness | undefined>(undefined);
+  const [fault, setFault] = useState("");
+  useEffect(() => {
+    let isOver = false;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    async function read(): Promise<void> {
+      try {
+        // Nobody looks at a page in the background.
+        if (!document.hidden) {
+          const metrics = parseMetrics(await call<string>("GET", "/metrics"));
+          kept = withReading(kept, { time: Date.now() / 1000, metrics });
+          const now = await readReadiness();
+          if (isOver) return;
+          setReadings(kept);
+          setReadiness(now);
+          setFault("");
+        }
+      } catch (error) {
+        if (!isOver && connection.value === "up") setFault(messageOf(error));
+      }
+      if (!isOver) timer = setTimeout(() => void read(), READ_EVERY_MS);
+    }
+    void read();
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+    };
+  }, []);
+  const last = readings.at(-1);
+  if (fault !== "") return <Fault>{fault}</Fault>;
+  if (last === undefined) return <Waiting what="Reading the metrics …" />;
+  return (
+    <div class="stack">
+      <Facts reading={last} readiness={readiness} />
+      <Plots readings={readings} />
+      {mayAdminister.value && access.value?.databases === null && (
+        <div class="server-panels">
+          <KeyPanel />
+          <BackupPanel />
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** Not being ready is an answer, not a fault. */
+async function readReadiness(): Promise<Readiness> {
+  const response = await fetch(`${apiBase()}/readyz`, { cache: "no-store" });
+  if (response.status !== 200 && response.status !== 503) throw new ApiError(response.status, `The server answered ${response.status}.`);
+  return (await response.json()) as Readiness;
+}
+
+function Facts({ reading: { metrics }, readiness }: { reading: Reading; readiness: Readiness | undefined }): JSX.Element {
+  const value = (name: string): number => total(metrics, name) ?? 0;
+  const node = metrics.get("nodejs_version_info")?.[0]?.labels.version ?? "";
+  const isReady = readiness?.status === "ready";
+  return (
+    <>
+      <dl class="facts">
+        <Fact name="State">
+          <span class={`dot ${isReady ? "good" : "warn"}`} aria-hidden="true" /> {readiness?.status ?? "…"}
+        </Fact>
+        <Fact name="Up">{duration(Date.now() / 1000 - value("process_start_time_seconds"))}</Fact>
+        <Fact name="Vectors in memory">{value("lodestone_search_rows").toLocaleString("en")}</Fact>
+        <Fact name="Requests under way">
+          {value("lodestone_http_requests_in_progress")} of {value("lodestone_http_requests_limit").toLocaleString("en")}
+        </Fact>
+        <Fact name="Held by answers">
+          {megabytes(value("lodestone_answer_memory_bytes"))} of {megabytes(value("lodestone_answer_memory_limit_bytes"))}
+        </Fact>
+        <Fact name="Timed-out statements">{value("lodestone_statement_timeouts_total").toLocaleString("en")}</Fact>
+        <Fact name="Version">
+          {access.value?.version} · Node {node}
+        </Fact>
+      </dl>
+      {readiness?.message !== undefined && <Fault>{readiness.message}</Fault>}
+      {readiness?.part !== undefined && (
+        <p class="muted small">
+          Holds part {readiness.part.index} of {readiness.part.of} of the vectors
+          {readiness.part.missing.length === 0 ? "." : `; nobody answers for ${readiness.part.missing.join(", ")}.`}
+        </p>
+      )}
+    </>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ComponentChildren }): JSX.Element {
+  return (
+    <div class="fact">
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+function Plots({ readings }: { readings: readonly Reading[] }): JSX.Element {
+  const times = readings.map(({ time }) => time);
+  const rate = (value: number): string => `${shortly(value)}/s`;
+  const ms = (value: number): string => `${shortly(value)} ms`;
+  return (
+    <div class="plots">
+      <Plot
+        title="Requests"
+        times={times}
+        format={rate}
+        lines={[
+          { label: "all", values: requestRate(readings, isOthers) },
+          { label: "searches", values: requestRate(readings, isSearch) },
+        ]}
+      />
+      <Plot
+        title="Latency"
+        times={times}
+        format={ms}
+        lines={[
+          { label: "half below", values: latency(readings, 0.5) },
+          { label: "99 of 100 below", values: latency(readings, 0.99) },
+        ]}
+      />
+      <Plot
+        title="Refused and failed"
+        times={times}
+        format={rate}
+        lines={[
+          { label: "beyond capacity (429)", values: requestRate(readings, isRefused) },
+          { label: "failed (5xx)", values: requestRate(readings, isFailure) },
+        ]}
+      />
+      <Plot
+        title="Searches behind the records"
+        times={times}
+        format={ms}
+        lines={[
+          { label: "oldest change not seen", values: gauge(readings, "lodestone_search_lag_seconds", 1000) },
+          { label: "99 of 100 seen within", values: gauge(readings, "lodestone_search_lag_p99_seconds", 1000) },
+        ]}
+      />
+      <Plot
+        title="Memory"
+        times={times}
+        format={megabytes}
+        lines={[
+          { label: "process", values: gauge(readings, "process_resident_memory_bytes") },
+          { label: "search", values: gauge(readings, "lodestone_search_memory_bytes") },
+        ]}
+      />
+      <Plot
+        title="Event loop"
+        times={times}
+        format={ms}
+        lines={[
+          { label: "mean wait", values: gauge(readings, "nodejs_eventloop_lag_mean_seconds", 1000) },
+          { label: "99 of 100 below", values: gauge(readings, "nodejs_eventloop_lag_p99_seconds", 1000) },
+        ]}
+      />
+    </div>
+  );
+}
+
+const shortly = (value: number): string =>
+  value >= 100 || value === 0 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toPrecision(2);
+
+const megabytes = (bytes: number): string =>
+  bytes >= 1024 * MB ? `${(bytes / 1024 / MB).toFixed(1)} GB` : `${(bytes / MB).toFixed(bytes < 10 * MB ? 1 : 0)} MB`;
+
+function duration(seconds: number): string {
+  const [days, hours, minutes] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3_600) % 24, Math.floor(seconds / 60) % 60];
+  if (days > 0) return `${days} d ${hours} h`;
+  return hours > 0 ? `${hours} h ${minutes} min` : minutes > 0 ? `${minutes} min` : `${Math.max(0, Math.floor(seconds))} s`;
+}
