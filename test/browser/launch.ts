@@ -12,6 +12,7 @@ const ARGUMENTS = [
   "--disable-sync",
 ];
 
-export function launchChromium(executablePath: string): Promise<Browser> {
-  return chromium.launch({ executablePath, args: ARGUMENTS });
+/** @param more  arguments, for a browser that is to be told something else as well. */
+export function launchChromium(executablePath: string, more: readonly string[] = []): Promise<Browser> {
+  return chromium.launch({ executablePath, args: [...ARGUMENTS, ...more] });
 }

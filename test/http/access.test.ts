@@ -1,6 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { networkInterfaces, tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { isTrustedHost } from "../../src/http/host-check.ts";
 import { runCommand, startServer, type TestServer } from "../support/server.ts";
@@ -58,6 +58,18 @@ describe("keys given on the command line", () => {
       expect(text).not.toContain("another-key");
     }
     expect(server.log).toContain('"key":"--api-key 1"');
+  });
+
+  it("are listed by name, and are not changed by a request", async () => {
+    const { body } = await server.get("/keys", bearer(KEY));
+    const entry = { scope: "admin", databases: null, createdAt: null };
+    expect(body).toEqual({ keys: ["--api-key 1", "--api-key 2"].map((name) => ({ name, ...entry })), hasFile: false });
+    for (const answer of [
+      await server.post("/keys", { name: "x", scope: "read" }, bearer(KEY)),
+      await server.delete("/keys/x", bearer(KEY)),
+    ]) {
+      expect(answer).toMatchObject({ status: 400, body: { message: expect.stringContaining("--key-file") } });
+    }
   });
 });
 
@@ -188,6 +200,79 @@ describe("a key file", () => {
     expect((await runCommand(["keys", "revoke", "late", "--file", file])).code).toBe(0);
     await eventually(made, 401);
     expect((await server.get("/dbs", as("boss"))).status).toBe(200);
+  });
+
+  it("an administrator makes, lists and revokes keys while the server runs; each is taken and refused at once", async () => {
+    const made = await server.post("/keys", { name: "robot", scope: "write", databases: ["shop"] }, as("boss"));
+    expect(made).toMatchObject({ status: 201, body: { name: "robot", scope: "write", databases: ["shop"] } });
+    const { key } = made.body as { key: string };
+    expect((await server.get("/db/shop:main", bearer(key))).status).toBe(200);
+    expect((await server.get("/db/other:main", bearer(key))).status).toBe(403);
+    const listed = await server.get("/keys", as("boss"));
+    expect(listed.body.hasFile).toBe(true);
+    expect(listed.body.keys.map(({ name }: { name: string }) => name)).toEqual(["boss", "writer", "reader", "shop", "robot"]);
+    expect(listed.body.keys[4]).toEqual({ name: "robot", scope: "write", databases: ["shop"], createdAt: expect.any(String) });
+    expect(listed.text).not.toMatch(/[0-9a-f]{64}|lds_/);
+    expect(readFileSync(file, "utf8") + server.log).not.toContain(key);
+    expect((await server.delete("/keys/robot", as("boss"))).status).toBe(204);
+    expect((await server.get("/db/shop:main", bearer(key))).status).toBe(401);
+  });
+
+  it.each([
+    ["a name that is taken", { name: "reader", scope: "read" }, 422, "already"],
+    ["a name that is none", { name: "a b", scope: "read" }, 400, "name"],
+    ["a scope that is none", { name: "x", scope: "root" }, 400, "scope"],
+    ["no scope", { name: "x" }, 400, "scope"],
+    ["an empty list of databases", { name: "x", scope: "read", databases: [] }, 400, "databases"],
+    ["more than it takes", { name: "x", scope: "read", key: "mine" }, 400, "key"],
+  ])("a key with %s is not made", async (_what, body, status, said) => {
+    const before = readFileSync(file, "utf8");
+    const answer = await server.post("/keys", body, as("boss"));
+    expect(answer).toMatchObject({ status, body: { message: expect.stringContaining(said) } });
+    expect(readFileSync(file, "utf8")).toBe(before);
+  });
+
+  it("keys are an administrator's of all databases to see, and nobody revokes the key that he asks with", async () => {
+    const limited = (await server.post("/keys", { name: "limited", scope: "admin", databases: ["shop"] }, as("boss"))).body.key as string;
+    for (const headers of [as("reader"), as("writer"), bearer(limited)]) {
+      expect((await server.get("/keys", headers)).status).toBe(403);
+      expect((await server.post("/keys", { name: "x", scope: "admin" }, headers)).status).toBe(403);
+      expect((await server.delete("/keys/boss", headers)).status).toBe(403);
+      expect((await server.get("/backups", headers)).status).toBe(403);
+    }
+    expect(await server.delete("/keys/boss", as("boss"))).toMatchObject({
+      status: 422,
+      body: { message: expect.stringContaining("itself") },
+    });
+    expect((await server.delete("/keys/nobody", as("boss"))).status).toBe(404);
+    expect((await server.delete("/keys/limited", as("boss"))).status).toBe(204);
+  });
+
+  it("there are a thousand keys at most", async () => {
+    const text = readFileSync(file, "utf8");
+    const { keys: stored } = JSON.parse(text) as { keys: object[] };
+    const filled = Array.from({ length: 1_000 - stored.length }, (_, i) => ({ ...stored[0], name: `filler-${i}` }));
+    writeFileSync(file, JSON.stringify({ version: 1, keys: [...stored, ...filled] }));
+    expect(await server.post("/keys", { name: "x", scope: "read" }, as("boss"))).toMatchObject({
+      status: 422,
+      body: { message: expect.stringContaining("1000 keys") },
+    });
+    writeFileSync(file, text);
+    const made = await server.post("/keys", { name: "x", scope: "read" }, as("boss"));
+    expect(made.status).toBe(201);
+    await server.delete("/keys/x", as("boss"));
+  });
+
+  it("backups are listed, newest first, and nothing else of the folder is", async () => {
+    expect((await server.get("/backups", as("boss"))).body).toEqual({ backups: [], isRunning: false });
+    const { path } = (await server.post("/backups", undefined, as("boss"))).body as { path: string };
+    mkdirSync(join(path, "..", "backup-2020-01-02T03-04-05-678Z"));
+    mkdirSync(join(path, "..", "backup-2021-01-02T03-04-05-678Z.part-x"));
+    const { backups } = (await server.get("/backups", as("boss"))).body as { backups: { name: string; createdAt: string }[] };
+    expect(backups).toEqual([
+      { name: basename(path), createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/) },
+      { name: "backup-2020-01-02T03-04-05-678Z", createdAt: "2020-01-02T03:04:05.678Z" },
+    ]);
   });
 
   it("an unreadable key file leaves the keys as they were", async () => {

@@ -1,0 +1,168 @@
+/** The server view and the API reference, as a person uses them; and what keys of a narrower scope are offered. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { createKey } from "../../src/http/keys/key-file.ts";
+import { launchChromium } from "../browser/launch.ts";
+import { describeWith } from "../support/requirements.ts";
+import { startServer, type TestServer } from "../support/server.ts";
+import { openConsole } from "./console-page.ts";
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+
+describeWith("chromium", "a server with keys in the console", (executablePath) => {
+  const folder = mkdtempSync(join(tmpdir(), "lodestone-console-keys-"));
+  const file = join(folder, "keys.json");
+  const keys: Record<string, string> = {};
+  let browser: Browser;
+  let server: TestServer;
+  beforeAll(async () => {
+    writeFileSync(file, '{"version":1,"keys":[]}', { mode: 0o600 });
+    keys.boss = await createKey(file, "boss", "admin");
+    keys.reader = await createKey(file, "reader", "read");
+    keys.shop = await createKey(file, "shop", "admin", ["shop"]);
+    browser = await launchChromium(executablePath);
+    server = await startServer({ args: ["--key-file", file] });
+    for (const database of ["shop", "other"]) {
+      await server.put(`/db/${database}:main`, {}, bearer(keys.boss));
+      const columns = [
+        { name: "title", type: "string" },
+        { name: "look", type: "vector", vector: { dimension: 2 } },
+      ];
+      await server.put(`/db/${database}:main/tables/items`, { columns }, bearer(keys.boss));
+      await server.put(`/db/${database}:main/tables/items/data/a`, { title: "A", look: [1, 0] }, bearer(keys.boss));
+    }
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await server?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  async function open(name: string, hash: string) {
+    const opened = await openConsole(browser, server.url, hash);
+    await opened.page.getByLabel("API key").fill(keys[name] as string);
+    await opened.page.getByRole("button", { name: "Open" }).click();
+    return opened;
+  }
+  const goTo = (page: Page, view: string) => page.getByRole("navigation").getByRole("link", { name: view }).click();
+
+  it("tells how the server is, makes a key that works and is shown once, revokes it, and makes a backup", async () => {
+    const { page, expectAccessible, close } = await open("boss", "#/server");
+    await page.getByText("Vectors in memory").waitFor();
+    const fact = (name: string) => page.locator(".fact").filter({ hasText: name }).locator("dd").innerText();
+    await expect.poll(() => fact("State")).toContain("ready");
+    await expect.poll(() => fact("Vectors in memory")).toBe("2");
+    // The page draws what it reads: requests that others make are seen in the next reading.
+    const searches = page.getByRole("region", { name: "Requests" }).getByRole("listitem").filter({ hasText: "searches" }).locator("b");
+    await expect
+      .poll(async () => {
+        await server.post("/db/shop:main/tables/items/vectorSearch", { column: "look", queryVector: [1, 0] }, bearer(keys.boss as string));
+        return Number.parseFloat(await searches.innerText());
+      })
+      .toBeGreaterThan(0);
+    expect(await page.locator(".plot canvas").count()).toBe(6);
+    await expectAccessible();
+    const panel = page.getByRole("region", { name: "Keys" });
+    await panel.getByLabel("Name of the new key").fill("not a name");
+    await panel.getByRole("button", { name: "Make a key" }).click();
+    await panel.locator(".fault").filter({ hasText: "name" }).waitFor();
+    await panel.getByLabel("Name of the new key").fill("robot");
+    await panel.getByLabel("For").selectOption("other");
+    await panel.getByRole("button", { name: "Make a key" }).click();
+    const key = await panel.locator(".new-key").innerText();
+    expect((await server.get("/db/other:main", bearer(key))).status).toBe(200);
+    expect((await server.get("/db/shop:main", bearer(key))).status).toBe(403);
+    expect(readFileSync(file, "utf8") + server.log).not.toContain(key);
+    await panel.getByText("read · other").waitFor();
+    await panel.getByRole("button", { name: "Revoke robot" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await panel.getByText("read · other").waitFor({ state: "detached" });
+    expect((await server.get("/db/other:main", bearer(key))).status).toBe(401);
+    const backups = page.getByRole("region", { name: "Backups" });
+    await backups.getByText("None yet.").waitFor();
+    await backups.getByRole("button", { name: "Back up now" }).click();
+    await backups.getByText("Done in").waitFor({ timeout: 60_000 });
+    expect(await backups.getByRole("list").getByRole("listitem").count()).toBe(1);
+    await expectAccessible();
+    await close();
+  });
+
+  it("shows every endpoint, says what is wrong with a body, and sends it with the key that is not in the curl", async () => {
+    const { page, expectAccessible, close } = await open("boss", "#/reference/shop:main/items");
+    const { body: api } = await server.get("/openapi.json");
+    const operations = Object.values(api.paths as Record<string, object>).flatMap((methods) => Object.keys(methods)).length;
+    await page.getByText(`${operations} endpoints`).waitFor();
+    expect(await page.locator(".operation .method").count()).toBe(operations);
+    await page.getByLabel("Find").fill("post vectorsearch");
+    await page.locator(".operation summary").first().click();
+    const form = page.getByRole("form", { name: "Try" });
+    expect(await form.getByLabel("table").inputValue()).toBe("items");
+    await expectAccessible();
+    await form.getByLabel("Body").fill('{"column": "look", "queryVector": [1, 0}');
+    await form.getByRole("button", { name: "Send POST" }).click();
+    await form.locator(".fault").filter({ hasText: "not JSON" }).waitFor();
+    await form.getByLabel("Body").fill('{"column": "look", "queryVector": [1, 0, 0]}');
+    await form.getByRole("button", { name: "Send POST" }).click();
+    const answer = page.getByRole("region", { name: "Answer", exact: true });
+    await answer.getByText("400").waitFor();
+    await answer.getByText("dimension 2").waitFor();
+    await form.getByLabel("Body").fill('{"column": "look", "queryVector": [1, 0], "consistency": "strong"}');
+    await form.getByRole("button", { name: "Send POST" }).click();
+    await answer.getByText('"totalCount": 1').waitFor();
+    const curl = await page.locator(".snippets pre").innerText();
+    expect(curl).toContain(`${server.url}/db/shop:main/tables/items/vectorSearch`);
+    expect(curl).not.toContain(keys.boss as string);
+    await expectAccessible();
+    await close();
+  });
+
+  it("offers a read-only key no write anywhere, and the server refuses what the page would not send", async () => {
+    const { page, expectAccessible, close } = await open("reader", "#/table/shop:main/items");
+    await page.getByText("this key may only read").waitFor();
+    for (const name of ["New", "Delete"]) expect(await page.getByRole("button", { name }).count()).toBe(0);
+    expect(await page.getByRole("checkbox", { name: "Select a" }).count()).toBe(0);
+    await page.getByRole("gridcell", { name: "A", exact: true }).dblclick();
+    expect(await page.getByLabel("New value of title").count()).toBe(0);
+    await goTo(page, "Schema");
+    await page.getByRole("list", { name: "Columns" }).getByText("vector · 2").waitFor();
+    expect(await page.getByRole("main").getByRole("button").count()).toBe(0);
+    await expectAccessible();
+    await goTo(page, "Server");
+    await page.getByText("Vectors in memory").waitFor();
+    expect(await page.getByRole("region", { name: /Keys|Backups/ }).count()).toBe(0);
+    await goTo(page, "SQL");
+    await page.getByText("This key may only read.").waitFor();
+    await goTo(page, "API");
+    await page.getByLabel("Find").fill("delete {id}");
+    await page.locator(".operation summary").first().click();
+    await page.getByText("It needs a key with the scope write.").waitFor();
+    expect(await page.getByRole("button", { name: "Send DELETE" }).isDisabled()).toBe(true);
+    // Whoever enables the button meets the server.
+    await page.getByRole("button", { name: "Send DELETE" }).evaluate((button) => button.removeAttribute("disabled"));
+    await page.getByRole("form", { name: "Try" }).getByLabel("id", { exact: true }).fill("a");
+    await page.getByRole("button", { name: "Send DELETE" }).evaluate((button) => button.removeAttribute("disabled"));
+    await page.getByRole("button", { name: "Send DELETE" }).click();
+    await page.getByRole("region", { name: "Answer", exact: true }).getByText('scope \\"write\\"').waitFor();
+    expect((await server.get("/db/shop:main/tables/items/data/a", bearer(keys.boss as string))).status).toBe(200);
+    await close();
+  });
+
+  it("shows a key of one database that database alone, and neither keys nor backups", async () => {
+    const { page, close } = await open("shop", "#/home");
+    await page.getByRole("region", { name: "Database shop" }).waitFor();
+    expect(await page.getByText("other").count()).toBe(0);
+    await goTo(page, "Server");
+    await page.getByText("Vectors in memory").waitFor();
+    expect(await page.getByRole("region", { name: /Keys|Backups/ }).count()).toBe(0);
+    await page.goto(`${server.url}/console#/schema/other:main/items`);
+    await page.reload();
+    await page.getByLabel("API key").fill(keys.shop as string);
+    await page.getByRole("button", { name: "Open" }).click();
+    await page.getByRole("alert").filter({ hasText: 'not for the database "other"' }).waitFor();
+    for (const path of ["/keys", "/backups"]) expect((await server.get(path, bearer(keys.shop as string))).status).toBe(403);
+    await close();
+  });
+});
