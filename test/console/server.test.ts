@@ -52,7 +52,7 @@ describeWith("chromium", "a server with keys in the console", (executablePath) =
   it("tells how the server is, makes a key that works and is shown once, revokes it, and makes a backup", async () => {
     const { page, expectAccessible, close } = await open("boss", "#/server");
     await page.getByText("Vectors in memory").waitFor();
-    const fact = (name: string) => page.locator(".fact").filter({ hasText: name }).locator("dd").innerText();
+    const fact = (name: string) => page.locator(`.fact:has(dt:text-is("${name}")) dd`).innerText();
     await expect.poll(() => fact("State")).toContain("ready");
     await expect.poll(() => fact("Vectors in memory")).toBe("2");
     // The page draws what it reads: requests that others make are seen in the next reading.

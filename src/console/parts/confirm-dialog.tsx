@@ -19,16 +19,22 @@ export interface Confirmation {
 export function ConfirmDialog({ confirmation, onClose }: { confirmation: Confirmation; onClose: () => void }): JSX.Element {
   const { title, consequences, isDestructive, verb, run } = confirmation;
   const dialog = useRef<HTMLDialogElement>(null);
+  const cancel = useRef<HTMLButtonElement>(null);
   const titleId = useId();
   const [isBusy, setBusy] = useState(false);
   const [fault, setFault] = useState("");
-  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    dialog.current?.showModal();
+    // What changes nothing is nearest at hand.
+    cancel.current?.focus();
+  }, []);
   async function agree(): Promise<void> {
     setBusy(true);
     setFault("");
     try {
       await run();
-      onClose();
+      // Closed first, so that the focus goes back to where it was.
+      dialog.current?.close();
     } catch (error) {
       setFault(messageOf(error));
       setBusy(false);
@@ -47,7 +53,7 @@ export function ConfirmDialog({ confirmation, onClose }: { confirmation: Confirm
         <button type="button" class={isDestructive ? "danger" : "primary"} disabled={isBusy} onClick={() => void agree()}>
           {isBusy ? "Working …" : verb}
         </button>
-        <button type="button" autofocus onClick={() => dialog.current?.close()}>
+        <button type="button" ref={cancel} onClick={() => dialog.current?.close()}>
           Cancel
         </button>
       </div>

@@ -30,6 +30,9 @@ export function Field({ label, hint, fault, children }: FieldProps): JSX.Element
   );
 }
 
+/** As `ref` of the first control of a form that was asked for. */
+export const focusOnMount = (element: HTMLElement | null): void => element?.focus();
+
 interface SelectProps {
   label: string;
   value: string;

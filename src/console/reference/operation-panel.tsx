@@ -109,12 +109,12 @@ export function OperationPanel({ operation, api }: { operation: Operation; api: 
       <Snippets label={`Request of ${operation.operationId}`} snippets={snippets} />
       {schema !== undefined && (
         <section aria-label="What the body takes">
-          <h4>Body</h4>
+          <h3>Body</h3>
           <SchemaOutline schema={schema} api={api} />
         </section>
       )}
       <section aria-label="What it answers">
-        <h4>Answers</h4>
+        <h3>Answers</h3>
         <ul class="responses">
           {Object.entries(responses).map(([status, { description, content }]) => {
             const answer = content?.["application/json"]?.schema;

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { call, messageOf } from "../api/client.ts";
 import { branchPath, type Place } from "../api/paths.ts";
 import type { Confirmation } from "../parts/confirm-dialog.tsx";
-import { Field, Select } from "../parts/field.tsx";
+import { Field, focusOnMount, Select } from "../parts/field.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { databases, firstPlace, loadDatabases } from "../state/catalog.ts";
 import { go, hrefOf } from "../state/route.ts";
@@ -151,7 +151,7 @@ export function BranchForm({ place, branches, ask, onClose }: BranchFormProps): 
               value={branch}
               spellcheck={false}
               autocomplete="off"
-              autofocus
+              ref={focusOnMount}
               onInput={(event) => setBranch(event.currentTarget.value)}
             />
           )}

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { messageOf } from "../api/client.ts";
-import { Field, Select } from "../parts/field.tsx";
+import { Field, focusOnMount, Select } from "../parts/field.tsx";
 import type { ColumnSchema } from "../state/catalog.ts";
 
 interface ColumnFormProps {
@@ -70,7 +70,7 @@ export function ColumnForm({ tableNames, onSubmit, onCancel }: ColumnFormProps):
               value={name}
               spellcheck={false}
               autocomplete="off"
-              autofocus
+              ref={focusOnMount}
               onInput={(event) => setName(event.currentTarget.value)}
             />
           )}

@@ -2,7 +2,7 @@
 import { Graph, layout } from "@dagrejs/dagre";
 import type { TableSchema } from "../state/catalog.ts";
 
-export const BOX_WIDTH = 208;
+export const BOX_WIDTH = 196;
 export const HEAD_HEIGHT = 34;
 export const LINE_HEIGHT = 21;
 /** Columns that a box shows; the rest is a number. */
@@ -11,9 +11,10 @@ export const MAX_LINES = 8;
 /** More tables are not drawn: the picture would say nothing any more, and take long to lay out. */
 export const MAX_DRAWN = 200;
 
-const GAP = 36;
-const LAYER_GAP = 84;
+const GAP = 32;
+const LAYER_GAP = 64;
 const MARGIN = 12;
+const LOOP_WIDTH = 18;
 const ROW_WIDTH = 4 * (BOX_WIDTH + GAP);
 
 export interface Box {
@@ -70,7 +71,7 @@ function layOut(tables: readonly TableSchema[], links: readonly Link[]): Picture
   const graph = new Graph({ multigraph: true });
   graph.setGraph({ rankdir: "LR", nodesep: GAP, ranksep: LAYER_GAP, marginx: MARGIN, marginy: MARGIN });
   for (const table of tables) graph.setNode(table.name, { width: BOX_WIDTH, height: boxHeight(table) });
-  for (const { from, to, column } of links) graph.setEdge(from, to, {}, column);
+  for (const { from, to, column } of links) if (from !== to) graph.setEdge(from, to, {}, column);
   layout(graph);
   const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
   const boxes = tables.map((table): Box => {
@@ -78,10 +79,23 @@ function layOut(tables: readonly TableSchema[], links: readonly Link[]): Picture
     return { table, x: node.x - BOX_WIDTH / 2, y: node.y - node.height / 2, height: node.height };
   });
   const arrows = links.map(({ from, to, column }): Arrow => {
+    if (from === to) return { from, to, column, points: loopOf(boxes.find(({ table }) => table.name === from) as Box) };
     const { points } = graph.edge({ v: from, w: to, name: column }) as { points: Arrow["points"] };
     return { from, to, column, points };
   });
-  return { width, height, boxes, arrows };
+  // A loop stands out of the last layer.
+  return { width: width + LOOP_WIDTH - MARGIN, height, boxes, arrows };
+}
+
+/** Of a table that links to itself: out at the top of its right side, and in again below. */
+function loopOf({ x, y }: Box): Arrow["points"] {
+  const right = x + BOX_WIDTH;
+  return [
+    { x: right, y: y + 8 },
+    { x: right + LOOP_WIDTH, y: y + 8 },
+    { x: right + LOOP_WIDTH, y: y + HEAD_HEIGHT - 8 },
+    { x: right, y: y + HEAD_HEIGHT - 8 },
+  ];
 }
 
 function withRows(layers: Picture, single: readonly TableSchema[]): Picture {

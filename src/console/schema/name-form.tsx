@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { messageOf } from "../api/client.ts";
-import { Field } from "../parts/field.tsx";
+import { Field, focusOnMount } from "../parts/field.tsx";
 
 interface NameFormProps {
   title: string;
@@ -35,7 +35,7 @@ export function NameForm({ title, label, start, verb, onSubmit, onCancel }: Name
             value={name}
             spellcheck={false}
             autocomplete="off"
-            autofocus
+            ref={focusOnMount}
             onInput={(event) => setName(event.currentTarget.value)}
           />
         )}

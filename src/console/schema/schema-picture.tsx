@@ -13,9 +13,9 @@ interface SchemaPictureProps {
   chosen: string | undefined;
 }
 
-const NAME_CHARACTERS = 23;
+const NAME_CHARACTERS = 21;
 /** Of a column, beside its type. */
-const COLUMN_CHARACTERS = 16;
+const COLUMN_CHARACTERS = 15;
 
 export function SchemaPicture({ place, tables, chosen }: SchemaPictureProps): JSX.Element {
   const picture = useMemo(() => drawSchema(tables), [tables]);
@@ -58,17 +58,14 @@ function TableBox({ place, box: { table, x, y, height }, isChosen }: { place: Pl
   const links = columns.flatMap(({ link }) => (link === undefined ? [] : [link.table]));
   const said = `${name}, ${columns.length} ${columns.length === 1 ? "column" : "columns"}${links.length === 0 ? "" : `, links to ${links.join(", ")}`}`;
   return (
-    <a
-      href={hrefOf("schema", place, name)}
-      class={`table-box${isChosen ? " chosen" : ""}`}
-      aria-label={said}
-      aria-current={isChosen ? "true" : undefined}
-    >
-      <title>{name}</title>
-      <rect x={x} y={y} width={BOX_WIDTH} height={height} rx="9" />
-      <text class="box-name" x={x + 12} y={y + 22}>
-        {cut(name, NAME_CHARACTERS)}
-      </text>
+    <g class={`table-box${isChosen ? " chosen" : ""}`}>
+      <a href={hrefOf("schema", place, name)} aria-label={said} aria-current={isChosen ? "true" : undefined}>
+        <title>{name}</title>
+        <rect x={x} y={y} width={BOX_WIDTH} height={height} rx="9" />
+        <text class="box-name" x={x + 12} y={y + 22}>
+          {cut(name, NAME_CHARACTERS)}
+        </text>
+      </a>
       {lines.length > 0 && <line x1={x} x2={x + BOX_WIDTH} y1={y + HEAD_HEIGHT} y2={y + HEAD_HEIGHT} />}
       {lines.map((column, i) => (
         <ColumnLine key={column.name} column={column} x={x} y={y + HEAD_HEIGHT + (i + 1) * LINE_HEIGHT - 3} />
@@ -78,7 +75,7 @@ function TableBox({ place, box: { table, x, y, height }, isChosen }: { place: Pl
           {columns.length - lines.length} more
         </text>
       )}
-    </a>
+    </g>
   );
 }
 
