@@ -22,7 +22,7 @@ const MOST_SHOWN = 100_000;
 
 const LEVELS: Readonly<Record<Access, number>> = { public: 0, read: 1, write: 2, admin: 3 };
 
-export const isAllowed = (needed: Access, scope: Scope): boolean => LEVELS[scope] >= LEVELS[needed];
+const isAllowed = (needed: Access, scope: Scope): boolean => LEVELS[scope] >= LEVELS[needed];
 
 export function OperationPanel({ operation, api }: { operation: Operation; api: ApiDescription }): JSX.Element {
   const { parameters = [], responses } = operation;
