@@ -1,20 +1,20 @@
 /**
- * A page of a table in the order of the ids, bounded in records and in bytes, as SQL: so that a table of large
- * records is read a few at a time and one of small ones thousands at a time, by one statement a page.
+ * A page of a table in the order of the ids, bounded in records and in bytes, as SQL. So a table of large
+ * records is read a few at a time, one of small records thousands at a time, and each page is one statement.
  */
 import { COLUMN_TRAITS } from "./column-traits.ts";
 import { qualified, quoteIdentifier } from "./identifiers.ts";
 import type { ColumnInfo, TableInfo } from "./schema.ts";
 
 /**
- * The bytes up to a row, itself included, as the page gives them beside the table's columns; users' columns
- * cannot have the name.
+ * The bytes up to and including a row, which the page gives beside the table's columns. Users' columns cannot
+ * have this name.
  */
 export const PAGE_BYTES = '"xata.pageBytes"';
-/** Of the row alone. */
+/** The bytes of the row alone. */
 export const RECORD_BYTES = '"xata.bytes"';
 
-/** Of columns whose size has a bound of its own, with what a row costs anyway. */
+/** What a row costs in any case, with its columns whose size has a bound of its own. */
 function fixedBytes(columns: readonly ColumnInfo[]): number {
   return columns.reduce((sum, column) => sum + (column.type === "vector" ? 4 * column.vector!.dimension : 8), 64);
 }

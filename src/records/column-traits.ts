@@ -20,8 +20,9 @@ export interface ColumnTraits {
    */
   readonly canBeUnique: boolean;
   /**
-   * The bytes that a value takes, as SQL over a quoted column: read from where the value is stored, not from
-   * the value (`pg_column_size` is the size after compression). None where the size has a bound of its own.
+   * The bytes that a value takes, as SQL over a quoted column. They are read from where the value is stored,
+   * not from the value (`pg_column_size` is the size after compression). None where the size has a bound of its
+   * own.
    */
   readonly storedBytes?: (column: string) => string;
 }

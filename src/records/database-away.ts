@@ -1,7 +1,7 @@
-/** The error of a database that is away, for those who would otherwise wait for it. */
+/** The error for a database that is away, for callers that would otherwise wait for it. */
 import { LodestoneError } from "../errors.ts";
 
-/** No connection to the database could be had: nothing was sent to it, and waiting a little would not help. */
+/** No connection to the database could be made: nothing was sent to it, and waiting a little would not help. */
 export class DatabaseAwayError extends LodestoneError {
   constructor(cause?: unknown, which = "The database") {
     super("UNAVAILABLE", `${which} cannot be reached at the moment. Nothing was changed: try again.`, {

@@ -1,9 +1,9 @@
 import { endOfString } from "../json-scan.ts";
 
 /**
- * JSON text that is answered as it is: because JavaScript's numbers cannot say it (1e999, 12345678901234567890,
- * 0.1000000000000000055), or because it is long, and to parse it only to print it again would take the event
- * loop from everybody.
+ * JSON text that is answered as it is. Either JavaScript's numbers cannot represent it (1e999,
+ * 12345678901234567890, 0.1000000000000000055), or it is long, and parsing it only to print it again would
+ * block the event loop.
  */
 export class ExactJson {
   readonly text: string;
@@ -13,7 +13,7 @@ export class ExactJson {
     this.text = text;
   }
 
-  /** JSON.stringify has no way to give a text as it is: whoever uses it gets the nearest numbers. */
+  /** JSON.stringify cannot give a text as it is: it gives the nearest numbers. */
   toJSON(): unknown {
     return JSON.parse(this.text);
   }
@@ -22,7 +22,7 @@ export class ExactJson {
 /** Parsed in a millisecond or two, whatever it holds. */
 const LONG_TEXT = 64 * 1024;
 
-/** Of valid JSON. As a value where it is short and every number in it survives; as ExactJson otherwise. */
+/** From valid JSON: a value if it is short and every number in it survives; ExactJson otherwise. */
 export function readJson(text: string): unknown {
   return text.length <= LONG_TEXT && holdsExactNumbers(text) ? JSON.parse(text) : new ExactJson(text);
 }
@@ -49,7 +49,10 @@ const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;
 const isNumberPart = (code: number): boolean =>
   isDigit(code) || code === 0x2e || code === 0x65 || code === 0x45 || code === 0x2b || code === 0x2d;
 
-/** Whether float64's shortest text says the same number. @param token  without a sign. */
+/**
+ * Whether float64's shortest text is the same number.
+ * @param token  without a sign.
+ */
 function isExact(token: string): boolean {
   const number = Number(token);
   return Number.isFinite(number) && canonical(token) === canonical(String(number));

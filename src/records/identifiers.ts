@@ -2,7 +2,7 @@
  * Names: which ones users may give, what they are called in PostgreSQL, and how to quote them.
  *
  * Invariant: a physical name is a pure function of the user's name, so nothing has to be looked up to address a
- * table, and no text that a user typed becomes SQL but through `quoteIdentifier` or `quoteLiteral`.
+ * table. Text that a user typed becomes SQL only through `quoteIdentifier` or `quoteLiteral`.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { LodestoneError } from "../errors.ts";
@@ -12,7 +12,7 @@ import type { BranchRef } from "./schema.ts";
 /** PostgreSQL's NAMEDATALEN - 1. Names are ASCII, so bytes are characters. */
 const MAX_IDENTIFIER_BYTES = 63;
 
-/** Of databases, branches and tables, as JSON Schema takes patterns; names of columns may also contain dots. */
+/** For databases, branches and tables, as a JSON Schema pattern. Names of columns may also contain dots. */
 export const NAME_PATTERN = "^[a-zA-Z0-9_~-]{1,255}$";
 export const COLUMN_NAME_PATTERN = "^[a-zA-Z0-9_~.-]{1,255}$";
 
@@ -84,7 +84,7 @@ export function schemaNameOf(ref: BranchRef): string {
 }
 
 /**
- * The schema of the views that users' SQL sees instead, where the system's columns have other names than in the
+ * The schema of the views that users' SQL sees instead, where system columns have other names than in the
  * tables.
  */
 export function viewSchemaNameOf(ref: BranchRef): string {
@@ -112,8 +112,8 @@ export function parseBranchRef(text: string): BranchRef | undefined {
 }
 
 /**
- * Roles belong to the whole cluster, so the name is unique by chance rather than by the branch's name, which
- * another database may have too.
+ * Roles belong to the whole cluster. So the name is random rather than the branch's name, which another
+ * database may have too.
  */
 export function newRoleName(): string {
   return `lodestone:${randomBytes(12).toString("hex")}`;

@@ -1,9 +1,9 @@
 /**
- * How deep JSON may be nested in a json column, whoever writes it: so what is stored can be read, answered and
- * copied by everything that is recursive.
+ * How deep JSON may be nested in a json column, whoever writes it. So everything that is recursive can read,
+ * answer and copy what is stored.
  */
 
-/** Objects and arrays inside of each other. */
+/** Levels of objects and arrays. */
 export const MAX_JSON_DEPTH = 128;
 
 /** The condition in PostgreSQL, for a jsonb expression: true for null. The outermost is level 0. */

@@ -29,11 +29,11 @@ import type { BranchInfo, BranchRef, TableInfo } from "./schema.ts";
 import { runSql, runSqlBatch } from "./sql/run-sql.ts";
 
 /**
- * @param copy  `isCopy`: the data is put back from a copy of the files, and goes its own way from here on:
- *   nothing that followed the original may follow it.
+ * @param copy  `isCopy`: the data was restored from a copy of the files and goes its own way from here on.
+ *   Followers of the original may not follow it.
  * @throws {LodestoneError} UNAVAILABLE: the directory is in use by another process, or the server cannot be
- *   reached, is too old, or holds data of a newer
- * Lodestone. CORRUPT: a directory of another PostgreSQL version.
+ *   reached, is too old, or holds data of a newer Lodestone. CORRUPT: a directory of another PostgreSQL
+ *   version.
  */
 export async function openRecordStore(options: EngineOptions, copy: { readonly isCopy?: boolean } = {}): Promise<RecordStore> {
   const engine = await openEngine(options);
@@ -46,15 +46,15 @@ export async function openRecordStore(options: EngineOptions, copy: { readonly i
   }
 }
 
-/** The database says that a table or column is not there: our cache may be older than another server's change. */
+/** The database says that a table or column does not exist: our cache may be older than another server's change. */
 const STALE = new Set(["42P01", "42703", "3F000"]);
 
-/** Most statements that cannot write, by their first word; functions that write are not to be called in any. */
+/** Most statements that cannot write, by their first word. Functions that write must not be called in them. */
 const READING = /^\s*(select|values|table)\b/i;
 
 /**
- * @param engine  that of one caller, or the engine itself, which is the one that all the others keep to: they
- *   serve many callers at once.
+ * @param engine  that of one caller, or the engine itself, which everything that serves many callers at once
+ *   uses.
  */
 function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed, migrations: MigrationStore): RecordStore {
   const onBranch = async <Result>(ref: BranchRef, work: (branch: BranchInfo) => Promise<Result>): Promise<Result> => {
@@ -74,8 +74,8 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed, migra
     work: (branch: BranchInfo, table: TableInfo) => Promise<Result>,
   ): Promise<Result> => onBranch(ref, (branch) => work(branch, requireTable(branch, name)));
   /**
-   * For whatever may write records. A write that fails may have been committed all the same: nobody is harmed
-   * by a look for nothing.
+   * For everything that may write records. A write that fails may have been committed all the same, and looking
+   * in vain does no harm.
    */
   const writing = async <Result>(ref: BranchRef, write: Promise<Result>): Promise<Result> => {
     try {

@@ -18,11 +18,11 @@ export function toRfc3339(text: string): string | undefined {
 const ELEMENT = /\s*(?:"((?:[^"\\]|\\.)*)"|((?:[^"\\{},\s]|\\.)(?:[^"\\{},]|\\.)*))\s*(,|$)/gsy;
 
 /**
- * Why not the package postgres-array: it trusts its text. Of `{"a}` version 3 never comes to an end, and
- * version 2 takes `{a,,b}` and `{a},{b}` for arrays; what comes here is users' files. It also keeps the white
- * space around bare elements, which PostgreSQL drops.
+ * An array of one dimension: `{a,"b, c","d \"e\"",NULL}`. undefined when the text is not one.
  *
- * An array of one dimension: `{a,"b, c","d \"e\"",NULL}`. undefined when the text is none.
+ * The package postgres-array is not used because it trusts its text, and here the text is users' files. With
+ * `{"a}` version 3 never ends, and version 2 accepts `{a,,b}` and `{a},{b}`. It also keeps the white space
+ * around bare elements, which PostgreSQL drops.
  */
 export function parseArray(text: string): (string | null)[] | undefined {
   if (!text.startsWith("{") || !text.endsWith("}")) return undefined;
@@ -40,13 +40,13 @@ export function parseArray(text: string): (string | null)[] | undefined {
   }
 }
 
-/** Elements that are all there. */
+/** The elements, if none of them is NULL. */
 export function parseTextArray(text: string): string[] | undefined {
   const elements = parseArray(text);
   return elements?.some((element) => element === null) ? undefined : (elements as string[] | undefined);
 }
 
-/** An array's elements, those that are NULL left out: a list of texts has none. */
+/** The elements without NULLs: a list of texts has none. */
 export function parseItems(text: string): string[] | undefined {
   return parseArray(text)?.filter((element) => element !== null);
 }

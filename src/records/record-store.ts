@@ -1,7 +1,7 @@
 /**
- * The record store: what `http` and `cli` call. Implementations of each group stand in files of their own below
+ * The record store: what `http` and `cli` call. The implementation of each group is in a file of its own below
  * `records/`. Every method rejects with a LodestoneError (INVALID, NOT_FOUND, CONFLICT, TIMEOUT …) whose
- * message names the field and the fix, and then has changed nothing. Records go in and out as plain JSON
+ * message names the field and the fix, and has then changed nothing. Records go in and out as plain JSON
  * objects in the API's shape: `{id, ...columns, xata: {version, createdAt, updatedAt}}`.
  */
 import type { AnswerBudget } from "../budget/memory-budget.ts";

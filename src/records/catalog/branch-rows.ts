@@ -1,4 +1,4 @@
-/** Rows of `lodestone.branches`: finding, locking, and dropping what one stands for. */
+/** Rows of `lodestone.branches`: finding them, locking them, and dropping what they stand for. */
 import { LodestoneError } from "../../errors.ts";
 import type { Connection } from "../engine/engine.ts";
 import { formatBranchRef, quoteIdentifier, viewSchemaNameOf } from "../identifiers.ts";
@@ -59,12 +59,12 @@ export async function requireDatabase(connection: Pick<Connection, "query">, nam
 
 export function requireTable(branch: BranchInfo, name: string): TableInfo {
   const table = branch.tables.get(name);
-  // The retired service's text, which clients compare.
+  // The text of the retired service, which clients compare.
   if (table === undefined) throw new LodestoneError("NOT_FOUND", `table [${formatBranchRef(branch.ref)}/${name}] not found`);
   return table;
 }
 
-/** Removes a branch with all it holds; its row is locked by the caller. */
+/** Removes a branch with everything in it; the caller has locked its row. */
 export async function dropBranchOf(connection: Connection, row: BranchRow): Promise<void> {
   await connection.query(`DROP SCHEMA IF EXISTS ${quoteIdentifier(viewSchemaNameOf(row))} CASCADE`);
   await connection.query(`DROP SCHEMA IF EXISTS ${quoteIdentifier(row.schema_name)} CASCADE`);

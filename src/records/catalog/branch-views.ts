@@ -1,8 +1,8 @@
 /**
- * The schema of views that users' SQL sees in a branch whose system columns are underscored: for each table a
- * view of its name, in which they have their names. PostgreSQL writes through such views, ON CONFLICT and
- * RETURNING included, and the triggers of the tables see it. The tables themselves are the same in every
- * branch.
+ * The schema of views that users' SQL sees in a branch whose system columns are underscored: one view per
+ * table, with the table's name, in which those columns have their underscored names. PostgreSQL writes through
+ * such views, including ON CONFLICT and RETURNING, and the tables' triggers see the writes. The tables
+ * themselves are the same in every branch.
  */
 import { SYSTEM_COLUMNS, systemColumnName } from "../../filter/system-columns.ts";
 import type { Connection } from "../engine/engine.ts";
@@ -12,13 +12,13 @@ import { namingOf, type TableDocument } from "./document.ts";
 
 type Branch = Pick<BranchRow, "database" | "branch" | "schema_name" | "role_name" | "document">;
 
-/** Columns of a table under a view cannot go: so before the tables change, all views do. */
+/** A column that a view uses cannot be dropped. So all views are dropped before the tables change. */
 export async function dropViews(connection: Connection, branch: Branch): Promise<void> {
   if (namingOf(branch.document) === "dotted") return;
   await connection.query(`DROP SCHEMA IF EXISTS ${quoteIdentifier(viewSchemaNameOf(branch))} CASCADE`);
 }
 
-/** Makes the views that the branch's naming asks for, and no others. */
+/** Makes the views that the naming of the branch needs, and no others. */
 export async function replaceViews(connection: Connection, branch: Branch): Promise<void> {
   const schemaName = viewSchemaNameOf(branch);
   await connection.query(`DROP SCHEMA IF EXISTS ${quoteIdentifier(schemaName)} CASCADE`);

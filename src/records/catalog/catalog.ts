@@ -1,7 +1,7 @@
 /**
  * Which databases, branches, tables and columns there are. Reads come from a cache that other servers' changes
- * invalidate (NOTIFY); every change runs in a transaction that first locks the branch's row and works from what
- * it finds there, so an old cache can answer late but never do harm.
+ * invalidate (NOTIFY). Every change runs in a transaction that first locks the branch's row and works from what
+ * it finds there. So an old cache can make an answer late, but never wrong.
  */
 import { LodestoneError } from "../../errors.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
@@ -28,17 +28,17 @@ import { moveBranch } from "./move-branch.ts";
 import { SchemaEditor } from "./schema-editor.ts";
 import { createBranchStatements } from "./table-ddl.ts";
 
-/** Building an index over many records takes its time. */
+/** Building an index over many records takes long. */
 const CHANGE_TIMEOUT_MS = 600_000;
 const COPY_TIMEOUT_MS = 6 * 3_600_000;
-/** A change of schema waits so long for the statements that use the table, and everybody else waits behind it. */
+/** A change of schema waits at most this long for statements that use the table: everybody else waits behind it. */
 const LOCK_TIMEOUT = "20s";
 
 export class Catalog {
   readonly #engine: Engine;
-  /** By schema name. A promise, so that requests which come together ask once. */
+  /** By schema name. A promise, so that requests that come together ask once. */
   readonly #cache = new Map<string, Promise<BranchInfo>>();
-  /** As last read, for the time in which the database is away. */
+  /** As last read, for while the database is away. */
   readonly #known = new Map<string, BranchInfo>();
   readonly #listeners = new Set<(ref: BranchRef | undefined) => void>();
   #unlisten: (() => Promise<void>) | undefined;
@@ -63,7 +63,7 @@ export class Catalog {
     this.#known.clear();
   }
 
-  /** Called with a branch whose schema or being there changed, or with undefined when any may have. */
+  /** Called with a branch that was changed, created or dropped, or with undefined when any may have been. */
   onChange(listener: (ref: BranchRef | undefined) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -96,7 +96,7 @@ export class Catalog {
     return found;
   }
 
-  /** Somebody has read which incarnation and version a branch has: if the cache has others, they are forgotten. */
+  /** Somebody has read the incarnation and version of a branch: if the cache has others, they are forgotten. */
   noticed(ref: BranchRef, incarnation: string, version: number): void {
     const key = schemaNameOf(ref);
     const cached = this.#cache.get(key);
@@ -109,7 +109,7 @@ export class Catalog {
     );
   }
 
-  /** Reads the branch anew: for a caller that has seen an answer which does not fit what `branch` gave. */
+  /** Reads the branch again, for a caller whose answer did not fit what `branch` gave. */
   async refresh(ref: BranchRef): Promise<BranchInfo> {
     this.#cache.delete(schemaNameOf(ref));
     return this.branch(ref);
@@ -225,7 +225,7 @@ export class Catalog {
     for (const row of dropped) this.#forget({ database: row.database, branch: row.branch });
   }
 
-  /** Within its database, with everything in it; CONFLICT when there is a branch of the new name. */
+  /** Within its database, with everything in it; CONFLICT when a branch has the new name already. */
   async renameBranch(ref: BranchRef, to: string): Promise<void> {
     const target = { database: ref.database, branch: to };
     requireBranchRef(ref);
@@ -251,7 +251,7 @@ export class Catalog {
     this.#forget(target);
   }
 
-  /** All branches go along, with everything in them; requests under the old name find nothing from then on. */
+  /** All branches move with everything in them. Requests under the old name find nothing from then on. */
   async renameDatabase(database: string, to: string): Promise<void> {
     requireDatabaseName(database);
     requireDatabaseName(to);
@@ -289,7 +289,7 @@ export class Catalog {
 
   /**
    * Runs schema changes of one branch as one unit; the version grows by one. `work` may say what goes into the
-   * history; else it is derived from what changed. Resolves to the branch as it is then.
+   * history; otherwise it is derived from what changed. Resolves to the branch after the change.
    */
   async change(
     ref: BranchRef,
@@ -332,8 +332,8 @@ export class Catalog {
   }
 
   /**
-   * Roles are not in a dump of one database: after a restore into another cluster they are made again, by one
-   * server of those that start.
+   * A dump of one database does not contain roles. After a restore into another cluster, one of the servers
+   * that start makes them again.
    */
   async #restoreRoles(): Promise<void> {
     const missing = `SELECT ${BRANCH_COLUMNS} FROM lodestone.branches WHERE NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = role_name)`;
@@ -349,8 +349,8 @@ export class Catalog {
 }
 
 /**
- * The branch to copy: when it is not there, that is a fault of the request, while a database that is not there
- * is not found.
+ * The branch to copy. If it does not exist, the request is INVALID; if its database does not exist, that is
+ * NOT_FOUND.
  */
 async function findSource(connection: Connection, from: BranchRef): Promise<BranchRow> {
   await requireDatabase(connection, from.database);
@@ -368,7 +368,7 @@ async function limitLockWait(connection: Connection): Promise<void> {
   await connection.query("SELECT set_config('lock_timeout', $1, true)", [LOCK_TIMEOUT]);
 }
 
-/** What the database says to a change of schema that is not the change's fault. */
+/** Errors of a schema change that are not the fault of the change. */
 function rethrowBusy(error: unknown): never {
   if ((error as { code?: unknown }).code === "42501") throw notAllowed(error);
   if ((error as { code?: unknown }).code === "55P03") {

@@ -15,8 +15,8 @@ import { jsonLimitStatement } from "./json-limits.ts";
 export const MIN_DIMENSION = 2;
 
 /**
- * One @, no white space, something on both sides. The same in PostgreSQL's and in JavaScript's dialect; linear
- * in both.
+ * One @, no white space, something on both sides. The same in the dialects of PostgreSQL and JavaScript, and
+ * linear in both.
  */
 export const EMAIL_PATTERN = "^[^@[:space:]]+@[^@[:space:]]+$";
 export const EMAIL = /^[^@\s]+@[^@\s]+$/;
@@ -31,7 +31,7 @@ export const TYPES_NOT_OFFERED: Readonly<Record<string, string>> = {
   "file[]": "File columns are not part of Lodestone. Keep files in an object store, and their addresses in a multiple column.",
 };
 
-/** Checks a column as a client gives it, and answers it with nothing but the members that count for its type. */
+/** Checks a column as a client gives it, and returns it with only the members that count for its type. */
 export function requireColumn(table: string, given: unknown): ColumnSchema {
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
     throw new LodestoneError(
@@ -195,7 +195,7 @@ export function columnDefinition(column: ColumnSchema): string {
   return parts.join(" ");
 }
 
-/** The statements that give a column, which is there, what its type and its flags promise. */
+/** The statements that give an existing column what its type and flags promise. */
 export function columnConstraints(schemaName: string, physicalTable: string, column: ColumnSchema): string[] {
   const table = qualified(schemaName, physicalTable);
   const physicalColumn = physicalNameOf(column.name);

@@ -33,7 +33,7 @@ export async function copyTables(
     );
     await connection.query(primaryKeyStatement(to.schemaName, table.name));
   }
-  // Links may go round in circles: only once every table has its records and its key.
+  // Links may form circles, so they come once every table has its records and its key.
   for (const table of document.tables) {
     for (const column of table.columns) {
       for (const statement of columnStatements(to.schemaName, to.roleName, table.name, column)) await connection.query(statement);

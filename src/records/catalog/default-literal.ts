@@ -1,7 +1,7 @@
 /**
  * Defaults as PostgreSQL prints them, which is how schemas of databases with direct access to PostgreSQL have
  * them: `'5'::bigint`, `'user'::text`, `now()`, `'{a,b}'::text[]`. What has a meaning here is read as the
- * default that the API would write; an expression that has none is told, never taken for a text.
+ * default that the API would write. An expression without one is reported, never taken for a text.
  */
 import { COLUMN_TRAITS } from "../column-traits.ts";
 import { parseTextArray, toRfc3339 } from "../postgres-text.ts";
@@ -29,12 +29,12 @@ const NOW =
 const EXPRESSION =
   /^(?:[a-z_]\w*\.)?[a-z_]\w*\((?:'[^']*'::regclass)?\)(?:::[a-z ]+)?$|'::(?:text|character varying|regclass)\b|\)::[a-z]/i;
 
-/** @returns undefined for what PostgreSQL would not print: a default as the API writes it. */
+/** @returns undefined for text that PostgreSQL would not print: a default as the API writes it. */
 export function readPostgresDefault(text: string, type: ColumnType): DefaultReading | undefined {
   const trimmed = text.trim();
   if (NULL.test(trimmed)) return isText(type) && !trimmed.includes("::") ? undefined : { kind: "none" };
   const quoted = QUOTED.exec(trimmed);
-  // In a text column quotes without a cast may be meant.
+  // In a text column, quotes without a cast may be part of the value.
   if (quoted !== null && (quoted[2] !== "" || !isText(type))) return literal((quoted[1] as string).replaceAll("''", "'"), type);
   if (isText(type)) return EXPRESSION.test(trimmed) ? { kind: "expression" } : undefined;
   if (type === "datetime" && NOW.test(trimmed)) return value("now");

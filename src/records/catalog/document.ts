@@ -62,8 +62,8 @@ export function toBranchSchema(branch: BranchInfo): BranchSchema {
 }
 
 /**
- * Where they are underscored, schemas list the system's columns like any others: code that is generated from
- * schemas finds its fields in them.
+ * Where system columns are underscored, schemas list them like any others: code that is generated from schemas
+ * finds its fields there.
  */
 export function shownSystemColumns(naming: SystemNaming): ColumnSchema[] {
   return naming === "dotted" ? [] : SYSTEM_COLUMNS.map(systemColumnSchema);

@@ -1,9 +1,10 @@
 /**
- * A part of the second wall of SQL over HTTP: functions of PostgreSQL's own that reach beyond a branch, and
- * that everybody may call by default, are taken from PUBLIC in this database. So a role of a branch cannot call
- * them, whatever the first wall lets through. PostgreSQL has no way to take from one role what all have.
+ * Part of the second wall of SQL over HTTP. Some of PostgreSQL's own functions reach beyond a branch, and
+ * everybody may call them by default. They are revoked from PUBLIC in this database, so the role of a branch
+ * cannot call them, whatever the first wall lets through. PostgreSQL cannot revoke from one role what all roles
+ * have.
  *
- * On a server this takes a superuser; without one nothing is changed, and the first wall is alone with these
+ * On a server this takes a superuser. Without one nothing is changed, and only the first wall guards these
  * functions (docs/reliability.md says what to do).
  */
 import type { Connection } from "../engine/engine.ts";
@@ -27,15 +28,15 @@ const REACHING_BEYOND = words(`
   pg_restore_attribute_stats pg_restore_relation_stats pg_clear_attribute_stats pg_clear_relation_stats
   brin_summarize_new_values brin_summarize_range brin_desummarize_range gin_clean_pending_list`);
 
-/** Those of REACHING_BEYOND that everybody may still call: versions of PostgreSQL have more and less of them. */
+/** Those of REACHING_BEYOND that everybody may still call: PostgreSQL versions differ in which exist. */
 const STILL_PUBLIC = `SELECT format('pg_catalog.%I(%s)', proname, pg_get_function_identity_arguments(oid)) AS signature
   FROM pg_catalog.pg_proc
   WHERE pronamespace = 'pg_catalog'::regnamespace AND prokind = 'f' AND proname = ANY ($1::name[]) AND has_function_privilege('public', oid, 'EXECUTE')
     AND (SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user)`;
 
 /**
- * Run at every start: a database of an older release, one that was restored, or a newer PostgreSQL comes up to
- * date.
+ * Runs at every start, so that a database of an older release, a restored one, or a newer PostgreSQL is brought
+ * up to date.
  */
 export async function confineFunctions(connection: Connection): Promise<void> {
   const { rows } = await connection.query<{ signature: string }>(STILL_PUBLIC, [REACHING_BEYOND]);

@@ -2,8 +2,8 @@
 import { foldFunctionSql } from "../../filter/fold.ts";
 
 /**
- * The alphabet's 32 characters are chosen by five bits at a time; newRecordId in data/record-id.ts makes the
- * same in JavaScript.
+ * Five bits at a time choose one of the alphabet's 32 characters. newRecordId in data/values/record-id.ts does
+ * the same in JavaScript.
  */
 const characters = (bits: string): string =>
   [45, 40, 35, 30, 25, 20, 15, 10, 5, 0]
@@ -24,7 +24,7 @@ $body$`;
 /** SQLSTATE of lodestone.bounded_answer. */
 export const ANSWER_TOO_LARGE = "LS413";
 
-/** BEFORE UPDATE FOR EACH ROW: so that SQL and API agree on versions, whoever writes. */
+/** BEFORE UPDATE FOR EACH ROW: SQL and the API agree on versions, whoever writes. */
 const TOUCH_RECORD = `CREATE OR REPLACE FUNCTION lodestone.touch_record() RETURNS trigger LANGUAGE plpgsql AS $body$
 BEGIN
   IF NEW."id" IS DISTINCT FROM OLD."id" THEN
@@ -36,7 +36,7 @@ BEGIN
   RETURN NEW;
 END $body$`;
 
-/** What a statement that commits by itself answers: no more than that, or nothing is done. */
+/** The answer of a statement that commits by itself: no larger than this, or nothing is done. */
 const BOUNDED_ANSWER = `CREATE OR REPLACE FUNCTION lodestone.bounded_answer(answer text, most int4) RETURNS text LANGUAGE plpgsql STABLE STRICT AS $body$
 BEGIN
   IF pg_catalog.octet_length(answer) OPERATOR(pg_catalog.>) most THEN

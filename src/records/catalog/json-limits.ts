@@ -3,14 +3,14 @@ import type { Connection } from "../engine/engine.ts";
 import { constraintName, qualified, quoteIdentifier } from "../identifiers.ts";
 import { jsonDepthCondition } from "../json-depth.ts";
 
-/** NOT VALID: it holds for whatever is written from then on; what is there is not read for it. */
+/** NOT VALID: it holds for everything that is written from now on; existing values are not read. */
 export function jsonLimitStatement(schemaName: string, physicalTable: string, physicalColumn: string): string {
   const name = quoteIdentifier(constraintName(physicalTable, physicalColumn, "json"));
   const condition = jsonDepthCondition(quoteIdentifier(physicalColumn));
   return `ALTER TABLE ${qualified(schemaName, physicalTable)} ADD CONSTRAINT ${name} CHECK (${condition}) NOT VALID`;
 }
 
-/** Columns that an earlier release made have no such rule yet. */
+/** Columns made by an earlier release do not have this rule yet. */
 export async function addMissingJsonLimits(connection: Connection): Promise<void> {
   const { rows } = await connection.query<{ schemaName: string; table: string; column: string }>(
     `SELECT schema_name AS "schemaName", relname AS table, attname AS column

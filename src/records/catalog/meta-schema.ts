@@ -1,10 +1,10 @@
 /**
- * The schema `lodestone`: what the service knows of its databases and branches, and the functions that user
+ * The schema `lodestone`: what the service knows about its databases and branches, and the functions that user
  * tables need.
  *
- * Installed when a store is opened; two servers that open the same database at once are kept apart by an
- * advisory lock. `FORMATS` is append-only: a later release adds a list of statements and never changes one that
- * was published, so any older data comes up to date step by step.
+ * It is installed when a store is opened; an advisory lock keeps two servers apart that open the same database
+ * at once. `FORMATS` is append-only: a later release adds a list of statements and never changes a published
+ * one, so any older data can be upgraded step by step.
  */
 import { LodestoneError } from "../../errors.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
@@ -14,10 +14,13 @@ import { FUNCTIONS } from "./functions.ts";
 import { MIGRATIONS_TABLE } from "./history/history.ts";
 import { addMissingJsonLimits } from "./json-limits.ts";
 
-/** Where servers tell each other of changed branches. Payload: `database:branch`, or "" when any may have changed. */
+/**
+ * The channel on which servers announce changed branches. Payload: `database:branch`, or "" when any may have
+ * changed.
+ */
 export const SCHEMA_CHANNEL = "lodestone_schema";
 
-/** Any constant will do as long as every release uses this one. */
+/** Any constant, as long as every release uses the same one. */
 const INSTALL_LOCK = "7020584115171942244";
 
 const FORMATS: readonly (readonly string[])[] = [
@@ -58,9 +61,9 @@ const FORMATS: readonly (readonly string[])[] = [
 ];
 
 /**
- * Positions in a change feed mean something only in one life of a database: after a dump was restored, the data
- * directory of an older day was put back, or a standby was promoted, every branch gets a fresh incarnation. A
- * life is a cluster, a database and, on a server, a timeline.
+ * Positions in a change feed are valid only within one life of a database. After a dump was restored, an older
+ * data directory was put back, or a standby was promoted, every branch gets a new incarnation. A life is a
+ * cluster, a database and, on a server, a timeline.
  */
 const LIFE: Readonly<Record<Engine["kind"], string>> = {
   embedded: lifeOf("(SELECT timeline_id FROM pg_control_checkpoint())"),
@@ -71,7 +74,7 @@ function lifeOf(timeline: string): string {
   return `concat_ws('/', (SELECT system_identifier FROM pg_control_system()), (SELECT oid FROM pg_database WHERE datname = current_database()), ${timeline})`;
 }
 
-/** @param isCopy  the data was put back from a backup of the files, which has the origin of what it is a copy of. */
+/** @param isCopy  the data was restored from a backup of the files, so it has the origin of the original. */
 export async function installMetaSchema(engine: Engine, { isCopy = false } = {}): Promise<void> {
   engine.guardConnections(lifeGuard());
   await engine
@@ -93,7 +96,7 @@ export async function installMetaSchema(engine: Engine, { isCopy = false } = {})
     });
 }
 
-/** The database's user has too few rights: for whoever runs the service to mend. */
+/** The database's user has too few rights: whoever runs the service has to grant them. */
 export function notAllowed(cause: unknown): LodestoneError {
   return new LodestoneError(
     "UNAVAILABLE",
@@ -102,7 +105,7 @@ export function notAllowed(cause: unknown): LodestoneError {
   );
 }
 
-/** Held until the transaction ends: servers that start at once do what only one may do one after the other. */
+/** Held until the transaction ends, so that servers that start at once take turns in what only one may do. */
 export async function lockInstallation(connection: Connection): Promise<void> {
   await connection.query("SELECT pg_advisory_xact_lock($1::int8)", [INSTALL_LOCK]);
 }
@@ -127,9 +130,9 @@ async function upgrade(connection: Connection, kind: Engine["kind"]): Promise<vo
 }
 
 /**
- * What every new connection to a server is asked before it is used: does it speak to the life that the
- * branches' incarnations belong to? If not, they are renewed, by whichever server comes first, and all servers
- * are told. So whatever is read on a connection in one snapshot, an incarnation among it, is of one life.
+ * Asked on every new connection to a server before it is used: does the database still have the life that the
+ * incarnations of the branches belong to? If not, the first server to notice renews them and tells all others.
+ * So everything that is read on a connection in one snapshot, including an incarnation, is of one life.
  */
 function lifeGuard(): (connection: Connection) => Promise<void> {
   /** How much of its log the database had on disk when it was last asked. */
@@ -146,7 +149,8 @@ function lifeGuard(): (connection: Connection) => Promise<void> {
     if (rows[0] === undefined) return;
     const { origin, life } = rows[0];
     const writtenBytes = BigInt(rows[0].written);
-    // An older copy of its files was put back: what was seen may have vanished, and numbers of transactions come again.
+    // An older copy of its files was put back: what was seen may have vanished, and transaction numbers will
+    // repeat.
     const hasGoneBack = seen.life === life && writtenBytes < seen.writtenBytes;
     if (origin !== life || hasGoneBack) await renewLife(connection, life, hasGoneBack);
     seen = { life, writtenBytes };
@@ -170,7 +174,7 @@ async function renewLife(connection: Connection, life: string, isForced: boolean
   }
 }
 
-/** After a restore: positions and index snapshots made before mean nothing any more. */
+/** After a restore, earlier positions and index snapshots are no longer valid. */
 async function renewIncarnations(connection: Connection): Promise<void> {
   await connection.query("UPDATE lodestone.branches SET incarnation = gen_random_uuid(), version = version + 1");
   await connection.query("UPDATE lodestone.feeds SET horizon = '0'");

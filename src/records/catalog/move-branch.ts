@@ -9,15 +9,15 @@ import type { BranchRow } from "./branch-rows.ts";
 import { dropViews, replaceViews } from "./branch-views.ts";
 import { feedFunctionStatement } from "./table-ddl.ts";
 
-/** What refers to a branch by the name of its schema. */
+/** Everything that refers to a branch by the name of its schema. */
 const REFERRING = ["lodestone.feeds", "lodestone.followers", "lodestone.migrations"];
 
-/** The row is a new one, so its incarnation is too: whoever followed the branch begins anew. */
+/** The row is new, and so is its incarnation: followers of the branch start over. */
 export async function moveBranch(connection: Connection, row: BranchRow, to: BranchRef): Promise<void> {
   const schemaName = schemaNameOf(to);
   await dropViews(connection, row);
   await connection.query(`ALTER SCHEMA ${quoteIdentifier(row.schema_name)} RENAME TO ${quoteIdentifier(schemaName)}`);
-  // The role's name is unique, and is the old row's until that is gone.
+  // The role's name is unique, and belongs to the old row until that is gone.
   await connection.query(
     `INSERT INTO lodestone.branches (database, branch, schema_name, role_name, version, document, metadata, started_from, created_at)
      SELECT $2, $3, $4, role_name || ' moving', version + 1, document, metadata, started_from, created_at FROM lodestone.branches WHERE schema_name = $1`,

@@ -1,6 +1,6 @@
 /**
- * Changes to the schema of one branch, inside one transaction that holds the lock on the branch's row: each
- * method checks, runs its SQL, and changes the document, so that several make one unit.
+ * Changes to the schema of one branch, inside one transaction that holds the lock on the branch's row. Each
+ * method checks, runs its SQL, and changes the document, so that several methods make one unit.
  */
 import { LodestoneError } from "../../errors.ts";
 import { isUnderscored, type SystemNaming } from "../../filter/system-columns.ts";
@@ -66,7 +66,7 @@ export class SchemaEditor {
       await this.#run(`ALTER TABLE ${qualified(this.#schemaName, from)} RENAME TO ${quoteIdentifier(target)}`);
       await this.#renameConstraint(target, constraintName(from, "id", "key"), constraintName(target, "id", "key"));
       for (const column of table.columns) await this.#renameConstraints(target, column, [from, column.name], [target, column.name]);
-      // Nobody else writes this table now, so what is in the outbox of it is all there is.
+      // Nobody else writes this table now, so its outbox rows are complete.
       await this.#connection.query(`UPDATE ${qualified(this.#schemaName, FEED_TABLE)} SET table_name = $2 WHERE table_name = $1`, [
         from,
         target,
@@ -156,8 +156,8 @@ export class SchemaEditor {
   }
 
   /**
-   * Makes the table's columns those given, in their order: drops, then adds. A column that is there has to be
-   * the same but for its place.
+   * Gives the table exactly these columns, in this order: drops, then adds. An existing column must stay the
+   * same, except for its place.
    */
   async setColumns(tableName: string, given: readonly ColumnSchema[]): Promise<void> {
     const table = this.#requireTable(tableName);
@@ -188,8 +188,8 @@ export class SchemaEditor {
   }
 
   /**
-   * Every table has them. That a schema lists them says how its code calls them, and so how the branch does
-   * from now on.
+   * Every table has them. If a schema lists them, that says what its code calls them, and so what the branch
+   * calls them from now on.
    */
   #withoutSystemColumns(columns: readonly ColumnSchema[]): ColumnSchema[] {
     if (columns.some(({ name }) => isUnderscored(name))) this.setSystemNaming("underscored");
@@ -306,7 +306,7 @@ function refuseTakenColumn(table: TableDocument, name: string): void {
   }
 }
 
-/** A default that the records which are there cannot have. */
+/** A default that the existing records cannot have. */
 function defaultRefused(error: unknown, table: string, column: ColumnSchema): unknown {
   const code = (error as { code?: unknown }).code;
   if (code === "23505") {

@@ -1,6 +1,6 @@
 /**
- * The statements that make a branch's schema and a table of it: system columns, triggers, and what the branch's
- * role may do.
+ * The statements that make a branch's schema and its tables: system columns, triggers, and the rights of the
+ * branch's role.
  */
 import { constraintName, formatBranchRef, physicalNameOf, qualified, quoteIdentifier, quoteLiteral } from "../identifiers.ts";
 import type { BranchRef, ColumnSchema, TableSchema } from "../schema.ts";
@@ -20,7 +20,7 @@ export function createBranchStatements(ref: BranchRef, schemaName: string, roleN
   return [
     `CREATE SCHEMA ${schema}`,
     ...roleGrantStatements(schemaName, roleName, []),
-    // Append and trim only: rows are short, written in order, and found by transaction.
+    // Only appended to and trimmed: rows are short, written in order, and found by transaction.
     `CREATE TABLE ${feed} (txid xid8 NOT NULL DEFAULT pg_current_xact_id(), seq int8 GENERATED ALWAYS AS IDENTITY,
        table_name text COLLATE "C" NOT NULL, record_id text COLLATE "C" NOT NULL, PRIMARY KEY (txid, seq))`,
     feedFunctionStatement(ref, schemaName),
@@ -73,7 +73,7 @@ export function primaryKeyStatement(schemaName: string, tableName: string): stri
 }
 
 /**
- * The role that users' SQL runs as, and what it may do. It owns nothing; system columns are read-only to it but
+ * The role that users' SQL runs as, and its rights. It owns nothing; system columns are read-only to it, except
  * for `id` on insert.
  */
 export function roleGrantStatements(schemaName: string, roleName: string, tables: readonly TableSchema[]): string[] {
@@ -99,16 +99,16 @@ function columnGrant(schemaName: string, roleName: string, tableName: string, co
 }
 
 /**
- * Everything of a column that comes after the table is there: its constraints, and what the branch's role may
- * write.
+ * Everything about a column that is added once the table exists: its constraints, and what the branch's role
+ * may write.
  */
 export function columnStatements(schemaName: string, roleName: string, tableName: string, column: ColumnSchema): string[] {
   return [...columnConstraints(schemaName, physicalNameOf(tableName), column), columnGrant(schemaName, roleName, tableName, column)];
 }
 
 /**
- * What keeps a table's system columns and its part of the change feed, whoever writes; and what the branch's
- * role may do to it as a whole.
+ * Maintains a table's system columns and its part of the change feed, whoever writes; and grants the branch's
+ * role its rights to the table.
  */
 export function tableGuardStatements(schemaName: string, roleName: string, tableName: string): string[] {
   const table = qualified(schemaName, physicalNameOf(tableName));

@@ -1,7 +1,7 @@
 /**
- * Verifies that a branch is what the catalog says it is: its tables, columns, rules, triggers and grants are in
- * force in PostgreSQL, every record keeps the rules, indexes agree with the tables, and the outbox can be
- * followed. Reads only, in one snapshot.
+ * Verifies that a branch is what the catalog says. Its tables, columns, rules, triggers and grants are in force
+ * in PostgreSQL; every record keeps the rules; indexes agree with the tables; the outbox can be followed. Only
+ * reads, in one snapshot.
  */
 
 import { SYSTEM_COLUMN_TYPES, SYSTEM_COLUMNS } from "../../filter/system-columns.ts";
@@ -22,7 +22,7 @@ export interface BranchCheck {
   readonly outboxRows: number;
 }
 
-/** By name in the database. Versions are int4, though the API's int is int8: a record does not change 2³¹ times. */
+/** By name in the database. Versions are int4, though int in the API is int8: no record changes 2³¹ times. */
 const SYSTEM_TYPE_NAMES: ReadonlyMap<string, string> = new Map(
   SYSTEM_COLUMNS.map((name) => [name, name === "xata.version" ? "int4" : COLUMN_TRAITS[SYSTEM_COLUMN_TYPES[name]].typeName]),
 );
@@ -30,7 +30,7 @@ const SYSTEM_TYPE_NAMES: ReadonlyMap<string, string> = new Map(
 const TRIGGERS = ["touch", "insert", "update", "delete", "truncate"].map((event) => `lodestone.${event}`);
 
 /**
- * Takes time in proportion to the records: every column that has a rule is read. `timeoutMs` bounds it; on the
+ * Time is proportional to the records: every column that has a rule is read. `timeoutMs` bounds it; on the
  * embedded engine others wait meanwhile.
  */
 export async function checkBranch(engine: Engine, ref: BranchRef, options: { readonly timeoutMs?: number } = {}): Promise<BranchCheck> {
@@ -39,7 +39,7 @@ export async function checkBranch(engine: Engine, ref: BranchRef, options: { rea
       const branch = toBranchInfo(await findBranch(connection, ref));
       const faults: Fault[] = [...(await checkSchema(connection, branch)), ...(await checkFeed(connection, branch))];
       const tables: { name: string; records: number }[] = [];
-      // A scan of the table itself must find what the rules say, however the indexes are.
+      // Rules are checked by a scan of the table itself, whatever the state of the indexes.
       await connection.query(
         "SELECT set_config('enable_indexscan', 'off', true), set_config('enable_indexonlyscan', 'off', true), set_config('enable_bitmapscan', 'off', true)",
       );
@@ -61,13 +61,13 @@ export async function checkBranch(engine: Engine, ref: BranchRef, options: { rea
 }
 
 /**
- * Class XX: PostgreSQL itself found something that cannot be, such as a page that does not fit its checksum or
+ * Class XX: PostgreSQL itself found something impossible, such as a page that does not match its checksum or
  * has no header.
  */
 const DAMAGED = /^XX/;
 
 /**
- * Runs `read`, whose faults in what is on disk are one of the table, and leave the rest of the branch to be
+ * Runs `read`. If what is on disk is damaged, that is a fault of the table, and the rest of the branch is still
  * checked.
  */
 async function unreadable(connection: Connection, table: TableInfo, read: () => Promise<void>): Promise<Fault | undefined> {
@@ -99,7 +99,7 @@ async function checkSchema(connection: Connection, branch: BranchInfo): Promise<
   const present = new Set(relations.rows.map(({ name }) => name));
   const known = new Set([FEED_TABLE, ...[...branch.tables.values()].map((table) => table.physicalName)]);
   for (const name of present)
-    if (!known.has(name)) faults.push({ table: name, message: "The table is in the database and not in the catalog." });
+    if (!known.has(name)) faults.push({ table: name, message: "The table is in the database but not in the catalog." });
   if (!present.has(FEED_TABLE)) faults.push({ message: "The outbox of the change feed is missing." });
   const role = await connection.query(
     "SELECT 1 FROM pg_roles WHERE rolname = $1 AND NOT (rolsuper OR rolcreaterole OR rolcreatedb OR rolbypassrls)",
@@ -108,7 +108,7 @@ async function checkSchema(connection: Connection, branch: BranchInfo): Promise<
   if (role.rows.length === 0) faults.push({ message: `The role "${branch.roleName}" that confines SQL is missing, or may do too much.` });
   for (const table of branch.tables.values()) {
     if (!present.has(table.physicalName))
-      faults.push({ table: table.name, message: "The table is in the catalog and not in the database." });
+      faults.push({ table: table.name, message: "The table is in the catalog but not in the database." });
     else faults.push(...(await checkTable(connection, branch, table)));
   }
   return faults;
@@ -129,17 +129,17 @@ async function checkTable(connection: Connection, branch: BranchInfo, table: Tab
   for (const [name, type] of wanted) {
     const row = present.get(name);
     const column = named.get(name)?.name ?? name;
-    if (row === undefined) faults.push({ table: table.name, column, message: "The column is in the catalog and not in the database." });
+    if (row === undefined) faults.push({ table: table.name, column, message: "The column is in the catalog but not in the database." });
     else if (row.type !== type)
       faults.push({ table: table.name, column, message: `The column's type is ${row.type}; it has to be ${type}.` });
     else if (row.collation !== null && row.collation !== "C")
       faults.push({ table: table.name, column, message: `The column's collation is ${row.collation}; it has to be C.` });
     else if ((named.get(name)?.notNull ?? !named.has(name)) && !row.required)
-      faults.push({ table: table.name, column, message: "The column is notNull, and the database does not see to it." });
+      faults.push({ table: table.name, column, message: "The column is notNull, but the database does not enforce it." });
   }
   for (const name of present.keys()) {
     if (!wanted.has(name))
-      faults.push({ table: table.name, column: name, message: "The column is in the database and not in the catalog." });
+      faults.push({ table: table.name, column: name, message: "The column is in the database but not in the catalog." });
   }
   const rules = await connection.query<{ kind: string; columns: string[]; valid: boolean }>(
     `SELECT contype::text AS kind, convalidated AS valid,

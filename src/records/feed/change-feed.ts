@@ -1,5 +1,5 @@
 /**
- * The change feed on either engine: see ../feed.ts for what it promises, position.ts and outbox.ts for why no
+ * The change feed on either engine. feed-types.ts says what it promises; position.ts and outbox.ts say why no
  * change is skipped.
  */
 import { LodestoneError } from "../../errors.ts";
@@ -18,9 +18,12 @@ import { FeedRetention } from "./retention.ts";
 import { readAtSnapshot, shareSnapshot } from "./shared-snapshot.ts";
 import { WakeUps } from "./wake-ups.ts";
 
-/** What the values of a read may take before it is cut short. */
+/** How large the values of a read may become before it is cut short. */
 const READ_BYTES = 4_000_000;
-/** Rows whose values are read together at first: doubled while they turn out small, less when they turn out large. */
+/**
+ * How many rows are read together at first: doubled while their values turn out small, reduced when they turn
+ * out large.
+ */
 const FIRST_CHUNK = 64;
 
 interface BranchState {
@@ -34,7 +37,7 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
   readonly #catalog: Catalog;
   readonly #retention: FeedRetention;
   readonly #wakeUps: WakeUps;
-  /** As last read: schemas can be large, and change seldom. */
+  /** As last read: schemas can be large, and seldom change. */
   readonly #branches = new Map<string, BranchInfo>();
 
   private constructor(engine: Engine, catalog: Catalog, wakeUps: WakeUps, options: { trimIntervalMs?: number }) {
@@ -57,21 +60,18 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
     return this.#wakeUps.onChange(listener);
   }
 
-  /**
-   * To be called after each write of records through this process, whether it succeeded or its outcome is not
-   * known.
-   */
+  /** Call this after each write of records through this process, whether it succeeded or its outcome is unknown. */
   changed(ref: BranchRef): void {
     this.#wakeUps.changed(ref);
   }
 
   /**
    * Many short transactions rather than one long one, which would stop all writers of the embedded engine and
-   * hold back the vacuum of a server: the tables are read piece by piece, and then what changed since the first
+   * hold back the vacuum of a server. The tables are read piece by piece. Then what changed since the first
    * moment is read once more, until the result is that of one snapshot.
    *
-   * @throws {LodestoneError} CONFLICT when the schema changed in between: what was read is of no use; call
-   *   again. NOT_FOUND when the branch was dropped.
+   * @throws {LodestoneError} CONFLICT when the schema changed in between: what was read is useless; call again.
+   *   NOT_FOUND when the branch was dropped.
    */
   async readAll(
     ref: BranchRef,
@@ -138,7 +138,7 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
     const parsed = parsePosition(position);
     if (parsed === undefined) throw new LodestoneError("INVALID", `"${position.slice(0, 80)}" is not a position of a change feed.`);
     const branch = await this.#catalog.branch(ref);
-    // A position says nothing about another life of the branch.
+    // A position has no meaning in another life of the branch.
     if (branch.incarnation === incarnation) await this.#retention.acknowledge(branch, parsed.snapshot);
   }
 
@@ -164,7 +164,8 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
       );
       return { branch: state.branch, batches, hasRows: page.rows.length > 0, ...advance(position, state.snapshot, page, taken) };
     };
-    // Before whatever waits: behind a queue of writers the searches would fall back by as long as the queue takes.
+    // Ahead of whatever waits: behind a queue of writers, searches would fall back by as long as the queue
+    // takes.
     return carefully((isCareful) =>
       this.#read(async (connection) => {
         if (snapshot !== undefined) await readAtSnapshot(connection, snapshot);
@@ -197,8 +198,8 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
 }
 
 /**
- * Not below what was removed, and not from a future that this database has not had (an older copy of it was put
- * back).
+ * Neither older than what was removed, nor from a future that this database has not had (an older copy of it
+ * was put back).
  */
 function isReachable(position: Position, state: BranchState): boolean {
   const latest = position.partial?.target ?? position.snapshot;
@@ -222,10 +223,13 @@ function advance(
   return { position: { snapshot: position.snapshot, partial: { target, txid, seq } }, complete: false };
 }
 
-/** What a read of the database may fail with because of the size of what it reads: our own bound, and PostgreSQL's. */
+/**
+ * How a read of the database may fail because of the size of what it reads: at our own bound, or at
+ * PostgreSQL's.
+ */
 const TOO_MUCH = new Set(["TOO_LARGE", "53200", "54000", "XX000"]);
 
-/** Reads as usual, and if that is too much, once more with care. */
+/** Reads as usual, and if that is too much, once more carefully. */
 async function carefully<Result>(read: (isCareful: boolean) => Promise<Result>): Promise<Result> {
   try {
     return await read(false);
@@ -237,9 +241,9 @@ async function carefully<Result>(read: (isCareful: boolean) => Promise<Result>):
 }
 
 /**
- * The current values of the records that `rows` name, as far as they fit; `taken` of the rows are covered, at
- * least one. Rows of tables without a reader are passed over. No more is held than READ_BYTES and one record,
- * or one piece.
+ * The current values of the records that `rows` name, as far as they fit. `taken` of the rows are covered, at
+ * least one. Rows of tables without a reader are skipped. No more is held than READ_BYTES and one record, or
+ * one piece.
  */
 async function readValues(
   connection: Connection,

@@ -1,5 +1,5 @@
 /**
- * The change feed as its followers see it. Written by statement-level triggers inside the writer's transaction,
+ * The change feed as its followers see it. Statement-level triggers write it inside the writer's transaction,
  * so raw SQL is followed as well as the API.
  *
  * A position is the text of a `pg_snapshot`: everything that the snapshot sees has been delivered. The next
@@ -27,7 +27,7 @@ export interface FeedBatch {
    * included. Only the columns asked for.
    */
   readonly columns: ReadonlyMap<string, FeedColumn>;
-  /** Records that are gone. */
+  /** Records that were deleted. */
   readonly deleted: readonly string[];
 }
 
@@ -52,26 +52,26 @@ export interface FeedChanges {
 /** What a read is limited to. */
 export interface FeedReadOptions {
   /**
-   * Of the tables named here only the records of that part are delivered. Names are those of the schema that
-   * the follower has.
+   * From the tables named here, only the records of that part are delivered. The names are those of the schema
+   * that the follower has.
    */
   readonly parts?: ReadonlyMap<string, Part>;
   /**
-   * Reads what this snapshot sees in place of what there is by now; it must see all that the position does
-   * (`isSeenBy`).
+   * Reads what this snapshot sees instead of the current state. The snapshot must see everything that the
+   * position does (`isSeenBy`).
    */
   readonly snapshot?: SharedSnapshot;
 }
 
-/** A moment of a database server that several processes read at. */
+/** A moment of a database server at which several processes read. */
 export interface SharedSnapshot {
   /** PostgreSQL's name for it. */
   readonly id: string;
-  /** That of a follower who has read all that it sees. */
+  /** The position of a follower that has read everything the snapshot sees. */
   readonly position: FeedPosition;
 }
 
-/** Of a feed whose database other processes read as well. */
+/** For a feed whose database other processes read as well. */
 export interface SnapshotSharing {
   /**
    * Of now. It can be read at until `end`; a connection is held for it, and the vacuum is held back. INVALID on
@@ -82,8 +82,8 @@ export interface SnapshotSharing {
 
 export interface ChangeFeed {
   /**
-   * Called (often, and sometimes for nothing) when a branch may have changed: its records, its schema, or its
-   * being there.
+   * Called often, and sometimes without cause, when a branch may have changed: its records, its schema, or
+   * whether it exists.
    */
   onChange(listener: (ref: BranchRef) => void): () => void;
   /**
@@ -107,6 +107,6 @@ export interface ChangeFeed {
    * the position is too old or of another incarnation, read all again.
    */
   readSince(ref: BranchRef, position: FeedPosition, incarnation: string, options?: FeedReadOptions): Promise<FeedChanges | null>;
-  /** Tells that this follower will never ask before `position`; outbox rows that nobody needs are removed. */
+  /** Says that this follower will never ask from before `position`; outbox rows that nobody needs are removed. */
   acknowledge(ref: BranchRef, position: FeedPosition, incarnation: string): Promise<void>;
 }

@@ -1,7 +1,7 @@
 /**
- * Records that are too large to be read among others: their sizes first, then what of them can be held. SQL can
- * store what no request could send: a text of 600 MB, JSON that is small where it is stored and not when it is
- * printed. Such a value is omitted, and the feed goes on.
+ * Records that are too large to be read with others: first their sizes are read, then as much of them as can be
+ * held. SQL can store what no request could send: a text of 600 MB, or JSON that is small in storage and large
+ * when printed. Such a value is omitted, and the feed continues.
  */
 import type { Connection } from "../engine/engine.ts";
 import { qualified } from "../identifiers.ts";
@@ -15,19 +15,22 @@ const MAX_RECORD_BYTES = 48 * 2 ** 20;
 export interface LargeColumn {
   /** Its value as SQL that gives text. */
   readonly value: string;
-  /** The size of a text is known where it is stored; anything else has to be printed to know it, which may fail. */
+  /**
+   * The size of a text is known from storage. Anything else has to be printed to know its size, and that may
+   * fail.
+   */
   readonly isText: boolean;
 }
 
 export interface LargeRecord {
-  /** In the order of the columns; null for what is null, and for what is omitted. */
+  /** In the order of the columns; null for nulls and for omitted values. */
   readonly texts: readonly (string | null)[];
   /** Indexes of columns. */
   readonly omitted: ReadonlySet<number>;
   readonly bytes: number;
 }
 
-/** Inside a transaction, which goes on whatever a size comes to. */
+/** Inside a transaction, which continues whatever the sizes are. */
 export async function readLargeRecord(
   connection: Connection,
   schemaName: string,

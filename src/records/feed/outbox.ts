@@ -1,6 +1,6 @@
 /**
- * Reading the outbox of a branch: which records changed between a position and the snapshot that the reading
- * transaction has.
+ * Reads the outbox of a branch: which records changed between a position and the snapshot of the reading
+ * transaction.
  */
 import { FEED_TABLE } from "../catalog/table-ddl.ts";
 import type { Connection } from "../engine/engine.ts";
@@ -26,8 +26,8 @@ export interface OutboxPage {
 
 /**
  * The next rows after the position, in the order (txid, seq). A transaction that began early and committed late
- * is found by its number, however small: nothing below the snapshot's own xmin is looked at, and every row
- * above is asked whether the snapshot saw it.
+ * is found by its number, however small: only rows below the snapshot's own xmin are skipped, and for every row
+ * above it the snapshot is asked whether it saw the transaction.
  */
 export async function readOutbox(connection: Connection, schemaName: string, position: Position): Promise<OutboxPage> {
   const { snapshot, partial } = position;

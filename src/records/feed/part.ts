@@ -1,7 +1,7 @@
 /**
  * Parts of a table: a record is in part hash(id) mod n, where the hash is the first four bytes of the SHA-256
- * of the id's UTF-8, big-endian. Defined by us, so that PostgreSQL and JavaScript agree in every version, and
- * snapshots of a part stay right when PostgreSQL is upgraded.
+ * of the id's UTF-8, big-endian. We define it ourselves, so that PostgreSQL and JavaScript agree in every
+ * version, and snapshots of a part stay valid when PostgreSQL is upgraded.
  */
 import { createHash } from "node:crypto";
 

@@ -22,7 +22,7 @@ export function formatPosition(position: Position): string {
   return partial === undefined ? snapshot : `${snapshot}/${partial.target}/${partial.txid},${partial.seq}`;
 }
 
-/** undefined for anything that `formatPosition` has not made: a position may come from a damaged file. */
+/** undefined for anything that `formatPosition` did not make: a position may come from a damaged file. */
 export function parsePosition(text: string): Position | undefined {
   const [snapshot, target, row, ...rest] = text.split("/");
   if (snapshot === undefined || !SNAPSHOT.test(snapshot) || rest.length > 0) return undefined;
@@ -32,13 +32,14 @@ export function parsePosition(text: string): Position | undefined {
   return { snapshot, partial: { target, txid: found[1]!, seq: found[2]! } };
 }
 
-/** Whether all that was delivered up to the position is seen by the snapshot as well. */
+/** Whether the snapshot sees everything that was delivered up to the position. */
 export function isSeenBy(position: FeedPosition, snapshot: FeedPosition): boolean {
   const [earlier, later] = [parsePosition(position), parsePosition(snapshot)];
   if (earlier === undefined || later === undefined) return false;
   const reached = earlier.partial?.target ?? earlier.snapshot;
   const isVisible = transactionsOf(reached);
-  // What the later one does not see: all from its xmax on, and those that ran when it was taken.
+  // What the later one does not see: everything from its xmax on, and the transactions that ran when it was
+  // taken.
   if (xmaxOf(reached) > xmaxOf(later.snapshot)) return false;
   return runningOf(later.snapshot).every((transaction) => !isVisible(transaction));
 }

@@ -1,8 +1,8 @@
 /**
- * Reads records as columns of a FeedBatch, in statements of bounded size; those that are large by themselves
- * one by one (large-records.ts). Vectors travel as PostgreSQL's binary form in base64: of the ways that were
- * measured it is the lightest on this side (4 µs for 768 elements; hexadecimal 15, decimal numbers 70), where
- * the event loop waits for it.
+ * Reads records as columns of a FeedBatch, in statements of bounded size. Large records are read one by one
+ * (large-records.ts). Vectors travel in PostgreSQL's binary form, as base64: of the forms that were measured it
+ * is the cheapest on this side, where the event loop waits (4 µs for 768 elements; hexadecimal 15, decimal
+ * numbers 70).
  */
 import { VALUE_KINDS } from "../../filter/column-path.ts";
 import { SYSTEM_COLUMN_TYPES, VERSION_COLUMNS } from "../../filter/system-columns.ts";
@@ -14,11 +14,11 @@ import type { FeedBatch, FeedColumn } from "./feed-types.ts";
 import { readLargeRecord } from "./large-records.ts";
 import { type Part, partCondition } from "./part.ts";
 
-/** So that neither session nor event loop is held for long. */
+/** Bounded, so that neither session nor event loop is held for long. */
 export const BATCH = { maxRecords: 2_000, maxBytes: 1_000_000 };
-/** Where the records are not what they seem (stored small, printed large), each is looked at by itself. */
+/** For records that are small in storage and large when printed: each is looked at by itself. */
 const CAREFUL_BATCH = { maxRecords: 64, maxBytes: 1_000_000 };
-/** By what is stored: from here on a record is read by itself. */
+/** By stored size: from here on a record is read by itself. */
 const LARGE_RECORD_BYTES = 8 * 2 ** 20;
 
 type Kind = FeedColumn["kind"];
@@ -29,7 +29,7 @@ interface ReadColumn {
   readonly dimension: number;
   /** Its value as SQL that gives text. */
   readonly value: string;
-  /** It can be of any size. */
+  /** Its values can have any size. */
   readonly isUnbounded: boolean;
 }
 
@@ -111,7 +111,10 @@ export class RecordReader {
     return { batch: toBatch(this.table.name, this.#columns, rows, omitted), last: hasMore ? last![0]! : undefined, bytes };
   }
 
-  /** Puts into the row what of its unbounded values can be held. @returns their bytes. */
+  /**
+   * Puts those unbounded values into the row that can be held.
+   * @returns their bytes.
+   */
   async #complete(connection: Connection, row: (string | null)[], index: number, omitted: Map<number, Set<number>>): Promise<number> {
     const unbounded = this.#columns.flatMap((column, at) =>
       column.isUnbounded ? [{ ...column, at, isText: column.kind === "text" }] : [],

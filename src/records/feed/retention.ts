@@ -1,12 +1,13 @@
 /**
- * Which rows of the outboxes are still needed. Every process that follows a branch has a row in
- * `lodestone.followers` with its position; what every one of them has seen is removed, and
- * `lodestone.feeds.horizon` remembers how far. A process that is not heard of for `LEASE` no longer holds rows
- * back: should it come again, it finds its position below the horizon and reads everything anew. Horizon and
- * rows change in one transaction, so whoever reads both in one snapshot cannot be misled.
+ * Decides which rows of the outboxes are still needed. Every process that follows a branch has a row in
+ * `lodestone.followers` with its position. What all of them have seen is removed, and `lodestone.feeds.horizon`
+ * remembers how far. A process that was not heard from for `LEASE` no longer holds rows back; if it returns, it
+ * finds its position below the horizon and reads everything again. Horizon and rows change in one transaction,
+ * so whoever reads both in one snapshot sees a consistent state.
  *
- * An idle branch costs nothing: only who was given rows of its outbox writes that they are no longer needed.
- * Besides that each server writes once a minute, for all its branches together: that it is still there.
+ * An idle branch costs nothing: only a follower that was given outbox rows writes that they are no longer
+ * needed. Besides that, each server writes once a minute, for all its branches together, that it is still
+ * there.
  */
 import { randomUUID } from "node:crypto";
 import { FEED_TABLE } from "../catalog/table-ddl.ts";
@@ -17,17 +18,17 @@ import { xmaxOf, xminOf } from "./position.ts";
 
 const LEASE = "10 minutes";
 const HEARTBEAT_MS = 60_000;
-/** Removing is a commit of its own; it is not worth one for every change. */
+/** Removing is a commit of its own, so not every change is worth one. */
 const TRIM_INTERVAL_MS = 2_000;
-/** Branches whose outbox somebody else has held back, tried again with one heartbeat. */
+/** Branches whose outbox another follower has held back, tried again at one heartbeat. */
 const TRIMS_PER_HEARTBEAT = 100;
 
 interface FollowedBranch {
   readonly schemaName: string;
-  /** The xmin that this process has acknowledged, and the one that the database knows of. */
+  /** The xmin that this process has acknowledged, and the one that the database knows. */
   acknowledged: bigint;
   recorded: bigint;
-  /** The outbox may have rows of transactions below; as far as the horizon they are removed. */
+  /** The outbox may have rows of transactions below this; those up to the horizon are removed. */
   rowsBelow: bigint;
   horizon: bigint;
 }
@@ -62,7 +63,7 @@ export class FeedRetention {
       schemaName: branch.schemaName,
       acknowledged: xmin,
       recorded: xmin,
-      // Not known: there may be some.
+      // Unknown: there may be some.
       rowsBelow: xmaxOf(snapshot),
       horizon: 0n,
     });
@@ -75,7 +76,7 @@ export class FeedRetention {
     if (state !== undefined && xmax > state.rowsBelow) state.rowsBelow = xmax;
   }
 
-  /** Removes soon what nobody needs any more. */
+  /** Soon removes what nobody needs any more. */
   async acknowledge(branch: BranchInfo, snapshot: string): Promise<void> {
     await this.follow(branch, snapshot);
     const state = this.#branches.get(branch.incarnation)!;
@@ -99,7 +100,7 @@ export class FeedRetention {
     this.#branches.delete(incarnation);
   }
 
-  /** The rows stay as they are: a process that starts again within the lease goes on where this one was. */
+  /** The rows stay as they are: a process that starts again within the lease continues where this one stopped. */
   async close(): Promise<void> {
     clearInterval(this.#heartbeat);
     for (const timer of this.#pending.values()) clearTimeout(timer);
@@ -131,7 +132,7 @@ export class FeedRetention {
       [schemaName],
     );
     await connection.query(`DELETE FROM ${qualified(schemaName, FEED_TABLE)} WHERE txid < $1::xid8`, [rows[0]!.horizon]);
-    // Should the transaction fail after all, the next rows are the next reason to try.
+    // If the transaction fails after all, the next rows are the next reason to try.
     state.recorded = acknowledged;
     state.horizon = BigInt(rows[0]!.horizon);
   }
@@ -145,7 +146,10 @@ export class FeedRetention {
     );
   }
 
-  /** Tells that this process is there, and removes what others needed when it was acknowledged here. */
+  /**
+   * Says that this process is alive, and removes rows that others still needed when they were acknowledged
+   * here.
+   */
   #beat(): void {
     const heldBack = [...this.#branches]
       .filter(([, { horizon, acknowledged, rowsBelow }]) => horizon < rowsBelow && horizon < acknowledged)

@@ -3,9 +3,9 @@ import { LodestoneError } from "../../errors.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
 import type { SharedSnapshot } from "./feed-types.ts";
 
-/** As pg_export_snapshot names them: the back end, its transaction, a count. */
+/** As pg_export_snapshot names them: the backend, its transaction, a count. */
 const SNAPSHOT_ID = /^[0-9A-F]{8}-[0-9A-F]{8}-\d{1,9}$/;
-/** Who forgets to end one holds it no longer than this. */
+/** A snapshot that nobody ends is held no longer than this. */
 const LIFE_MS = 15_000;
 
 /** The transaction that exports it stays open until `end`. */
@@ -29,7 +29,7 @@ export async function shareSnapshot(engine: Engine): Promise<SharedSnapshot & { 
     ...snapshot,
     async end() {
       release();
-      // It was held past its time, or the database went: whoever read at it has been told.
+      // It was held past its time, or the database went away: whoever read at it has been told.
       await ended.catch(() => {});
     },
   };

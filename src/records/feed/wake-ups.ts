@@ -1,11 +1,14 @@
 /**
- * Who wakes the followers of a branch. Triggers NOTIFY for whoever writes from outside, and on the embedded
- * engine for everybody. Sessions of our own servers say that they do it themselves (`lodestone.writer`),
- * because PostgreSQL commits transactions that NOTIFY one at a time: with 16 clients inserts ran at half the
- * rate. So this process wakes its own followers at once, and those of other servers by a NOTIFY that stands for
- * all changes of some milliseconds. A lost wake-up costs latency, never correctness: a server looks by itself
- * every few seconds which outboxes have grown, for all branches in one statement that changes nothing. What a
- * branch's own trims do is no growth, so idle branches wake nobody.
+ * Wakes the followers of a branch.
+ *
+ * Triggers NOTIFY for writers from outside, and on the embedded engine for everybody. Sessions of our own
+ * servers announce that they do it themselves (`lodestone.writer`), because PostgreSQL commits transactions
+ * that NOTIFY one at a time: with 16 clients, inserts ran at half the rate. So this process wakes its own
+ * followers at once, and those of other servers by one NOTIFY for all changes of some milliseconds.
+ *
+ * A lost wake-up costs latency, never correctness: every few seconds each server looks which outboxes have
+ * grown, for all branches in one read-only statement. What a branch's own trims do is not growth, so idle
+ * branches wake nobody.
  */
 import type { Catalog } from "../catalog/catalog.ts";
 import { FEED_CHANNEL, FEED_SEQUENCE } from "../catalog/table-ddl.ts";
@@ -23,8 +26,8 @@ interface Growth {
   /** The last number that a row of the outbox was given, whether or not its transaction has committed. */
   readonly last: string | null;
   /**
-   * When it grew, by the number of the first transaction that had not begun then: until all below have ended,
-   * more may come to light.
+   * The first transaction that had not begun when it grew: until all before it have ended, more rows may become
+   * visible.
    */
   readonly openUntil: bigint | undefined;
 }
@@ -118,7 +121,7 @@ export class WakeUps {
       for (const listener of this.#listeners) listener(ref);
       return;
     }
-    // Should the list not be had, the engine reconnects later and says so again.
+    // If listing fails, the engine reconnects later and says so again.
     void this.#catalog.allBranches().then(
       (refs) => {
         for (const ref of refs) for (const listener of this.#listeners) listener(ref);

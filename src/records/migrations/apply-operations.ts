@@ -4,21 +4,18 @@ import { Slices } from "../../event-loop.ts";
 import type { SchemaOperation } from "../catalog/history/schema-operations.ts";
 import type { SchemaEditor } from "../catalog/schema-editor.ts";
 
-/**
- * An operation passes over the tables and columns that there are; so many are passed over before others get the
- * event loop.
- */
+/** An operation goes over the existing tables and columns; after this many, others get the event loop. */
 const COLUMNS_PER_SLICE = 50_000;
 /** What an operation costs beyond that, in the same measure. */
 const OPERATION_COST = 2_000;
 
-/** Runs operations in their order. A fault names the operation; the caller's transaction undoes what was done. */
+/** Runs operations in their order. An error names the operation; the caller's transaction undoes what was done. */
 export async function applyOperations(editor: SchemaEditor, operations: readonly SchemaOperation[], path: string): Promise<void> {
   const slices = new Slices(COLUMNS_PER_SLICE);
   for (const [i, operation] of operations.entries()) {
     const { tables } = editor.document;
     const columns = tables.reduce((sum, table) => sum + table.columns.length, tables.length);
-    // A rehearsal waits for nothing: others get a turn all the same.
+    // A rehearsal never waits, so it has to yield to others explicitly.
     if (slices.spend(columns + OPERATION_COST)) await slices.rest();
     try {
       await applyOperation(editor, operation);

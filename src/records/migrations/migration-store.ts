@@ -23,7 +23,7 @@ export interface PushedMigration {
   readonly operations: readonly SchemaOperation[];
 }
 
-/** The engine's rows of one branch's history stay few; this is for those who drive it by script for years. */
+/** Most histories are short; this limit is for branches that scripts have changed for years. */
 const MAX_PUSHED = 1_000;
 
 /** Some 10 ms of checking. */
@@ -77,7 +77,7 @@ export class MigrationStore {
     return { original: toBranchSchema(branch), updated: await schemaOf(updated) };
   }
 
-  /** From the branch (after `sourceOperations`) to a schema given by a client (after `targetOperations`). */
+  /** From the branch (after `sourceOperations`) to a schema that a client gives (after `targetOperations`). */
   async compareWithSchema(
     ref: BranchRef,
     schema: unknown,
@@ -91,7 +91,7 @@ export class MigrationStore {
     );
     const given = await withIds(await requireSchema(schema));
     const target = await rehearse(given, requireOperations(operations.target ?? [], "schemaOperations"), "schemaOperations");
-    // A schema that does not list the system's columns has nothing to say about them.
+    // A schema that does not list the system columns says nothing about them.
     return comparison(source, namingOf(source) === "dotted" ? target : { ...target, systemNaming: "underscored" });
   }
 
@@ -105,13 +105,13 @@ export class MigrationStore {
     const [sourcePath, targetPath] = ["sourceBranchOperations", "targetBranchOperations"];
     const source = await rehearse(await toDocument(from), requireOperations(operations.source ?? [], sourcePath), sourcePath);
     const target = await rehearse(await toDocument(to), requireOperations(operations.target ?? [], targetPath), targetPath);
-    // What the system's columns are called is a branch's own affair.
+    // The names of system columns are each branch's own.
     return comparison(source, { ...target, systemNaming: namingOf(source) });
   }
 
   /**
-   * Brings migrations of another branch here, oldest first, keeping their ids. Those that are here already are
-   * passed over; the rest has to follow on the newest one. All or nothing.
+   * Brings migrations of another branch here, oldest first, keeping their ids. Those that are already here are
+   * skipped; the rest must follow the newest one. All or nothing.
    */
   async push(ref: BranchRef, migrations: readonly PushedMigration[]): Promise<{ id: string | undefined; parentId: string | undefined }> {
     if (migrations.length > MAX_PUSHED)
@@ -170,7 +170,7 @@ async function schemaOf(document: BranchDocument): Promise<BranchSchema> {
 
 const toDocument = (branch: BranchInfo): Promise<BranchDocument> => withIds(toBranchSchema(branch));
 
-/** The system's columns, where the schema lists them, are no columns of its tables, but say what they are called. */
+/** System columns that the schema lists are not columns of its tables, but say what system columns are called. */
 async function withIds(schema: BranchSchema): Promise<BranchDocument> {
   let nextId = 1;
   let systemNaming: SystemNaming = "dotted";

@@ -1,7 +1,7 @@
 /**
  * The newest form of schema changes that the SDK can send, that of pgroll (`migrations/apply`): PostgreSQL's
- * own types, one object a table or column. What has a meaning for tables of the API is translated to
- * operations; everything else (raw SQL, indexes, constraints over several columns) is refused by name.
+ * own types, one object per table or column. What has a meaning for tables of the API is translated to
+ * operations; everything else (raw SQL, indexes, constraints over several columns) is rejected by name.
  */
 import { LodestoneError } from "../../errors.ts";
 import { isObject } from "../../json-object.ts";
@@ -79,7 +79,7 @@ function translate(operation: unknown, path: string): unknown[] {
   }
 }
 
-/** Columns that every table of the API has are passed over: pgroll's own descriptions list them. */
+/** Columns that every table of the API has are skipped: pgroll's own descriptions list them. */
 function addColumn(table: unknown, given: unknown, path: string): unknown[] {
   if (!isObject(given)) throw invalid(`${path} has to be an object like {"name": "title", "type": "text"}.`);
   const { name, type, nullable, unique, references, check, pk } = given;
@@ -99,7 +99,7 @@ function addColumn(table: unknown, given: unknown, path: string): unknown[] {
   return [{ addColumn: { table, column } }];
 }
 
-/** A default is SQL in pgroll; a literal is all that is taken. */
+/** A default is SQL in pgroll; only literals are accepted. */
 function literal(given: unknown, path: string): string {
   const text = String(given).trim();
   const quoted = /^'((?:[^']|'')*)'(?:::[\w ]+)?$/.exec(text);

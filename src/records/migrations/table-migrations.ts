@@ -1,6 +1,6 @@
 /**
  * The older form of a schema change, which `migrations/plan` gives and `migrations/execute` takes: what is new,
- * gone and different, table by table. It cannot say that something was renamed.
+ * removed and different, table by table. It cannot express a rename.
  */
 import { LodestoneError } from "../../errors.ts";
 import { Slices } from "../../event-loop.ts";

@@ -70,8 +70,8 @@ describeOnBothEngines("Checking a branch", (fixture) => {
       ['DROP TRIGGER "lodestone.touch" ON teams'],
       [{ table: "teams", message: /trigger "lodestone\.touch"/ }],
     ],
-    ["a table that was dropped by hand", ["DROP TABLE users"], [{ table: "users", message: /in the catalog and not in the database/ }]],
-    ["a table made by hand", ["CREATE TABLE mine ()"], [{ table: "mine", message: /in the database and not in the catalog/ }]],
+    ["a table that was dropped by hand", ["DROP TABLE users"], [{ table: "users", message: /in the catalog but not in the database/ }]],
+    ["a table made by hand", ["CREATE TABLE mine ()"], [{ table: "mine", message: /in the database but not in the catalog/ }]],
     [
       "a column that was dropped by hand",
       ['ALTER TABLE users DROP COLUMN "address.city"'],
@@ -103,7 +103,7 @@ describeOnBothEngines("Checking a branch", (fixture) => {
     [
       "a column that lost its notNull",
       ["ALTER TABLE teams ALTER COLUMN name DROP NOT NULL"],
-      [{ table: "teams", column: "name", message: /is notNull, and the database does not see to it/ }],
+      [{ table: "teams", column: "name", message: /is notNull, but the database does not enforce it/ }],
     ],
     ["a lost outbox", ['DROP TABLE "lodestone.feed"'], [{ message: /outbox of the change feed is missing/ }]],
     [

@@ -16,8 +16,8 @@ import type { SchemaOperation } from "./schema-operations.ts";
 const COLUMNS_PER_SLICE = 10_000;
 
 /**
- * Applying the result to `source` gives the tables and columns of `target`; their order aside. In time linear
- * in both, and in slices.
+ * Applying the result to `source` gives the tables and columns of `target`, apart from their order. Linear in
+ * both, and done in slices.
  */
 export async function compareSchemas(source: BranchSchema, target: BranchSchema): Promise<SchemaOperation[]> {
   const slices = new Slices(COLUMNS_PER_SLICE);
@@ -28,7 +28,7 @@ export async function compareSchemas(source: BranchSchema, target: BranchSchema)
   const removedNames = new Set(removed.map(({ name }) => name));
   const operations: SchemaOperation[] = [];
 
-  // Columns go first: a table that is linked to cannot be dropped.
+  // Columns are dropped first: a table that is linked to cannot be dropped.
   for (const table of source.tables) {
     const kept = wanted.get(table.name);
     const columns = columnsByName(kept);

@@ -1,7 +1,7 @@
 /**
  * The history of a branch's schema: one row of `lodestone.migrations` for each change, written in the
- * transaction of the change itself, whichever way it came. Invariant: replaying the operations of a branch from
- * its first row makes its schema. A copied branch takes its history along.
+ * transaction of the change itself, whatever made it. Invariant: replaying the operations of a branch from its
+ * first row makes its schema. A copied branch takes its history with it.
  */
 import { createHash, randomBytes } from "node:crypto";
 import type { Connection } from "../../engine/engine.ts";
@@ -20,7 +20,7 @@ export interface Migration {
 
 /** A change as it goes into the history. */
 export interface MigrationNote {
-  /** Kept from another branch; else one is made. */
+  /** The id that it had in another branch; otherwise one is made. */
   readonly id?: string;
   readonly title?: string | undefined;
   readonly message?: string | undefined;
@@ -47,7 +47,7 @@ export function checksumOf(parentId: string | undefined, operations: readonly Sc
     .digest("hex")}`;
 }
 
-/** The caller holds the lock on the branch's row, so positions have no gaps and no rivals. */
+/** The caller holds the lock on the branch's row, so positions have no gaps and no duplicates. */
 export async function recordMigration(connection: Connection, schemaName: string, note: MigrationNote): Promise<void> {
   await connection.query(
     `INSERT INTO lodestone.migrations (schema_name, position, id, title, message, operations)
@@ -80,7 +80,7 @@ const SELECT_MIGRATIONS = `SELECT position::text, id, title, message, operations
   FROM lodestone.migrations m`;
 
 const toMigration = (row: Row): Migration => {
-  // jsonb does not keep the order of members; checking puts them back into the one that checksums are made of.
+  // jsonb does not keep the order of members. Checking restores the order that checksums are computed from.
   const operations = requireOperations(row.operations, "operations");
   const parentId = row.parent_id ?? undefined;
   return {
@@ -94,10 +94,7 @@ const toMigration = (row: Row): Migration => {
   };
 };
 
-/**
- * Newest first, older than the one named by `before`; and newer than `since`. An id that is not of this branch
- * gives nothing.
- */
+/** Newest first; older than the one named by `before`, and newer than `since`. An unknown id gives nothing. */
 export async function readMigrations(
   connection: Pick<Connection, "query">,
   schemaName: string,

@@ -1,7 +1,7 @@
 /**
- * Schema changes as data: the operations that `schema/apply`, `schema/compare` and the history of a branch
- * speak in. Each is an object with one key. What comes in is checked here for its form alone; whether it fits
- * the branch is the schema editor's to say.
+ * Schema changes as data: the operations of `schema/apply`, of `schema/compare` and of the history of a branch.
+ * Each is an object with one key. Only the form of incoming operations is checked here; the schema editor
+ * checks whether they fit the branch.
  */
 import { LodestoneError } from "../../../errors.ts";
 import { isObject } from "../../../json-object.ts";
@@ -18,13 +18,13 @@ export type SchemaOperation =
   | { readonly removeColumn: { readonly table: string; readonly column: string } }
   | { readonly renameColumn: { readonly table: string; readonly oldName: string; readonly newName: string } };
 
-/** More at once than any schema needs; each is several statements in one transaction. */
+/** More than any schema needs at once; each is several statements in one transaction. */
 const MAX_SCHEMA_OPERATIONS = 10_000;
 
 const KINDS = ["addTable", "removeTable", "renameTable", "addColumn", "removeColumn", "renameColumn"] as const;
 
 /**
- * Checks a list as a client gives it; members come out in a fixed order, so that equal operations have equal
+ * Checks a list as a client gives it. Members come out in a fixed order, so that equal operations have equal
  * text. `path` names the list in messages.
  */
 export function requireOperations(given: unknown, path: string): SchemaOperation[] {
