@@ -1,7 +1,7 @@
 /**
- * POST …/aggregate. Values are computed by PostgreSQL, exactly, over the records as they are now. A level of
- * buckets is one statement, with the values of its buckets; buckets within buckets are another statement over
- * the buckets that were kept. All of a request see one snapshot.
+ * POST …/aggregate. PostgreSQL computes the values, exactly, over the current records. A level of buckets is
+ * one statement, with the values of its buckets; buckets within buckets are another statement over the buckets
+ * that were kept. All statements of a request see one snapshot.
  */
 import { LodestoneError } from "../../../errors.ts";
 import type { Connection, Engine } from "../../engine/engine.ts";
@@ -24,7 +24,7 @@ export async function aggregateRecords(
   request: AggregateRequest,
 ): Promise<{ aggs: JsonObject }> {
   const aggs = readAggregations(branch, table, request.aggs);
-  // Faults of the filters are found before a transaction is begun.
+  // Errors in the filters are found before a transaction begins.
   const run = new AggregateRun(branch, table, request.filter ?? undefined);
   run.check(aggs);
   const root: JsonObject = {};
@@ -46,7 +46,7 @@ class AggregateRun {
     this.#filter = filter;
   }
 
-  /** Compiles every filter once, for its faults. */
+  /** Compiles every filter once, to find errors. */
   check(aggs: ReadonlyMap<string, Aggregation>): void {
     const source = new GroupedSource(this.#branch, this.#table, this.#filter);
     const visit = (level: ReadonlyMap<string, Aggregation>): void => {
@@ -59,8 +59,8 @@ class AggregateRun {
   }
 
   /**
-   * Fills the aggregations into the objects of `parents`, which are by their keys, as texts, from the outermost
-   * bucket in.
+   * Fills the aggregations into the objects of `parents`. Their keys are those of the buckets, as texts, from
+   * the outermost in.
    */
   async level(
     connection: Connection,

@@ -1,5 +1,5 @@
 /**
- * How records fall into buckets: the key of a record's bucket in SQL, which records have one, and the key in
+ * How records are put into buckets: the key of a record's bucket in SQL, which records have one, and the key in
  * the answer.
  */
 import type { JsonValue } from "../../requests.ts";

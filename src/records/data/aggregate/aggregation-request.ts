@@ -51,7 +51,7 @@ const MEMBERS: Readonly<Record<Aggregation["kind"], readonly string[]>> = {
   numericHistogram: ["column", "interval", "offset", "aggs"],
 };
 
-/** Nothing asked is the count, as the SDK's `aggregate()` has it. */
+/** No aggregation asked for means the count, as in the SDK's `aggregate()`. */
 export function readAggregations(branch: BranchInfo, table: TableInfo, aggs: unknown): Map<string, Aggregation> {
   if (aggs === undefined || aggs === null) return new Map([["count", { kind: "count", filter: undefined, place: "aggs.count" }]]);
   return new AggregationReader(branch, table).map(aggs, "aggs", 1);

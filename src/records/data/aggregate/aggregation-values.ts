@@ -29,7 +29,7 @@ export function valueSql(agg: ValueAggregation, source: GroupedSource): string {
   }
 }
 
-/** Over no records, or none with a value: null, and counts 0. A NaN, which JSON cannot say, is null too. */
+/** Without records, or without values: null, and counts are 0. A NaN, which JSON cannot represent, is null too. */
 export function decodeValue(agg: ValueAggregation, text: string | null): JsonValue {
   if (agg.kind === "percentiles") {
     const elements = text === null ? [] : text.slice(1, -1).split(",");

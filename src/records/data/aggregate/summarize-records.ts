@@ -42,7 +42,7 @@ export async function summarizeRecords(
     fields.forEach((field, index) => {
       const value = values[`f${index}`];
       if (value !== null && value !== undefined) field.put(summary, value);
-      // A group's column without a value is left out, as in records; a summary of nothing is null.
+      // A group's column without a value is left out, as in records; a summary over no values is null.
       else if (index >= plan.columns.length) setOwn(summary, plan.summaries[index - plan.columns.length]!.name, null);
     });
     return summary;
@@ -92,7 +92,7 @@ function summariesFilter(branch: BranchInfo, table: TableInfo, plan: SummarizePl
       if (sql !== undefined) return sql;
       throw new LodestoneError(
         "INVALID",
-        `summariesFilter: "${column}" is none of what is asked for: ${quotedNames([...names.keys()], "nothing")}.`,
+        `summariesFilter: "${column}" is not among the selected names: ${quotedNames([...names.keys()], "nothing")}.`,
       );
     },
     relation: (tableName) => relation(branch, branch.tables.get(tableName)!),
@@ -114,7 +114,7 @@ function fieldsOf(plan: SummarizePlan, options: ValueOptions): Field[] {
   ];
 }
 
-/** A summary is called what the request calls it, dots and all. */
+/** A summary has the name that the request gives it, dots included. */
 function plainField(sql: string, name: string): Field {
   return { sql, put: (record, value) => setOwn(record, name, value) };
 }

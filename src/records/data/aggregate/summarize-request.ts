@@ -98,7 +98,7 @@ function readSummaries(branch: BranchInfo, table: TableInfo, given: unknown, col
   return entries.map(([name, summary]) => {
     const place = `summaries.${name}`;
     if (columns.some((column) => column.name === name || column.name.startsWith(`${name}.`))) {
-      throw new LodestoneError("INVALID", `${place} is called like a column that is asked for; give it another name.`);
+      throw new LodestoneError("INVALID", `${place} has the name of a selected column; give it another name.`);
     }
     const keys = isObject(summary) ? Object.keys(summary) : [];
     const kind = KINDS.find((key) => keys.length === 1 && keys[0] === key);
@@ -127,12 +127,12 @@ function readSummaries(branch: BranchInfo, table: TableInfo, given: unknown, col
 function readSort(sort: unknown, columns: readonly GroupColumn[], summaries: readonly Summary[]): SummarizePlan["sort"] {
   return readSortItems(sort, "sort").map(({ name, direction, place }) => {
     if (direction === "random")
-      throw new LodestoneError("INVALID", `${place}: summaries are not sorted by chance; expected "asc" or "desc".`);
+      throw new LodestoneError("INVALID", `${place}: summaries cannot be sorted randomly; expected "asc" or "desc".`);
     const column = columns.findIndex((candidate) => candidate.name === name);
     const summary = summaries.findIndex((candidate) => candidate.name === name);
     if (column === -1 && summary === -1) {
       const names = [...columns.map((candidate) => candidate.name), ...summaries.map((candidate) => candidate.name)];
-      throw new LodestoneError("INVALID", `${place}: ${quoted(name)} is none of what is asked for: ${quotedNames(names, "nothing")}.`);
+      throw new LodestoneError("INVALID", `${place}: ${quoted(name)} is not among the selected names: ${quotedNames(names, "nothing")}.`);
     }
     return { by: summary === -1 ? `c${column}` : `s${summary}`, direction };
   });

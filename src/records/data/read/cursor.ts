@@ -1,8 +1,8 @@
 /**
- * Cursors: where a page began and ended, and the query it was a page of, so that a request with nothing but a
- * cursor goes on with the same filter, sort, columns and size. Opaque to clients: `1.` and the deflated JSON in
- * base64url (deflate's checksum finds cursors that were cut or mangled). Nothing in it is trusted: filter, sort
- * and columns are read as if the client had sent them, and values are bound.
+ * Cursors: where a page began and ended, and which query it was a page of. So a request with only a cursor
+ * continues with the same filter, sort, columns and size. Cursors are opaque to clients: `1.` and the deflated
+ * JSON in base64url (deflate's checksum detects damaged cursors). Nothing in one is trusted: filter, sort and
+ * columns are read as if the client had sent them, and values are bound.
  */
 import { deflateSync, inflateSync } from "node:zlib";
 import { LodestoneError } from "../../../errors.ts";
@@ -13,13 +13,13 @@ import type { JsonValue, Selection } from "../../requests.ts";
 export type Position = readonly (string | null)[];
 
 export interface Cursor {
-  /** The table's id, since a cursor of another table means nothing. */
+  /** The table's id, since a cursor has no meaning for another table. */
   readonly table: number;
   readonly filter: JsonValue;
   readonly sort: JsonValue;
   readonly columns: Selection;
   readonly size: number;
-  /** Of the order of `"*": "random"`: the same through all pages. */
+  /** Seed of the order of `"*": "random"`: the same for all pages. */
   readonly seed: string;
   /** The first record of the page; null: the page begins where the result ends. */
   readonly first: Position | null;
@@ -41,7 +41,7 @@ export function decodeCursor(text: unknown, place: string): Cursor {
   const bad = (): LodestoneError =>
     new LodestoneError(
       "INVALID",
-      `${place} is ${inWords(text)}, which is no cursor; give the meta.page.cursor of an earlier answer as it was.`,
+      `${place} is ${inWords(text)}, which is not a cursor; give the meta.page.cursor of an earlier answer as it was.`,
     );
   if (typeof text !== "string" || !text.startsWith(VERSION) || !/^[\w-]+$/.test(text.slice(VERSION.length))) throw bad();
   let parsed: unknown;

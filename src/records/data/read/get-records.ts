@@ -23,8 +23,8 @@ export async function getRecord(
 }
 
 /**
- * In the order of `ids`; those that are not there are left out. An id that is given twice comes twice, is
- * charged twice, and is one object.
+ * In the order of `ids`; missing ones are left out. An id that is given twice comes twice and is charged twice,
+ * but is one object.
  */
 export async function getRecords(
   connection: Connection,
@@ -34,7 +34,7 @@ export async function getRecords(
   options: ReadOptions = {},
 ): Promise<JsonObject[]> {
   const projection = compileProjection(branch, readSelection(branch, table, options.columns ?? ALL_COLUMNS), ROW, options);
-  // What text cannot hold is no record's id.
+  // Text that PostgreSQL cannot hold is no record's id.
   const asked = ids.filter((id) => !id.includes("\u0000"));
   const distinct = [...new Set(asked)];
   if (asked.length === 0) return [];

@@ -8,12 +8,12 @@ import type { Parameters } from "../sql-parts/bound-parameters.ts";
 import type { SortTerm } from "../sql-parts/sort-sql.ts";
 import type { Position } from "./cursor.ts";
 
-/** The records behind `position` in the order of `terms`; before it when `reversed`. Nulls are above every value. */
+/** The records after `position` in the order of `terms`; before it when `reversed`. Nulls are above every value. */
 export function behind(terms: readonly SortTerm[], position: Position, reversed: boolean, parameters: Parameters): string {
   const values = position.map((value, index) => (value === null ? null : `${parameters.add(value)}::${terms[index]!.type}`));
   const descending = terms[0]!.descending;
   if (terms.every((term, index) => !term.nullable && term.descending === descending && values[index] !== null)) {
-    // One comparison of rows is what an index over the terms can be entered with.
+    // An index over the terms can serve one comparison of rows.
     return `(${terms.map((term) => term.sql).join(", ")}) ${descending !== reversed ? "<" : ">"} (${values.join(", ")})`;
   }
   let condition = "FALSE";
@@ -26,7 +26,7 @@ export function behind(terms: readonly SortTerm[], position: Position, reversed:
   const [first] = terms as [SortTerm];
   const downwards = first.descending !== reversed;
   if (values[0] === null || (first.nullable && !downwards)) return condition;
-  // Says nothing new, but an index cannot be entered with an OR.
+  // Logically redundant, but an index cannot serve an OR.
   return `${first.sql} ${downwards ? "<=" : ">="} ${values[0]} AND ${condition}`;
 }
 

@@ -1,4 +1,4 @@
-/** `page` of a query: which part of which result is asked for. */
+/** `page` of a query: which part of which result is wanted. */
 import { randomBytes } from "node:crypto";
 import { LodestoneError } from "../../../errors.ts";
 import { inWords, quoted } from "../../../value-in-words.ts";
@@ -10,13 +10,13 @@ import { type Cursor, decodeCursor, type Position } from "./cursor.ts";
 
 export const DEFAULT_PAGE_SIZE = 20;
 export const MAX_PAGE_SIZE = 1_000;
-/** Skipping costs as much as reading; cursors go any depth. */
+/** Skipping costs as much as reading; cursors work at any depth. */
 export const MAX_PAGE_OFFSET = 49_000;
 /** The retired service's texts, which clients compare. */
 export const PAGE_SIZE_EXCEEDED = `page size exceeds max limit of ${MAX_PAGE_SIZE}`;
 export const OFFSET_EXCEEDED = `page offset must not exceed ${MAX_PAGE_OFFSET}`;
 
-/** A page, with all that a cursor brought. */
+/** A page, with everything that a cursor brought. */
 export interface PagePlan {
   readonly filter: JsonValue;
   readonly sort: JsonValue;
@@ -24,13 +24,13 @@ export interface PagePlan {
   readonly seed: string;
   readonly size: number;
   readonly offset: number;
-  /** Only records behind it. */
+  /** Only records after it. */
   readonly after: Position | null;
   /** Only records before it. */
   readonly before: Position | null;
   /** The last records of the result, not the first. */
   readonly fromEnd: boolean;
-  /** `after: "end"`: no records, but a cursor for those that are still to come. */
+  /** `after: "end"`: no records, but a cursor for those still to come. */
   readonly tail: boolean;
 }
 
@@ -81,7 +81,7 @@ function isAbove(value: unknown, most: number): boolean {
   return typeof value === "number" && Number.isInteger(value) && value > most;
 }
 
-/** A cursor stands for its whole query; another filter or sort with it would be a different result. */
+/** A cursor stands for its whole query; with another filter or sort it would mean a different result. */
 function refuseNewQuery(request: QueryRequest): void {
   for (const name of ["filter", "sort"] as const) {
     const value = request[name];

@@ -67,7 +67,7 @@ class PageQuery {
     return page(rows, more, null, after);
   }
 
-  /** Read backwards, so that the end costs what the beginning costs. */
+  /** Read backwards, so that the end costs as much as the beginning. */
   async lastRecords(): Promise<Page> {
     const { size, offset, before } = this.#plan;
     const rows = (await this.#rows({ reversed: true, limit: size, offset })).reverse();
@@ -101,8 +101,8 @@ class PageQuery {
     const terms = this.#terms();
     if (after !== null) where.push(behind(terms, this.#checked(after, terms), false, parameters));
     if (before !== null) where.push(behind(terms, this.#checked(before, terms), true, parameters));
-    // The inner query finds the rows, so that only those of the page are made into records. No column's name
-    // has a colon.
+    // The inner query finds the rows, so that only those of the page are turned into records. No column's name
+    // contains a colon.
     const statement =
       `SELECT ${terms.map((_, index) => `${ROW}."k:${index}"`).join(", ")}, ${projection.sql} AS record ` +
       `FROM (SELECT ${ROW}.*, ${terms.map((term, index) => `(${term.sql})::text AS "k:${index}"`).join(", ")} ` +
@@ -146,7 +146,7 @@ function unfit(cause?: unknown): LodestoneError {
   return new LodestoneError("INVALID", "The cursor does not fit the table as it is now; start a new query.", { cause });
 }
 
-/** The cursor of an empty page lies where the page was asked for. */
+/** The cursor of an empty page is at the position that was asked for. */
 function page(rows: readonly Row[], more: boolean, before: Position | null, after: Position | null): Page {
   return {
     records: rows.map((row) => row.record),

@@ -1,6 +1,6 @@
 /**
- * All records of a table, for exports and checks: in the order of their ids, a page per statement, so that
- * nobody waits for the whole.
+ * All records of a table, for exports and checks: in the order of their ids, one page per statement, so that
+ * nobody has to wait for the whole.
  */
 import { boundedPage, mayHaveMore, PAGE_BYTES } from "../../bounded-page.ts";
 import type { Connection } from "../../engine/engine.ts";
@@ -13,9 +13,9 @@ import { ALL_COLUMNS, readSelection } from "../sql-parts/selection.ts";
 const PAGE = { maxRecords: 2_000, maxBytes: 2_000_000 };
 
 /**
- * Yields pages, and reads the next one only when it is asked for. Each page is one consistent state, the whole
- * is not: a record that is written meanwhile comes as it was or as it is, and one that comes or goes meanwhile
- * may be there or not. Every record that is there all the time comes exactly once.
+ * Yields pages, and reads the next one only when asked for it. Each page is one consistent state; the whole is
+ * not. A record that is changed meanwhile comes in its old or new state, and one that is created or deleted
+ * meanwhile may or may not come. Every record that exists all the time comes exactly once.
  */
 export async function* scanRecords(
   connection: Connection,

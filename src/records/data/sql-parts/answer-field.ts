@@ -1,4 +1,4 @@
-/** One value of an answer: how SQL gives it as JSON, and where and how it goes into the record. */
+/** One value of an answer: how SQL gives it as JSON, and where it goes in the record. */
 import { type SystemNaming, systemColumnName } from "../../../filter/system-columns.ts";
 import { readJson } from "../../exact-json.ts";
 import type { JsonObject, JsonValue } from "../../requests.ts";
@@ -32,8 +32,8 @@ export function valueField(type: ColumnType, value: string, name: string, { json
 }
 
 /**
- * A jsonb value, read as text so that its numbers keep every digit: what may be ExactJson is only ever written
- * as JSON (http/json-pieces). A JSON null is not there, like every null.
+ * A jsonb value, read as text so that its numbers keep every digit: ExactJson is only ever written as JSON
+ * (http/json-pieces). A JSON null is left out, like every null.
  */
 export function jsonField(value: string, put: Field["put"]): Field {
   return {
@@ -67,7 +67,7 @@ export function setPath(record: JsonObject, name: string, value: JsonValue): voi
   setOwn(object, last, value);
 }
 
-/** An own property whatever its name: assignment would take `__proto__` for the prototype. */
+/** An own property, whatever its name: assignment would treat `__proto__` as the prototype. */
 export function setOwn(object: JsonObject, key: string, value: JsonValue): void {
   if (key === "__proto__") Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
   else object[key] = value;

@@ -6,7 +6,7 @@ import { COLUMN_TRAITS } from "../../column-traits.ts";
 import type { ColumnInfo } from "../../schema.ts";
 import type { Parameter } from "../values/column-value.ts";
 
-/** How the written row is called in every statement of this folder. */
+/** The name of the written row in every statement of this folder. */
 export const ROW = "t";
 
 /** Bound parameters of one statement, in the order in which their `$n` were given out. */

@@ -1,6 +1,6 @@
 /**
- * A column that a request names: of the table, behind links (`team.name`), inside json (`config->rank`), or of
- * the service (`xata.version`).
+ * A column that a request names: a column of the table, behind links (`team.name`), inside json
+ * (`config->rank`), or a system column (`xata.version`).
  */
 import { LodestoneError } from "../../../errors.ts";
 import { objectColumns, resolveName } from "../../../filter/column-path.ts";
@@ -16,13 +16,13 @@ export interface ColumnReference {
   /** In the table at the end of the links. */
   readonly column: string;
   readonly physicalName: string;
-  /** Of the column; with `json` steps, what lies there is a json value. */
+  /** Of the column; with `json` steps, the value there is json. */
   readonly type: ColumnType;
   /** Of a link: the table that it points into. */
   readonly target: string | undefined;
   /** Steps into a json column; empty: the column itself. */
   readonly json: readonly string[];
-  /** False only for what is there in every record. */
+  /** False only for values that every record has. */
   readonly nullable: boolean;
 }
 
@@ -48,7 +48,7 @@ export function resolveColumn(branch: BranchInfo, table: TableInfo, name: string
 }
 
 /**
- * Its value for the record's row called `alias`. Links are scalar subselects by primary key, so no row is lost
+ * Its value for the record's row named `alias`. Links are scalar subselects by primary key, so no row is lost
  * where a link is null.
  */
 export function columnSql(branch: BranchInfo, reference: ColumnReference, alias: string): string {
@@ -63,8 +63,8 @@ export function columnSql(branch: BranchInfo, reference: ColumnReference, alias:
 }
 
 /**
- * In json, an absent value and a JSON null are null; the rest is ordered as jsonb is: texts before numbers
- * before booleans.
+ * In json, an absent value and a JSON null are null. Everything else is ordered as jsonb is: texts before
+ * numbers before booleans.
  */
 function valueSql(reference: ColumnReference, column: string): string {
   if (reference.json.length === 0) return column;

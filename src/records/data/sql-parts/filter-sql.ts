@@ -1,6 +1,6 @@
 /**
- * A filter of a request as a condition of a statement. Parsing and compiling are `filter`'s; this tells it how
- * tables and columns are called.
+ * A filter of a request as a condition of a statement. `filter` parses and compiles; this says what tables and
+ * columns are called.
  */
 import { parseFilter } from "../../../filter/parse.ts";
 import { compileToSql } from "../../../filter/sql-condition.ts";
@@ -10,8 +10,8 @@ import type { Parameters } from "./bound-parameters.ts";
 import { relation } from "./sql-names.ts";
 
 /**
- * @returns a boolean expression over the row called `alias`; TRUE for no filter. @throws {LodestoneError}
- *   INVALID with the path to the fault.
+ * @returns a boolean expression over the row named `alias`; TRUE without a filter.
+ * @throws {LodestoneError} INVALID with the path to the error.
  */
 export function compileFilter(
   branch: BranchInfo,

@@ -20,9 +20,9 @@ import { orderBy, randomOrder, sortTerms } from "./sort-sql.ts";
 import { quotedColumn, relation } from "./sql-names.ts";
 
 export interface Projection {
-  /** Gives one record as JSON text; null when the row it is about is not there. */
+  /** Gives one record as JSON text; null when its row does not exist. */
   readonly sql: string;
-  /** Of what `sql` gave. */
+  /** From what `sql` gave. */
   decode(text: string): JsonObject;
 }
 
@@ -31,7 +31,7 @@ interface Row {
   decode(row: JsonObject): JsonObject;
 }
 
-/** @param alias How the record's row is called in the statement, unquoted. */
+/** @param alias  the name of the record's row in the statement, unquoted. */
 export function compileProjection(branch: BranchInfo, selection: RecordSelection, alias: string, options: AnswerOptions = {}): Projection {
   const row = new ProjectionCompiler(branch, options.jsonText === true).row(selection, alias, "");
   return { sql: `(${row.sql})::text`, decode: (text) => row.decode(JSON.parse(text) as JsonObject) };
@@ -58,7 +58,7 @@ class ProjectionCompiler {
         const record: JsonObject = {};
         fields.forEach((field, index) => {
           const value = row[`c${index}`];
-          // Null is "not there", as the retired service had it: the SDK reads a datetime of null as 1970.
+          // A null value is left out, as in the retired service: the SDK reads a datetime of null as 1970.
           if (value !== null && value !== undefined) field.put(record, value);
         });
         return record;

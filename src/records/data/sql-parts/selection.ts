@@ -1,6 +1,7 @@
 /**
- * `columns` of a request, read once against the schema into a tree: which columns of the record, which links
- * are followed and what of them, which records that link here come with it. `id` and `xata` are always there.
+ * `columns` of a request, read once against the schema into a tree: which columns of the record, which links to
+ * follow and what to read there, and which records that link here come with it. `id` and `xata` are always
+ * included.
  */
 import { LodestoneError } from "../../../errors.ts";
 import { followLink, linkTarget, requireJson, requireLinksLeft, splitJsonPath, unknownColumn } from "../../../filter/column-path.ts";
@@ -21,7 +22,7 @@ export interface RecordSelection {
   readonly links: Map<ColumnInfo, RecordSelection>;
   /** `config->a->b` as written. */
   readonly json: Map<string, { readonly column: ColumnInfo; readonly steps: readonly string[] }>;
-  /** By the name under which they come. */
+  /** By the name that they have in the answer. */
   readonly reverse: Map<string, ReverseLink>;
 }
 
@@ -35,7 +36,7 @@ export interface ReverseLink {
 }
 
 const MAX_SELECTED = 1_000;
-/** Printed, some hundred kilobytes. */
+/** Some hundred kilobytes when printed. */
 const MAX_FIXED_DIMENSIONS = 20_000;
 const MAX_REVERSE_LIMIT = 1_000;
 const DEFAULT_REVERSE_LIMIT = 20;
@@ -52,12 +53,12 @@ function emptySelection(table: TableInfo): RecordSelection {
   return { table, columns: new Set(), links: new Map(), json: new Map(), reverse: new Map() };
 }
 
-/** True when the record's own row is all that is read, so that RETURNING of a write can answer it. */
+/** True when only the record's own row is read, so that RETURNING of a write can answer it. */
 export function isFlat(selection: RecordSelection): boolean {
   return selection.links.size === 0 && selection.reverse.size === 0;
 }
 
-/** True when records of it are all about equally large, and small: no texts, no lists, no JSON. */
+/** True when its records are small and about equally large: no texts, no lists, no JSON. */
 export function isOfFixedSize(selection: RecordSelection): boolean {
   if (!isFlat(selection) || selection.json.size > 0) return false;
   let dimensions = 0;
@@ -99,7 +100,7 @@ class SelectionReader {
     const own = table.columns.get(name);
     if (own !== undefined) {
       into.columns.add(own);
-      // A link that is named brings its record whole; under "*" it is an id.
+      // A named link brings its whole record; under "*" it is an id.
       if (own.type === "link") this.name(this.#follow(into, own, place, depth), "*", place, depth + 1);
       return;
     }

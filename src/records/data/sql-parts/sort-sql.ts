@@ -1,7 +1,7 @@
 /**
- * The order of a sort in SQL. Nulls are above everything, as PostgreSQL has it: last ascending, first
- * descending. The id, ascending, is the last term, so the order is total, and a page can be continued from the
- * values of its last record (keyset), which costs the same on the first page and on the last.
+ * The order of a sort in SQL. Nulls are above everything, as in PostgreSQL: last ascending, first descending.
+ * The id, ascending, is the last term, so the order is total. A page can be continued from the values of its
+ * last record (keyset), which costs the same on every page.
  */
 
 import { COLUMN_TRAITS } from "../../column-traits.ts";
@@ -48,12 +48,12 @@ export function orderTerm(term: SortTerm, reversed: boolean): string {
   return `${term.sql} ${term.descending !== reversed ? "DESC" : "ASC"}`;
 }
 
-/** A new order each time: for what is never continued. */
+/** A new order each time: for results that are never continued. */
 export function randomOrder(alias: string): SortTerm {
   return { sql: `md5(${alias}."id" || random()::text)`, type: "text", nullable: false, descending: false };
 }
 
-/** An order by chance that stays what it is as long as the seed does. */
+/** A random order that stays the same as long as the seed does. */
 export function seededOrder(alias: string, seed: string): SortTerm {
   return { sql: `md5(${quoteLiteral(seed)} || ${alias}."id") COLLATE "C"`, type: "text", nullable: false, descending: false };
 }

@@ -1,7 +1,7 @@
 /**
  * `sort` of a request in all its forms: "name", {"name": "desc"}, {"column": "name", "direction": "desc"},
  * lists of these, {"*": "random"}; over columns, links (`team.name`), json paths and `xata.*`. The order is
- * total: what is equal is ordered by id.
+ * total: equal records are ordered by id.
  */
 import { LodestoneError } from "../../../errors.ts";
 import { inWords, quoted } from "../../../value-in-words.ts";
@@ -24,7 +24,7 @@ export function readSort(branch: BranchInfo, table: TableInfo, sort: unknown, pl
   );
 }
 
-/** The names and directions of a sort, before anybody asks what they mean. */
+/** The names and directions of a sort, before they are resolved. */
 export function readSortItems(sort: unknown, place: string): { name: string; direction: SortDirection | "random"; place: string }[] {
   if (sort === undefined || sort === null) return [];
   const items: readonly unknown[] = Array.isArray(sort) ? sort : [sort];
@@ -62,7 +62,7 @@ function badDirection(direction: unknown, place: string, expected: string): Lode
   return new LodestoneError("INVALID", `${place}: the direction is ${inWords(direction)}; expected ${expected}.`);
 }
 
-/** What a sort can order by: a json column as a whole, a list and a vector have no order that anybody asks for. */
+/** What a sort can order by. A whole json column, a list and a vector have no useful order. */
 function ordered(reference: ColumnReference, place: string): ColumnReference {
   const { type, json, column } = reference;
   if (json.length > 0 || (type !== "json" && type !== "vector" && type !== "multiple")) return reference;

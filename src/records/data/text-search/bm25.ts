@@ -1,7 +1,7 @@
 /**
  * The score of a record: BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009) over its
- * columns, each with its weight, plus its boosts. What BM25 wants to know about the whole table is known when
- * the last record has been read; so a match is what its score is made of.
+ * columns, each with its weight, plus its boosts. What BM25 needs to know about the whole table is known only
+ * when the last record has been read. So a match holds the parts of its score.
  */
 import type { Booster, TablePlan } from "./text-search-request.ts";
 

@@ -1,8 +1,8 @@
 /**
  * The records of a table that a text search has to look at, page by page. A page is bounded in records and in
- * bytes, before any text is looked at, so that no statement holds the database for long and no page fills
- * memory, whatever the records are. Within a page PostgreSQL passes over the records that cannot match
- * (`piecesOf`), without any index or extension, where that is cheaper than sending them.
+ * bytes before any text is looked at. So no statement holds the database for long and no page fills memory,
+ * whatever the records are. Within a page PostgreSQL skips the records that cannot match (`piecesOf`), without
+ * any index or extension, where that is cheaper than sending them.
  */
 import { COLUMN_TRAITS } from "../../column-traits.ts";
 import type { Connection } from "../../engine/engine.ts";
@@ -21,7 +21,7 @@ export type Candidate = readonly (string | null)[];
 const MAX_PAGE_BYTES = 1 << 20;
 const FIRST_PAGE_RECORDS = 256;
 const MAX_PAGE_RECORDS = 8_192;
-/** With more pieces PostgreSQL would look through a text as often, which takes longer than to send it. */
+/** With more pieces PostgreSQL would go through a text that many times, which takes longer than sending it. */
 const MAX_PIECES = 16;
 /** PostgreSQL takes seconds to normalize a megabyte: longer texts are sent. */
 const MAX_FILTERED_BYTES = 65_536;
@@ -33,7 +33,7 @@ export class CandidateReader {
   readonly #texts: readonly string[];
   readonly #pieces: readonly string[];
 
-  /** @throws {LodestoneError} INVALID: a fault in the filter is one whatever the words are. */
+  /** @throws {LodestoneError} INVALID: an error in the filter is reported whatever the words are. */
   constructor(connection: Connection, branch: BranchInfo, plan: TablePlan, terms: readonly Term[]) {
     this.#connection = connection;
     this.#branch = branch;
@@ -60,7 +60,7 @@ export class CandidateReader {
       giveBack?.();
       if (kept === seen && seen < maxRecords) return;
       after = last;
-      // So many that few are measured for nothing.
+      // So many that hardly any are measured in vain.
       maxRecords = Math.min(2 * kept + 16, MAX_PAGE_RECORDS);
     }
   }

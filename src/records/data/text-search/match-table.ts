@@ -1,6 +1,6 @@
 /**
- * Finds the records of a table that match, and the best of them. Memory is bounded whatever matches: when the
- * matches are too many to be kept until all is known that their scores need, they are found a second time.
+ * Finds the records of a table that match, and the best of them. Memory is bounded whatever matches: if there
+ * are too many matches to keep until everything is known that their scores need, they are found a second time.
  */
 import type { Slices } from "../../../event-loop.ts";
 import type { Connection } from "../../engine/engine.ts";
@@ -25,12 +25,13 @@ export interface TextMatches {
 const MAX_KEPT_BYTES = 32 << 20;
 const BYTES_PER_MATCH = 200;
 const BYTES_PER_FREQUENCY = 56;
-/** What a match costs to be scored and compared, in letters looked at. */
+/** The cost of scoring and comparing a match, in letters looked at. */
 const MATCH_COST = 100;
 
 /**
- * @param terms  undefined: every record that passes the filter. @param size at most so many come as the best.
- *   @param maxKeptBytes for tests.
+ * @param terms  undefined: every record that passes the filter.
+ * @param size  how many of the best to return, at most.
+ * @param maxKeptBytes  for tests.
  */
 export async function searchTable(
   connection: Connection,
@@ -131,7 +132,10 @@ class RecordMatcher {
     return { id: candidate[0]!, boost: boostOf(boosters, candidate.slice(1 + targets.length)), frequencies, lengths };
   }
 
-  /** Leaves in `#found` how often and how well each term is in the text. @returns how many words it has. */
+  /**
+   * Leaves in `#found` how often and how well each term is in the text.
+   * @returns how many words the text has.
+   */
   async #count(text: string): Promise<number> {
     this.#found.fill(0);
     let words = 0;
@@ -144,11 +148,11 @@ class RecordMatcher {
   }
 }
 
-/** The best so far, in a list that is put in order and cut when it has grown to several times what is asked for. */
+/** The best so far: a list that is sorted and cut when it has grown to several times the size that is wanted. */
 class BestMatches {
   readonly #size: number;
   readonly #matches: TextMatch[] = [];
-  /** Once there are enough: what scores less is not among the best. */
+  /** Once there are enough: a lower score is not among the best. */
   #least = Number.NEGATIVE_INFINITY;
 
   constructor(size: number) {

@@ -1,4 +1,4 @@
-/** POST …/search, of a table and of a branch: finds, puts in order, and reads the records of one page. */
+/** POST …/search, of a table and of a branch: finds the records, orders them, and reads one page of them. */
 import { SLICE_UNITS, Slices } from "../../../event-loop.ts";
 import type { SystemNaming } from "../../../filter/system-columns.ts";
 import type { Connection } from "../../engine/engine.ts";
@@ -68,7 +68,7 @@ async function search(
     const byId = new Map(read.map((record) => [recordIdOf(record, branch.systemNaming), record]));
     for (const hit of own) {
       const record = byId.get(hit.id);
-      // Deleted since: it is not there any more.
+      // Deleted since then.
       if (record !== undefined) records.set(hit, await complete(record, hit, plan, branch.systemNaming, matcher, slices));
     }
   }

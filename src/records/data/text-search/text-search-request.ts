@@ -1,6 +1,6 @@
 /**
- * A free text search, checked against the schema: the words, and per table where they are looked for and what
- * lifts a record.
+ * A free text search, checked against the schema: the words, and for each table where to look for them and what
+ * boosts a record.
  */
 import { LodestoneError } from "../../../errors.ts";
 import { unknownColumn } from "../../../filter/column-path.ts";
@@ -18,7 +18,7 @@ import { withoutNulls } from "../values/without-nulls.ts";
 import { type Term, termsOf } from "./words.ts";
 
 export interface SearchPlan {
-  /** undefined: no words were given; every record that passes the filter is found, in the order of its boosts. */
+  /** undefined: no words were given. Every record that passes the filter is found, in the order of its boosts. */
   readonly terms: readonly Term[] | undefined;
   readonly highlight: boolean;
   readonly encodeHtml: boolean;

@@ -1,6 +1,6 @@
 /**
- * Words of a text and how near they are to words that are searched for. A word is a run of letters, digits and
- * marks; it is compared without case and without accents ("Crème" is "creme"), by Levenshtein distance.
+ * The words of a text, and how close they are to the words of a search. A word is a run of letters, digits and
+ * marks. It is compared without case and accents ("Crème" is "creme"), by Levenshtein distance.
  */
 import { fold } from "../../../filter/fold.ts";
 
@@ -12,10 +12,10 @@ export interface Word {
 }
 
 const WORD = /[\p{L}\p{N}\p{M}]+/gu;
-/** Of a text that is looked through without a stop, in UTF-16 units. */
+/** How much text is looked through without a pause, in UTF-16 units. */
 const WINDOW_LENGTH = 65_536;
 /**
- * What is compared of a longer word, which could only begin with what is searched for: a text may be one word
+ * How much of a longer word is compared. It could only begin with what is searched for: a text may be one word
  * of megabytes.
  */
 const COMPARED_LENGTH = 4_096;
@@ -31,9 +31,8 @@ export function plain(text: string): string {
 }
 
 /**
- * One by one, so that a long text can be left, and others served between its words. What has an empty `plain`
- * is no word: it tells that the text between `start` and `end` was looked through, be there words in it or
- * none.
+ * One by one, so that a long text can be left early, and others served between its words. An item with an empty
+ * `plain` is not a word: it says that the text between `start` and `end` was looked through.
  */
 export function* wordsIn(text: string): Generator<Word, void, undefined> {
   let word: { start: number; end: number; plain: string } | undefined;
@@ -45,10 +44,10 @@ export function* wordsIn(text: string): Generator<Word, void, undefined> {
       const start = at + index;
       const end = start + found.length;
       if (word?.end === start) {
-        // The word before fills its window, and goes on.
+        // The previous word fills its window, and continues.
         word.end = end;
       } else if (end === windowEnd && end < text.length && index > 0) {
-        // It may go on behind the window: it is the first of the next.
+        // It may continue after the window: then it is the first word of the next.
         next = start;
       } else {
         if (word !== undefined) yield word;
@@ -66,12 +65,12 @@ export const wordsOf = (text: string): Word[] => [...wordsIn(text)].filter((word
 
 const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
 
-/** A word that is searched for. */
+/** A word of a search. */
 export interface Term {
   readonly plain: string;
-  /** How many letters may differ; none in words too short to be recognised then. */
+  /** How many letters may differ; none in words so short that they could not be recognised then. */
   readonly distance: number;
-  /** The beginning of a word will do. */
+  /** The beginning of a word is enough. */
   readonly prefix: boolean;
 }
 
@@ -86,9 +85,9 @@ export function termsOf(query: string, fuzziness: number, prefix: boolean): Term
 }
 
 /**
- * Texts of which a record must hold at least one, in its plain form, for any of its words to match: a word
- * within k edits of the term holds at least one of k + 1 pieces of the term unharmed (Wu and Manber, "Fast text
- * searching allowing errors", 1992). So PostgreSQL can pass over most records.
+ * Texts of which a record must contain at least one, in its plain form, for any of its words to match: a word
+ * within k edits of the term contains at least one of k + 1 pieces of the term unchanged (Wu and Manber, "Fast
+ * text searching allowing errors", 1992). So PostgreSQL can skip most records.
  */
 export function piecesOf(term: Term): string[] {
   const pieces: string[] = [];
@@ -108,7 +107,7 @@ function isWhole(piece: string): boolean {
 const QUALITY = [1, 0.6, 0.3] as const;
 const PREFIX_QUALITY = 0.8;
 
-/** 1 for the very word, less for the beginning of one and for each letter that differs, 0 for no match. */
+/** 1 for the same word, less for the beginning of one and for each letter that differs, 0 for no match. */
 export function matchQuality(term: Term, word: string): number {
   if (word === term.plain) return 1;
   if (term.prefix && word.startsWith(term.plain)) return PREFIX_QUALITY;
@@ -133,7 +132,7 @@ export function levenshtein(a: string, b: string, limit: number): number {
     const first = Math.max(1, i - limit);
     const last = Math.min(b.length, i + limit);
     const letter = a.charCodeAt(i - 1);
-    // Left of the band, and right of it by the first row's numbers, everything is above the limit.
+    // Left of the band, and right of it by the numbers of the first row, everything is above the limit.
     let diagonal = row[first - 1]!;
     let left = first === 1 ? i : limit + 1;
     let least = left;
@@ -174,7 +173,7 @@ export interface TermMatch {
   readonly quality: number;
 }
 
-/** Words come again and again: so many are remembered, and none that is longer than this. */
+/** Words repeat a lot: this many are remembered, and none longer than this. */
 const MAX_REMEMBERED = 10_000;
 const MAX_REMEMBERED_LENGTH = 40;
 const NO_MATCH: readonly TermMatch[] = [];

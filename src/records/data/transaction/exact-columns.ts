@@ -1,6 +1,6 @@
 /**
- * A record as a transaction answers it: just the columns asked for. Everywhere else the id and the metadata
- * come with any selection.
+ * A record as a transaction answers it: only the columns asked for. Everywhere else any selection includes the
+ * id and the metadata.
  */
 import { type SystemColumn, type SystemNaming, systemColumnNamed, VERSION_COLUMNS } from "../../../filter/system-columns.ts";
 import type { JsonObject, Selection } from "../../requests.ts";

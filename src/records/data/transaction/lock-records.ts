@@ -1,7 +1,7 @@
 /**
- * Before a transaction of several statements changes records, it locks those that it names, table by table in
- * the order of their names and of the ids. So two transactions over the same records wait for each other, and
- * do not run into a deadlock that one of them loses.
+ * Before a transaction of several statements changes records, it locks those that it names: table by table in
+ * the order of their names, and within a table in the order of the ids. So two transactions over the same
+ * records wait for each other instead of running into a deadlock.
  */
 import type { Connection } from "../../engine/engine.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
@@ -17,7 +17,7 @@ export async function lockRecords(connection: Connection, branch: BranchInfo, ba
   const named = recordsNamed(batches);
   let total = 0;
   for (const { ids } of named.values()) total += ids.size;
-  // One record, or one statement (which meets them in the order of the index), has nothing to put in order.
+  // A single record, or a single statement (which meets records in index order), needs no locks in advance.
   if (total < 2 || batches.length < 2) return;
   for (const [table, { ids, removes }] of [...named].sort(([a], [b]) => (a.name < b.name ? -1 : 1))) {
     await connection.query(
@@ -31,7 +31,7 @@ function recordsNamed(batches: readonly Batch[]): Map<TableInfo, Named> {
   const named = new Map<TableInfo, Named>();
   for (const { operations } of batches) {
     for (const operation of operations) {
-      // What is only read is not locked, and what must be new is not there.
+      // Records that are only read are not locked, and records that must be new do not exist.
       if (operation.kind === "get" || (operation.kind === "insert" && operation.createOnly)) continue;
       const entry = named.get(operation.table) ?? { ids: new Set(), removes: false };
       named.set(operation.table, entry);

@@ -1,4 +1,4 @@
-/** POST …/transaction: operations in order, one unit; later ones see what earlier ones did; all or nothing. */
+/** POST …/transaction: operations in order, as one unit. Later ones see what earlier ones did; all or nothing. */
 import { LodestoneError } from "../../../errors.ts";
 import { SLICE_UNITS, Slices } from "../../../event-loop.ts";
 import type { Connection, Engine } from "../../engine/engine.ts";
@@ -28,8 +28,8 @@ import {
 } from "./transaction-operations.ts";
 
 /**
- * @throws {LodestoneError} INVALID with `errors[{index, message}]`: all that are wrong in themselves, or the
- *   first that failed. Nothing is applied then.
+ * @throws {LodestoneError} INVALID with `errors[{index, message}]`: all operations that are invalid by
+ *   themselves, or the first that failed. Nothing is applied then.
  */
 export async function runTransaction(
   engine: Engine,
@@ -67,7 +67,7 @@ class TransactionRunner {
   }
 
   async run({ kind, operations }: Batch): Promise<void> {
-    // Until a batch knows better, it is its first operation that failed.
+    // Unless the batch says otherwise, its first operation failed.
     let index = operations[0].index;
     try {
       switch (kind) {
@@ -149,7 +149,7 @@ class TransactionRunner {
     );
     const removed = new Set(rows.map((row) => row.id));
     for (const operation of operations) {
-      // An id that is given twice is gone the second time.
+      // An id that is given twice does not exist the second time.
       const found = removed.delete(operation.id);
       if (!found && operation.failIfMissing) throw atOperation([operation], nothingDeleted(operation.table));
       this.results.push({ operation: "delete", rows: found ? 1 : 0 });
@@ -180,8 +180,8 @@ class TransactionRunner {
   }
 
   /**
-   * `columns` of a write's result: those asked for; or, where the id may have been there before, the retired
-   * service's empty object.
+   * `columns` of a write's result: those asked for, or the retired service's empty object where the id may have
+   * existed before.
    */
   #writtenColumns(operation: InsertOperation | UpdateOperation, record: () => JsonObject): { columns?: JsonObject } {
     const { columns } = operation;
@@ -203,10 +203,10 @@ function nothingDeleted(table: TableInfo): LodestoneError {
   return new LodestoneError("NOT_FOUND", `table [${table.name}]: no rows deleted`);
 }
 
-/** What is not about an operation: it says itself what to do. */
+/** Errors that are not about an operation already say what to do. */
 const PASSED_ON: ReadonlySet<string> = new Set(["TOO_LARGE", "TIMEOUT", "UNAVAILABLE", "OVERLOADED", "OUT_OF_MEMORY", "CORRUPT"]);
 
-/** An error that knows the record of a batch, told as an error of that record's operation. */
+/** An error about a record of a batch, as an error of that record's operation. */
 function atOperation(operations: readonly { readonly index: number }[], error: unknown): unknown {
   if (!(error instanceof LodestoneError)) return error;
   const within = error.errors?.[0];

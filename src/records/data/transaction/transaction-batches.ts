@@ -1,7 +1,7 @@
 /**
- * Which operations of a transaction can run as one statement and still mean what they mean one after the other.
- * One statement for 1,000 deletes takes a fraction of 1,000 statements (bench/records.mjs), so the batches are
- * what makes transactions of deletes and inserts fast.
+ * Finds operations of a transaction that can run as one statement and still mean the same as one after the
+ * other. One statement for 1,000 deletes takes a fraction of 1,000 statements (bench/records.mjs), so batches
+ * are what makes transactions of deletes and inserts fast.
  */
 import type { ColumnInfo } from "../../schema.ts";
 import { isFlat } from "../sql-parts/selection.ts";
@@ -28,7 +28,7 @@ export function batchesOf(operations: readonly Operation[]): Batch[] {
   return batches;
 }
 
-/** What the operations of the batch so far ask of the next one. */
+/** What the operations of the batch so far require of the next one. */
 class BatchRule {
   readonly #first: Operation;
   readonly #key: string;
@@ -50,8 +50,8 @@ class BatchRule {
     // The removed record that a later delete answers must not link to one that is removed before it.
     if (next.kind === "delete") return next.columns === undefined || next.columns.length === 0;
     if (next.kind !== "insert" || !isBatchable(next)) return false;
-    // An id twice: the second replaces the first. A record that an earlier one links to: that link had nothing
-    // to point to.
+    // The same id again: the second operation replaces the record. Or an earlier record links to this one: its
+    // link had nothing to point to.
     return !this.#ids.has(next.record.id) && !this.#linked.has(next.record.id);
   }
 
@@ -65,7 +65,7 @@ class BatchRule {
   }
 }
 
-/** ifVersion asks about one record; what lies behind links is read after each. */
+/** ifVersion is about one record; what is behind links is read after each. */
 export function isBatchable(operation: InsertOperation): boolean {
   return operation.ifVersion === undefined && isFlat(operation.selection);
 }

@@ -1,6 +1,6 @@
 /**
- * The operations of a transaction, each checked by itself before anything runs, so that a client learns of all
- * its mistakes at once.
+ * The operations of a transaction. Each is checked by itself before anything runs, so that a client learns of
+ * all its mistakes at once.
  */
 import { LodestoneError, type OperationError } from "../../../errors.ts";
 import { isObject } from "../../../json-object.ts";
@@ -27,7 +27,7 @@ interface Common {
 export interface InsertOperation extends Common {
   readonly kind: "insert";
   readonly record: BulkRecord;
-  /** As it was sent; for the inserts that are done one by one. */
+  /** As it was sent; for inserts that run one by one. */
   readonly source: unknown;
   /** The id must be new: it was made here, or createOnly is set. */
   readonly createOnly: boolean;
@@ -161,7 +161,7 @@ function requireTable(branch: BranchInfo, name: unknown, place: string): TableIn
   );
 }
 
-/** An id that SQL wrote may be anything, so everything but creating takes any text. */
+/** SQL may have written any id, so every operation but creating accepts any text. */
 function requireText(id: unknown, place: string): string {
   if (typeof id === "string" && !id.includes("\u0000")) return id;
   throw new LodestoneError("INVALID", `${place} is ${inWords(id)}; expected the id of a record.`);

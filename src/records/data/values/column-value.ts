@@ -1,7 +1,7 @@
 /**
- * A value of the API on its way into a column: checked against the column's type, and made what PostgreSQL
- * takes as a bound parameter. Nothing is coerced (except what JSON cannot say: times and links), so what was
- * stored is what was sent.
+ * A value of the API on its way into a column: checked against the type of the column, and converted to what
+ * PostgreSQL takes as a bound parameter. Nothing is coerced (except what JSON has no form for: times and
+ * links), so what is stored is what was sent.
  */
 import { LodestoneError } from "../../../errors.ts";
 import { formatTimestamp, isTimestampForm, parseTimestamp } from "../../../filter/datetime.ts";
@@ -18,8 +18,8 @@ export type Parameter = string | number | boolean | Buffer | null;
 const MAX_MULTIPLE_ITEMS = 100_000;
 
 /**
- * Checks `value` (not undefined) for `column`; null is SQL's null. `name` is how messages call the column, with
- * the table where it helps.
+ * Checks `value` (not undefined) for `column`; null is SQL's null. `name` is what messages call the column,
+ * with the table where that helps.
  */
 export function toParameter(column: ColumnInfo, value: unknown, place: string): Parameter {
   if (value === null) {
@@ -96,7 +96,7 @@ function text(column: ColumnInfo, value: unknown, place: string): string {
   return value;
 }
 
-/** PostgreSQL's text holds every Unicode character but NUL; a lone surrogate is no character. */
+/** PostgreSQL's text can hold every Unicode character but NUL; a lone surrogate is not a character. */
 function checkText(value: string, place: string, column: ColumnInfo): void {
   if (value.includes("\u0000")) throw wrong(place, column, "holds the character U+0000, which text cannot; remove it");
   if (!isWellFormed(value)) throw wrong(place, column, "holds a lone surrogate (half of a UTF-16 pair); send well-formed Unicode");
@@ -111,7 +111,7 @@ function datetime(column: ColumnInfo, value: unknown, place: string): string {
   if (typeof value !== "string") throw expected(place, column, value, remedy);
   const micros = parseTimestamp(value, { dateAlone: false });
   if (micros === undefined) {
-    if (isTimestampForm(value)) throw wrong(place, column, `is ${inWords(value)}, which is no date and time of the years 0001 to 9999`);
+    if (isTimestampForm(value)) throw wrong(place, column, `is ${inWords(value)}, which is not a date and time of the years 0001 to 9999`);
     throw expected(place, column, value, remedy);
   }
   return formatTimestamp(micros);

@@ -1,4 +1,4 @@
-/** A whole record on its way into a row: its fields checked, and what must not be missing there. */
+/** A whole record on its way into a row: its fields are checked, and so is that nothing required is missing. */
 import { LodestoneError } from "../../../errors.ts";
 import { inWords, quoted } from "../../../value-in-words.ts";
 import type { ColumnInfo, TableInfo } from "../../schema.ts";
@@ -12,7 +12,7 @@ export interface EncodedRecord {
   readonly values: ReadonlyMap<ColumnInfo, Parameter>;
 }
 
-/** For insert and replace: columns that are left out get their default, so those without one must not be notNull. */
+/** For insert and replace: omitted columns get their default, so those without one must not be notNull. */
 export function encodeRecord(table: TableInfo, record: unknown, place: string, id?: string): EncodedRecord {
   const fields = readFields(table, record, place);
   const recordId = idOf(fields, place, id) ?? newRecordId();
@@ -22,7 +22,7 @@ export function encodeRecord(table: TableInfo, record: unknown, place: string, i
   return { id: recordId, values };
 }
 
-/** A row that is new must have a value in each column that is notNull. */
+/** A new row must have a value in each notNull column. */
 export function requireValues(table: TableInfo, values: ReadonlyMap<ColumnInfo, unknown>, place: string): void {
   for (const column of table.columns.values()) {
     if (column.notNull && column.defaultValue === undefined && !values.has(column)) {
@@ -34,7 +34,7 @@ export function requireValues(table: TableInfo, values: ReadonlyMap<ColumnInfo, 
   }
 }
 
-/** The id that the record is about: that of the address, or the one in the body; both must agree. */
+/** The id that the record is about: from the address or from the body; both must agree. */
 export function idOf(fields: RecordFields, place: string, id: string | undefined): string | undefined {
   if (fields.id === undefined || fields.id === null) return id;
   if (id === undefined) return requireRecordId(fields.id, `${place}.id`);

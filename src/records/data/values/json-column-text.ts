@@ -1,10 +1,13 @@
-/** What JSON text a json column takes (JSON that both JavaScript and PostgreSQL can read, not too deep for either). */
+/**
+ * Which JSON text a json column accepts: text that both JavaScript and PostgreSQL can read, nested not too deep
+ * for either.
+ */
 import { jsonDepth } from "../../../json-scan.ts";
 import { MAX_JSON_DEPTH } from "../../json-depth.ts";
 
 /**
- * A longer text is parsed by PostgreSQL alone, which has a thread of its own and refuses the same
- * (constraint-errors.ts); here it would hold up everybody.
+ * PostgreSQL alone parses longer texts: it has a thread of its own and rejects the same ones
+ * (constraint-errors.ts). Parsing them here would hold up everybody.
  */
 const LONG_TEXT = 256 * 1024;
 

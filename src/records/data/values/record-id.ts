@@ -1,7 +1,7 @@
 /**
- * Record ids. Those that the service makes are `rec_` and 20 digits of base 32: 48 bits of milliseconds, then
- * 52 random bits, the layout of `lodestone.record_id()` in SQL. Within a process they grow strictly, so records
- * sort by id as they were made.
+ * Record ids. The service makes them of `rec_` and 20 digits of base 32: 48 bits of milliseconds, then 52
+ * random bits, the layout of `lodestone.record_id()` in SQL. Within a process they grow strictly, so records
+ * sort by id in the order of their creation.
  */
 import { randomBytes } from "node:crypto";
 import { LodestoneError } from "../../../errors.ts";
@@ -9,7 +9,7 @@ import { inWords } from "../../../value-in-words.ts";
 
 const ID = /^[a-zA-Z0-9_\-~:.]{1,255}$/;
 
-/** An id that a client may write. What SQL wrote is found whatever it is, so reading never asks this. */
+/** An id that a client may write. Reading does not check this, since SQL may have written any id. */
 export function requireRecordId(id: unknown, place = "id"): string {
   if (typeof id === "string" && ID.test(id)) return id;
   throw new LodestoneError(

@@ -1,7 +1,7 @@
 /**
- * The id and the metadata of a record in an answer, by the branch's names for them: `id` and `xata: {version,
- * createdAt, updatedAt}`, or `xata_id`, `xata_version`, `xata_createdat`, `xata_updatedat`. What a search adds
- * (table, score, highlight) goes the same way.
+ * The id and the metadata of a record in an answer, by the names that the branch has for them: `id` and `xata:
+ * {version, createdAt, updatedAt}`, or `xata_id`, `xata_version`, `xata_createdat`, `xata_updatedat`. What a
+ * search adds (table, score, highlight) is treated in the same way.
  */
 import { type SystemNaming, systemColumnName } from "../../../filter/system-columns.ts";
 import type { JsonObject } from "../../requests.ts";

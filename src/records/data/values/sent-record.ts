@@ -1,7 +1,7 @@
 /**
  * A record as a client sends it, taken apart into columns. Columns with dots in their names are object paths:
- * `{"address.city": …}` and `{"address": {"city": …}}` mean the same. `xata` (or `xata_version` and its like)
- * is what the service gives out and the SDK sends back: it is passed over.
+ * `{"address.city": …}` and `{"address": {"city": …}}` mean the same. `xata` (or `xata_version` and the like)
+ * is what the service gives out and the SDK sends back, so it is ignored.
  */
 import { LodestoneError } from "../../../errors.ts";
 import { unknownColumn } from "../../../filter/column-path.ts";

@@ -1,8 +1,8 @@
 /** Points in time on their way out: from microseconds since 1970, as text, to RFC 3339 in UTC. */
 
 /**
- * Milliseconds always, as `Date.toISOString` has them, and microseconds when there are any. What is no number
- * (`infinity`, by SQL) stays as it is.
+ * Always with milliseconds, as in `Date.toISOString`, and with microseconds if there are any. What is not a
+ * number (`infinity`, by SQL) stays as it is.
  */
 export function formatTimestamp(micros: string): string {
   if (!/^-?\d+$/.test(micros)) return micros;

@@ -2,7 +2,7 @@
 import { LodestoneError } from "../../../errors.ts";
 import { inWords } from "../../../value-in-words.ts";
 
-/** @param fallback  what undefined and null stand for. */
+/** @param fallback  the value for undefined and null. */
 export function wholeNumber(value: unknown, fallback: number, least: number, most: number, place: string): number {
   const number = value ?? fallback;
   if (typeof number === "number" && Number.isInteger(number) && number >= least && number <= most) return number;

@@ -1,5 +1,5 @@
 /**
- * The optional members of a request's part whose form depends on the table: there too, null is as if it were
+ * The optional members of the parts of a request whose form depends on the table: there, too, null means
  * absent.
  */
 export function withoutNulls(object: object): Record<string, unknown> {

@@ -1,7 +1,7 @@
 /**
- * POST …/bulk: up to 1,000 new records, all or nothing, in one statement: each column travels as one array
+ * POST …/bulk: up to 1,000 new records, all or nothing, in one statement. Each column travels as one array
  * (`unnest`), and all vectors of a column as one binary array that the statement cuts into rows.
- * bench/records.mjs shows what that is worth.
+ * bench/records.mjs shows the gain.
  */
 import { LodestoneError, type OperationError } from "../../../errors.ts";
 import { SLICE_UNITS, Slices } from "../../../event-loop.ts";
@@ -33,8 +33,8 @@ export interface BulkRecord {
 type BulkValue = Parameter | readonly number[];
 
 /**
- * @throws {LodestoneError} INVALID or CONFLICT, with `errors[{index, message}]` for every record that is wrong
- *   in itself, or for the one that PostgreSQL refused.
+ * @throws {LodestoneError} INVALID or CONFLICT, with `errors[{index, message}]` for every record that is
+ *   invalid by itself, or for the one that PostgreSQL refused.
  */
 export async function insertRecords(
   session: Session,
@@ -52,7 +52,7 @@ export async function insertRecords(
   const groups = groupByDefaults(table, encoded);
   const flat = isFlat(selection);
   const work = async (connection: Connection): Promise<JsonObject[]> => {
-    // Between groups a link may point ahead; within a statement PostgreSQL looks at its end.
+    // Between groups a link may point ahead; within a statement PostgreSQL checks links at its end.
     if (groups.length > 1) await connection.query("SET CONSTRAINTS ALL DEFERRED");
     const projection = compileProjection(branch, selection, ROW, options);
     const written = new Map<string, string>();
@@ -84,7 +84,7 @@ export async function insertRecords(
     return answer;
   };
   try {
-    // What is answered is read, and charged, before it is committed.
+    // The answer is read, and charged, before the commit.
     const oneStatement = groups.length === 1 && options.columns === undefined;
     return await (oneStatement || !("transaction" in session) ? work(session) : session.transaction(work));
   } catch (error) {
@@ -131,8 +131,8 @@ export function readBulkRecord(table: TableInfo, record: unknown, place: string)
 }
 
 /**
- * One statement names the same columns for all its rows; where a column has a default, leaving it out and null
- * are two things.
+ * All rows of a statement have the same columns; where a column has a default, omitting it and null are
+ * different.
  */
 function groupByDefaults(table: TableInfo, records: readonly BulkRecord[]): BulkRecord[][] {
   const defaulted = [...table.columns.values()].filter((column) => column.defaultValue !== undefined);
@@ -158,7 +158,7 @@ export function bulkStatement(branch: BranchInfo, table: TableInfo, records: rea
       continue;
     }
     const name = `c${names.length}`;
-    // A list of lists would have to be a rectangle, so text[] values travel as the text of each.
+    // A list of lists would have to be rectangular, so text[] values travel as one text each.
     const type = column.type === "multiple" ? "text" : COLUMN_TRAITS[column.type].parameterType;
     arrays.push(`${parameters.add(records.map((record) => (record.values.get(column) ?? null) as string | null) as string[])}::${type}[]`);
     names.push(name);
@@ -170,7 +170,7 @@ export function bulkStatement(branch: BranchInfo, table: TableInfo, records: rea
   );
 }
 
-/** The expression that cuts a row's vector out of all of them; rows without a vector say so by a slot of null. */
+/** The expression that cuts a row's vector out of all of them; a row without a vector has a null slot. */
 function vectorSlices(
   column: ColumnInfo,
   records: readonly BulkRecord[],
@@ -196,7 +196,7 @@ function vectorSlices(
   return rows.length < records.length ? `CASE WHEN ${slot} IS NOT NULL THEN ${slice} END` : slice;
 }
 
-/** Finds the record that PostgreSQL refused by the value that its message tells. */
+/** Finds the record that PostgreSQL refused, by the value in its message. */
 export function explainBulk(table: TableInfo, records: readonly BulkRecord[], error: unknown): unknown {
   const fault = explain(table, error);
   if (fault === undefined) return error;

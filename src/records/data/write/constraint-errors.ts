@@ -1,6 +1,6 @@
 /**
- * What PostgreSQL says when a write breaks a rule of the schema, as the API says it: the column by the user's
- * name, what is wrong, and the fix.
+ * Turns what PostgreSQL says when a write breaks a rule of the schema into the words of the API: the column by
+ * the user's name, what is wrong, and the fix.
  */
 import { LodestoneError } from "../../../errors.ts";
 import { quoted } from "../../../value-in-words.ts";
@@ -23,8 +23,8 @@ interface PostgresError {
 }
 
 /**
- * Runs a write, and turns what PostgreSQL says about the data into a LodestoneError; everything else goes on as
- * it is (the engine retries some).
+ * Runs a write, and turns PostgreSQL's errors about the data into a LodestoneError. Other errors pass unchanged
+ * (the engine retries some).
  */
 export async function explained<Result>(table: TableInfo, write: () => Promise<Result>): Promise<Result> {
   try {
@@ -101,7 +101,7 @@ function columnOf(table: TableInfo, physicalName: string | undefined): ColumnInf
   return undefined;
 }
 
-/** Constraints are called `table.column.kind`; a name cut short tells nothing. */
+/** Constraints are named `table.column.kind`; a truncated name says nothing. */
 function constraintColumn(constraint: string | undefined): string | undefined {
   return /^[^.]*\.(.+)\.(?:unique|email|vector|link|json|key)$/.exec(constraint ?? "")?.[1];
 }

@@ -1,4 +1,4 @@
-/** DELETE …/data/{id}. Links to the record become null (the foreign keys see to that). */
+/** DELETE …/data/{id}. The foreign keys set links to the record to null. */
 import type { JsonObject, ReadOptions } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
 import { Parameters, ROW } from "../sql-parts/bound-parameters.ts";
@@ -26,7 +26,8 @@ export async function deleteRecord(
     return undefined;
   }
   return withWriter(session, branch, table, options, async (writer) => {
-    // What lies behind links is read before the record goes; locked, so that it is the record that goes.
+    // What is behind links is read before the record is deleted; the record is locked, so that it is the same
+    // one.
     const before = isFlat(selection) ? undefined : await writer.read(id, "FOR UPDATE");
     const removed = await writer.write(statement, parameters, before);
     if (removed === undefined) throw recordNotFound(table, id);

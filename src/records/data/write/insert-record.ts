@@ -1,4 +1,4 @@
-/** POST …/data, and PUT …/data/{id}: a new record, or the whole of one. */
+/** POST …/data, and PUT …/data/{id}: a new record, or the whole content of an existing one. */
 import { LodestoneError } from "../../../errors.ts";
 import { quoted } from "../../../value-in-words.ts";
 import type { JsonObject, WriteOptions } from "../../requests.ts";
@@ -30,8 +30,8 @@ export async function insertRecord(
 }
 
 /**
- * Makes the record what is given, all of it: columns that are left out get their default. Creates it when there
- * is none. createOnly: CONFLICT when there is one. ifVersion: CONFLICT unless there is one of that version.
+ * Replaces the whole record: omitted columns get their default. Creates it if it does not exist. createOnly:
+ * CONFLICT if it exists. ifVersion: CONFLICT unless it exists with that version.
  */
 export async function replaceRecord(
   session: Session,
@@ -54,7 +54,7 @@ export async function replaceRecord(
     const parameters = new Parameters();
     const statement = `${insertStatement(branch, table, encoded, parameters)} ON CONFLICT ("id") DO UPDATE SET ${excludedAssignments(table)}`;
     const written = (await writer.write(statement, parameters))!;
-    // A record that was there before is at least of version 1 now.
+    // A record that existed before has at least version 1 now.
     return { record: written, created: recordVersionOf(written, branch.systemNaming) === 0 };
   });
 }

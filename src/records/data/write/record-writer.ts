@@ -1,11 +1,11 @@
 /**
- * Runs a write of one record and answers the record as it then is. When only its own row is asked for,
- * RETURNING of the same statement gives it; what lies behind links is read afterwards in the same transaction
- * (a statement does not see its own changes in other rows).
+ * Runs a write of one record and answers the record after it. If only its own row is asked for, RETURNING of
+ * the same statement gives it. What is behind links is read afterwards in the same transaction (a statement
+ * does not see its own changes in other rows).
  *
- * Whether the answer can be given has to be known before the commit. So a statement that commits by itself
- * answers MAX_COMMITTED_BYTES at most, or does nothing; then it is done once more in a transaction of its own,
- * where the answer has been read, and charged, before the commit.
+ * Whether the answer can be given must be known before the commit. So a statement that commits by itself
+ * answers at most MAX_COMMITTED_BYTES, or does nothing. In that case it is done again in a transaction of its
+ * own, where the answer is read, and charged, before the commit.
  */
 import { ANSWER_TOO_LARGE } from "../../catalog/functions.ts";
 import type { Connection, Engine } from "../../engine/engine.ts";
@@ -52,8 +52,8 @@ export class RecordWriter {
   }
 
   /**
-   * `statement` changes at most one row, called `t`; undefined when it changed none. `before`: the answer, of a
-   * row that goes.
+   * `statement` changes at most one row, named `t`; undefined when it changed none. `before`: the answer for a
+   * row that is deleted.
    */
   async write(statement: string, parameters: Parameters, before?: JsonObject): Promise<JsonObject | undefined> {
     const { rows } = await explained(this.table, () =>
@@ -83,8 +83,8 @@ export class RecordWriter {
 }
 
 /**
- * One statement needs no transaction of its own; a write whose answer follows links takes two, which must see
- * one state. `work` may be done twice.
+ * One statement needs no transaction of its own. A write whose answer follows links takes two, which must see
+ * one state. `work` may run twice.
  */
 export async function withWriter<Result>(
   session: Session,

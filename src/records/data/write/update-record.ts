@@ -1,6 +1,6 @@
 /**
- * PATCH and POST …/data/{id}: sets what is given and leaves the rest. Arithmetic happens in the database, so no
- * concurrent update is lost.
+ * PATCH and POST …/data/{id}: sets the given columns and leaves the rest. Arithmetic happens in the database,
+ * so no concurrent update is lost.
  */
 import { LodestoneError } from "../../../errors.ts";
 import { inWords, quoted } from "../../../value-in-words.ts";
@@ -21,8 +21,8 @@ const OPERATORS = { $increment: "+", $decrement: "-", $multiply: "*", $divide: "
 type Operator = keyof typeof OPERATORS;
 
 /**
- * Between an update that finds nothing and an insert that finds something, a record was created; in the next
- * round it was deleted again.
+ * Another client may create the record between an update that finds nothing and the insert, and delete it again
+ * in the next round.
  */
 const MAX_ATTEMPTS = 5;
 
@@ -72,8 +72,8 @@ export async function upsertRecord(
   checkIfVersion(ifVersion);
   return withWriter(session, branch, table, options, async (writer) => {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      // First the update: an insert that turns into an update would ask for notNull columns that the record has
-      // already.
+      // The update comes first: an insert that turns into an update would require notNull columns that the
+      // record has already.
       const updated = await update(writer, id, changes, ifVersion);
       if (updated !== undefined) return { record: updated, created: false };
       if (ifVersion !== undefined) throw versionConflict(table, id, ifVersion, await writer.version(id));
@@ -83,11 +83,11 @@ export async function upsertRecord(
         parameters,
       );
       if (inserted !== undefined) return { record: inserted, created: true };
-      // Somebody else created it in between: then it is there to be updated.
+      // Another client created it in between: then it can be updated.
     }
     throw new LodestoneError(
       "OVERLOADED",
-      `Record ${quoted(id)} of table ${quoted(table.name)} is created and deleted all the time; try again.`,
+      `Record ${quoted(id)} of table ${quoted(table.name)} is being created and deleted by others all the time; try again.`,
       {
         retryAfterSeconds: 1,
       },
@@ -110,12 +110,12 @@ function assignment({ column, operator, value }: Change, parameters: Parameters)
   const name = quotedColumn(column);
   const bound = parameters.column(column, value);
   if (operator === undefined) return `${name} = ${bound}`;
-  // A counter that was never set counts from 0; a product of nothing stays nothing.
+  // A counter without a value counts from 0; a product of null stays null.
   const base = operator === "$increment" || operator === "$decrement" ? `coalesce(${ROW}.${name}, 0)` : `${ROW}.${name}`;
   return `${name} = ${base} ${OPERATORS[operator]} ${bound}`;
 }
 
-/** Checked, and bound values made. */
+/** Checks the fields and makes bound values of them. */
 export function readChanges(table: TableInfo, fields: unknown, place: string, id: string): Change[] {
   const read = readFields(table, fields, place);
   idOf(read, place, id);

@@ -372,12 +372,12 @@ describeOnBothEngines("groups of records", (fixture) => {
         'summaries.x is an object with "median"; expected an object with one of the keys "count", "min", "max", "sum", "average".',
       ],
       [{ summaries: { x: { sum: "product" } } }, 'summaries.x.sum: column "product" is of type string; expected int, float.'],
-      [{ columns: ["product"], summaries: { product: { count: "*" } } }, "summaries.product is called like a column that is asked for"],
-      [{ columns: ["buyer.*"], summaries: { buyer: { count: "*" } } }, "summaries.buyer is called like a column that is asked for"],
-      [{ columns: ["product"], sort: { amount: "asc" } }, 'sort: "amount" is none of what is asked for: "product".'],
-      [{ columns: ["product"], sort: { "*": "random" } }, "summaries are not sorted by chance"],
+      [{ columns: ["product"], summaries: { product: { count: "*" } } }, "summaries.product has the name of a selected column"],
+      [{ columns: ["buyer.*"], summaries: { buyer: { count: "*" } } }, "summaries.buyer has the name of a selected column"],
+      [{ columns: ["product"], sort: { amount: "asc" } }, 'sort: "amount" is not among the selected names: "product".'],
+      [{ columns: ["product"], sort: { "*": "random" } }, "summaries cannot be sorted randomly"],
       [{ columns: ["product"], summariesFilter: { amount: 1 } }, 'has no column "amount"'],
-      [{ columns: ["product"], summariesFilter: { id: "r1" } }, 'summariesFilter: "id" is none of what is asked for: "product".'],
+      [{ columns: ["product"], summariesFilter: { id: "r1" } }, 'summariesFilter: "id" is not among the selected names: "product".'],
       [{ columns: ["product"], page: { size: 1001 } }, "page.size is 1001; expected a whole number from 1 to 1000."],
     ])("refuses %j", async (request, message) => {
       await expect(summarize(request)).rejects.toMatchObject({ code: "INVALID", message: expect.stringContaining(message) });

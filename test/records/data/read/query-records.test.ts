@@ -270,9 +270,9 @@ describeOnBothEngines("queries", (fixture) => {
     [{ page: { size: 1e9 } }, "page size exceeds max limit of 1000"],
     [{ page: { size: 1.5 } }, "page.size is 1.5"],
     [{ page: { offset: -1 } }, "page.offset is -1; expected a whole number from 0 to 49000."],
-    [{ page: { after: "nonsense" } }, 'page.after is "nonsense", which is no cursor'],
-    [{ page: { before: "1.AAAA" } }, 'page.before is "1.AAAA", which is no cursor'],
-    [{ page: { start: "end" } }, 'page.start is "end", which is no cursor'],
+    [{ page: { after: "nonsense" } }, 'page.after is "nonsense", which is not a cursor'],
+    [{ page: { before: "1.AAAA" } }, 'page.before is "1.AAAA", which is not a cursor'],
+    [{ page: { start: "end" } }, 'page.start is "end", which is not a cursor'],
     [{ page: 5 as unknown as PageRequest }, 'page is 5; expected an object such as {"size": 20}.'],
     [{ sort: "nope" }, 'sort: table "players" has no column "nope"'],
     [{ sort: { name: "up" } }, 'sort: the direction is "up"; expected "asc" or "desc".'],
@@ -313,7 +313,7 @@ describeOnBothEngines("queries", (fixture) => {
       const changed = `${cursor.slice(0, i)}${cursor[i] === "A" ? "B" : "A"}${cursor.slice(i + 1)}`;
       await expect(run("players", { page: { after: changed } })).rejects.toMatchObject({
         code: "INVALID",
-        message: expect.stringContaining("which is no cursor"),
+        message: expect.stringContaining("which is not a cursor"),
       });
     }
   });

@@ -144,7 +144,7 @@ describeOnBothEngines("records", (fixture) => {
     [{ float: "x" }, "expected a finite number."],
     [{ bool: 1 }, "expected true or false."],
     [{ datetime: "yesterday" }, 'expected an RFC 3339 time with its offset such as "2026-02-28T12:00:00Z".'],
-    [{ datetime: "2026-02-30T00:00:00Z" }, "which is no date and time of the years 0001 to 9999."],
+    [{ datetime: "2026-02-30T00:00:00Z" }, "which is not a date and time of the years 0001 to 9999."],
     [{ datetime: "2026-02-28T12:00:00" }, "expected an RFC 3339 time"],
     [{ multiple: "a" }, "expected an array of strings."],
     [{ multiple: ["a", null] }, "record.multiple[1]"],
