@@ -1,21 +1,28 @@
 /**
- * What answers may take of this process's memory: one budget for all of them, and an account (AnswerBudget) for each request.
+ * What answers may take of this process's memory: one budget for all of them, and an account (AnswerBudget) for
+ * each request.
  *
- * Where it is charged. Everything that comes from the database comes over one stream a session (records/engine): the bytes are charged there as they
- * arrive, before a row is whole, on both engines. The statement is stopped at the byte that is too much: the embedded database drops the row in its own
- * thread and cancels, the connection to a server is broken off. What an answer repeats (one record in a hundred answers, a record that a transaction gets a
- * thousand times) is charged where it is put together. Nobody else counts anything.
+ * Where it is charged. Everything that comes from the database comes over one stream a session
+ * (records/engine): the bytes are charged there as they arrive, before a row is whole, on both engines. The
+ * statement is stopped at the byte that is too much: the embedded database drops the row in its own thread and
+ * cancels, the connection to a server is broken off. What an answer repeats (one record in a hundred answers, a
+ * record that a transaction gets a thousand times) is charged where it is put together. Nobody else counts
+ * anything.
  *
- * When. Reading that belongs to a write is done, and charged, inside its transaction, so a refusal is always before the commit. A single statement that
- * commits by itself answers at most MAX_COMMITTED_BYTES (records/data/write), which is never refused.
+ * When. Reading that belongs to a write is done, and charged, inside its transaction, so a refusal is always
+ * before the commit. A single statement that commits by itself answers at most MAX_COMMITTED_BYTES
+ * (records/data/write), which is never refused.
  *
  * Two measures, two refusals:
- * - the bytes of one answer, as the database sends them: beyond `answerBytes` TOO_LARGE (413). The same request is refused tomorrow as well.
- * - the memory of the process: MEMORY_PER_BYTE for each byte, and what values weigh beyond their text (`hold`): beyond the share of the caller OVERLOADED (429),
- *   beyond what a caller could have who is alone TOO_LARGE as well.
- *   With n callers that hold something the share of each is 1/(n + 1) of all: one alone gets half, and there is always a part left for who comes next.
+ * - the bytes of one answer, as the database sends them: beyond `answerBytes` TOO_LARGE (413). The same request
+ *   is refused tomorrow as well.
+ * - the memory of the process: MEMORY_PER_BYTE for each byte, and what values weigh beyond their text (`hold`):
+ *   beyond the share of the caller OVERLOADED (429), beyond what a caller could have who is alone TOO_LARGE as
+ *   well. With n callers that hold something the share of each is 1/(n + 1) of all: one alone gets half, and
+ *   there is always a part left for who comes next.
  *
- * What is small pays nothing: the first FREE_BYTES of an answer are counted and not asked about, whatever the others hold.
+ * What is small pays nothing: the first FREE_BYTES of an answer are counted and not asked about, whatever the
+ * others hold.
  */
 import { LodestoneError } from "../errors.ts";
 
@@ -109,7 +116,11 @@ export class AnswerBudget {
     this.#bytes += bytes;
   }
 
-  /** Memory that is no part of the answer's bytes. @throws {LodestoneError} TOO_LARGE when that would be too much for a caller who is alone as well; OVERLOADED. */
+  /**
+   * Memory that is no part of the answer's bytes.
+   * @throws {LodestoneError} TOO_LARGE when that would be too much for a caller who is alone as well;
+   *   OVERLOADED.
+   */
   hold(bytes: number): void {
     const most = this.#budget.limits.totalBytes / 2;
     if (this.#held + bytes > most) throw tooHeavy(most);

@@ -25,8 +25,9 @@ export interface MemoryLimits {
 }
 
 /**
- * Of M bytes: a quarter at most (and a GiB) for the embedded database, an eighth for answers, a thirty-second for bodies as text, of which the values take a
- * few times as much. What is left after these and the program itself is for indexes. Answers and bodies live in V8's heap, whose own limit bounds them as well.
+ * Of M bytes: a quarter at most (and a GiB) for the embedded database, an eighth for answers, a thirty-second
+ * for bodies as text, of which the values take a few times as much. What is left after these and the program
+ * itself is for indexes. Answers and bodies live in V8's heap, whose own limit bounds them as well.
  *
  * @param maxMemoryBytes  default: what the machine has, or the control group that the process is in.
  */

@@ -1,8 +1,10 @@
 /**
- * How much of what there is a caller may hold at once (requests, bytes of bodies, waiting searches, connections to the database). Below every layer.
+ * How much of what there is a caller may hold at once (requests, bytes of bodies, waiting searches, connections
+ * to the database). Below every layer.
  *
- * Three quarters are for whoever comes first. The last quarter is kept for callers who hold less than their share, which is an equal part for each caller who
- * holds anything: so one caller can never take everything, and the others find room whatever it does.
+ * Three quarters are for whoever comes first. The last quarter is kept for callers who hold less than their
+ * share, which is an equal part for each caller who holds anything: so one caller can never take everything,
+ * and the others find room whatever it does.
  */
 export class FairShares {
   readonly #capacity: number;

@@ -1,6 +1,7 @@
 /**
- * A number of places that work takes for a while, shared between callers: one caller gets three quarters at most (FairShares), and who waits gets the next
- * free place by the time that each caller's work has had (FairQueue). Below every layer.
+ * A number of places that work takes for a while, shared between callers: one caller gets three quarters at
+ * most (FairShares), and who waits gets the next free place by the time that each caller's work has had
+ * (FairQueue). Below every layer.
  */
 import { LodestoneError } from "../errors.ts";
 import { FairQueue } from "./fair-queue.ts";

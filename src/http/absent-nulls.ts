@@ -1,6 +1,7 @@
 /**
- * `null` for an optional member of a body is as if the member were absent: clients in other languages send it for what was not given (Python's None).
- * Made from the schema, so it holds wherever a schema names members, and nowhere else: values of records, filters and parameters keep their nulls.
+ * `null` for an optional member of a body means that the member is absent: clients in other languages send it
+ * for what was not given (Python's None). The rule is derived from the schema. So it holds wherever a schema
+ * names members, and nowhere else: values of records, filters and parameters keep their nulls.
  */
 import type { JsonSchema } from "./validation.ts";
 

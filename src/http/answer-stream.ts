@@ -1,6 +1,7 @@
 /**
- * A large answer in pieces, made as its reader takes them: no more than a few are held at a time. A client that takes nothing for too long is cut off and frees what
- * it held, a slow one that goes on is served to the end.
+ * A large answer, made in pieces as its reader takes them: only a few are held at a time. A client that takes
+ * nothing for too long is cut off, and what it held is freed. A slow one that keeps reading is served to the
+ * end.
  */
 import type { Socket } from "node:net";
 import { Readable } from "node:stream";
@@ -9,7 +10,10 @@ import { Slices } from "../event-loop.ts";
 /** Made ahead of the reader. */
 const AHEAD_BYTES = 256 * 1024;
 
-/** Written as JSON in some milliseconds. A reader who takes everything at once would have it all made in one turn of the event loop. */
+/**
+ * Written as JSON in some milliseconds. Without it, a reader who takes everything at once would have it all
+ * made in one turn of the event loop.
+ */
 const SLICE_LENGTH = 128 * 1024;
 
 export function streamToReader(
@@ -40,7 +44,8 @@ export function streamToReader(
       else void slices.rest().then(pushNext);
     },
     destroy(error, callback) {
-      // The last pieces are still in the socket's buffers, which are small; the connection's own timeouts see to them.
+      // The last pieces are still in the socket's buffers, which are small; the timeouts of the connection take
+      // care of them.
       clearTimeout(timer);
       callback(error);
     },

@@ -1,6 +1,7 @@
 /**
- * The HTTP application: Koa, a router made from the list of endpoints, and around each handler what all have in common: request id, key, admission, parameters,
- * body, schema, error shape. No rule of the domain lives here.
+ * The HTTP application: Koa, a router made from the list of endpoints, and around each handler what all have in
+ * common: request id, key, admission, parameters, body, schema, and the form of errors. It contains no rule of
+ * the domain.
  */
 import { randomUUID } from "node:crypto";
 import cors from "@koa/cors";
@@ -39,7 +40,7 @@ export interface AppOptions {
   readonly search: SearchStore;
   /** Default: none, everybody may do everything. */
   readonly keyring?: Keyring;
-  /** What administrators make and revoke keys with; without it there are none to see. */
+  /** What administrators create and revoke keys with; without it they see none. */
   readonly keys?: KeyManager;
   readonly log: Logger;
   readonly metrics?: Metrics;
@@ -64,11 +65,14 @@ export interface AppOptions {
 export interface App {
   readonly koa: Koa;
   readonly admission: Admission;
-  /** From now on only health is answered; everything else gets 503. */
+  /** From now on only health checks are answered; everything else gets 503. */
   drain(): void;
 }
 
-/** Answers of more characters, about, may be held back by a slow reader, and are not held whole; smaller ones fit in the socket's buffers. */
+/**
+ * Answers of more characters, about, may be held back by a slow reader, and are not held whole; smaller ones
+ * fit in the socket's buffers.
+ */
 const LARGE_ANSWER_LENGTH = 64 * 1024;
 
 const LONG_LIST = 100;
@@ -122,7 +126,8 @@ export function createApp(options: AppOptions): App {
     }
     const { status } = ctx;
     const seconds = (performance.now() - startedMs) / 1000;
-    // Koa hands the answer to the socket in a microtask, so before this: writing the log is nothing that a client should wait for.
+    // Koa hands the answer to the socket in a microtask, so before this: no client should wait for the log to
+    // be written.
     process.nextTick(() => tellOfRequest(ctx, state, status, seconds));
   });
   if (corsOrigins.length > 0) koa.use(corsMiddleware(corsOrigins));
@@ -188,7 +193,7 @@ export function createApp(options: AppOptions): App {
 
   function openBudget(ctx: Context, caller: string): AnswerBudget {
     const budget = memory.open(caller);
-    // The answer is held until the last of it has gone out.
+    // The answer counts until the last of it has been sent.
     ctx.res.once("close", () => budget.close());
     return budget;
   }
@@ -271,8 +276,8 @@ export function createApp(options: AppOptions): App {
   }
 
   /**
-   * A page from elsewhere must not steer an open server through its visitor's browser. CORS keeps it from reading; this keeps it from writing as well,
-   * also where no preflight is sent.
+   * A page from elsewhere must not control an open server through its visitor's browser. CORS keeps it from
+   * reading; this keeps it from writing, even where no preflight is sent.
    */
   function refuseForeignOrigin(ctx: Context): void {
     const origin = ctx.get("origin");
@@ -298,7 +303,10 @@ export function createApp(options: AppOptions): App {
     );
   }
 
-  /** A final slash is no part of a path elsewhere; behind `data` it is an id that is empty, which no record has (and no insert is meant). */
+  /**
+   * Elsewhere a final slash is not part of a path. After `data` it means an empty id, which no record has (and
+   * no insert is meant).
+   */
   function refuseEmptyId(ctx: Context): void {
     if (!/^\/db\/[^/]+\/tables\/[^/]+\/data\/$/.test(ctx.path)) return;
     keyring.authenticate(ctx.get("authorization"));

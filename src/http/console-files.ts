@@ -1,6 +1,7 @@
 /**
- * Serves the console: the static files that the build leaves in dist/console, read once at the start. No path of a request ever reaches the file system, nothing
- * here needs a key (the files hold nothing of anybody's), and the page may load nothing but these files and talk to nobody but this server.
+ * Serves the console: the static files that the build leaves in dist/console, read once at the start. No path
+ * of a request ever reaches the file system. Nothing here needs a key (the files contain nobody's data), and
+ * the page may load only these files and talk only to this server.
  */
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -49,7 +50,7 @@ interface StaticFile {
   readonly bytes: Buffer;
   readonly type: string;
   readonly tag: string;
-  /** The file's name holds a hash of what is in it: another content has another name. */
+  /** The name of the file contains a hash of its content: other content has another name. */
   readonly immutable: boolean;
   gzipped?: Promise<Buffer>;
 }

@@ -1,6 +1,6 @@
 /**
- * Finds an endpoint by its path: a router for each number of path segments, so that a request is tried against a dozen patterns at most, not against all.
- * Invariant: a path that fits a pattern has as many segments as the pattern.
+ * Finds an endpoint by its path: one router for each number of path segments, so that a request is compared
+ * with a dozen patterns at most. Invariant: a path that matches a pattern has as many segments as the pattern.
  */
 import { Router } from "@koa/router";
 import type { Context, Middleware } from "koa";
@@ -22,7 +22,10 @@ export class EndpointRouter {
     found.router.register(path, [method], handle);
   }
 
-  /** Leaves in `ctx.matched` what fits the path, be it for other methods, and calls `next` where nothing fits both. */
+  /**
+   * Leaves in `ctx.matched` what matches the path, even for other methods, and calls `next` where nothing
+   * matches both.
+   */
   middleware(): Middleware {
     return (ctx, next) => this.#routers.get(segmentsOf(ctx.path))?.route(ctx, next) ?? next();
   }

@@ -1,6 +1,6 @@
 /**
- * What an endpoint is: one object that says how it is addressed, what it takes, what it answers and who may call it. The router, the validation, the key check
- * and /openapi.json are all made from it, so they cannot disagree.
+ * An endpoint: one object that says how it is addressed, what it takes, what it answers and who may call it.
+ * The router, the validation, the key check and /openapi.json are all made from it, so they cannot disagree.
  */
 import type { AnswerBudget } from "../budget/memory-budget.ts";
 import type { RecordStore } from "../records/record-store.ts";
@@ -36,7 +36,10 @@ export interface ApiRequest<Body = unknown> {
   readonly requestId: string;
   /** Decoded and checked path parameters: `database`, `table`, `column`, `id` as far as the path has them. */
   readonly path: Readonly<Record<string, string>>;
-  /** The record store on behalf of this request's client: gives up what the client no longer waits for. For everything but schemas. */
+  /**
+   * The record store on behalf of this request's client: it gives up what the client no longer waits for. For
+   * everything but schemas.
+   */
   readonly records: RecordStore;
   /** The `{db}:{branch}` of the path. Empty names where the path has none. */
   readonly ref: BranchRef;

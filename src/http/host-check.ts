@@ -1,13 +1,15 @@
 /**
- * Which `Host` a server without keys answers to. Such a server trusts whoever reaches it, and a page from elsewhere reaches it by DNS rebinding: its own name
- * is made to resolve to 127.0.0.1, and to the browser the answers are then of the page's origin. Only the `Host` header tells, because it is that name.
+ * Which `Host` a server without keys answers to. Such a server trusts everyone who reaches it, and a page from
+ * elsewhere can reach it by DNS rebinding: its own name is made to resolve to 127.0.0.1, and to the browser the
+ * answers are then of the page's origin. Only the `Host` header shows it, because it contains that name.
  *
- * Answered: `localhost` and what ends in `.localhost` (browsers resolve them to loopback themselves), every IP address (no name, so nothing to rebind), and the
- * names that the server was told. Development servers of the JavaScript world keep the same rule.
+ * Accepted: `localhost` and names that end in `.localhost` (browsers resolve them to loopback themselves),
+ * every IP address (not a name, so nothing to rebind), and the names that the server was given. JavaScript
+ * development servers have the same rule.
  */
 import { isIP } from "node:net";
 
-/** What nearly every request says, told without parsing. */
+/** The usual headers, recognised without parsing. */
 const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?$/;
 
 /** @param header of the request; undefined (HTTP/1.0) is answered: browsers always send it. @param names further ones, without a port. */
@@ -21,8 +23,9 @@ export function isTrustedHost(header: string | undefined, names: readonly string
 }
 
 /**
- * Whom an absolute-form target ("GET http://name/path") addresses, which counts before the `Host` header (RFC 9112, 3.2.2); undefined for a plain path. What
- * is neither is answered as it stands: no name, and so not trusted.
+ * Whom an absolute-form target ("GET http://name/path") addresses, which counts before the `Host` header (RFC
+ * 9112, 3.2.2); undefined for a plain path. What is neither is answered as it stands: no name, and so not
+ * trusted.
  */
 export function authorityOf(target: string | undefined): string | undefined {
   if (target === undefined || target.startsWith("/") || target === "*") return undefined;

@@ -14,7 +14,10 @@ export interface HttpLimits {
   readonly concurrentRequests: number;
   /** Bytes of request bodies held at once by all requests; more is 429. */
   readonly concurrentBodyBytes: number;
-  /** Open connections of each address that is listened on; one more is closed at once. Each takes a file descriptor, which the database needs, too. */
+  /**
+   * Open connections of each address that is listened on; one more is closed at once. Each takes a file
+   * descriptor, which the database needs, too.
+   */
   readonly connections: number;
   /** A connection must send a request's headers within this time. */
   readonly headersTimeoutMs: number;
@@ -24,7 +27,10 @@ export interface HttpLimits {
   readonly bodyIdleTimeoutMs: number;
   /** A client that takes nothing of a large answer for this long is cut off. */
   readonly answerIdleTimeoutMs: number;
-  /** What runs at a shut-down gets this long to finish; snapshots (3 s) and the database (1 s) come behind, and all of it is to be done within 10 s. */
+  /**
+   * At a shut-down, requests in flight get this long to finish. Snapshots (3 s) and the database (1 s) follow,
+   * and all of it is done within 10 s.
+   */
   readonly shutdownTimeoutMs: number;
 }
 

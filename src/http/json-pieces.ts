@@ -1,6 +1,7 @@
 /**
- * A value as JSON text, piece by piece, so that an answer is never held as one text: the pieces together are what JSON.stringify gives, but for ExactJson,
- * which is written as it is. Not recursive: a value may be nested however deep.
+ * A value as JSON text, piece by piece, so that an answer is never held as one text. Together the pieces are
+ * what JSON.stringify gives, except for ExactJson, which is written as it is. Not recursive: values may be
+ * nested to any depth.
  */
 import { ExactJson } from "../records/exact-json.ts";
 
@@ -11,7 +12,7 @@ const VALUE_WEIGHT = 8;
 /** What is nested deeper weighs more than anything: JSON.stringify is recursive. */
 const MAX_DEPTH_AT_ONCE = 500;
 
-/** Whether the value weighs more than `limit` characters of JSON, about. Looks at no more of it than that. */
+/** Whether the value weighs more than about `limit` characters of JSON. Looks at no more of it than that. */
 export function isHeavierThan(value: unknown, limit: number): boolean {
   return weigh(value, limit, 0) > limit;
 }

@@ -1,6 +1,6 @@
 /**
- * Where the server listens. By default on both loopback addresses, since `localhost` is one or the other, depending on who resolves it; anywhere else only when
- * keys are asked for.
+ * Where the server listens. By default on both loopback addresses, since `localhost` may resolve to either; on
+ * other addresses only when keys are required.
  */
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";

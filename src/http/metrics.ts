@@ -1,4 +1,7 @@
-/** What /metrics tells (Prometheus text format). Labels are endpoint templates, methods and statuses: never names, ids, keys or statements of users. */
+/**
+ * The content of /metrics (Prometheus text format). Labels are endpoint templates, methods and statuses: never
+ * names, ids, keys or statements of users.
+ */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { RecordStore } from "../records/record-store.ts";
 import type { SearchStore } from "../search/search-store.ts";

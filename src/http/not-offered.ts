@@ -1,4 +1,7 @@
-/** What the retired service had and Lodestone has not: its addresses answer with a sentence that says so, not just that they do not exist. */
+/**
+ * What the retired service had and Lodestone does not: its addresses answer with a sentence that says so, not
+ * only with "not found".
+ */
 
 const SENTENCES: readonly (readonly [RegExp, string])[] = [
   [

@@ -1,4 +1,7 @@
-/** /openapi.json: OpenAPI 3.1 from the list of endpoints. Schemas that have a name (NAMED_SCHEMAS, recognised by identity) become components. */
+/**
+ * /openapi.json: OpenAPI 3.1 from the list of endpoints. Schemas that have a name (NAMED_SCHEMAS, recognised by
+ * identity) become components.
+ */
 
 import { COLUMN_NAME_PATTERN, NAME_PATTERN } from "../records/identifiers.ts";
 import type { Endpoint, QueryParameter } from "./endpoint.ts";

@@ -1,6 +1,7 @@
 /**
- * Path and query parameters: raw text to checked values. Path segments are decoded here, once, from the undecoded path, so that an encoded slash is part of a name
- * (and then refused or, in a record's id, taken) and never a separator.
+ * Path and query parameters: raw text to checked values. Path segments are decoded here, once, from the
+ * undecoded path. So an encoded slash is part of a name (and then rejected or, in a record's id, accepted) and
+ * never a separator.
  */
 import { LodestoneError } from "../errors.ts";
 import { COLUMN_NAME, NAME } from "../records/identifiers.ts";
@@ -50,7 +51,7 @@ function checkName(value: string, what: string): string {
   throw invalid(`${what}: a name has 1 to 255 characters of ${letters}; got ${quoted(value)}.`);
 }
 
-/** Any id may be asked for, since SQL may have written any; which ids may be made is the record store's to say. */
+/** Any id may be asked for, since SQL may have written it; the record store decides which ids may be created. */
 function checkId(value: string): string {
   if (value === "") throw invalid("id: a record's id cannot be empty.");
   return value;
@@ -78,7 +79,7 @@ function parseColumns(texts: readonly string[]): string[] {
   const columns = texts.flatMap((text) => text.split(",")).map((column) => column.trim());
   for (const column of columns) {
     if (column === "") throw invalid('columns: expected names separated by commas, or "*"; got an empty name.');
-    if (!column.isWellFormed() || column.includes("\u0000")) throw invalid(`columns: ${quoted(column)} is no name.`);
+    if (!column.isWellFormed() || column.includes("\u0000")) throw invalid(`columns: ${quoted(column)} is not a name.`);
   }
   return columns;
 }

@@ -1,4 +1,7 @@
-/** JSON Schemas that several endpoints share. Those in NAMED_SCHEMAS become components of /openapi.json and are referred to by name there. */
+/**
+ * JSON Schemas that several endpoints share. Those in NAMED_SCHEMAS become components of /openapi.json and are
+ * referred to by name there.
+ */
 import { MAX_DIMENSION } from "../dimension.ts";
 import { MIN_DIMENSION, TYPES_NOT_OFFERED } from "../records/catalog/column-types.ts";
 import { COLUMN_TYPES } from "../records/column-traits.ts";
@@ -55,7 +58,7 @@ export const COLUMN: JsonSchema = {
         type: "string",
         description: `As text, whatever the type; "now" for datetime. Also as PostgreSQL prints it: now(), '5'::bigint.`,
       },
-      comment: { type: "string", description: "Kept, and of no effect." },
+      comment: { type: "string", description: "Kept, without effect." },
     },
     ["name", "type"],
   ),
@@ -78,7 +81,7 @@ const TABLE: JsonSchema = objectOf(
 
 export const SCHEMA: JsonSchema = objectOf({ tables: { type: "array", items: TABLE } }, ["tables"]);
 
-/** What a write endpoint takes for the values of a record; columns and their types are the record store's to check. */
+/** What a write endpoint takes for the values of a record; the record store checks columns and their types. */
 export const RECORD_INPUT: JsonSchema = { type: "object", description: "Values by column name." };
 
 export const RECORD: JsonSchema = {

@@ -1,4 +1,4 @@
-/** Listening and stopping: sockets, their timeouts, and a shut-down that finishes what runs. */
+/** Listening and stopping: sockets, their timeouts, and a shut-down that completes requests in flight. */
 
 import { randomUUID } from "node:crypto";
 import { createServer, type Server } from "node:http";
@@ -11,7 +11,7 @@ export interface RunningServer {
   /** `http://127.0.0.1:8787`, one for each address. */
   readonly urls: readonly string[];
   readonly port: number;
-  /** Stops accepting, lets what runs finish (for a bounded time), closes every connection. */
+  /** Stops accepting, completes requests in flight (for a bounded time), and closes every connection. */
   close(): Promise<void>;
 }
 
@@ -104,7 +104,10 @@ function urlOf({ address, port }: AddressInfo): string {
   return `http://${address.includes(":") ? `[${address}]` : address}:${port}`;
 }
 
-/** What is no HTTP at all, too slow, or has oversized headers: answered in the API's shape, since Koa never sees it. */
+/**
+ * Requests that are not HTTP, are too slow, or have oversized headers are answered in the API's form here,
+ * since Koa never sees them.
+ */
 function answerMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable || socket.bytesWritten > 0) {
     socket.destroy();

@@ -16,7 +16,7 @@ const STATUS_OF_CODE: Readonly<Record<ErrorCode, number>> = {
   OUT_OF_MEMORY: 507,
 };
 
-/** Faults that only HTTP knows (405, 408): they have a status but no code of the domain. */
+/** Errors that only HTTP knows (405, 408): they have a status but no code of the domain. */
 export class HttpError extends Error {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -52,7 +52,8 @@ export function answerError(error: unknown, requestId: string): ErrorAnswer {
   }
   if (error instanceof LodestoneError) {
     const isIndexed = error.errors !== undefined && error.errors.length > 0;
-    // A transaction or bulk request that fails at one operation is wrong as a whole (400), whatever the single fault is.
+    // A transaction or bulk request that fails at one operation is invalid as a whole (400), whatever the
+    // single error is.
     const status = isIndexed && STATUS_OF_CODE[error.code] < 500 ? 400 : STATUS_OF_CODE[error.code];
     const body = isIndexed ? { id: requestId, errors: error.errors } : { id: requestId, message: error.message };
     return { status, headers: headersOf(error), body, unexpected: error.code === "CORRUPT" };

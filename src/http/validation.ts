@@ -1,6 +1,7 @@
 /**
- * Compiles the JSON Schemas of the endpoints (the very ones that /openapi.json publishes) and turns the first fault into a sentence that names the field,
- * what was expected and what was got: `size: expected an integer from 1 to 1,000, got 0`.
+ * Compiles the JSON Schemas of the endpoints (the same ones that /openapi.json publishes). Turns the first
+ * error into a sentence that names the field, what was expected and what was got: `size: expected an integer
+ * from 1 to 1,000, got 0`.
  */
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import { LodestoneError } from "../errors.ts";

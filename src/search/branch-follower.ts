@@ -1,9 +1,11 @@
 /**
- * Keeps one branch of the search engine up to date with the records: reads it whole, then follows the change feed, one round after another.
+ * Keeps one branch of the search engine up to date with the records: reads it whole, then follows the change
+ * feed, one round after another.
  *
- * A round reads everything that is there to read and applies it at once, so what searches see is always one position of the feed. When the
- * schema has changed, new columns and tables are read first and come with the same step; when the branch was made anew, or the position is too
- * old, the branch is read again aside and takes the old one's place.
+ * A round reads everything that is there to read and applies it at once, so what searches see is always one
+ * position of the feed. When the schema has changed, new columns and tables are read first and come with the
+ * same step; when the branch was made anew, or the position is too old, the branch is read again aside and
+ * takes the old one's place.
  */
 import { LodestoneError } from "../errors.ts";
 import type { ChangeFeed, FeedBatch, FeedPosition, SharedSnapshot } from "../records/feed/feed-types.ts";
@@ -141,8 +143,8 @@ export class BranchFollower {
   }
 
   /**
-   * Resolves once searches see everything that was committed before the call: after a round that started after it. Calls that come while a round runs
-   * share the next.
+   * Resolves once searches see everything that was committed before the call: after a round that started after
+   * it. Calls that come while a round runs share the next.
    */
   sync(): Promise<void> {
     if (this.#running === undefined) {
@@ -163,8 +165,9 @@ export class BranchFollower {
   }
 
   /**
-   * Brings what searches see to exactly what the snapshot sees, and calls `work`, which asks the engine before it goes any further (what it asks is not
-   * waited for). undefined: searches see more than that already, or another schema; it can be done with a later snapshot.
+   * Brings what searches see to exactly what the snapshot sees, and calls `work`, which asks the engine before
+   * it goes any further (what it asks is not waited for). undefined: searches see more than that already, or
+   * another schema; it can be done with a later snapshot.
    */
   async at<Result>(snapshot: SharedSnapshot, work: () => Result): Promise<{ readonly result: Result } | undefined> {
     const outcome = await this.#turns.runFirst(() => this.#moveTo(snapshot, work));
@@ -233,7 +236,10 @@ export class BranchFollower {
     }
   }
 
-  /** Takes the branch from what the engine keeps, or from its snapshot, if there is one to be trusted; the round goes on from its position. */
+  /**
+   * Takes the branch from what the engine keeps, or from its snapshot, if there is one to be trusted; the round
+   * goes on from its position.
+   */
   async #restore(info: BranchInfo): Promise<void> {
     const isKept = this.#engine.keepsState === true;
     if (!isKept && (this.#snapshotPath === undefined || this.#isSnapshotBad)) return;
@@ -379,8 +385,9 @@ export class BranchFollower {
   }
 
   /**
-   * Goes over to the schema of at least `version`: reads what is new, then the changes since the position that searches see, and applies both at once.
-   * Reading the changes last makes the result right whatever was written while the new columns were read. false: the branch has to be read whole.
+   * Goes over to the schema of at least `version`: reads what is new, then the changes since the position that
+   * searches see, and applies both at once. Reading the changes last makes the result right whatever was
+   * written while the new columns were read. false: the branch has to be read whole.
    */
   async #alter(state: FollowedState, version: number): Promise<boolean> {
     const { feed } = this.#records;

@@ -1,4 +1,7 @@
-/** One branch inside the worker: its followed tables, all at one position of the feed. Changed by `apply` and `alter` only, which do not yield once they change anything. */
+/**
+ * One branch inside the worker: its followed tables, all at one position of the feed. Changed by `apply` and
+ * `alter` only, which do not yield once they change anything.
+ */
 import { tooLarge } from "../budget/memory-budget.ts";
 import { createColumn } from "../columns/stored-column.ts";
 import { RowDirectory } from "../core/row-directory.ts";
@@ -56,8 +59,8 @@ export class BranchState {
   }
 
   /**
-   * Goes over to another schema: what kept its id keeps its data, under whatever name; the rest goes, what is new starts empty. Then the batches
-   * (named by the new schema) are applied. Nothing changes if it rejects.
+   * Goes over to another schema: what kept its id keeps its data, under whatever name; the rest goes, what is
+   * new starts empty. Then the batches (named by the new schema) are applied. Nothing changes if it rejects.
    */
   async alter(version: number, schema: FollowedSchema, batches: readonly FeedBatch[]): Promise<void> {
     const indexes = await this.#createIndexes(schema);
@@ -77,7 +80,11 @@ export class BranchState {
     this.apply(batches);
   }
 
-  /** From the state at the moment of the call. undefined when the table or the column is not there (any more, or yet). @throws {LodestoneError} INVALID for the filter, TOO_LARGE. */
+  /**
+   * From the state at the moment of the call. undefined when the table or the column is not there (any more, or
+   * yet).
+   * @throws {LodestoneError} INVALID for the filter, TOO_LARGE.
+   */
   async search(job: SearchJob): Promise<FoundAnswers | undefined> {
     const found = this.#find(job.tableId, job.columnId);
     if (found === undefined) return undefined;
@@ -103,7 +110,10 @@ export class BranchState {
     return { answers, bytes, ...of };
   }
 
-  /** What `apply` would make the table again from, in pieces; each is read when it is asked for, and what changes in between is in or not. */
+  /**
+   * What `apply` would make the table again from, in pieces; each is read when it is asked for, and what
+   * changes in between is in or not.
+   */
   async *read(table: string, pieceBytes: number): AsyncGenerator<FeedBatch, void> {
     const data = this.#tables.get(table)!;
     let rows = 64;

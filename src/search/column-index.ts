@@ -1,8 +1,9 @@
 /**
- * The vectors of one column: an index in this thread while they are few, shards in threads of their own beyond a size, where a search is worth the
- * messages. Answers are the same. Rows are those of the table's directory.
+ * The vectors of one column: an index in this thread while they are few, shards in threads of their own beyond
+ * a size, where a search is worth the messages. Answers are the same. Rows are those of the table's directory.
  *
- * Writes take effect in the order of the calls, also with regard to searches, and are not waited for; `settled` tells of those that failed.
+ * Writes take effect in the order of the calls, also with regard to searches, and are not waited for; `settled`
+ * tells of those that failed.
  */
 import { availableParallelism } from "node:os";
 import { ParallelVectorIndex } from "../core/parallel-vector-index.ts";
@@ -84,9 +85,11 @@ export class ColumnIndex {
   }
 
   /**
-   * Resolves when everything written so far is in, and the column is cut as its size asks for. Nothing may be written meanwhile; searches may run.
+   * Resolves when everything written so far is in, and the column is cut as its size asks for. Nothing may be
+   * written meanwhile; searches may run.
    *
-   * @throws {LodestoneError} OUT_OF_MEMORY: then it is not known which writes are in, and they have to be made again.
+   * @throws {LodestoneError} OUT_OF_MEMORY: then it is not known which writes are in, and they have to be made
+   *   again.
    */
   async settled(): Promise<void> {
     const writes = this.#writes;

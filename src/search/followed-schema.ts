@@ -1,6 +1,7 @@
 /**
- * What the search store keeps of a branch: tables with a vector column, and every table that their links lead to (filters reach through links),
- * each with all its columns. Plain data, so that it crosses to the worker as it is.
+ * What the search store keeps of a branch: tables with a vector column, and every table that their links lead
+ * to (filters reach through links), each with all its columns. Plain data, so that it crosses to the worker as
+ * it is.
  */
 import { SYSTEM_COLUMN_TYPES, VERSION_COLUMNS } from "../filter/system-columns.ts";
 import type { FilterTable, FilterTableColumn } from "../filter/tree.ts";
@@ -31,7 +32,10 @@ export const FOLLOWED_SYSTEM_COLUMNS: readonly FollowedColumn[] = VERSION_COLUMN
   type: SYSTEM_COLUMN_TYPES[name],
 }));
 
-/** @param part  what a server holds that is one of several. A table that links lead to is held whole all the same: filters reach any of its records. */
+/**
+ * @param part  what a server holds that is one of several. A table that links lead to is held whole all the
+ *   same: filters reach any of its records.
+ */
 export function followedSchema(branch: Pick<BranchInfo, "tables">, part?: Part): FollowedSchema {
   const followed = new Map<string, FollowedTable>();
   const add = (table: TableInfo | undefined): void => {

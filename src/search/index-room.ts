@@ -1,11 +1,15 @@
 /**
- * The memory that indexes may take together, and which gives way when they would take more: of the database that has most, its largest branch. So a database that
- * takes an equal part or less is never the one, however many branches another has.
+ * The memory that indexes may take together, and which gives way when they would take more: of the database
+ * that has most, its largest branch. So a database that takes an equal part or less is never the one, however
+ * many branches another has.
  */
 import { LodestoneError } from "../errors.ts";
 import type { BranchKey } from "./search-messages.ts";
 
-/** A branch that did not fit is tried again when it would fit, when it was made anew, and in any case after so long: it may have become smaller. */
+/**
+ * A branch that did not fit is tried again when it would fit, when it was made anew, and in any case after so
+ * long: it may have become smaller.
+ */
 const TRY_AGAIN_MS = 5 * 60_000;
 
 interface Refused {
@@ -36,7 +40,10 @@ export class IndexRoom<Holder extends { readonly incarnation: string }> {
     this.#held.delete(holder);
   }
 
-  /** Who has to go so that the others fit; undefined when all fit. It counts as gone from now on, and its branch as one that does not fit. */
+  /**
+   * Who has to go so that the others fit; undefined when all fit. It counts as gone from now on, and its branch
+   * as one that does not fit.
+   */
   giveWay(): Holder | undefined {
     if (this.#total <= this.#limitBytes) return undefined;
     const databases = new Map<string, number>();

@@ -26,17 +26,23 @@ export interface SearchStoreOptions {
   /** More searches than this waiting for the engine are refused as OVERLOADED; default 512. */
   readonly maxWaiting?: number;
   /**
-   * A folder for snapshots, which make the next start fast: they are read instead of the records, and then only what has changed since. Without it
-   * every start reads everything.
+   * A folder for snapshots, which make the next start fast: they are read instead of the records, and then only
+   * what has changed since. Without it every start reads everything.
    */
   readonly snapshotDir?: string;
-  /** A snapshot of a branch that changed is written this often, and at the close; default 5 minutes. Large ones, which take long, are written less often. */
+  /**
+   * A snapshot of a branch that changed is written this often, and at the close; default 5 minutes. Large ones,
+   * which take long, are written less often.
+   */
   readonly snapshotEveryMs?: number;
   /** A snapshot is replaced when its journal is larger than this; default half of the index's memory, at least 16 MiB. */
   readonly journalBytes?: number;
   /** Columns of at least this many bytes of float32 are searched by several threads; default 64 MiB. */
   readonly shardedFromBytes?: number;
-  /** Of all indexes together, vectors and what filters read; beyond it the largest branch of the database that takes most is not searched. Default: no limit. */
+  /**
+   * Of all indexes together, vectors and what filters read; beyond it the largest branch of the database that
+   * takes most is not searched. Default: no limit.
+   */
   readonly maxIndexBytes?: number;
   /** Told of faults that the store recovers from. */
   readonly onFault?: (error: unknown) => void;
@@ -54,8 +60,9 @@ const DEFAULT_SNAPSHOT_MS = 300_000;
 /** New branches announce themselves; this finds those whose announcement was lost. */
 const LIST_EVERY_POLLS = 6;
 /**
- * Between rounds the database is left to others for this many times as long as the round took, within these bounds, so that a stream of small writes is read in
- * batches: on the embedded database a round costs as much as several inserts, and searches may be behind by milliseconds.
+ * Between rounds the database is left to others for this many times as long as the round took, within these
+ * bounds, so that a stream of small writes is read in batches: on the embedded database a round costs as much
+ * as several inserts, and searches may be behind by milliseconds.
  */
 const PAUSE_FACTOR = 2;
 const MIN_PAUSE_MS = 5;

@@ -26,8 +26,10 @@ interface FollowedState {
 }
 
 /**
- * All changes since the state's position. Those of a read that is not the last go to the engine at once, to wait there for the commit: copied all together they
- * would hold up this thread. With a `snapshot` that the position does not go beyond: exactly what that sees. null: the position is too old. Of another version of the schema only that is told.
+ * All changes since the state's position. Those of a read that is not the last go to the engine at once, to
+ * wait there for the commit: copied all together they would hold up this thread. With a `snapshot` that the
+ * position does not go beyond: exactly what that sees. null: the position is too old. Of another version of the
+ * schema only that is told.
  */
 export async function readChanges(
   feed: ChangeFeed,

@@ -1,6 +1,6 @@
 /**
- * One round of a branch after the other. Those that bring it to a given snapshot go before those that take it as far as they can: a branch that has gone
- * beyond a snapshot cannot go back to it.
+ * One round of a branch after the other. Those that bring it to a given snapshot go before those that take it
+ * as far as they can: a branch that has gone beyond a snapshot cannot go back to it.
  */
 const HOLD_BACK_MS = 100;
 

@@ -1,4 +1,7 @@
-/** What the search store asks of an engine; main thread and search worker say it to each other. Everything is structured-cloneable; large buffers are transferred. */
+/**
+ * What the search store asks of an engine; main thread and search worker say it to each other. Everything is
+ * structured-cloneable; large buffers are transferred.
+ */
 import type { FeedBatch, FeedPosition } from "../records/feed/feed-types.ts";
 import type { Part } from "../records/feed/part.ts";
 import type { ErrorReply } from "../worker-calls.ts";
@@ -56,11 +59,14 @@ export type SearchOutcome =
   | { readonly kind: "invalid"; readonly message: string; readonly schemaVersion: number };
 
 /*
- * What makes a branch larger (`begin`, `load`, `install`, `commit`, `restore`) rejects with OUT_OF_MEMORY when there is no room for it: the engine holds nothing
- * of the branch then.
+ * What makes a branch larger (`begin`, `load`, `install`, `commit`, `restore`) rejects with OUT_OF_MEMORY when
+ * there is no room for it: the engine holds nothing of the branch then.
  */
 
-/** What changes a branch, with the batches that are staged for it first; the parts are applied in the order given, all at once with regard to searches. */
+/**
+ * What changes a branch, with the batches that are staged for it first; the parts are applied in the order
+ * given, all at once with regard to searches.
+ */
 export interface Commit {
   readonly key: BranchKey;
   /** When the schema changed. */
@@ -101,8 +107,9 @@ export interface EngineCalls {
   unstage(call: { readonly key: BranchKey }): void;
   commit(call: Commit): BranchStats;
   /**
-   * Takes a branch from what the engine keeps, or else from a snapshot at `path`. That is not searched before the next commit, since it stands between positions
-   * until the changes after `position` are applied. null: there is none of that incarnation. Rejects with CORRUPT when it cannot be trusted.
+   * Takes a branch from what the engine keeps, or else from a snapshot at `path`. That is not searched before
+   * the next commit, since it stands between positions until the changes after `position` are applied. null:
+   * there is none of that incarnation. Rejects with CORRUPT when it cannot be trusted.
    */
   restore(call: { readonly key: BranchKey; readonly incarnation: string; readonly path: string | undefined }): RestoredState | null;
   /** null: given up, because the branch was replaced or its schema changed meanwhile. */

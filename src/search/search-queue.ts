@@ -1,6 +1,7 @@
 /**
- * Searches on their way to the worker. Few are sent ahead, the rest waits here, where it can still be given up, and where callers take turns by the time that
- * their searches take; beyond a bound, which callers share as well, a search is refused at once, which is better for everybody than an answer that comes too late.
+ * Searches on their way to the worker. Few are sent ahead, the rest waits here, where it can still be given up,
+ * and where callers take turns by the time that their searches take; beyond a bound, which callers share as
+ * well, a search is refused at once, which is better for everybody than an answer that comes too late.
  */
 import { LodestoneError } from "../errors.ts";
 import { FairQueue } from "../fairness/fair-queue.ts";

@@ -1,6 +1,7 @@
 /**
- * One followed table in memory: which rows hold which records, the columns that filters read, and one vector index per vector column, all over
- * the same rows. Changed only by `apply`, so that between two calls everything agrees.
+ * One followed table in memory: which rows hold which records, the columns that filters read, and one vector
+ * index per vector column, all over the same rows. Changed only by `apply`, so that between two calls
+ * everything agrees.
  */
 
 import { growMask, PresenceColumn } from "../columns/number-columns.ts";
@@ -99,7 +100,10 @@ export class SearchTable implements MaskTable {
     return { table, ids, columns: new Map(await Promise.all(columns)), deleted: [] };
   }
 
-  /** Resolves when all that was applied is in the indexes. @throws {LodestoneError} OUT_OF_MEMORY: then the changes have to be applied again. */
+  /**
+   * Resolves when all that was applied is in the indexes.
+   * @throws {LodestoneError} OUT_OF_MEMORY: then the changes have to be applied again.
+   */
   async settled(): Promise<void> {
     for (const index of this.indexes.values()) await index.settled();
   }

@@ -1,6 +1,7 @@
 /**
- * The thread that holds the vectors and answers searches. Messages that change something are worked on one after the other, in the order in which
- * they came; a search runs to its end between two of them, and so from one position.
+ * The thread that holds the vectors and answers searches. Messages that change something are worked on one
+ * after the other, in the order in which they came; a search runs to its end between two of them, and so from
+ * one position.
  */
 import { randomUUID } from "node:crypto";
 import { parentPort, workerData } from "node:worker_threads";
@@ -72,7 +73,10 @@ function endBuild(build: number): void {
   state.free();
 }
 
-/** Counts what the index takes now; those for which there is no room any more are let go of. @throws {LodestoneError} OUT_OF_MEMORY when this one is among them. */
+/**
+ * Counts what the index takes now; those for which there is no room any more are let go of.
+ * @throws {LodestoneError} OUT_OF_MEMORY when this one is among them.
+ */
 function count(key: BranchKey, state: BranchState): BranchStats {
   const { stats } = state;
   room.set(state, key, stats.memoryBytes);

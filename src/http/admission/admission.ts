@@ -1,7 +1,9 @@
 /**
- * Keeps the server below its capacity: beyond a number of requests, or of body bytes held by them, a request is answered 429 at once and not processed.
- * Both are shared between callers (FairShares), so that one of them cannot take everything. A body counts as much as has arrived of it: a connection that
- * announces much and sends nothing holds nothing. A request gives its place back when it has been answered or when its client has gone.
+ * Keeps the server below its capacity: beyond a number of requests, or of body bytes held by them, a request is
+ * answered 429 at once and not processed. Both are shared between callers (FairShares), so that one of them
+ * cannot take everything. A body counts as much as has arrived of it: a connection that announces much and
+ * sends nothing holds nothing. A request gives its place back when it has been answered or when its client has
+ * gone.
  */
 import { LodestoneError } from "../../errors.ts";
 import { FairShares } from "../../fairness/fair-shares.ts";
@@ -9,9 +11,12 @@ import type { HttpLimits } from "../http-limits.ts";
 
 /** What one request holds. */
 export interface Place {
-  /** So many more bytes of its body have arrived. @throws {LodestoneError} OVERLOADED. */
+  /**
+   * That many more bytes of its body have arrived.
+   * @throws {LodestoneError} OVERLOADED.
+   */
   readonly arrived: (bytes: number) => void;
-  /** Gives everything back; more than once does no harm. */
+  /** Gives everything back. Safe to call more than once. */
   readonly leave: () => void;
 }
 

@@ -1,6 +1,7 @@
 /**
- * Reads one request body: bounded in bytes, in time and in pauses. The body is refused before it is read when its headers already say that it will be,
- * and a refused body is drained for a moment so that the client gets to read the answer.
+ * Reads one request body, bounded in bytes, in time and in pauses. If the headers already say that the body
+ * will be rejected, it is rejected before it is read. A rejected body is drained for a moment so that the
+ * client can read the answer.
  */
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
@@ -21,7 +22,10 @@ export function announcesBody(request: IncomingMessage): boolean {
   return request.headers["transfer-encoding"] !== undefined || Number(request.headers["content-length"] ?? 0) > 0;
 }
 
-/** Node takes every list of codings that ends in "chunked" and undoes that one alone. @throws {LodestoneError} UNSUPPORTED_MEDIA_TYPE for any other. */
+/**
+ * Node takes every list of codings that ends in "chunked" and undoes that one alone.
+ * @throws {LodestoneError} UNSUPPORTED_MEDIA_TYPE for any other.
+ */
 export function refuseTransferCoding(request: IncomingMessage): void {
   const codings = request.headers["transfer-encoding"];
   if (codings === undefined || codings.trim().toLowerCase() === "chunked") return;
@@ -112,8 +116,8 @@ function collect(request: IncomingMessage, limits: BodyLimits, onArrival: (bytes
 }
 
 /**
- * Discards what is left of a request that was answered early, so that the answer is not lost in a connection reset; gives up after `drainMs` or `drainBytes`.
- * Without it a client that is still sending may see its connection break instead of a 413.
+ * Discards the rest of a request that was answered early; gives up after `drainMs` or `drainBytes`. Without
+ * this, a client that is still sending may see its connection break instead of a 413.
  */
 export function discardRest(request: IncomingMessage, drainMs = 5_000, drainBytes = 64 * 1024 * 1024): void {
   if (request.complete || request.destroyed) return;

@@ -1,6 +1,7 @@
 /**
- * Text to a JSON value that every layer below may trust: bounded in depth, only finite numbers, only text that PostgreSQL can hold (well-formed, no NUL), and
- * no `__proto__` key. What JSON.parse tolerates beyond that (duplicate keys: the last one counts) is tolerated.
+ * Text to a JSON value that every layer below may trust: bounded in depth, only finite numbers, only text that
+ * PostgreSQL can hold (well-formed, no NUL), and no `__proto__` key. What JSON.parse tolerates beyond that
+ * (duplicate keys: the last one counts) is tolerated.
  */
 import { LodestoneError } from "../../errors.ts";
 import type { JsonValue } from "../../records/requests.ts";

@@ -1,9 +1,10 @@
 /**
- * JSON.parse for a long text, in slices between which others are served. The text is looked through once; whenever enough of it has been passed, the children
- * that are whole by then are parsed by JSON.parse itself, many at a time, and put into the containers that are still open.
+ * JSON.parse for a long text, in slices between which others are served. The text is scanned once. Whenever
+ * enough of it has been passed, the children that are complete by then are parsed by JSON.parse itself, many at
+ * a time, and put into the containers that are still open.
  *
- * Invariant: containers 1 to `frames.length` of those that are open (counted from the outside) exist as values; of the innermost of them everything before its
- * `from` is in it, and the comma behind that was passed.
+ * Invariant: containers 1 to `frames.length` of the open ones (counted from the outside) exist as values. The
+ * innermost of them contains everything before its `from`, and the comma after that was passed.
  */
 import { LodestoneError } from "../../errors.ts";
 import { Slices } from "../../event-loop.ts";
@@ -28,7 +29,8 @@ interface Frame {
 
 /**
  * @param chunkLength  for tests.
- * @throws {LodestoneError} INVALID, with the part of the text that is no JSON, or the path of what a layer below could not trust (json-body.ts).
+ * @throws {LodestoneError} INVALID, with the part of the text that is no JSON, or the path of what a layer
+ *   below could not trust (json-body.ts).
  */
 export async function parseJsonInSlices(text: string, maxDepth: number, chunkLength = CHUNK_LENGTH): Promise<JsonValue> {
   const parser = new SlicedParser(text, maxDepth, chunkLength);

@@ -1,6 +1,7 @@
 /**
- * As json-body.ts, for a body so large that parsing it takes a while: others are served between the steps, and what would take long to parse is refused
- * before. Numbers and text are parsed at some 100 MB/s; it is objects, lists and above all different keys that cost: JSON.parse takes 2 s for 18 MB of them.
+ * As json-body.ts, for a body so large that parsing it takes a while: others are served between the steps, and
+ * what would take too long to parse is rejected first. Numbers and text are parsed at some 100 MB/s. Objects,
+ * lists and above all different keys are what costs: JSON.parse takes 2 s for 18 MB of them.
  */
 import { LodestoneError } from "../../errors.ts";
 import { SLICE_UNITS, yieldToEventLoop } from "../../event-loop.ts";
@@ -14,7 +15,7 @@ export const LARGE_TEXT_LENGTH = 1 << 18;
 
 type JsonLimits = Pick<HttpLimits, "jsonDepth" | "jsonKeys" | "jsonValues" | "jsonContainers">;
 
-/** @throws {LodestoneError} INVALID. The place of a fault in the syntax is told roughly. */
+/** @throws {LodestoneError} INVALID. The position of a syntax error is approximate. */
 export async function parseLargeJsonBody(text: string, limits: JsonLimits): Promise<JsonValue> {
   await checkShape(text, limits);
   return parseJsonInSlices(text, limits.jsonDepth);

@@ -1,4 +1,7 @@
-/** Groups of records: aggregate and summarize. What their members may hold depends on the table, and is the record store's to check. */
+/**
+ * Groups of records: aggregate and summarize. What their members may hold depends on the table, so the record
+ * store checks it.
+ */
 import type { AggregateRequest, SummarizeRequest } from "../../records/requests.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { COLUMN_LIST, CONSISTENCY, FILTER, objectOf } from "../schemas.ts";

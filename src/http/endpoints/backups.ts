@@ -1,4 +1,7 @@
-/** Backups of the embedded database, taken while it serves. The server chooses the place: no path comes from a request. */
+/**
+ * Backups of the embedded database, taken while it serves. The server chooses the folder: no path comes from a
+ * request.
+ */
 import { readdir } from "node:fs/promises";
 import { resolve } from "node:path";
 import { LodestoneError } from "../../errors.ts";
@@ -75,7 +78,7 @@ export function backupEndpoints({ records, backupDir }: Services): Endpoint[] {
 
 const MAX_LISTED = 1_000;
 
-/** "backup-2026-11-22T04-50-10-123Z". One that is not whole yet has another ending. */
+/** "backup-2026-11-22T04-50-10-123Z". An incomplete one has another ending. */
 const nameOf = (time: Date): string => `backup-${time.toISOString().replace(/[:.]/g, "-")}`;
 
 const BACKUP_NAME = /^backup-(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)-(\d{3})Z$/;

@@ -32,8 +32,8 @@ export function branchEndpoints({ records }: Services): Endpoint[] {
         required: false,
         schema: objectOf({
           from: { ...NAME, description: "The branch of the same database to copy, records included." },
-          clusterID: { type: "string", description: "Taken for the SDK's sake; there is one place for all branches." },
-          metadata: { type: "object", description: "Taken for the SDK's sake, not kept." },
+          clusterID: { type: "string", description: "Accepted for the SDK; all branches are in one place." },
+          metadata: { type: "object", description: "Accepted for the SDK, and ignored." },
         }),
       },
       responses: {
@@ -102,7 +102,7 @@ export function branchEndpoints({ records }: Services): Endpoint[] {
       body: {
         required: true,
         schema: objectOf({
-          name: { ...NAME, description: "The new name; everything in the branch goes along." },
+          name: { ...NAME, description: "The new name; everything in the branch moves with it." },
           systemColumns: {
             enum: SYSTEM_NAMINGS,
             description:
@@ -128,7 +128,7 @@ export function branchEndpoints({ records }: Services): Endpoint[] {
       method: "DELETE",
       path,
       name: "dropBranch",
-      summary: "Drop a branch with all its records; a database goes with its last branch",
+      summary: "Drop a branch with all its records; a database is dropped with its last branch",
       tag,
       access: "admin",
       responses: { 200: { description: "The branch is gone.", schema: MIGRATION_STATUS } },

@@ -1,4 +1,7 @@
-/** Two more forms of schema changes that the SDK can send: plans (the older) and pgroll's operations (the newer). Both are done when they are answered. */
+/**
+ * Two more forms of schema changes that the SDK can send: plans (the older) and pgroll's operations (the
+ * newer). Both are complete when they are answered.
+ */
 import { LodestoneError } from "../../errors.ts";
 import type { Migration } from "../../records/catalog/history/history.ts";
 import { operationsOfPgroll } from "../../records/migrations/pgroll.ts";
@@ -89,8 +92,8 @@ export function migrationEndpoints({ records }: Services): Endpoint[] {
           {
             name: { type: "string", maxLength: 255 },
             operations: { type: "array", description: "create_table, drop_table, rename_table, add_column, drop_column, rename_column." },
-            schema: { type: "string", description: "Taken for the SDK's sake; the branch is its own schema." },
-            adaptTables: { type: "boolean", description: "Taken for the SDK's sake; every table is one of the API." },
+            schema: { type: "string", description: "Accepted for the SDK; a branch is its own schema." },
+            adaptTables: { type: "boolean", description: "Accepted for the SDK; every table is one of the API." },
           },
           ["operations"],
         ),
@@ -106,7 +109,7 @@ export function migrationEndpoints({ records }: Services): Endpoint[] {
       method: "GET",
       path: `${path}/status`,
       name: "getMigrationStatus",
-      summary: "The newest change; there is never one under way",
+      summary: "The newest change; a change is never in progress",
       tag,
       access: "read",
       responses: { 200: { description: "The newest change.", schema: JOB } },

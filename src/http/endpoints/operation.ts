@@ -35,10 +35,11 @@ export function operationEndpoints(services: Services, others: readonly Endpoint
       async handle() {
         const { ready, pending, lagMs, fault, rows, parts } = search.status();
         if (services.isDraining()) return { status: 503, body: { status: "shutting down" } };
-        // Names of branches are not for everybody, so only how many are pending is said.
+        // Names of branches are not for everybody, so only their number is given.
         if (!ready) return { status: 503, body: { status: "starting", pending: pending.length } };
         if (lagMs <= services.maxLagMs) {
-          // A part that nobody holds is missed by all servers alike: taking them out of a balancer's list would end everything else, too.
+          // A part that nobody holds is missing for all servers alike: taking them all off a balancer's list
+          // would stop everything else, too.
           const { missing, index, of } = parts ?? {};
           return { status: 200, body: { status: "ready", lagMs, rows, ...(parts && { part: { index, of, missing } }) } };
         }

@@ -5,7 +5,7 @@ import { type Endpoint, endpoint } from "../endpoint.ts";
 import { CONSISTENCY, FILTER, objectOf, RECORD, SELECTION } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";
 
-/** The record store checks what is in it, and names the fault better than alternatives of a schema can. */
+/** The record store checks its content, and names errors better than the alternatives of a schema can. */
 export const SORT: JsonSchema = {
   description: 'A column by direction, or a list: `{"name": "desc"}`, `["name"]`, `[{"a": "asc"}, {"*": "random"}]`.',
   type: ["object", "array", "string"],
@@ -14,7 +14,7 @@ export const SORT: JsonSchema = {
 const PAGE: JsonSchema = objectOf({
   size: { type: "integer", minimum: 1, maximum: MAX_PAGE_SIZE, "x-beyond-maximum": PAGE_SIZE_EXCEEDED, description: "Default 20." },
   offset: { type: "integer", minimum: 0, maximum: MAX_PAGE_OFFSET, "x-beyond-maximum": OFFSET_EXCEEDED },
-  after: { type: "string", description: "The page behind this cursor." },
+  after: { type: "string", description: "The page after this cursor." },
   before: { type: "string", description: "The page before this cursor." },
   start: { type: "string", description: "The first page of this cursor's query." },
   end: { type: "string", description: "The last page of this cursor's query." },

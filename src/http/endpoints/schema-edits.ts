@@ -113,9 +113,7 @@ export function schemaEditEndpoints({ records }: Services): Endpoint[] {
       access: "admin",
       body: {
         required: true,
-        schema: objectOf({ operations: OPERATIONS, parentID: { type: "string", description: "Taken for the SDK's sake." } }, [
-          "operations",
-        ]),
+        schema: objectOf({ operations: OPERATIONS, parentID: { type: "string", description: "Accepted for the SDK." } }, ["operations"]),
       },
       responses: UPDATED,
       async handle({ ref, body }) {
@@ -171,7 +169,7 @@ export function schemaEditEndpoints({ records }: Services): Endpoint[] {
       method: "POST",
       path: `${path}/push`,
       name: "pushSchemaHistory",
-      summary: "Apply changes from another branch's history, oldest first, all or none; those that are here are passed over",
+      summary: "Apply changes from another branch's history, oldest first, all or none; those that are already here are skipped",
       tag,
       access: "admin",
       body: { required: true, schema: PUSHED },

@@ -1,4 +1,4 @@
-/** SQL over HTTP. What a statement may do is the record store's to say. */
+/** SQL over HTTP. The record store decides what a statement may do. */
 import type { SqlBatchRequest, SqlRequest } from "../../records/requests.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { CONSISTENCY, MAX_OPERATIONS, objectOf } from "../schemas.ts";

@@ -84,7 +84,7 @@ export function tableEndpoints({ records }: Services): Endpoint[] {
       method: "PUT",
       path: `${path}/schema`,
       name: "setTableSchema",
-      summary: "Make the table's columns those given: adds and drops, refuses a change of type",
+      summary: "Give the table exactly these columns: adds and drops, rejects a change of type",
       tag,
       access: "admin",
       body: { required: true, schema: TABLE_COLUMNS },

@@ -1,4 +1,7 @@
-/** Free text search in a table and in a branch. What targets and boosters may hold depends on the table, and is the record store's to check. */
+/**
+ * Free text search in a table and in a branch. What targets and boosters may hold depends on the table, so the
+ * record store checks it.
+ */
 import type { BranchSearchRequest, TextSearchRequest } from "../../records/requests.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { FILTER, objectOf, RECORD } from "../schemas.ts";
@@ -29,7 +32,7 @@ const SCOPE: Readonly<Record<string, JsonSchema>> = {
     description: 'Columns to look in: `"name"`, or `{"column": "name", "weight": 5}` with a weight of 1 to 10.',
     maxItems: 1000,
   },
-  boosters: { type: "array", description: "What lifts a record: `valueBooster`, `numericBooster` or `dateBooster`.", maxItems: 32 },
+  boosters: { type: "array", description: "What boosts a record: `valueBooster`, `numericBooster` or `dateBooster`.", maxItems: 32 },
 };
 
 const FOUND: JsonSchema = {

@@ -69,7 +69,7 @@ const ANSWER: JsonSchema = {
 };
 
 export function vectorSearchEndpoints({ search }: Services): Endpoint[] {
-  /** The records of all answers, fetched together. Those deleted since the search are not in it. */
+  /** The records of all answers, fetched together. Those deleted since the search are left out. */
   async function fetchRecords({ records, ref, path, body, isSdk }: ApiRequest<VectorSearchBody>, answers: readonly VectorSearchResponse[]) {
     // With those that several answers have: each time that a record is answered counts.
     const ids = answers.flatMap(({ results }) => results.map(({ id }) => id));
@@ -83,7 +83,7 @@ export function vectorSearchEndpoints({ search }: Services): Endpoint[] {
     if (body.columns === undefined && !isSdk) return answers;
     const { byId, systemNaming } = await fetchRecords(request, answers);
     const table = path.table as string;
-    /** As the SDK reads it: metadata, score and table side by side. Deleted since: it is not there any more. */
+    /** As the SDK reads it: metadata, score and table side by side. A record deleted since then is left out. */
     const sdkRecord = (record: JsonObject | undefined, score: number) =>
       record === undefined ? [] : [withMetadata(record, systemNaming, { score, table })];
     return answers.map(({ totalCount, results }) => ({
@@ -106,7 +106,8 @@ export function vectorSearchEndpoints({ search }: Services): Endpoint[] {
       async handle(request) {
         const { ref, path, body, signal, budget, isSdk } = request;
         const { queryVector, queryVectors, columns: _columns, ...rest } = body;
-        // The SDK cannot ask for it, and its users wait for their records by counting them, which they see at once.
+        // The SDK cannot ask for it. Its users wait for their records by counting them, and counts see them at
+        // once.
         const options = { ...rest, ...(isSdk && rest.consistency === undefined ? { consistency: "strong" as const } : {}) };
         if ((queryVector === undefined) === (queryVectors === undefined)) {
           throw new LodestoneError("INVALID", "queryVector: expected one of queryVector and queryVectors, got both or none.");

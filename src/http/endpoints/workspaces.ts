@@ -1,6 +1,6 @@
 /**
- * The control plane of the SDK's XataApiClient: what set-up scripts call to create, list and delete databases. There are no workspaces and no regions here; any
- * workspace id is taken, and means all databases.
+ * The control plane of the SDK's XataApiClient: what set-up scripts call to create, list and delete databases.
+ * There are no workspaces and no regions here; any workspace id is accepted, and means all databases.
  */
 import { LodestoneError } from "../../errors.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
@@ -91,7 +91,7 @@ export function workspaceEndpoints({ records }: Services): Endpoint[] {
         required: false,
         schema: objectOf({
           branchName: { ...NAME, description: "The first branch; main by default." },
-          region: { type: "string", description: "Taken for the SDK's sake, as all that follows; there is one place for all databases." },
+          region: { type: "string", description: "Accepted for the SDK, like everything that follows; all databases are in one place." },
           postgresEnabled: { type: "boolean", description: "The branch calls its metadata xata_id, xata_version and so on." },
           defaultClusterID: { type: "string" },
           ui: { type: "object" },
@@ -124,7 +124,7 @@ export function workspaceEndpoints({ records }: Services): Endpoint[] {
       method: "POST",
       path: `${list}/{db}/rename`,
       name: "renameDatabase",
-      summary: "Give a database another name; its branches go along",
+      summary: "Give a database another name; its branches move with it",
       tag,
       access: "admin",
       body: { required: true, schema: objectOf({ newName: NAME }, ["newName"]) },
@@ -164,7 +164,7 @@ export function workspaceEndpoints({ records }: Services): Endpoint[] {
         { name: "gitBranch", kind: "text", description: "The name of the Git branch." },
         { name: "fallbackBranch", kind: "text", description: "The branch to take when there is none of that name." },
       ],
-      responses: { 200: { description: "The branch, and why it.", schema: { type: "object" } } },
+      responses: { 200: { description: "The branch, and why this one.", schema: { type: "object" } } },
       async handle({ path, query }) {
         const database = path.database as string;
         const names = (await records.listBranches(database)).map(({ name }) => name);

@@ -1,6 +1,7 @@
 /**
- * API keys: kept only as SHA-256 hashes (the keys that `lodestone keys` makes carry 256 random bits, so no slower hash is needed), compared in constant time,
- * each with a scope and, if wanted, the databases that it is limited to.
+ * API keys, kept only as SHA-256 hashes (the keys that `lodestone keys` makes have 256 random bits, so no
+ * slower hash is needed) and compared in constant time. Each has a scope and, if wanted, the databases that it
+ * is limited to.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { LodestoneError } from "../../errors.ts";
@@ -11,7 +12,7 @@ export type Scope = "read" | "write" | "admin";
 export const SCOPES: readonly Scope[] = ["read", "write", "admin"];
 
 export interface AccessKey {
-  /** Said in logs in place of the key. */
+  /** Shown in logs in place of the key. */
   readonly name: string;
   /** Hexadecimal SHA-256 of the key. */
   readonly hash: string;
@@ -49,7 +50,7 @@ export class Keyring {
     this.#keys = keys.map((key) => ({ key, digest: Buffer.from(key.hash, "hex") }));
   }
 
-  /** @throws {LodestoneError} UNAUTHORIZED, in the same words whether the key is missing, wrong or revoked beyond what the caller knows. */
+  /** @throws {LodestoneError} UNAUTHORIZED, in the same words for a wrong key and a revoked one. */
   authenticate(authorization: string | undefined): Caller {
     if (this.isOpen) return ANYBODY;
     const token = /^bearer +(\S+) *$/i.exec(authorization ?? "")?.[1];
@@ -58,7 +59,7 @@ export class Keyring {
     }
     const digest = createHash("sha256").update(token, "utf8").digest();
     let found: AccessKey | undefined;
-    // All keys are compared, whichever fits: the time tells nothing.
+    // All keys are compared, whichever matches, so that the time reveals nothing.
     for (const { key, digest: expected } of this.#keys) if (timingSafeEqual(digest, expected)) found = key;
     if (found === undefined) throw new LodestoneError("UNAUTHORIZED", "The API key is not valid.");
     return { name: found.name, scope: found.scope, databases: found.databases };

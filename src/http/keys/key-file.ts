@@ -1,4 +1,7 @@
-/** The key file: names, hashes, scopes and databases of API keys, never the keys. Written by `lodestone keys`, read (again, when it changes) by the server. */
+/**
+ * The key file: names, hashes, scopes and databases of API keys, never the keys. `lodestone keys` writes it;
+ * the server reads it, and reads it again when it changes.
+ */
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { LodestoneError } from "../../errors.ts";
@@ -57,7 +60,10 @@ export async function readKeyFile(path: string): Promise<StoredKey[]> {
   }
 }
 
-/** The key itself is in the answer and nowhere else. @throws {LodestoneError} CONFLICT when the name is taken, or there are as many as there can be. */
+/**
+ * The key itself is in the answer and nowhere else.
+ * @throws {LodestoneError} CONFLICT when the name is taken, or there are as many as there can be.
+ */
 export async function createKey(path: string, name: string, scope: Scope, databases?: readonly string[]): Promise<string> {
   const key = `lds_${randomBytes(32).toString("base64url")}`;
   const stored: StoredKey = {

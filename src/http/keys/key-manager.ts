@@ -1,4 +1,7 @@
-/** What an administrator may do with keys while the server runs: see them, make one, revoke one. The keys are in the key file; those of the command line stay. */
+/**
+ * What an administrator may do with keys while the server runs: see them, make one, revoke one. The keys are in
+ * the key file; those of the command line stay.
+ */
 import { LodestoneError } from "../../errors.ts";
 import type { AccessKey, Keyring, Scope } from "./access-keys.ts";
 import { createKey, readKeyFile, revokeKey } from "./key-file.ts";
@@ -38,7 +41,10 @@ export class KeyManager {
     ];
   }
 
-  /** The key is in the answer and nowhere else; it is taken from then on. @throws {LodestoneError} CONFLICT (the name is taken), INVALID (no file). */
+  /**
+   * The key is in the answer and nowhere else; it is taken from then on.
+   * @throws {LodestoneError} CONFLICT (the name is taken), INVALID (no file).
+   */
   async create(name: string, scope: Scope, databases?: readonly string[]): Promise<string> {
     const file = this.#requireFile();
     const key = await createKey(file, name, scope, databases);
@@ -46,7 +52,11 @@ export class KeyManager {
     return key;
   }
 
-  /** It is refused from then on. @param by the key of who asks. @throws {LodestoneError} NOT_FOUND, CONFLICT (it is the asker's own), INVALID (no file). */
+  /**
+   * It is refused from then on.
+   * @param by the key of who asks.
+   * @throws {LodestoneError} NOT_FOUND, CONFLICT (it is the asker's own), INVALID (no file).
+   */
   async revoke(name: string, by: string): Promise<void> {
     const file = this.#requireFile();
     if (name === by) throw new LodestoneError("CONFLICT", "This is the key of the request itself. Revoke it with another one.");

@@ -1,6 +1,7 @@
 /**
- * What the servers of the other parts ask of this one. Not part of the API: it takes no key, only the secret that the servers share, and neither /openapi.json nor a
- * server without parts knows of it. Bodies are bounded and are read only once the secret was right.
+ * What the servers of the other parts ask of this one. Not part of the API: it takes no key, only the secret
+ * that the servers share, and neither /openapi.json nor a server without parts knows of it. Bodies are bounded
+ * and are read only once the secret was right.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Context, Middleware } from "koa";

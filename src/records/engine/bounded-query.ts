@@ -1,13 +1,16 @@
 /**
- * A query whose result is bounded in rows and bytes, on the extended protocol itself: PostgreSQL is asked for `maxRows + 1` rows of the portal at most and
- * computes no more of a SELECT than that. `pg`'s own `rows` option fetches on until the end, and cursors cannot hold what INSERT … RETURNING gives.
+ * A query whose result is bounded in rows and bytes, on the extended protocol itself: PostgreSQL is asked for
+ * `maxRows + 1` rows of the portal at most and computes no more of a SELECT than that. `pg`'s own `rows` option
+ * fetches on until the end, and cursors cannot hold what INSERT … RETURNING gives.
  *
- * Submittables for a `pg` client, one after the other on the same connection, inside a transaction, with nothing between them: DescribeQuery parses the
- * (unnamed) statement and tells the types of its parameters, ExecuteQuery binds it and fetches the first rows, and others like it fetch on from the same
- * portal: few rows first, then as many as should fit by the size of those before. So rows that would be cut are not even made.
+ * Submittables for a `pg` client, one after the other on the same connection, inside a transaction, with
+ * nothing between them: DescribeQuery parses the (unnamed) statement and tells the types of its parameters,
+ * ExecuteQuery binds it and fetches the first rows, and others like it fetch on from the same portal: few rows
+ * first, then as many as should fit by the size of those before. So rows that would be cut are not even made.
  *
- * Why not `pg-cursor`: it binds in the message that parses, before PostgreSQL has told the types of the parameters, and these decide how values are written.
- * It could only take the place of ExecuteQuery, and would have every statement parsed a second time.
+ * Why not `pg-cursor`: it binds in the message that parses, before PostgreSQL has told the types of the
+ * parameters, and these decide how values are written. It could only take the place of ExecuteQuery, and would
+ * have every statement parsed a second time.
  */
 import type { Duplex } from "node:stream";
 import type pg from "pg";

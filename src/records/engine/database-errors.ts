@@ -1,4 +1,7 @@
-/** Errors of the database that are nobody's request: said the same way whichever layer meets them. The rest stays as PostgreSQL gives it (`code` is its SQLSTATE). */
+/**
+ * Errors of the database that are nobody's request: said the same way whichever layer meets them. The rest
+ * stays as PostgreSQL gives it (`code` is its SQLSTATE).
+ */
 import { LodestoneError } from "../../errors.ts";
 
 const DISK_FULL = "53100";

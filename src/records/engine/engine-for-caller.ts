@@ -1,6 +1,7 @@
 /**
- * An engine on behalf of one caller: what it is asked for ends with the caller's signal, as TransactionOptions.signal says, and what it reads is charged to the
- * caller's budget. Everything else is the engine's own.
+ * An engine on behalf of one caller: what it is asked for ends with the caller's signal, as
+ * TransactionOptions.signal says, and what it reads is charged to the caller's budget. Everything else is the
+ * engine's own.
  */
 import type { AnswerBudget } from "../../budget/memory-budget.ts";
 import type { Engine } from "./engine.ts";

@@ -5,7 +5,10 @@ import type { Engine } from "./engine.ts";
 import { ServerEngine } from "./server/server-engine.ts";
 
 interface CommonOptions {
-  /** How long a statement or a transaction's work may run. Default 60,000; for users' SQL on the embedded engine, where all others wait for it, 10,000. */
+  /**
+   * How long a statement or a transaction's work may run. Default 60,000; for users' SQL on the embedded
+   * engine, where all others wait for it, 10,000.
+   */
   readonly statementTimeoutMs?: number;
 }
 

@@ -1,5 +1,6 @@
 /**
- * What a caller gets for each PostgreSQL type, decided once for both engines. Sessions run with TimeZone UTC, DateStyle ISO and extra_float_digits 1.
+ * What a caller gets for each PostgreSQL type, decided once for both engines. Sessions run with TimeZone UTC,
+ * DateStyle ISO and extra_float_digits 1.
  *
  * | PostgreSQL                                   | JavaScript                                                           |
  * |----------------------------------------------|----------------------------------------------------------------------|
@@ -13,8 +14,9 @@
  * | int8[]                                       | (bigint or null)[]                                                   |
  * | numeric, timestamptz, date, xid8, pg_snapshot and all the rest | PostgreSQL's text, so that no digit is lost        |
  *
- * With `raw` every value is PostgreSQL's text. Parameters: a Buffer is sent in the type's binary format; strings, numbers, bigints and booleans as text;
- * an array as a PostgreSQL array literal; a plain object as JSON (so a JSON *array* for a jsonb parameter must be stringified by the caller).
+ * With `raw` every value is PostgreSQL's text. Parameters: a Buffer is sent in the type's binary format;
+ * strings, numbers, bigints and booleans as text; an array as a PostgreSQL array literal; a plain object as
+ * JSON (so a JSON *array* for a jsonb parameter must be stringified by the caller).
  */
 import type { CustomTypesConfig } from "pg";
 import pg from "pg";

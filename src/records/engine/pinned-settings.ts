@@ -1,6 +1,7 @@
 /**
- * Settings that a statement may change and that must be as they were for the next one. The first wall of SQL reads statements as PostgreSQL reads them under
- * these values; the rest decides what is durable, what is confined, and what an answer looks like.
+ * Settings that a statement may change and that must be as they were for the next one. The first wall of SQL
+ * reads statements as PostgreSQL reads them under these values; the rest decides what is durable, what is
+ * confined, and what an answer looks like.
  */
 
 /** With these our reading of a statement, and of an answer, is PostgreSQL's own. All are PostgreSQL's defaults but for the last four. */

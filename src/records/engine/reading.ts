@@ -3,8 +3,9 @@ import { type AnswerBudget, overloaded } from "../../budget/memory-budget.ts";
 import { LodestoneError } from "../../errors.ts";
 
 /**
- * For a statement of the service's own, which belongs to no request: the catalog's, the change feed's. It is also below what a text can be in JavaScript
- * (512 MB), whose excess would be thrown in the middle of the driver.
+ * For a statement of the service's own, which belongs to no request: the catalog's, the change feed's. It is
+ * also below what a text can be in JavaScript (512 MB), whose excess would be thrown in the middle of the
+ * driver.
  */
 const MAX_STATEMENT_BYTES = 128 * 2 ** 20;
 /** Smaller answers cannot hold enough of it to matter. */
@@ -108,7 +109,10 @@ export class SessionReadings {
     return this.#current;
   }
 
-  /** Statements that are sent together are counted together. @throws {LodestoneError} the refusal, also of a statement that came to its end. */
+  /**
+   * Statements that are sent together are counted together.
+   * @throws {LodestoneError} the refusal, also of a statement that came to its end.
+   */
   async run<Result>(budget: AnswerBudget | undefined, isCommitted: boolean, send: () => Promise<Result>): Promise<Result> {
     const reading = this.#current ?? new Reading(budget, isCommitted);
     this.#current = reading;

@@ -44,7 +44,8 @@ export async function runTransaction<Result>(
   ended = true;
   crashPoint("before-commit");
   const { command } = await limits.commit(() => session.query("COMMIT"));
-  // PostgreSQL answers COMMIT of a failed transaction with ROLLBACK: work that swallowed a statement's error must not believe it was applied.
+  // PostgreSQL answers COMMIT of a failed transaction with ROLLBACK: work that swallowed a statement's error
+  // must not believe it was applied.
   if (command !== "COMMIT")
     throw new LodestoneError("INVALID", "The transaction was rolled back because one of its statements had failed.");
   return result;

@@ -1,9 +1,10 @@
 /**
- * What users' SQL may call, cast to and compare with. All of it stands in pg_catalog, which every session searches first.
+ * What users' SQL may call, cast to and compare with. All of it stands in pg_catalog, which every session
+ * searches first.
  *
- * A function is listed when it only computes from its arguments, the clock or a random source. Not listed, and so refused: whatever reads or
- * writes settings, sequences, files, large objects, catalogs, locks or other sessions, sleeps, or runs SQL given as text
- * (query_to_xml, ts_stat, ts_rewrite …).
+ * A function is listed when it only computes from its arguments, the clock or a random source. Not listed, and
+ * so refused: whatever reads or writes settings, sequences, files, large objects, catalogs, locks or other
+ * sessions, sleeps, or runs SQL given as text (query_to_xml, ts_stat, ts_rewrite …).
  */
 const words = (text: string): string[] => text.split(/\s+/).filter((word) => word !== "");
 

@@ -1,10 +1,11 @@
 /**
- * Walks a parse tree and says what the statement is, or why it is refused. Knows the grammar and nothing of any branch: which tables exist is for the
- * caller to check (vet.ts), and which of their columns for resolve.ts. Runs in the parser's thread.
+ * Walks a parse tree and says what the statement is, or why it is refused. Knows the grammar and nothing of any
+ * branch: which tables exist is for the caller to check (vet.ts), and which of their columns for resolve.ts.
+ * Runs in the parser's thread.
  *
- * Invariant: a table name that the walk does not report is a CTE in scope at that very place. A name is searched as PostgreSQL does: WITH of the
- * statement and of those around it; in WITH without RECURSIVE a query sees only those before it; the target of INSERT, UPDATE and DELETE is
- * never a CTE.
+ * Invariant: a table name that the walk does not report is a CTE in scope at that very place. A name is
+ * searched as PostgreSQL does: WITH of the statement and of those around it; in WITH without RECURSIVE a query
+ * sees only those before it; the target of INSERT, UPDATE and DELETE is never a CTE.
  */
 import {
   ALLOWED_COLLATIONS,
@@ -17,7 +18,10 @@ import {
 import { fieldRule, isKnownNode, REFUSALS } from "./grammar.ts";
 import { locationOf, Refusal, strings, type Tree, unwrap } from "./tree.ts";
 
-/** `pg` reads the number of parameters that PostgreSQL describes as a signed 16-bit integer; beyond it its parser throws where nobody can catch it. */
+/**
+ * `pg` reads the number of parameters that PostgreSQL describes as a signed 16-bit integer; beyond it its
+ * parser throws where nobody can catch it.
+ */
 export const MAX_PARAMS = 32_767;
 
 export type StatementKind = "SELECT" | "INSERT" | "UPDATE" | "DELETE";

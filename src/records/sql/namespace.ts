@@ -1,6 +1,7 @@
 /**
- * Which relations and columns a name can mean at a place of a statement: PostgreSQL's namespaces (parse_relation.c and parse_clause.c), with the same flags,
- * because an approximation would take a name for a column of one relation where PostgreSQL takes it for another one.
+ * Which relations and columns a name can mean at a place of a statement: PostgreSQL's namespaces
+ * (parse_relation.c and parse_clause.c), with the same flags, because an approximation would take a name for a
+ * column of one relation where PostgreSQL takes it for another one.
  */
 import { type Column, type ColumnList, complete, type ValueType } from "./row-types.ts";
 import { Refusal } from "./tree.ts";
@@ -54,7 +55,10 @@ export class Level<Cte> {
     return undefined;
   }
 
-  /** The column that a name alone means; "unknown" when a relation whose columns are not all known may have it; undefined when there is none. */
+  /**
+   * The column that a name alone means; "unknown" when a relation whose columns are not all known may have it;
+   * undefined when there is none.
+   */
   column(name: string): Column | "unknown" | undefined {
     for (const level of this.#outwards()) {
       const visible = level.#seen().filter((candidate) => candidate.areColumnsVisible);

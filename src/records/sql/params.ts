@@ -1,5 +1,6 @@
 /**
- * JSON values as PostgreSQL's text for the parameter types that PostgreSQL inferred. SDK clients send every value as a string; others send JSON as it is.
+ * JSON values as PostgreSQL's text for the parameter types that PostgreSQL inferred. SDK clients send every
+ * value as a string; others send JSON as it is.
  */
 import { LodestoneError } from "../../errors.ts";
 import type { JsonValue } from "../requests.ts";

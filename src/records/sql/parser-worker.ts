@@ -1,9 +1,10 @@
 /**
  * The thread that parses and analyses users' statements.
  *
- * Why a thread: a long statement takes a while (200,000 literals: 400 ms), and one that is nested too deeply overflows the stack inside the WASM parser,
- * whose own stack pointer is not restored then; after some such statements the parser's memory is damaged and its verdicts mean nothing.
- * So after anything but a clean answer this thread is not used again (parser.ts ends it).
+ * Why a thread: a long statement takes a while (200,000 literals: 400 ms), and one that is nested too deeply
+ * overflows the stack inside the WASM parser, whose own stack pointer is not restored then; after some such
+ * statements the parser's memory is damaged and its verdicts mean nothing. So after anything but a clean answer
+ * this thread is not used again (parser.ts ends it).
  */
 import { parentPort } from "node:worker_threads";
 import { hasSqlDetails, loadModule, parseSync } from "libpg-query";

@@ -1,9 +1,10 @@
 /**
  * Says of every `x.f` and `(expression).f` whether it is a column, and refuses the statement otherwise.
  *
- * Why: where there is no such column, PostgreSQL takes `x.f` for the call `f(x)`, for a cast to a type of that name, or for a system column. Which it is depends
- * on the relations in scope and their columns, so no list of names can tell. This follows PostgreSQL's own analysis (analyze.c, parse_clause.c,
- * parse_relation.c) as far as names go; what cannot be known is refused.
+ * Why: where there is no such column, PostgreSQL takes `x.f` for the call `f(x)`, for a cast to a type of that
+ * name, or for a system column. Which it is depends on the relations in scope and their columns, so no list of
+ * names can tell. This follows PostgreSQL's own analysis (analyze.c, parse_clause.c, parse_relation.c) as far
+ * as names go; what cannot be known is refused.
  *
  * Only for trees that analyse.ts has let through.
  */
@@ -50,7 +51,10 @@ export type TableColumns = Readonly<Record<string, readonly TableColumn[]>>;
 interface Cte {
   readonly tree: Tree;
   readonly level: Level<Cte>;
-  /** undefined: not begun. null: its first part is not done. While it is being worked on: the columns of its first part, for a reference to itself. */
+  /**
+   * undefined: not begun. null: its first part is not done. While it is being worked on: the columns of its
+   * first part, for a reference to itself.
+   */
   columns: ColumnList | null | undefined;
 }
 

@@ -71,7 +71,10 @@ function exactDecimal(text: string): JsonValue {
   return Number.isFinite(number) && String(number) === (canonical === "-0" ? "0" : canonical) ? number : text;
 }
 
-/** `2026-01-02 03:04:05.5+00` (the session is in UTC) as `2026-01-02T03:04:05.5Z`; infinities and years before Christ or beyond 9999 stay as they are. */
+/**
+ * `2026-01-02 03:04:05.5+00` (the session is in UTC) as `2026-01-02T03:04:05.5Z`; infinities and years before
+ * Christ or beyond 9999 stay as they are.
+ */
 function rfc3339(text: string): JsonValue {
   return /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?\+00$/.test(text) ? `${text.slice(0, 10)}T${text.slice(11, -3)}Z` : text;
 }
@@ -80,8 +83,9 @@ function rfc3339(text: string): JsonValue {
 const STEP_LENGTH = 1 << 14;
 
 /**
- * PostgreSQL's array literal: `{1,NULL,"a\"b",{…}}`, with bounds before it (`[0:1]=`) when they are not the usual ones. Stops now and then, and
- * tells how many characters it has looked at since. (No array has more than six dimensions.)
+ * PostgreSQL's array literal: `{1,NULL,"a\"b",{…}}`, with bounds before it (`[0:1]=`) when they are not the
+ * usual ones. Stops now and then, and tells how many characters it has looked at since. (No array has more than
+ * six dimensions.)
  */
 function* readArray(text: string, element: ValueReader): Generator<number, SqlValue, undefined> {
   let at = text.startsWith("[") ? text.indexOf("=") + 1 : 0;

@@ -9,7 +9,10 @@ export type ValueType =
   /** Surely no row. */
   | { readonly kind: "scalar" }
   | { readonly kind: "array"; readonly of: ValueType }
-  /** `isTable`: the row type of a table, which arrays and functions keep; any other row is known to PostgreSQL only where it can see how it was made. */
+  /**
+   * `isTable`: the row type of a table, which arrays and functions keep; any other row is known to PostgreSQL
+   * only where it can see how it was made.
+   */
   | { readonly kind: "row"; readonly columns: readonly Column[]; readonly isTable: boolean }
   | null;
 
@@ -41,7 +44,10 @@ export function joined(lists: readonly ColumnList[]): ColumnList {
   return { columns: lists.flatMap((list) => list.columns), isComplete: lists.every((list) => list.isComplete) };
 }
 
-/** The allowed functions that name what they give; the alias of the call does not rename it. All others give one value without a name (but unnest). */
+/**
+ * The allowed functions that name what they give; the alias of the call does not rename it. All others give one
+ * value without a name (but unnest).
+ */
 const NAMED_OUTPUTS: ReadonlyMap<string, readonly string[]> = new Map([
   ["json_each", ["key", "value"]],
   ["jsonb_each", ["key", "value"]],
@@ -57,7 +63,10 @@ const NAMED_OUTPUTS: ReadonlyMap<string, readonly string[]> = new Map([
 const KEEPING = new Set(["first_value", "last_value", "nth_value", "lag", "lead", "any_value"]);
 const SCALAR_ARRAYS = new Set(["string_to_array", "regexp_split_to_array", "regexp_match", "regexp_matches"]);
 
-/** What is left of a type where a value passes through a subquery, an array or a function: PostgreSQL knows the columns of a table's row there, of no other. */
+/**
+ * What is left of a type where a value passes through a subquery, an array or a function: PostgreSQL knows the
+ * columns of a table's row there, of no other.
+ */
 export const kept = (type: ValueType | undefined): ValueType =>
   type === undefined || type === null || (type.kind === "row" && !type.isTable) ? null : type;
 

@@ -1,5 +1,6 @@
 /**
- * SQL over HTTP: a user's statement, vetted (the first wall) and run in the branch's jail (the second), each as if the other were not there.
+ * SQL over HTTP: a user's statement, vetted (the first wall) and run in the branch's jail (the second), each as
+ * if the other were not there.
  */
 import { LodestoneError } from "../../errors.ts";
 import { SLICE_UNITS, Slices } from "../../event-loop.ts";
@@ -34,7 +35,8 @@ export async function runSql(engine: Engine, branch: BranchInfo, request: SqlReq
 }
 
 /**
- * Several statements in their order, as one transaction: later ones see what earlier ones did, and one that fails undoes all. Each is vetted as if it were alone.
+ * Several statements in their order, as one transaction: later ones see what earlier ones did, and one that
+ * fails undoes all. Each is vetted as if it were alone.
  *
  * @throws {LodestoneError} INVALID, its message beginning with the statement that failed: `statements[3]: …`.
  */

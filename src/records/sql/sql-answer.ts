@@ -1,4 +1,7 @@
-/** What the database answers to a user's statement, as the API answers it; made in slices, because 1,000 rows may have 1,600 columns each. */
+/**
+ * What the database answers to a user's statement, as the API answers it; made in slices, because 1,000 rows
+ * may have 1,600 columns each.
+ */
 import type { Slices } from "../../event-loop.ts";
 import { VERSION_COLUMNS } from "../../filter/system-columns.ts";
 import type { BoundedResult } from "../engine/engine.ts";
@@ -55,8 +58,9 @@ function warningFor(rowCount: number): string {
 }
 
 /**
- * Of columns with the same name the last wins, as in other clients. No prototype: a column may be called "__proto__".
- * Metadata goes together under `xata`, as the retired service had it in objects (`columns` and lists stay flat), unless the statement has a column of that name.
+ * Of columns with the same name the last wins, as in other clients. No prototype: a column may be called
+ * "__proto__". Metadata goes together under `xata`, as the retired service had it in objects (`columns` and
+ * lists stay flat), unless the statement has a column of that name.
  */
 function recordMaker(columns: readonly { name: string }[]): (row: readonly SqlValue[]) => SqlRow {
   const nests = !columns.some(({ name }) => name === "xata");

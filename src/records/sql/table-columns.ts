@@ -1,6 +1,7 @@
 /**
- * The columns of a branch's tables in PostgreSQL's own order, which the catalog does not know: a column added later stands behind `xata.updatedAt`, and
- * `FROM t AS x(a, b)` counts. Read once for each version of a branch's schema.
+ * The columns of a branch's tables in PostgreSQL's own order, which the catalog does not know: a column added
+ * later stands behind `xata.updatedAt`, and `FROM t AS x(a, b)` counts. Read once for each version of a
+ * branch's schema.
  */
 import type { Engine } from "../engine/engine.ts";
 import { physicalNameOf } from "../identifiers.ts";

@@ -1,4 +1,7 @@
-/** How libpg-query writes a parse tree: nodes are wrapped as {Type: {...}}, lists are arrays, and a location is bytes from the statement's beginning. */
+/**
+ * How libpg-query writes a parse tree: nodes are wrapped as {Type: {...}}, lists are arrays, and a location is
+ * bytes from the statement's beginning.
+ */
 
 export type Tree = { readonly [field: string]: unknown };
 

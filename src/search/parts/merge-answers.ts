@@ -7,8 +7,9 @@ import type { PartResult } from "./part-messages.ts";
 type Answered = Extract<PartResult, { kind: "answers" }>;
 
 /**
- * All results, of the parts in their order, if each is an answer for its part and they belong together: of one life of the branch, one schema, one column.
- * undefined: not yet. Then the servers have not all heard of a change of the schema.
+ * All results, of the parts in their order, if each is an answer for its part and they belong together: of one
+ * life of the branch, one schema, one column. undefined: not yet. Then the servers have not all heard of a
+ * change of the schema.
  */
 export function together(results: readonly PartResult[]): readonly Answered[] | undefined {
   const answered = results.filter((result) => result.kind === "answers");

@@ -1,6 +1,7 @@
 /**
- * The search store of a server that holds one part of the vectors: it asks all parts and merges what they answer. What it answers is what one server that holds
- * everything would, in every bit, or 503; never a part of it. Tables that are held whole (see followed-schema.ts) it searches alone.
+ * The search store of a server that holds one part of the vectors: it asks all parts and merges what they
+ * answer. What it answers is what one server that holds everything would, in every bit, or 503; never a part of
+ * it. Tables that are held whole (see followed-schema.ts) it searches alone.
  */
 import { LodestoneError } from "../../errors.ts";
 import type { SnapshotSharing } from "../../records/feed/feed-types.ts";
@@ -176,7 +177,10 @@ export class PartsSearchStore implements SearchStore {
   }
 }
 
-/** What a part refuses by a schema that is older than the one the request was checked by here is no refusal. @throws {LodestoneError} the first that counts. */
+/**
+ * What a part refuses by a schema that is older than the one the request was checked by here is no refusal.
+ * @throws {LodestoneError} the first that counts.
+ */
 function refuse(results: readonly PartResult[], info: BranchInfo): void {
   for (const result of results) {
     if (result.kind !== "refused" || (result.schemaVersion !== undefined && result.schemaVersion < info.version)) continue;

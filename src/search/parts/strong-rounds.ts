@@ -1,7 +1,8 @@
 /**
- * Strong searches over several parts, all answered from one position. This server takes a snapshot of the database and has every part go to exactly that
- * one and answer, before it goes any further. Searches that come meanwhile go together into the next round. A part that has gone beyond the snapshot before it heard
- * of it says so, and the search comes into another round; its part waits for that one a moment.
+ * Strong searches over several parts, all answered from one position. This server takes a snapshot of the
+ * database and has every part go to exactly that one and answer, before it goes any further. Searches that come
+ * meanwhile go together into the next round. A part that has gone beyond the snapshot before it heard of it
+ * says so, and the search comes into another round; its part waits for that one a moment.
  */
 import { LodestoneError } from "../../errors.ts";
 import type { SnapshotSharing } from "../../records/feed/feed-types.ts";

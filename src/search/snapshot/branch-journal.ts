@@ -1,13 +1,15 @@
 /**
- * What changed in a branch after its snapshot was begun, appended as it is applied, so that a stop has little left to write and a start reads the records' feed
- * from a moment ago. It belongs to one snapshot, whose header has its id; a new snapshot has a new journal.
+ * What changed in a branch after its snapshot was begun, appended as it is applied, so that a stop has little
+ * left to write and a start reads the records' feed from a moment ago. It belongs to one snapshot, whose header
+ * has its id; a new snapshot has a new journal.
  *
  *   0  "LODEJRNL"      8 bytes
  *   8  format u32      little-endian
  *   then per message:  length u32, checksum u32, payload, as in snapshot-file.ts
  *
- * Messages are batches, and positions of the feed behind all batches that lead to them. The end may be cut off, or damaged, by a crash: what comes before the
- * first message that does not fit is used. Batches without their position are used too, which does no harm: the feed brings them again.
+ * Messages are batches, and positions of the feed behind all batches that lead to them. The end may be cut off,
+ * or damaged, by a crash: what comes before the first message that does not fit is used. Batches without their
+ * position are used too, which does no harm: the feed brings them again.
  */
 import { type FileHandle, mkdir, open, readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -91,7 +93,10 @@ export class BranchJournal {
     if (this.#backlog > MAX_BACKLOG_BATCHES) await this.#writing;
   }
 
-  /** @returns how far it reaches, and its size, once that is on disk. Rejects when it could not be written: then it is of no use any more. */
+  /**
+   * @returns how far it reaches, and its size, once that is on disk. Rejects when it could not be written: then
+   *   it is of no use any more.
+   */
   async sync(): Promise<{ position: FeedPosition; bytes: number }> {
     const position = this.#position;
     await this.#writing;

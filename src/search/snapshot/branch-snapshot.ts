@@ -1,9 +1,10 @@
 /**
  * Writes a branch of the search store to a file and reads it back, while searches and changes go on.
  *
- * The snapshot is fuzzy: rows are written a piece at a time, each as it is at that moment, so some may be newer than the position in the header and
- * none is older. Whoever reads it must apply the changes since that position before it is searched; they bring every record that changed while it
- * was written (or was deleted) to its present state, and with that the whole is the state of one position again.
+ * The snapshot is fuzzy: rows are written a piece at a time, each as it is at that moment, so some may be newer
+ * than the position in the header and none is older. Whoever reads it must apply the changes since that
+ * position before it is searched; they bring every record that changed while it was written (or was deleted) to
+ * its present state, and with that the whole is the state of one position again.
  */
 import { LodestoneError } from "../../errors.ts";
 import type { FeedBatch, FeedPosition } from "../../records/feed/feed-types.ts";

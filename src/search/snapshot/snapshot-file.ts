@@ -1,12 +1,14 @@
 /**
- * Files of checksummed messages, written beside and renamed when they are whole, so that a file under its final name was once complete.
+ * Files of checksummed messages, written beside and renamed when they are whole, so that a file under its final
+ * name was once complete.
  *
  *   0  "LODESEAR"      8 bytes
  *   8  format u32      little-endian
  *   then per message:  length u32, checksum u32, payload (the structured-clone serialization of V8)
  *
- * A checksum is the CRC-32 of the payload continued from that of the message before: a message that is damaged, missing, added or out of place does
- * not fit. The last message says that it is the last; a file without it was cut off.
+ * A checksum is the CRC-32 of the payload continued from that of the message before: a message that is damaged,
+ * missing, added or out of place does not fit. The last message says that it is the last; a file without it was
+ * cut off.
  */
 import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";

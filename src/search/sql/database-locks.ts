@@ -1,6 +1,7 @@
 /**
- * Locks that several servers over one search database share, so that one of them reads a branch and the others wait for it. They are PostgreSQL's advisory locks of a
- * session, on a connection of their own: whoever loses it, or ends, has no locks any more.
+ * Locks that several servers over one search database share, so that one of them reads a branch and the others
+ * wait for it. They are PostgreSQL's advisory locks of a session, on a connection of their own: whoever loses
+ * it, or ends, has no locks any more.
  */
 import pg from "pg";
 import { asSearchError } from "./search-errors.ts";

@@ -1,9 +1,11 @@
 /**
  * The k best rows of a table in the search database, exactly those of a search in memory, in every bit.
  *
- * pgvector orders the rows by its float32 distance; they are fetched in that order, a few more than k at first, then ever more, and scored again in float64 by the
- * core's own sums. Once the k-th best score is above what any row can have that is still to come (error-bounds.ts), the rest is ruled out. With equality it is not: a
- * row to come may have the same score and a lower id. Rows that distances say nothing about are fetched in any case.
+ * pgvector orders the rows by its float32 distance; they are fetched in that order, a few more than k at first,
+ * then ever more, and scored again in float64 by the core's own sums. Once the k-th best score is above what
+ * any row can have that is still to come (error-bounds.ts), the rest is ruled out. With equality it is not: a
+ * row to come may have the same score and a lower id. Rows that distances say nothing about are fetched in any
+ * case.
  *
  * No more is held than candidates' ids and distances, PAGE_BYTES of vectors, and the best so far.
  */

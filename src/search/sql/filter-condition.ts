@@ -20,7 +20,10 @@ export const EVERY_ROW: Condition = { text: "TRUE", values: [] };
 
 const SYSTEM_COLUMNS: ReadonlyMap<string, FollowedColumn> = new Map(FOLLOWED_SYSTEM_COLUMNS.map((column) => [column.name, column]));
 
-/** @throws {LodestoneError} INVALID for a filter that does not parse, or cannot be answered exactly because a value is too large to be kept. */
+/**
+ * @throws {LodestoneError} INVALID for a filter that does not parse, or cannot be answered exactly because a
+ *   value is too large to be kept.
+ */
 export async function filterCondition(
   statements: Statements,
   generation: string,

@@ -1,8 +1,10 @@
 /**
- * The other PostgreSQL, with pgvector, that `--search-url` names: its connections, its transactions, and what has to be there before it is used.
+ * The other PostgreSQL, with pgvector, that `--search-url` names: its connections, its transactions, and what
+ * has to be there before it is used.
  *
- * Invariants: a session keeps nothing between two transactions (settings are SET LOCAL), but for the locks of builds, which have a connection of their own; no text
- * of a user is ever part of a statement, names are made of numbers (table-layout.ts) and values are bound.
+ * Invariants: a session keeps nothing between two transactions (settings are SET LOCAL), but for the locks of
+ * builds, which have a connection of their own; no text of a user is ever part of a statement, names are made
+ * of numbers (table-layout.ts) and values are bound.
  */
 import type { QueryResultRow } from "pg";
 import pg from "pg";
@@ -115,7 +117,8 @@ export class SearchDatabase {
   }
 
   /**
-   * Statements that see one state. Citus has no snapshot over its nodes: there, commits wait for the searches that run (see `commitLock`), and searches for them.
+   * Statements that see one state. Citus has no snapshot over its nodes: there, commits wait for the searches
+   * that run (see `commitLock`), and searches for them.
    *
    * @param lock  a number of whatever is read.
    * @throws {LodestoneError} UNAVAILABLE, TIMEOUT, OVERLOADED; else what the database says.

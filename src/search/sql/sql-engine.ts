@@ -1,9 +1,12 @@
 /**
- * The search engine that keeps nothing in memory: vectors and filter columns are in tables of another PostgreSQL with pgvector, which answers.
+ * The search engine that keeps nothing in memory: vectors and filter columns are in tables of another
+ * PostgreSQL with pgvector, which answers.
  *
- * What a branch has there and the position of the change feed that it is at are changed in one transaction, so a crash at any moment leaves a state that some
- * position describes, and the next process goes on from it (`restore`). Several servers may share the database: each follows the feed, and a commit is made only
- * onto the revision that its server has read (else EngineChangedError, and the server takes up what is there), so each change is applied once and in order.
+ * What a branch has there and the position of the change feed that it is at are changed in one transaction, so
+ * a crash at any moment leaves a state that some position describes, and the next process goes on from it
+ * (`restore`). Several servers may share the database: each follows the feed, and a commit is made only onto
+ * the revision that its server has read (else EngineChangedError, and the server takes up what is there), so
+ * each change is applied once and in order.
  */
 import { createHash } from "node:crypto";
 import pg from "pg";

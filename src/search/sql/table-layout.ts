@@ -1,10 +1,12 @@
 /**
- * How a followed branch is laid out in the search database. A build of a branch is a generation: its tables are `g<generation>_t<table>`, their columns `c<column>`,
- * all named by numbers of the catalog, so a rename changes nothing here and no name of a user's is part of a statement.
+ * How a followed branch is laid out in the search database. A build of a branch is a generation: its tables are
+ * `g<generation>_t<table>`, their columns `c<column>`, all named by numbers of the catalog, so a rename changes
+ * nothing here and no name of a user's is part of a statement.
  *
- * A vector column is three: `c` the vector, null also for one that SQL stored with NaN or an infinity, which is not searched; `e`, true for those; `k`, its kind
- * (error-bounds.ts), null for an ordinary one, with an index of the others. Datetimes are microseconds since 1970 as the feed gives them. `id` is COLLATE "C", so
- * ties are ordered as everywhere.
+ * A vector column is three: `c` the vector, null also for one that SQL stored with NaN or an infinity, which is
+ * not searched; `e`, true for those; `k`, its kind (error-bounds.ts), null for an ordinary one, with an index
+ * of the others. Datetimes are microseconds since 1970 as the feed gives them. `id` is COLLATE "C", so ties are
+ * ordered as everywhere.
  */
 import { VALUE_KINDS } from "../../filter/column-path.ts";
 import { FOLLOWED_SYSTEM_COLUMNS, type FollowedColumn, type FollowedSchema, type FollowedTable } from "../followed-schema.ts";
@@ -72,7 +74,10 @@ function linkTargets(schema: FollowedSchema): Set<string> {
   return targets;
 }
 
-/** Makes what of the schema is not there yet. What is there and is not of the schema stays. Idempotent, and not seen by searches of an older schema. */
+/**
+ * Makes what of the schema is not there yet. What is there and is not of the schema stays. Idempotent, and not
+ * seen by searches of an older schema.
+ */
 export async function createMissing(database: SearchDatabase, generation: string, schema: FollowedSchema): Promise<void> {
   const targets = linkTargets(schema);
   await database.write(async (statements) => {
@@ -148,7 +153,10 @@ async function existingColumns(statements: Statements, generation: string): Prom
   return new Map(rows.map(({ name, columns }) => [name, new Set(columns)]));
 }
 
-/** Removes what the schema does not have (any more); waits no longer than a moment for searches that read it. `null`: all of the generation. */
+/**
+ * Removes what the schema does not have (any more); waits no longer than a moment for searches that read it.
+ * `null`: all of the generation.
+ */
 export async function dropSurplus(database: SearchDatabase, generation: string, schema: FollowedSchema | null): Promise<void> {
   await database.write(async (statements) => {
     const tables = new Map([...(schema?.values() ?? [])].map((table) => [bareTableName(generation, table.id), table]));

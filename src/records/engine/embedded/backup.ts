@@ -1,9 +1,11 @@
 /**
- * A copy of the embedded database that is consistent, taken while it is in use (PostgreSQL's low-level backup: pg_backup_start, copy, pg_backup_stop).
+ * A copy of the embedded database that is consistent, taken while it is in use (PostgreSQL's low-level backup:
+ * pg_backup_start, copy, pg_backup_stop).
  *
- * The files are copied while statements go on changing them; what makes the copy whole is the write-ahead log since the start, which is copied
- * last, and the label that tells recovery where to begin. So nothing may remove log files in between: checkpoints wait (`hold`).
- * The result is a data directory: restoring it is copying it, or opening it where it is.
+ * The files are copied while statements go on changing them; what makes the copy whole is the write-ahead log
+ * since the start, which is copied last, and the label that tells recovery where to begin. So nothing may
+ * remove log files in between: checkpoints wait (`hold`). The result is a data directory: restoring it is
+ * copying it, or opening it where it is.
  */
 import { existsSync } from "node:fs";
 import { copyFile, mkdir, mkdtemp, open, readdir, rename, rm, writeFile } from "node:fs/promises";

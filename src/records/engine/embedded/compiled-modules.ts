@@ -1,6 +1,7 @@
 /**
- * PostgreSQL's WebAssembly, compiled once for the process: a thread that is opened again (after a statement ran too long) takes the machine code that is
- * there. Compiling 9 MB anew would be most of the time that reopening takes.
+ * PostgreSQL's WebAssembly, compiled once for the process: a thread that is opened again (after a statement ran
+ * too long) takes the machine code that is there. Compiling 9 MB anew would be most of the time that reopening
+ * takes.
  */
 import { readFile } from "node:fs/promises";
 import { withSharedMemory } from "./shared-memory.ts";

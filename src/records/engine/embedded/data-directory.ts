@@ -46,7 +46,8 @@ export function removeLeftovers(dataDir: string): void {
 }
 
 /**
- * Checks that this version can open what is there. The major version of PostgreSQL is what decides: PGlite's minor versions keep the format.
+ * Checks that this version can open what is there. The major version of PostgreSQL is what decides: PGlite's
+ * minor versions keep the format.
  * @returns true when there is a database, false when there is none yet.
  * @throws {LodestoneError} CORRUPT
  */

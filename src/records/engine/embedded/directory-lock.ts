@@ -1,14 +1,16 @@
 /**
  * One process per data directory: PGlite itself lets a second opener in, and committed rows are lost.
  *
- * Node has no flock, so the lock is a file `lodestone.lock.<n>` that names its holder. n only ever grows: the highest file is never removed
- * before a higher one exists (a release rewrites it as "released"), so creating n + 1 exclusively is a compare-and-swap, and of any number of
- * processes that find a stale lock at the same moment exactly one takes it over. A taker that was slow (its n + 1 existed already and
- * was tidied away) finds a higher file after its own creation and withdraws.
+ * Node has no flock, so the lock is a file `lodestone.lock.<n>` that names its holder. n only ever grows: the
+ * highest file is never removed before a higher one exists (a release rewrites it as "released"), so creating n
+ * + 1 exclusively is a compare-and-swap, and of any number of processes that find a stale lock at the same
+ * moment exactly one takes it over. A taker that was slow (its n + 1 existed already and was tidied away) finds
+ * a higher file after its own creation and withdraws.
  *
- * A holder is stale when its process is gone: same pid, same start time, same boot and pid namespace, or dead. Where the pid
- * says nothing (a container or host that is gone), the holder's heartbeat decides: a lock that stands still for HEARTBEAT_PATIENCE_MS is stale.
- * A holder that finds its lock taken (it was suspended for long, on another host) is told through `onLost` and must stop at once.
+ * A holder is stale when its process is gone: same pid, same start time, same boot and pid namespace, or dead.
+ * Where the pid says nothing (a container or host that is gone), the holder's heartbeat decides: a lock that
+ * stands still for HEARTBEAT_PATIENCE_MS is stale. A holder that finds its lock taken (it was suspended for
+ * long, on another host) is told through `onLost` and must stop at once.
  */
 import { randomUUID } from "node:crypto";
 import { linkSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
@@ -58,7 +60,8 @@ export class DirectoryLock {
       const token = randomUUID();
       const path = lockPath(directory, generation);
       if (!createExclusively(path, token)) continue;
-      // When the one before was left by a crash, others may be taking over as well: look twice, so that a listing torn by their renames cannot mislead.
+      // When the one before was left by a crash, others may be taking over as well: look twice, so that a
+      // listing torn by their renames cannot mislead.
       if (highest !== null) await sleep(20);
       if (highestLock(directory) !== generation) {
         rmSync(path, { force: true });
@@ -103,7 +106,10 @@ function removeOlder(directory: string, generation: number): void {
   }
 }
 
-/** Whether a process that lives, or one that cannot be told from here, holds the directory at this moment. Takes nothing and changes nothing. */
+/**
+ * Whether a process that lives, or one that cannot be told from here, holds the directory at this moment. Takes
+ * nothing and changes nothing.
+ */
 export function isDirectoryHeld(directory: string): boolean {
   const highest = highestLock(directory);
   const content = highest === null ? null : readLock(lockPath(directory, highest));
@@ -123,7 +129,8 @@ function readLock(path: string): LockContent | null {
 async function refuseWhenHeld(directory: string, generation: number): Promise<void> {
   const path = lockPath(directory, generation);
   const content = readLock(path);
-  // Locks appear with their content (link), so a file that cannot be read was removed just now, or damaged by a power cut: nobody can hold it.
+  // Locks appear with their content (link), so a file that cannot be read was removed just now, or damaged by a
+  // power cut: nobody can hold it.
   if (content === null || content.state === "released") return;
   const identity = identityOf(content);
   const state = liveness(identity);

@@ -45,7 +45,8 @@ export class DurableNodeFS extends NodeFS {
           else fsyncDirectory(path);
           if (isLog) crashPoint("after-sync");
         } catch (error) {
-          // EINVAL, EPERM (Windows directories): the file system has no fsync for this kind of file. Anything else PostgreSQL must hear of: it stops.
+          // EINVAL, EPERM (Windows directories): the file system has no fsync for this kind of file. Anything
+          // else PostgreSQL must hear of: it stops.
           const code = (error as NodeJS.ErrnoException).code;
           if (code !== "EINVAL" && code !== "EPERM" && code !== "EISDIR") throw new module.FS.ErrnoError(EMSCRIPTEN_EIO);
         }

@@ -1,8 +1,9 @@
 /**
- * The embedded engine: one PostgreSQL session, so units of work (a statement, a transaction) run one after the other: a caller's in the order they came, callers in turns.
+ * The embedded engine: one PostgreSQL session, so units of work (a statement, a transaction) run one after the
+ * other: a caller's in the order they came, callers in turns.
  *
- * Invariants: at most one unit is on the session; a unit that overran its time or lost its session never reports success; the units
- * behind it run on the session that is opened next, on the same directory.
+ * Invariants: at most one unit is on the session; a unit that overran its time or lost its session never
+ * reports success; the units behind it run on the session that is opened next, on the same directory.
  */
 import type { QueryResult } from "pg";
 import type { AnswerBudget } from "../../../budget/memory-budget.ts";

@@ -1,10 +1,12 @@
 /**
- * The second wall of SQL over HTTP in the embedded PostgreSQL: users' statements run as the branch's role, in a way that no SQL can undo.
+ * The second wall of SQL over HTTP in the embedded PostgreSQL: users' statements run as the branch's role, in a
+ * way that no SQL can undo.
  *
- * `SET ROLE` and PGlite's own `username` are undone by `RESET ROLE`. What holds is PostgreSQL's internal SetUserIdAndSecContext with
- * SECURITY_LOCAL_USERID_CHANGE (the state inside a SECURITY DEFINER function): every change of role is refused. It is set before BEGIN, because
- * a ROLLBACK restores the user that BEGIN saw. PGlite exports the function without documenting it, so it is tried out before the
- * first use in each process: if anything gets out, no user's SQL is run.
+ * `SET ROLE` and PGlite's own `username` are undone by `RESET ROLE`. What holds is PostgreSQL's internal
+ * SetUserIdAndSecContext with SECURITY_LOCAL_USERID_CHANGE (the state inside a SECURITY DEFINER function):
+ * every change of role is refused. It is set before BEGIN, because a ROLLBACK restores the user that BEGIN saw.
+ * PGlite exports the function without documenting it, so it is tried out before the first use in each process:
+ * if anything gets out, no user's SQL is run.
  */
 import type { QueryResult } from "pg";
 import { LodestoneError } from "../../../errors.ts";
@@ -63,8 +65,8 @@ export async function sessionState(session: EmbeddedSession): Promise<string> {
 }
 
 /**
- * Back to the owner, with nothing left of what the user's statements may have put into the session. A session for which that does not work is ended;
- * what was committed stays committed, so this never fails.
+ * Back to the owner, with nothing left of what the user's statements may have put into the session. A session
+ * for which that does not work is ended; what was committed stays committed, so this never fails.
  *
  * @param state  the session's, as it was before.
  */

@@ -1,6 +1,7 @@
 /**
- * What a PostgreSQL server does with background processes and a single session cannot: checkpoints (the WAL would grow without end), vacuum and
- * analyze (deleted rows would never be reused, plans would go stale), and freezing of old transaction ids.
+ * What a PostgreSQL server does with background processes and a single session cannot: checkpoints (the WAL
+ * would grow without end), vacuum and analyze (deleted rows would never be reused, plans would go stale), and
+ * freezing of old transaction ids.
  *
  * Runs in turn with everybody's units, one statement at a time. While others wait, only what is overdue runs.
  */
@@ -77,7 +78,8 @@ export class Maintenance {
   }
 
   /**
-   * The thresholds of autovacuum. Its counters are lost when the session is killed, so a table that has grown by half since its last vacuum counts too.
+   * The thresholds of autovacuum. Its counters are lost when the session is killed, so a table that has grown
+   * by half since its last vacuum counts too.
    */
   async #vacuum(): Promise<void> {
     await this.#host.query("SELECT pg_stat_force_next_flush()");

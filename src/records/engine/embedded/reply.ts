@@ -1,6 +1,7 @@
 /**
- * What PostgreSQL answers to one unit, on its way to the main thread: posted in pieces of about a MiB, while the main thread keeps up, and without the rows that
- * are beyond the allowance of the statement (engine/reading.ts). Such a row is recognised by the first bytes of its message, and never copied.
+ * What PostgreSQL answers to one unit, on its way to the main thread: posted in pieces of about a MiB, while
+ * the main thread keeps up, and without the rows that are beyond the allowance of the statement
+ * (engine/reading.ts). Such a row is recognised by the first bytes of its message, and never copied.
  */
 const REPLY_CHUNK_BYTES = 1 << 20;
 /** Type and length, which counts itself and what follows. */

@@ -1,6 +1,7 @@
 /**
- * One life of the embedded PostgreSQL: a worker thread and the `pg` client that speaks to it. It is never repaired: when the worker dies, traps, or is
- * ended because a statement does not heed its interruption, the session has failed for good and the engine opens another one on the same directory.
+ * One life of the embedded PostgreSQL: a worker thread and the `pg` client that speaks to it. It is never
+ * repaired: when the worker dies, traps, or is ended because a statement does not heed its interruption, the
+ * session has failed for good and the engine opens another one on the same directory.
  */
 import { Worker } from "node:worker_threads";
 import pg, { type QueryResult } from "pg";
@@ -141,7 +142,10 @@ export class EmbeddedSession implements TransactionConnection {
     this.#send({ jail: roleOid });
   }
 
-  /** The statement that runs fails as soon as PostgreSQL looks up, and every other one until `resume`, with `reason`. Nothing happens to a commit. */
+  /**
+   * The statement that runs fails as soon as PostgreSQL looks up, and every other one until `resume`, with
+   * `reason`. Nothing happens to a commit.
+   */
   interrupt(reason: Error): void {
     if (this.#interrupts === null || this.#interruption !== null) return;
     const flags = this.#interrupts;

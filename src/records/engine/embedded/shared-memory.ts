@@ -1,9 +1,11 @@
 /**
- * PostgreSQL's memory where another thread sees it. A statement looks at flags in its own memory now and then (CHECK_FOR_INTERRUPTS), but the thread that
- * computes it sets none of them meanwhile: it does not return before its end. In a shared memory the main thread can, as a signal would on a server.
+ * PostgreSQL's memory where another thread sees it. A statement looks at flags in its own memory now and then
+ * (CHECK_FOR_INTERRUPTS), but the thread that computes it sets none of them meanwhile: it does not return
+ * before its end. In a shared memory the main thread can, as a signal would on a server.
  *
- * A WebAssembly module says of the memory that it imports whether that is shared, and is not linked to one that is otherwise. Nothing else in it depends on that:
- * loads and stores are the same. So this one bit is set before a module is compiled, in PostgreSQL's own as in those that it loads (plpgsql).
+ * A WebAssembly module says of the memory that it imports whether that is shared, and is not linked to one that
+ * is otherwise. Nothing else in it depends on that: loads and stores are the same. So this one bit is set
+ * before a module is compiled, in PostgreSQL's own as in those that it loads (plpgsql).
  */
 
 const HEADER_BYTES = 8;

@@ -1,7 +1,8 @@
 /**
- * Ends work on the embedded session that runs too long, that nobody waits for, or that is to make way for others: its statement is interrupted, and what it
- * asks for afterwards is refused with the reason. A statement that does not look at the interruption in time (PostgreSQL looks between rows and pages, not
- * inside one long text) is ended with its thread.
+ * Ends work on the embedded session that runs too long, that nobody waits for, or that is to make way for
+ * others: its statement is interrupted, and what it asks for afterwards is refused with the reason. A statement
+ * that does not look at the interruption in time (PostgreSQL looks between rows and pages, not inside one long
+ * text) is ended with its thread.
  */
 import { LodestoneError } from "../../../errors.ts";
 import type { EmbeddedSession } from "./session.ts";

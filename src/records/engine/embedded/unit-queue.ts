@@ -1,14 +1,18 @@
 /**
- * Units of work that wait for the embedded session. Short reads that others wait for (the change feed's) go first; the rest goes by start-time fair queueing
- * between callers, charged with the time that each unit had the session: a caller with a thousand units does not hold up the others' next.
+ * Units of work that wait for the embedded session. Short reads that others wait for (the change feed's) go
+ * first; the rest goes by start-time fair queueing between callers, charged with the time that each unit had
+ * the session: a caller with a thousand units does not hold up the others' next.
  *
- * Long units. What runs cannot be set aside, only be rolled back and run again. So a unit that has had the session for TURN_MS makes way for the first other caller
- * who comes (`mustMakeWay`), is put back (`putBack`), and gets a long turn, in which it is left to run to its end. After a long turn of t a caller's next one is
- * 9 t away, and LEAST_LONG_REST_MS at least; everybody's, t. So one caller's long units hold up few of the others' requests, and come to their end all the same;
- * his short ones go on as before. Who is alone is never cut short and never rests.
+ * Long units. What runs cannot be set aside, only be rolled back and run again. So a unit that has had the
+ * session for TURN_MS makes way for the first other caller who comes (`mustMakeWay`), is put back (`putBack`),
+ * and gets a long turn, in which it is left to run to its end. After a long turn of t a caller's next one is 9
+ * t away, and LEAST_LONG_REST_MS at least; everybody's, t. So one caller's long units hold up few of the
+ * others' requests, and come to their end all the same; his short ones go on as before. Who is alone is never
+ * cut short and never rests.
  *
- * After every unit that took a while its caller rests for as long as that took, if anybody else was there of late: the others find the session free for as long
- * as they found it taken, also when they come a moment later.
+ * After every unit that took a while its caller rests for as long as that took, if anybody else was there of
+ * late: the others find the session free for as long as they found it taken, also when they come a moment
+ * later.
  */
 import { FairQueue } from "../../../fairness/fair-queue.ts";
 

@@ -6,9 +6,10 @@ import type { Worker } from "node:worker_threads";
 const TURN_BYTES = 512 * 1024;
 
 /**
- * `unread` is what the worker has sent and the client has not taken yet; the worker waits while it is too much (messages.ts).
- * The client reads in flowing mode, so the count falls as messages are passed on, and stands still while the client pauses the stream. What comes at once is
- * passed on in turns of the event loop, between which others are served.
+ * `unread` is what the worker has sent and the client has not taken yet; the worker waits while it is too much
+ * (messages.ts). The client reads in flowing mode, so the count falls as messages are passed on, and stands
+ * still while the client pauses the stream. What comes at once is passed on in turns of the event loop, between
+ * which others are served.
  */
 export function wireTo(worker: Worker, unread: Int32Array, onWrite: (bytes: number) => void, onRead: (bytes: Uint8Array) => void): Duplex {
   let owed = 0;

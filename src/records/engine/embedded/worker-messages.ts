@@ -39,7 +39,10 @@ export type FromWorker =
   | "ready"
   /** Size of PostgreSQL's linear memory, when it has grown. */
   | { readonly memoryBytes: number }
-  /** A row, with which the statement would have sent so many bytes, was beyond the allowance: it and those after it are not sent, and the statement is cancelled. */
+  /**
+   * A row, with which the statement would have sent so many bytes, was beyond the allowance: it and those after
+   * it are not sent, and the statement is cancelled.
+   */
   | { readonly refusedBytes: number }
   /** PostgreSQL is in an unknown state (WASM trap, PANIC, exit): the worker must be ended and the directory opened again. */
   | { readonly fatal: string }

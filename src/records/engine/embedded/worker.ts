@@ -167,7 +167,10 @@ async function serve(): Promise<void> {
   post("ready");
 }
 
-/** Static data of PostgreSQL's, so at the same place as long as the thread lives, and in the part of its memory that is there from the beginning. */
+/**
+ * Static data of PostgreSQL's, so at the same place as long as the thread lives, and in the part of its memory
+ * that is there from the beginning.
+ */
 function interruptFlags({ HEAPU8, _QueryCancelPending, _InterruptPending }: PostgresModule): InterruptFlags {
   return { memory: new Int32Array(HEAPU8.buffer), queryCancelPending: _QueryCancelPending >> 2, interruptPending: _InterruptPending >> 2 };
 }
@@ -190,8 +193,9 @@ function watchForTraps(module: PostgresModule): void {
 }
 
 /**
- * PGlite has no option for it; a lower maximum than the one the module declares is what WebAssembly allows. The libraries that PostgreSQL loads, from its own
- * file system, must agree that the memory is shared. (initdb has a memory of its own, which is small.)
+ * PGlite has no option for it; a lower maximum than the one the module declares is what WebAssembly allows. The
+ * libraries that PostgreSQL loads, from its own file system, must agree that the memory is shared. (initdb has
+ * a memory of its own, which is small.)
  */
 function useSharedMemory(maximumPages: number): void {
   const { Memory, Module } = WebAssembly;

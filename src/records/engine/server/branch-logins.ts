@@ -1,12 +1,15 @@
 /**
- * The second wall of SQL over HTTP on a server: users' statements run on connections that are logged in *as the branch's role itself*.
+ * The second wall of SQL over HTTP on a server: users' statements run on connections that are logged in *as the
+ * branch's role itself*.
  *
- * Why not SET ROLE on our own connection: RESET ROLE is one statement, and nothing on a server forbids it for good. A session whose own user is the
- * branch's role has nothing to go back to: the role owns nothing, is a member of nothing, and sees one schema.
+ * Why not SET ROLE on our own connection: RESET ROLE is one statement, and nothing on a server forbids it for
+ * good. A session whose own user is the branch's role has nothing to go back to: the role owns nothing, is a
+ * member of nothing, and sees one schema.
  *
- * The catalog makes the role without LOGIN; the first statement in a branch gives it LOGIN and a password. The password is derived from a
- * secret that only our own user may read (lodestone_private.sql_login), so that several servers on one database agree; the server is sent the SCRAM
- * verifier, so no password appears in its log.
+ * The catalog makes the role without LOGIN; the first statement in a branch gives it LOGIN and a password. The
+ * password is derived from a secret that only our own user may read (lodestone_private.sql_login), so that
+ * several servers on one database agree; the server is sent the SCRAM verifier, so no password appears in its
+ * log.
  */
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
 import type pg from "pg";
@@ -20,9 +23,15 @@ import { CONNECT_TIMEOUT_MS } from "./session-settings.ts";
 /** Connections of one branch at most: one branch does not take them all. */
 const CONNECTIONS_PER_BRANCH = 2;
 const IDLE_MS = 10_000;
-/** invalid_password, invalid_authorization: the role has no LOGIN yet, or another password. protocol_violation: what PgBouncer says then ("no such user"). */
+/**
+ * invalid_password, invalid_authorization: the role has no LOGIN yet, or another password. protocol_violation:
+ * what PgBouncer says then ("no such user").
+ */
 const LOGIN_REFUSED = new Set(["28P01", "28000", "08P01"]);
-/** Held in the transaction that makes the secret or alters a role: PostgreSQL fails all but one of those that do it at once ("tuple concurrently updated"). */
+/**
+ * Held in the transaction that makes the secret or alters a role: PostgreSQL fails all but one of those that do
+ * it at once ("tuple concurrently updated").
+ */
 const LOGIN_LOCK = "7020584115171942245";
 
 export interface BranchLoginsOptions {

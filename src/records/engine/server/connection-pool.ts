@@ -1,8 +1,10 @@
 /**
- * Connections to a server, prepared before their first use, waited for in place of failing, and all broken off at once when the database is gone.
+ * Connections to a server, prepared before their first use, waited for in place of failing, and all broken off
+ * at once when the database is gone.
  *
- * Invariants: nobody is given a connection that `prepare` has not passed; who waits when the database goes away is told then; a server without a free
- * connection (max_connections) makes the pool smaller for a while, and its callers wait for each other.
+ * Invariants: nobody is given a connection that `prepare` has not passed; who waits when the database goes away
+ * is told then; a server without a free connection (max_connections) makes the pool smaller for a while, and
+ * its callers wait for each other.
  */
 import pg from "pg";
 import { LodestoneError } from "../../../errors.ts";

@@ -1,9 +1,11 @@
 /**
- * One connection that listens (LISTEN) and knows whether the database is there. When it is lost, it is opened again by attempts that grow rarer, with
- * jitter, and are few at a time; between, everybody else is told at once that the database is away, in place of trying for themselves.
+ * One connection that listens (LISTEN) and knows whether the database is there. When it is lost, it is opened
+ * again by attempts that grow rarer, with jitter, and are few at a time; between, everybody else is told at
+ * once that the database is away, in place of trying for themselves.
  *
- * Invariants: at most ATTEMPTS_AT_ONCE attempts run, one more at most every PAUSES_MS; `isAway` is false while the connection is open; after a
- * reconnect every listener is called with "", because it may have missed something.
+ * Invariants: at most ATTEMPTS_AT_ONCE attempts run, one more at most every PAUSES_MS; `isAway` is false while
+ * the connection is open; after a reconnect every listener is called with "", because it may have missed
+ * something.
  */
 import type { Duplex } from "node:stream";
 import type pg from "pg";

@@ -1,6 +1,7 @@
 /**
- * Whether a connection is a session of its own. A pooler between (PgBouncer, pgcat, a provider's) may lend server sessions for a transaction or a statement
- * at a time: then LISTEN hears nothing, settings go to whoever comes next, and advisory locks are nobody's. Nothing of this fails loudly, so it is asked for.
+ * Whether a connection is a session of its own. A pooler between (PgBouncer, pgcat, a provider's) may lend
+ * server sessions for a transaction or a statement at a time: then LISTEN hears nothing, settings go to whoever
+ * comes next, and advisory locks are nobody's. Nothing of this fails loudly, so it is asked for.
  */
 import { randomUUID } from "node:crypto";
 import type pg from "pg";

@@ -1,8 +1,9 @@
 /**
  * The server engine: a pool of connections to a PostgreSQL that somebody runs (15 or later).
  *
- * Invariants: a connection goes back to the pool only outside a transaction and without a broken protocol state; an error of an idle connection
- * (a server that restarts) never reaches the process; the URL's password appears in no message.
+ * Invariants: a connection goes back to the pool only outside a transaction and without a broken protocol
+ * state; an error of an idle connection (a server that restarts) never reaches the process; the URL's password
+ * appears in no message.
  */
 import pg, { type QueryResult } from "pg";
 import { LodestoneError } from "../../../errors.ts";
@@ -117,7 +118,10 @@ export class ServerEngine implements Engine {
     });
   }
 
-  /** @throws {LodestoneError} UNAVAILABLE with the reason: not reached, not let in, too old, a standby, behind a pooler that lends connections. */
+  /**
+   * @throws {LodestoneError} UNAVAILABLE with the reason: not reached, not let in, too old, a standby, behind a
+   *   pooler that lends connections.
+   */
   static async open(options: ServerEngineOptions): Promise<ServerEngine> {
     const engine = new ServerEngine(options);
     try {

@@ -72,7 +72,8 @@ export class ServerSession implements TransactionConnection {
   }
 
   /**
-   * Undoes what users' statements have left in the session, so that the next ones find it as these did. Where that does not work the connection is ended.
+   * Undoes what users' statements have left in the session, so that the next ones find it as these did. Where
+   * that does not work the connection is ended.
    *
    * @param reset  see resetStatements.
    */
@@ -87,7 +88,10 @@ export class ServerSession implements TransactionConnection {
     this.end(reason);
   }
 
-  /** Breaks the connection off; the server notices (client_connection_check_interval) and rolls back. What is in flight rejects with `reason`. */
+  /**
+   * Breaks the connection off; the server notices (client_connection_check_interval) and rolls back. What is in
+   * flight rejects with `reason`.
+   */
   end(reason: Error): void {
     this.#failure ??= reason;
     destroyConnection(this.#client);

@@ -8,8 +8,8 @@ import { TIMELINE } from "../timeline.ts";
 export const CONNECT_TIMEOUT_MS = 10_000;
 
 /**
- * The URL's parts, so that logins as other roles can share them. Nothing is set by the start-up message (`options`): poolers refuse it, or drop it
- * without a word. See sessionStatements.
+ * The URL's parts, so that logins as other roles can share them. Nothing is set by the start-up message
+ * (`options`): poolers refuse it, or drop it without a word. See sessionStatements.
  *
  * @throws {LodestoneError} INVALID for what is no URL.
  */
@@ -53,7 +53,10 @@ export function sessionSettings(statementTimeoutMs: number): readonly (readonly 
 const setStatements = (settings: ReturnType<typeof sessionSettings>): string[] =>
   settings.map(([name, value]) => `SET ${name.split(".").map(quoteIdentifier).join(".")} = ${quoteLiteral(value)}`);
 
-/** The first statements of a session: they set it, and say which life of which database it speaks to. The answer is that of the last one. */
+/**
+ * The first statements of a session: they set it, and say which life of which database it speaks to. The answer
+ * is that of the last one.
+ */
 export function sessionStatements(settings: ReturnType<typeof sessionSettings>): string {
   const life = `SELECT pg_is_in_recovery() AS "isStandby", (SELECT system_identifier FROM pg_control_system())::text AS system,
     CASE WHEN NOT pg_is_in_recovery() THEN ${TIMELINE} END AS timeline, pg_backend_pid() AS pid, (${SESSION_STATE}) AS state`;

@@ -1,6 +1,7 @@
 /**
- * Ends a session of a branch's role from outside. statement_timeout and client_connection_check_interval belong to the session, and a statement that got past
- * the first wall may have switched them off; then breaking the connection ends nothing.
+ * Ends a session of a branch's role from outside. statement_timeout and client_connection_check_interval belong
+ * to the session, and a statement that got past the first wall may have switched them off; then breaking the
+ * connection ends nothing.
  */
 import pg from "pg";
 import { quoteIdentifier } from "../../identifiers.ts";
