@@ -1,6 +1,7 @@
 /**
- * Charts of the documents: Vega-Lite specifications made into SVG files, readable in light and in dark mode. The colours written into a file are those of light mode, so that
- * every viewer shows them; its style sheet replaces them where the reader's mode is dark.
+ * Charts of the documents: Vega-Lite specifications made into SVG files, readable in light and in dark mode.
+ * The colours written into a file are those of light mode, so that every viewer shows them; its style sheet
+ * replaces them where the reader's mode is dark.
  */
 import { parse, View } from "vega";
 import { compile } from "vega-lite";

@@ -1,9 +1,12 @@
 /**
- * npm run bench:cores [-- --rows 100000 --dimension 768]: what does a second core give to a search, and where does the rest of the time go?
- * Half of the rows each are searched by a C scan in two processes and by this core in two threads, one at a time and both at once, without messages in between:
- * what both at once lose is the machine's (memory, caches, other programs). Then the same search in one shard and in two, with the messages: the contenders in turns,
- * and each in a row, one search after the other, which shows what the system's choice of a core for each thread that wakes adds. Two shards without rows have only the
- * messages. Rows of searches during which other programs had a twentieth of a core or more are counted apart: with one core taken, a second thread cannot help.
+ * npm run bench:cores [-- --rows 100000 --dimension 768]: what does a second core give to a search, and where
+ * does the rest of the time go? Half of the rows each are searched by a C scan in two processes and by this
+ * core in two threads, one at a time and both at once, without messages in between: what both at once lose is
+ * the machine's (memory, caches, other programs). Then the same search in one shard and in two, with the
+ * messages: the contenders in turns, and each in a row, one search after the other, which shows what the
+ * system's choice of a core for each thread that wakes adds. Two shards without rows have only the messages.
+ * Rows of searches during which other programs had a twentieth of a core or more are counted apart: with one
+ * core taken, a second thread cannot help.
  */
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";

@@ -1,4 +1,7 @@
-/** What decides how much of the data an exact search must read: the energies of the principal directions, and how far the nearest rows stand out. */
+/**
+ * What decides how much of the data an exact search must read: the energies of the principal directions, and
+ * how far the nearest rows stand out.
+ */
 import { EigenvalueDecomposition, Matrix } from "ml-matrix";
 import { ENERGY_SHARES } from "./spectrum.mjs";
 
@@ -8,7 +11,10 @@ const SAMPLE_ROWS = 20_000;
 /** A row count, in dimensions, below which the energies say more about the sample than about its source. */
 const FEW_ROWS = 5;
 
-/** @returns {number[]} variances in the principal directions of the centred rows, largest first. Cost: about 8 s at 768 dimensions, growing with the cube. */
+/**
+ * @returns {number[]} variances in the principal directions of the centred rows, largest first. Cost: about 8 s
+ *   at 768 dimensions, growing with the cube.
+ */
 export function principalVariances(data, rows, dimension) {
   const covariance = covarianceOf(data, rows, dimension);
   const { realEigenvalues } = new EigenvalueDecomposition(covariance, { assumeSymmetric: true });

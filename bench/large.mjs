@@ -1,6 +1,7 @@
 /**
- * Does a column larger than one WebAssembly memory (4 GiB) work? Fills a ParallelVectorIndex beyond that, batch by batch, keeps the float64 oracle's best of a few
- * queries on the way, and compares ids, order and scores. Needs about 1.4 times the data's size in memory. With one shard it shows what happens at the limit.
+ * Does a column larger than one WebAssembly memory (4 GiB) work? Fills a ParallelVectorIndex beyond that, batch
+ * by batch, keeps the float64 oracle's best of a few queries on the way, and compares ids, order and scores.
+ * Needs about 1.4 times the data's size in memory. With one shard it shows what happens at the limit.
  * Usage: npm run build && npm run bench:large [-- --rows 1600000 --dimension 768 --shards 2]
  */
 import { parseArgs } from "node:util";

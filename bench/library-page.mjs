@@ -1,6 +1,7 @@
 /**
- * Saving and loading 100,000 × 384 in a page: how long each takes, and the longest task of the page's main thread, in CPU time by Chromium's trace (what a
- * machine that does nothing else would make of it; the wall-clock time beside it). Runs the library's minified file, and writes the table into docs/library.md.
+ * Saving and loading 100,000 × 384 in a page: how long each takes, and the longest task of the page's main
+ * thread, in CPU time by Chromium's trace (what a machine that does nothing else would make of it; the
+ * wall-clock time beside it). Runs the library's minified file, and writes the table into docs/library.md.
  * `node bench/library-page.mjs`
  */
 import { readFileSync, writeFileSync } from "node:fs";

@@ -1,7 +1,9 @@
 /**
- * The library beside others that search vectors in a page: what an install and a bundle weigh, how long building and one search take (CPU time of the thread), and which share of the
- * exact ten nearest is found. 10,000 × 384 vectors in 64 clusters, cosine, one thread of Chromium; usearch, which has no build for pages, in Node.
- * MiniSearch searches texts only: sizes alone. Writes the table into docs/library.md and README.md. First `npm ci --prefix bench/library-peers --ignore-scripts` and `npm run build`.
+ * The library beside others that search vectors in a page: what an install and a bundle weigh, how long
+ * building and one search take (CPU time of the thread), and which share of the exact ten nearest is found.
+ * 10,000 × 384 vectors in 64 clusters, cosine, one thread of Chromium; usearch, which has no build for pages,
+ * in Node. MiniSearch searches texts only: sizes alone. Writes the table into docs/library.md and README.md.
+ * First `npm ci --prefix bench/library-peers --ignore-scripts` and `npm run build`.
  */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -87,7 +89,10 @@ function exactAnswers({ vectors, queries }, k) {
   });
 }
 
-/** In the page (and here): the steps between which CPU time is read. The first search counts as building: some finish their index with it. */
+/**
+ * In the page (and here): the steps between which CPU time is read. The first search counts as building: some
+ * finish their index with it.
+ */
 function makeSteps(open, data, exact, k) {
   let index;
   return {

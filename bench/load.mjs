@@ -1,7 +1,9 @@
 /**
- * npm run bench:load [-- --against DIR] [--seconds 3] [--rounds 3]: how many searches, and inserts of one record, a server answers in a second, from 1, 16 and 64
- * connections, and how long the slowest hundredth waits. 10,000 vectors of 128 dimensions, top 10 by cosine, eventual consistency; inserts go to another table of
- * the same kind. The load comes from this process, on the same cores. A search is checked against the oracle first, and all that was inserted is counted after.
+ * npm run bench:load [-- --against DIR] [--seconds 3] [--rounds 3]: how many searches, and inserts of one
+ * record, a server answers in a second, from 1, 16 and 64 connections, and how long the slowest hundredth
+ * waits. 10,000 vectors of 128 dimensions, top 10 by cosine, eventual consistency; inserts go to another table
+ * of the same kind. The load comes from this process, on the same cores. A search is checked against the oracle
+ * first, and all that was inserted is counted after.
  *   --against DIR   a server of another checkout, built, in turns with this one's: medians of both, and their ratio
  * Exit code 1 when any answer is no success.
  */

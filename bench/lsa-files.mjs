@@ -1,6 +1,7 @@
 /**
- * Rows of real text at a size worth timing, if there are some: a folder with X.f32 (bare float32 rows) and X.queries.f32 (1,000 more). Latent semantic analysis
- * gives them: TF-IDF of paragraphs, its truncated SVD, unit length, randomly rotated so that the order of the coordinates says nothing.
+ * Rows of real text at a size worth timing, if there are some: a folder with X.f32 (bare float32 rows) and
+ * X.queries.f32 (1,000 more). Latent semantic analysis gives them: TF-IDF of paragraphs, its truncated SVD,
+ * unit length, randomly rotated so that the order of the coordinates says nothing.
  */
 import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +11,10 @@ const QUERIES_ENDING = ".queries.f32";
 /** In each file of queries, which is how the dimension is known. */
 const FILE_QUERIES = 1000;
 
-/** @param folder  undefined: none. @returns {{kind, path, queriesPath, rows, dimension}[]}. @throws when a folder is given that has no such files. */
+/**
+ * @param folder  undefined: none. @returns {{kind, path, queriesPath, rows, dimension}[]}. @throws when a
+ *   folder is given that has no such files.
+ */
 export function findLsaSets(folder) {
   if (folder === undefined) return [];
   const sets = [];

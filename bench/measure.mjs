@@ -1,11 +1,15 @@
 /**
- * Times contenders on one data set: every answer is verified against the float64 oracle before it is timed, contenders take turns query by query with the native C
- * scan among them, ratios are of medians. Beside the times: the bytes of rows that a search touched ÷ those of the float32 data, which no busy machine blurs.
+ * Times contenders on one data set: every answer is verified against the float64 oracle before it is timed,
+ * contenders take turns query by query with the native C scan among them, ratios are of medians. Beside the
+ * times: the bytes of rows that a search touched ÷ those of the float32 data, which no busy machine blurs.
  */
 import { bestOf, exactScores, idOf, verify } from "./oracle.mjs";
 import { summarize } from "./statistics.mjs";
 
-/** A search that takes microseconds needs more turns than one of milliseconds: about so many float32 are searched in all, within MOST_ROUNDS. */
+/**
+ * A search that takes microseconds needs more turns than one of milliseconds: about so many float32 are
+ * searched in all, within MOST_ROUNDS.
+ */
 const ELEMENTS_TIMED = 6e9;
 const MOST_ROUNDS = 40;
 /** Of small sets: until all is compiled. */
@@ -55,10 +59,12 @@ export class SetBench {
   }
 
   /**
-   * One query at a time. Contenders take turns query by query, or, `inARow`, each with all queries before the next has its turn: for searches in worker threads, as
-   * between two programs in turns the system often wakes both workers on one core (bench/cores.mjs measures that).
+   * One query at a time. Contenders take turns query by query, or, `inARow`, each with all queries before the
+   * next has its turn: for searches in worker threads, as between two programs in turns the system often wakes
+   * both workers on one core (bench/cores.mjs measures that).
    *
-   * @param contenders  {plan, run(query) -> answer, index?}[]; with an index, what its searches read is counted.
+   * @param contenders  {plan, run(query) -> answer, index?}[]; with an index, what its searches read is
+   *   counted.
    * @returns the median of the C scan, or undefined.
    */
   async measure(similarity, what, contenders, { isSelected, inARow = false } = {}) {
@@ -160,7 +166,11 @@ export class SetBench {
   }
 }
 
-/** Fills an index. @returns {object} how fast, also up to the first answer, which may have to wait for what is learnt and coded, and the memory held. */
+/**
+ * Fills an index.
+ * @returns {object} how fast, also up to the first answer, which may have to wait for what is learnt and coded,
+ *   and the memory held.
+ */
 export function fill(index, set, data) {
   const matrix = data.subarray(0, set.rows * set.dimension);
   const ids = Array.from({ length: set.rows }, (_, row) => idOf(row));

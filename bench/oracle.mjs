@@ -1,4 +1,7 @@
-/** The exhaustive float64 search that every answer of a bench is checked against before it is timed. Ids are row numbers as strings of equal length. */
+/**
+ * The exhaustive float64 search that every answer of a bench is checked against before it is timed. Ids are row
+ * numbers as strings of equal length.
+ */
 import { joinLanes, LANES } from "../test/lanes.mjs";
 
 /** Of the sum at hand. */

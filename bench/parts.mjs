@@ -1,8 +1,9 @@
 /**
- * What do search parts cost, and are they right? One server that holds everything and servers that hold a part each, on one PostgreSQL: the answers of all are
- * compared in every bit (three similarities, filters, pages, several queries at once), then memory of the index, the largest resident set, CPU time and time of a search.
- * Usage: npm run build && npm run bench:parts -- --database-url postgres://… [--rows 100000 --dimension 128 --parts 2,4 --answers 240 --timed 100]
- * The database gets a branch bench:main, which is dropped in the end.
+ * What do search parts cost, and are they right? One server that holds everything and servers that hold a part
+ * each, on one PostgreSQL: the answers of all are compared in every bit (three similarities, filters, pages,
+ * several queries at once), then memory of the index, the largest resident set, CPU time and time of a search.
+ * Usage: npm run build && npm run bench:parts -- --database-url postgres://… [--rows 100000 --dimension 128
+ * --parts 2,4 --answers 240 --timed 100] The database gets a branch bench:main, which is dropped in the end.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";

@@ -1,4 +1,7 @@
-/** What bench:report makes of the approximate part of `npm run bench:peers`: recall against the time of a query, with our exact point in it. */
+/**
+ * What bench:report makes of the approximate part of `npm run bench:peers`: recall against the time of a query,
+ * with our exact point in it.
+ */
 import { COLOURS, chart } from "./chart.mjs";
 import { describeRun, isBusy, medianOf } from "./machine.mjs";
 

@@ -1,4 +1,7 @@
-/** What bench:report makes of the exact part of `npm run bench:peers`: a headline for the README, all figures for docs/benchmarks.md, and a chart of the largest set. */
+/**
+ * What bench:report makes of the exact part of `npm run bench:peers`: a headline for the README, all figures
+ * for docs/benchmarks.md, and a chart of the largest set.
+ */
 import { COLOURS, chart } from "./chart.mjs";
 import { describeRun } from "./machine.mjs";
 

@@ -1,11 +1,13 @@
 /**
- * npm run bench [-- options]: how long an exact search takes, beside a native C scan over the same data in the same run, and how many
- * bytes of rows it touches. Every answer is verified against the float64 oracle before it is timed; contenders take turns query by query; ratios are of medians.
+ * npm run bench [-- options]: how long an exact search takes, beside a native C scan over the same data in the
+ * same run, and how many bytes of rows it touches. Every answer is verified against the float64 oracle before
+ * it is timed; contenders take turns query by query; ratios are of medians.
  *   --only TEXT     the data sets whose name contains it
  *   --quick         fewer turns
  *   --against DIR   also the library of another checkout, built, in turns with this one
  *   --lsa FOLDER    also files of real text there (lsa-files.mjs); or LODESTONE_LSA
- * Prints a table and writes bench/results/core.json after every data set, which `npm run bench:report` makes the documents of.
+ * Prints a table and writes bench/results/core.json after every data set, which `npm run bench:report` makes
+ * the documents of.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -12,7 +12,10 @@ const OWN_CHECKOUT = fileURLToPath(new URL("..", import.meta.url));
 export const DATABASE = "/db/bench:main";
 const BULK_ROWS = 1000;
 
-/** @param checkout  a built checkout of the project. @returns {Promise<{port, send(method, path, body), stop()}>} with a database to put tables into. */
+/**
+ * @param checkout  a built checkout of the project. @returns {Promise<{port, send(method, path, body),
+ *   stop()}>} with a database to put tables into.
+ */
 export async function serve(checkout = OWN_CHECKOUT) {
   const directory = mkdtempSync(join(tmpdir(), "lodestone-bench-"));
   const removed = () => rmSync(directory, { recursive: true, force: true });

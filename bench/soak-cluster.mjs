@@ -1,6 +1,7 @@
 /**
- * `npm run soak:cluster -- --minutes 60 --clients 24 --outage 60`: three servers on one PostgreSQL with a synchronous standby behind nginx, in bad weather, judged
- * afterwards. Needs PostgreSQL 15 or later and nginx on this machine. Exit code 1 on any fault.
+ * `npm run soak:cluster -- --minutes 60 --clients 24 --outage 60`: three servers on one PostgreSQL with a
+ * synchronous standby behind nginx, in bad weather, judged afterwards. Needs PostgreSQL 15 or later and nginx
+ * on this machine. Exit code 1 on any fault.
  */
 import { parseArgs } from "node:util";
 import { clusterRun } from "../test/cluster/cluster-run.ts";

@@ -1,6 +1,8 @@
 /**
- * npm run soak:core -- [--minutes 60] [--seed N]: random data of every kind in every build and, now and then, in shards, changed between searches, every answer compared with the float64
- * oracle to the last bit: ids, order, scores, totalCount. Ends with the number of comparisons (one a result row), or at the first difference, with its seed.
+ * npm run soak:core -- [--minutes 60] [--seed N]: random data of every kind in every build and, now and then,
+ * in shards, changed between searches, every answer compared with the float64 oracle to the last bit: ids,
+ * order, scores, totalCount. Ends with the number of comparisons (one a result row), or at the first
+ * difference, with its seed.
  */
 import { parseArgs } from "node:util";
 import { enableRelaxedSimd } from "../dist/cli/relaxed-simd.js";
@@ -21,8 +23,9 @@ const DIMENSIONS = [1, 2, 3, 15, 16, 17, 47, 48, 63, 64, 65, 96, 128, 200, 384, 
 /** Elements of one round's data: what the oracle gets through in a second or so. */
 const ELEMENTS = 300_000;
 /**
- * Of the rounds, those with twenty times as many elements: a dozen segments and more, so that batches, pauses and centres that segments share are
- * met as in large indexes. (A fault that took ten segments to show was once missed for hours.)
+ * Of the rounds, those with twenty times as many elements: a dozen segments and more, so that batches, pauses
+ * and centres that segments share are met as in large indexes. (A fault that took ten segments to show was once
+ * missed for hours.)
  */
 const TALL_SHARE = 0.05;
 /** Of the rounds, those that search in shards too. */

@@ -1,6 +1,7 @@
 /**
- * `npm run soak:load -- --minutes 10 --clients 64 [--database-url postgres://…]`: a mixed load on a real server, judged afterwards; prints the server's memory,
- * its longest event-loop pause and the lag of searches as it goes. Exit code 1 on any fault, any 5xx, or a pause above 200 ms.
+ * `npm run soak:load -- --minutes 10 --clients 64 [--database-url postgres://…]`: a mixed load on a real
+ * server, judged afterwards; prints the server's memory, its longest event-loop pause and the lag of searches
+ * as it goes. Exit code 1 on any fault, any 5xx, or a pause above 200 ms.
  */
 import { parseArgs } from "node:util";
 import { loadRun } from "../test/reliability/load-run.ts";

@@ -1,8 +1,10 @@
 /**
- * Rows with a decaying spectrum, as embeddings have one: few directions carry most of the spread, and which ones the stored coordinates do not say.
+ * Rows with a decaying spectrum, as embeddings have one: few directions carry most of the spread, and which
+ * ones the stored coordinates do not say.
  *
- * A row is √mean · c + √(1 − mean) · R (√t · g + √(1 − t) · e), scaled to unit length: c is the direction all share, g the centre of a group of some 24 rows, e the row's
- * own part, both with the spectrum's variances; t, how near the row is to its group, differs from row to row, so that a query has near neighbours at many
+ * A row is √mean · c + √(1 − mean) · R (√t · g + √(1 − t) · e), scaled to unit length: c is the direction all
+ * share, g the centre of a group of some 24 rows, e the row's own part, both with the spectrum's variances; t,
+ * how near the row is to its group, differs from row to row, so that a query has near neighbours at many
  * distances. R is a random rotation. test/bench/spectrum.test.ts checks energies and neighbours.
  */
 
@@ -26,7 +28,10 @@ const GROUP_ROWS = 24;
 /** Each mixes every coordinate with one other: after ten all 768 depend on all, after twice as many evenly. */
 const ROTATION_ROUNDS = 24;
 
-/** @returns f64[dimension], from 12 dimensions on, falling within each share; the sum is 1 and the partial sums at ENERGY_SHARES are `energies`. */
+/**
+ * @returns f64[dimension], from 12 dimensions on, falling within each share; the sum is 1 and the partial sums
+ *   at ENERGY_SHARES are `energies`.
+ */
 export function variances({ energies, offset, decay }, dimension) {
   const values = Float64Array.from({ length: dimension }, (_, j) => (j + 1 + (offset * dimension) / 768) ** -decay);
   const cuts = [0, ...ENERGY_SHARES.map((share) => Math.round(share * dimension)), dimension];
@@ -39,7 +44,10 @@ export function variances({ energies, offset, decay }, dimension) {
   return values;
 }
 
-/** A random rotation: rounds of plane rotations by random angles of random pairs of coordinates (Kac's walk), so orthogonal by construction. Rotates in place. */
+/**
+ * A random rotation: rounds of plane rotations by random angles of random pairs of coordinates (Kac's walk), so
+ * orthogonal by construction. Rotates in place.
+ */
 export function randomRotation(dimension, random) {
   const pairs = dimension >> 1;
   const order = Uint16Array.from({ length: dimension }, (_, j) => j);
@@ -63,7 +71,10 @@ export function randomRotation(dimension, random) {
   };
 }
 
-/** Centres in frames of orthogonal directions: so few of independent directions would have a spectrum of their own, steeper than the one asked for. */
+/**
+ * Centres in frames of orthogonal directions: so few of independent directions would have a spectrum of their
+ * own, steeper than the one asked for.
+ */
 function groupCentres(count, deviations, random) {
   const dimension = deviations.length;
   let rotate;

@@ -1,7 +1,8 @@
 /**
- * How long is a server away when it is started again? Fills a table, waits for its snapshot, stops the server, and starts it twice: from the snapshot that the first one left, and
- * without, from the records alone. Prints rows a second, the time until /readyz is 200, the CPU time that
- * took and the peak of the process's memory (Linux).
+ * How long is a server away when it is started again? Fills a table, waits for its snapshot, stops the server,
+ * and starts it twice: from the snapshot that the first one left, and without, from the records alone. Prints
+ * rows a second, the time until /readyz is 200, the CPU time that took and the peak of the process's memory
+ * (Linux).
  * Usage: npm run build && npm run bench:start [-- --rows 1000000 --dimension 128 --database-url postgres://…]
  * The database of a --database-url gets a branch bench:main, which is dropped in the end.
  */

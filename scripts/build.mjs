@@ -1,6 +1,7 @@
 /**
- * Builds what ships. Into dist/: assembly/ -> WebAssembly (asc), src/ -> JavaScript and declarations (tsc), src/console -> the files of a page (esbuild).
- * Into dist/packages/: the library and the server, each a folder for `npm pack`. The same sources give the same bytes. `npm ci` runs it through `prepare`.
+ * Builds what ships. Into dist/: assembly/ -> WebAssembly (asc), src/ -> JavaScript and declarations (tsc),
+ * src/console -> the files of a page (esbuild). Into dist/packages/: the library and the server, each a folder
+ * for `npm pack`. The same sources give the same bytes. `npm ci` runs it through `prepare`.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,6 +1,7 @@
 /**
- * Bundles the console (src/console) into dist/console: one page, its styles, and scripts whose names hold a hash of what is in them, so that browsers may keep
- * them. The search in the page is the library as its users import it: dist/packages/library.
+ * Bundles the console (src/console) into dist/console: one page, its styles, and scripts whose names hold a
+ * hash of what is in them, so that browsers may keep them. The search in the page is the library as its users
+ * import it: dist/packages/library.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";

@@ -1,6 +1,7 @@
 /**
- * Stages the package `lodestone` in dist/packages/library: one file a module format with everything inside, which asks at run time where it is (so there is
- * one for Node and browsers), its declarations, the WebAssembly and its sources, and the worker as a file.
+ * Stages the package `lodestone` in dist/packages/library: one file a module format with everything inside,
+ * which asks at run time where it is (so there is one for Node and browsers), its declarations, the WebAssembly
+ * and its sources, and the worker as a file.
  */
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -93,7 +94,10 @@ function libraryManifest(project) {
 
 const SPECIFIER = /(from|import\()( ?)"(\.[^"]+)\.(?:ts|js)"/g;
 
-/** Copies the declarations that index.d.ts reaches, for modules (.d.ts) and for CommonJS (.d.cts); tsc leaves the endings of the sources in them. */
+/**
+ * Copies the declarations that index.d.ts reaches, for modules (.d.ts) and for CommonJS (.d.cts); tsc leaves
+ * the endings of the sources in them.
+ */
 function writeDeclarations(from, to) {
   const waiting = ["index.d.ts"];
   const seen = new Set(waiting);

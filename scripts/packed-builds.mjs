@@ -1,10 +1,14 @@
 /**
- * Packs both builds of the core into one text for the library, one behind the other: they have most of their code in common, which LZMA finds again at any
- * distance. A fifth smaller than deflate makes them; src/core/lzma.ts decodes it.
+ * Packs both builds of the core into one text for the library, one behind the other: they have most of their
+ * code in common, which LZMA finds again at any distance. A fifth smaller than deflate makes them;
+ * src/core/lzma.ts decodes it.
  */
 import { compress } from "lzma1";
 
-/** Literals by 3 bits of the byte before, positions modulo 4: what the decoder knows. Behind this byte: the size of the dictionary, 4 bytes, and the length, 8. */
+/**
+ * Literals by 3 bits of the byte before, positions modulo 4: what the decoder knows. Behind this byte: the size
+ * of the dictionary, 4 bytes, and the length, 8.
+ */
 const PROPERTIES = 0x5d;
 const HEADER_BYTES = 13;
 

@@ -1,6 +1,7 @@
 /**
- * Pictures of the console for the documentation (docs/images), of the real server with the demo, in Chromium. Run by `npm run docs:screenshots`, and looked at before
- * they are committed. With an argument: into that folder, and of every view on a phone, too.
+ * Pictures of the console for the documentation (docs/images), of the real server with the demo, in Chromium.
+ * Run by `npm run docs:screenshots`, and looked at before they are committed. With an argument: into that
+ * folder, and of every view on a phone, too.
  */
 import { mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";

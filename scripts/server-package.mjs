@@ -1,14 +1,16 @@
 /**
- * Stages the package `lodestone-server` in dist/packages/server: everything that tsc wrote but the library, which it depends on, and the console's files.
- * The modules of the library that the server's files import are there as one line each that passes on to the library.
+ * Stages the package `lodestone-server` in dist/packages/server: everything that tsc wrote but the library,
+ * which it depends on, and the console's files. The modules of the library that the server's files import are
+ * there as one line each that passes on to the library.
  */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { BUNDLED, commonFields, projectManifest } from "./manifest.mjs";
 
 /**
- * Of dist/; the class of errors is the library's, so that `instanceof` holds for what it throws. The scores' definition in plain JavaScript (core/exact.js), which
- * holds no state and which the library does not export, is in both packages.
+ * Of dist/; the class of errors is the library's, so that `instanceof` holds for what it throws. The scores'
+ * definition in plain JavaScript (core/exact.js), which holds no state and which the library does not export,
+ * is in both packages.
  */
 const isLibrary = (path) => /^(core\/(?!exact\.)|library\/|errors\.|index\.|workerd\.)/.test(path);
 const isShipped = (path) => path.endsWith(".js") && !/^(packages|browser|console|wasm)\//.test(path);

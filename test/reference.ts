@@ -1,5 +1,6 @@
 /**
- * The oracle: obvious code that scores every vector in float64 and sorts all of them. It knows the definitions and nothing of how the core is made.
+ * The oracle: obvious code that scores every vector in float64 and sorts all of them. It knows the definitions
+ * and nothing of how the core is made.
  */
 import { joinLanes, LANES } from "./lanes.mjs";
 

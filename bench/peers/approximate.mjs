@@ -1,8 +1,9 @@
 /**
- * Approximate neighbours beside Lodestone's exact ones: recall against the time of a query. Lodestone's answers are the truth (the first ones checked against the
- * float64 oracle). For each `ef` all queries are asked, in turns: Lodestone, then each index; now and then the C scan. A row counts as found when its exact score
- * reaches the tenth's, so that another row at the same distance is as good. Times to build are of the processor: one thread builds, for minutes, in which other
- * programs want their share.
+ * Approximate neighbours beside Lodestone's exact ones: recall against the time of a query. Lodestone's answers
+ * are the truth (the first ones checked against the float64 oracle). For each `ef` all queries are asked, in
+ * turns: Lodestone, then each index; now and then the C scan. A row counts as found when its exact score
+ * reaches the tenth's, so that another row at the same distance is as good. Times to build are of the
+ * processor: one thread builds, for minutes, in which other programs want their share.
  */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
@@ -106,7 +107,10 @@ export async function measureApproximate(run, set, data) {
   for (const { link } of started) await link.stop();
 }
 
-/** Time as it passes, and of the processor: what is left of a time where other programs interrupt the search, and more of the long ones than of the short. */
+/**
+ * Time as it passes, and of the processor: what is left of a time where other programs interrupt the search,
+ * and more of the long ones than of the short.
+ */
 const timesOf = (answered) => ({
   milliseconds: summarize(answered.map(({ ms }) => ms)),
   cpuMilliseconds: summarize(answered.map(({ cpuMs }) => cpuMs)),

@@ -27,7 +27,10 @@ function installedVersions({ packages = [] }) {
   );
 }
 
-/** @returns {{ask(request: object, patienceMs?: number): Promise<object>, stop(): Promise<void>}} `ask` throws what the contender could not do, and when it died. */
+/**
+ * @returns {{ask(request: object, patienceMs?: number): Promise<object>, stop(): Promise<void>}} `ask` throws
+ *   what the contender could not do, and when it died.
+ */
 function startContender({ module, variant, program, env }) {
   const [command, args] = program
     ? [python(), [here(`adapters/${program}`)]]

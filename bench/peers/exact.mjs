@@ -1,6 +1,7 @@
 /**
- * The exact searches of all contenders. They hold the same data at once, each in a process of its own (about 6 GB in sum at 100,000 × 768), and take turns query by
- * query with a native C scan; slow ones have fewer turns, spread evenly.
+ * The exact searches of all contenders. They hold the same data at once, each in a process of its own (about 6
+ * GB in sum at 100,000 × 768), and take turns query by query with a native C scan; slow ones have fewer turns,
+ * spread evenly.
  */
 import { join } from "node:path";
 import { startNativeScan, writeVectors } from "../native-scan.mjs";

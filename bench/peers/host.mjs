@@ -1,6 +1,7 @@
 /**
- * One contender in a process of its own: its memory, its threads and its crash are its own, and times are taken in here, without the way between processes.
- * Protocol: a JSON object a line on stdin, one answered on stdout; `error` in an answer says that it failed.
+ * One contender in a process of its own: its memory, its threads and its crash are its own, and times are taken
+ * in here, without the way between processes. Protocol: a JSON object a line on stdin, one answered on stdout;
+ * `error` in an answer says that it failed.
  *   {op: "load"} -> {}                                            imports the package
  *   {op: "build", path, rows, dimension, queries, graph} -> {buildMs, memoryBytes, batch, versions}
  *                                                                 path: f32[rows + queries][dimension]; batch: it has an API for many queries;
@@ -8,8 +9,9 @@
  *   {op: "search", query, k} -> {ms, cpuMs, answer}               cpuMs of all threads
  *   {op: "tune", ef} -> {}                                        of an approximate index: how many candidates its searches keep from now on
  *   {op: "many", k} -> {ms, cpuMs, answers}                       all queries in one call
- * An adapter's `open({dimension, rows, variant})` returns {add(firstRow, matrix), prepare(vector), search(query, k), answerOf(result)}, and, as it has them,
- * searchMany, prepareMany, answersOf, tune(ef), save(file), load(file), versions, stop. Only add, search and searchMany are timed.
+ * An adapter's `open({dimension, rows, variant})` returns {add(firstRow, matrix), prepare(vector),
+ * search(query, k), answerOf(result)}, and, as it has them, searchMany, prepareMany, answersOf, tune(ef),
+ * save(file), load(file), versions, stop. Only add, search and searchMany are timed.
  */
 import { closeSync, existsSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";

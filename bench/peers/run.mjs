@@ -1,7 +1,9 @@
 /**
- * npm run bench:peers [-- options]: Lodestone beside its peers, top 10 by cosine, one thread each: first the exact searches (exact.mjs), then the approximate ones,
- * recall against time (approximate.mjs). Every exact answer is checked against the float64 oracle before anything is timed. What is not installed, fails or answers
- * wrongly is said, at once and at the end. Prints tables and writes bench/results/peers.json and bench/results/approximate.json.
+ * npm run bench:peers [-- options]: Lodestone beside its peers, top 10 by cosine, one thread each: first the
+ * exact searches (exact.mjs), then the approximate ones, recall against time (approximate.mjs). Every exact
+ * answer is checked against the float64 oracle before anything is timed. What is not installed, fails or
+ * answers wrongly is said, at once and at the end. Prints tables and writes bench/results/peers.json and
+ * bench/results/approximate.json.
  *   --part exact|approximate   only one of the two; the second takes minutes for each index that it builds
  *   --only TEXT,TEXT           the peers whose name contains one of them
  *   --sizes 10000x128          of the sets of the exact searches, and the last of the approximate ones'; default 10000x128,100000x768
@@ -25,7 +27,10 @@ import { TOLERANCE } from "./verify.mjs";
 
 const K = 10;
 const QUERIES = 100;
-/** Of the exact searches. Peers that score every row take the same time for any data; Lodestone does not, and this is the harder of the two spectra. */
+/**
+ * Of the exact searches. Peers that score every row take the same time for any data; Lodestone does not, and
+ * this is the harder of the two spectra.
+ */
 const EXACT_KIND = "flat spectrum";
 
 const here = (relative) => fileURLToPath(new URL(relative, import.meta.url));

@@ -1,7 +1,10 @@
 /** Checks contenders' answers against the float64 oracle. */
 import { bestOf, exactScores, idOf, verify } from "../oracle.mjs";
 
-/** Peers add up in float32, so rows whose exact scores (1 + cos) are nearer than this may change places, or the last hit with the next row. */
+/**
+ * Peers add up in float32, so rows whose exact scores (1 + cos) are nearer than this may change places, or the
+ * last hit with the next row.
+ */
 export const TOLERANCE = 1e-5;
 
 /** @returns {{expected: {row, score}[], scoreOf: Float64Array}} the k best, and the exact score of every row. */

@@ -22,7 +22,7 @@ export interface SearchPartSettings {
 
 const MAX_PARTS = 256;
 const MIN_SECRET_LENGTH = 32;
-/** Two strong rounds hold one each; reading goes on beside them. */
+/** Two strong rounds hold one each; reading continues beside them. */
 const MIN_CONNECTIONS = 4;
 
 export function parsePart(text: string): Part {

@@ -1,7 +1,7 @@
 /**
  * Whose turn it is: the one queue behind everything that callers have to share in time (statements of the
  * embedded database, searches, slices of the event loop). Below every layer. Within a caller first in, first
- * out; between callers, whoever has had least of late.
+ * out; between callers, whoever has had least recently.
  *
  * Start-time fair queueing (Goyal, Vin and Cheng, "Start-time Fair Queuing", SIGCOMM 1996) with equal weights:
  * each caller has a virtual time that grows by what its work cost; the caller with the least goes first, and

@@ -4,7 +4,7 @@
  *
  * A round reads everything that is there to read and applies it at once, so what searches see is always one
  * position of the feed. When the schema has changed, new columns and tables are read first and come with the
- * same step; when the branch was made anew, or the position is too old, the branch is read again aside and
+ * same step; when the branch was made again, or the position is too old, the branch is read again aside and
  * takes the old one's place.
  */
 import { LodestoneError } from "../errors.ts";
@@ -92,7 +92,7 @@ export class BranchFollower {
   readonly #onFault: (error: unknown) => void;
   /** Whether there is anything that the snapshot on disk does not have. */
   #isUnsaved = false;
-  /** undefined: there is no journal that goes on from the snapshot. */
+  /** undefined: there is no journal that continues from the snapshot. */
   #journalBytes: number | undefined;
   /** The snapshot on disk failed its checks: not to be tried again before another is written. */
   #isSnapshotBad = false;
@@ -238,7 +238,7 @@ export class BranchFollower {
 
   /**
    * Takes the branch from what the engine keeps, or from its snapshot, if there is one to be trusted; the round
-   * goes on from its position.
+   * continues from its position.
    */
   async #restore(info: BranchInfo): Promise<void> {
     const isKept = this.#engine.keepsState === true;
@@ -367,7 +367,7 @@ export class BranchFollower {
   async #apply(state: FollowedState, read: ReadChanges, epoch: number): Promise<FeedPosition> {
     const { batches, isStaged } = read;
     const hasChanged = isStaged || batches.length > 0;
-    // The position that the engine keeps is the one to go on from: nothing is acknowledged beyond it.
+    // The position that the engine keeps is the one to continue from: nothing is acknowledged beyond it.
     const position = this.#engine.keepsState === true && !hasChanged ? state.position : read.position;
     let stats = this.#stats;
     if (hasChanged || !state.isWhole) {

@@ -7,7 +7,7 @@ import { LodestoneError } from "../errors.ts";
 import type { BranchKey } from "./search-messages.ts";
 
 /**
- * A branch that did not fit is tried again when it would fit, when it was made anew, and in any case after so
+ * A branch that did not fit is tried again when it would fit, when it was made again, and in any case after so
  * long: it may have become smaller.
  */
 const TRY_AGAIN_MS = 5 * 60_000;

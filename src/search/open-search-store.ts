@@ -311,7 +311,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     const round = follower.sync().then(
       () => true,
       async (error: unknown) => {
-        // Whoever asks for what cannot be had is told at once.
+        // Whoever asks for what cannot be had gets an error at once.
         if (error instanceof DatabaseAwayError || error instanceof IndexFullError) throw error;
         // A pause, or the next attempt would follow at once.
         await new Promise((resolve) => setTimeout(resolve, FIRST_RETRY_MS));
@@ -420,7 +420,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     }
   }
 
-  /** The fault of one branch after the other is often the same: it is told of once. */
+  /** The fault of one branch after the other is often the same: it is reported once. */
   #tell(followed: Followed, error: unknown): void {
     const fault = error instanceof Error ? error.message : String(error);
     const isKnown = [...this.#branches.values()].some((other) => other.fault === fault);

@@ -32,7 +32,7 @@ export interface SearchEngine {
 }
 
 export interface EngineEvents {
-  /** What the engine held is lost: every branch will be restored or built anew, and `call` is UNAVAILABLE until `onRestart`. */
+  /** What the engine held is lost: every branch will be restored or built again, and `call` is UNAVAILABLE until `onRestart`. */
   onLost(error: Error): void;
   /** An empty engine has taken its place. */
   onRestart(): void;

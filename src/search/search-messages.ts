@@ -15,7 +15,7 @@ export type BranchKey = string;
 export interface SearchJob {
   readonly key: BranchKey;
   readonly incarnation: string;
-  /** By id: a column that was dropped and made anew under its name is another one. */
+  /** By id: a column that was dropped and made again under its name is another one. */
   readonly tableId: number;
   readonly columnId: number;
   /** f32[count × dimension], row-major. */
@@ -90,7 +90,7 @@ export interface RestoredState {
 }
 
 export interface EngineCalls {
-  /** Starts to build a branch anew, aside. */
+  /** Starts to build a branch again, aside. */
   begin(call: {
     readonly build: number;
     readonly key: BranchKey;

@@ -5,7 +5,7 @@ import { PendingCalls, rebuildError } from "../worker-calls.ts";
 import type { EngineEvents, SearchEngine } from "./search-engine.ts";
 import type { EngineCalls, Method, ReplyMessage, WorkerOptions } from "./search-messages.ts";
 
-/** After a crash the next worker comes after this long, doubling up to the maximum while crashes go on. */
+/** After a crash the next worker comes after this long, doubling up to the maximum while crashes continue. */
 const FIRST_RESTART_MS = 100;
 const LAST_RESTART_MS = 10_000;
 

@@ -204,7 +204,7 @@ const handlers: Handlers = {
     try {
       return await journal.sync();
     } catch {
-      // A full disk, say. A snapshot that is written anew will have another one.
+      // A full disk, say. A snapshot that is written again will have another one.
       journals.get(key)?.delete(journal);
       await journal.remove();
       return null;
@@ -268,7 +268,7 @@ function send(message: ReplyMessage): void {
 }
 
 function sendError(number: number, error: unknown): void {
-  // The vectors of a column are gone with their thread. So goes this thread, and the next one reads everything anew.
+  // The vectors of a column are gone with their thread. So goes this thread, and the next one reads everything again.
   if (isLost(error))
     setImmediate(() => {
       throw error;

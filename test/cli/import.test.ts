@@ -316,7 +316,8 @@ describe("an import", () => {
     const padding = "x".repeat(60_000);
     const path = file("large.jsonl", Array.from({ length: 3000 }, (_, n) => `{"id": "${n}", "s": "${padding}"}`).join("\n"));
     await server.put("/db/i:main/tables/large", { columns: [{ name: "s", type: "text" }] });
-    // The process tells its own peak. On Linux maxRSS begins with that of the process which started it, so there the kernel's own count is asked.
+    // The process tells its own peak. On Linux maxRSS begins with that of the process which started it, so
+    // there the kernel's own count is asked.
     const report = `import { existsSync, readFileSync } from "node:fs";
       const kernel = () => /VmHWM:\\s+(\\d+)/.exec(readFileSync("/proc/self/status", "utf8"))[1];
       process.on("exit", () => console.error("peak", existsSync("/proc/self/status") ? kernel() : process.resourceUsage().maxRSS, "KiB"));`;

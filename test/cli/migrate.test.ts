@@ -1,4 +1,7 @@
-/** `lodestone migrate`: dumps of pg_dump in all its formats, folders with a schema; stopped at any point; what is left out, what differs, what cannot be read. */
+/**
+ * `lodestone migrate`: dumps of pg_dump in all its formats, folders with a schema; stopped at any point; what
+ * is left out, what differs, what cannot be read.
+ */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,7 @@
 /**
- * A branch whose schema came from a database with Postgres enabled: everything that its clients say and read is called xata_id, xata_version and so on. Through
- * the SDK of those databases (`@xata.io/client@next`), through Drizzle and Kysely, and by plain requests.
+ * A branch whose schema came from a database with Postgres enabled: everything that its clients say and read is
+ * called xata_id, xata_version and so on. Through the SDK of those databases (`@xata.io/client@next`), through
+ * Drizzle and Kysely, and by plain requests.
  */
 import { createRequire } from "node:module";
 import { afterAll, beforeAll, expect, test } from "vitest";

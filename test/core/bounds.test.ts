@@ -1,6 +1,7 @@
 /**
- * Every bound by itself, on vectors that float32 arithmetic finds hard: no bound is above the true cost, and no test drops a row that scores what the k-th best does. A
- * search hides a bad bound as long as another row is better, so these look at the bounds themselves, through assembly/bounds-probe.ts.
+ * Every bound by itself, on vectors that float32 arithmetic finds hard: no bound is above the true cost, and no
+ * test drops a row that scores what the k-th best does. A search hides a bad bound as long as another row is
+ * better, so these look at the bounds themselves, through assembly/bounds-probe.ts.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

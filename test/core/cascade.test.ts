@@ -167,7 +167,8 @@ describeBuilds("the cascade is exact", (build) => {
     const query = Float32Array.from({ length: dimension }, element);
     const index = await VectorIndex.create({ dimension });
     const model = new Map<string, Float32Array>();
-    // Segments have 1024 rows. The first one has fair results, which make the limit; the heads of the others are of no use for one row in fifty.
+    // Segments have 1024 rows. The first one has fair results, which make the limit; the heads of the others
+    // are of no use for one row in fifty.
     for (let i = 0; i < 3072; i++) {
       const isFirst = i < 1024;
       const isBest = !isFirst && i % 50 === 7;
@@ -189,8 +190,9 @@ describeBuilds("the cascade is exact", (build) => {
   });
 
   it.each([256, 6000])("on signs, whose products are as large as there are, dimension %i", async (dimension) => {
-    // All elements of the query get the largest code, and rows like it, or its opposite, have the largest sums: what 16 and 32 bits are to hold. They come first, since later
-    // segments may be read in two parts, whose sums are smaller.
+    // All elements of the query get the largest code, and rows like it, or its opposite, have the largest sums:
+    // what 16 and 32 bits are to hold. They come first, since later segments may be read in two parts, whose
+    // sums are smaller.
     const random = seededRandom(dimension);
     const sign = () => (random() < 0.5 ? -1 : 1);
     const query = Float32Array.from({ length: dimension }, sign);

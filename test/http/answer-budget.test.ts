@@ -1,4 +1,7 @@
-/** Answers that are too large are refused, with what to ask instead, before anything is committed; the process goes on. Sizes as they were seen to end it. */
+/**
+ * Answers that are too large are refused, with what to ask instead, before anything is committed; the process
+ * goes on. Sizes as they were seen to end it.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Answer, startServer, type TestServer } from "../support/server.ts";
 

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startServer, type TestServer } from "../support/server.ts";
 
-/** kill -9 in the middle of writes: what was acknowledged is there, what was acknowledged as deleted is gone, and searches agree with the records. */
+/**
+ * kill -9 in the middle of writes: what was acknowledged is there, what was acknowledged as deleted is gone,
+ * and searches agree with the records.
+ */
 
 const BRANCH = "/db/crash:main";
 const WRITERS = 6;

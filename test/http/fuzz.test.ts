@@ -5,8 +5,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Answer, startServer, type TestServer } from "../support/server.ts";
 
 /**
- * Every endpoint, fuzzed from the description that the server itself publishes: requests that fit it, nearly fit it, and are hostile. Whatever comes: never a 5xx,
- * never a change where the answer is an error, always an answer of the shape that is described. LODESTONE_FUZZ_RUNS makes it longer.
+ * Every endpoint, fuzzed from the description that the server itself publishes: requests that fit it, nearly
+ * fit it, and are hostile. Whatever comes: never a 5xx, never a change where the answer is an error, always an
+ * answer of the shape that is described. LODESTONE_FUZZ_RUNS makes it longer.
  */
 
 const RUNS = Number(process.env.LODESTONE_FUZZ_RUNS ?? 6);

@@ -1,4 +1,7 @@
-/** A value beside a vector that no request could send, by one statement of SQL: it ends nothing, searches go on, and what cannot be answered says so. Both engines. */
+/**
+ * A value beside a vector that no request could send, by one statement of SQL: it ends nothing, searches go on,
+ * and what cannot be answered says so. Both engines.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { describeWith } from "../support/requirements.ts";

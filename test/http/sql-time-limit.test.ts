@@ -1,4 +1,7 @@
-/** The embedded database runs one statement at a time: users' SQL gives way to the others soon, unless whoever runs the server says otherwise. */
+/**
+ * The embedded database runs one statement at a time: users' SQL gives way to the others soon, unless whoever
+ * runs the server says otherwise.
+ */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startServer, type TestServer } from "../support/server.ts";
 

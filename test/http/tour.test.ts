@@ -5,7 +5,10 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startServer, type TestServer } from "../support/server.ts";
 
-/** The commands of the README's tour are run as a reader would paste them (with the port of the server under test), and their answers looked at. */
+/**
+ * The commands of the README's tour are run as a reader would paste them (with the port of the server under
+ * test), and their answers looked at.
+ */
 
 const run = promisify(execFile);
 const read = (path: string) => readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), "utf8");

@@ -1,6 +1,7 @@
 /**
- * The program that every tool-chain builds and runs, and what the oracle says to it: both kinds of index are filled, changed, saved, loaded and searched.
- * As text, because it is written into the projects of the tests; without the library's own helpers, so that each runtime computes the data itself.
+ * The program that every tool-chain builds and runs, and what the oracle says to it: both kinds of index are
+ * filled, changed, saved, loaded and searched. As text, because it is written into the projects of the tests;
+ * without the library's own helpers, so that each runtime computes the data itself.
  */
 import { referenceSearch } from "../reference.ts";
 

@@ -1,4 +1,7 @@
-/** Smaller things that clients of the retired service rely on: texts that they compare, statuses, schemas of databases with Postgres enabled, renaming. */
+/**
+ * Smaller things that clients of the retired service rely on: texts that they compare, statuses, schemas of
+ * databases with Postgres enabled, renaming.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openWorld, sdkClient, type World } from "./support/world.ts";
 

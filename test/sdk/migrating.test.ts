@@ -1,6 +1,7 @@
 /**
- * docs/migrating.md as written: its files are made, its commands are run in a folder with the sample export. For a classic database with the TypeScript SDK (in one
- * command, and by hand from CSV and from a dump), for a database with Postgres enabled with the SDK of those, and for Python.
+ * docs/migrating.md as written: its files are made, its commands are run in a folder with the sample export.
+ * For a classic database with the TypeScript SDK (in one command, and by hand from CSV and from a dump), for a
+ * database with Postgres enabled with the SDK of those, and for Python.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * Requests of the Python SDK, byte for byte as it sends them (recorded from xata 1.3.6 on a socket), one after the other: what it makes of None, False and
- * empty strings is in them.
+ * Requests of the Python SDK, byte for byte as it sends them (recorded from xata 1.3.6 on a socket), one after
+ * the other: what it makes of None, False and empty strings is in them.
  */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";

@@ -1,4 +1,7 @@
-/** The filter grammar through the published SDK: every operator, over scalars, lists, links, json and metadata; and what a wrong filter is told. */
+/**
+ * The filter grammar through the published SDK: every operator, over scalars, lists, links, json and metadata;
+ * and what a wrong filter is told.
+ */
 import {
   contains,
   endsWith,

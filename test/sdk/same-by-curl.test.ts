@@ -1,6 +1,7 @@
 /**
- * The same operations give the same answers through curl: each is done once with the SDK and once with a plain HTTP request, on twin records, and what
- * comes back is compared as plain JSON. A null column is missing on the wire and null in the SDK; that one difference is the SDK's own doing.
+ * The same operations give the same answers through curl: each is done once with the SDK and once with a plain
+ * HTTP request, on twin records, and what comes back is compared as plain JSON. A null column is missing on the
+ * wire and null in the SDK; that one difference is the SDK's own doing.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { API_KEY, openWorld, type World } from "./support/world.ts";

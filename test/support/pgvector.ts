@@ -1,6 +1,7 @@
 /**
- * A PostgreSQL with pgvector for tests: PGlite with its extension in a process of its own. With LODESTONE_TEST_SEARCH_URL set (a superuser of a server that has
- * pgvector, and Citus perhaps), that server as well; files then have to run one after the other (`--no-file-parallelism`).
+ * A PostgreSQL with pgvector for tests: PGlite with its extension in a process of its own. With
+ * LODESTONE_TEST_SEARCH_URL set (a superuser of a server that has pgvector, and Citus perhaps), that server as
+ * well; files then have to run one after the other (`--no-file-parallelism`).
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";

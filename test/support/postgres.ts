@@ -1,8 +1,10 @@
 /**
- * A throw-away PostgreSQL server for tests: its own cluster in a temporary directory, on a free loopback port, stopped and removed at the end.
- * With LODESTONE_TEST_DATABASE_URL set (a role that may create databases), that server is used instead, with databases of our own on it.
+ * A throw-away PostgreSQL server for tests: its own cluster in a temporary directory, on a free loopback port,
+ * stopped and removed at the end. With LODESTONE_TEST_DATABASE_URL set (a role that may create databases), that
+ * server is used instead, with databases of our own on it.
  *
- * Usage: `describeWith("postgresql", "…", (bin) => { let server; beforeAll(async () => { server = await startPostgres(bin); }); afterAll(() => server.stop()); … })`
+ * Usage: `describeWith("postgresql", "…", (bin) => { let server; beforeAll(async () => { server = await
+ * startPostgres(bin); }); afterAll(() => server.stop()); … })`
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { chownSync, mkdtempSync, readFileSync, rmSync } from "node:fs";

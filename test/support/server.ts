@@ -1,5 +1,6 @@
 /**
- * A real server for tests: `dist/cli/main.js serve` in a process of its own, on a free port, with a data directory of its own unless one is given.
+ * A real server for tests: `dist/cli/main.js serve` in a process of its own, on a free port, with a data
+ * directory of its own unless one is given.
  *
  * Usage: `let server; beforeAll(async () => { server = await startServer(); }); afterAll(() => server.stop());`
  */

@@ -1,6 +1,7 @@
 /**
- * A TCP proxy on a loopback port, between a server and its database: it makes the outages. Usage:
- * `const proxy = await startTcpProxy(5432); proxy.url(databaseUrl); await proxy.refuse(); …; await proxy.forward(); …; await proxy.close();`
+ * A TCP proxy on a loopback port, between a server and its database: it makes the outages. Usage: `const proxy
+ * = await startTcpProxy(5432); proxy.url(databaseUrl); await proxy.refuse(); …; await proxy.forward(); …; await
+ * proxy.close();`
  */
 import { createConnection, createServer, type Server, type Socket } from "node:net";
 

@@ -1,4 +1,7 @@
-/** Lodestone itself, built by `npm run build`. The relaxed build needs a flag on Node 20, which the server sets for itself and a library user has to. */
+/**
+ * Lodestone itself, built by `npm run build`. The relaxed build needs a flag on Node 20, which the server sets
+ * for itself and a library user has to.
+ */
 import v8 from "node:v8";
 import { init, RELAXED_SIMD_FLAG, VectorIndex } from "../../../dist/index.js";
 import { idOf } from "../../oracle.mjs";

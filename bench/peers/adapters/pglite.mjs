@@ -1,7 +1,9 @@
 /**
- * PGlite (PostgreSQL as WebAssembly) with pgvector, on disk (in the page cache when it is searched): `memory://` moves the whole file as it grows, so that
- * 100,000 rows did not come in within two minutes, and is searched 1.5 times slower. STORAGE PLAIN keeps the vectors in line with their rows, the faster of the two
- * (out of line, pgvector's default at 768 dimensions, each row is fetched from the TOAST table). Rows come in by binary COPY.
+ * PGlite (PostgreSQL as WebAssembly) with pgvector, on disk (in the page cache when it is searched):
+ * `memory://` moves the whole file as it grows, so that 100,000 rows did not come in within two minutes, and is
+ * searched 1.5 times slower. STORAGE PLAIN keeps the vectors in line with their rows, the faster of the two
+ * (out of line, pgvector's default at 768 dimensions, each row is fetched from the TOAST table). Rows come in
+ * by binary COPY.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,7 @@
-/** What one writes without a library: a loop over an array of arrays, or over one Float32Array. The dot product alone, as the vectors have unit length. */
+/**
+ * What one writes without a library: a loop over an array of arrays, or over one Float32Array. The dot product
+ * alone, as the vectors have unit length.
+ */
 
 /** Keeps the k best while `scoreOf(row)` is asked for every row. */
 function topRows(rows, k, scoreOf) {

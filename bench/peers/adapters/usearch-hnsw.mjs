@@ -1,6 +1,7 @@
 /**
- * usearch: Index, its approximate index. How many candidates a search keeps is fixed when an index is made, so each `tune` makes another one of the saved graph.
- * Arrays given to it start at byte 0 of their buffers, see usearch.mjs.
+ * usearch: Index, its approximate index. How many candidates a search keeps is fixed when an index is made, so
+ * each `tune` makes another one of the saved graph. Arrays given to it start at byte 0 of their buffers, see
+ * usearch.mjs.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,7 @@
 /**
- * usearch: exactSearch over the caller's own matrix (its Index is approximate). It reads the ArrayBuffers from their first byte whatever the views say
- * (usearch 2.25.3, javascript/lib.cpp), so every array given to it starts at byte 0.
+ * usearch: exactSearch over the caller's own matrix (its Index is approximate). It reads the ArrayBuffers from
+ * their first byte whatever the views say (usearch 2.25.3, javascript/lib.cpp), so every array given to it
+ * starts at byte 0.
  */
 import usearch from "usearch";
 

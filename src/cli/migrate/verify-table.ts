@@ -1,4 +1,4 @@
-/** Compares a table of the server with where it came from: number and checksum of the records, both read anew. */
+/** Compares a table of the server with where it came from: number and checksum of the records, both read again. */
 import type { JsonObject, JsonValue } from "../../records/requests.ts";
 import type { BranchRef, ColumnSchema } from "../../records/schema.ts";
 import { type ApiClient, tablePath } from "../api-client.ts";

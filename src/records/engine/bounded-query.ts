@@ -151,7 +151,7 @@ class ExecuteQuery extends Submittable<boolean> {
   #hasMore = false;
 
   /**
-   * @param values  of what DescribeQuery has parsed, which is bound to the portal; null: go on with the portal as it is.
+   * @param values  of what DescribeQuery has parsed, which is bound to the portal; null: continue with the portal as it is.
    * @param limit  rows at most; 0: all.
    */
   constructor(values: readonly (string | null)[] | null, limit: number, rows: BoundedRows) {

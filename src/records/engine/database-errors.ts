@@ -15,7 +15,7 @@ const isBeyondOneValue = (code = "", message = ""): boolean =>
 
 export function asServiceError(error: unknown): unknown {
   const { code, message } = error as { code?: string; message?: string };
-  // The statement was rolled back and the session goes on: it is this request that asked for too much.
+  // The statement was rolled back and the session continues: it is this request that asked for too much.
   if (code === OUT_OF_MEMORY || isBeyondOneValue(code, message)) {
     return new LodestoneError(
       "INVALID",

@@ -85,7 +85,7 @@ export interface TransactionOptions {
   readonly timeoutMs?: number;
   /**
    * Aborted when nobody waits for the result any more. Work that has not begun is not begun then; what runs
-   * goes on to its end unless it is `abandonable`. The promise of work that was not done rejects with the
+   * continues to its end unless it is `abandonable`. The promise of work that was not done rejects with the
    * signal's reason. A commit is never cut short.
    */
   readonly signal?: AbortSignal;

@@ -94,7 +94,7 @@ export const ALLOWED_OPERATORS: ReadonlySet<string> = new Set(
 
 export const ALLOWED_COLLATIONS: ReadonlySet<string> = new Set(["C", "POSIX", "default", "ucs_basic", "und-x-icu", "unicode", "pg_c_utf8"]);
 
-/** CURRENT_USER and its like are left out: they tell of the machinery and nothing of the data. */
+/** CURRENT_USER and the like are left out: they tell of the machinery and nothing of the data. */
 export const ALLOWED_VALUE_FUNCTIONS: ReadonlySet<string> = new Set([
   "SVFOP_CURRENT_DATE",
   "SVFOP_CURRENT_TIME",

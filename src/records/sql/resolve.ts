@@ -71,7 +71,7 @@ class Resolver {
     this.#tables = tables;
   }
 
-  /** Gives the columns of its result. @param whenLeftIsDone  told the columns of the first part of UNION and its like. */
+  /** Gives the columns of its result. @param whenLeftIsDone  told the columns of the first part of UNION and the like. */
   statement(type: string, tree: Tree, parent: Level<Cte> | null, whenLeftIsDone?: (columns: ColumnList) => void): ColumnList {
     const level = new Level<Cte>(parent);
     this.#with(tree.withClause as Tree | undefined, level);

@@ -78,5 +78,5 @@ function recordMaker(columns: readonly { name: string }[]): (row: readonly SqlVa
   };
 }
 
-/** `xata.version` and its like, by name: what they are called within `xata`. */
+/** `xata.version` and the like, by name: what they are called within `xata`. */
 const METADATA: ReadonlyMap<string, string> = new Map(VERSION_COLUMNS.map((name) => [name, name.slice("xata.".length)]));

@@ -1,4 +1,4 @@
-/** One part, and all who hold it: they are tried in turn, those that failed of late last. */
+/** One part, and all who hold it: they are tried in turn, those that failed recently last. */
 import { LodestoneError } from "../../errors.ts";
 import type { Part } from "../../records/feed/part.ts";
 import { formatPart, type PartCall, type PartCallOptions, type PartResult, type PartSource } from "./part-messages.ts";
@@ -31,7 +31,7 @@ export class PartReplicas implements PartSource {
     this.#onFault = onFault;
   }
 
-  /** Nobody who holds it has answered of late. */
+  /** Nobody who holds it has answered recently. */
   get isMissing(): boolean {
     return this.#replicas.every((replica) => replica.fault !== undefined);
   }

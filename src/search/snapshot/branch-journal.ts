@@ -28,7 +28,7 @@ const MAX_BACKLOG_BATCHES = 64;
 
 type Message = { readonly batch: FeedBatch } | { readonly position: FeedPosition };
 
-/** Where a journal that was read goes on. */
+/** Where a journal that was read continues. */
 export interface JournalEnd {
   readonly path: string;
   readonly bytes: number;
@@ -145,7 +145,7 @@ export class BranchJournal {
   }
 }
 
-/** Gives each batch to `onBatch`. @returns where to go on; undefined when there is no journal. */
+/** Gives each batch to `onBatch`. @returns where to continue; undefined when there is no journal. */
 export async function readJournal(
   path: string,
   start: FeedPosition,

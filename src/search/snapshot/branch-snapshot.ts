@@ -1,5 +1,5 @@
 /**
- * Writes a branch of the search store to a file and reads it back, while searches and changes go on.
+ * Writes a branch of the search store to a file and reads it back, while searches and changes continue.
  *
  * The snapshot is fuzzy: rows are written a piece at a time, each as it is at that moment, so some may be newer
  * than the position in the header and none is older. Whoever reads it must apply the changes since that
@@ -67,7 +67,7 @@ export async function writeBranchSnapshot(
 export interface RestoredBranch {
   readonly state: BranchState;
   readonly position: FeedPosition;
-  /** Where the snapshot's journal goes on; undefined when it has none (any more). */
+  /** Where the snapshot's journal continues; undefined when it has none (any more). */
   readonly journal: JournalEnd | undefined;
 }
 

@@ -63,7 +63,7 @@ export class SnapshotSchedule {
       timer = setTimeout(resolve, CLOSE_MS);
     });
     const all = this.#running.then(async () => {
-      // Short what can be short; then what has no snapshot to go on from.
+      // Short what can be short; then what has no snapshot to continue from.
       for (const follower of this.#followers()) await this.#flush(follower);
       for (const follower of this.#followers()) if (!follower.hasJournal) await this.#save(follower);
     });

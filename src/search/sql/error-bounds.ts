@@ -42,7 +42,7 @@ const MAX_ORDINARY_SQUARES = 2 ** 100;
 const MIN_ORDINARY_SQUARES = 2 ** -60;
 const UNDERFLOW = 2 ** -126;
 
-/** How rows are told apart when they are written; null, in the database, for an ordinary one. */
+/** How rows are distinguished when they are written; null, in the database, for an ordinary one. */
 export const ROW_KIND = { zero: 0, tiny: 1, huge: 2 } as const;
 export type RowKind = (typeof ROW_KIND)[keyof typeof ROW_KIND] | null;
 
@@ -53,7 +53,7 @@ export function rowKind(squares: number): RowKind {
   return squares > MAX_ORDINARY_SQUARES ? ROW_KIND.huge : null;
 }
 
-/** The kinds of rows that no distance rules out. Zero vectors of a cosine search are none of them: their score is known. */
+/** The kinds of rows that no distance rules out. Zero vectors of a cosine search are not among them: their score is known. */
 export function alwaysFetched(similarity: Similarity): readonly number[] {
   return similarity === "cosineSimilarity" ? [ROW_KIND.tiny, ROW_KIND.huge] : [ROW_KIND.huge];
 }

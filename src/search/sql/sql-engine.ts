@@ -3,7 +3,7 @@
  * PostgreSQL with pgvector, which answers.
  *
  * What a branch has there and the position of the change feed that it is at are changed in one transaction, so
- * a crash at any moment leaves a state that some position describes, and the next process goes on from it
+ * a crash at any moment leaves a state that some position describes, and the next process continues from it
  * (`restore`). Several servers may share the database: each follows the feed, and a commit is made only onto
  * the revision that its server has read (else EngineChangedError, and the server takes up what is there), so
  * each change is applied once and in order.
@@ -287,7 +287,7 @@ class SqlEngine implements SearchEngine {
     return { version: Number(row.version), schema, position: row.position, stats: statsOf(counts) };
   }
 
-  /** Another server may have made the branch anew by that name: then it stays. */
+  /** Another server may have made the branch again by that name: then it stays. */
   async #drop(key: BranchKey): Promise<void> {
     await this.#unstage(key);
     const known = this.#known.get(key);

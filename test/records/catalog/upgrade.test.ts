@@ -1,4 +1,7 @@
-/** Data that an earlier release wrote, opened by this one: nothing is lost, everything works, and a newer format is refused (columns.test.ts). */
+/**
+ * Data that an earlier release wrote, opened by this one: nothing is lost, everything works, and a newer format
+ * is refused (columns.test.ts).
+ */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

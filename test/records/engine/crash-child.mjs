@@ -1,4 +1,7 @@
-/** A process that the crash tests kill. usage: node crash-child.mjs MODE DATA_DIR [TEMPLATE_DIR]. Says what it has done on stdout, one line each. */
+/**
+ * A process that the crash tests kill. usage: node crash-child.mjs MODE DATA_DIR [TEMPLATE_DIR]. Says what it
+ * has done on stdout, one line each.
+ */
 import { once } from "node:events";
 import { writeSync } from "node:fs";
 import { DirectoryLock } from "../../../dist/records/engine/embedded/directory-lock.js";

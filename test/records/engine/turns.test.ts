@@ -1,4 +1,7 @@
-/** The embedded database among several callers: long statements are interrupted without losing the session, make way for others, and come to their end. */
+/**
+ * The embedded database among several callers: long statements are interrupted without losing the session, make
+ * way for others, and come to their end.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** A follower of the change feed as small as it can be: it keeps every record as an object, and checks what the feed promises on the way. */
+/**
+ * A follower of the change feed as small as it can be: it keeps every record as an object, and checks what the
+ * feed promises on the way.
+ */
 import type { ChangeFeed, FeedBatch, FeedColumn } from "../../../src/records/feed/feed-types.ts";
 import type { BranchRef } from "../../../src/records/schema.ts";
 

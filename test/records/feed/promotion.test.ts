@@ -1,4 +1,7 @@
-/** An asynchronous standby is promoted under servers that run on: what the old primary alone had is gone, and its numbers are used again. */
+/**
+ * An asynchronous standby is promoted under servers that run on: what the old primary alone had is gone, and
+ * its numbers are used again.
+ */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openRecordStore } from "../../../src/records/open.ts";
 import type { RecordStore } from "../../../src/records/record-store.ts";

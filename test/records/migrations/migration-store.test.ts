@@ -1,4 +1,7 @@
-/** Schema operations and history, on both engines: comparison leads from any schema to any other, and replaying a history makes its schema. */
+/**
+ * Schema operations and history, on both engines: comparison leads from any schema to any other, and replaying
+ * a history makes its schema.
+ */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { Catalog } from "../../../src/records/catalog/catalog.ts";

@@ -1,6 +1,7 @@
 /**
- * Statements that try to get out of the branch "test:main" (table "t"), or to bring the service down. The suite runs each against the first wall without
- * the second, and against the second without the first (attacks.test.ts).
+ * Statements that try to get out of the branch "test:main" (table "t"), or to bring the service down. The suite
+ * runs each against the first wall without the second, and against the second without the first
+ * (attacks.test.ts).
  *
  * The victim is the branch "test:other", whose table "secrets" holds the canary.
  */
@@ -323,7 +324,10 @@ export const REFUSED: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** The first wall lets these through, because nothing they name is forbidden; they must end within the time limit and leave the service as it was. */
+/**
+ * The first wall lets these through, because nothing they name is forbidden; they must end within the time
+ * limit and leave the service as it was.
+ */
 export const RUNAWAY: readonly string[] = [
   `SELECT count(*) FROM generate_series(1, 1000000000000)`,
   `SELECT count(*) FROM generate_series(1, 100000) a, generate_series(1, 100000) b, generate_series(1, 100000) c`,

@@ -1,4 +1,7 @@
-/** Each wall alone against what the catalog of the running database can be made to say; and what passes the first wall, as PostgreSQL itself reads it. */
+/**
+ * Each wall alone against what the catalog of the running database can be made to say; and what passes the
+ * first wall, as PostgreSQL itself reads it.
+ */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ALLOWED_FUNCTIONS } from "../../../src/records/sql/allowed-names.ts";
 import { describeOnBothEngines } from "../../support/record-engines.ts";
@@ -168,7 +171,8 @@ describeOnBothEngines("generated attacks", (fixture) => {
         refused++;
         continue;
       }
-      // A function of this kind keeps its body as PostgreSQL has analysed it: calls by the number of their function, system columns by negative numbers.
+      // A function of this kind keeps its body as PostgreSQL has analysed it: calls by the number of their
+      // function, system columns by negative numbers.
       await fixture.engine
         .transaction(async (connection) => {
           await connection.query(`SET LOCAL search_path = "${fixture.branch.schemaName}"`);

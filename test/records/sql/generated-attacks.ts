@@ -1,6 +1,7 @@
 /**
- * Attacks made from PostgreSQL's own catalog, as the running database has it: every function, aggregate, type, cast, operator, relation and system column, in every
- * notation that reaches it, and every keyword at the head of a statement. What is allowed is said here by the lists alone (allowed-names.ts).
+ * Attacks made from PostgreSQL's own catalog, as the running database has it: every function, aggregate, type,
+ * cast, operator, relation and system column, in every notation that reaches it, and every keyword at the head
+ * of a statement. What is allowed is said here by the lists alone (allowed-names.ts).
  */
 import type { Engine } from "../../../src/records/engine/engine.ts";
 import { ALLOWED_FUNCTIONS, ALLOWED_OPERATORS, ALLOWED_TYPES } from "../../../src/records/sql/allowed-names.ts";

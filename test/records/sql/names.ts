@@ -1,6 +1,6 @@
 /**
- * Statements for the resolution of `x.f` and `(expression).f` (resolve.ts). Tables: "people" (name string, tags multiple, team link to "teams", config json,
- * added later: late string) and "teams" (name string).
+ * Statements for the resolution of `x.f` and `(expression).f` (resolve.ts). Tables: "people" (name string, tags
+ * multiple, team link to "teams", config json, added later: late string) and "teams" (name string).
  */
 import type { ColumnSchema } from "../../../src/records/schema.ts";
 

@@ -1,6 +1,7 @@
 /**
- * Random statements over the tables "t" and "u" (whose columns are some of NAMES) in which names collide: few aliases, columns that are called like functions, at every depth. So a name that is a column in one
- * scope is a call in another, and any mistake in following the scopes shows.
+ * Random statements over the tables "t" and "u" (whose columns are some of NAMES) in which names collide: few
+ * aliases, columns that are called like functions, at every depth. So a name that is a column in one scope is a
+ * call in another, and any mistake in following the scopes shows.
  */
 import { Random } from "../../reliability/workload/random.ts";
 

@@ -1,4 +1,7 @@
-/** Attacks on the views through which SQL sees a branch whose system columns are underscored: on each wall alone, and `check` verifies the views. */
+/**
+ * Attacks on the views through which SQL sees a branch whose system columns are underscored: on each wall
+ * alone, and `check` verifies the views.
+ */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Catalog } from "../../../src/records/catalog/catalog.ts";
 import { checkBranch } from "../../../src/records/check/check-branch.ts";
@@ -67,7 +70,10 @@ const AT_VIEWS: readonly string[] = [
   `SET search_path = "views:main"`,
 ];
 
-/** The branch's own records, which its role may read and write; GRANT by who owns nothing gives nothing. The first wall refuses these all the same. */
+/**
+ * The branch's own records, which its role may read and write; GRANT by who owns nothing gives nothing. The
+ * first wall refuses these all the same.
+ */
 const HARMLESS = /^(?:SELECT|SET|COPY|LOCK|GRANT|UPDATE "views:main"|INSERT INTO "views:main"|INSERT INTO "people" VALUES)/;
 
 describeOnBothEngines("Attacks on a branch with underscored system columns", (fixture) => {

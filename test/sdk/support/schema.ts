@@ -1,4 +1,7 @@
-/** The schema of the SDK suite, written as the SDK's own code generator writes it: a constant from which the types of every record follow. */
+/**
+ * The schema of the SDK suite, written as the SDK's own code generator writes it: a constant from which the
+ * types of every record follow.
+ */
 import { type BaseClientOptions, buildClient, type SchemaInference, type XataRecord } from "@xata.io/client";
 
 export const TABLES = [

@@ -1,6 +1,7 @@
 /**
- * One server process with an empty data directory, one database in it with the suite's tables, and three ways to it: the published SDK's client, its
- * XataApiClient, and plain fetch (what curl does). The databaseURL is the one line that users change.
+ * One server process with an empty data directory, one database in it with the suite's tables, and three ways
+ * to it: the published SDK's client, its XataApiClient, and plain fetch (what curl does). The databaseURL is
+ * the one line that users change.
  */
 import { XataApiClient } from "@xata.io/client";
 import { startServer } from "../../support/server.ts";

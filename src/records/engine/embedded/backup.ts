@@ -2,7 +2,7 @@
  * A copy of the embedded database that is consistent, taken while it is in use (PostgreSQL's low-level backup:
  * pg_backup_start, copy, pg_backup_stop).
  *
- * The files are copied while statements go on changing them; what makes the copy whole is the write-ahead log
+ * The files are copied while statements continue changing them; what makes the copy whole is the write-ahead log
  * since the start, which is copied last, and the label that tells recovery where to begin. So nothing may
  * remove log files in between: checkpoints wait (`hold`). The result is a data directory: restoring it is
  * copying it, or opening it where it is.
@@ -81,7 +81,7 @@ async function copyTreeWhileInUse(from: string, to: string, leftOut: ReadonlySet
   }
 }
 
-/** As syncTree, but the event loop goes on: a thousand files take seconds on a slow disk. */
+/** As syncTree, but the event loop continues: a thousand files take seconds on a slow disk. */
 async function syncTreeWhileServing(path: string): Promise<void> {
   for (const entry of await readdir(path, { withFileTypes: true })) {
     const child = join(path, entry.name);

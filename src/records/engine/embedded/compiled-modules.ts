@@ -1,6 +1,6 @@
 /**
  * PostgreSQL's WebAssembly, compiled once for the process: a thread that is opened again (after a statement ran
- * too long) takes the machine code that is there. Compiling 9 MB anew would be most of the time that reopening
+ * too long) takes the machine code that is there. Compiling 9 MB again would be most of the time that reopening
  * takes.
  */
 import { readFile } from "node:fs/promises";

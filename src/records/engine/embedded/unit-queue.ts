@@ -7,7 +7,7 @@
  * session for TURN_MS makes way for the first other caller who comes (`mustMakeWay`), is put back (`putBack`),
  * and gets a long turn, in which it is left to run to its end. After a long turn of t a caller's next one is 9
  * t away, and LEAST_LONG_REST_MS at least; everybody's, t. So one caller's long units hold up few of the
- * others' requests, and come to their end all the same; his short ones go on as before. Who is alone is never
+ * others' requests, and come to their end all the same; his short ones continue as before. Who is alone is never
  * cut short and never rests.
  *
  * After every unit that took a while its caller rests for as long as that took, if anybody else was there of
@@ -33,7 +33,7 @@ const LEAST_LONG_REST_MS = 6_000;
 const LONG_REST_FACTOR = 9;
 /** For so long a long unit lets the others go before it, if they do not come to an end. */
 const PATIENCE_MS = 1_000;
-/** A caller was there of late. */
+/** A caller was there recently. */
 const LATE_MS = 2_000;
 /** While long units wait: whether their callers have become alone is looked at so often. */
 const LOOK_MS = 1_000;
@@ -106,7 +106,7 @@ export class UnitQueue<Unit extends Waiting> {
     return !isLongTurn && this.#now() - startedAt >= TURN_MS && this.othersWait;
   }
 
-  /** Another caller waits, who may go and has had less of the session of late, while a caller's unit runs. */
+  /** Another caller waits, who may go and has had less of the session recently, while a caller's unit runs. */
   get othersWait(): boolean {
     if (this.#running === null) return false;
     const { unit, startedAt } = this.#running;
@@ -181,7 +181,7 @@ export class UnitQueue<Unit extends Waiting> {
     return Math.max(this.#pauseUntil, this.#longRestsUntil.get(caller) ?? 0);
   }
 
-  /** Who was not there of late, but for the time when nobody could be. */
+  /** Who was not there recently, but for the time when nobody could be. */
   #forget(now: number, elapsedMs: number): void {
     for (const [caller, seenAt] of this.#seenAt) {
       if (seenAt + elapsedMs + LATE_MS < now && this.#fair.sizeOf(caller) + this.#long.sizeOf(caller) === 0) this.#seenAt.delete(caller);

@@ -9,7 +9,7 @@ export interface WorkerInput {
   readonly mode: "create" | "serve";
   /** One int32: bytes sent to the main thread and not consumed there yet. */
   readonly unread: SharedArrayBuffer;
-  /** One int32: bytes that may be sent from now on, set anew before each statement. */
+  /** One int32: bytes that may be sent from now on, set again before each statement. */
   readonly allowance: SharedArrayBuffer;
   /** Linear memory of PostgreSQL at most. */
   readonly maxMemoryBytes: number;

@@ -46,7 +46,7 @@ const startParams = [
   ].flatMap((setting) => ["-c", setting]),
 ];
 
-// Beyond it a statement fails with "out of memory" and the session goes on. PGlite itself would let it grow to 2 GiB.
+// Beyond it a statement fails with "out of memory" and the session continues. PGlite itself would let it grow to 2 GiB.
 useSharedMemory(Math.floor(input.maxMemoryBytes / PAGE_BYTES));
 
 /** PostgreSQL's own words before it stopped; "" while it runs. */
@@ -175,7 +175,7 @@ function interruptFlags({ HEAPU8, _QueryCancelPending, _InterruptPending }: Post
   return { memory: new Int32Array(HEAPU8.buffer), queryCancelPending: _QueryCancelPending >> 2, interruptPending: _InterruptPending >> 2 };
 }
 
-/** PGlite swallows every exception of the main loop and goes on; only PostgreSQL's own error exit is safe to go on from. */
+/** PGlite swallows every exception of the main loop and continues; only PostgreSQL's own error exit is safe to continue from. */
 function watchForTraps(module: PostgresModule): void {
   const original = module._PostgresMainLoopOnce.bind(module);
   module._PostgresMainLoopOnce = () => {

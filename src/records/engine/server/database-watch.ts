@@ -12,7 +12,7 @@ import type pg from "pg";
 import { quoteIdentifier } from "../../identifiers.ts";
 
 const ATTEMPTS_AT_ONCE = 3;
-/** Between the beginnings of attempts; the last one goes on. Each is shortened by up to a half, so that servers do not come in step. */
+/** Between the beginnings of attempts; the last one continues. Each is shortened by up to a half, so that servers do not come in step. */
 const PAUSES_MS = [100, 200, 400, 1_000];
 /** Without a connection for so long, and no refusal: whoever waits is told. */
 const SILENCE_MS = 1_000;
@@ -71,7 +71,7 @@ export class DatabaseWatch {
     };
   }
 
-  /** Opens the connection anew. @param except  unless it is this one, or it is not open anyway. */
+  /** Opens the connection again. @param except  unless it is this one, or it is not open anyway. */
   breakOff(except: pg.ClientBase): void {
     if (this.#client !== null && this.#client !== except) destroyConnection(this.#client);
   }
@@ -139,7 +139,7 @@ export class DatabaseWatch {
     try {
       await this.#adopt(await this.#options.open());
     } catch (error) {
-      // Full is not away: who has a connection goes on.
+      // Full is not away: who has a connection continues.
       if ((error as { code?: string }).code !== "53300") this.#setAway(error);
     } finally {
       this.#attempts--;

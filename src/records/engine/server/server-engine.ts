@@ -42,7 +42,7 @@ const MINIMUM_MAJOR = 15;
 const DEFAULT_POOL_SIZE = 10;
 const DEFAULT_SQL_POOL_SIZE = 8;
 const RETRYABLE = new Set(["40001", "40P01"]); // serialization failure, deadlock
-/** Of those that meet at the same records one always goes on, so that each round ends a transaction: many tries are rare, and short. */
+/** Of those that meet at the same records one always continues, so that each round ends a transaction: many tries are rare, and short. */
 const MAX_ATTEMPTS = 24;
 const MAX_PAUSE_MS = 200;
 const TIMEOUT_GRACE_MS = 2_000;
