@@ -35,3 +35,30 @@ it("passes half a MiB on in a turn, everything in its order, and tells the threa
   expect(Buffer.concat(received).equals(Buffer.concat(sent))).toBe(true);
   expect(Atomics.load(unread, 0)).toBe(0);
 });
+
+it("hands a long message over to the thread without a copy of it, in its place between short ones", async () => {
+  const received: Uint8Array[] = [];
+  const postMessage = (bytes: Uint8Array, transfer: ArrayBuffer[]): void => {
+    received.push(structuredClone(bytes, { transfer }));
+  };
+  let written = 0;
+  const duplex = wireTo(
+    Object.assign(new EventEmitter(), { postMessage }) as unknown as Worker,
+    new Int32Array(new SharedArrayBuffer(4)),
+    (bytes) => {
+      written += bytes;
+    },
+    () => {},
+  );
+  const short = (text: string): Buffer => Buffer.from(text); // of Node's pool, which cannot be handed over
+  const [together, alone] = [Buffer.alloc(MIB, 1), Buffer.alloc(MIB, 2)];
+  duplex.cork();
+  for (const chunk of [short("a"), short("b"), together, short("c")]) duplex.write(chunk);
+  duplex.uncork();
+  duplex.write(alone);
+  await new Promise((resolve) => duplex.end(resolve));
+  expect(received.map(({ length }) => length)).toEqual([2, MIB, 1, MIB]);
+  expect([together.length, alone.length]).toEqual([0, 0]);
+  expect(Buffer.concat(received).equals(Buffer.concat([short("ab"), Buffer.alloc(MIB, 1), short("c"), Buffer.alloc(MIB, 2)]))).toBe(true);
+  expect(written).toBe(2 * MIB + 3);
+});

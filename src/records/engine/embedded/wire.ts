@@ -6,6 +6,12 @@ import type { Worker } from "node:worker_threads";
 const TURN_BYTES = 512 * 1024;
 
 /**
+ * A message of this size has a buffer of its own, which `pg` does not use again: it is handed over to the worker. To
+ * copy a value of 20 MB would take as long as to write it. Shorter ones may share a buffer (Node's pool), and are copied.
+ */
+const OWN_BUFFER_BYTES = 1 << 16;
+
+/**
  * `unread` is what the worker has sent and the client has not taken yet; the worker waits while it is too much
  * (messages.ts). The client reads in flowing mode, so the count falls as messages are passed on, and stands
  * still while the client pauses the stream. What comes at once is passed on in turns of the event loop, between
@@ -19,19 +25,31 @@ export function wireTo(worker: Worker, unread: Int32Array, onWrite: (bytes: numb
     owed = 0;
     Atomics.notify(unread, 0);
   };
-  // Handed over, not copied once more.
-  const send = (bytes: Uint8Array<ArrayBuffer>): void => worker.postMessage(bytes, [bytes.buffer]);
+  const send = (bytes: Uint8Array): void => {
+    onWrite(bytes.length);
+    worker.postMessage(bytes, [bytes.buffer as ArrayBuffer]);
+  };
   const duplex = new Duplex({
     read: settle,
     write(chunk: Buffer, _encoding, done) {
-      onWrite(chunk.length);
-      send(new Uint8Array(chunk));
+      send(chunk.length < OWN_BUFFER_BYTES ? new Uint8Array(chunk) : chunk);
       done();
     },
     writev(chunks, done) {
-      const joined = joinedBytes(chunks.map(({ chunk }) => chunk as Buffer));
-      onWrite(joined.length);
-      send(joined);
+      let short: Buffer[] = [];
+      const sendShort = (): void => {
+        if (short.length > 0) send(joinedBytes(short));
+        short = [];
+      };
+      for (const { chunk } of chunks as { chunk: Buffer }[]) {
+        if (chunk.length < OWN_BUFFER_BYTES) {
+          short.push(chunk);
+          continue;
+        }
+        sendShort();
+        send(chunk);
+      }
+      sendShort();
       done();
     },
   });
