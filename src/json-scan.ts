@@ -76,3 +76,37 @@ export function jsonDepth(text: string): number {
   }
   return deepest;
 }
+
+/** Where a value begins and ends in the text: `text.slice(begin, end)`. */
+export interface Span {
+  readonly begin: number;
+  readonly end: number;
+}
+
+/** The elements of the list, of valid JSON, that begins at `begin`. */
+export function* elementsOf(text: string, begin: number): Generator<Span, void, undefined> {
+  for (let at = skipBlanks(text, begin + 1); at < text.length && text.charCodeAt(at) !== LIST_END; ) {
+    const end = endOfValue(text, at);
+    yield { begin: at, end };
+    at = skipBlanks(text, end);
+    if (text.charCodeAt(at) === COMMA) at = skipBlanks(text, at + 1);
+  }
+}
+
+/** The members of the object, of valid JSON, that begins at `begin`: keys as they are written, with their escapes. */
+export function* membersOf(text: string, begin: number): Generator<readonly [key: string, value: Span], void, undefined> {
+  for (let at = skipBlanks(text, begin + 1); at < text.length && text.charCodeAt(at) !== OBJECT_END; ) {
+    const endOfKey = endOfString(text, at);
+    const value = skipBlanks(text, skipBlanks(text, endOfKey + 1) + 1);
+    const end = endOfValue(text, value);
+    yield [text.slice(at + 1, endOfKey), { begin: value, end }];
+    at = skipBlanks(text, end);
+    if (text.charCodeAt(at) === COMMA) at = skipBlanks(text, at + 1);
+  }
+}
+
+function skipBlanks(text: string, from: number): number {
+  let at = from;
+  while (at < text.length && " \t\n\r".includes(text[at]!)) at++;
+  return at;
+}

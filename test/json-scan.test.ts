@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { endOfString, endOfValue, jsonDepth, nextMark } from "../src/json-scan.ts";
+import { elementsOf, endOfString, endOfValue, jsonDepth, membersOf, nextMark } from "../src/json-scan.ts";
 
 /** Obvious code: character by character, with a flag for strings. */
 function marksOf(text: string): number[] {
@@ -67,5 +67,21 @@ describe("looking through JSON", () => {
       expect(nextMark(text, 0, text.length)).toBeLessThanOrEqual(text.length + 1);
       jsonDepth(text);
     }
+  });
+});
+
+describe("spans", () => {
+  it("elementsOf and membersOf are where JSON.parse finds them", () => {
+    fc.assert(
+      fc.property(texts, (text) => {
+        const value: unknown = JSON.parse(text);
+        const parsed = ({ begin, end }: { begin: number; end: number }): unknown => JSON.parse(text.slice(begin, end));
+        if (Array.isArray(value)) expect(Array.from(elementsOf(text, 0), parsed)).toEqual(value);
+        else if (typeof value === "object" && value !== null) {
+          const members = Array.from(membersOf(text, 0), ([key, span]) => [JSON.parse(`"${key}"`), parsed(span)]);
+          expect(members).toEqual(Object.entries(JSON.parse(text) as object));
+        }
+      }),
+    );
   });
 });

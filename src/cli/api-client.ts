@@ -48,6 +48,12 @@ export class ApiClient {
   }
 
   async request<Answer = unknown>(method: string, path: string, body?: unknown): Promise<Answer> {
+    const answer = await this.requestText(method, path, body);
+    return (answer === "" ? undefined : JSON.parse(answer)) as Answer;
+  }
+
+  /** The answer's JSON as it came, with every digit of its numbers. */
+  async requestText(method: string, path: string, body?: unknown): Promise<string> {
     const text = body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body);
     const headers = text === undefined ? this.#headers : { ...this.#headers, "Content-Type": "application/json" };
     const deadlineMs = performance.now() + this.#patienceMs;
@@ -56,7 +62,7 @@ export class ApiClient {
       try {
         const response = await fetch(this.#base + path, { method, headers, ...(text === undefined ? {} : { body: text }) });
         const answer = await response.text();
-        if (response.ok) return (answer === "" ? undefined : JSON.parse(answer)) as Answer;
+        if (response.ok) return answer;
         failure = toApiError(response.status, answer);
         if (response.status !== 429 && response.status !== 503) throw failure;
       } catch (error) {

@@ -2,6 +2,9 @@
  * `lodestone export`: writes a table as JSON Lines. The first line holds the columns, so `lodestone import
  * --create` makes the same table anywhere else. Pages are read in the order of the ids, so no record is missed
  * or doubled. Records written meanwhile may or may not be included.
+ *
+ * Records are written as the server answers them, and are never parsed: JavaScript's numbers would lose digits of what
+ * `json` and `int` columns hold.
  */
 
 import { once } from "node:events";
@@ -9,15 +12,18 @@ import { createWriteStream } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { Writable } from "node:stream";
-import type { JsonObject } from "../records/requests.ts";
+import { LodestoneError } from "../errors.ts";
+import { elementsOf, membersOf } from "../json-scan.ts";
 import type { BranchRef, TableSchema } from "../records/schema.ts";
 import { type ApiClient, ApiError, tablePath } from "./api-client.ts";
 
 const PAGE_SIZE = 500;
 
 interface Page {
-  records: JsonObject[];
-  meta: { page: { cursor: string; more: boolean } };
+  /** Of each record its JSON, in one line. */
+  readonly records: readonly string[];
+  readonly cursor: string;
+  readonly more: boolean;
 }
 
 export interface ExportOptions {
@@ -33,7 +39,7 @@ export async function exportTable(
   to: Writable,
   options: ExportOptions,
 ): Promise<number> {
-  await write(to, { $lodestone: "export", version: 1, table: table.name, columns: table.columns });
+  await writeLine(to, JSON.stringify({ $lodestone: "export", version: 1, table: table.name, columns: table.columns }));
   let records = 0;
   let size = PAGE_SIZE;
   for (let after: string | undefined; ; ) {
@@ -41,7 +47,7 @@ export async function exportTable(
       after === undefined ? { columns: ["*"], sort: { id: "asc" }, page: { size } } : { columns: ["*"], page: { size, after } };
     let page: Page;
     try {
-      page = await client.request<Page>("POST", `${tablePath(ref, table.name)}/query`, request);
+      page = readPage(await client.requestText("POST", `${tablePath(ref, table.name)}/query`, request));
     } catch (error) {
       // Large records: fewer of them at a time.
       if (!(error instanceof ApiError && error.status === 413) || size === 1) throw error;
@@ -49,12 +55,12 @@ export async function exportTable(
       continue;
     }
     size = Math.min(2 * size, PAGE_SIZE);
-    for (const record of page.records) await write(to, record);
+    for (const record of page.records) await writeLine(to, record);
     records += page.records.length;
     options.onProgress(table.name, records);
-    if (!page.meta.page.more) return records;
+    if (!page.more) return records;
     options.signal.throwIfAborted();
-    after = page.meta.page.cursor;
+    after = page.cursor;
   }
 }
 
@@ -98,6 +104,14 @@ export async function exportBranch(
   return counts;
 }
 
-async function write(to: Writable, line: object): Promise<void> {
-  if (!to.write(`${JSON.stringify(line)}\n`)) await once(to, "drain");
+function readPage(answer: string): Page {
+  const members = new Map(membersOf(answer, 0));
+  const [records, meta] = [members.get("records"), members.get("meta")];
+  if (records === undefined || meta === undefined) throw new LodestoneError("UNAVAILABLE", "The server's answer is no page of records.");
+  const { page } = JSON.parse(answer.slice(meta.begin, meta.end)) as { page: { cursor: string; more: boolean } };
+  return { records: Array.from(elementsOf(answer, records.begin), ({ begin, end }) => answer.slice(begin, end)), ...page };
+}
+
+async function writeLine(to: Writable, line: string): Promise<void> {
+  if (!to.write(`${line}\n`)) await once(to, "drain");
 }

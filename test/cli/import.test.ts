@@ -387,6 +387,28 @@ describe("an export", () => {
     expect(await count("copy")).toBe(1300);
   });
 
+  it("writes every digit that the server has", async () => {
+    await server.put("/db/digits:main");
+    await server.put("/db/digits:main/tables/t", {
+      columns: [
+        { name: "j", type: "json" },
+        { name: "n", type: "int" },
+        { name: "s", type: "text" },
+      ],
+    });
+    const text = 'two "lines"\n{[,:]}\\';
+    const statement = `INSERT INTO "t" ("id", "j", "n", "s") VALUES ('a', '{"id": 12345678901234567890, "x": [1e400]}', 9223372036854775807, $1), ('b', '[]', 1, NULL)`;
+    expect((await server.post("/db/digits:main/sql", { statement, params: [text] })).status).toBe(200);
+    const { stdout } = await runCommand(["export", "digits:main/t", "--url", server.url]);
+    const [, first, second, rest] = stdout.split("\n");
+    expect(first).toContain("12345678901234567890");
+    expect(first).toContain(`[1${"0".repeat(400)}]`);
+    expect(first).toContain('"n":9223372036854775807');
+    expect(JSON.parse(first as string)).toMatchObject({ id: "a", s: text });
+    expect(JSON.parse(second as string)).toMatchObject({ id: "b", j: [], n: 1 });
+    expect(rest).toBe("");
+  });
+
   it("of a branch makes a file for each table; to stdout it can be piped", async () => {
     await server.put("/db/x:main");
     await server.put("/db/x:main/tables/a", { columns: [{ name: "n", type: "int" }] });

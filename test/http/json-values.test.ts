@@ -125,3 +125,34 @@ it.each([
   expect(right.status).toBeLessThan(300);
   expect((await server.get(`${TABLE}/data/right`)).text).toContain("12345678901234567890");
 });
+
+it("a whole number of 64 bits keeps its digits in every answer of the record API", async () => {
+  const table = `${BRANCH}/tables/counts`;
+  await server.put(table, {
+    columns: [
+      { name: "n", type: "int" },
+      { name: "v", type: "vector", vector: { dimension: 2 } },
+    ],
+  });
+  await sql(`INSERT INTO "counts" ("id", "n", "v") VALUES ('large', 9223372036854775807, '{1,2}'), ('small', 7, NULL)`);
+  const columns = ["n"];
+  const answers = [
+    await server.get(`${table}/data/large`),
+    await server.post(`${table}/query`, { columns, filter: { id: "large" } }),
+    await server.post(`${table}/vectorSearch`, { column: "v", queryVector: [1, 2], columns, consistency: "strong" }),
+    await server.post(`${BRANCH}/transaction`, { operations: [{ get: { table: "counts", id: "large", columns } }] }),
+    await server.request("PATCH", `${table}/data/large?columns=n`, { v: [2, 1] }),
+    await server.post(`${table}/summarize`, { columns, sort: [{ n: "desc" }], page: { size: 1 } }),
+    await server.post(`${table}/summarize`, { summaries: { n: { max: "n" } } }),
+    await server.post(`${table}/aggregate`, { aggs: { n: { max: { column: "n" } } } }),
+  ];
+  for (const answer of answers) {
+    expect(answer).toMatchObject({ status: 200, text: expect.stringContaining('"n":9223372036854775807') });
+  }
+  expect((await server.post(`${table}/summarize`, { summaries: { all: { sum: "n" } } })).text).toContain('"all":9223372036854775814');
+  expect((await server.post(`${table}/aggregate`, { aggs: { all: { sum: { column: "n" } } } })).text).toContain('"all":9223372036854775814');
+  expect((await server.post(`${table}/aggregate`, { aggs: { top: { topValues: { column: "n" } } } })).text).toContain(
+    '"$key":9223372036854775807',
+  );
+  expect((await server.get(`${table}/data/small`)).body.n).toBe(7);
+});

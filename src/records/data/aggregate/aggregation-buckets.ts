@@ -2,6 +2,7 @@
  * How records are put into buckets: the key of a record's bucket in SQL, which records have one, and the key in
  * the answer.
  */
+import { readJson } from "../../exact-json.ts";
 import type { JsonValue } from "../../requests.ts";
 import type { BranchInfo } from "../../schema.ts";
 import { ROW } from "../sql-parts/bound-parameters.ts";
@@ -52,6 +53,7 @@ export function decodeKey(agg: BucketAggregation, text: string): JsonValue {
         case "bool":
           return text === "true";
         case "int":
+          return readJson(text) as JsonValue;
         case "float":
           return Number.isFinite(Number(text)) ? Number(text) : text;
         default:

@@ -1,4 +1,5 @@
 /** Aggregations that give one value per group: in SQL, as text, and from that text. */
+import { readJson } from "../../exact-json.ts";
 import type { JsonValue } from "../../requests.ts";
 import { instant } from "../sql-parts/answer-field.ts";
 import { formatTimestamp } from "../values/timestamp.ts";
@@ -29,18 +30,26 @@ export function valueSql(agg: ValueAggregation, source: GroupedSource): string {
   }
 }
 
-/** Without records, or without values: null, and counts are 0. A NaN, which JSON cannot represent, is null too. */
+/** Without records, or without values: null, and counts are 0. A NaN, which JSON cannot represent, is null too. Whole numbers keep every digit. */
 export function decodeValue(agg: ValueAggregation, text: string | null): JsonValue {
-  if (agg.kind === "percentiles") {
-    const elements = text === null ? [] : text.slice(1, -1).split(",");
-    return {
-      values: Object.fromEntries(
-        agg.percentiles.map((percentile, index) => [percentileKey(percentile), numberOrNull(elements[index] ?? null)]),
-      ),
-    };
+  switch (agg.kind) {
+    case "percentiles": {
+      const elements = text === null ? [] : text.slice(1, -1).split(",");
+      return {
+        values: Object.fromEntries(
+          agg.percentiles.map((percentile, index) => [percentileKey(percentile), numberOrNull(elements[index] ?? null)]),
+        ),
+      };
+    }
+    case "min":
+    case "max":
+    case "sum":
+      if (text !== null && agg.column.type === "datetime") return formatTimestamp(text);
+      if (text !== null && agg.column.type === "int") return readJson(text) as JsonValue;
+      return numberOrNull(text);
+    default:
+      return numberOrNull(text);
   }
-  if (text !== null && (agg.kind === "min" || agg.kind === "max") && agg.column.type === "datetime") return formatTimestamp(text);
-  return numberOrNull(text);
 }
 
 function numberOrNull(text: string | null): number | null {

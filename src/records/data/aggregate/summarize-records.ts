@@ -9,7 +9,7 @@ import type { Connection } from "../../engine/engine.ts";
 import { quoteIdentifier } from "../../identifiers.ts";
 import type { AnswerOptions, JsonObject, SummarizeRequest } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
-import { type Field, instant, setOwn, type ValueOptions, valueField } from "../sql-parts/answer-field.ts";
+import { type Field, instant, intField, setOwn, type ValueOptions, valueField } from "../sql-parts/answer-field.ts";
 import { relation } from "../sql-parts/sql-names.ts";
 import { formatTimestamp } from "../values/timestamp.ts";
 import { GroupedSource } from "./grouped-query.ts";
@@ -108,9 +108,11 @@ function fieldsOf(plan: SummarizePlan, options: ValueOptions): Field[] {
       if (reference.json.length > 0) return plainField(sql, name);
       return valueField(reference.type, sql, name, options);
     }),
-    ...plan.summaries.map(({ name, type }, index) =>
-      type === "datetime" ? timeField(`g.s${index}`, name) : plainField(`g.s${index}`, name),
-    ),
+    ...plan.summaries.map(({ name, type }, index) => {
+      const sql = `g.s${index}`;
+      if (type === "datetime") return timeField(sql, name);
+      return type === "int" ? intField(sql, (record, number) => setOwn(record, name, number)) : plainField(sql, name);
+    }),
   ];
 }
 

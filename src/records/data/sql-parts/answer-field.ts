@@ -21,6 +21,8 @@ export function valueField(type: ColumnType, value: string, name: string, { json
   switch (type) {
     case "datetime":
       return { sql: instant(value), put: (record, text) => setPath(record, name, formatTimestamp(text as string)) };
+    case "int":
+      return intField(value, (record, number) => setPath(record, name, number));
     case "link":
       return { sql: value, put: (record, id) => setPath(record, name, { [systemColumnName("id", naming)]: id }) };
     case "json":
@@ -43,6 +45,11 @@ export function jsonField(value: string, put: Field["put"]): Field {
       if (json !== null) put(record, json);
     },
   };
+}
+
+/** A whole number, read as text for the same reason: an int8, or a sum of them, may have more digits than JavaScript's numbers. */
+export function intField(value: string, put: Field["put"]): Field {
+  return { sql: `(${value})::text`, put: (record, digits) => put(record, readJson(digits as string) as JsonValue) };
 }
 
 /** Microseconds since 1970 as text: independent of the session's time zone and date style. */
