@@ -7,6 +7,7 @@ import { LodestoneError } from "../../errors.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
 import { formatBranchRef, newRoleName, parseBranchRef, requireBranchRef, requireDatabaseName, schemaNameOf } from "../identifiers.ts";
 import type { BranchInfo, BranchRef, TableInfo } from "../schema.ts";
+import { BranchCache } from "./branch-cache.ts";
 import {
   BRANCH_COLUMNS,
   type BranchRow,
@@ -36,22 +37,19 @@ const LOCK_TIMEOUT = "20s";
 
 export class Catalog {
   readonly #engine: Engine;
-  /** By schema name. A promise, so that requests that come together ask once. */
-  readonly #cache = new Map<string, Promise<BranchInfo>>();
-  /** As last read, for while the database is away. */
-  readonly #known = new Map<string, BranchInfo>();
-  readonly #listeners = new Set<(ref: BranchRef | undefined) => void>();
+  readonly #cache: BranchCache;
   #unlisten: (() => Promise<void>) | undefined;
 
   private constructor(engine: Engine) {
     this.#engine = engine;
+    this.#cache = new BranchCache(async (ref) => toBranchInfo(await findBranch(engine, ref)));
   }
 
   /** Installs or upgrades the schema `lodestone`, and listens for changes that other servers make. */
   static async open(engine: Engine, options: { readonly isCopy?: boolean } = {}): Promise<Catalog> {
     await installMetaSchema(engine, options);
     const catalog = new Catalog(engine);
-    catalog.#unlisten = await engine.listen(SCHEMA_CHANNEL, (payload) => catalog.#forget(parseBranchRef(payload)));
+    catalog.#unlisten = await engine.listen(SCHEMA_CHANNEL, (payload) => catalog.#cache.forget(parseBranchRef(payload)));
     await catalog.#restoreRoles();
     return catalog;
   }
@@ -60,13 +58,11 @@ export class Catalog {
   async close(): Promise<void> {
     await this.#unlisten?.();
     this.#cache.clear();
-    this.#known.clear();
   }
 
   /** Called with a branch that was changed, created or dropped, or with undefined when any may have been. */
   onChange(listener: (ref: BranchRef | undefined) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#cache.onChange(listener);
   }
 
   /**
@@ -75,44 +71,18 @@ export class Catalog {
    */
   async branch(ref: BranchRef): Promise<BranchInfo> {
     requireBranchRef(ref);
-    const key = schemaNameOf(ref);
-    const cached = this.#cache.get(key);
-    if (cached !== undefined) return cached;
-    const found = this.#load(ref, this.#engine).then(
-      (info) => {
-        this.#known.set(key, info);
-        return info;
-      },
-      (error: unknown) => {
-        // A failure is not remembered; nor is it a reason to forget what a later call has read.
-        if (this.#cache.get(key) === found) this.#cache.delete(key);
-        const known = this.#known.get(key);
-        if (known !== undefined && error instanceof LodestoneError && error.code === "UNAVAILABLE") return known;
-        this.#known.delete(key);
-        throw error;
-      },
-    );
-    this.#cache.set(key, found);
-    return found;
+    return this.#cache.get(ref);
   }
 
   /** Somebody has read the incarnation and version of a branch: if the cache has others, they are forgotten. */
   noticed(ref: BranchRef, incarnation: string, version: number): void {
-    const key = schemaNameOf(ref);
-    const cached = this.#cache.get(key);
-    cached?.then(
-      (info) => {
-        const isOld = info.incarnation !== incarnation || info.version < version;
-        if (isOld && this.#cache.get(key) === cached) this.#forget(ref);
-      },
-      () => {}, // forgotten anyway
-    );
+    this.#cache.noticed(ref, incarnation, version);
   }
 
   /** Reads the branch again, for a caller whose answer did not fit what `branch` gave. */
   async refresh(ref: BranchRef): Promise<BranchInfo> {
-    this.#cache.delete(schemaNameOf(ref));
-    return this.branch(ref);
+    requireBranchRef(ref);
+    return this.#cache.refresh(ref);
   }
 
   async table(ref: BranchRef, name: string): Promise<{ branch: BranchInfo; table: TableInfo }> {
@@ -180,7 +150,7 @@ export class Catalog {
         from === undefined ? { timeoutMs: CHANGE_TIMEOUT_MS } : { timeoutMs: COPY_TIMEOUT_MS, isolation: "repeatable read" },
       )
       .catch(rethrowBusy);
-    this.#forget(ref);
+    this.#cache.forget(ref);
     return { branch: await this.branch(ref), created };
   }
 
@@ -197,7 +167,7 @@ export class Catalog {
         { timeoutMs: CHANGE_TIMEOUT_MS },
       )
       .catch(rethrowBusy);
-    this.#forget(ref);
+    this.#cache.forget(ref);
   }
 
   async dropDatabase(database: string): Promise<void> {
@@ -222,7 +192,7 @@ export class Catalog {
         { timeoutMs: CHANGE_TIMEOUT_MS },
       )
       .catch(rethrowBusy);
-    for (const row of dropped) this.#forget({ database: row.database, branch: row.branch });
+    for (const row of dropped) this.#cache.forget({ database: row.database, branch: row.branch });
   }
 
   /** Within its database, with everything in it; CONFLICT when a branch has the new name already. */
@@ -247,8 +217,8 @@ export class Catalog {
         { timeoutMs: CHANGE_TIMEOUT_MS },
       )
       .catch(rethrowBusy);
-    this.#forget(ref);
-    this.#forget(target);
+    this.#cache.forget(ref);
+    this.#cache.forget(target);
   }
 
   /** All branches move with everything in them. Requests under the old name find nothing from then on. */
@@ -282,8 +252,8 @@ export class Catalog {
       )
       .catch(rethrowBusy);
     for (const { branch } of renamed) {
-      this.#forget({ database, branch });
-      this.#forget({ database: to, branch });
+      this.#cache.forget({ database, branch });
+      this.#cache.forget({ database: to, branch });
     }
   }
 
@@ -317,18 +287,8 @@ export class Catalog {
         { timeoutMs: CHANGE_TIMEOUT_MS },
       )
       .catch(rethrowBusy);
-    this.#forget(ref);
+    this.#cache.forget(ref);
     return this.branch(ref);
-  }
-
-  async #load(ref: BranchRef, connection: Connection): Promise<BranchInfo> {
-    return toBranchInfo(await findBranch(connection, ref));
-  }
-
-  #forget(ref: BranchRef | undefined): void {
-    if (ref === undefined) this.#cache.clear();
-    else this.#cache.delete(schemaNameOf(ref));
-    for (const listener of this.#listeners) listener(ref);
   }
 
   /**
