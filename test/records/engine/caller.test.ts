@@ -1,4 +1,5 @@
 /** Work on behalf of a caller who goes away: what waits is not begun, reading is ended, writing is left to run. */
+import { setMaxListeners } from "node:events";
 import { expect, it } from "vitest";
 import { MemoryBudget } from "../../../src/budget/memory-budget.ts";
 import type { Engine } from "../../../src/records/engine/engine.ts";
@@ -78,6 +79,7 @@ describeOnBothEngines("an engine for many callers", (fixture) => {
     const { engine } = fixture;
     if (engine.kind === "embedded") return;
     const leaving = new AbortController();
+    setMaxListeners(30, leaving.signal);
     const hog = engineForCaller(engine, leaving.signal, memory.open("hog"));
     const endless = Array.from({ length: 20 }, () => hog.query(ENDLESS).catch((error: unknown) => error));
     await untilRunning(fixture);
