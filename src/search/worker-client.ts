@@ -9,8 +9,22 @@ import type { EngineCalls, Method, ReplyMessage, WorkerOptions } from "./search-
 const FIRST_RESTART_MS = 100;
 const LAST_RESTART_MS = 10_000;
 
+const MIB = 2 ** 20;
+/** For what the thread works on beside its indexes: answers of a hundred queries, a snapshot that is read, a batch of changes. */
+const WORK_MEMORY_MIB = 512;
+/** Arrays and maps that grow are there twice for a moment. */
+const GROWTH = 1.5;
+
+/**
+ * Texts of records are on the thread's own heap. V8's default limit of it (2 or 4 GiB) may be less than what the indexes may take together, and ends the
+ * thread, which would read the same texts again and end again. So the limit is above theirs: the largest branch gives way first (index-room.ts). Node's
+ * --max-old-space-size takes precedence over it.
+ */
 export function startSearchWorker(workerData: WorkerOptions = {}): Worker {
-  return new Worker(new URL("./worker.js", import.meta.url), { name: "lodestone-search", workerData });
+  const { maxIndexBytes } = workerData;
+  const resourceLimits =
+    maxIndexBytes === undefined ? {} : { maxOldGenerationSizeMb: Math.ceil((GROWTH * maxIndexBytes) / MIB) + WORK_MEMORY_MIB };
+  return new Worker(new URL("./worker.js", import.meta.url), { name: "lodestone-search", workerData, resourceLimits });
 }
 
 export class WorkerClient implements SearchEngine {

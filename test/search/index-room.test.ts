@@ -4,6 +4,7 @@ import type { BranchRef } from "../../src/records/schema.ts";
 import { IndexRoom } from "../../src/search/index-room.ts";
 import { openSearchStore } from "../../src/search/open-search-store.ts";
 import type { SearchStore } from "../../src/search/search-store.ts";
+import { startSearchWorker } from "../../src/search/worker-client.ts";
 import { MemoryRecords } from "./memory-records.ts";
 
 describe("room for indexes", () => {
@@ -84,4 +85,11 @@ describe("the search store, when there is too little memory for all indexes", ()
       )
       .toBe(10);
   });
+});
+
+it("the heap of the search thread holds all that indexes may take, be it texts alone", async () => {
+  const maxIndexBytes = 24 * 2 ** 30; // more than V8 gives to any thread by itself
+  const worker = startSearchWorker({ maxIndexBytes });
+  expect(worker.resourceLimits?.maxOldGenerationSizeMb).toBeGreaterThan(maxIndexBytes / 2 ** 20);
+  await worker.terminate();
 });
