@@ -10,13 +10,15 @@ export const LEAST_MEMORY_BYTES = 512 * MIB;
 
 /** The program: its code, the threads' own heaps. */
 const PROGRAM_BYTES = 192 * MIB;
-/** A body's text, and its values. */
-const MEMORY_PER_BODY_BYTE = 4;
+/** A body's text, and its values. What takes more is counted as more bytes (http/admission). */
+export const MEMORY_PER_BODY_BYTE = 4;
+/** A caller who is alone gets three quarters of it, and the largest body has to fit in that. */
+const LEAST_BODY_BYTES = 28 * MIB;
 const LEAST_INDEX_BYTES = 64 * MIB;
 
 export interface MemoryLimits {
   readonly answers: BudgetLimits;
-  /** Bodies of requests, as text, that are held at once. */
+  /** Bodies of requests that are held at once: as text, or a MEMORY_PER_BODY_BYTE-th of what they take with their values. */
   readonly bodyBytes: number;
   /** Linear memory of the embedded PostgreSQL. */
   readonly databaseBytes: number;
@@ -25,9 +27,10 @@ export interface MemoryLimits {
 }
 
 /**
- * Of M bytes: a quarter at most (and a GiB) for the embedded database, an eighth for answers, a thirty-second
- * for bodies as text, of which the values take a few times as much. What is left after these and the program
- * itself is for indexes. Answers and bodies live in V8's heap, whose own limit bounds them as well.
+ * Of M bytes: a quarter at most (and a GiB) for the embedded database, an eighth for answers, and a thirty-second
+ * for bodies as text, which take four times as much with their values. What is left after these and the program
+ * itself is for indexes. Answers and bodies live in V8's heap. Each of them gets a quarter of its limit at most, so
+ * that no requests can exhaust it.
  *
  * @param maxMemoryBytes  default: what the machine has, or the control group that the process is in.
  */
@@ -36,7 +39,7 @@ export function memoryLimits(
   heapBytes: number = getHeapStatistics().heap_size_limit,
 ): MemoryLimits {
   const totalBytes = Math.floor(Math.min(maxMemoryBytes / 8, heapBytes / 4));
-  const bodyBytes = Math.floor(Math.max(24 * MIB, Math.min(256 * MIB, maxMemoryBytes / 32, heapBytes / 16)));
+  const bodyBytes = Math.floor(Math.max(LEAST_BODY_BYTES, Math.min(256 * MIB, maxMemoryBytes / 32, heapBytes / 16)));
   const databaseBytes = Math.floor(Math.min(1024 * MIB, Math.max(256 * MIB, maxMemoryBytes / 4)));
   const others = totalBytes + MEMORY_PER_BODY_BYTE * bodyBytes + databaseBytes + PROGRAM_BYTES;
   return {

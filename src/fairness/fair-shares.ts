@@ -21,6 +21,11 @@ export class FairShares {
     return this.#total;
   }
 
+  /** What a caller can hold who is alone. */
+  get mostAlone(): number {
+    return this.#common;
+  }
+
   heldBy(caller: string): number {
     return this.#held.get(caller) ?? 0;
   }

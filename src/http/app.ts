@@ -10,28 +10,25 @@ import type { Logger } from "pino";
 import { type AnswerBudget, MemoryBudget } from "../budget/memory-budget.ts";
 import { memoryLimits } from "../budget/memory-limits.ts";
 import { LodestoneError } from "../errors.ts";
-import { yieldToEventLoop } from "../event-loop.ts";
 import { crashPoint } from "../fault-points.ts";
 import type { RecordStore } from "../records/record-store.ts";
 import type { SearchStore } from "../search/search-store.ts";
-import { Admission, type Place } from "./admission/admission.ts";
-import { streamToReader } from "./answer-stream.ts";
-import { announcesBody, checkContentType, discardRest, readBody, refuseTransferCoding } from "./body/body-reader.ts";
-import { parseJsonBody } from "./body/json-body.ts";
-import { LARGE_TEXT_LENGTH, parseLargeJsonBody } from "./body/large-json-body.ts";
+import { Admission } from "./admission/admission.ts";
+import { announcesBody, discardRest, refuseTransferCoding } from "./body/body-reader.ts";
+import { readJson } from "./body/read-json.ts";
 import { consoleFiles } from "./console-files.ts";
-import type { ApiResponse, Endpoint } from "./endpoint.ts";
+import type { Endpoint } from "./endpoint.ts";
 import { EndpointRouter } from "./endpoint-router.ts";
 import { createEndpoints } from "./endpoints/all.ts";
-import { authorityOf, isTrustedHost } from "./host-check.ts";
+import { refuseForeignPages } from "./foreign-pages.ts";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./http-limits.ts";
-import { isHeavierThan, jsonPieces } from "./json-pieces.ts";
 import { authorize, type Caller, Keyring } from "./keys/access-keys.ts";
 import type { KeyManager } from "./keys/key-manager.ts";
 import { Metrics } from "./metrics.ts";
 import { notOffered } from "./not-offered.ts";
 import { parsePath, parseQuery } from "./parameters.ts";
 import { type PartAccess, peerEndpoint } from "./parts/peer-endpoint.ts";
+import { sendAnswer } from "./send-answer.ts";
 import { answerError, ClientGoneError, HttpError } from "./status.ts";
 import { compileSchema, SchemaFaultError, type Validate } from "./validation.ts";
 
@@ -68,14 +65,6 @@ export interface App {
   /** From now on only health checks are answered; everything else gets 503. */
   drain(): void;
 }
-
-/**
- * Answers of more characters, about, may be held back by a slow reader, and are not held whole; smaller ones
- * fit in the socket's buffers.
- */
-const LARGE_ANSWER_LENGTH = 64 * 1024;
-
-const LONG_LIST = 100;
 
 const DEFAULT_MAX_LAG_MS = 30_000;
 
@@ -133,8 +122,7 @@ export function createApp(options: AppOptions): App {
   if (corsOrigins.length > 0) koa.use(corsMiddleware(corsOrigins));
   koa.use((ctx, next) => {
     refuseTransferCoding(ctx.req);
-    refuseForeignHost(ctx);
-    refuseForeignOrigin(ctx);
+    if (keyring.isOpen && !corsOrigins.includes("*")) refuseForeignPages(ctx, options.hostNames ?? [], corsOrigins);
     return next();
   });
   const access = options.searchPart;
@@ -143,7 +131,7 @@ export function createApp(options: AppOptions): App {
     refuseEmptyId(ctx);
     return next();
   });
-  const files = options.consoleDir === undefined ? undefined : consoleFiles(options.consoleDir);
+  const files = options.consoleDir === undefined ? undefined : consoleFiles(options.consoleDir, limits.answerIdleTimeoutMs);
   if (files !== undefined) koa.use(files);
   koa.use(router.middleware());
   koa.use(answerUnrouted);
@@ -164,7 +152,7 @@ export function createApp(options: AppOptions): App {
       const caller = callerName(ctx, state.caller);
       const place = endpoint.always === true ? undefined : admission.enter(caller, announcedBytes(ctx, endpoint));
       try {
-        const body = await readJson(ctx, endpoint, place);
+        const body = endpoint.body === undefined ? undefined : await readJson(ctx.req, endpoint.body, limits, place);
         if (body !== undefined && validate !== undefined) checkBody(body, validate, endpoint.indexedBy);
         const signal = signalOf(ctx);
         const budget = openBudget(ctx, caller);
@@ -183,8 +171,7 @@ export function createApp(options: AppOptions): App {
           signal,
         });
         crashPoint("before-answer");
-        if (hasLongList(response.body)) await yieldToEventLoop();
-        send(ctx, response, limits.answerIdleTimeoutMs, caller);
+        await sendAnswer(ctx, response, limits.answerIdleTimeoutMs, caller);
       } finally {
         place?.leave();
       }
@@ -202,21 +189,6 @@ export function createApp(options: AppOptions): App {
   function announcedBytes(ctx: Context, endpoint: Endpoint): number {
     const length = Number(ctx.req.headers["content-length"] ?? 0);
     return endpoint.body === undefined || length > limits.bodyBytes ? 0 : length;
-  }
-
-  async function readJson(ctx: Context, endpoint: Endpoint, place: Place | undefined): Promise<unknown> {
-    if (endpoint.body === undefined) return undefined;
-    if (announcesBody(ctx.req)) {
-      checkContentType(ctx.req);
-      const text = await readBody(ctx.req, limits, place?.arrived);
-      if (text.length > LARGE_TEXT_LENGTH) {
-        await yieldToEventLoop();
-        return await parseLargeJsonBody(text, limits);
-      }
-      if (text !== "") return parseJsonBody(text, limits.jsonDepth);
-    }
-    if (endpoint.body.required) throw new LodestoneError("INVALID", "The request needs a JSON body.");
-    return undefined;
   }
 
   function tellOfRequest(ctx: Context, state: State, status: number, seconds: number): void {
@@ -276,34 +248,6 @@ export function createApp(options: AppOptions): App {
   }
 
   /**
-   * A page from elsewhere must not control an open server through its visitor's browser. CORS keeps it from
-   * reading; this keeps it from writing, even where no preflight is sent.
-   */
-  function refuseForeignOrigin(ctx: Context): void {
-    const origin = ctx.get("origin");
-    // The console's own pages: whom the Host header names has been checked before.
-    if (origin !== "" && isSameHost(origin, ctx.get("host"))) return;
-    if (origin === "" || !keyring.isOpen || corsOrigins.includes("*") || corsOrigins.includes(origin)) return;
-    throw new LodestoneError(
-      "FORBIDDEN",
-      `The origin ${JSON.stringify(origin.slice(0, 200))} is not allowed; start the server with --cors-origin to allow it.`,
-    );
-  }
-
-  /** A page whose name resolves to this machine is of the same origin to its browser, and sends no Origin with a GET: see host-check.ts. */
-  function refuseForeignHost(ctx: Context): void {
-    if (!keyring.isOpen || corsOrigins.includes("*")) return;
-    const names = [ctx.req.headers.host, authorityOf(ctx.req.url)];
-    const strange = names.find((name) => !isTrustedHost(name, options.hostNames ?? []));
-    if (strange === undefined) return;
-    throw new LodestoneError(
-      "FORBIDDEN",
-      `A server without keys is not called by the name ${JSON.stringify(strange.slice(0, 200))}, so that pages from elsewhere cannot reach it: ` +
-        "use localhost or an IP address, name it with --host, or start the server with keys (--api-key or --key-file).",
-    );
-  }
-
-  /**
    * Elsewhere a final slash is not part of a path. After `data` it means an empty id, which no record has (and
    * no insert is meant).
    */
@@ -332,32 +276,6 @@ function checkBody(body: unknown, validate: Validate, indexedBy: string | undefi
       errors: [{ index: Number(error.steps[1]), message: error.message, status: 400 }],
     });
   }
-}
-
-function send(ctx: Context, response: ApiResponse, idleTimeoutMs: number, caller: string): void {
-  ctx.status = response.status;
-  if (response.body === undefined) {
-    ctx.body = null;
-    ctx.status = response.status;
-    return;
-  }
-  const type = response.contentType ?? "application/json";
-  if (response.contentType !== undefined) ctx.body = response.body;
-  else if (ctx.method === "HEAD" || !isHeavierThan(response.body, LARGE_ANSWER_LENGTH)) ctx.body = JSON.stringify(response.body);
-  else ctx.body = streamToReader(jsonPieces(response.body), ctx.req.socket, idleTimeoutMs, caller);
-  ctx.type = type;
-}
-
-/** Without the scheme, which a proxy that ends TLS changes. */
-function isSameHost(origin: string, host: string): boolean {
-  return host !== "" && (origin === `http://${host}` || origin === `https://${host}`);
-}
-
-/** Reading it took a while, and so does writing it as JSON: others are served in between. */
-function hasLongList(body: unknown): boolean {
-  return (
-    typeof body === "object" && body !== null && Object.values(body).some((member) => Array.isArray(member) && member.length > LONG_LIST)
-  );
 }
 
 /** Who takes places, turns and memory: the key, or where the request comes from when there are no keys. */

@@ -10,6 +10,7 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Context, Middleware } from "koa";
 import { LodestoneError } from "../errors.ts";
+import { streamToReader } from "./answer-stream.ts";
 
 export const CONSOLE_PATH = "/console";
 
@@ -57,8 +58,15 @@ interface StaticFile {
 
 const compress = promisify(gzip);
 
-/** @param folder what `npm run build` made. @returns undefined when there is none (a build of the server's code alone). */
-export function consoleFiles(folder: string): Middleware | undefined {
+/** Of a file, sent to a reader who takes it slowly. */
+const PIECE_BYTES = 16 * 1024;
+
+/**
+ * @param folder         what `npm run build` made.
+ * @param idleTimeoutMs  a reader who takes nothing of a file for so long is cut off.
+ * @returns undefined when there is no console (a build of the server's code alone).
+ */
+export function consoleFiles(folder: string, idleTimeoutMs: number): Middleware | undefined {
   if (!existsSync(join(folder, "index.html"))) return undefined;
   const files = readFiles(folder);
   return async (ctx, next) => {
@@ -72,7 +80,7 @@ export function consoleFiles(folder: string): Middleware | undefined {
     }
     const file = files.get(ctx.path.slice(CONSOLE_PATH.length + 1));
     if (file === undefined) throw new LodestoneError("NOT_FOUND", `There is no file ${ctx.path.slice(0, 200)} in the console.`);
-    await sendFile(ctx, file);
+    await sendFile(ctx, file, idleTimeoutMs);
   };
 }
 
@@ -90,7 +98,7 @@ function readFiles(folder: string): ReadonlyMap<string, StaticFile> {
   return files;
 }
 
-async function sendFile(ctx: Context, file: StaticFile): Promise<void> {
+async function sendFile(ctx: Context, file: StaticFile, idleTimeoutMs: number): Promise<void> {
   ctx.set("Cache-Control", file.immutable ? "public, max-age=31536000, immutable" : "no-cache");
   ctx.set("ETag", file.tag);
   ctx.vary("Accept-Encoding");
@@ -99,12 +107,17 @@ async function sendFile(ctx: Context, file: StaticFile): Promise<void> {
     ctx.status = 304;
     return;
   }
-  ctx.type = file.type;
-  if (file.bytes.length < LEAST_TO_COMPRESS_BYTES || ctx.acceptsEncodings("gzip", "identity") !== "gzip") {
-    ctx.body = file.bytes;
-    return;
+  let { bytes } = file;
+  if (bytes.length >= LEAST_TO_COMPRESS_BYTES && ctx.acceptsEncodings("gzip", "identity") === "gzip") {
+    file.gzipped ??= compress(bytes, { level: 9 });
+    bytes = await file.gzipped;
+    ctx.set("Content-Encoding", "gzip");
   }
-  file.gzipped ??= compress(file.bytes, { level: 9 });
-  ctx.set("Content-Encoding", "gzip");
-  ctx.body = await file.gzipped;
+  ctx.body = ctx.method === "HEAD" ? bytes : streamToReader(piecesOf(bytes), ctx.req.socket, idleTimeoutMs);
+  ctx.type = file.type;
+  ctx.length = bytes.length;
+}
+
+function* piecesOf(bytes: Buffer): Generator<Buffer, void, undefined> {
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
 }

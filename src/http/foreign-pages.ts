@@ -1,16 +1,51 @@
 /**
- * Which `Host` a server without keys answers to. Such a server trusts everyone who reaches it, and a page from
- * elsewhere can reach it by DNS rebinding: its own name is made to resolve to 127.0.0.1, and to the browser the
- * answers are then of the page's origin. Only the `Host` header shows it, because it contains that name.
+ * Keeps pages from elsewhere out of a server without keys, which trusts everyone who reaches it. Such pages reach
+ * it through the browser of somebody on this machine:
  *
- * Accepted: `localhost` and names that end in `.localhost` (browsers resolve them to loopback themselves),
+ * - with a request from another origin. CORS keeps the page from reading the answer; the check of `Origin` keeps it
+ *   from writing, even where no preflight is sent.
+ * - by DNS rebinding. The page's own name is made to resolve to 127.0.0.1, and to the browser the answers are then
+ *   of the page's origin; it sends no `Origin` with a GET. Only the `Host` header shows it, because it contains that
+ *   name.
+ *
+ * Accepted hosts: `localhost` and names that end in `.localhost` (browsers resolve them to loopback themselves),
  * every IP address (not a name, so nothing to rebind), and the names that the server was given. JavaScript
  * development servers have the same rule.
  */
 import { isIP } from "node:net";
+import type { Context } from "koa";
+import { LodestoneError } from "../errors.ts";
 
 /** The usual headers, recognised without parsing. */
 const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?$/;
+
+/**
+ * @param hostNames    further names that the server answers to, without a port.
+ * @param corsOrigins  origins that may call it.
+ * @throws {LodestoneError} FORBIDDEN.
+ */
+export function refuseForeignPages(ctx: Context, hostNames: readonly string[], corsOrigins: readonly string[]): void {
+  const strange = [ctx.req.headers.host, authorityOf(ctx.req.url)].find((name) => !isTrustedHost(name, hostNames));
+  if (strange !== undefined) {
+    throw new LodestoneError(
+      "FORBIDDEN",
+      `A server without keys is not called by the name ${JSON.stringify(strange.slice(0, 200))}, so that pages from elsewhere cannot reach it: ` +
+        "use localhost or an IP address, name it with --host, or start the server with keys (--api-key or --key-file).",
+    );
+  }
+  const origin = ctx.get("origin");
+  // Pages of this server, such as the console: the host was checked above.
+  if (origin === "" || isSameHost(origin, ctx.get("host")) || corsOrigins.includes(origin)) return;
+  throw new LodestoneError(
+    "FORBIDDEN",
+    `The origin ${JSON.stringify(origin.slice(0, 200))} is not allowed; start the server with --cors-origin to allow it.`,
+  );
+}
+
+/** Without the scheme, which a proxy that ends TLS changes. */
+function isSameHost(origin: string, host: string): boolean {
+  return host !== "" && (origin === `http://${host}` || origin === `https://${host}`);
+}
 
 /** @param header of the request; undefined (HTTP/1.0) is answered: browsers always send it. @param names further ones, without a port. */
 export function isTrustedHost(header: string | undefined, names: readonly string[]): boolean {
@@ -27,7 +62,7 @@ export function isTrustedHost(header: string | undefined, names: readonly string
  * 9112, 3.2.2); undefined for a plain path. What is neither is answered as it stands: no name, and so not
  * trusted.
  */
-export function authorityOf(target: string | undefined): string | undefined {
+function authorityOf(target: string | undefined): string | undefined {
   if (target === undefined || target.startsWith("/") || target === "*") return undefined;
   return /^https?:\/\/([^/?#]*)/i.exec(target)?.[1] || target;
 }

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { networkInterfaces, tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { isTrustedHost } from "../../src/http/host-check.ts";
+import { isTrustedHost } from "../../src/http/foreign-pages.ts";
 import { runCommand, startServer, type TestServer } from "../support/server.ts";
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
@@ -381,7 +381,7 @@ describe("DNS rebinding: a page whose own name was made to resolve to this machi
     try {
       await server.put("/db/own:main", {});
       for (const host of foreign) {
-        for (const path of ["/dbs", "/db/own:main", "/metrics", "/nothing"]) {
+        for (const path of ["/dbs", "/db/own:main", "/metrics", "/access", "/console", "/nothing"]) {
           const answer = await server.get(path, { host });
           expect([host, answer.status, answer.body.message]).toEqual([
             host,

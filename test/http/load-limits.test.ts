@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MemoryBudget } from "../../src/budget/memory-budget.ts";
@@ -17,6 +18,7 @@ import { copyTemplate } from "../support/server-template.ts";
 
 /** Limits of time and of what runs at once, with the real stores behind the real application, at values that a test can wait for. */
 
+const CONSOLE_DIR = fileURLToPath(new URL("../../dist/console/", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "lodestone-load-limits-"));
 let records: RecordStore;
 let search: SearchStore;
@@ -49,6 +51,7 @@ async function withServer(
     log: pino({ level: "silent" }),
     limits,
     version: "0.0.0",
+    consoleDir: CONSOLE_DIR,
   });
   const server = await listen(app, { addresses: ["127.0.0.1"], port: 0, limits });
   try {
@@ -328,6 +331,23 @@ describe("slow clients", () => {
       new Keyring(),
       memory,
     );
+  });
+
+  it("also of the console's files, which need no key and no place", { timeout: 30_000 }, async () => {
+    const requests = 100;
+    await withServer({ answerIdleTimeoutMs: 1_000 }, async (server) => {
+      const page = await (await fetch(`${server.urls[0]}/console`)).text();
+      const file = `/${/src="(console\/assets\/[^"]+)"/.exec(page)?.[1]}`;
+      const { length } = await (await fetch(server.urls[0] + file)).text();
+      const talk = new Talk(server);
+      talk.socket.pause();
+      talk.send(`GET ${file} HTTP/1.1\r\nHost: localhost\r\n\r\n`.repeat(requests));
+      await new Promise((resolve) => setTimeout(resolve, 4_000));
+      talk.socket.resume();
+      await talk.closed;
+      expect(length).toBeGreaterThan(50_000);
+      expect(talk.text.length).toBeLessThan(requests * length);
+    });
   });
 });
 

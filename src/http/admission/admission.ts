@@ -1,10 +1,15 @@
 /**
  * Keeps the server below its capacity: beyond a number of requests, or of body bytes held by them, a request is
  * answered 429 at once and not processed. Both are shared between callers (FairShares), so that one of them
- * cannot take everything. A body counts as much as has arrived of it: a connection that announces much and
- * sends nothing holds nothing. A request gives its place back when it has been answered or when its client has
- * gone.
+ * cannot take everything.
+ *
+ * A body counts as much as has arrived of it: a connection that announces much and sends nothing holds nothing. Each
+ * byte stands for MEMORY_PER_BODY_BYTE of memory. A body whose values take more than that (many small lists, many
+ * keys) counts as more bytes once it is known what it holds.
+ *
+ * A request gives its place back when it has been answered or when its client has gone.
  */
+import { MEMORY_PER_BODY_BYTE } from "../../budget/memory-limits.ts";
 import { LodestoneError } from "../../errors.ts";
 import { FairShares } from "../../fairness/fair-shares.ts";
 import type { HttpLimits } from "../http-limits.ts";
@@ -16,6 +21,11 @@ export interface Place {
    * @throws {LodestoneError} OVERLOADED.
    */
   readonly arrived: (bytes: number) => void;
+  /**
+   * Its body has arrived, and takes that many bytes of memory with its values.
+   * @throws {LodestoneError} TOO_LARGE when that never fits; OVERLOADED.
+   */
+  readonly holds: (memoryBytes: number) => void;
   /** Gives everything back. Safe to call more than once. */
   readonly leave: () => void;
 }
@@ -46,10 +56,16 @@ export class Admission {
     if (!this.#bodies.hasRoom(caller, announcedBytes) || !this.#requests.take(caller)) throw overloaded();
     let held = 0;
     let left = false;
+    const arrived = (bytes: number): void => {
+      if (!this.#bodies.take(caller, bytes)) throw overloaded();
+      held += bytes;
+    };
     return {
-      arrived: (bytes) => {
-        if (!this.#bodies.take(caller, bytes)) throw overloaded();
-        held += bytes;
+      arrived,
+      holds: (memoryBytes) => {
+        const bytes = Math.ceil(memoryBytes / MEMORY_PER_BODY_BYTE);
+        if (bytes > this.#bodies.mostAlone) throw tooHeavy(memoryBytes, this.#bodies.mostAlone * MEMORY_PER_BODY_BYTE);
+        if (bytes > held) arrived(bytes - held);
       },
       leave: () => {
         if (left) return;
@@ -69,3 +85,11 @@ const overloaded = (): LodestoneError =>
       retryAfterSeconds: 1,
     },
   );
+
+function tooHeavy(memoryBytes: number, limitBytes: number): LodestoneError {
+  const [got, most] = [memoryBytes, limitBytes].map((bytes) => Math.ceil(bytes / 2 ** 20));
+  return new LodestoneError(
+    "TOO_LARGE",
+    `The values of the body would take about ${got} MiB of memory; at most ${most} MiB are given to one request. Send it in several requests.`,
+  );
+}

@@ -9,20 +9,24 @@ import { COLON, COMMA, LIST_BEGIN, LIST_END, nextMark, OBJECT_BEGIN, OBJECT_END 
 import type { JsonValue } from "../../records/requests.ts";
 import type { HttpLimits } from "../http-limits.ts";
 import { parseJsonInSlices } from "./json-in-slices.ts";
+import type { JsonShape } from "./json-memory.ts";
 
-/** Bodies up to this length are parsed in some milliseconds, whatever they hold, and hold too little to reach the limits below. */
+/** Bodies up to this length are parsed in some milliseconds, whatever they hold, and hold too little to reach the limits of what a body may hold. */
 export const LARGE_TEXT_LENGTH = 1 << 18;
 
 type JsonLimits = Pick<HttpLimits, "jsonDepth" | "jsonKeys" | "jsonValues" | "jsonContainers">;
 
-/** @throws {LodestoneError} INVALID. The position of a syntax error is approximate. */
-export async function parseLargeJsonBody(text: string, limits: JsonLimits): Promise<JsonValue> {
-  await checkShape(text, limits);
+/**
+ * @param onShape  told what the body holds before it is parsed; what it throws refuses the body.
+ * @throws {LodestoneError} INVALID. The position of a syntax error is approximate.
+ */
+export async function parseLargeJsonBody(text: string, limits: JsonLimits, onShape: (shape: JsonShape) => void = () => {}): Promise<JsonValue> {
+  onShape(await checkShape(text, limits));
   return parseJsonInSlices(text, limits.jsonDepth);
 }
 
 /** Counts brackets, commas and colons outside of strings. For a text that is no JSON it may count anything. */
-async function checkShape(text: string, { jsonDepth, jsonKeys, jsonValues, jsonContainers }: JsonLimits): Promise<void> {
+async function checkShape(text: string, { jsonDepth, jsonKeys, jsonValues, jsonContainers }: JsonLimits): Promise<JsonShape> {
   let depth = 0;
   let keys = 0;
   let containers = 0;
@@ -52,8 +56,10 @@ async function checkShape(text: string, { jsonDepth, jsonKeys, jsonValues, jsonC
   }
   if (keys > jsonKeys) throw tooMany("keys", keys, jsonKeys);
   // A list or object that is not empty has one value more than commas.
-  if (commas + containers > jsonValues) throw tooMany("values", commas + containers, jsonValues);
+  const values = commas + containers;
+  if (values > jsonValues) throw tooMany("values", values, jsonValues);
   if (containers > jsonContainers) throw tooMany("objects and lists", containers, jsonContainers);
+  return { characters: text.length, containers, keys, values };
 }
 
 function tooMany(what: string, count: number, limit: number): LodestoneError {

@@ -1,0 +1,40 @@
+/** What an endpoint answers, as the response: a small body at once, a large one in pieces. */
+import type { Context } from "koa";
+import { yieldToEventLoop } from "../event-loop.ts";
+import { streamToReader } from "./answer-stream.ts";
+import type { ApiResponse } from "./endpoint.ts";
+import { isHeavierThan, jsonPieces } from "./json-pieces.ts";
+
+/**
+ * Answers of more characters, about, may be held back by a slow reader, and are not held whole; smaller ones
+ * fit in the socket's buffers.
+ */
+const LARGE_ANSWER_LENGTH = 64 * 1024;
+
+const LONG_LIST = 100;
+
+/**
+ * @param idleTimeoutMs  a reader who takes nothing of a large answer for so long is cut off.
+ * @param caller         whose slices of the event loop writing a large answer takes.
+ */
+export async function sendAnswer(ctx: Context, response: ApiResponse, idleTimeoutMs: number, caller: string): Promise<void> {
+  if (hasLongList(response.body)) await yieldToEventLoop();
+  ctx.status = response.status;
+  if (response.body === undefined) {
+    ctx.body = null;
+    ctx.status = response.status;
+    return;
+  }
+  const type = response.contentType ?? "application/json";
+  if (response.contentType !== undefined) ctx.body = response.body;
+  else if (ctx.method === "HEAD" || !isHeavierThan(response.body, LARGE_ANSWER_LENGTH)) ctx.body = JSON.stringify(response.body);
+  else ctx.body = streamToReader(jsonPieces(response.body), ctx.req.socket, idleTimeoutMs, caller);
+  ctx.type = type;
+}
+
+/** Reading it took a while, and so does writing it as JSON: others are served in between. */
+function hasLongList(body: unknown): boolean {
+  return (
+    typeof body === "object" && body !== null && Object.values(body).some((member) => Array.isArray(member) && member.length > LONG_LIST)
+  );
+}

@@ -1,0 +1,88 @@
+/** What the values of bodies take of the heap is counted before they are held: no number of bodies within the limits exhausts it. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { memoryLimits } from "../../src/budget/memory-limits.ts";
+import { Admission } from "../../src/http/admission/admission.ts";
+import { memoryOf, shapeOf } from "../../src/http/body/json-memory.ts";
+import { startServer, type TestServer } from "../support/server.ts";
+
+const MIB = 2 ** 20;
+const lists = (count: number): string => `[${"[1],".repeat(count - 1)}[1]]`;
+
+describe("memoryOf", () => {
+  /** What V8 takes, as measured on 64 bits. */
+  it.each([
+    ["empty objects in a list", 67, Array.from({ length: 1_000 }, () => ({}))],
+    ["lists of one number", 68, Array.from({ length: 1_000 }, () => [1])],
+    ["one object of different keys", 87, Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`k${i}`, 1]))],
+    ["objects with a key of their own each", 184, Array.from({ length: 1_000 }, (_, i) => ({ [`k${i}`]: 1 }))],
+  ])("is at least what V8 takes for %s", (_, bytesEach, value) => {
+    const text = JSON.stringify(value);
+    expect(memoryOf(shapeOf(value, text.length))).toBeGreaterThanOrEqual(1_000 * bytesEach);
+  });
+
+  it("is less than four times the text for what bodies usually hold", () => {
+    const vectors = Array.from({ length: 20 }, (_, i) => ({ id: `r${i}`, v: Array.from({ length: 384 }, (_, n) => Math.sin(n)) }));
+    const text = JSON.stringify({ records: vectors });
+    expect(memoryOf(shapeOf(JSON.parse(text), text.length))).toBeLessThan(4 * text.length);
+  });
+});
+
+describe("Admission", () => {
+  const admission = () => new Admission({ concurrentRequests: 100, concurrentBodyBytes: 100 * MIB });
+
+  it("counts a body by its values where they are more than four times its bytes", () => {
+    const own = admission();
+    const place = own.enter("a", 0);
+    place.arrived(10 * MIB);
+    place.holds(39 * MIB);
+    expect(own.bodyBytes).toBe(10 * MIB);
+    place.holds(80 * MIB);
+    expect(own.bodyBytes).toBe(20 * MIB);
+    place.leave();
+    expect(own.bodyBytes).toBe(0);
+  });
+
+  it("refuses for a moment what does not fit beside others, and for good what never fits", () => {
+    const own = admission();
+    own.enter("a", 0).holds(160 * MIB);
+    expect(() => own.enter("a", 0).holds(160 * MIB)).toThrow(expect.objectContaining({ code: "OVERLOADED" }));
+    expect(() => own.enter("a", 0).holds(301 * MIB)).toThrow(expect.objectContaining({ code: "TOO_LARGE" }));
+    own.enter("b", 0).holds(160 * MIB);
+    expect(own.bodyBytes).toBe(80 * MIB);
+  });
+
+  it("lets the largest body in with the least memory", () => {
+    const { bodyBytes } = memoryLimits(512 * MIB);
+    const place = new Admission({ concurrentRequests: 1, concurrentBodyBytes: bodyBytes }).enter("a", 20 * MIB);
+    expect(() => place.arrived(20 * MIB)).not.toThrow();
+  });
+});
+
+describe("a server with little memory", () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    server = await startServer({ args: ["--max-memory", "512MB"], env: { NODE_OPTIONS: "--max-old-space-size=320" } });
+    await server.put("/db/b:main");
+    await server.put("/db/b:main/tables/t", { columns: [{ name: "j", type: "json" }] });
+  }, 150_000);
+  afterAll(() => server?.stop());
+
+  const post = (path: string, body: string) =>
+    fetch(`${server.url}/db/b:main/tables/t/${path}`, { method: "POST", headers: { "content-type": "application/json" }, body });
+
+  it("outlives bodies whose values together are larger than its heap", { timeout: 120_000 }, async () => {
+    const { pid } = server;
+    // About 50 MB of values each.
+    const body = `{"j":${lists(700_000)}}`;
+    const answers = await Promise.all(Array.from({ length: 12 }, () => post("data", body).then(({ status }) => status)));
+    expect(answers.every((status) => status === 201 || status === 429)).toBe(true);
+    expect(answers).toContain(201);
+    expect([server.isRunning, server.pid]).toEqual([true, pid]);
+  });
+
+  it("refuses a body that would take too much by itself, also a short one, with what to do", async () => {
+    const refused = await post("data", `{"j":${lists(950_000)}}`);
+    expect(refused.status).toBe(413);
+    expect(await refused.json()).toMatchObject({ message: expect.stringContaining("Send it in several requests") });
+  });
+});
