@@ -334,7 +334,7 @@ describe("slow clients", () => {
   });
 
   it("also of the console's files, which need no key and no place", { timeout: 30_000 }, async () => {
-    const requests = 100;
+    const requests = 400;
     await withServer({ answerIdleTimeoutMs: 1_000 }, async (server) => {
       const page = await (await fetch(`${server.urls[0]}/console`)).text();
       const file = `/${/src="(console\/assets\/[^"]+)"/.exec(page)?.[1]}`;
@@ -345,7 +345,7 @@ describe("slow clients", () => {
       await new Promise((resolve) => setTimeout(resolve, 4_000));
       talk.socket.resume();
       await talk.closed;
-      expect(length).toBeGreaterThan(50_000);
+      expect(length).toBeGreaterThan(20_000);
       expect(talk.text.length).toBeLessThan(requests * length);
     });
   });
