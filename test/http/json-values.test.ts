@@ -150,7 +150,9 @@ it("a whole number of 64 bits keeps its digits in every answer of the record API
     expect(answer).toMatchObject({ status: 200, text: expect.stringContaining('"n":9223372036854775807') });
   }
   expect((await server.post(`${table}/summarize`, { summaries: { all: { sum: "n" } } })).text).toContain('"all":9223372036854775814');
-  expect((await server.post(`${table}/aggregate`, { aggs: { all: { sum: { column: "n" } } } })).text).toContain('"all":9223372036854775814');
+  expect((await server.post(`${table}/aggregate`, { aggs: { all: { sum: { column: "n" } } } })).text).toContain(
+    '"all":9223372036854775814',
+  );
   expect((await server.post(`${table}/aggregate`, { aggs: { top: { topValues: { column: "n" } } } })).text).toContain(
     '"$key":9223372036854775807',
   );

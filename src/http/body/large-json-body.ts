@@ -20,7 +20,11 @@ type JsonLimits = Pick<HttpLimits, "jsonDepth" | "jsonKeys" | "jsonValues" | "js
  * @param onShape  told what the body holds before it is parsed; what it throws refuses the body.
  * @throws {LodestoneError} INVALID. The position of a syntax error is approximate.
  */
-export async function parseLargeJsonBody(text: string, limits: JsonLimits, onShape: (shape: JsonShape) => void = () => {}): Promise<JsonValue> {
+export async function parseLargeJsonBody(
+  text: string,
+  limits: JsonLimits,
+  onShape: (shape: JsonShape) => void = () => {},
+): Promise<JsonValue> {
   onShape(await checkShape(text, limits));
   return parseJsonInSlices(text, limits.jsonDepth);
 }
