@@ -20,7 +20,7 @@ import { deleteRecord } from "./data/write/delete-record.ts";
 import { insertRecord, replaceRecord } from "./data/write/insert-record.ts";
 import { updateRecord, upsertRecord } from "./data/write/update-record.ts";
 import type { Engine } from "./engine/engine.ts";
-import { engineForCaller } from "./engine/engine-for-caller.ts";
+import { engineForCaller, isReading } from "./engine/engine-for-caller.ts";
 import { type EngineOptions, openEngine } from "./engine/open-engine.ts";
 import { RecordFeed } from "./feed/change-feed.ts";
 import { MigrationStore } from "./migrations/migration-store.ts";
@@ -48,9 +48,6 @@ export async function openRecordStore(options: EngineOptions, copy: { readonly i
 
 /** The database says that a table or column does not exist: our cache may be older than another server's change. */
 const STALE = new Set(["42P01", "42703", "3F000"]);
-
-/** Most statements that cannot write, by their first word. Functions that write must not be called in them. */
-const READING = /^\s*(select|values|table)\b/i;
 
 /**
  * @param engine  that of one caller, or the engine itself, which everything that serves many callers at once
@@ -153,7 +150,7 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed, migra
     searchBranch: (ref, request, options) => onBranch(ref, (branch) => searchBranchRecords(engine, branch, request, options)),
     sql: (ref, request) => {
       const running = onBranch(ref, (branch) => runSql(engine, branch, request));
-      return READING.test(request.statement) ? running : writing(ref, running);
+      return isReading(request.statement) ? running : writing(ref, running);
     },
     sqlBatch: (ref, request) =>
       writing(

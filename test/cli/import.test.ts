@@ -90,7 +90,7 @@ describe("JSON Lines", () => {
     expect(await count(table)).toBe(0);
   });
 
-  it("imports the batches before the fault; a mended file is another file and begins anew", async () => {
+  it("imports the batches before the fault; a corrected file is another file and starts over", async () => {
     await server.put("/db/i:main/tables/mended", { columns: [{ name: "n", type: "int" }] });
     const lines = Array.from({ length: 20 }, (_, n) => `{"id": "${n}", "n": ${n}}`);
     const path = file("mended.jsonl", [...lines.slice(0, 15), '{"n": "x"}', ...lines.slice(16)].join("\n"));
@@ -173,7 +173,7 @@ describe("csv", () => {
     ["a column without name", "n,,m\n1,2,3\n", "line 1: column 2 has no name"],
     ["a column twice", "n,n\n1,2\n", 'line 1: the column "n" appears twice'],
     ["nothing at all", "", "is empty"],
-  ])("%s is told with its line", async (name, content, message) => {
+  ])("%s is reported with its line", async (name, content, message) => {
     const table = `csv-${name.replaceAll(" ", "-")}`;
     await server.put(`/db/i:main/tables/${table}`, { columns: [{ name: "n", type: "int" }] });
     expect(await importFile(file(`${table}.csv`, content), table)).toMatchObject({ code: 1, stderr: expect.stringContaining(message) });
@@ -268,7 +268,7 @@ describe("vector files", () => {
     });
   });
 
-  it("a dimension that is not the column's is told before anything is sent", async () => {
+  it("a dimension that is not the column's is reported before anything is sent", async () => {
     await server.put("/db/i:main/tables/dim", { columns: [{ name: "embedding", type: "vector", vector: { dimension: 4 } }] });
     const result = await importFile(file("dim.fvecs", fvecs(vectors)), "dim");
     expect(result).toMatchObject({ code: 1, stderr: expect.stringContaining('dimension 3; the column "embedding" has dimension 4') });
@@ -277,7 +277,7 @@ describe("vector files", () => {
 });
 
 describe("an import", () => {
-  it("that is interrupted stops in good order, and goes on where it was", async () => {
+  it("that is interrupted stops in good order, and continues where it stopped", async () => {
     const total = 6000;
     const path = file("long.jsonl", Array.from({ length: total }, (_, n) => `{"n": ${n}}`).join("\n"));
     await server.put("/db/i:main/tables/long", { columns: [{ name: "n", type: "int", unique: true }] });
@@ -296,7 +296,7 @@ describe("an import", () => {
     expect(journals()).toEqual([]);
   });
 
-  it("that is killed goes on, too, and doubles nothing", async () => {
+  it("that is killed continues, too, and doubles nothing", async () => {
     const total = 4000;
     const path = file("killed.jsonl", Array.from({ length: total }, (_, n) => `{"n": ${n}}`).join("\n"));
     await server.put("/db/i:main/tables/killed", { columns: [{ name: "n", type: "int" }] });
@@ -331,7 +331,7 @@ describe("an import", () => {
     expect(peakKib).toBeLessThan(380 * 1024);
   });
 
-  it("tells what is missing", async () => {
+  it("says what is missing", async () => {
     const path = file("missing.jsonl", '{"n": 1}');
     expect(await importFile(path, "nothing")).toMatchObject({ code: 1, stderr: expect.stringContaining("--create") });
     expect(await importFile(join(folder, "none.jsonl"), "t")).toMatchObject({

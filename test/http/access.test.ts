@@ -287,7 +287,7 @@ describe("a key file", () => {
     writeFileSync(file, text);
   });
 
-  it("faults of the commands are told", async () => {
+  it("errors of the commands are reported", async () => {
     expect(await runCommand(["keys", "create", "boss", "--scope", "read", "--file", file])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("already"),

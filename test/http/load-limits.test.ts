@@ -308,7 +308,7 @@ describe("slow clients", () => {
     });
   });
 
-  it("who does not take a large answer is cut off", async () => {
+  it("a client that does not take a large answer is cut off", async () => {
     // Holds what an answer takes until its connection is closed.
     const memory = new MemoryBudget({ answerBytes: 64 << 20, totalBytes: 64 << 20 });
     await withServer(

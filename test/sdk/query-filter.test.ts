@@ -253,7 +253,7 @@ describe("a filter that is wrong is a 400 whose message names the path to the fa
     ["a text operator on a number", { index: { $contains: "1" } }, "index"],
     ["$includes on a column that is no list", { name: { $includes: "x" } }, "name"],
     ["an unknown column behind a link", { "owner.shoe": 44 }, "shoe"],
-    ["a path through a column that is no link", { "name.first": "x" }, "name"],
+    ["a path through a column that is not a link", { "name.first": "x" }, "name"],
     ["a fault deep inside", { $all: [{ $any: [{ index: 1 }, { $not: { index: { $gt: "x" } } }] }] }, "$all[0].$any[1]"],
     ["$exists with a column that is not there", { $exists: "colour" }, "colour"],
     ["a date that is none", { founded: { $gt: "soon" } }, "founded"],

@@ -190,7 +190,7 @@ describe("reverse links", () => {
   test.each([
     ["a table that is not there", { name: "<-planets.owner", columns: ["name"] }, "planets"],
     ["a column that is not there", { name: "<-teams.boss", columns: ["name"] }, "boss"],
-    ["a column that is no link to this table", { name: "<-teams.name", columns: ["name"] }, "name"],
+    ["a column that does not link to this table", { name: "<-teams.name", columns: ["name"] }, "name"],
     ["an unknown column of the other table", { name: "<-teams.owner", columns: ["shoe"] }, "shoe"],
     ["a limit out of range", { name: "<-teams.owner", columns: ["name"], limit: 0 }, "limit"],
   ])("%s is a 400 that names it", async (_name, column, fragment) => {

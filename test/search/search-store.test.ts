@@ -240,7 +240,7 @@ describe.each(ENGINES)("search store over %s", (_, start) => {
       expect((await store.vectorSearch(REF, "things", { ...request, consistency: "strong" })).totalCount).toBe(2);
     });
 
-    test("a column that was dropped and made anew is another one", async () => {
+    test("a column that was dropped and created again is another one", async () => {
       records.alter(REF, (tables) => {
         const items = tables.find((t) => t.name === "items")!;
         items.columns = items.columns.filter((column) => column.name !== "embedding");
@@ -254,7 +254,7 @@ describe.each(ENGINES)("search store over %s", (_, start) => {
       expect(await ids({ queryVector: [1, 1] })).toEqual(["a"]);
     });
 
-    test("a branch that was dropped and made anew is another one", async () => {
+    test("a branch that was dropped and created again is another one", async () => {
       records.dropBranch(REF);
       await expect(search({})).rejects.toMatchObject({ code: "NOT_FOUND", message: 'Branch "main" does not exist in database "db".' });
       records.createBranch(REF);

@@ -279,7 +279,7 @@ describe("snapshots", () => {
       await check(/it does not begin as one/);
     });
 
-    test("of a branch that was dropped and made anew", async () => {
+    test("of a branch that was dropped and created again", async () => {
       await restart(() => {
         records.dropBranch(REF);
         records.createBranch(REF);

@@ -21,5 +21,8 @@ export function engineForCaller(engine: Engine, signal: AbortSignal, budget?: An
   };
 }
 
-/** A statement of our own that changes nothing: it may be ended when nobody waits for it. */
-export const isReading = (text: string): boolean => /^\s*SELECT\b/i.test(text);
+/**
+ * Most statements that change nothing, by their first word: they may be ended when nobody waits for them. The functions that they
+ * call must not write.
+ */
+export const isReading = (text: string): boolean => /^\s*(?:SELECT|VALUES|TABLE)\b/i.test(text);

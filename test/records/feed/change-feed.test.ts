@@ -273,7 +273,7 @@ describeOnBothEngines("The change feed", (fixture) => {
       ]);
     });
 
-    test("a table that was dropped and made anew has another id, and gives its own records only", async () => {
+    test("a table that was dropped and created again has another id, and gives its own records only", async () => {
       const { ref, sql } = await newBranch({ t: [] });
       const before = (await catalog.branch(ref)).tables.get("t")!.id;
       await sql("INSERT INTO t (id) VALUES ('a')");
@@ -290,7 +290,7 @@ describeOnBothEngines("The change feed", (fixture) => {
       expect((await catalog.branch(ref)).tables.get("t")!.id).not.toBe(before);
     });
 
-    test("a branch that was dropped is NOT_FOUND, and one made anew in its place wants to be read whole", async () => {
+    test("a branch that was dropped is NOT_FOUND, and one created in its place has to be read whole", async () => {
       const { ref } = await newBranch({ t: [] });
       const follower = new Follower(feed, ref);
       await follower.start(["t"]);

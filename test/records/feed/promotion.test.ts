@@ -48,7 +48,7 @@ describeWith("postgresql", "a promoted standby under running servers", (bin) => 
     (await search.vectorSearch(REF, "t", { column: "v", queryVector: [1, 0], size: 1000, consistency })).results.map(({ id }) => id).sort();
   const stored = async () => (await records[0]!.query(REF, "t", { page: { size: 1000 } })).records.map(({ id }) => id as string).sort();
 
-  test("all servers read anew by themselves, and answer as the records are", async () => {
+  test("all servers read everything again by themselves, and answer from the current records", async () => {
     await insert(records[0]!, "kept", 20);
     await expect.poll(async () => (await found(searches[1]!, "eventual")).length).toBe(20);
     // The standby has the first twenty, and no more.

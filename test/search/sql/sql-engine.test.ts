@@ -78,7 +78,7 @@ describe.each(SEARCH_SERVERS)("The SQL engine over %s", (_, start) => {
     expect(records.positionsRead[0]).toBe("2");
   });
 
-  test("reads everything anew when the records are of another life", async () => {
+  test("reads everything again when the records are of another life", async () => {
     records.write(REF, "items", [item("a"), item("b")]);
     expect(await ids(await open())).toEqual(["a", "b"]);
     await stores.pop()!.close();
