@@ -125,6 +125,18 @@ export class ParallelVectorIndex {
     return this.#read([row]);
   }
 
+  /** As `get` of each, by one message to each worker; undefined for those that have none. @internal */
+  async getMany(ids: readonly string[]): Promise<(Float32Array | undefined)[]> {
+    const rows = ids.map((id) => this.rows.rowOf(id));
+    const present = rows.filter((row): row is number => row !== undefined && this.#live.has(row));
+    const matrix = await this.#read(present);
+    let next = 0;
+    return rows.map((row) => {
+      if (row !== present[next] || row === undefined) return undefined;
+      return matrix.subarray(next * this.dimension, ++next * this.dimension);
+    });
+  }
+
   /** As VectorIndex.getColumns. */
   async getColumns(id: string, names?: readonly string[]): Promise<Record<string, unknown> | undefined> {
     const row = this.rows.rowOf(id);
@@ -136,7 +148,7 @@ export class ParallelVectorIndex {
   async upsert(id: string, vector: ArrayLike<number>, values?: RowValues): Promise<void> {
     checkId(id);
     const floats = toFloat32("vector", vector, this.dimension);
-    await this.#set([id], floats, values && [withColumns(this.#columns, "values").check(values)]);
+    await this.#set(this.#rowsFor([id]), [id], floats, values && [withColumns(this.#columns, "values").check(values)]);
   }
 
   /**
@@ -145,7 +157,12 @@ export class ParallelVectorIndex {
    */
   async upsertMany(ids: readonly string[], matrix: Float32Array, values?: readonly (RowValues | undefined)[]): Promise<void> {
     const checked = checkMany(ids, matrix, this.dimension, values, this.#columns);
-    await this.#set(ids, matrix, checked);
+    await this.#set(this.#rowsFor(ids), ids, matrix, checked);
+  }
+
+  /** As upsertMany, where the caller has given each id its row and has seen that the elements are finite. @internal */
+  async setRows(rows: readonly number[], ids: readonly string[], matrix: Float32Array): Promise<void> {
+    await this.#set(rows, ids, matrix, undefined);
   }
 
   /** Removes the vector of `id`. @returns whether there was one. */
@@ -239,16 +256,24 @@ export class ParallelVectorIndex {
     this.#shards[shardOfRow(row, count)]!.call<"clear">({ type: "clear", row: rowInShard(row, count) }).catch(() => {});
   }
 
+  #rowsFor(ids: readonly string[]): number[] {
+    return ids.map((id) => this.rows.add(id));
+  }
+
   /** Cuts the rows by shard and sends each its own, in this very turn of the event loop. */
-  async #set(ids: readonly string[], matrix: Float32Array, values: readonly (CheckedValues | undefined)[] | undefined): Promise<void> {
+  async #set(
+    all: readonly number[],
+    ids: readonly string[],
+    matrix: Float32Array,
+    values: readonly (CheckedValues | undefined)[] | undefined,
+  ): Promise<void> {
     const d = this.dimension;
     const count = this.#shards.length;
     const write = ++this.#write;
     const parts = this.#shards.map(() => ({ from: [] as number[], rows: [] as number[], added: new Set<number>() }));
     /** Values that a failed write has to bring back. */
     const before = new Map<number, CheckedValues | undefined>();
-    ids.forEach((id, i) => {
-      const row = this.rows.add(id);
+    all.forEach((row, i) => {
       const part = parts[shardOfRow(row, count)]!;
       part.from.push(i);
       part.rows.push(row);

@@ -176,6 +176,14 @@ export class VectorIndex {
     if (this.#columns !== undefined) for (let i = 0; i < rows.length; i++) this.#columns.set(rows[i]!, checked?.[i]);
   }
 
+  /** As upsertMany, where the caller has given each id its row and has seen that the elements are finite. @internal */
+  setRows(rows: readonly number[], matrix: Float32Array): void {
+    this.#shard.reserve(rows.reduce((most, row) => Math.max(most, row + 1), 0));
+    this.#changes++;
+    const d = this.dimension;
+    for (let i = 0; i < rows.length; i++) this.#shard.set(rows[i]!, matrix.subarray(i * d, (i + 1) * d));
+  }
+
   /** Removes the vector of `id`. @returns whether there was one. */
   delete(id: string): boolean {
     const row = this.rows.rowOf(id);

@@ -25,7 +25,7 @@ import { IndexFullError } from "./index-full.ts";
 import { buffersOf, type ReadChanges, readChanges } from "./read-changes.ts";
 import { RoundTurns } from "./round-turns.ts";
 import { EngineChangedError, type SearchEngine } from "./search-engine.ts";
-import type { BranchKey, BranchStats } from "./search-messages.ts";
+import { type BranchKey, type BranchStats, MIN_SNAPSHOT_VECTORS } from "./search-messages.ts";
 
 /** What the search store needs of the record store; the record store has more. */
 export interface FollowedRecords {
@@ -54,8 +54,6 @@ interface FollowedState {
   readonly isWhole: boolean;
 }
 
-/** Smaller branches are read from the records as fast as from a file. */
-const MIN_SNAPSHOT_VECTORS = 1_000;
 /** A journal that is shorter is not worth a new snapshot. */
 const MIN_LONG_JOURNAL_BYTES = 1 << 24;
 
@@ -287,6 +285,7 @@ export class BranchFollower {
 
   /** Writes the branch to its file, while it is searched and changes. Afterwards the feed may forget what came before. */
   async saveSnapshot(): Promise<void> {
+    let position: FeedPosition;
     const state = this.#state;
     if (!this.needsSnapshot || state === undefined) return;
     this.#isUnsaved = false;
@@ -297,12 +296,13 @@ export class BranchFollower {
         return;
       }
       this.#journalBytes = 0;
+      position = saved.position;
     } catch (error) {
       this.#isUnsaved = true;
       throw error;
     }
     this.#isSnapshotBad = false;
-    await this.#records.feed.acknowledge(this.ref, state.position, state.incarnation);
+    await this.#records.feed.acknowledge(this.ref, position, state.incarnation);
   }
 
   get #isLarge(): boolean {
@@ -322,15 +322,19 @@ export class BranchFollower {
     for (let attempt = 0; attempt < MAX_SCHEMA_ATTEMPTS; attempt++) {
       const schema = followedSchema(info, this.#part);
       const build = nextBuild++;
-      await this.#engine.call("begin", { build, key: this.key, incarnation: info.incarnation, version: info.version, tables: schema });
+      const { incarnation, version } = info;
+      const begin = async (position: FeedPosition): Promise<void> => {
+        const draft = this.#snapshotPath === undefined ? {} : { draft: { path: this.#snapshotPath, position } };
+        await this.#engine.call("begin", { build, key: this.key, incarnation, version, tables: schema, ...draft });
+      };
       try {
         const tables = [...schema.values()].map(({ name, part }) => ({ table: name, ...(part && { part }) }));
-        const read = await this.#readAll(tables, async (batch) => {
+        const load = async (batch: FeedBatch): Promise<void> => {
           await this.#engine.call("load", { build, batch }, buffersOf([batch]));
-        });
-        if (read !== null && read.schemaVersion === info.version && read.incarnation === info.incarnation) {
+        };
+        const read = await this.#readAll(tables, load, begin);
+        if (read !== null && read.schemaVersion === version && read.incarnation === incarnation) {
           const stats = await this.#engine.call("install", { build, key: this.key, position: read.position });
-          const { incarnation, version } = info;
           this.#isUnsaved = true;
           this.#enter({ incarnation, version, position: read.position, schema, isWhole: true }, stats, epoch);
           return;
@@ -434,10 +438,10 @@ export class BranchFollower {
 
   /** null: the schema changed while the tables were read. */
   async #readAll(
-    ...[tables, onBatch]: Tail<Parameters<ChangeFeed["readAll"]>>
+    ...[tables, onBatch, onStart]: Tail<Parameters<ChangeFeed["readAll"]>>
   ): Promise<Awaited<ReturnType<ChangeFeed["readAll"]>> | null> {
     try {
-      return await this.#records.feed.readAll(this.ref, tables, onBatch);
+      return await this.#records.feed.readAll(this.ref, tables, onBatch, onStart);
     } catch (error) {
       if (error instanceof LodestoneError && error.code === "CONFLICT") return null;
       throw error;

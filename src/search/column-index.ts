@@ -60,10 +60,11 @@ export class ColumnIndex {
     return this.#index instanceof VectorIndex ? this.#index.memoryBytes : this.#shardedMemoryBytes;
   }
 
-  upsertMany(ids: readonly string[], matrix: Float32Array): void {
+  /** `rows` are those of the ids; the elements are finite. */
+  setRows(rows: readonly number[], ids: readonly string[], matrix: Float32Array): void {
     if (ids.length === 0) return;
-    if (this.#index instanceof VectorIndex) this.#index.upsertMany(ids, matrix);
-    else this.#writes.push(this.#index.upsertMany(ids, matrix));
+    if (this.#index instanceof VectorIndex) this.#index.setRows(rows, matrix);
+    else this.#writes.push(this.#index.setRows(rows, ids, matrix));
   }
 
   delete(id: string): void {
@@ -75,7 +76,7 @@ export class ColumnIndex {
   async getMany(ids: readonly string[]): Promise<(Float32Array | undefined)[]> {
     const index = this.#index;
     if (index instanceof VectorIndex) return ids.map((id) => index.get(id));
-    return this.#read(Promise.all(ids.map((id) => index.get(id))));
+    return this.#read(index.getMany(ids));
   }
 
   /** Over the state and the rows of the moment of the call. */

@@ -13,6 +13,9 @@ export interface ReadChanges {
   readonly isStaged: boolean;
 }
 
+/** More of them go to the engine one by one. */
+const MAX_COMMIT_BATCHES = 8;
+
 interface FollowedState {
   readonly ref: BranchRef;
   readonly key: BranchKey;
@@ -62,11 +65,14 @@ export async function readChanges(
       }
       if (version !== state.version) return { batches: [], position, version, isStaged };
       position = changes.position;
-      if (changes.complete) return { batches: changes.batches, position, version, isStaged };
-      for (const batch of changes.batches) {
+      const { complete, batches } = changes;
+      const isFew = batches.length <= MAX_COMMIT_BATCHES;
+      if (complete && isFew) return { batches, position, version, isStaged };
+      for (const batch of batches) {
         isStaged = true;
         await engine.call("stage", { key, batch }, buffersOf([batch]));
       }
+      if (complete) return { batches: [], position, version, isStaged };
     }
   } catch (error) {
     await unstage().catch(() => {}); // an engine that is gone has nothing staged

@@ -30,6 +30,9 @@ export interface SearchJob {
   readonly maxBytes: number;
 }
 
+/** Smaller branches have no snapshot: they are read from the records as fast as from a file. */
+export const MIN_SNAPSHOT_VECTORS = 1_000;
+
 /** What a result takes in an answer, beside its id. */
 export const RESULT_BYTES = 32;
 
@@ -90,13 +93,17 @@ export interface RestoredState {
 }
 
 export interface EngineCalls {
-  /** Starts to build a branch again, aside. */
+  /**
+   * Starts to build a branch again, aside. With `draft`, its snapshot is written from what is loaded; the
+   * loading begins at that position.
+   */
   begin(call: {
     readonly build: number;
     readonly key: BranchKey;
     readonly incarnation: string;
     readonly version: number;
     readonly tables: FollowedSchema;
+    readonly draft?: { readonly path: string; readonly position: FeedPosition };
   }): void;
   load(call: { readonly build: number; readonly batch: FeedBatch }): void;
   /** The build, which is at that position now, takes the place of what was there for the branch. */
@@ -112,8 +119,15 @@ export interface EngineCalls {
    * there is none of that incarnation. Rejects with CORRUPT when it cannot be trusted.
    */
   restore(call: { readonly key: BranchKey; readonly incarnation: string; readonly path: string | undefined }): RestoredState | null;
-  /** null: given up, because the branch was replaced or its schema changed meanwhile. */
-  snapshot(call: { readonly key: BranchKey; readonly path: string; readonly position: FeedPosition }): { readonly bytes: number } | null;
+  /**
+   * Writes the branch to a file, or ends the draft of one, and says which position that has. null: given up, because the branch was replaced or its schema
+   * changed meanwhile.
+   */
+  snapshot(call: {
+    readonly key: BranchKey;
+    readonly path: string;
+    readonly position: FeedPosition;
+  }): { readonly position: FeedPosition; readonly bytes: number } | null;
   /** Puts on disk what was applied since the snapshot. null: there is no snapshot that it would belong to. */
   flush(call: { readonly key: BranchKey }): { readonly position: FeedPosition; readonly bytes: number } | null;
   drop(call: { readonly key: BranchKey }): void;

@@ -161,6 +161,7 @@ export class SearchTable implements MaskTable {
     const { dimension } = index;
     const kept: number[] = [];
     const searchable: string[] = [];
+    const searchableRows: number[] = [];
     const isSet = new Uint8Array(ids.length);
     for (let n = 0; n < vectors.rows.length; n++) {
       const i = vectors.rows[n]!;
@@ -169,6 +170,7 @@ export class SearchTable implements MaskTable {
       if (vectors.dimension === dimension && areFinite(vectors.elements, n * dimension, dimension)) {
         kept.push(n);
         searchable.push(ids[i]!);
+        searchableRows.push(rows[i]!);
       } else {
         // SQL stored NaN or an infinity, before a check refused that: it has no distance to anything, and is not searched.
         index.delete(ids[i]!);
@@ -179,7 +181,8 @@ export class SearchTable implements MaskTable {
       column.clear(rows[i]!);
       index.delete(ids[i]!);
     }
-    index.upsertMany(searchable, kept.length === vectors.rows.length ? vectors.elements : gather(vectors.elements, kept, dimension));
+    const elements = kept.length === vectors.rows.length ? vectors.elements : gather(vectors.elements, kept, dimension);
+    index.setRows(searchableRows, searchable, elements);
   }
 }
 

@@ -7,32 +7,39 @@ import { randomUUID } from "node:crypto";
 import { parentPort, workerData } from "node:worker_threads";
 import { LodestoneError } from "../errors.ts";
 import { crashPoint } from "../fault-points.ts";
-import type { FeedBatch } from "../records/feed/feed-types.ts";
+import type { FeedBatch, FeedPosition } from "../records/feed/feed-types.ts";
 import { describeError } from "../worker-calls.ts";
 import { BranchState } from "./branch-state.ts";
 import { isLost } from "./column-index.ts";
 import { IndexRoom } from "./index-room.ts";
-import type {
-  BranchKey,
-  BranchStats,
-  CallMessage,
-  Commit,
-  EngineCalls,
-  Method,
-  ReplyMessage,
-  RestoredState,
-  SearchJob,
-  SearchOutcome,
-  WorkerOptions,
+import {
+  type BranchKey,
+  type BranchStats,
+  type CallMessage,
+  type Commit,
+  type EngineCalls,
+  type Method,
+  MIN_SNAPSHOT_VECTORS,
+  type ReplyMessage,
+  type RestoredState,
+  type SearchJob,
+  type SearchOutcome,
+  type WorkerOptions,
 } from "./search-messages.ts";
-import { BranchJournal, journalPath, removeOtherJournals } from "./snapshot/branch-journal.ts";
+import { BranchJournal, journalPath, removeOtherFiles } from "./snapshot/branch-journal.ts";
 import { readBranchSnapshot, writeBranchSnapshot } from "./snapshot/branch-snapshot.ts";
+import { SnapshotDraft } from "./snapshot/snapshot-draft.ts";
 
 const branches = new Map<BranchKey, BranchState>();
 const { shardedFromBytes, maxIndexBytes = Number.POSITIVE_INFINITY } = (workerData ?? {}) as WorkerOptions;
 
-/** States that are being read, not searched yet. */
-const builds = new Map<number, { readonly key: BranchKey; readonly state: BranchState }>();
+interface Build {
+  readonly key: BranchKey;
+  readonly state: BranchState;
+  readonly draft: SnapshotDraft | undefined;
+}
+
+const builds = new Map<number, Build>();
 const room = new IndexRoom<BranchState>(maxIndexBytes);
 /** What was read for a coming commit. */
 const staged = new Map<BranchKey, FeedBatch[]>();
@@ -43,10 +50,29 @@ const unfinished = new Set<BranchKey>();
 /** Behind the snapshot of a branch, and behind the one that is being written. */
 const journals = new Map<BranchKey, Set<BranchJournal>>();
 
+/** All of a branch is in them, and its journal is behind it, but they are not its snapshot yet. */
+const drafts = new Map<BranchKey, { readonly draft: SnapshotDraft; readonly journal: BranchJournal }>();
+
 /** What is applied from now on does not follow from what the snapshots have. */
 function endJournals(key: BranchKey): void {
   for (const journal of journals.get(key) ?? []) void journal.remove();
   journals.delete(key);
+  void drafts.get(key)?.draft.abandon();
+  drafts.delete(key);
+}
+
+/** Smaller branches are read from the records as fast as from a file. */
+async function keepDraft(key: BranchKey, { state, draft }: Build, position: FeedPosition): Promise<void> {
+  if (draft === undefined) return;
+  const journal =
+    state.stats.vectors < MIN_SNAPSHOT_VECTORS ? undefined : await draft.createJournal(position).catch((): undefined => undefined); // a full disk, say
+  if (journal === undefined) return draft.abandon();
+  if (branches.get(key) !== state) {
+    await Promise.all([draft.abandon(), journal.remove()]);
+    return;
+  }
+  journals.set(key, new Set([journal]));
+  drafts.set(key, { draft, journal });
 }
 
 function replace(key: BranchKey, state: BranchState): void {
@@ -66,8 +92,10 @@ function remove(key: BranchKey): void {
 }
 
 function endBuild(build: number): void {
-  const state = builds.get(build)?.state;
-  if (state === undefined) return;
+  const found = builds.get(build);
+  if (found === undefined) return;
+  const { state, draft } = found;
+  void draft?.abandon();
   builds.delete(build);
   room.delete(state);
   state.free();
@@ -98,23 +126,27 @@ type Handlers = {
 };
 
 const handlers: Handlers = {
-  async begin({ build, key, incarnation, version, tables }) {
+  async begin({ build, key, incarnation, version, tables, draft }) {
     room.require(key, incarnation);
-    builds.set(build, { key, state: await BranchState.create(incarnation, version, tables, shardedFromBytes) });
+    const state = await BranchState.create(incarnation, version, tables, shardedFromBytes);
+    builds.set(build, { key, state, draft: draft && new SnapshotDraft(draft.path, key, state, draft.position) });
   },
 
   async load({ build, batch }) {
-    const { key, state } = builtBy(build);
+    const { key, state, draft } = builtBy(build);
     state.apply([batch]);
     await state.settled();
     count(key, state);
+    await draft?.add(batch);
   },
 
-  install({ build, key }): BranchStats {
-    const { state } = builtBy(build);
+  async install({ build, key, position }): Promise<BranchStats> {
+    const built = builtBy(build);
+    const { state } = built;
     builds.delete(build);
     replace(key, state);
     room.forget(key);
+    await keepDraft(key, built, position);
     return count(key, state);
   },
 
@@ -170,6 +202,14 @@ const handlers: Handlers = {
   async snapshot({ key, path, position }) {
     const state = branches.get(key);
     if (state === undefined) return null;
+    const drafted = drafts.get(key);
+    if (drafted !== undefined) {
+      const saved = await drafted.draft.finish(drafted.journal);
+      if (drafts.get(key) !== drafted) return null;
+      drafts.delete(key);
+      if (saved !== null) return saved;
+      endJournals(key);
+    }
     const id = randomUUID().slice(0, 8);
     const journal = await BranchJournal.create(journalPath(path, id), position);
     if (branches.get(key) !== state) {
@@ -194,13 +234,13 @@ const handlers: Handlers = {
       current.delete(old);
       await old.remove();
     }
-    await removeOtherJournals(path, journal);
-    return { bytes };
+    await removeOtherFiles(path, journal);
+    return { position, bytes };
   },
 
   async flush({ key }) {
     const journal = [...(journals.get(key) ?? [])][0];
-    if (journal === undefined) return null;
+    if (journal === undefined || drafts.has(key)) return null;
     try {
       return await journal.sync();
     } catch {
@@ -233,7 +273,7 @@ const handlers: Handlers = {
   },
 };
 
-function builtBy(build: number): { readonly key: BranchKey; readonly state: BranchState } {
+function builtBy(build: number): Build {
   const found = builds.get(build);
   // Another branch has grown meanwhile, and this one had to give way.
   if (found === undefined) throw new LodestoneError("OUT_OF_MEMORY", "There is no room for the index that was being built.");

@@ -46,12 +46,13 @@ export class MemoryRecords {
       this.#listeners.add(listener);
       return () => this.#listeners.delete(listener);
     },
-    readAll: async (ref, tables, onBatch) => {
+    readAll: async (ref, tables, onBatch, onStart) => {
       this.reads.all++;
       await this.beforeRead("all");
       const branch = this.#branch(ref);
       const info = await this.branch(ref);
       const position = String(branch.changes.length);
+      await onStart?.(position);
       // One snapshot: everything is copied before the first batch goes out.
       const batches: FeedBatch[] = [];
       for (const { table: name, columns } of tables) {

@@ -31,11 +31,11 @@ describe("ColumnIndex", () => {
     };
     for (let step = 0; step < 8; step++) {
       const ids = Array.from({ length: 100 }, (_, i) => `r${step * 90 + i}`);
+      const rowsOfIds = ids.map((id) => rows.add(id));
       for (const [i, id] of ids.entries()) {
-        rows.add(id);
         kept.set(id, vectorOf(step * 1000 + i));
       }
-      index.upsertMany(ids, Float32Array.from(ids.flatMap((id) => kept.get(id)!)));
+      index.setRows(rowsOfIds, ids, Float32Array.from(ids.flatMap((id) => kept.get(id)!)));
       index.delete(ids[50]!);
       kept.delete(ids[50]!);
       const gone = ids[60]!;

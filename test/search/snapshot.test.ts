@@ -133,6 +133,26 @@ describe("snapshots", () => {
     expect(faults).toEqual([]);
   });
 
+  test("is written while the records are read: a stop that follows at once has nothing left to write", async () => {
+    const bytesOf = (end: string): number =>
+      readdirSync(directory)
+        .filter((file) => file.endsWith(end))
+        .reduce((sum, file) => sum + readFileSync(join(directory, file)).length, 0);
+    await expect.poll(() => bytesOf(".draft") + bytesOf(".snapshot")).toBeGreaterThan(100_000);
+    const written = bytesOf(".draft");
+    // Changed before the draft is the snapshot: its journal has it.
+    records.write(REF, "items", [item(7, { title: "after" })]);
+    await answers();
+    await restart();
+    expect(records.reads.all).toBe(0);
+    expect(records.positionsRead[0]).toBe(String(records.changeCount(REF)));
+    expect(await answers()).toEqual(await answersWithoutSnapshot());
+    // But for its end.
+    expect(bytesOf(".snapshot") - written).toBeLessThan(100);
+    expect(bytesOf(".draft")).toBe(0);
+    expect(faults).toEqual([]);
+  });
+
   test("what was written, changed and deleted while the store was closed is seen; the deleted do not come back", async () => {
     await restart(() => {
       records.write(REF, "items", [item(1, { v: [9, 9, 9] }), item(5, { title: "é" }), item(ROWS + 1)], ["i2", "i3", "i4"]);

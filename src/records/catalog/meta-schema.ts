@@ -10,7 +10,7 @@ import { LodestoneError } from "../../errors.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
 import { TIMELINE } from "../engine/timeline.ts";
 import { confineFunctions } from "./function-privileges.ts";
-import { FUNCTIONS } from "./functions.ts";
+import { EMBEDDED_FUNCTIONS, FUNCTIONS } from "./functions.ts";
 import { MIGRATIONS_TABLE } from "./history/history.ts";
 import { addMissingJsonLimits } from "./json-limits.ts";
 
@@ -86,6 +86,7 @@ export async function installMetaSchema(engine: Engine, { isCopy = false } = {})
         await upgrade(connection, engine.kind);
         if (isCopy) await renewIncarnations(connection);
         for (const statement of FUNCTIONS) await connection.query(statement);
+        if (engine.kind === "embedded") for (const statement of EMBEDDED_FUNCTIONS) await connection.query(statement);
         await confineFunctions(connection);
         await addMissingJsonLimits(connection);
       },

@@ -12,8 +12,9 @@ import type { BranchInfo, BranchRef, TableInfo } from "../schema.ts";
 import type { ChangeFeed, FeedBatch, FeedChanges, FeedPosition, FeedReadOptions, SharedSnapshot, SnapshotSharing } from "./feed-types.ts";
 import { type OutboxPage, type OutboxRow, readOutbox } from "./outbox.ts";
 import { partIndexOf } from "./part.ts";
+import { FeedTurn } from "./feed-turn.ts";
 import { formatPosition, type Position, parsePosition, xmaxOf, xminOf } from "./position.ts";
-import { BATCH, type RecordPiece, RecordReader } from "./record-reader.ts";
+import { BATCH, RecordReader } from "./record-reader.ts";
 import { FeedRetention } from "./retention.ts";
 import { readAtSnapshot, shareSnapshot } from "./shared-snapshot.ts";
 import { WakeUps } from "./wake-ups.ts";
@@ -77,26 +78,28 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
     ref: BranchRef,
     tables: Parameters<ChangeFeed["readAll"]>[1],
     onBatch: (batch: FeedBatch) => Promise<void>,
+    onStart?: (position: FeedPosition) => Promise<void>,
   ): Promise<{ position: FeedPosition; incarnation: string; schemaVersion: number; tables: readonly TableInfo[] }> {
     const registered = await this.#read((connection) => this.#readState(connection, ref));
     await this.#retention.follow(registered.branch, registered.snapshot);
     const start = await this.#read((connection) => this.#readState(connection, ref));
-    const readers = tables.map((table) => readerOf(start.branch, table));
+    await onStart?.(formatPosition({ snapshot: start.snapshot }));
+    const readers = tables.map((table) => readerOf(this.#engine.kind, start.branch, table));
     for (const reader of readers) {
-      const readPiece = (after: string | undefined): Promise<RecordPiece> =>
+      const readTurn = (after: string | undefined): Promise<TableTurn> =>
         carefully((isCareful) =>
-          this.#read(async (connection) => {
+          this.#read(async (connection, turn) => {
             requireSame(start.branch, (await this.#readState(connection, ref)).branch);
-            return reader.read(connection, after, { isCareful });
+            return readPieces(connection, reader, after, isCareful, turn);
           }),
         );
-      // The database reads the next piece while the follower takes this one.
-      let next: Promise<RecordPiece> | undefined = readPiece(undefined);
+      // The database reads on while the follower takes these.
+      let next: Promise<TableTurn> | undefined = readTurn(undefined);
       while (next !== undefined) {
-        const { batch, last }: RecordPiece = await next;
-        next = last === undefined ? undefined : readPiece(last);
+        const { batches, last }: TableTurn = await next;
+        next = last === undefined ? undefined : readTurn(last);
         next?.catch(() => {}); // awaited in the next turn, unless onBatch rejects
-        if (batch.ids.length > 0) await onBatch(batch);
+        for (const batch of batches) await onBatch(batch);
       }
     }
 
@@ -153,23 +156,34 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
     incarnation: string,
     { readers, parts, snapshot }: FeedReadOptions & { readonly readers?: readonly RecordReader[] } = {},
   ) {
-    const read = async (connection: Connection, isCareful: boolean) => {
+    const read = async (connection: Connection, isCareful: boolean, turn: FeedTurn) => {
       const state = await this.#readState(connection, ref);
       if (state.branch.incarnation !== incarnation || !isReachable(position, state)) return null;
-      const page = await readOutbox(connection, state.branch.schemaName, position);
-      const { batches, taken } = await readValues(connection, page.rows, isCareful, (physicalName) =>
-        readers === undefined
-          ? readerOfPhysical(state.branch, physicalName, parts)
-          : readers.find((reader) => reader.table.physicalName === physicalName),
-      );
-      return { branch: state.branch, batches, hasRows: page.rows.length > 0, ...advance(position, state.snapshot, page, taken) };
+      const batches: FeedBatch[] = [];
+      let at = position;
+      let size = isCareful ? 1 : FIRST_CHUNK;
+      let hasRows = false;
+      for (;;) {
+        const page = await readOutbox(connection, state.branch.schemaName, at);
+        const read = await readValues(connection, page.rows, size, isCareful, (physicalName) =>
+          readers === undefined
+            ? readerOfPhysical(this.#engine.kind, state.branch, physicalName, parts)
+            : readers.find((reader) => reader.table.physicalName === physicalName),
+        );
+        batches.push(...read.batches);
+        size = read.size;
+        hasRows ||= page.rows.length > 0;
+        const { position: reached, complete } = advance(at, state.snapshot, page, read.taken, position.partial?.target);
+        at = reached;
+        if (complete || !turn.goesOn(read.bytes)) return { branch: state.branch, batches, hasRows, position: at, complete };
+      }
     };
     // Ahead of whatever waits: behind a queue of writers, searches would fall back by as long as the queue
     // takes.
     return carefully((isCareful) =>
-      this.#read(async (connection) => {
+      this.#read(async (connection, turn) => {
         if (snapshot !== undefined) await readAtSnapshot(connection, snapshot);
-        return read(connection, isCareful);
+        return read(connection, isCareful, turn);
       }, true),
     );
   }
@@ -192,8 +206,35 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
     return { snapshot: rows[0]!.snapshot, branch, horizon: BigInt(rows[0]!.horizon) };
   }
 
-  #read<Result>(work: (connection: Connection) => Promise<Result>, urgent = false): Promise<Result> {
-    return this.#engine.transaction(work, { readOnly: true, isolation: "repeatable read", urgent });
+  #read<Result>(work: (connection: Connection, turn: FeedTurn) => Promise<Result>, urgent = false): Promise<Result> {
+    const askedAt = performance.now();
+    const options = { readOnly: true, isolation: "repeatable read", urgent } as const;
+    // On a server nobody waits for the session of another.
+    const waitedMs = (): number => (this.#engine.kind === "embedded" ? performance.now() - askedAt : 0);
+    return this.#engine.transaction((connection) => work(connection, new FeedTurn(waitedMs())), options);
+  }
+}
+
+/** What one turn has read of a table. */
+interface TableTurn {
+  readonly batches: readonly FeedBatch[];
+  /** The id to read on from; undefined when there are no more. */
+  readonly last: string | undefined;
+}
+
+async function readPieces(
+  connection: Connection,
+  reader: RecordReader,
+  after: string | undefined,
+  isCareful: boolean,
+  turn: FeedTurn,
+): Promise<TableTurn> {
+  const batches: FeedBatch[] = [];
+  for (let from = after; ; ) {
+    const { batch, last, bytes } = await reader.read(connection, from, { isCareful });
+    if (batch.ids.length > 0) batches.push(batch);
+    if (last === undefined || !turn.goesOn(bytes)) return { batches, last };
+    from = last;
   }
 }
 
@@ -206,18 +247,19 @@ function isReachable(position: Position, state: BranchState): boolean {
   return xminOf(position.snapshot) >= state.horizon && xmaxOf(latest) <= xmaxOf(state.snapshot);
 }
 
-/** The position after the first `taken` rows of the page. */
+/** The position after the first `taken` rows of the page. @param formerTarget  of the read before, which was cut short. */
 function advance(
   position: Position,
   snapshot: string,
   { rows, mayHaveMore }: OutboxPage,
   taken: number,
+  formerTarget: string | undefined,
 ): { position: Position; complete: boolean } {
   const target = position.partial?.target ?? snapshot;
   if (taken === rows.length && !mayHaveMore) {
-    // All that the target sees is delivered. Read with a later snapshot, some values may be later than the
-    // target: then one more read completes it.
-    return { position: { snapshot: target }, complete: position.partial === undefined };
+    // All that the target sees is delivered. If it is the target of a former read, some values may be later than
+    // it: then one more read completes it.
+    return { position: { snapshot: target }, complete: position.partial === undefined || target !== formerTarget };
   }
   const { txid, seq } = rows[taken - 1]!;
   return { position: { snapshot: position.snapshot, partial: { target, txid, seq } }, complete: false };
@@ -242,20 +284,22 @@ async function carefully<Result>(read: (isCareful: boolean) => Promise<Result>):
 
 /**
  * The current values of the records that `rows` name, as far as they fit. `taken` of the rows are covered, at
- * least one. Rows of tables without a reader are skipped. No more is held than READ_BYTES and one record, or
- * one piece.
+ * least one. `size` is that of the next chunk. Rows of tables without a reader are skipped. No more is held than
+ * READ_BYTES and one record, or one piece.
  */
 async function readValues(
   connection: Connection,
   rows: readonly OutboxRow[],
+  firstSize: number,
   isCareful: boolean,
   readerOfTable: (physicalName: string) => RecordReader | undefined,
-): Promise<{ batches: FeedBatch[]; taken: number }> {
+): Promise<{ batches: FeedBatch[]; taken: number; bytes: number; size: number }> {
   const batches: FeedBatch[] = [];
   const delivered = new Map<string, Set<string>>();
   let taken = 0;
   let bytes = 0;
-  for (let size = isCareful ? 1 : FIRST_CHUNK; taken < rows.length && bytes < READ_BYTES; ) {
+  let size = firstSize;
+  while (taken < rows.length && bytes < READ_BYTES) {
     const chunk = rows.slice(taken, taken + size);
     const changed = changedIds(chunk, delivered);
     const read = await readChunk(connection, changed, isCareful, readerOfTable);
@@ -268,9 +312,9 @@ async function readValues(
     bytes += read.bytes;
     taken += chunk.length;
     // As many as a piece should hold, by what they took so far.
-    size = Math.max(1, Math.min(2 * size, Math.floor((BATCH.maxBytes * taken) / (2 * Math.max(1, bytes)))));
+    size = Math.max(1, Math.min(2 * size, BATCH.maxRecords, Math.floor((BATCH.maxBytes * taken) / (2 * Math.max(1, bytes)))));
   }
-  return { batches, taken };
+  return { batches, taken, bytes, size };
 }
 
 /** null: that many records are more than a piece each table. A single record never is. */
@@ -308,14 +352,23 @@ function changedIds(rows: readonly OutboxRow[], delivered: ReadonlyMap<string, R
   return new Map([...changed].map(([table, ids]) => [table, [...ids]]));
 }
 
-function readerOfPhysical(branch: BranchInfo, physicalName: string, parts: FeedReadOptions["parts"]): RecordReader | undefined {
+function readerOfPhysical(
+  engine: Engine["kind"],
+  branch: BranchInfo,
+  physicalName: string,
+  parts: FeedReadOptions["parts"],
+): RecordReader | undefined {
   for (const table of branch.tables.values()) {
-    if (table.physicalName === physicalName) return new RecordReader(branch.schemaName, table, { part: parts?.get(table.name) });
+    if (table.physicalName === physicalName) return new RecordReader(engine, branch.schemaName, table, { part: parts?.get(table.name) });
   }
   return undefined;
 }
 
-function readerOf(branch: BranchInfo, { table: name, columns, part }: Parameters<ChangeFeed["readAll"]>[1][number]): RecordReader {
+function readerOf(
+  engine: Engine["kind"],
+  branch: BranchInfo,
+  { table: name, columns, part }: Parameters<ChangeFeed["readAll"]>[1][number],
+): RecordReader {
   const table = branch.tables.get(name);
   if (table === undefined) throw changedMeanwhile(branch.ref, `Table "${name}" does not exist`);
   for (const column of columns ?? []) {
@@ -323,7 +376,7 @@ function readerOf(branch: BranchInfo, { table: name, columns, part }: Parameters
       throw changedMeanwhile(branch.ref, `Column "${column}" does not exist in table "${name}"`);
     }
   }
-  return new RecordReader(branch.schemaName, table, { names: columns, part });
+  return new RecordReader(engine, branch.schemaName, table, { names: columns, part });
 }
 
 function requireSame(before: BranchInfo, now: BranchInfo): void {

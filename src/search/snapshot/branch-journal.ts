@@ -40,13 +40,13 @@ export function journalPath(snapshotPath: string, id: string): string {
   return `${snapshotPath.replace(/\.snapshot$/, "")}.${id}.journal`;
 }
 
-/** Deletes those that a crash has left of former snapshots. */
-export async function removeOtherJournals(snapshotPath: string, kept: BranchJournal): Promise<void> {
+/** Deletes the journals and drafts that a crash has left of former snapshots. */
+export async function removeOtherFiles(snapshotPath: string, kept: BranchJournal): Promise<void> {
   const directory = dirname(snapshotPath);
   const prefix = basename(journalPath(snapshotPath, ""), ".journal");
   for (const file of await readdir(directory)) {
     const path = join(directory, file);
-    if (file.startsWith(prefix) && file.endsWith(".journal") && path !== kept.path) await rm(path, { force: true });
+    if (file.startsWith(prefix) && /\.(journal|draft)$/.test(file) && path !== kept.path) await rm(path, { force: true });
   }
 }
 

@@ -14,7 +14,7 @@ import type { BranchKey } from "../search-messages.ts";
 import { type JournalEnd, journalPath, readJournal } from "./branch-journal.ts";
 import { readSnapshot, SnapshotWriter } from "./snapshot-file.ts";
 
-interface SnapshotHeader {
+export interface SnapshotHeader {
   readonly key: BranchKey;
   readonly incarnation: string;
   readonly version: number;

@@ -24,6 +24,8 @@ const FORMAT = 1;
 const HEADER_BYTES = 12;
 const FRAME_BYTES = 8;
 const MAX_MESSAGE_BYTES = 1 << 30;
+/** So often what was written is made durable, so that little is left for the end. */
+const SYNC_EVERY_BYTES = 1 << 26;
 const END = { isEnd: true } as const;
 
 export class SnapshotWriter {
@@ -32,6 +34,7 @@ export class SnapshotWriter {
   readonly #finalPath: string;
   #checksum = 0;
   #bytes = HEADER_BYTES;
+  #syncedBytes = 0;
 
   private constructor(file: FileHandle, path: string, finalPath: string) {
     this.#file = file;
@@ -39,10 +42,10 @@ export class SnapshotWriter {
     this.#finalPath = finalPath;
   }
 
-  static async create(path: string): Promise<SnapshotWriter> {
+  /** @param temporary  its name until it is whole. */
+  static async create(path: string, temporary = `${path}.tmp`): Promise<SnapshotWriter> {
     // Records' values stand in it: for the owner's eyes only.
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    const temporary = `${path}.tmp`;
     const file = await open(temporary, "w", 0o600);
     const header = Buffer.alloc(HEADER_BYTES);
     MAGIC.copy(header);
@@ -60,6 +63,9 @@ export class SnapshotWriter {
     await this.#file.writev([frame, payload]);
     this.#bytes += FRAME_BYTES + payload.length;
     crashPoint("snapshot-write");
+    if (this.#bytes - this.#syncedBytes < SYNC_EVERY_BYTES) return;
+    this.#syncedBytes = this.#bytes;
+    await this.#file.datasync();
   }
 
   /** Makes it durable and gives it its name. @returns its size in bytes. */

@@ -16,7 +16,7 @@ const CHECKS_PER_INTERVAL = 10;
 /** A close waits this long for the last ones; what is not whole then is left as it was, and the next start reads more from the records. */
 const CLOSE_MS = 3_000;
 
-const OURS = /^([0-9a-f]{32})\.(snapshot(\.tmp)?|[0-9a-f]{8}\.journal)$/;
+const OURS = /^([0-9a-f]{32})\.(snapshot(\.tmp)?|[0-9a-f]{8}\.(journal|draft))$/;
 /** What has changed is on disk this soon. */
 const FLUSH_EVERY_MS = 5_000;
 

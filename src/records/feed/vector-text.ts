@@ -1,0 +1,42 @@
+/**
+ * How vectors travel from the database to the change feed: as bytes in base64. Of the ways that were measured it is the lightest on this side (4 µs for 768
+ * elements; hexadecimal takes 15, decimal numbers 70), where the event loop waits for it.
+ *
+ * On the embedded engine the bytes are those that PostgreSQL has in memory; elsewhere they are those of its binary protocol. Both begin with 20 bytes:
+ *
+ *   memory    int32 dimensions (1) | int32 offset of the elements, 0 without nulls | int32 type | int32 length | int32 lower bound, then float32 × length
+ *   protocol  int32 dimensions (1) | int32 has nulls (0) | int32 type | int32 length | int32 lower bound, then (int32 4 | float32) × length
+ *
+ * All of it is little-endian in memory (WebAssembly's order) and big-endian in the protocol.
+ */
+import type { Engine } from "../engine/engine.ts";
+import type { FeedColumn } from "./feed-types.ts";
+
+const HEADER_BYTES = 20;
+
+/** A `real[]` as SQL that gives such text. */
+export function vectorTextSql(kind: Engine["kind"], column: string): string {
+  return `encode(${kind === "embedded" ? "lodestone.array_bytes" : "array_send"}(${column}), 'base64')`;
+}
+
+/** @param texts  of one column; null where a record has no vector. */
+export function vectorsOf(kind: Engine["kind"], dimension: number, texts: readonly (string | null)[]): FeedColumn {
+  const isMemory = kind === "embedded";
+  const elementBytes = isMemory ? 4 : 8;
+  const present: number[] = [];
+  texts.forEach((text, row) => {
+    if (text !== null) present.push(row);
+  });
+  const elements = new Float32Array(present.length * dimension);
+  const bytes = Buffer.allocUnsafe(HEADER_BYTES + elementBytes * dimension);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let at = 0;
+  for (const row of present) {
+    const written = bytes.write(texts[row]!, "base64");
+    if (written !== bytes.length || view.getInt32(4) !== 0)
+      throw new Error(`A vector has ${written} bytes where its column's dimension ${dimension} takes ${bytes.length} without nulls.`);
+    const first = HEADER_BYTES + elementBytes - 4;
+    for (let offset = first; offset < written; offset += elementBytes) elements[at++] = view.getFloat32(offset, isMemory);
+  }
+  return { kind: "vector", dimension, rows: Uint32Array.from(present), elements };
+}

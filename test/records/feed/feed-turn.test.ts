@@ -1,0 +1,91 @@
+/** The feed beside a caller who leaves the embedded database no pause. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { Catalog } from "../../../src/records/catalog/catalog.ts";
+import { RecordFeed } from "../../../src/records/feed/change-feed.ts";
+import { FeedTurn } from "../../../src/records/feed/feed-turn.ts";
+import { describeOnBothEngines } from "../../support/record-engines.ts";
+import { Follower } from "./follower.ts";
+
+/** More than one page of the outbox, so more than a read of fixed size. */
+const STATEMENT_ROWS = 5_000;
+/** Whoever has not caught up by then never does. */
+const MOST_STATEMENTS = 30;
+
+describeOnBothEngines("The change feed beside a writer without pause", (fixture, kind) => {
+  let catalog: Catalog;
+  let feed: RecordFeed;
+
+  beforeAll(async () => {
+    catalog = await Catalog.open(fixture.engine);
+    feed = await RecordFeed.open(fixture.engine, catalog, { trimIntervalMs: 0 });
+  });
+  afterAll(async () => {
+    await feed.close();
+    await catalog.close();
+  });
+
+  // On a server readers and writers have sessions of their own.
+  test.runIf(kind === "embedded")("ends a first reading, and then follows", async () => {
+    const ref = { database: "turns", branch: "main" };
+    await catalog.createBranch(ref);
+    const { schemaName } = await catalog.change(ref, async (editor) => {
+      await editor.createTable("t", [{ name: "v", type: "vector", vector: { dimension: 2 } }]);
+    });
+    let begun = 0;
+    let written = 0;
+    let isWatched = true;
+    const writer = async (): Promise<void> => {
+      while (isWatched && begun < MOST_STATEMENTS) {
+        const first = begun++ * STATEMENT_ROWS;
+        await fixture.engine.transaction((connection) =>
+          connection.query(
+            `INSERT INTO "${schemaName}"."t" (id, v) SELECT 'r' || n, ARRAY[n, 1]::real[] FROM generate_series($1::int, $2::int) AS n`,
+            [first, first + STATEMENT_ROWS - 1],
+          ),
+        );
+        written++;
+      }
+    };
+    await fixture.engine.query(
+      `INSERT INTO "${schemaName}"."t" (id, v) SELECT 's' || n, ARRAY[n, 1]::real[] FROM generate_series(1, 5000) AS n`,
+    );
+    // Two, so that the next statement always waits when one ends.
+    const writers = Promise.all([writer(), writer()]);
+    const follower = new Follower(feed, ref);
+    await follower.start(["t"]);
+    const whenRead = written;
+    for (let isComplete = false; !isComplete; ) {
+      const changes = await feed.readSince(ref, follower.position, follower.incarnation);
+      for (const batch of changes!.batches) follower.apply(batch);
+      follower.position = changes!.position;
+      isComplete = changes!.complete;
+    }
+    const whenFollowed = written;
+    isWatched = false;
+    console.log({ whenRead, whenFollowed });
+    await writers;
+    expect(whenRead).toBeLessThan(MOST_STATEMENTS - 2);
+    expect(whenFollowed).toBeLessThan(MOST_STATEMENTS - 2);
+    expect(await follower.catchUp()).toBe(true);
+    expect(follower.rows.get("t")?.size).toBe(5_000 + written * STATEMENT_ROWS);
+  });
+
+  test.runIf(kind === "embedded")("has for a turn as long as it waited, within bounds", () => {
+    let now = 0;
+    const turn = (waitedMs: number): FeedTurn => new FeedTurn(waitedMs, () => now);
+    expect(turn(0).goesOn(1)).toBe(false);
+    const short = turn(100);
+    now = 99;
+    expect(short.goesOn(1)).toBe(true);
+    now = 100;
+    expect(short.goesOn(1)).toBe(false);
+    const long = turn(60_000);
+    now += 1_999;
+    expect(long.goesOn(1)).toBe(true);
+    now += 1;
+    expect(long.goesOn(1)).toBe(false);
+    const much = turn(1_000);
+    expect(much.goesOn(47_999_999)).toBe(true);
+    expect(much.goesOn(1)).toBe(false);
+  });
+});
