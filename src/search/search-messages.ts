@@ -120,8 +120,8 @@ export interface EngineCalls {
    */
   restore(call: { readonly key: BranchKey; readonly incarnation: string; readonly path: string | undefined }): RestoredState | null;
   /**
-   * Writes the branch to a file, or ends the draft of one, and says which position that has. null: given up, because the branch was replaced or its schema
-   * changed meanwhile.
+   * Writes the branch to a file, or ends the draft of one, and says which position that has. null: given up,
+   * because the branch was replaced or its schema changed meanwhile.
    */
   snapshot(call: {
     readonly key: BranchKey;

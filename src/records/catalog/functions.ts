@@ -46,8 +46,9 @@ BEGIN
 END $body$`;
 
 /**
- * The bytes of an array as PostgreSQL holds it in memory, for the change feed. `array_send` calls a function for each element, which takes ten times as long in
- * the embedded engine. Any value of variable length is such bytes to `byteasend`, which copies them.
+ * The bytes of an array as PostgreSQL holds it in memory, for the change feed. `array_send` calls a function for
+ * each element, which takes ten times as long in the embedded engine. To `byteasend` any value of variable length
+ * is bytes, and it copies them.
  *
  * Of the embedded engine alone: it takes a superuser, and the bytes are in the order of the machine.
  */

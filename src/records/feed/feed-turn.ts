@@ -1,9 +1,10 @@
 /**
  * How much the change feed reads at once.
  *
- * The embedded database has one session. A caller who writes one long statement after the other has it again as soon as a read of the feed has ended. A read of
- * fixed size may bring less than each statement writes, and the feed would never catch up. So a read may go on for three times as long as it had to wait: reading
- * what was written takes less than writing it, but not always by much.
+ * The embedded database has one session. A caller who writes one long statement after the other has it again as
+ * soon as a read of the feed has ended. A read of fixed size may bring less than each statement writes, and the
+ * feed would never catch up. So a read may go on for three times as long as it had to wait: reading what was
+ * written takes less than writing it, but not always by much.
  */
 
 const TURN_FACTOR = 3;

@@ -1,8 +1,9 @@
 /**
- * A snapshot that is written while its branch is read from the records, so that little is left to do when all is read: a stop soon afterwards finds it on disk.
+ * A snapshot that is written while its branch is read from the records. When all is read, little is left to do,
+ * and a stop soon afterwards leaves it on disk.
  *
- * It holds the batches in the order in which they were read, and the position at which the reading began: those who read it back apply what has changed since, as
- * with any snapshot. Its journal begins where the reading ended.
+ * It holds the batches in the order in which they were read, and the position at which the reading began. Whoever
+ * reads it back applies what has changed since, as with any snapshot. Its journal begins where the reading ended.
  */
 import { randomUUID } from "node:crypto";
 import type { FeedBatch, FeedPosition } from "../../records/feed/feed-types.ts";
