@@ -1,0 +1,113 @@
+/** What the suite of search tests asks: servers over one of the engines that can hold the vectors. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect } from "vitest";
+import type { ColumnSchema } from "../../../src/records/schema.ts";
+import { PartsCluster } from "../../cluster/parts-cluster.ts";
+import type { SearchServer } from "../../support/pgvector.ts";
+import { startPostgres } from "../../support/postgres.ts";
+import { type Answer, startServer, type TestServer } from "../../support/server.ts";
+
+export const BASE = "/db/vectors:main";
+const SCHEMA_LIMIT_MS = 20_000;
+
+export interface SearchService {
+  /** They answer the same, whichever is asked. */
+  readonly servers: readonly TestServer[];
+  stop(): Promise<void>;
+}
+
+/** One server. */
+export async function startOne(args: readonly string[] = []): Promise<SearchService> {
+  const server = await startServer({ args });
+  return { servers: [server], stop: () => server.stop() };
+}
+
+/** One server that keeps its vectors in another database. */
+export async function startOnSearchUrl(start: () => Promise<SearchServer>): Promise<SearchService> {
+  const database = await start();
+  try {
+    const { servers, stop } = await startOne(["--search-url", await database.emptyDatabase()]);
+    return { servers, stop: () => stop().finally(() => database.stop()) };
+  } catch (error) {
+    await database.stop();
+    throw error;
+  }
+}
+
+/** As many servers as parts, each with its own. @param bin  as of startPostgres. */
+export async function startParts(bin: string, parts: number): Promise<SearchService> {
+  const postgres = await startPostgres(bin);
+  try {
+    const cluster = await PartsCluster.start(postgres, { replicas: Array(parts).fill(1) });
+    return { servers: cluster.all, stop: () => cluster.stop().finally(() => postgres.stop()) };
+  } catch (error) {
+    await postgres.stop();
+    throw error;
+  }
+}
+
+/** Requests to the servers of a service in turn. */
+export class SearchClient {
+  readonly #service: () => SearchService;
+  #asked = 0;
+
+  /** @param service  asked for each request: it is started after the tests are described. */
+  constructor(service: () => SearchService) {
+    this.#service = service;
+  }
+
+  /** How many servers there are: asked so often in a row, each has been asked. */
+  get servers(): number {
+    return this.#service().servers.length;
+  }
+
+  post = (path: string, body: unknown, headers = {}): Promise<Answer> => this.#next.post(path, body, headers);
+  put = (path: string, body?: unknown): Promise<Answer> => this.#next.put(path, body);
+  delete = (path: string): Promise<Answer> => this.#next.delete(path);
+
+  /** A strong search, unless the body says otherwise. */
+  search(table: string, body: object, headers = {}): Promise<Answer> {
+    return this.post(`${BASE}/tables/${table}/vectorSearch`, { consistency: "strong", ...body }, headers);
+  }
+
+  /** Creates the branch. Resolves once every server knows of it, as the other methods that change the schema do. */
+  async createBranch(): Promise<void> {
+    expect((await this.put(BASE)).status).toBe(201);
+    await this.#everywhere(BASE, () => true);
+  }
+
+  async createTable(table: string, columns: readonly ColumnSchema[]): Promise<void> {
+    expect((await this.put(`${BASE}/tables/${table}`, { columns })).status).toBe(201);
+    await this.#everywhere(`${BASE}/tables/${table}/schema`, () => true);
+  }
+
+  async addColumn(table: string, column: ColumnSchema): Promise<void> {
+    expect((await this.post(`${BASE}/tables/${table}/columns`, column)).status).toBe(200);
+    await this.#everywhere(`${BASE}/tables/${table}/schema`, (names) => names.includes(column.name));
+  }
+
+  async dropColumn(table: string, column: string): Promise<void> {
+    expect((await this.delete(`${BASE}/tables/${table}/columns/${column}`)).status).toBe(200);
+    await this.#everywhere(`${BASE}/tables/${table}/schema`, (names) => !names.includes(column));
+  }
+
+  /** Schemas come to the other servers by a notification, a moment later. */
+  async #everywhere(path: string, isRight: (columns: string[]) => boolean): Promise<void> {
+    const deadline = performance.now() + SCHEMA_LIMIT_MS;
+    for (const server of this.#service().servers) {
+      for (;;) {
+        const { status, body } = await server.get(path);
+        if (status === 200 && isRight((body.columns ?? []).map(({ name }: { name: string }) => name))) break;
+        if (performance.now() > deadline) throw new Error(`a server does not know ${path} as it is: ${status} ${JSON.stringify(body)}`);
+        await sleep(10);
+      }
+    }
+  }
+
+  get #next(): TestServer {
+    const { servers } = this.#service();
+    return servers[this.#asked++ % servers.length]!;
+  }
+}
+
+export const idsOf = ({ body }: Answer): string[] => body.results.map(({ id }: { id: string }) => id);
