@@ -128,27 +128,11 @@ export class SearchDatabase {
     const begin = this.isDistributed
       ? `BEGIN READ ONLY; ${settings(timeoutMs)}; SELECT pg_catalog.pg_advisory_xact_lock_shared(${FORMAT_LOCK + 1}, ${lock | 0})`
       : `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${settings(timeoutMs)}`;
-    const transaction = await this.#begin(begin, timeoutMs, () => {});
-    try {
-      const result = await work(transaction);
-      await transaction.commit();
-      return result;
-    } catch (error) {
-      await transaction.rollback();
-      throw error;
-    }
+    return committed(await this.#begin(begin, timeoutMs, () => {}), work);
   }
 
   async write<Result>(work: (statements: Statements) => Promise<Result>): Promise<Result> {
-    const transaction = await this.begin();
-    try {
-      const result = await work(transaction);
-      await transaction.commit();
-      return result;
-    } catch (error) {
-      await transaction.rollback();
-      throw error;
-    }
+    return committed(await this.begin(), work);
   }
 
   /**
@@ -231,6 +215,18 @@ export class SearchDatabase {
       if (known instanceof DatabaseAwayError) this.#awayUntil = performance.now() + AWAY_MS;
       throw known;
     }
+  }
+}
+
+/** Does the work and commits; rolls back when either fails. */
+async function committed<Result>(transaction: OpenTransaction, work: (statements: Statements) => Promise<Result>): Promise<Result> {
+  try {
+    const result = await work(transaction);
+    await transaction.commit();
+    return result;
+  } catch (error) {
+    await transaction.rollback();
+    throw error;
   }
 }
 

@@ -2,44 +2,22 @@
  * The search engine that keeps nothing in memory: vectors and filter columns are in tables of another
  * PostgreSQL with pgvector, which answers.
  *
- * What a branch has there and the position of the change feed that it is at are changed in one transaction, so
- * a crash at any moment leaves a state that some position describes, and the next process continues from it
- * (`restore`). Several servers may share the database: each follows the feed, and a commit is made only onto
- * the revision that its server has read (else EngineChangedError, and the server takes up what is there), so
- * each change is applied once and in order.
+ * A branch's tables and its position in the change feed are changed in one transaction. So a crash at any moment leaves tables that match their
+ * position, and the next process goes on from there (`restore`).
+ *
+ * Several servers may share the database. Each follows the feed. A server commits only onto the revision that it has read; if there is a newer one,
+ * it gets EngineChangedError and takes up what is there. So each change is applied once, and in order.
  */
-import { createHash } from "node:crypto";
-import pg from "pg";
-import { tooLarge } from "../../budget/memory-budget.ts";
 import { LodestoneError } from "../../errors.ts";
 import type { FeedBatch } from "../../records/feed/feed-types.ts";
 import type { FollowedSchema } from "../followed-schema.ts";
 import { EngineChangedError, type SearchEngine, type StartEngine } from "../search-engine.ts";
-import {
-  type BranchKey,
-  type BranchStats,
-  type EngineCalls,
-  type Method,
-  RESULT_BYTES,
-  type RestoredState,
-  type SearchAnswer,
-  type SearchJob,
-  type SearchOutcome,
-} from "../search-messages.ts";
+import type { BranchKey, BranchStats, EngineCalls, Method, RestoredState } from "../search-messages.ts";
+import { addCounts, countsFromJson, countsToJson, lockOf, readBranch } from "./branch-row.ts";
+import { BranchSearcher } from "./branch-searcher.ts";
 import { type HeldLock, LOCKED } from "./database-locks.ts";
-import { countRows, searchExactly } from "./exact-search.ts";
-import { EVERY_ROW, filterCondition } from "./filter-condition.ts";
-import { type OpenTransaction, SCHEMA, SearchDatabase, type SearchDatabaseOptions, type Statements } from "./search-database.ts";
-import {
-  createMissing,
-  dropSurplus,
-  existingGenerations,
-  kindColumn,
-  schemaFromJson,
-  schemaToJson,
-  tableName,
-  valueColumn,
-} from "./table-layout.ts";
+import { type OpenTransaction, SCHEMA, SearchDatabase, type SearchDatabaseOptions } from "./search-database.ts";
+import { createMissing, dropSurplus, existingGenerations, schemaFromJson, schemaToJson } from "./table-layout.ts";
 import { type VectorCounts, writeBatch } from "./write-batch.ts";
 
 /** What this process knows of a branch in the database. */
@@ -68,33 +46,18 @@ interface Staged {
   readonly counts: VectorCounts;
 }
 
-interface BranchRow {
-  readonly generation: string;
-  readonly revision: string;
-  readonly incarnation: string;
-  readonly version: string;
-  readonly position: string;
-  readonly tables: string;
-  readonly counts: string;
-}
-
-const BRANCH_COLUMNS =
-  "generation::text, revision::text, incarnation, version::text, position, tables::text AS tables, counts::text AS counts";
-const UNDEFINED_TABLE = "42P01";
-const UNDEFINED_COLUMN = "42703";
-
 class SqlEngine implements SearchEngine {
   readonly keepsState = true;
   readonly #database: SearchDatabase;
+  readonly #searcher: BranchSearcher;
   readonly #onFault: (error: unknown) => void;
   readonly #known = new Map<BranchKey, Known>();
   readonly #builds = new Map<number, Build>();
   readonly #staged = new Map<BranchKey, Staged>();
-  /** Of the searched branches: parsed once for each version. */
-  readonly #schemas = new Map<BranchKey, { readonly generation: string; readonly version: string; readonly schema: FollowedSchema }>();
 
   constructor(database: SearchDatabase, onFault: (error: unknown) => void = () => {}) {
     this.#database = database;
+    this.#searcher = new BranchSearcher(database);
     this.#onFault = onFault;
     void this.#dropStrangers().catch(onFault);
   }
@@ -126,7 +89,7 @@ class SqlEngine implements SearchEngine {
     snapshot: async () => null,
     flush: async () => null,
     drop: ({ key }) => this.#drop(key),
-    search: (job) => this.#search(job),
+    search: (job) => this.#searcher.search(job),
   };
 
   async #begin({ build, key, incarnation, version, tables }: Parameters<EngineCalls["begin"]>[0]): Promise<void> {
@@ -292,69 +255,12 @@ class SqlEngine implements SearchEngine {
     await this.#unstage(key);
     const known = this.#known.get(key);
     this.#known.delete(key);
-    this.#schemas.delete(key);
+    this.#searcher.forget(key);
     if (known === undefined) return;
     await this.#database.write((statements) =>
       statements.query(`DELETE FROM ${SCHEMA}.branches WHERE key = $1 AND generation = $2`, [key, known.generation]),
     );
     await dropSurplus(this.#database, known.generation, null).catch(this.#onFault);
-  }
-
-  async #search(job: SearchJob): Promise<SearchOutcome> {
-    let version = Number.POSITIVE_INFINITY;
-    try {
-      return await this.#database.read(lockOf(job.key), async (statements) => {
-        const branch = await this.#searchedBranch(statements, job.key);
-        if (branch === undefined || branch.incarnation !== job.incarnation) return { kind: "behind" };
-        version = branch.version;
-        const { generation, schema } = branch;
-        const table = [...schema.values()].find(({ id }) => id === job.tableId);
-        const dimension = [...(table?.columns.values() ?? [])].find(({ id }) => id === job.columnId)?.vector?.dimension;
-        if (table === undefined || dimension === undefined || job.queries.length !== job.count * dimension) return { kind: "behind" };
-        const searched = {
-          table: tableName(generation, table.id),
-          column: valueColumn(job.columnId),
-          kindColumn: kindColumn(job.columnId),
-          dimension,
-          vectorSchema: this.#database.vectorSchema,
-          condition: await filterCondition(statements, generation, schema, table, job.filter),
-        };
-        const { condition } = searched;
-        const totalCount = condition === EVERY_ROW ? (branch.counts.get(job.columnId) ?? 0) : await countRows(statements, searched);
-        const answers: SearchAnswer[] = [];
-        let bytes = 0;
-        for (let i = 0; i < job.count; i++) {
-          const query = job.queries.subarray(i * dimension, (i + 1) * dimension);
-          const best = totalCount === 0 ? [] : await searchExactly(statements, searched, query, job.similarity, job.offset + job.size);
-          const page = best.slice(job.offset).filter(({ score }) => job.minScore === undefined || score >= job.minScore);
-          for (const { id } of page) bytes += id.length + RESULT_BYTES;
-          if (bytes > job.maxBytes) throw tooLarge(job.maxBytes);
-          answers.push({ totalCount, ids: page.map(({ id }) => id), scores: Float64Array.from(page, ({ score }) => score) });
-        }
-        return { kind: "answers", answers, bytes, schemaVersion: branch.version, part: undefined };
-      });
-    } catch (error) {
-      if (error instanceof LodestoneError && error.code === "INVALID")
-        return { kind: "invalid", message: error.message, schemaVersion: version };
-      // What was searched went between the reading of the branch's row and the search.
-      if (error instanceof pg.DatabaseError && (error.code === UNDEFINED_TABLE || error.code === UNDEFINED_COLUMN))
-        return { kind: "behind" };
-      throw error;
-    }
-  }
-
-  async #searchedBranch(statements: Statements, key: BranchKey) {
-    const cached = this.#schemas.get(key);
-    const [row] = await statements.query<Omit<BranchRow, "tables"> & { tables: string | null }>(
-      `SELECT generation::text, incarnation, version::text, counts::text AS counts,
-         CASE WHEN generation = $2::int8 AND version = $3::int8 THEN NULL ELSE tables::text END AS tables FROM ${SCHEMA}.branches WHERE key = $1`,
-      [key, cached?.generation ?? null, cached?.version ?? null],
-    );
-    if (row === undefined) return undefined;
-    const { generation, version, incarnation } = row;
-    const schema = row.tables === null ? cached!.schema : schemaFromJson(row.tables);
-    if (row.tables !== null) this.#schemas.set(key, { generation, version, schema });
-    return { generation, incarnation, version: Number(version), schema, counts: countsFromJson(row.counts) };
   }
 
   async #dropSurplus(key: BranchKey): Promise<void> {
@@ -396,34 +302,9 @@ export async function startSqlEngine(url: string, options: SearchDatabaseOptions
   return () => new SqlEngine(database, onFault);
 }
 
-async function readBranch(statements: Statements, key: BranchKey, lock = ""): Promise<BranchRow | undefined> {
-  const [row] = await statements.query<BranchRow & pg.QueryResultRow>(
-    `SELECT ${BRANCH_COLUMNS} FROM ${SCHEMA}.branches WHERE key = $1 ${lock}`,
-    [key],
-  );
-  return row;
-}
-
-/** Two branches may have the same; then they wait for each other now and then. */
-function lockOf(key: BranchKey): number {
-  return createHash("sha256").update(key).digest().readInt32BE();
-}
-
 function hasVectorColumn(schema: FollowedSchema, columnId: number): boolean {
   for (const table of schema.values()) for (const column of table.columns.values()) if (column.id === columnId) return true;
   return false;
-}
-
-function addCounts(counts: VectorCounts, changed: ReadonlyMap<number, number>): void {
-  for (const [id, count] of changed) counts.set(id, (counts.get(id) ?? 0) + count);
-}
-
-function countsToJson(counts: ReadonlyMap<number, number>): string {
-  return JSON.stringify(Object.fromEntries(counts));
-}
-
-function countsFromJson(text: string): Map<number, number> {
-  return new Map(Object.entries(JSON.parse(text) as Record<string, number>).map(([id, count]) => [Number(id), count]));
 }
 
 /** Nothing is in this process's memory. */

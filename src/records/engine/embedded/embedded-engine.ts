@@ -6,7 +6,6 @@
  * reports success; the units behind it run on the session that is opened next, on the same directory.
  */
 import type { QueryResult } from "pg";
-import type { AnswerBudget } from "../../../budget/memory-budget.ts";
 import { LodestoneError } from "../../../errors.ts";
 import { quoteIdentifier } from "../../identifiers.ts";
 import { CLOSE_LIMIT_MS, type Engine, type QueryOptions, type TransactionConnection, type TransactionOptions } from "../engine.ts";
@@ -19,7 +18,8 @@ import { Maintenance, type MaintenanceHost } from "./maintenance.ts";
 import { type OpenDirectory, openDataDirectory } from "./open-directory.ts";
 import { DEFAULT_MEMORY_BYTES, EmbeddedSession } from "./session.ts";
 import { type Turn, timedOut, withTimeLimit } from "./time-limit.ts";
-import { TURN_MS, UnitQueue, type Waiting } from "./unit-queue.ts";
+import { MAKES_WAY, queueUnit, type Unit, type UnitOptions, type Work } from "./unit.ts";
+import { TURN_MS, UnitQueue } from "./unit-queue.ts";
 
 export interface EmbeddedEngineOptions {
   readonly dataDir: string;
@@ -31,30 +31,12 @@ export interface EmbeddedEngineOptions {
   readonly maxMemoryBytes?: number | undefined;
 }
 
-type Work<Result> = (session: EmbeddedSession, turn: Turn) => Promise<Result>;
-
-interface Unit extends Waiting {
-  readonly run: (session: EmbeddedSession, turn: Turn) => Promise<void>;
-  readonly refuse: (reason: Error) => void;
-}
-
-interface UnitOptions {
-  readonly isUrgent?: boolean | undefined;
-  readonly signal?: AbortSignal | undefined;
-  /** Its caller's, and what is given back when the unit is run again. */
-  readonly budget?: AnswerBudget | undefined;
-}
-
 /** A commit is not cancelled by the time limit (its outcome would be unknown), but it may not hang for ever either. */
 const COMMIT_LIMIT_MS = 60_000;
 /** After so many bytes sent to PostgreSQL its WAL is worth a look before the next tick. */
 const MAINTENANCE_AFTER_BYTES = 32 * 1024 * 1024;
 const MAX_ROLE_OIDS = 10_000;
 const REOPEN_PAUSE_MS = 1_000;
-/** Nobody waits longer for a long turn. */
-const LONG_TURN_WAIT_MS = 30_000;
-/** With this a unit is rolled back that is to run again. */
-const MAKES_WAY = new Error("It makes way for others.");
 /** Of its memory, from which on a session is renewed. */
 const RENEW_ABOVE_SHARE = 5 / 8;
 
@@ -207,54 +189,11 @@ export class EmbeddedEngine implements Engine {
     return this.#push(counted, options);
   }
 
-  #push<Result>(work: Work<Result>, { isUrgent = false, signal, budget }: UnitOptions = {}): Promise<Result> {
-    return new Promise<Result>((resolve, reject) => {
-      if (signal?.aborted === true) return reject(signal.reason);
-      let waitTimer: NodeJS.Timeout | undefined;
-      const giveUp = (reason: unknown): void => {
-        stopWaiting();
-        this.#queue.delete(unit);
-        reject(reason);
-      };
-      const onAbort = (): void => giveUp(signal!.reason);
-      const hasGone = (): boolean => signal?.aborted === true;
-      const stopWaiting = (): void => {
-        clearTimeout(waitTimer);
-        signal?.removeEventListener("abort", onAbort);
-      };
-      const wait = (): void => signal?.addEventListener("abort", onAbort, { once: true });
-      const putBack = (): void => {
-        waitTimer = setTimeout(() => giveUp(tooLong(this.#queue.longRestMs(unit.caller))), LONG_TURN_WAIT_MS);
-        wait();
-        this.#queue.putBack(unit);
-      };
-      const unit: Unit = {
-        caller: budget?.caller ?? "",
-        isUrgent,
-        run: async (session, turn) => {
-          // It may have left the queue, and waited for a session to be opened, when its caller went.
-          if (hasGone()) return;
-          stopWaiting();
-          const giveBack = budget?.mark();
-          try {
-            resolve(await work(session, turn));
-          } catch (error) {
-            if (error !== MAKES_WAY) return reject(error);
-            giveBack?.();
-            if (hasGone()) reject(signal!.reason);
-            else putBack();
-          }
-        },
-        refuse: (reason) => {
-          stopWaiting();
-          reject(reason);
-        },
-      };
-      wait();
-      this.#queue.push(unit);
-      this.#draining ??= this.#drain();
-      this.#makeWay();
-    });
+  #push<Result>(work: Work<Result>, options?: UnitOptions): Promise<Result> {
+    const result = queueUnit(this.#queue, work, options);
+    this.#draining ??= this.#drain();
+    this.#makeWay();
+    return result;
   }
 
   /** Cuts short what runs when it is the others' turn: for a while, or, when it has had as long as SQL over HTTP may take, for good. */
@@ -397,11 +336,3 @@ export class EmbeddedEngine implements Engine {
     void this.#session?.kill(this.#lost);
   }
 }
-
-const tooLong = (restMs: number): LodestoneError =>
-  new LodestoneError(
-    "OVERLOADED",
-    `The embedded database is in use by others, and what was asked for takes longer than ${TURN_MS} ms of it: such work of one caller has a tenth of the time ` +
-      "while others are there. Nothing was changed. Ask for less at once, or try again later.",
-    { retryAfterSeconds: Math.max(1, Math.ceil(restMs / 1_000)) },
-  );

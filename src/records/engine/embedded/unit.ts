@@ -1,0 +1,95 @@
+/**
+ * Units of work of the embedded engine: a statement or a transaction, waiting for the session and then run on it.
+ *
+ * A unit that is cut short with MAKES_WAY was rolled back. It waits again, and gives back to its caller's budget what it had charged.
+ */
+import type { AnswerBudget } from "../../../budget/memory-budget.ts";
+import { LodestoneError } from "../../../errors.ts";
+import type { EmbeddedSession } from "./session.ts";
+import type { Turn } from "./time-limit.ts";
+import { TURN_MS, type UnitQueue, type Waiting } from "./unit-queue.ts";
+
+export type Work<Result> = (session: EmbeddedSession, turn: Turn) => Promise<Result>;
+
+export interface Unit extends Waiting {
+  readonly run: (session: EmbeddedSession, turn: Turn) => Promise<void>;
+  readonly refuse: (reason: Error) => void;
+}
+
+export interface UnitOptions {
+  readonly isUrgent?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Its caller's, and what is given back when the unit is run again. */
+  readonly budget?: AnswerBudget | undefined;
+}
+
+/** Nobody waits longer for a long turn. */
+const LONG_TURN_WAIT_MS = 30_000;
+/** With this a unit is rolled back that is to run again. */
+export const MAKES_WAY = new Error("It makes way for others.");
+
+/**
+ * Puts a unit into the queue.
+ *
+ * @returns what the work gives, once the unit has run to its end. Rejects with the signal's reason when its caller goes first, and with OVERLOADED
+ * when the unit has to wait too long for a second turn.
+ */
+export function queueUnit<Result>(
+  queue: UnitQueue<Unit>,
+  work: Work<Result>,
+  { isUrgent = false, signal, budget }: UnitOptions = {},
+): Promise<Result> {
+  return new Promise<Result>((resolve, reject) => {
+    if (signal?.aborted === true) return reject(signal.reason);
+    let waitTimer: NodeJS.Timeout | undefined;
+    const giveUp = (reason: unknown): void => {
+      stopWaiting();
+      queue.delete(unit);
+      reject(reason);
+    };
+    const onAbort = (): void => giveUp(signal!.reason);
+    const hasGone = (): boolean => signal?.aborted === true;
+    const stopWaiting = (): void => {
+      clearTimeout(waitTimer);
+      signal?.removeEventListener("abort", onAbort);
+    };
+    const wait = (): void => signal?.addEventListener("abort", onAbort, { once: true });
+    const putBack = (): void => {
+      waitTimer = setTimeout(() => giveUp(tooLong(queue.longRestMs(unit.caller))), LONG_TURN_WAIT_MS);
+      wait();
+      queue.putBack(unit);
+    };
+    const unit: Unit = {
+      caller: budget?.caller ?? "",
+      isUrgent,
+      run: async (session, turn) => {
+        // It may have left the queue, and waited for a session to be opened, when its caller went.
+        if (hasGone()) return;
+        stopWaiting();
+        const giveBack = budget?.mark();
+        try {
+          resolve(await work(session, turn));
+        } catch (error) {
+          if (error !== MAKES_WAY) return reject(error);
+          giveBack?.();
+          if (hasGone()) reject(signal!.reason);
+          else putBack();
+        }
+      },
+      refuse: (reason) => {
+        stopWaiting();
+        reject(reason);
+      },
+    };
+    wait();
+    queue.push(unit);
+  });
+}
+
+const tooLong = (restMs: number): LodestoneError =>
+  new LodestoneError(
+    "OVERLOADED",
+    `The embedded database is in use by others, and what was asked for takes longer than ${TURN_MS} ms of it: such work of one caller has a tenth of the time ` +
+      "while others are there. Nothing was changed. Ask for less at once, or try again later.",
+    { retryAfterSeconds: Math.max(1, Math.ceil(restMs / 1_000)) },
+  );
