@@ -1,7 +1,8 @@
 /**
- * `npm run soak:cluster -- --minutes 60 --clients 24 --outage 60`: three servers on one PostgreSQL with a
- * synchronous standby behind nginx, in bad weather, judged afterwards. Needs PostgreSQL 15 or later and nginx
- * on this machine. Exit code 1 on any fault.
+ * Three servers on one PostgreSQL with a synchronous standby, behind nginx, through faults; the history of all clients is judged.
+ *
+ * Usage: npm run soak:cluster -- [--minutes 60 --clients 24 --outage 60 --seed 1 --parts]
+ * With --parts the servers hold search parts. Needs PostgreSQL 15 or later and nginx on this machine. Exit code 1 on any fault.
  */
 import { parseArgs } from "node:util";
 import { clusterRun } from "../test/cluster/cluster-run.ts";
@@ -16,6 +17,7 @@ const { values } = parseArgs({
     clients: { type: "string", default: "24" },
     outage: { type: "string", default: "60" },
     seed: { type: "string", default: "1" },
+    parts: { type: "boolean", default: false },
   },
 });
 const outageSeconds = Number(values.outage);
@@ -27,6 +29,7 @@ const report = await clusterRun({
   pauseSeconds: 5,
   clients: Number(values.clients),
   seed: Number(values.seed),
+  parts: values.parts,
   onEvent: (line) => console.log(`${new Date().toISOString().slice(11, 19)} ${line}`),
 });
 const { faults, unexpected, events: _events, ...numbers } = report;
