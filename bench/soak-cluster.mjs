@@ -8,9 +8,6 @@ import { parseArgs } from "node:util";
 import { clusterRun } from "../test/cluster/cluster-run.ts";
 import { pathOf } from "../test/support/finders.ts";
 
-/** A round without its outage takes about so long. */
-const ROUND_SECONDS = 60;
-
 const { values } = parseArgs({
   options: {
     minutes: { type: "string", default: "60" },
@@ -20,12 +17,12 @@ const { values } = parseArgs({
     parts: { type: "boolean", default: false },
   },
 });
-const outageSeconds = Number(values.outage);
 const report = await clusterRun({
   postgresBin: pathOf("postgresql"),
   nginxBin: pathOf("nginx"),
-  rounds: Math.max(1, Math.round((Number(values.minutes) * 60) / (ROUND_SECONDS + outageSeconds))),
-  outageSeconds,
+  rounds: Number.POSITIVE_INFINITY,
+  minutes: Number(values.minutes),
+  outageSeconds: Number(values.outage),
   pauseSeconds: 5,
   clients: Number(values.clients),
   seed: Number(values.seed),

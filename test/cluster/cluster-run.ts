@@ -39,6 +39,8 @@ export interface ClusterRunOptions {
   readonly nginxBin: string;
   /** Rounds of the events; the standby is promoted only in the first. */
   readonly rounds: number;
+  /** After so long no round begins, however many are left. Default: no limit. */
+  readonly minutes?: number;
   /** Default: all. */
   readonly events?: readonly ClusterEvent[];
   /** The servers hold search parts: one of them the first of two, the others the second. */
@@ -162,7 +164,8 @@ class Cluster {
       servers: "many",
     });
     const running = workload.run(this.#nginx.port);
-    for (let round = 0; round < rounds; round++) {
+    const endsAt = performance.now() + 60_000 * (this.#options.minutes ?? Number.POSITIVE_INFINITY);
+    for (let round = 0; round < rounds && performance.now() < endsAt; round++) {
       for (const event of this.#options.events ?? CLUSTER_EVENTS) {
         if (event === "promotion" && round > 0) continue;
         await sleep(1_000 * pauseSeconds);

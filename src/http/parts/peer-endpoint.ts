@@ -1,7 +1,6 @@
 /**
- * What the servers of the other parts ask of this one. Not part of the API: it takes no key, only the secret
- * that the servers share, and neither /openapi.json nor a server without parts knows of it. Bodies are bounded
- * and are read only once the secret was right.
+ * The endpoint that the servers of other parts ask. It is not part of the API: keys do not open it, only the secret that the servers share does.
+ * /openapi.json does not list it, and a server without parts does not have it. Bodies are bounded, and are read only after the secret was checked.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Context, Middleware } from "koa";
@@ -23,7 +22,7 @@ export interface PartAccess {
   readonly secret: string;
 }
 
-/** One request of a user's, or several small ones, with what JSON makes of their filters. */
+/** One user's request, or several small ones, with their filters as JSON. */
 const MAX_CALL_BYTES = 64 * 2 ** 20;
 const MAX_SEARCHES = 64;
 const MAX_LIMIT_MS = 60_000;
@@ -76,7 +75,7 @@ export interface PeerEndpointOptions {
 export function peerEndpoint({ access, limits, isDraining, openBudget, signalOf }: PeerEndpointOptions): Middleware {
   const { local } = access;
   const expected = digestOf(access.secret);
-  // Not that of users: servers that wait for each other must not take each other's last place.
+  // Separate from the users': servers that wait for each other must not take each other's last place.
   const admission = new Admission(limits);
   const bodyLimits = { ...limits, bodyBytes: MAX_CALL_BYTES };
 

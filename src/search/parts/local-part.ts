@@ -18,7 +18,7 @@ import {
   type PartStatus,
 } from "./part-messages.ts";
 
-/** Answers, and what they are from. */
+/** Answers, and the branch, table and column that they come from. */
 export interface OwnAnswers extends FoundAnswers {
   readonly incarnation: string;
   readonly tableId: number;
@@ -41,9 +41,9 @@ export interface OwnCallOptions {
 
 /** The store that follows the records of the part. */
 export interface OwnRecords {
-  /** The first `offset + size`, of what the store has by now. */
+  /** The first `offset + size` results, from the position that the store is at. */
   searchOwn(search: OwnSearch, options: OwnCallOptions): Promise<OwnAnswers>;
-  /** The same for several searches of one branch, of exactly what the snapshot sees. "passed": it cannot be told any more. */
+  /** The same for several searches of one branch, from exactly what the snapshot sees. "passed": the store is beyond that already. */
   searchAt(
     snapshot: SharedSnapshot,
     searches: readonly OwnSearch[],
@@ -69,7 +69,7 @@ export class LocalPart implements PartSource {
     return { part: this.part, ready, lagMs };
   }
 
-  /** @param budget  charged with the answers; undefined: whoever asks charges them. */
+  /** @param budget  charged with the answers; undefined: the caller charges them. */
   async search(call: PartCall, options: PartCallOptions, budget?: Budget): Promise<PartResult[]> {
     const { index, of } = call.part;
     if (index !== this.part.index || of !== this.part.of) {
@@ -126,7 +126,7 @@ export class LocalPart implements PartSource {
     return { kind: "answers", answers, incarnation, schemaVersion, tableId, columnId, part };
   }
 
-  /** What a replica might answer is thrown on. */
+  /** The refusal as a result. Rethrows what a replica might be able to answer. */
   async #refused(ref: BranchRef, error: unknown): Promise<PartResult> {
     if (!(error instanceof LodestoneError) || error.code === "UNAVAILABLE") throw error;
     const { code, message, retryAfterSeconds } = error;
@@ -146,7 +146,7 @@ function byBranch(searches: readonly PartSearch[]): Map<string, PartSearch[]> {
   return groups;
 }
 
-/** @throws {LodestoneError} INVALID when the numbers are no whole vectors. */
+/** @throws {LodestoneError} INVALID when the numbers are not whole vectors. */
 function ownSearch({ ref, table, request, queries, count, maxBytes }: PartSearch, budget: Budget | undefined): OwnSearch {
   const dimension = queries.length / count;
   if (!Number.isInteger(dimension)) throw new LodestoneError("INVALID", `${queries.length} numbers are not ${count} vectors.`);

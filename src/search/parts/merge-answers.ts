@@ -1,4 +1,4 @@
-/** Answers of all parts to one query become the answer that one server would have given. */
+/** Merges the answers of all parts to one query into the answer that one server would give. */
 import { compareText } from "../../code-point-order.ts";
 import type { SearchAnswer } from "../search-messages.ts";
 import type { VectorSearchResponse } from "../search-store.ts";
@@ -7,9 +7,8 @@ import type { PartResult } from "./part-messages.ts";
 type Answered = Extract<PartResult, { kind: "answers" }>;
 
 /**
- * All results, of the parts in their order, if each is an answer for its part and they belong together: of one
- * life of the branch, one schema, one column. undefined: not yet. Then the servers have not all heard of a
- * change of the schema.
+ * All results, in the order of the parts, if each is an answer of its part and they belong together: they have the same incarnation of the branch, the
+ * same schema and the same column. undefined: not all servers have heard of a change of the schema yet.
  */
 export function together(results: readonly PartResult[]): readonly Answered[] | undefined {
   const answered = results.filter((result) => result.kind === "answers");
@@ -27,7 +26,7 @@ export function together(results: readonly PartResult[]): readonly Answered[] | 
   return isSame ? answered : undefined;
 }
 
-/** Records are in one part each, and each part's are in order: best first, equal scores by id. */
+/** Each record is in one part, and each part's results are in order: best first, equal scores by id. */
 export function mergeAnswers(parts: readonly SearchAnswer[], offset: number, size: number): VectorSearchResponse {
   const next = parts.map(() => 0);
   const results: { id: string; score: number }[] = [];

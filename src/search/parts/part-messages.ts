@@ -1,4 +1,4 @@
-/** What the servers that hold the parts of one database ask of each other. */
+/** The requests and answers between the servers that hold the parts of one database. */
 import type { ErrorCode } from "../../errors.ts";
 import type { SharedSnapshot } from "../../records/feed/feed-types.ts";
 import type { Part } from "../../records/feed/part.ts";
@@ -14,16 +14,16 @@ export interface PartSearch {
   /** f32[count × dimension], row-major. */
   readonly queries: Float32Array;
   readonly count: number;
-  /** Of the answers together, as SearchJob has it. */
+  /** The limit of all answers together, as in SearchJob. */
   readonly maxBytes: number;
-  /** Whose turn it takes. */
+  /** Whose turn in the queue it takes. */
   readonly caller: string;
 }
 
 export interface PartCall {
-  /** Whom it is meant for. */
+  /** The part that is asked. */
   readonly part: Part;
-  /** All searches are answered from exactly what it sees; undefined: each from what the part has. */
+  /** All searches are answered from exactly what it sees. undefined: each from the position that the part is at. */
   readonly snapshot?: SharedSnapshot | undefined;
   readonly searches: readonly PartSearch[];
 }
@@ -33,7 +33,7 @@ export type PartResult =
       readonly kind: "answers";
       /** The first `offset + size` of the part's records. */
       readonly answers: readonly SearchAnswer[];
-      /** What they are from. Answers of several parts belong together when it is the same. */
+      /** Where the answers come from. Answers of several parts belong together when these four are the same. */
       readonly incarnation: string;
       readonly schemaVersion: number;
       readonly tableId: number;
@@ -41,13 +41,13 @@ export type PartResult =
       /** undefined: the table is held whole. */
       readonly part: Part | undefined;
     }
-  /** The part has gone beyond the snapshot, or has another schema: a later snapshot may do. */
+  /** The part is beyond the snapshot, or has another schema: a later snapshot may succeed. */
   | { readonly kind: "passed" }
   | {
       readonly kind: "refused";
       readonly code: ErrorCode;
       readonly message: string;
-      /** By which it was refused; undefined when no schema has to do with it. */
+      /** The schema by which it was refused; undefined when the reason is not the schema. */
       readonly schemaVersion: number | undefined;
       readonly retryAfterSeconds?: number | undefined;
     };
@@ -58,13 +58,13 @@ export interface PartCallOptions {
   readonly limitMs: number;
 }
 
-/** Who answers for a part: this process, or another server. */
+/** A holder of a part: this process, or another server. */
 export interface PartSource {
-  /** In the order of the searches. @throws {LodestoneError} UNAVAILABLE when it cannot answer; the signal's reason. */
+  /** Results in the order of the searches. @throws {LodestoneError} UNAVAILABLE when it cannot answer; the signal's reason. */
   search(call: PartCall, options: PartCallOptions): Promise<readonly PartResult[]>;
 }
 
-/** How a server's part is doing. */
+/** The state of a server's part. */
 export interface PartStatus {
   readonly part: Part;
   readonly ready: boolean;

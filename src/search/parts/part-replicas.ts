@@ -1,10 +1,10 @@
-/** One part, and all who hold it: they are tried in turn, those that failed recently last. */
+/** One part and all servers that hold it. They are tried in turn; those that failed recently come last. */
 import { LodestoneError } from "../../errors.ts";
 import type { Part } from "../../records/feed/part.ts";
 import { formatPart, type PartCall, type PartCallOptions, type PartResult, type PartSource } from "./part-messages.ts";
 import type { PeerClient } from "./peer-client.ts";
 
-/** Whoever failed is tried first again after this long, or when a probe has found it well. */
+/** After a failure a replica is tried last for this long, or until a probe succeeds. */
 const SHUN_MS = 10_000;
 const PROBE_LIMIT_MS = 2_000;
 
@@ -31,7 +31,7 @@ export class PartReplicas implements PartSource {
     this.#onFault = onFault;
   }
 
-  /** Nobody who holds it has answered recently. */
+  /** The last call of every holder has failed. */
   get isMissing(): boolean {
     return this.#replicas.every((replica) => replica.fault !== undefined);
   }
@@ -50,7 +50,7 @@ export class PartReplicas implements PartSource {
         return results;
       } catch (error) {
         signal?.throwIfAborted();
-        // A call that is too large is so for all of them.
+        // A call that is too large for one is too large for all.
         if (!(error instanceof LodestoneError) || error.code === "TOO_LARGE") throw error;
         this.#failed(replica, error);
       }
@@ -64,7 +64,7 @@ export class PartReplicas implements PartSource {
     );
   }
 
-  /** Asks the peers how they are. */
+  /** Asks the peers for their state. */
   async probe(): Promise<void> {
     await Promise.all(this.#replicas.map((replica) => this.#probe(replica)));
   }
@@ -98,7 +98,7 @@ export class PartReplicas implements PartSource {
 
   #failed(replica: Replica, error: Error): void {
     replica.failedAt = performance.now();
-    // Told once, until it is well again.
+    // Reported once, until it has recovered.
     const isKnown = replica.fault !== undefined;
     replica.fault = error.message;
     if (!isKnown) this.#onFault(error);

@@ -1,5 +1,5 @@
 /**
- * Calls and results as bytes. Numbers that must arrive as they are (queries, scores) go as they lie in memory, everything else as JSON:
+ * Calls and results as bytes. Queries and scores, which must arrive bit for bit, are sent as they are in memory, everything else as JSON:
  *
  *   0  length of the JSON   u32, little-endian
  *   4  JSON                 UTF-8
@@ -9,11 +9,11 @@ import { LodestoneError } from "../../errors.ts";
 import type { SearchAnswer } from "../search-messages.ts";
 import type { PartCall, PartResult } from "./part-messages.ts";
 
-/** Servers of different versions that share one search must agree on it. */
+/** The version of this protocol. Servers that share one search must agree on it. */
 export const PROTOCOL = 1;
 const LENGTH_BYTES = 4;
 
-/** What stands in the JSON of a call, once its shape is checked. */
+/** The JSON of a call, once its shape is checked. */
 export interface CallHeader extends Omit<PartCall, "searches"> {
   readonly protocol: number;
   readonly limitMs: number;
@@ -35,7 +35,7 @@ export function encodeCall(call: PartCall, limitMs: number): Buffer {
   );
 }
 
-/** @param header  of the same bytes, checked. @throws {LodestoneError} INVALID when the numbers are not as many as the header says. */
+/** @param header  the checked JSON of the same bytes. @throws {LodestoneError} INVALID when the numbers are not as many as the header says. */
 export function decodeCall(header: CallHeader, numbers: Buffer): PartCall {
   let at = 0;
   const searches = header.searches.map(({ dimension, ...search }) => {
@@ -61,7 +61,7 @@ export function encodeResults(results: readonly PartResult[]): Buffer {
   return join(header, scores);
 }
 
-/** @throws {LodestoneError} INVALID for what `encodeResults` has not made of so many results. */
+/** @throws {LodestoneError} INVALID for bytes that `encodeResults` has not made, or made of another number of results. */
 export function decodeResults(bytes: Buffer, count: number): PartResult[] {
   const { text, numbers } = split(bytes);
   const header = JSON.parse(text) as PartResult[];
@@ -80,7 +80,7 @@ export function decodeResults(bytes: Buffer, count: number): PartResult[] {
   return results;
 }
 
-/** @throws {LodestoneError} INVALID when there is less than the length says. */
+/** @throws {LodestoneError} INVALID when there are fewer bytes than the length says. */
 export function split(bytes: Buffer): { text: string; numbers: Buffer } {
   const length = bytes.length < LENGTH_BYTES ? Number.POSITIVE_INFINITY : bytes.readUInt32LE(0);
   if (LENGTH_BYTES + length > bytes.length) throw malformed();

@@ -1,7 +1,8 @@
 /**
- * The search store of a server that holds one part of the vectors: it asks all parts and merges what they
- * answer. What it answers is what one server that holds everything would, in every bit, or 503; never a part of
- * it. Tables that are held whole (see followed-schema.ts) it searches alone.
+ * The search store of a server that holds one part of the vectors. It asks all parts and merges their answers.
+ *
+ * Its answer is identical, in every bit, to that of one server that holds everything, or it is 503; it is never a part of the answer. Tables that every
+ * server holds in full (see followed-schema.ts) it searches alone.
  */
 import { LodestoneError } from "../../errors.ts";
 import type { SnapshotSharing } from "../../records/feed/feed-types.ts";
@@ -23,23 +24,23 @@ import { StrongRounds } from "./strong-rounds.ts";
 export interface PartsOptions extends SearchStoreOptions {
   /** What this server holds. */
   readonly part: Part;
-  /** For each part the URLs of the servers that hold it; this server may be among them. */
+  /** For each part, the URLs of the servers that hold it. This server may be among them. */
   readonly peers: readonly (readonly string[])[];
-  /** What they know each other by. */
+  /** The secret that the servers show each other. */
   readonly secret: string;
 }
 
 export type PartedRecords = FollowedRecords & { readonly feed: SnapshotSharing };
 
 const DEFAULT_WAIT_MS = 10_000;
-/** Between tries, while not all servers have heard of a change of the schema. */
+/** The pause between attempts while not all servers have heard of a change of the schema. */
 const RETRY_MS = 20;
 const PROBE_EVERY_MS = 3_000;
 
 type Request = Omit<VectorSearchRequest, "queryVector">;
 
 export class PartsSearchStore implements SearchStore {
-  /** What other servers ask. */
+  /** The part that other servers ask for. */
   readonly local: LocalPart;
   readonly #records: PartedRecords;
   readonly #options: PartsOptions;
@@ -112,7 +113,7 @@ export class PartsSearchStore implements SearchStore {
       const job = checkSearch(info, table, request, queries);
       if (!this.#isInParts(info, table)) {
         const { answers, part } = await this.#own.search(ref, table, request, queries, options);
-        // What was read may be of the schema before the one that has it whole.
+        // The store may still be at the older schema, in which it holds a part of the table.
         if (part === undefined) return answers.map(toResponse);
         await this.#pause(deadline);
         continue;
@@ -157,7 +158,7 @@ export class PartsSearchStore implements SearchStore {
 
   async #searchNow(search: PartSearch, deadline: number, signal: AbortSignal | undefined): Promise<PartResult[]> {
     const limitMs = Math.max(1, deadline - performance.now());
-    // Whoever is still asked when one part has refused is told that nobody waits any more.
+    // When one part has failed, the calls to the others are cancelled.
     const given = new AbortController();
     const signals = AbortSignal.any(signal === undefined ? [given.signal] : [given.signal, signal]);
     try {
@@ -178,8 +179,9 @@ export class PartsSearchStore implements SearchStore {
 }
 
 /**
- * What a part refuses by a schema that is older than the one the request was checked by here is no refusal.
- * @throws {LodestoneError} the first that counts.
+ * Throws the first refusal that counts. One by an older schema than the one that the request was checked against here does not count.
+ *
+ * @throws {LodestoneError} with the code and message of the part.
  */
 function refuse(results: readonly PartResult[], info: BranchInfo): void {
   for (const result of results) {
@@ -189,7 +191,7 @@ function refuse(results: readonly PartResult[], info: BranchInfo): void {
   }
 }
 
-/** While parts' answers are merged more is held than is answered. */
+/** Merges under the request's budget: during the merge, all parts' answers are held, which is more than the final answer. */
 function withBudget(
   budget: SearchCallOptions["budget"],
   results: readonly Extract<PartResult, { kind: "answers" }>[],

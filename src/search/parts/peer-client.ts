@@ -1,4 +1,4 @@
-/** Another server of the same database, asked over HTTP for the part that it holds. */
+/** Asks another server of the same database, over HTTP, for the part that it holds. */
 import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request as requestHttp } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
 import { LodestoneError } from "../../errors.ts";
@@ -7,18 +7,18 @@ import { decodeResults, encodeCall } from "./part-wire.ts";
 
 export const PEER_SEARCH_PATH = "/internal/part/search";
 export const PEER_STATUS_PATH = "/internal/part";
-/** Not "Bearer": a server's keys and this secret are never taken for each other. */
+/** Not "Bearer", so that keys and this secret can never be mistaken for each other. */
 export const PEER_SCHEME = "Lodestone-Part";
 
 const MAX_SOCKETS = 64;
-/** What an answer may take beside its results: schemas' ids, brackets. */
+/** Bytes that an answer may take beside its results: ids of schemas, brackets. */
 const OVERHEAD_BYTES = 64 * 1024;
-/** An id as JSON, and its score, for each byte that the part counts. */
+/** An id as JSON and its score take at most this many bytes for each byte that the part has counted. */
 const BYTES_PER_COUNTED = 6;
 const MAX_ANSWER_BYTES = 512 * 2 ** 20;
 
 export class PeerClient implements PartSource {
-  /** `http://host:port`, for whoever runs the servers. */
+  /** `http://host:port`, for messages to the operator. */
   readonly url: string;
   readonly #secret: string;
   readonly #request: typeof requestHttp;

@@ -1,8 +1,9 @@
 /**
- * Strong searches over several parts, all answered from one position. This server takes a snapshot of the
- * database and has every part go to exactly that one and answer, before it goes any further. Searches that come
- * meanwhile go together into the next round. A part that has gone beyond the snapshot before it heard of it
- * says so, and the search comes into another round; its part waits for that one a moment.
+ * Strong searches over several parts, all answered from one position.
+ *
+ * This server takes a snapshot of the database. Every part advances to exactly that snapshot and answers before it advances further. Searches that
+ * arrive during a round go together into the next one. A part that is beyond the snapshot already says so; then the search goes into another
+ * round, for which that part waits a moment.
  */
 import { LodestoneError } from "../../errors.ts";
 import type { SnapshotSharing } from "../../records/feed/feed-types.ts";
@@ -10,19 +11,19 @@ import { together } from "./merge-answers.ts";
 import type { PartResult, PartSearch } from "./part-messages.ts";
 import type { PartReplicas } from "./part-replicas.ts";
 
-/** Each holds a connection to the database while it runs. */
+/** Each round holds a connection to the database while it runs. */
 const ROUNDS_AT_ONCE = 2;
 const MAX_SEARCHES = 64;
 const MAX_ROUND_BYTES = 8 * 2 ** 20;
-/** Between tries of one search; longer with each. */
+/** The pause between attempts of one search; it grows with each. */
 const RETRY_MS = 5;
 const LAST_RETRY_MS = 200;
-/** Who has less time left is given up: what goes into a round must not be the end of what else is in it. */
+/** A search with less time left is given up: the round would end at its deadline, and with it all other searches of the round. */
 const LEAST_ROUND_MS = 1_000;
 
 interface Waiting {
   readonly search: PartSearch;
-  /** What it takes in a message, about. */
+  /** Its approximate size in a message. */
   readonly bytes: number;
   readonly signal: AbortSignal | undefined;
   readonly deadline: number;
@@ -43,7 +44,7 @@ export class StrongRounds {
     this.#parts = parts;
   }
 
-  /** Searches that had to be asked once more, since the start. */
+  /** Searches that went into another round, since the start. */
   get retries(): number {
     return this.#retries;
   }
@@ -71,7 +72,7 @@ export class StrongRounds {
       });
   }
 
-  /** As many as go together; at least one. */
+  /** Takes as many as fit into one round; at least one. */
   #take(): Waiting[] {
     let total = 0;
     let count = 0;

@@ -1,16 +1,15 @@
 /**
- * Locks that several servers over one search database share, so that one of them reads a branch and the others
- * wait for it. They are PostgreSQL's advisory locks of a session, on a connection of their own: whoever loses
- * it, or ends, has no locks any more.
+ * Locks between the servers that share one search database: one of them reads a branch, and the others wait for it. They are session-level advisory
+ * locks of PostgreSQL on a connection of their own. A server that ends or loses this connection loses its locks.
  */
 import pg from "pg";
 import { asSearchError } from "./search-errors.ts";
 
-/** Kinds of things that are locked; the first key of the lock. */
+/** What is locked: the first key of the lock. */
 export const LOCKED = { branch: 0x10de_0001, generation: 0x10de_0002 } as const;
 
 export interface HeldLock {
-  /** False once its session has ended: then somebody else may have it. */
+  /** False once its session has ended: another server may hold the lock by then. */
   isHeld(): boolean;
   release(): Promise<void>;
 }
@@ -31,7 +30,7 @@ export class DatabaseLocks {
     this.#config = config;
   }
 
-  /** @returns null when somebody else has it. */
+  /** @returns null when another server holds it. */
   async tryLock(kind: number, what: number): Promise<HeldLock | null> {
     const session = await this.#connected();
     const values = [kind, what | 0];

@@ -1,13 +1,11 @@
 /**
- * The k best rows of a table in the search database, exactly those of a search in memory, in every bit.
+ * The k best rows of a table in the search database. They are identical, in every bit, to those of a search in memory.
  *
- * pgvector orders the rows by its float32 distance; they are fetched in that order, a few more than k at first,
- * then ever more, and scored again in float64 by the core's own sums. Once the k-th best score is above what
- * any row can have that is still to come (error-bounds.ts), the rest is ruled out. With equality it is not: a
- * row to come may have the same score and a lower id. Rows that distances say nothing about are fetched in any
- * case.
+ * pgvector orders the rows by its float32 distance. They are fetched in that order, a few more than k at first, then more and more, and scored again in
+ * float64 by the core's own sums. Once the k-th best score is above what any remaining row can have (error-bounds.ts), the rest is ruled out. An equal
+ * score does not rule it out: a remaining row may have the same score and a lower id. Rows about which distances prove nothing are always fetched.
  *
- * No more is held than candidates' ids and distances, PAGE_BYTES of vectors, and the best so far.
+ * Held in memory: the candidates' ids and distances, PAGE_BYTES of vectors, and the best so far.
  */
 import { compareText } from "../../code-point-order.ts";
 import { scorer, squares } from "../../core/exact.ts";
@@ -19,7 +17,7 @@ import { readVector, vectorText } from "./vector-array.ts";
 
 const PAGE_BYTES = 8 * 2 ** 20;
 const MAX_PAGE_ROWS = 1_000;
-/** Candidates of one statement. */
+/** How many candidates one statement fetches. */
 const MAX_CANDIDATES = 32_000;
 
 const DISTANCES: Readonly<Record<Similarity, string>> = { cosineSimilarity: "cosine_distance", l1: "l1_distance", l2: "l2_distance" };
@@ -94,7 +92,7 @@ class ExactSearch {
     this.#pageRows = Math.max(1, Math.min(MAX_PAGE_ROWS, Math.floor(PAGE_BYTES / (6 * searched.dimension))));
   }
 
-  /** All those rows, in the order of their ids. */
+  /** All rows of those kinds, in the order of their ids. */
   async scoreAll(which: string): Promise<void> {
     const { table, column, condition } = this.#searched;
     const after = `$${condition.values.length + 1}::text`;
@@ -111,7 +109,7 @@ class ExactSearch {
     }
   }
 
-  /** Their score is 1; of many only the first by id can be among the best. */
+  /** Zero vectors, whose score is 1: only the first k by id can be among the best. */
   async addZeroVectors(): Promise<void> {
     const { table, kindColumn, condition } = this.#searched;
     const rows = await this.#statements.query<{ id: string }>(
@@ -135,7 +133,7 @@ class ExactSearch {
     }
   }
 
-  /** Neither the candidate nor any with a larger distance can be among the best. False for a distance that is no number. */
+  /** Whether neither this candidate nor any with a larger distance can be among the best. False for a distance that is NaN. */
   #isRuledOut({ distance }: Candidate): boolean {
     return this.best.worst > bestScoreBeyond(this.#similarity, this.#searched.dimension, distance);
   }
@@ -184,7 +182,7 @@ function compareRows(a: ScoredRow, b: ScoredRow): number {
   return b.score - a.score || compareText(a.id, b.id);
 }
 
-/** The k best of what is added. */
+/** Keeps the k best of what is added. */
 class BestRows {
   readonly #k: number;
   #rows: ScoredRow[] = [];

@@ -7,11 +7,11 @@ import { FOLLOWED_SYSTEM_COLUMNS, type FollowedColumn, type FollowedSchema, type
 import { SCHEMA, type Statements } from "./search-database.ts";
 import { omittedTable, tableName, unsearchableColumn, valueColumn } from "./table-layout.ts";
 
-/** How the searched table is called in statements with a condition. */
+/** The alias of the searched table in statements with a condition. */
 export const ROW = "t";
 
 export interface Condition {
-  /** Over the row called ROW; its parameters are `$1` and so on. */
+  /** SQL over the row called ROW, with the parameters `$1` and so on. */
   readonly text: string;
   readonly values: readonly unknown[];
 }
@@ -20,10 +20,7 @@ export const EVERY_ROW: Condition = { text: "TRUE", values: [] };
 
 const SYSTEM_COLUMNS: ReadonlyMap<string, FollowedColumn> = new Map(FOLLOWED_SYSTEM_COLUMNS.map((column) => [column.name, column]));
 
-/**
- * @throws {LodestoneError} INVALID for a filter that does not parse, or cannot be answered exactly because a
- *   value is too large to be kept.
- */
+/** @throws {LodestoneError} INVALID for a filter that does not parse, or whose exact answer needs a value that was too large to be kept. */
 export async function filterCondition(
   statements: Statements,
   generation: string,
@@ -42,7 +39,7 @@ export async function filterCondition(
       const column = schema.get(tableOf)!.columns.get(name) ?? SYSTEM_COLUMNS.get(name)!;
       const value = `${alias}.${valueColumn(column.id)}`;
       if (column.vector === undefined) return value;
-      // All that filters ask of a vector is whether it is there, searchable or not.
+      // Filters only ask whether there is a vector, searchable or not.
       return `(CASE WHEN ${value} IS NOT NULL OR ${alias}.${unsearchableColumn(column.id)} THEN TRUE END)`;
     },
     relation: (name) => tableName(generation, schema.get(name)!.id),
@@ -51,7 +48,7 @@ export async function filterCondition(
   });
 }
 
-/** What cannot be answered exactly is not answered, in the words of the search in memory. */
+/** Refuses filters that cannot be answered exactly, with the message of the search in memory. */
 async function requireKept(statements: Statements, generation: string, schema: FollowedSchema, node: FilterNode): Promise<void> {
   const names = new Map<string, string>();
   for (const { column } of leavesThatNeedWhole(node)) {
@@ -74,7 +71,7 @@ async function requireKept(statements: Statements, generation: string, schema: F
   );
 }
 
-/** Equality with a text, and whether a text or a list is there, are known of what is not kept too. */
+/** Of values that are not kept it is still known whether they exist, and that they equal no text of a filter. */
 function* leavesThatNeedWhole(node: FilterNode): Generator<FilterLeaf> {
   if (node.kind === "and" || node.kind === "or") for (const inner of node.nodes) yield* leavesThatNeedWhole(inner);
   else if (node.kind === "not") yield* leavesThatNeedWhole(node.node);

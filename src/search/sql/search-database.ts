@@ -1,10 +1,8 @@
 /**
- * The other PostgreSQL, with pgvector, that `--search-url` names: its connections, its transactions, and what
- * has to be there before it is used.
+ * The other PostgreSQL, with pgvector, that `--search-url` names: its connections, its transactions, and the schema that it needs.
  *
- * Invariants: a session keeps nothing between two transactions (settings are SET LOCAL), but for the locks of
- * builds, which have a connection of their own; no text of a user is ever part of a statement, names are made
- * of numbers (table-layout.ts) and values are bound.
+ * Invariants: a session keeps nothing between two transactions (settings are SET LOCAL), except for the locks of builds, which have their own
+ * connection. No user text is ever part of a statement: names are made of numbers (table-layout.ts), and values are bound.
  */
 import type { QueryResultRow } from "pg";
 import pg from "pg";
@@ -19,31 +17,31 @@ import { Semaphore } from "../semaphore.ts";
 import { DatabaseLocks } from "./database-locks.ts";
 import { asSearchError, searchDatabaseAway } from "./search-errors.ts";
 
-/** Everything that is kept is in this schema. */
+/** The schema that holds everything. */
 export const SCHEMA = "lodestone_search";
-/** What the tables look like; another version is thrown away and made again from the records. */
+/** The version of the layout. Tables of an older version are dropped, and made again from the records. */
 const FORMAT = 1;
 const FORMAT_LOCK = 0x10de_5706;
 
 const CONNECT_TIMEOUT_MS = 3_000;
-/** After a connection could not be had, everybody is told for so long, in place of trying for themselves. */
+/** After a connection has failed, all requests fail at once for this long. Then one may try again. */
 const AWAY_MS = 250;
-/** A statement that changes something: one batch, or the reading of a whole column for an index. */
+/** The time limit of a statement that writes: one batch, or an index over a whole column. */
 const WRITE_TIMEOUT_MS = 600_000;
-/** Beyond the database's own time limit the connection is taken for dead. */
+/** A connection that is silent for this long after the database's own time limit is taken for dead. */
 const SILENCE_MS = 5_000;
-/** l1_distance is there from this version on. */
+/** The first version that has l1_distance. */
 const LEAST_PGVECTOR = [0, 5] as const;
 const LEAST_POSTGRESQL = 150_000;
 
 export interface SearchDatabaseOptions {
-  /** Connections at most, besides one that holds locks; at least 2 are taken. Half of them are for searches alone. */
+  /** The most connections, besides one that holds locks. At least 2 are used. Half of them are only for searches. */
   readonly connections: number;
-  /** Of one statement of a search. */
+  /** The time limit of one statement of a search. */
   readonly statementTimeoutMs: number;
 }
 
-/** A transaction's statements. int8 comes as text. */
+/** Runs statements of a transaction. int8 values come as text. */
 export interface Statements {
   query<Row extends QueryResultRow>(text: string, values?: readonly unknown[]): Promise<Row[]>;
 }
@@ -117,10 +115,10 @@ export class SearchDatabase {
   }
 
   /**
-   * Statements that see one state. Citus has no snapshot over its nodes: there, commits wait for the searches
-   * that run (see `commitLock`), and searches for them.
+   * Runs statements that all see one state. Citus has no snapshot across its nodes. There, commits wait for running searches, and searches for commits
+   * (see `commitLock`).
    *
-   * @param lock  a number of whatever is read.
+   * @param lock  a number for what is read.
    * @throws {LodestoneError} UNAVAILABLE, TIMEOUT, OVERLOADED; else what the database says.
    */
   async read<Result>(lock: number, work: (statements: Statements) => Promise<Result>): Promise<Result> {
@@ -136,9 +134,9 @@ export class SearchDatabase {
   }
 
   /**
-   * A transaction that changes something. Few are open at once; the caller has to end it.
+   * Begins a transaction that writes. Few can be open at once; the caller has to end it.
    *
-   * @param lock  a number of whatever searches read, where they must not see it half changed.
+   * @param lock  a number for what it writes, if searches must not see that half changed.
    */
   async begin(lock?: number): Promise<OpenTransaction> {
     await this.#writers.take();
@@ -180,7 +178,7 @@ export class SearchDatabase {
     };
     const commit = async (): Promise<void> => {
       const lock = `(${FORMAT_LOCK + 1}, ${(commitLock ?? 0) | 0})`;
-      // Of the session, not of the transaction: it is held until every node has committed.
+      // A lock of the session, not of the transaction: it is held until every node has committed.
       if (commitLock !== undefined) await query(`SELECT pg_catalog.pg_advisory_lock${lock}`);
       try {
         await query("COMMIT");
@@ -235,7 +233,7 @@ function settings(timeoutMs: number): string {
   return `SET LOCAL search_path = pg_catalog; SET LOCAL jit = off; SET LOCAL statement_timeout = ${Math.ceil(timeoutMs)}; SET LOCAL extra_float_digits = 1`;
 }
 
-/** Makes what is missing. Several servers may do so at once. */
+/** Creates what is missing. Several servers may do so at once. */
 async function prepare(client: pg.Client): Promise<Found> {
   const { rows: versions } = await client.query<{ version: number; encoding: string }>(
     "SELECT current_setting('server_version_num')::int4 AS version, current_setting('server_encoding') AS encoding",
@@ -257,7 +255,7 @@ async function prepare(client: pg.Client): Promise<Found> {
   }
   if (formats[0]?.version !== FORMAT) await client.query(`INSERT INTO ${SCHEMA}.format VALUES (${FORMAT})`);
   await client.query(`CREATE SEQUENCE IF NOT EXISTS ${SCHEMA}.generations`);
-  // One row a branch: what its tables are, and the position of the change feed that they are at, changed with them in one transaction.
+  // One row per branch: its tables, and their position in the change feed. Both change in one transaction.
   await client.query(`CREATE TABLE IF NOT EXISTS ${SCHEMA}.branches (
     key text COLLATE "C" PRIMARY KEY, generation int8 NOT NULL, revision int8 NOT NULL, incarnation text NOT NULL, version int8 NOT NULL,
     position text NOT NULL, tables jsonb NOT NULL, counts jsonb NOT NULL)`);

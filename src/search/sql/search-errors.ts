@@ -1,4 +1,4 @@
-/** What goes wrong with the search database, as searches tell of it. */
+/** Errors of the search database, as searches report them. */
 import pg from "pg";
 import { LodestoneError } from "../../errors.ts";
 import { DatabaseAwayError } from "../../records/database-away.ts";
@@ -7,7 +7,7 @@ export function searchDatabaseAway(cause: unknown): DatabaseAwayError {
   return new DatabaseAwayError(cause, "The search database");
 }
 
-/** What the database said stays what it is, for whoever knows what to do about it; a connection that is lost is UNAVAILABLE. */
+/** A lost connection becomes UNAVAILABLE, and a time limit TIMEOUT. Other errors of the database are returned unchanged. */
 export function asSearchError(error: unknown): unknown {
   if (error instanceof LodestoneError) return error;
   if (!(error instanceof pg.DatabaseError)) return searchDatabaseAway(error);
@@ -21,7 +21,7 @@ export function asSearchError(error: unknown): unknown {
       },
     );
   }
-  // Of the connection, shutting down, starting up, a primary that became a standby.
+  // A connection that broke, a server that shuts down or starts up, no free connection, a primary that became a standby.
   if (code.startsWith("08") || code.startsWith("57P") || code === "53300" || code === "25006") return searchDatabaseAway(error);
   return error;
 }

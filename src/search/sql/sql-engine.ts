@@ -85,7 +85,7 @@ class SqlEngine implements SearchEngine {
     unstage: ({ key }) => this.#unstage(key),
     commit: (call) => this.#commit(call),
     restore: ({ key, incarnation }) => this.#restore(key, incarnation),
-    // What is committed is on disk there.
+    // Everything that is committed is on disk there already.
     snapshot: async () => null,
     flush: async () => null,
     drop: ({ key }) => this.#drop(key),
@@ -102,7 +102,7 @@ class SqlEngine implements SearchEngine {
     const locks = [branchLock];
     try {
       const row = await this.#database.read(lockOf(key), (statements) => readBranch(statements, key));
-      // Somebody else was faster.
+      // Another server was faster.
       if (row?.incarnation === incarnation && row.revision !== this.#known.get(key)?.revision) throw new EngineChangedError(key);
       const generation = await this.#database.write(async (statements) => {
         const [next] = await statements.query<{ generation: string }>(`SELECT nextval('${SCHEMA}.generations')::text AS generation`);
@@ -202,7 +202,7 @@ class SqlEngine implements SearchEngine {
         [key, position, countsToJson(counts), schema?.version ?? null, schema === undefined ? null : schemaToJson(schema.tables)],
       );
       revision = row!.revision;
-      // Whether it was made is not known when this fails: the next revision that is read tells.
+      // If this fails, it is not known whether the commit was made. The next revision that is read tells.
       await transaction.commit();
     } catch (error) {
       await this.#unstage(key);
@@ -214,13 +214,13 @@ class SqlEngine implements SearchEngine {
     return statsOf(counts);
   }
 
-  /** The transaction of the next commit, begun if it is not yet: it holds the branch's row, as this process knows it. */
+  /** The transaction of the next commit, which is begun if there is none. It holds the branch's row at the revision that this process knows. */
   async #open(key: BranchKey, schema: FollowedSchema | undefined): Promise<Staged> {
     const open = this.#staged.get(key);
     if (open !== undefined) return open;
     const known = this.#known.get(key);
     if (known === undefined) throw new EngineChangedError(key);
-    // Before the transaction, which must not lock whole tables; nobody sees it before the commit names it.
+    // Before the transaction, which must not lock whole tables. Searches do not see it before the commit names it.
     if (schema !== undefined) await createMissing(this.#database, known.generation, schema);
     const transaction = await this.#database.begin(lockOf(key));
     try {
@@ -250,7 +250,7 @@ class SqlEngine implements SearchEngine {
     return { version: Number(row.version), schema, position: row.position, stats: statsOf(counts) };
   }
 
-  /** Another server may have made the branch again by that name: then it stays. */
+  /** If another server has created a new branch of that name, that one stays. */
   async #drop(key: BranchKey): Promise<void> {
     await this.#unstage(key);
     const known = this.#known.get(key);
@@ -268,7 +268,7 @@ class SqlEngine implements SearchEngine {
     if (known !== undefined) await dropSurplus(this.#database, known.generation, known.schema);
   }
 
-  /** Tables of builds that a process did not end. */
+  /** Drops the tables of builds that no process will finish. */
   async #dropStrangers(): Promise<void> {
     const [all, used] = await this.#database.write(async (statements) => [
       await existingGenerations(statements),
@@ -293,7 +293,7 @@ class SqlEngine implements SearchEngine {
 }
 
 /**
- * Connects, and makes what is missing in the database.
+ * Connects, and creates what is missing in the database.
  *
  * @throws {LodestoneError} UNAVAILABLE or INVALID, with what to do, when the database cannot be used.
  */
@@ -307,7 +307,7 @@ function hasVectorColumn(schema: FollowedSchema, columnId: number): boolean {
   return false;
 }
 
-/** Nothing is in this process's memory. */
+/** The vectors are not in this process's memory. */
 function statsOf(counts: ReadonlyMap<number, number>): BranchStats {
   let vectors = 0;
   for (const count of counts.values()) vectors += count;

@@ -1,18 +1,17 @@
 /**
- * How a followed branch is laid out in the search database. A build of a branch is a generation: its tables are
- * `g<generation>_t<table>`, their columns `c<column>`, all named by numbers of the catalog, so a rename changes
- * nothing here and no name of a user's is part of a statement.
+ * The layout of a followed branch in the search database. Each build of a branch is a generation. Its tables are `g<generation>_t<table>`, their columns
+ * `c<column>`, with the numbers of the catalog. So a rename changes nothing here, and no user's name is part of a statement.
  *
- * A vector column is three: `c` the vector, null also for one that SQL stored with NaN or an infinity, which is
- * not searched; `e`, true for those; `k`, its kind (error-bounds.ts), null for an ordinary one, with an index
- * of the others. Datetimes are microseconds since 1970 as the feed gives them. `id` is COLLATE "C", so ties are
- * ordered as everywhere.
+ * A vector column becomes three. `c` is the vector; it is null also for a vector with NaN or an infinity (SQL can store those), which is not searched.
+ * `e` is true for such vectors. `k` is the kind (error-bounds.ts): null for an ordinary one; an index finds the others.
+ *
+ * Datetimes are microseconds since 1970, as in the feed. `id` is COLLATE "C", so that ties are ordered as everywhere else.
  */
 import { VALUE_KINDS } from "../../filter/column-path.ts";
 import { FOLLOWED_SYSTEM_COLUMNS, type FollowedColumn, type FollowedSchema, type FollowedTable } from "../followed-schema.ts";
 import { SCHEMA, type SearchDatabase, type Statements } from "./search-database.ts";
 
-/** Inline in its row, as far as a page has room: a search reads each of them. */
+/** Stored inline in the row if a page has room: a search reads every one of them. */
 const INLINE_VECTOR_STORAGE = "MAIN";
 
 const number = (id: number): string => {
@@ -28,7 +27,7 @@ function bareTableName(generation: string, tableId: number): string {
   return `g${generation}_t${number(tableId)}`;
 }
 
-/** Which values are too large to be kept: rows of (table_id, column_id, id). */
+/** Lists the values that are too large to be kept: rows of (table_id, column_id, id). */
 export function omittedTable(generation: string): string {
   return `${SCHEMA}.g${generation}_omitted`;
 }
@@ -37,7 +36,7 @@ export const valueColumn = (columnId: number): string => `c${number(columnId)}`;
 export const unsearchableColumn = (columnId: number): string => `e${number(columnId)}`;
 export const kindColumn = (columnId: number): string => `k${number(columnId)}`;
 
-/** The system's columns are as good as the user's. */
+/** The columns of users, and the system's. */
 export function allColumns(table: FollowedTable): readonly FollowedColumn[] {
   return [...FOLLOWED_SYSTEM_COLUMNS, ...table.columns.values()];
 }
@@ -67,17 +66,14 @@ function definitions(column: FollowedColumn, vectorSchema: string): string[] {
   ];
 }
 
-/** The tables that links lead to: filters of every node look into them. */
+/** The tables that links lead to: filters on every node read them. */
 function linkTargets(schema: FollowedSchema): Set<string> {
   const targets = new Set<string>();
   for (const table of schema.values()) for (const { link } of table.columns.values()) if (link !== undefined) targets.add(link.table);
   return targets;
 }
 
-/**
- * Makes what of the schema is not there yet. What is there and is not of the schema stays. Idempotent, and not
- * seen by searches of an older schema.
- */
+/** Creates the tables and columns of the schema that are missing, and drops nothing. Idempotent. Searches of an older schema do not see it. */
 export async function createMissing(database: SearchDatabase, generation: string, schema: FollowedSchema): Promise<void> {
   const targets = linkTargets(schema);
   await database.write(async (statements) => {
@@ -129,7 +125,7 @@ async function createKindIndex(statements: Statements, generation: string, table
   );
 }
 
-/** By Citus: each record on one node by its id, or, where links lead to it, the whole table on every node. */
+/** Citus puts each record on one node, by its id. A table that links lead to is whole on every node. */
 async function place(statements: Statements, table: string, isTarget: boolean): Promise<void> {
   const [now] = await statements.query<{ method: string }>(
     "SELECT partmethod AS method FROM pg_dist_partition WHERE logicalrelid = $1::text::regclass",
@@ -142,7 +138,7 @@ async function place(statements: Statements, table: string, isTarget: boolean): 
   else await statements.query("SELECT create_distributed_table($1::text::regclass, 'id')", [table]);
 }
 
-/** By table, as they are called here. */
+/** Their columns by table, with the names that they have here. */
 async function existingColumns(statements: Statements, generation: string): Promise<Map<string, Set<string>>> {
   const rows = await statements.query<{ name: string; columns: string[] }>(
     `SELECT relname::text AS name, array_agg(attname::text) AS columns FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
@@ -153,10 +149,7 @@ async function existingColumns(statements: Statements, generation: string): Prom
   return new Map(rows.map(({ name, columns }) => [name, new Set(columns)]));
 }
 
-/**
- * Removes what the schema does not have (any more); waits no longer than a moment for searches that read it.
- * `null`: all of the generation.
- */
+/** Drops what is not in the schema (any more). Waits only briefly for searches that read it. `null`: drops the whole generation. */
 export async function dropSurplus(database: SearchDatabase, generation: string, schema: FollowedSchema | null): Promise<void> {
   await database.write(async (statements) => {
     const tables = new Map([...(schema?.values() ?? [])].map((table) => [bareTableName(generation, table.id), table]));

@@ -1,7 +1,6 @@
 /**
- * Vectors on their way to and from pgvector, in its binary form (`vector_recv`, `vector_send`): int16
- * dimension, int16 0, then the elements as big-endian float32. Nothing is lost, and it takes a quarter of the
- * bytes of decimal numbers.
+ * Vectors in pgvector's binary form (`vector_recv`, `vector_send`): int16 dimension, int16 0, then the elements as big-endian float32. It loses nothing,
+ * and takes a quarter of the bytes of decimal numbers.
  */
 import type { FeedColumn } from "../../records/feed/feed-types.ts";
 
@@ -10,9 +9,8 @@ type VectorColumn = Extract<FeedColumn, { kind: "vector" }>;
 const HEADER_BYTES = 4;
 
 /**
- * A parameter of type `vector[]` in PostgreSQL's binary form of arrays: number of dimensions, whether there are
- * nulls, the element's type, length, lower bound, and for each element its length (−1: null) and bytes. `pg`
- * sends a Buffer as binary.
+ * A parameter of type `vector[]` in PostgreSQL's binary form of arrays: the number of dimensions, whether there are nulls, the element type, length and
+ * lower bound; then the length (−1: null) and bytes of each element. `pg` sends a Buffer as binary.
  *
  * @param count  rows, in the order of the batch.
  * @param isKept  by place among the column's vectors; the others are sent as null.

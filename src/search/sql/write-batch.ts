@@ -1,4 +1,4 @@
-/** Brings the rows of a batch of the change feed into the tables of the search database, as `SearchTable.apply` does in memory. */
+/** Writes a batch of the change feed to the tables of the search database, as `SearchTable.apply` does in memory. */
 import { squares } from "../../core/exact.ts";
 import { VALUE_KINDS } from "../../filter/column-path.ts";
 import type { FeedBatch, FeedColumn } from "../../records/feed/feed-types.ts";
@@ -8,13 +8,13 @@ import type { SearchDatabase, Statements } from "./search-database.ts";
 import { allColumns, kindColumn, omittedTable, tableName, unsearchableColumn, valueColumn, vectorColumns } from "./table-layout.ts";
 import { vectorArray } from "./vector-array.ts";
 
-/** Vectors that can be searched, by column id; or how many more there are. */
+/** The number of searchable vectors by column id, or the change of that number. */
 export type VectorCounts = Map<number, number>;
 
-/** Of a text that is not kept: longer than any operand of a filter, so that it equals none, and is there all the same. */
+/** The length of the text that stands for one that is not kept. It is longer than any operand of a filter, so it exists and equals none. */
 const OMITTED_TEXT_LENGTH = 100_001;
 
-/** One column of the statement: where it goes, the type of its array, what it makes of an element called `x`, and the array. */
+/** One column of the statement: its name, the type of its array, an expression over an element called `x`, and the array. */
 interface Written {
   readonly name: string;
   readonly type: string;
@@ -22,7 +22,7 @@ interface Written {
   readonly values: unknown;
 }
 
-/** Columns that the batch has and the table does not are passed over. Adds to `counts` what has changed. */
+/** Skips columns that the table does not have. Adds the changes to `counts`. */
 export async function writeBatch(
   statements: Statements,
   database: SearchDatabase,
@@ -64,7 +64,7 @@ async function countVectors(statements: Statements, name: string, table: Followe
   return new Map(columns.map((id, i) => [id, row![`n${i}`]!]));
 }
 
-/** Which values of these records are left out from now on. Almost always none. */
+/** Replaces the list of values of these records that are not kept. It is almost always empty. */
 async function writeOmitted(
   statements: Statements,
   generation: string,
@@ -136,7 +136,7 @@ function vectorColumnsOf(
   const unsearchable: (boolean | null)[] = new Array(count).fill(null);
   const kinds: (number | null)[] = new Array(count).fill(null);
   rows.forEach((row, n) => {
-    // Not finite: an element that is NaN or infinite makes the sum so, and no finite ones do.
+    // The sum is finite exactly if all elements are.
     const sum = squares(elements, n * dimension, dimension);
     isSearchable[n] = dimension === vector!.dimension && Number.isFinite(sum);
     if (isSearchable[n]) kinds[row] = rowKind(sum);
