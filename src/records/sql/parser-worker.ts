@@ -23,6 +23,8 @@ export interface ParseRequest extends Statement {
 }
 
 export type ParseReply =
+  /** The first message: from now on statements are parsed. */
+  | { readonly isReady: true }
   | { readonly number: number; readonly analysis: StatementAnalysis }
   /** `position`: characters from 1, as PostgreSQL counts; null when there is none. */
   | { readonly number: number; readonly fault: string; readonly position: number | null }
@@ -31,6 +33,7 @@ export type ParseReply =
 
 const port = parentPort!;
 await loadModule();
+port.postMessage({ isReady: true } satisfies ParseReply);
 
 port.on("message", (request: ParseRequest) => {
   port.postMessage(reply(request));

@@ -11,12 +11,16 @@ import type { TableColumns } from "./resolve.ts";
 
 /** Longer statements are refused: values belong into params. */
 const MAX_STATEMENT_CHARACTERS = 500_000;
-/** A thread that takes longer is replaced. */
+/** A thread that takes longer for a statement is replaced. */
 const PARSE_LIMIT_MS = 10_000;
+/** As long a thread may take to start, on a machine that is very busy. No statement is to blame for that. */
+const START_LIMIT_MS = 60_000;
 const CACHED_STATEMENTS = 1_000;
 const CACHED_CHARACTERS_EACH = 2_000;
 
 let worker: Worker | null = null;
+/** The thread has started. */
+let isReady = false;
 let timer: NodeJS.Timeout | null = null;
 const waiting = new PendingCalls<Statement>();
 /** By statement; and, once its names were resolved, by the key of the columns and the statement. */
@@ -67,10 +71,18 @@ function send(number: number, request: Statement): void {
   worker ??= start();
   worker.ref();
   worker.postMessage({ number, ...request } satisfies ParseRequest);
-  timer ??= setTimeout(() => replaceAfter("took too long"), PARSE_LIMIT_MS);
+  if (timer === null) watch();
+}
+
+/** Limits how long the thread may be silent from now on. */
+function watch(): void {
+  if (timer !== null) clearTimeout(timer);
+  if (waiting.size === 0) timer = null;
+  else timer = isReady ? setTimeout(() => replaceAfter("took too long"), PARSE_LIMIT_MS) : setTimeout(giveUpStarting, START_LIMIT_MS);
 }
 
 function start(): Worker {
+  isReady = false;
   const started = new Worker(new URL("./parser-worker.js", import.meta.url), { argv: [], env: {} });
   started.on("message", (reply: ParseReply) => settle(started, reply));
   started.on("error", (error) => {
@@ -81,15 +93,32 @@ function start(): Worker {
 
 function settle(from: Worker, reply: ParseReply): void {
   if (from !== worker) return;
+  if ("isReady" in reply) {
+    isReady = true;
+    watch();
+    return;
+  }
   if ("broken" in reply) {
     replaceAfter(reply.broken);
     return;
   }
   if ("analysis" in reply) waiting.resolve(reply.number, reply.analysis);
   else waiting.reject(reply.number, invalid(`${reply.fault}${reply.position === null ? "" : ` (at character ${reply.position})`}`));
-  if (timer !== null) clearTimeout(timer);
-  timer = waiting.size === 0 ? null : setTimeout(() => replaceAfter("took too long"), PARSE_LIMIT_MS);
+  watch();
   if (waiting.size === 0) from.unref(); // an idle parser does not keep the process alive
+}
+
+function giveUpStarting(): void {
+  const late = worker;
+  worker = null;
+  timer = null;
+  void late?.terminate();
+  for (const [number] of waiting.requests()) {
+    waiting.reject(
+      number,
+      new LodestoneError("UNAVAILABLE", "The parser of statements has not started yet; try again.", { retryAfterSeconds: 1 }),
+    );
+  }
 }
 
 /** The oldest statement is the one that broke the thread (they are worked on in order): it fails, the others are sent to a new thread. */

@@ -28,6 +28,8 @@ export class Recorder {
   readonly #used = new Set<string>();
   #lastValue = 0;
   readonly #servers: "one" | "many";
+  /** When the client of a request without an answer gave up. */
+  readonly #gaveUpMs = new WeakMap<Operation, number>();
 
   constructor(servers: "one" | "many" = "one") {
     this.#servers = servers;
@@ -52,19 +54,25 @@ export class Recorder {
       const answered = isAnswered(action);
       this.operations++;
       if (!answered) this.unanswered++;
-      const returnedMs = answered ? performance.now() : Number.POSITIVE_INFINITY;
-      history.operations.push({ client, key, action, invokedMs, returnedMs });
+      const endedMs = performance.now();
+      const operation = { client, key, action, invokedMs, returnedMs: answered ? endedMs : Number.POSITIVE_INFINITY };
+      history.operations.push(operation);
+      if (!answered) this.#gaveUpMs.set(operation, endedMs);
     } finally {
       history.pending--;
     }
   }
 
-  /** What has not been answered until now was carried out before, or never will be: its server is gone, say. */
-  settle(): void {
+  /**
+   * Requests without an answer whose clients gave up before `beforeMs` were carried out until now, or never will be: their server is gone, say. Of later ones
+   * nothing is known yet.
+   */
+  settle(beforeMs = performance.now()): void {
     const nowMs = performance.now();
     for (const { operations } of this.#keys.values()) {
       for (const [index, operation] of operations.entries()) {
-        if (operation.returnedMs === Number.POSITIVE_INFINITY) operations[index] = { ...operation, returnedMs: nowMs };
+        const gaveUpMs = this.#gaveUpMs.get(operation);
+        if (gaveUpMs !== undefined && gaveUpMs <= beforeMs) operations[index] = { ...operation, returnedMs: nowMs };
       }
     }
   }
