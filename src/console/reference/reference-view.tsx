@@ -28,7 +28,7 @@ export function ReferenceView(): JSX.Element {
         <h2>Every endpoint, to read and to try</h2>
         <a href="openapi.json">openapi.json</a>
       </div>
-      <Field label="Find" hint={`${found.length} endpoints`}>
+      <Field label="Find" hint={`${found.length} ${found.length === 1 ? "endpoint" : "endpoints"}`}>
         {(ids) => (
           <input
             {...ids}

@@ -12,7 +12,7 @@ export const MAX_LINES = 8;
 export const MAX_DRAWN = 200;
 
 const GAP = 32;
-const LAYER_GAP = 64;
+const LAYER_GAP = 54;
 const MARGIN = 12;
 const LOOP_WIDTH = 18;
 const ROW_WIDTH = 4 * (BOX_WIDTH + GAP);
