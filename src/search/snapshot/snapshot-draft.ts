@@ -72,10 +72,12 @@ export class SnapshotDraft {
     return { position: this.#position, bytes };
   }
 
+  /** Never rejects. */
   async abandon(): Promise<void> {
     this.#fault ??= new Error("The draft was given up.");
     await this.#writing;
-    await this.#writer?.abandon();
+    // What cannot be removed goes with the next snapshot.
+    await this.#writer?.abandon().catch(() => {});
     this.#writer = undefined;
   }
 
