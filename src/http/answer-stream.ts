@@ -16,31 +16,37 @@ const AHEAD_BYTES = 256 * 1024;
  */
 const SLICE_LENGTH = 128 * 1024;
 
+/** @param pieces made when they are asked for; the next is asked for once the one before is. What throws ends the connection. */
 export function streamToReader(
-  pieces: Iterator<string | Buffer>,
+  pieces: Iterator<string | Buffer> | AsyncIterator<Buffer>,
   socket: Pick<Socket, "destroy">,
   idleTimeoutMs: number,
   caller = "",
 ): Readable {
   const slices = new Slices(SLICE_LENGTH, caller);
   let isUsedUp = false;
-  const timer = setTimeout(() => socket.destroy(), idleTimeoutMs);
+  let isMaking = false;
+  // While a piece is made, it is not the reader who takes his time.
+  const timer = setTimeout(() => (isMaking ? timer.refresh() : socket.destroy()), idleTimeoutMs);
   timer.unref();
   return new Readable({
     highWaterMark: AHEAD_BYTES,
     read() {
       timer.refresh();
-      const pushNext = (): void => {
+      const pushNext = async (): Promise<void> => {
         if (this.destroyed) return;
+        isMaking = true;
         try {
-          const { done, value } = pieces.next();
+          const { done, value } = await pieces.next();
           isUsedUp = done !== true && slices.spend(value.length);
+          isMaking = false;
+          timer.refresh();
           this.push(done === true ? null : value);
         } catch (error) {
           this.destroy(error as Error);
         }
       };
-      if (!isUsedUp) pushNext();
+      if (!isUsedUp) void pushNext();
       else void slices.rest().then(pushNext);
     },
     destroy(error, callback) {

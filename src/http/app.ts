@@ -151,6 +151,7 @@ export function createApp(options: AppOptions): App {
       const query = parseQuery(endpoint.query ?? [], ctx.querystring);
       const caller = callerName(ctx, state.caller);
       const place = endpoint.always === true ? undefined : admission.enter(caller, announcedBytes(ctx, endpoint));
+      let isStreaming = false;
       try {
         const body = endpoint.body === undefined ? undefined : await readJson(ctx.req, endpoint.body, limits, place);
         if (body !== undefined && validate !== undefined) checkBody(body, validate, endpoint.indexedBy);
@@ -172,8 +173,10 @@ export function createApp(options: AppOptions): App {
         });
         crashPoint("before-answer");
         await sendAnswer(ctx, response, limits.answerIdleTimeoutMs, caller);
+        isStreaming = response.stream !== undefined;
+        if (isStreaming) ctx.res.once("close", () => place?.leave());
       } finally {
-        place?.leave();
+        if (!isStreaming) place?.leave();
       }
     });
   }

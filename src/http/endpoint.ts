@@ -65,11 +65,15 @@ export interface ApiResponse {
   /** JSON, or text where `contentType` says so. undefined: no body. */
   readonly body?: unknown;
   readonly contentType?: string;
+  /** In place of a body: bytes as they are made, which begin when the reader takes them. The request keeps its place until the last has gone out. */
+  readonly stream?: AsyncIterator<Buffer>;
 }
 
 export interface ResponseSpec {
   readonly description: string;
   readonly schema?: JsonSchema;
+  /** Of an answer that is no JSON; then there is no schema. */
+  readonly contentType?: string;
 }
 
 export interface Endpoint<Body = unknown> {

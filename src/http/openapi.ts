@@ -102,7 +102,11 @@ function describeResponses(endpoint: Endpoint): Record<string, unknown> {
       responses[status] = { description, content: json(withReferences(ERROR)) };
     }
   }
-  for (const [status, { description, schema }] of Object.entries(endpoint.responses)) {
+  for (const [status, { description, schema, contentType }] of Object.entries(endpoint.responses)) {
+    if (contentType !== undefined) {
+      responses[status] = { description, content: { [contentType]: { schema: { type: "string", format: "binary" } } } };
+      continue;
+    }
     const isError = Number(status) >= 400;
     const content = schema ?? (isError ? ERROR : undefined);
     // A malformed request as a whole is answered with a message also where single operations are reported by index.

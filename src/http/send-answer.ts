@@ -20,6 +20,11 @@ const LONG_LIST = 100;
 export async function sendAnswer(ctx: Context, response: ApiResponse, idleTimeoutMs: number, caller: string): Promise<void> {
   if (hasLongList(response.body)) await yieldToEventLoop();
   ctx.status = response.status;
+  if (response.stream !== undefined) {
+    ctx.body = streamToReader(response.stream, ctx.req.socket, idleTimeoutMs, caller);
+    ctx.type = response.contentType as string;
+    return;
+  }
   if (response.body === undefined) {
     ctx.body = null;
     ctx.status = response.status;

@@ -12,6 +12,7 @@ import { aggregateRecords } from "./data/aggregate/aggregate-records.ts";
 import { summarizeRecords } from "./data/aggregate/summarize-records.ts";
 import { getRecord, getRecords } from "./data/read/get-records.ts";
 import { queryRecords } from "./data/read/query-records.ts";
+import { readVectors } from "./data/read/read-vectors.ts";
 import { scanRecords } from "./data/read/scan-records.ts";
 import { searchBranchRecords, searchTableRecords } from "./data/text-search/search-text.ts";
 import { runTransaction } from "./data/transaction/record-transaction.ts";
@@ -136,6 +137,7 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed, migra
       const branch = await catalog.branch(ref);
       yield* scanRecords(engine, branch, requireTable(branch, name), options);
     },
+    readVectors: (ref, name, request) => onTable(ref, name, (branch, table) => readVectors(engine, branch, table, request)),
     query: (ref, name, request, options) => onTable(ref, name, (branch, table) => queryRecords(engine, branch, table, request, options)),
     transaction: (ref, operations, options) =>
       writing(

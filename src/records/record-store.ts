@@ -25,6 +25,8 @@ import type {
   TextSearchResponse,
   TransactionOperation,
   TransactionResult,
+  VectorPage,
+  VectorsRequest,
   WriteOptions,
 } from "./requests.ts";
 import type { BranchInfo, BranchRef, BranchSchema, ColumnSchema, TableSchema } from "./schema.ts";
@@ -101,6 +103,8 @@ export interface RecordStore {
    * one consistent state; records written meanwhile come as they were or as they are.
    */
   scanRecords(ref: BranchRef, table: string, options?: ReadOptions): AsyncGenerator<JsonObject[], void, undefined>;
+  /** The vectors of the records that have one, by one statement of bounded size: go on behind the last id. NOT_FOUND without the column. */
+  readVectors(ref: BranchRef, table: string, request: VectorsRequest): Promise<VectorPage>;
   query(ref: BranchRef, table: string, request: QueryRequest, options?: AnswerOptions): Promise<QueryResponse>;
   transaction(ref: BranchRef, operations: readonly TransactionOperation[], options?: AnswerOptions): Promise<TransactionResult[]>;
   /**

@@ -65,6 +65,29 @@ export interface QueryResponse {
   meta: { page: { cursor: string; more: boolean; size: number } };
 }
 
+/** A part of a vector column, in the order of the ids. */
+export interface VectorsRequest {
+  readonly column: string;
+  readonly filter?: JsonValue;
+  /** A column whose values come along as text, each cut at 200 characters: a string, number, date, link or truth value. */
+  readonly values?: string;
+  /** Only records behind this id. */
+  readonly after?: string;
+  /** Records at most; fewer come where vectors are long. */
+  readonly limit?: number;
+}
+
+export interface VectorPage {
+  readonly dimension: number;
+  readonly ids: readonly string[];
+  /** Row-major, of the ids in their order. */
+  readonly elements: Float32Array;
+  /** Of the column that was asked for; null where a record has none. */
+  readonly values: readonly (string | null)[] | undefined;
+  /** Whether there are records behind the last one. */
+  readonly hasMore: boolean;
+}
+
 export interface AggregateRequest {
   filter?: JsonValue;
   /** By name: `{count: "*"}`, `{sum: {column}}`, `{topValues: {column, size, aggs}}` … as in the SDK's types. */

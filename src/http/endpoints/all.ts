@@ -16,6 +16,7 @@ import { tableEndpoints } from "./tables.ts";
 import { textSearchEndpoints } from "./text-search.ts";
 import { transactionEndpoints } from "./transaction.ts";
 import { vectorSearchEndpoints } from "./vector-search.ts";
+import { vectorsEndpoints } from "./vectors.ts";
 import { workspaceEndpoints } from "./workspaces.ts";
 
 export function createEndpoints(services: Services): readonly Endpoint[] {
@@ -30,6 +31,7 @@ export function createEndpoints(services: Services): readonly Endpoint[] {
     ...aggregateEndpoints(),
     ...textSearchEndpoints(),
     ...vectorSearchEndpoints(services),
+    ...vectorsEndpoints(),
     ...sqlEndpoints(),
     ...transactionEndpoints(),
     ...workspaceEndpoints(services),

@@ -8,10 +8,10 @@ import { boundedPage, mayHaveMore, PAGE_BYTES, RECORD_BYTES } from "../bounded-p
 import type { Connection, Engine } from "../engine/engine.ts";
 import { quoteIdentifier } from "../identifiers.ts";
 import type { ColumnInfo, TableInfo } from "../schema.ts";
+import { decodeVectors, vectorTextSql } from "../vector-text.ts";
 import type { FeedBatch, FeedColumn } from "./feed-types.ts";
 import { readLargeRecord } from "./large-records.ts";
 import { type Part, partCondition } from "./part.ts";
-import { vectorsOf, vectorTextSql } from "./vector-text.ts";
 
 /** Bounded, so that neither session nor event loop is held for long. */
 export const BATCH = { maxRecords: 2_000, maxBytes: 1_000_000 };
@@ -201,4 +201,11 @@ const EARLIEST = -(2n ** 63n);
 function toMicroseconds(hex: string): bigint {
   const stored = BigInt.asIntN(64, BigInt(`0x${hex}`));
   return stored === LATEST || stored === EARLIEST ? stored : stored + EPOCH_MICROSECONDS;
+}
+
+/** @param texts  of one column; null where a record has no vector. */
+function vectorsOf(kind: Engine["kind"], dimension: number, texts: readonly (string | null)[]): FeedColumn {
+  const rows = texts.flatMap((text, row) => (text === null ? [] : [row]));
+  const present = texts.filter((text) => text !== null);
+  return { kind: "vector", dimension, rows: Uint32Array.from(rows), elements: decodeVectors(kind, dimension, present) };
 }

@@ -1,5 +1,5 @@
 /**
- * How vectors travel from the database to the change feed: as bytes in base64. Of the forms that were measured it
+ * How vectors travel out of the database: as bytes in base64. Of the forms that were measured it
  * is the cheapest on this side, where the event loop waits (4 µs for 768 elements; hexadecimal 15, decimal
  * numbers 70).
  *
@@ -12,8 +12,7 @@
  * The elements follow: float32 in memory, pairs of int32 (4) and float32 in the protocol. All of it is
  * little-endian in memory, which is WebAssembly's order, and big-endian in the protocol.
  */
-import type { Engine } from "../engine/engine.ts";
-import type { FeedColumn } from "./feed-types.ts";
+import type { Engine } from "./engine/engine.ts";
 
 const HEADER_BYTES = 20;
 
@@ -22,24 +21,20 @@ export function vectorTextSql(kind: Engine["kind"], column: string): string {
   return `encode(${kind === "embedded" ? "lodestone.array_bytes" : "array_send"}(${column}), 'base64')`;
 }
 
-/** @param texts  of one column; null where a record has no vector. */
-export function vectorsOf(kind: Engine["kind"], dimension: number, texts: readonly (string | null)[]): FeedColumn {
+/** @param texts  one for each vector. @returns their elements, row-major. */
+export function decodeVectors(kind: Engine["kind"], dimension: number, texts: readonly string[]): Float32Array {
   const isMemory = kind === "embedded";
   const elementBytes = isMemory ? 4 : 8;
-  const present: number[] = [];
-  texts.forEach((text, row) => {
-    if (text !== null) present.push(row);
-  });
-  const elements = new Float32Array(present.length * dimension);
+  const elements = new Float32Array(texts.length * dimension);
   const bytes = Buffer.allocUnsafe(HEADER_BYTES + elementBytes * dimension);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = 0;
-  for (const row of present) {
-    const written = bytes.write(texts[row]!, "base64");
+  for (const text of texts) {
+    const written = bytes.write(text, "base64");
     if (written !== bytes.length || view.getInt32(4) !== 0)
       throw new Error(`A vector has ${written} bytes where its column's dimension ${dimension} takes ${bytes.length} without nulls.`);
     const first = HEADER_BYTES + elementBytes - 4;
     for (let offset = first; offset < written; offset += elementBytes) elements[at++] = view.getFloat32(offset, isMemory);
   }
-  return { kind: "vector", dimension, rows: Uint32Array.from(present), elements };
+  return elements;
 }
