@@ -4,9 +4,9 @@ import { useEffect, useState } from "preact/hooks";
 import { messageOf } from "./api/client.ts";
 import { Fault, Waiting } from "./parts/notice.tsx";
 
-export function lazyView(load: () => Promise<FunctionComponent>): FunctionComponent {
-  let loaded: FunctionComponent | undefined;
-  return function LazyView(): JSX.Element {
+export function lazyView<Props extends object>(load: () => Promise<FunctionComponent<Props>>): FunctionComponent<Props> {
+  let loaded: FunctionComponent<Props> | undefined;
+  return function LazyView(props: Props): JSX.Element {
     const [, setState] = useState(0);
     const [fault, setFault] = useState("");
     useEffect(() => {
@@ -22,6 +22,6 @@ export function lazyView(load: () => Promise<FunctionComponent>): FunctionCompon
     if (fault !== "") return <Fault>{fault}</Fault>;
     if (loaded === undefined) return <Waiting what="Loading …" />;
     const Component = loaded;
-    return <Component />;
+    return <Component {...props} />;
   };
 }

@@ -1,28 +1,21 @@
 /**
  * CSV (RFC 4180, with \n or \r\n, quoted or not): a header line with the names of the columns, then records. A
- * cell is read by the type of its column.
- *
- * An empty cell is null, and a quoted empty cell is the empty text. In a notNull column an empty cell is the
- * column's default, or the empty text. Vectors, `multiple` and json are JSON in a cell; a vector may also be
- * numbers between spaces, commas or semicolons. The output of psql's \copy is read as well: arrays in braces,
- * timestamps with a space.
+ * cell is read by the type of its column (csv-value.ts). In a notNull column an empty cell is the column's default,
+ * or the empty text.
  */
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { CsvError, type Options, parse } from "csv-parse";
-import { parseItems, toRfc3339 } from "../../records/postgres-text.ts";
-import type { JsonObject, JsonValue } from "../../records/requests.ts";
+import type { JsonObject } from "../../records/requests.ts";
 import type { ColumnSchema } from "../../records/schema.ts";
-import { quoted } from "../../value-in-words.ts";
+import { type CsvCell, csvValue, isTextType } from "./csv-value.ts";
 import { importedName } from "./hosted-columns.ts";
 import { MAX_LINE_BYTES } from "./jsonl-source.ts";
 import { type Source, SourceError, type SourcePosition, type SourceRow } from "./source.ts";
 
-type Cell = string | null;
-
 interface CsvRecord {
   readonly info: { readonly bytes: number; readonly lines: number };
-  readonly record: Cell[];
+  readonly record: CsvCell[];
 }
 
 const OPTIONS: Options = {
@@ -71,9 +64,9 @@ async function* rows(
     const values: JsonObject = {};
     for (const [i, name] of names.entries()) {
       if (name === undefined) continue;
-      const value = convert(record[i] as Cell, columns[i]?.type, name, place);
+      const value = csvValue(record[i] as CsvCell, columns[i]?.type, name, place);
       if (value !== null || columns[i]?.notNull !== true) values[name] = value;
-      else if (columns[i].defaultValue === undefined) values[name] = TEXT_TYPES.has(columns[i].type) ? "" : null;
+      else if (columns[i].defaultValue === undefined) values[name] = isTextType(columns[i].type) ? "" : null;
     }
     yield { record: values, place, next: { offset: from.offset + info.bytes, row, line } };
   }
@@ -88,54 +81,4 @@ async function* records(path: string, from: SourcePosition, bom: boolean): Async
     const line = from.line + Number((error as { lines?: number }).lines ?? 0);
     throw new SourceError(`line ${line}`, error.message.replace(/ at line \d+/, ""));
   }
-}
-
-const TEXT_TYPES: ReadonlySet<string | undefined> = new Set<string | undefined>([undefined, "string", "text"]);
-
-function convert(cell: Cell, type: string | undefined, name: string, place: string): JsonValue {
-  if (cell === null || (cell === "" && !TEXT_TYPES.has(type))) return null;
-  const refuse = (expected: string) => new SourceError(place, `${name}: expected ${expected}, got ${quoted(cell)}`);
-  switch (type) {
-    case "int":
-    case "float": {
-      const value = Number(cell);
-      if (cell.trim() === "" || !Number.isFinite(value)) throw refuse("a number");
-      // Beyond 2^53 a double would round; the text keeps every digit.
-      return type === "int" && !Number.isSafeInteger(value) ? cell.trim() : value;
-    }
-    case "bool":
-      if (/^(true|t|yes|1)$/i.test(cell)) return true;
-      if (/^(false|f|no|0)$/i.test(cell)) return false;
-      throw refuse("true or false");
-    case "vector":
-      return parseVector(cell) ?? raise(refuse("numbers, as in [0.1, 0.2]"));
-    case "multiple":
-      return parseList(cell) ?? parseItems(cell) ?? raise(refuse('a JSON list of texts, as in ["a", "b"]'));
-    case "datetime":
-      return toRfc3339(cell) ?? cell;
-    default:
-      return cell;
-  }
-}
-
-function parseVector(cell: string): number[] | undefined {
-  const inner = /^\s*[[{(]?([^[\]{}()]*)[\]})]?\s*$/.exec(cell)?.[1];
-  const numbers = inner
-    ?.split(/[\s,;]+/)
-    .filter((text) => text !== "")
-    .map(Number);
-  return numbers === undefined || numbers.some((number) => !Number.isFinite(number)) ? undefined : numbers;
-}
-
-function parseList(cell: string): string[] | undefined {
-  try {
-    const value: unknown = JSON.parse(cell);
-    return Array.isArray(value) && value.every((element) => typeof element === "string") ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function raise(error: Error): never {
-  throw error;
 }

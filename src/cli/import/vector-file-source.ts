@@ -1,10 +1,10 @@
 /**
  * Files of bare vectors: fvecs and bvecs (TEXMEX: each vector an int32 dimension, then float32 or uint8
- * elements; http://corpus-texmex.irisa.fr) and npy (NumPy's format 1.0 to 3.0: a two-dimensional C-ordered
- * array of little-endian float32, float64 or integers of up to 32 bits). A row's number is its id.
+ * elements; http://corpus-texmex.irisa.fr) and npy (npy.ts). A row's number is its id.
  */
 import { type FileHandle, open } from "node:fs/promises";
 import type { JsonValue } from "../../records/requests.ts";
+import { readNpyLayout } from "./npy.ts";
 import { type Source, SourceError, type SourcePosition, type SourceRow } from "./source.ts";
 
 const CHUNK_BYTES = 4 << 20;
@@ -26,7 +26,7 @@ export async function openVectorFile(path: string, format: VectorFileFormat, col
   const handle = await open(path, "r");
   try {
     const { size } = await handle.stat();
-    const layout = format === "npy" ? await readNpyLayout(handle, size) : await readVecsLayout(handle, size, format);
+    const layout = format === "npy" ? await readNpy(handle, size) : await readVecsLayout(handle, size, format);
     return {
       columns: [{ name: column, type: "vector", vector: { dimension: layout.dimension } }],
       byteLength: size,
@@ -88,54 +88,12 @@ async function readVecsLayout(handle: FileHandle, size: number, format: "fvecs" 
   };
 }
 
-const NPY_MAGIC = "\u0093NUMPY";
-
-/** By NumPy's type strings; "|" where byte order has no meaning. */
-const NPY_ELEMENTS: Readonly<Record<string, { bytes: number; read: (buffer: Buffer, at: number) => number }>> = {
-  "<f4": { bytes: 4, read: (buffer, at) => buffer.readFloatLE(at) },
-  "<f8": { bytes: 8, read: (buffer, at) => buffer.readDoubleLE(at) },
-  "|u1": { bytes: 1, read: (buffer, at) => buffer.readUInt8(at) },
-  "|i1": { bytes: 1, read: (buffer, at) => buffer.readInt8(at) },
-  "<i2": { bytes: 2, read: (buffer, at) => buffer.readInt16LE(at) },
-  "<u2": { bytes: 2, read: (buffer, at) => buffer.readUInt16LE(at) },
-  "<i4": { bytes: 4, read: (buffer, at) => buffer.readInt32LE(at) },
-  "<u4": { bytes: 4, read: (buffer, at) => buffer.readUInt32LE(at) },
-};
-
-async function readNpyLayout(handle: FileHandle, size: number): Promise<Layout> {
-  const head = Buffer.alloc(Math.min(size, 12));
-  await readFully(handle, head, 0);
-  if (head.length < 12 || head.toString("latin1", 0, 6) !== NPY_MAGIC) throw new SourceError("the file", "is not an npy file");
-  const longHeader = head.readUInt8(6) >= 2;
-  const headerBegin = longHeader ? 12 : 10;
-  const headerBytes = headerBegin + (longHeader ? head.readUInt32LE(8) : head.readUInt16LE(8));
-  if (headerBytes > size || headerBytes > 1 << 20) throw new SourceError("the npy header", "is cut off");
-  const text = Buffer.alloc(headerBytes - headerBegin);
-  await readFully(handle, text, headerBegin);
-  const header = text.toString("latin1");
-  const type = /'descr': *'([^']+)'/.exec(header)?.[1] ?? "";
-  const element = Object.hasOwn(NPY_ELEMENTS, type) ? NPY_ELEMENTS[type] : undefined;
-  if (element === undefined) {
-    throw new SourceError("the npy header", `has the type ${JSON.stringify(type)}; expected one of ${Object.keys(NPY_ELEMENTS).join(" ")}`);
-  }
-  if (/'fortran_order': *True/.test(header)) throw new SourceError("the npy header", "says Fortran order; save numpy.ascontiguousarray(a)");
-  const [, countText, dimensionText] = /'shape': *\( *(\d+) *, *(\d+) *,? *\)/.exec(header) ?? [];
-  if (countText === undefined || dimensionText === undefined) {
-    throw new SourceError("the npy header", "has no shape (rows, dimension)");
-  }
-  const dimension = Number(dimensionText);
-  const count = Number(countText);
-  const strideBytes = dimension * element.bytes;
-  if (dimension < 1 || size !== headerBytes + count * strideBytes) {
-    throw new SourceError("the file", `has ${size} bytes; its header promises ${headerBytes + count * strideBytes}`);
-  }
-  return {
-    dimension,
-    headerBytes,
-    strideBytes,
-    count,
-    decode: (bytes, at) => Array.from({ length: dimension }, (_, i) => element.read(bytes, at + i * element.bytes)),
-  };
+function readNpy(handle: FileHandle, size: number): Promise<Layout> {
+  return readNpyLayout(size, async (begin, length) => {
+    const bytes = Buffer.alloc(length);
+    await readFully(handle, bytes, begin);
+    return bytes;
+  });
 }
 
 async function readFully(handle: FileHandle, target: Buffer, position: number): Promise<void> {

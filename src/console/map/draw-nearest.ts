@@ -1,12 +1,18 @@
 /** Draws the query and what is nearest to it over the points: lines to each, rings around them, names where there is room. */
-import type { Plane } from "./messages.ts";
-import type { Nearest } from "./vector-map.ts";
+import type { Neighbor } from "./messages.ts";
 import type { Viewport } from "./viewport.ts";
 
 export interface Ink {
   readonly text: string;
   readonly ground: string;
   readonly accent: string;
+}
+
+/** What is drawn over the points. */
+export interface Marks {
+  readonly neighbors: readonly Neighbor[];
+  /** Where the query lies in the plane; undefined where it has no place, as words have none. */
+  readonly from: { readonly x: number; readonly y: number } | undefined;
 }
 
 const LABEL_HEIGHT = 16;
@@ -22,8 +28,8 @@ interface Box {
 /** @param chosen an id to stress, if it is among them. */
 export function drawNearest(
   context: CanvasRenderingContext2D,
-  plane: Plane,
-  nearest: Nearest,
+  points: Float32Array,
+  { neighbors, from }: Marks,
   viewport: Viewport,
   ratio: number,
   ink: Ink,
@@ -31,14 +37,26 @@ export function drawNearest(
   chosen: string | undefined,
 ): void {
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  const places = nearest.neighbors.map(({ id, row }) => ({
+  const places = neighbors.map(({ id, row }) => ({
     id,
-    x: viewport.toX(plane.points[2 * row]!),
-    y: viewport.toY(plane.points[2 * row + 1]!),
+    x: viewport.toX(points[2 * row]!),
+    y: viewport.toY(points[2 * row + 1]!),
   }));
-  const x = viewport.toX(nearest.x);
-  const y = viewport.toY(nearest.y);
-  context.strokeStyle = ink.accent;
+  const query = from && { x: viewport.toX(from.x), y: viewport.toY(from.y) };
+  if (query !== undefined) drawLines(context, query, places, ink.accent, chosen);
+  for (const place of places) ring(context, place.x, place.y, radius + 2.5, ink.accent, place.id === chosen ? 3 : 1.75);
+  if (query !== undefined) cross(context, query.x, query.y, ink);
+  drawLabels(context, places, ink, radius, query && { left: query.x - 9, top: query.y - 9, right: query.x + 9, bottom: query.y + 9 });
+}
+
+function drawLines(
+  context: CanvasRenderingContext2D,
+  { x, y }: { x: number; y: number },
+  places: readonly { id: string; x: number; y: number }[],
+  color: string,
+  chosen: string | undefined,
+): void {
+  context.strokeStyle = color;
   places.forEach((place, i) => {
     context.globalAlpha = place.id === chosen ? 1 : 0.9 - (0.6 * i) / places.length;
     context.lineWidth = place.id === chosen ? 2.5 : 1.25;
@@ -48,9 +66,6 @@ export function drawNearest(
     context.stroke();
   });
   context.globalAlpha = 1;
-  for (const place of places) ring(context, place.x, place.y, radius + 2.5, ink.accent, place.id === chosen ? 3 : 1.75);
-  cross(context, x, y, ink);
-  drawLabels(context, places, ink, radius, { left: x - 9, top: y - 9, right: x + 9, bottom: y + 9 });
 }
 
 function ring(context: CanvasRenderingContext2D, x: number, y: number, radius: number, color: string, width: number): void {
@@ -84,10 +99,10 @@ function drawLabels(
   places: readonly { id: string; x: number; y: number }[],
   ink: Ink,
   radius: number,
-  query: Box,
+  query: Box | undefined,
 ): void {
   const { width, height } = context.canvas.getBoundingClientRect();
-  const taken: Box[] = [query];
+  const taken: Box[] = query === undefined ? [] : [query];
   context.font = "500 12px system-ui, sans-serif";
   context.textBaseline = "middle";
   for (const { id, x, y } of places) {

@@ -1,23 +1,27 @@
 /** Draws the points: discs where they are few; where they are many, squares written into the picture's bytes, which takes milliseconds for 100,000. */
+import { hexOf } from "./point-colors.ts";
 import type { Viewport } from "./viewport.ts";
+
+export interface PointPicture {
+  readonly context: CanvasRenderingContext2D;
+  /** x0, y0, x1, y1, … in the plane. */
+  readonly points: Float32Array;
+  /** 0xRRGGBB of each. */
+  readonly colors: Uint32Array;
+  readonly viewport: Viewport;
+  /** Device pixels in one of CSS. */
+  readonly ratio: number;
+}
 
 /** More points than these are drawn as squares. */
 const MOST_DISCS = 4_000;
 
-/** @param ratio device pixels in one of CSS. */
-export function drawPoints(
-  context: CanvasRenderingContext2D,
-  points: Float32Array,
-  colors: readonly string[],
-  viewport: Viewport,
-  ratio: number,
-  outline: string,
-): void {
-  const { width, height } = context.canvas;
+export function drawPoints(picture: PointPicture, outline: string): void {
+  const { context, colors } = picture;
   context.setTransform(1, 0, 0, 1, 0, 0);
-  context.clearRect(0, 0, width, height);
-  if (colors.length <= MOST_DISCS) drawDiscs(context, points, colors, viewport, ratio, outline);
-  else drawSquares(context, points, colors, viewport, ratio);
+  context.clearRect(0, 0, context.canvas.width, context.canvas.height);
+  if (colors.length <= MOST_DISCS) drawDiscs(picture, outline);
+  else drawSquares(picture);
 }
 
 /** CSS pixels; smaller where there are many, and on small pictures. @param side the picture's shorter one. */
@@ -25,14 +29,7 @@ export function radiusFor(count: number, side: number): number {
   return (count <= 300 ? 7 : count <= 1_500 ? 4.5 : 3) * Math.min(1, Math.max(0.6, side / 560));
 }
 
-function drawDiscs(
-  context: CanvasRenderingContext2D,
-  points: Float32Array,
-  colors: readonly string[],
-  viewport: Viewport,
-  ratio: number,
-  outline: string,
-): void {
+function drawDiscs({ context, points, colors, viewport, ratio }: PointPicture, outline: string): void {
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   const radius = radiusFor(colors.length, Math.min(context.canvas.width, context.canvas.height) / ratio);
   context.lineWidth = 1;
@@ -40,41 +37,28 @@ function drawDiscs(
   for (let i = 0; i < colors.length; i++) {
     context.beginPath();
     context.arc(viewport.toX(points[2 * i]!), viewport.toY(points[2 * i + 1]!), radius, 0, 2 * Math.PI);
-    context.fillStyle = colors[i] as string;
+    context.fillStyle = hexOf(colors[i]!);
     context.fill();
     context.stroke();
   }
 }
 
-function drawSquares(
-  context: CanvasRenderingContext2D,
-  points: Float32Array,
-  colors: readonly string[],
-  viewport: Viewport,
-  ratio: number,
-): void {
+function drawSquares({ context, points, colors, viewport, ratio }: PointPicture): void {
   const { width, height } = context.canvas;
   const image = context.createImageData(width, height);
   const pixels = new Uint32Array(image.data.buffer);
   const side = Math.max(2, Math.round((colors.length > 30_000 ? 1.5 : 2.2) * ratio));
-  const packed = new Map<string, number>();
   for (let i = 0; i < colors.length; i++) {
-    const color = colors[i] as string;
-    let pixel = packed.get(color);
-    if (pixel === undefined) {
-      pixel = pixelOf(color);
-      packed.set(color, pixel);
-    }
     const left = Math.round(viewport.toX(points[2 * i]!) * ratio);
     const top = Math.round(viewport.toY(points[2 * i + 1]!) * ratio);
     if (left < 0 || top < 0 || left + side > width || top + side > height) continue;
+    const pixel = pixelOf(colors[i]!);
     for (let y = top; y < top + side; y++) pixels.fill(pixel, y * width + left, y * width + left + side);
   }
   context.putImageData(image, 0, 0);
 }
 
 /** As the bytes R, G, B, A lie in memory of little-endian machines, which all are that run browsers. */
-function pixelOf(color: string): number {
-  const value = Number.parseInt(color.slice(1), 16);
-  return ((0xdd << 24) | ((value & 0xff) << 16) | (value & 0xff00) | (value >> 16)) >>> 0;
+function pixelOf(color: number): number {
+  return ((0xdd << 24) | ((color & 0xff) << 16) | (color & 0xff00) | (color >> 16)) >>> 0;
 }

@@ -3,16 +3,15 @@
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { currentTheme } from "../state/theme.ts";
-import { drawNearest, type Ink } from "./draw-nearest.ts";
+import { drawNearest, type Ink, type Marks } from "./draw-nearest.ts";
 import { drawPoints, radiusFor } from "./draw-points.ts";
 import type { Plane } from "./messages.ts";
-import type { Nearest } from "./vector-map.ts";
+import { idAt } from "./packed-ids.ts";
 import { Viewport } from "./viewport.ts";
 
 interface MapCanvasProps {
   plane: Plane;
-  colors: readonly string[];
-  nearest: Nearest | undefined;
+  marks: Marks | undefined;
   chosen: string | undefined;
   /** The pointer is at a record, or at a place of the plane between them. */
   onPoint: (at: { id: string } | { x: number; y: number }) => void;
@@ -26,7 +25,7 @@ const REACH = 12;
 const KEY_STEP = 16;
 const WHEEL_RATE = 0.0015;
 
-export function MapCanvas({ plane, colors, nearest, chosen, onPoint, onLeave, onPick }: MapCanvasProps): JSX.Element {
+export function MapCanvas({ plane, marks, chosen, onPoint, onLeave, onPick }: MapCanvasProps): JSX.Element {
   const frame = useRef<HTMLDivElement>(null);
   const below = useRef<HTMLCanvasElement>(null);
   const above = useRef<HTMLCanvasElement>(null);
@@ -35,6 +34,7 @@ export function MapCanvas({ plane, colors, nearest, chosen, onPoint, onLeave, on
   const [size, setSize] = useState({ width: 0, height: 0 });
   const [viewport, setViewport] = useState<Viewport | undefined>(undefined);
   const theme = currentTheme();
+  const { points, colors } = plane;
   const ratio = Math.min(2, devicePixelRatio || 1);
 
   useLayoutEffect(() => {
@@ -44,34 +44,34 @@ export function MapCanvas({ plane, colors, nearest, chosen, onPoint, onLeave, on
     return () => observer.disconnect();
   }, []);
   useEffect(() => {
-    if (size.width > 0) setViewport(Viewport.around(plane.points, size.width, size.height));
+    if (size.width > 0) setViewport(Viewport.around(points, size.width, size.height));
   }, [plane, size.width, size.height]);
   useEffect(() => {
     const context = below.current?.getContext("2d");
-    if (context && viewport !== undefined) drawPoints(context, plane.points, colors, viewport, ratio, inkOf(below.current).line);
+    if (context && viewport !== undefined) drawPoints({ context, points, colors, viewport, ratio }, inkOf(below.current).line);
   }, [viewport, colors, theme, ratio]);
   useEffect(() => {
     const context = above.current?.getContext("2d");
     if (!context) return;
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, context.canvas.width, context.canvas.height);
-    if (nearest === undefined || viewport === undefined) return;
+    if (marks === undefined || viewport === undefined) return;
     drawNearest(
       context,
-      plane,
-      nearest,
+      points,
+      marks,
       viewport,
       ratio,
       inkOf(above.current),
       radiusFor(colors.length, Math.min(size.width, size.height)),
       chosen,
     );
-  }, [viewport, nearest, chosen, theme, ratio, colors]);
+  }, [viewport, marks, chosen, theme, ratio, colors]);
 
   function at(x: number, y: number): { id: string } | { x: number; y: number } | undefined {
     if (viewport === undefined) return undefined;
-    const row = rowNear(plane.points, viewport, x, y);
-    return row === undefined ? { x: viewport.fromX(x), y: viewport.fromY(y) } : { id: plane.ids[row] as string };
+    const row = rowNear(points, viewport, x, y);
+    return row === undefined ? { x: viewport.fromX(x), y: viewport.fromY(y) } : { id: idAt(plane.ids, row) };
   }
 
   function point(x: number, y: number): void {
@@ -97,7 +97,7 @@ export function MapCanvas({ plane, colors, nearest, chosen, onPoint, onLeave, on
   }
 
   function reset(): void {
-    setViewport(Viewport.around(plane.points, size.width, size.height));
+    setViewport(Viewport.around(points, size.width, size.height));
     onLeave();
   }
 
@@ -107,7 +107,7 @@ export function MapCanvas({ plane, colors, nearest, chosen, onPoint, onLeave, on
       class="map-frame"
       role="application"
       tabIndex={0}
-      aria-label={`Map of ${plane.ids.length} records. Arrow keys move over it, Enter takes the record there for the query, plus and minus zoom, Escape shows all. The list of results says the same in words.`}
+      aria-label={`Map of ${colors.length} records. Arrow keys move over it, Enter takes the record there for the query, plus and minus zoom, Escape shows all. The list of results says the same in words.`}
       onKeyDown={pressKey}
       onPointerDown={(event) => {
         drag.current = { x: event.offsetX, y: event.offsetY, moved: false };

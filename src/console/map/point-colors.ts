@@ -1,10 +1,16 @@
 /** The colours of points: the records' own where they carry one, else one for each of the most frequent values of a column. */
 
-export interface Legend {
-  /** `#rrggbb` of each point. */
-  readonly colors: readonly string[];
-  /** What the colours mean, most frequent first; empty where each point has its own. */
-  readonly entries: readonly { readonly value: string; readonly color: string }[];
+export interface LegendEntry {
+  readonly value: string;
+  /** `#rrggbb`. */
+  readonly color: string;
+}
+
+export interface PointColors {
+  /** 0xRRGGBB of each point. */
+  readonly colors: Uint32Array<ArrayBuffer>;
+  /** What the colours mean, most frequent first; empty where each point has its own, and where all have the same. */
+  readonly legend: readonly LegendEntry[];
 }
 
 const HEX = /^#[0-9a-f]{6}$/i;
@@ -14,18 +20,25 @@ const PALETTE = ["#3f7fd0", "#e0782f", "#2a9d73", "#c6529a", "#b8930a", "#7a5cc7
 const OTHERS = "#8b8d98";
 const PLAIN = "#6a6fd6";
 
-export function legendOf(values: readonly (string | null)[]): Legend {
+/** @param values of a column, one for each point. */
+export function pointColors(values: readonly (string | null)[]): PointColors {
   const given = values.filter((value) => value !== null);
-  if (given.length === 0) return { colors: values.map(() => PLAIN), entries: [] };
-  if (given.every((value) => HEX.test(value))) return { colors: values.map((value) => value ?? OTHERS), entries: [] };
+  if (given.length === 0) return { colors: new Uint32Array(values.length).fill(numberOf(PLAIN)), legend: [] };
+  if (given.every((value) => HEX.test(value)))
+    return { colors: Uint32Array.from(values, (value) => numberOf(value ?? OTHERS)), legend: [] };
   const counts = new Map<string, number>();
   for (const value of given) counts.set(value, (counts.get(value) ?? 0) + 1);
   const frequent = [...counts].toSorted((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, PALETTE.length);
-  const colorOf = new Map(frequent.map(([value], i) => [value, PALETTE[i] as string]));
-  const entries = frequent.map(([value]) => ({ value, color: colorOf.get(value) as string }));
-  if (counts.size > frequent.length) entries.push({ value: "others", color: OTHERS });
-  return { colors: values.map((value) => colorOf.get(value ?? "") ?? OTHERS), entries };
+  const legend = frequent.map(([value], i) => ({ value, color: PALETTE[i] as string }));
+  const colorOf = new Map(legend.map(({ value, color }) => [value, numberOf(color)]));
+  if (counts.size > frequent.length) legend.push({ value: "others", color: OTHERS });
+  return { colors: Uint32Array.from(values, (value) => colorOf.get(value ?? "") ?? numberOf(OTHERS)), legend };
 }
+
+const numberOf = (hex: string): number => Number.parseInt(hex.slice(1), 16);
+
+/** `#rrggbb`. */
+export const hexOf = (color: number): string => `#${color.toString(16).padStart(6, "0")}`;
 
 /** Whether a column's values are colours themselves, told from some of them. */
 export const areColors = (values: readonly unknown[]): boolean =>

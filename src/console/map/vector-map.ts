@@ -1,14 +1,8 @@
 /** The page's end of the map's worker: loads, and asks for what is nearest, one question at a time and always the latest. */
 import type { Similarity } from "lodestone";
-import type { LoadRequest, MapReply, MapRequest, Neighbor, Plane, QuerySource } from "./messages.ts";
+import type { FoundRecord, LoadRequest, MapReply, MapRequest, NearestReply, Plane, QuerySource } from "./messages.ts";
 
-export interface Nearest {
-  readonly neighbors: readonly Neighbor[];
-  readonly query: Float32Array;
-  readonly x: number;
-  readonly y: number;
-  /** The search alone, in the worker. */
-  readonly ms: number;
+export interface Nearest extends Omit<NearestReply, "kind" | "ticket"> {
   readonly source: QuerySource;
 }
 
@@ -17,15 +11,16 @@ export interface NearestQuestion {
   readonly size: number;
   readonly similarity: Similarity;
   readonly onAnswer: (nearest: Nearest) => void;
-  readonly onFault?: (message: string) => void;
 }
+
+type TicketedReply = Extract<MapReply, { kind: "found" | "suggested" }>;
 
 export class VectorMap {
   readonly #worker = new Worker(new URL(MAP_WORKER_FILE, document.baseURI), { type: "module" });
   #ticket = 0;
   #asked: NearestQuestion | undefined;
   #waiting: NearestQuestion | undefined;
-  readonly #vectors = new Map<number, (vectors: readonly (Float32Array | undefined)[]) => void>();
+  readonly #replies = new Map<number, (reply: TicketedReply | undefined) => void>();
   #onProgress: (rows: number) => void = () => {};
   #onPlane: (plane: Plane) => void = () => {};
   #onFault: (message: string) => void = () => {};
@@ -55,16 +50,29 @@ export class VectorMap {
     this.#send({ kind: "nearest", ticket: ++this.#ticket, source, size, similarity });
   }
 
-  vectors(ids: readonly string[]): Promise<readonly (Float32Array | undefined)[]> {
-    const ticket = ++this.#ticket;
-    return new Promise((resolve) => {
-      this.#vectors.set(ticket, resolve);
-      this.#send({ kind: "vectors", ticket, ids });
-    });
+  /** @returns one for each id; undefined for what is not loaded. */
+  async lookUp(ids: readonly string[]): Promise<readonly (FoundRecord | undefined)[]> {
+    const reply = await this.#request((ticket) => ({ kind: "look up", ticket, ids }));
+    return reply?.kind === "found" ? reply.records : ids.map(() => undefined);
+  }
+
+  /** @returns ids that hold the text, in their order. */
+  async suggest(typed: string, size: number): Promise<readonly string[]> {
+    const reply = await this.#request((ticket) => ({ kind: "suggest", ticket, typed, size }));
+    return reply?.kind === "suggested" ? reply.ids : [];
   }
 
   close(): void {
     this.#worker.terminate();
+  }
+
+  /** @returns undefined: the worker could not. */
+  #request(make: (ticket: number) => MapRequest): Promise<TicketedReply | undefined> {
+    const ticket = ++this.#ticket;
+    return new Promise((resolve) => {
+      this.#replies.set(ticket, resolve);
+      this.#send(make(ticket));
+    });
   }
 
   #send(request: MapRequest): void {
@@ -79,29 +87,32 @@ export class VectorMap {
       case "plane":
         this.#onPlane(reply.plane);
         return;
-      case "vectors":
-        this.#vectors.get(reply.ticket)?.(reply.vectors);
-        this.#vectors.delete(reply.ticket);
+      case "found":
+      case "suggested":
+        this.#settleTicket(reply.ticket, reply);
         return;
       case "nearest":
         this.#settle((question) => question.onAnswer({ ...reply, source: question.source }));
         return;
       case "fault":
         if (reply.ticket === undefined) this.#onFault(reply.message);
-        else this.#settle((question) => question.onFault?.(reply.message));
+        else if (this.#replies.has(reply.ticket)) this.#settleTicket(reply.ticket, undefined);
+        else this.#settle(() => {});
     }
   }
 
+  #settleTicket(ticket: number, reply: TicketedReply | undefined): void {
+    this.#replies.get(ticket)?.(reply);
+    this.#replies.delete(ticket);
+  }
+
+  /** What was overtaken is told all the same: the picture keeps up with the hand, one step behind. */
   #settle(tell: (question: NearestQuestion) => void): void {
     const asked = this.#asked;
-    this.#asked = undefined;
-    if (asked !== undefined && this.#waiting === undefined) tell(asked);
     const next = this.#waiting;
+    this.#asked = undefined;
     this.#waiting = undefined;
-    if (next !== undefined) {
-      // What was overtaken is shown all the same: the picture keeps up with the hand, one step behind.
-      if (asked !== undefined) tell(asked);
-      this.ask(next);
-    }
+    if (asked !== undefined) tell(asked);
+    if (next !== undefined) this.ask(next);
   }
 }

@@ -4,9 +4,10 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { apiBase, call, messageOf } from "../api/client.ts";
 import { type Place, tablePath } from "../api/paths.ts";
+import type { Marks } from "../map/draw-nearest.ts";
 import { MapCanvas } from "../map/map-canvas.tsx";
 import type { Plane } from "../map/messages.ts";
-import { areColors, type Legend, legendOf } from "../map/point-colors.ts";
+import { areColors, type LegendEntry } from "../map/point-colors.ts";
 import { type Nearest, VectorMap } from "../map/vector-map.ts";
 import { Select } from "../parts/field.tsx";
 import { Fault } from "../parts/notice.tsx";
@@ -16,8 +17,6 @@ import { key } from "../state/session.ts";
 export interface LoadedMap {
   readonly map: VectorMap;
   readonly plane: Plane;
-  readonly legend: Legend;
-  readonly rowOf: ReadonlyMap<string, number>;
 }
 
 interface MapPanelProps {
@@ -27,7 +26,7 @@ interface MapPanelProps {
   dimension: number;
   filter: unknown;
   similarity: Similarity;
-  nearest: Nearest | undefined;
+  marks: Marks | undefined;
   chosen: string | undefined;
   onLoaded: (loaded: LoadedMap | undefined) => void;
   onHover: (nearest: Nearest | undefined) => void;
@@ -47,11 +46,13 @@ type Stage =
   | { readonly at: "failed"; readonly message: string };
 
 export function MapPanel(props: MapPanelProps): JSX.Element {
-  const { place, table, column, dimension, filter, similarity, nearest, chosen, onLoaded, onHover, onPick } = props;
+  const { place, table, column, dimension, filter, similarity, marks, chosen, onLoaded, onHover, onPick } = props;
   const [stage, setStage] = useState<Stage>({ at: "counting" });
   const [colorColumn, setColorColumn] = useState<string | undefined>(undefined);
   const [isSettled, setSettled] = useState(false);
   const current = useRef<VectorMap | undefined>(undefined);
+  /** An answer may come when the pointer has left. */
+  const isPointing = useRef(false);
   const filterKey = JSON.stringify(filter) ?? "";
   const candidates = table.columns.filter(({ type }) => type === "string" || type === "bool" || type === "int");
 
@@ -102,7 +103,7 @@ export function MapPanel(props: MapPanelProps): JSX.Element {
         if (current.current === map) setStage({ at: "loading", rows: done, of: rows });
       });
       if (current.current !== map) return;
-      const loaded = { map, plane, legend: legendOf(plane.values), rowOf: new Map(plane.ids.map((id, row) => [id, row])) };
+      const loaded = { map, plane };
       setStage({ at: "shown", loaded });
       onLoaded(loaded);
     } catch (error) {
@@ -127,21 +128,24 @@ export function MapPanel(props: MapPanelProps): JSX.Element {
         <>
           <MapCanvas
             plane={stage.loaded.plane}
-            colors={stage.loaded.legend.colors}
-            nearest={nearest}
+            marks={marks}
             chosen={chosen}
-            onPoint={(at) =>
+            onPoint={(at) => {
+              isPointing.current = true;
               stage.loaded.map.ask({
                 source: "id" in at ? { from: "record", id: at.id } : { from: "plane", ...at },
                 size: HOVER_RESULTS,
                 similarity,
-                onAnswer: onHover,
-              })
-            }
-            onLeave={() => onHover(undefined)}
+                onAnswer: (found) => isPointing.current && onHover(found),
+              });
+            }}
+            onLeave={() => {
+              isPointing.current = false;
+              onHover(undefined);
+            }}
             onPick={onPick}
           />
-          <LegendLine legend={stage.loaded.legend} />
+          <LegendLine entries={stage.loaded.plane.legend} />
         </>
       ) : (
         <div class="map-frame empty-map">
@@ -152,8 +156,8 @@ export function MapPanel(props: MapPanelProps): JSX.Element {
   );
 }
 
-const describe = ({ ids, share, isPartial }: Plane): string =>
-  `${ids.length.toLocaleString("en")} records${isPartial ? " (the first of more)" : ""} in their two principal directions: ${Math.round(share * 100)} % of the spread`;
+const describe = ({ colors, share, isPartial }: Plane): string =>
+  `${colors.length.toLocaleString("en")} records${isPartial ? " (the first of more)" : ""} in their two principal directions: ${Math.round(share * 100)} % of the spread`;
 
 function Before({ stage, dimension, onLoad }: { stage: Stage; dimension: number; onLoad: (rows: number) => void }): JSX.Element {
   if (stage.at === "failed") return <Fault>{stage.message}</Fault>;
@@ -183,7 +187,7 @@ function Before({ stage, dimension, onLoad }: { stage: Stage; dimension: number;
   );
 }
 
-function LegendLine({ legend: { entries } }: { legend: Legend }): JSX.Element | null {
+function LegendLine({ entries }: { entries: readonly LegendEntry[] }): JSX.Element | null {
   if (entries.length === 0) return null;
   return (
     <ul class="legend" aria-label="Colours">

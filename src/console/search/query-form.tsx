@@ -1,4 +1,4 @@
-/** What is looked for: a record or numbers, in which column, by which measure, among which records. */
+/** What is looked for: a record, numbers or words, in which column, by which measure, among which records. */
 import type { Similarity } from "lodestone";
 import type { JSX } from "preact";
 import { Field, Select } from "../parts/field.tsx";
@@ -9,17 +9,22 @@ export interface QueryDraft {
   readonly similarity: Similarity;
   readonly size: string;
   readonly filterText: string;
-  readonly by: "record" | "vector";
+  readonly by: "record" | "vector" | "words";
   readonly recordId: string;
   readonly vectorText: string;
+  /** Beside a record or a vector: both rankings are joined. */
+  readonly words: string;
 }
 
-export type Faults = Partial<Record<"recordId" | "vectorText" | "filterText" | "size" | "general", string>>;
+export type Faults = Partial<Record<"recordId" | "vectorText" | "words" | "filterText" | "size" | "general", string>>;
 
 interface QueryFormProps {
   draft: QueryDraft;
   faults: Faults;
+  /** Of vectors. Without any, only words can be searched for. */
   columns: readonly (readonly [string, string])[];
+  /** Whether there is text to search. */
+  hasText: boolean;
   /** Ids to choose from while typing. */
   suggestions: readonly string[];
   isBusy: boolean;
@@ -27,7 +32,17 @@ interface QueryFormProps {
   onSubmit: () => void;
 }
 
-export function QueryForm({ draft, faults, columns, suggestions, isBusy, onChange, onSubmit }: QueryFormProps): JSX.Element {
+export function QueryForm(props: QueryFormProps): JSX.Element {
+  const { draft, faults, columns, hasText, isBusy, onChange, onSubmit } = props;
+  const ways = [
+    ...(columns.length > 0
+      ? ([
+          ["record", "More like a record"],
+          ["vector", "A vector"],
+        ] as const)
+      : []),
+    ...(hasText ? ([["words", "Words"]] as const) : []),
+  ];
   return (
     <form
       class="card query-form"
@@ -37,56 +52,30 @@ export function QueryForm({ draft, faults, columns, suggestions, isBusy, onChang
         onSubmit();
       }}
     >
-      <div class="segmented" role="group" aria-label="Search by">
-        <button type="button" aria-pressed={draft.by === "record"} onClick={() => onChange({ by: "record" })}>
-          More like a record
-        </button>
-        <button type="button" aria-pressed={draft.by === "vector"} onClick={() => onChange({ by: "vector" })}>
-          A vector
-        </button>
-      </div>
-      {draft.by === "record" ? (
-        <Field label="Record" fault={faults.recordId}>
-          {(ids) => (
-            <>
-              <input
-                {...ids}
-                list="record-ids"
-                autocomplete="off"
-                spellcheck={false}
-                placeholder="id"
-                value={draft.recordId}
-                onInput={(event) => onChange({ recordId: event.currentTarget.value })}
-              />
-              <datalist id="record-ids">
-                {suggestions.map((id) => (
-                  <option key={id} value={id} />
-                ))}
-              </datalist>
-            </>
-          )}
-        </Field>
-      ) : (
-        <Field label="Vector" fault={faults.vectorText} hint="Numbers between commas or spaces, with or without brackets.">
-          {(ids) => (
-            <textarea
-              {...ids}
-              rows={3}
-              spellcheck={false}
-              value={draft.vectorText}
-              onInput={(event) => onChange({ vectorText: event.currentTarget.value })}
-            />
-          )}
-        </Field>
+      {ways.length > 1 && (
+        <div class="segmented" role="group" aria-label="Search by">
+          {ways.map(([by, said]) => (
+            <button key={by} type="button" aria-pressed={draft.by === by} onClick={() => onChange({ by })}>
+              {said}
+            </button>
+          ))}
+        </div>
       )}
+      {draft.by === "record" && <RecordField {...props} />}
+      {draft.by === "vector" && <VectorField {...props} />}
+      {hasText && <WordsField {...props} />}
       <div class="field-row">
-        <Select label="Column" value={draft.column} options={columns} onChoose={(column) => onChange({ column })} />
-        <Select
-          label="Measure"
-          value={draft.similarity}
-          options={SIMILARITY_NAMES}
-          onChoose={(similarity) => onChange({ similarity: similarity as Similarity })}
-        />
+        {draft.by !== "words" && (
+          <>
+            <Select label="Column" value={draft.column} options={columns} onChoose={(column) => onChange({ column })} />
+            <Select
+              label="Measure"
+              value={draft.similarity}
+              options={SIMILARITY_NAMES}
+              onChoose={(similarity) => onChange({ similarity: similarity as Similarity })}
+            />
+          </>
+        )}
         <Field label="Results" fault={faults.size}>
           {(ids) => (
             <input
@@ -121,5 +110,61 @@ export function QueryForm({ draft, faults, columns, suggestions, isBusy, onChang
         {isBusy ? "Searching …" : "Search"}
       </button>
     </form>
+  );
+}
+
+function RecordField({ draft, faults, suggestions, onChange }: QueryFormProps): JSX.Element {
+  return (
+    <Field label="Record" fault={faults.recordId}>
+      {(ids) => (
+        <>
+          <input
+            {...ids}
+            list="record-ids"
+            autocomplete="off"
+            spellcheck={false}
+            placeholder="id"
+            value={draft.recordId}
+            onInput={(event) => onChange({ recordId: event.currentTarget.value })}
+          />
+          <datalist id="record-ids">
+            {suggestions.map((id) => (
+              <option key={id} value={id} />
+            ))}
+          </datalist>
+        </>
+      )}
+    </Field>
+  );
+}
+
+function VectorField({ draft, faults, onChange }: QueryFormProps): JSX.Element {
+  return (
+    <Field label="Vector" fault={faults.vectorText} hint="Numbers between commas or spaces, with or without brackets.">
+      {(ids) => (
+        <textarea
+          {...ids}
+          rows={3}
+          spellcheck={false}
+          value={draft.vectorText}
+          onInput={(event) => onChange({ vectorText: event.currentTarget.value })}
+        />
+      )}
+    </Field>
+  );
+}
+
+function WordsField({ draft, faults, onChange }: QueryFormProps): JSX.Element {
+  const isAlone = draft.by === "words";
+  return (
+    <Field
+      label={isAlone ? "Words" : "And words"}
+      fault={faults.words}
+      hint={isAlone ? undefined : "Optional: joins both rankings, by the records' places in them."}
+    >
+      {(ids) => (
+        <input {...ids} autocomplete="off" value={draft.words} onInput={(event) => onChange({ words: event.currentTarget.value })} />
+      )}
+    </Field>
   );
 }

@@ -2,20 +2,25 @@
 import type { Similarity } from "lodestone";
 import { ApiError, call, messageOf } from "../api/client.ts";
 import { type Place, recordPath, tablePath } from "../api/paths.ts";
+import { type Fused, fuse, type Ranked } from "./fuse.ts";
 import type { Faults, QueryDraft } from "./query-form.tsx";
 
-export interface Hit {
-  readonly id: string;
-  readonly score: number;
+/** What nearness is measured from. */
+export interface QueryPoint {
+  readonly vector: readonly number[];
+  readonly name: string;
+  /** undefined: it is no record. */
+  readonly id: string | undefined;
 }
 
 export interface SearchAnswer {
-  readonly hits: readonly Hit[];
+  /** With what each search contributed where there were two. */
+  readonly hits: readonly (Ranked | Fused)[];
   readonly totalCount: number;
-  readonly queryVector: readonly number[];
-  readonly queryName: string;
-  /** undefined: the query is no record. */
-  readonly queryId: string | undefined;
+  /** undefined: only words were searched for. */
+  readonly point: QueryPoint | undefined;
+  /** "": no words were searched for. */
+  readonly words: string;
   readonly similarity: Similarity;
   readonly filter: unknown;
   /** Of the whole request, as the page saw it. */
@@ -31,60 +36,90 @@ export class FieldFault extends Error {
   }
 }
 
+/** Records of each ranking, at least, that are joined to one. */
+const FUSED_DEPTH = 100;
+/** What a search for words answers at most. */
+const MAX_WORD_HITS = 200;
+
+interface Found {
+  readonly hits: readonly Ranked[];
+  readonly totalCount: number;
+}
+
 /** @throws {FieldFault} */
 export async function runSearch(place: Place, table: string, draft: QueryDraft, signal: AbortSignal): Promise<SearchAnswer> {
   const filter = parseFilter(draft.filterText);
-  const size = Number(draft.size);
-  const isRecord = draft.by === "record";
-  const queryVector = isRecord ? await vectorOfRecord(place, table, draft, signal) : parseVector(draft.vectorText);
+  const words = draft.words.trim();
+  const size = Number.isNaN(Number(draft.size)) ? draft.size : Number(draft.size);
+  if (draft.by === "words" && words === "") throw new FieldFault("words", "Which words? A record is found by any of them.");
+  const point = draft.by === "words" ? undefined : await queryPoint(place, table, draft, signal);
   const beganMs = performance.now();
-  const { column, similarity } = draft;
-  const body = { column, queryVector, similarityFunction: similarity, size: Number.isNaN(size) ? draft.size : size, consistency: "strong" };
+  const asking = { path: tablePath(place, table), filter, signal };
+  const isFused = point !== undefined && words !== "";
+  const depth = isFused && typeof size === "number" ? Math.max(FUSED_DEPTH, size) : size;
+  const [nearest, found] = await Promise.all([
+    point === undefined ? undefined : findNearest(asking, draft, point.vector, depth),
+    words === "" ? undefined : findWords(asking, words, isFused ? MAX_WORD_HITS : size),
+  ]);
+  if (isFused && (typeof size !== "number" || !Number.isInteger(size) || size < 1))
+    throw new FieldFault("size", `size is ${draft.size}; expected a whole number from 1.`);
+  const hits = isFused ? fuse(nearest?.hits ?? [], found?.hits ?? [], size as number) : ((nearest ?? found)?.hits ?? []);
+  const { similarity } = draft;
+  return { hits, totalCount: (nearest ?? found)?.totalCount ?? 0, point, words, similarity, filter, ms: performance.now() - beganMs };
+}
+
+interface Asking {
+  readonly path: string;
+  readonly filter: unknown;
+  readonly signal: AbortSignal;
+}
+
+async function findNearest(
+  { path, filter, signal }: Asking,
+  draft: QueryDraft,
+  queryVector: readonly number[],
+  size: unknown,
+): Promise<Found> {
+  const { column, similarity, by } = draft;
+  const body = { column, queryVector, similarityFunction: similarity, size, filter, consistency: "strong" };
+  const { results, totalCount } = await inFields(by, () =>
+    call<{ results: Ranked[]; totalCount: number }>("POST", `${path}/vectorSearch`, body, signal),
+  );
+  return { hits: results, totalCount };
+}
+
+async function findWords({ path, filter, signal }: Asking, query: string, size: unknown): Promise<Found> {
+  const body = { query, filter, page: { size }, highlight: { enabled: false } };
+  const { records, totalCount } = await inFields("words", () =>
+    call<{ records: { id: string; xata: { score: number } }[]; totalCount: number }>("POST", `${path}/search`, body, signal),
+  );
+  return { hits: records.map(({ id, xata }) => ({ id, score: xata.score })), totalCount };
+}
+
+async function queryPoint(place: Place, table: string, draft: QueryDraft, signal: AbortSignal): Promise<QueryPoint> {
+  if (draft.by === "vector") return { vector: parseVector(draft.vectorText), name: "the vector", id: undefined };
+  const id = draft.recordId.trim();
+  if (id === "") throw new FieldFault("recordId", "Which record? Type its id, or click one on the map.");
   try {
-    const answer = await call<{ results: Hit[]; totalCount: number }>(
-      "POST",
-      `${tablePath(place, table)}/vectorSearch`,
-      filter === undefined ? body : { ...body, filter },
-      signal,
-    );
-    return {
-      hits: answer.results,
-      totalCount: answer.totalCount,
-      queryVector,
-      queryName: isRecord ? draft.recordId : "the vector",
-      queryId: isRecord ? draft.recordId : undefined,
-      similarity,
-      filter,
-      ms: performance.now() - beganMs,
-    };
+    return { vector: await vectorOfRecord(place, table, id, draft.column, signal), name: id, id };
   } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
-    throw new FieldFault(fieldOf(error.message, isRecord), error.message);
+    if (signal.aborted) throw error;
+    throw new FieldFault("recordId", messageOf(error));
   }
 }
 
-async function vectorOfRecord(
+/** @throws {ApiError} */
+export async function vectorOfRecord(
   place: Place,
   table: string,
-  { recordId, column }: QueryDraft,
-  signal: AbortSignal,
+  id: string,
+  column: string,
+  signal?: AbortSignal,
 ): Promise<readonly number[]> {
-  const id = recordId.trim();
-  if (id === "") throw new FieldFault("recordId", "Which record? Type its id, or click one on the map.");
-  try {
-    const record = await call<Record<string, unknown>>(
-      "GET",
-      `${recordPath(place, table, id)}?columns=${encodeURIComponent(column)}`,
-      undefined,
-      signal,
-    );
-    const vector = record[column];
-    if (!Array.isArray(vector)) throw new FieldFault("recordId", `The record has no vector in ${column}.`);
-    return vector as number[];
-  } catch (error) {
-    if (error instanceof ApiError) throw new FieldFault("recordId", error.message);
-    throw error;
-  }
+  const path = `${recordPath(place, table, id)}?columns=${encodeURIComponent(column)}`;
+  const vector = (await call<Record<string, unknown>>("GET", path, undefined, signal))[column];
+  if (!Array.isArray(vector)) throw new Error(`The record has no vector in ${column}.`);
+  return vector as number[];
 }
 
 function parseVector(text: string): readonly number[] {
@@ -108,10 +143,19 @@ function parseFilter(text: string): unknown {
   }
 }
 
+async function inFields<T>(by: QueryDraft["by"], request: () => Promise<T>): Promise<T> {
+  try {
+    return await request();
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    throw new FieldFault(fieldOf(error.message, by), error.message);
+  }
+}
+
 /** The server begins a message with the member that it is about. */
-function fieldOf(message: string, isRecord: boolean): keyof Faults {
+function fieldOf(message: string, by: QueryDraft["by"]): keyof Faults {
   if (message.startsWith("filter")) return "filterText";
-  if (message.startsWith("size")) return "size";
-  if (message.startsWith("queryVector")) return isRecord ? "recordId" : "vectorText";
-  return "general";
+  if (message.startsWith("size") || message.startsWith("page")) return "size";
+  if (message.startsWith("queryVector")) return by === "record" ? "recordId" : "vectorText";
+  return by === "words" ? "words" : "general";
 }

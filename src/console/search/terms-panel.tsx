@@ -1,6 +1,9 @@
 /** Why these two are as near as they are: a bar for each dimension's part in the sum. */
 import type { Similarity } from "lodestone";
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { messageOf } from "../api/client.ts";
+import { Field } from "../parts/field.tsx";
 import { grouped, shortNumber, termsOf } from "./terms.ts";
 
 interface TermsPanelProps {
@@ -9,13 +12,15 @@ interface TermsPanelProps {
   vector: ArrayLike<number>;
   vectorName: string;
   similarity: Similarity;
+  /** Another record takes the place of the vector. @throws why it cannot. */
+  onCompare: (id: string) => Promise<void>;
 }
 
 const MAX_BARS = 96;
 /** Up to so many, each has a line of its own, with its numbers. */
 const MAX_LINES = 8;
 
-export function TermsPanel({ query, queryName, vector, vectorName, similarity }: TermsPanelProps): JSX.Element {
+export function TermsPanel({ query, queryName, vector, vectorName, similarity, onCompare }: TermsPanelProps): JSX.Element {
   const { terms, sum, score, formula } = termsOf(query, vector, similarity);
   const greatest = terms.reduce((most, term) => Math.max(most, Math.abs(term)), 0) || 1;
   const lines = Array.from(terms, (term, j) => ({ term, j }));
@@ -25,6 +30,7 @@ export function TermsPanel({ query, queryName, vector, vectorName, similarity }:
       <h2>
         Why <bdi class="name">{vectorName}</bdi> is near <bdi class="name">{queryName}</bdi>
       </h2>
+      <CompareForm onCompare={onCompare} />
       <p class="formula">
         score = {formula} = <strong>{shortNumber(score)}</strong>
         <span class="muted"> · Σ = {shortNumber(sum)}</span>
@@ -64,6 +70,38 @@ export function TermsPanel({ query, queryName, vector, vectorName, similarity }:
         </tbody>
       </table>
     </section>
+  );
+}
+
+/** Any two records can be compared, not only those that were found. */
+function CompareForm({ onCompare }: Pick<TermsPanelProps, "onCompare">): JSX.Element {
+  const [id, setId] = useState("");
+  const [fault, setFault] = useState("");
+  return (
+    <form
+      class="compare"
+      onSubmit={(event) => {
+        event.preventDefault();
+        setFault("");
+        onCompare(id.trim()).catch((error: unknown) => setFault(messageOf(error)));
+      }}
+    >
+      <Field label="Compare with" fault={fault}>
+        {(ids) => (
+          <input
+            {...ids}
+            list="record-ids"
+            placeholder="id of any record"
+            autocomplete="off"
+            spellcheck={false}
+            required
+            value={id}
+            onInput={(event) => setId(event.currentTarget.value)}
+          />
+        )}
+      </Field>
+      <button type="submit">Compare</button>
+    </form>
   );
 }
 

@@ -18,6 +18,8 @@ interface GridProps {
   mayEdit: boolean;
   onSort: (column: string) => void;
   onSelect: (id: string) => void;
+  /** All that are read, or none. */
+  onSelectAll: (isSelected: boolean) => void;
   onEnd: () => void;
   /** @throws what the server says against it. */
   onSave: (record: TableRecord, column: ColumnSchema, text: string) => Promise<void>;
@@ -30,7 +32,20 @@ const READ_AHEAD = 40;
 
 const ID_COLUMN: ColumnSchema = { name: "id", type: "string" };
 
-export function Grid({ place, columns, records, total, sort, selected, mayEdit, onSort, onSelect, onEnd, onSave }: GridProps): JSX.Element {
+export function Grid({
+  place,
+  columns,
+  records,
+  total,
+  sort,
+  selected,
+  mayEdit,
+  onSort,
+  onSelect,
+  onSelectAll,
+  onEnd,
+  onSave,
+}: GridProps): JSX.Element {
   const frame = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 600 });
   const [active, setActive] = useState({ row: 0, column: 0 });
@@ -113,6 +128,14 @@ export function Grid({ place, columns, records, total, sort, selected, mayEdit, 
               class={cellClass(column)}
               aria-sort={direction === "asc" ? "ascending" : direction === "desc" ? "descending" : "none"}
             >
+              {column === ID_COLUMN && mayEdit && (
+                <input
+                  type="checkbox"
+                  checked={records.length > 0 && selected.size === records.length}
+                  aria-label="Select all that are read"
+                  onChange={(event) => onSelectAll(event.currentTarget.checked)}
+                />
+              )}
               {isSortable ? (
                 <button type="button" onClick={() => onSort(column.name)}>
                   <bdi>{column.name}</bdi> <span aria-hidden="true">{direction === "asc" ? "↑" : direction === "desc" ? "↓" : ""}</span>

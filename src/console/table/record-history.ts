@@ -14,7 +14,8 @@ interface Change {
   readonly back: readonly Operation[];
 }
 
-const MAX_OPERATIONS = 1_000;
+/** Of one transaction, as the server takes them. */
+export const MAX_OPERATIONS = 1_000;
 
 export class RecordHistory {
   /** The last is the first to be taken back. */
@@ -45,12 +46,27 @@ export class RecordHistory {
     this.#remember({ said: `inserted ${inserted}`, back: [{ delete: { table: this.#table.name, id: inserted, failIfMissing: true } }] });
   }
 
-  /** All of them or none. */
+  /**
+   * All of them or none, MAX_OPERATIONS at most.
+   *
+   * @param replaces whether records that are there already are replaced, which cannot be undone.
+   */
+  async insertAll(records: readonly Readonly<Record<string, unknown>>[], replaces: boolean): Promise<void> {
+    const table = this.#table.name;
+    const { results } = await this.#run(records.map((record) => ({ insert: { table, record, createOnly: !replaces } })));
+    if (replaces) return;
+    const back = results.map(({ id }) => ({ delete: { table, id, failIfMissing: true } }));
+    this.#remember({ said: `imported ${back.length} records`, back });
+  }
+
+  /** All of them or none. @throws {Error} more than MAX_OPERATIONS. */
   async deleteAll(records: readonly TableRecord[]): Promise<void> {
-    const some = records.slice(0, MAX_OPERATIONS);
-    await this.#run(some.map(({ id }) => ({ delete: { table: this.#table.name, id, failIfMissing: true } })));
-    const back = some.map((record) => ({ insert: { table: this.#table.name, record: this.#fieldsOf(record), createOnly: true } }));
-    this.#remember({ said: some.length === 1 ? `deleted ${some[0]?.id}` : `deleted ${some.length} records`, back });
+    if (records.length > MAX_OPERATIONS) {
+      throw new Error(`${records.length} records are selected; a transaction deletes ${MAX_OPERATIONS} at most. Nothing was deleted.`);
+    }
+    await this.#run(records.map(({ id }) => ({ delete: { table: this.#table.name, id, failIfMissing: true } })));
+    const back = records.map((record) => ({ insert: { table: this.#table.name, record: this.#fieldsOf(record), createOnly: true } }));
+    this.#remember({ said: records.length === 1 ? `deleted ${records[0]?.id}` : `deleted ${records.length} records`, back });
   }
 
   /** @throws {ApiError} when what is there now does not allow it; then it can be tried again. */

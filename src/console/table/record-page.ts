@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import { call, messageOf } from "../api/client.ts";
 import { type Place, tablePath } from "../api/paths.ts";
+import type { ColumnSchema, TableSchema } from "../state/catalog.ts";
 
 export interface TableRecord {
   readonly id: string;
@@ -23,6 +24,12 @@ interface QueryAnswer {
 const PAGE_NUMBERS = 100_000;
 const PAGE_ROWS = 100;
 
+/** Fewer where vectors are long. */
+export function pageRowsFor(columns: readonly ColumnSchema[], most: number): number {
+  const dimensions = columns.reduce((sum, { vector }) => sum + (vector?.dimension ?? 0), 0);
+  return Math.max(10, Math.min(most, Math.floor(PAGE_NUMBERS / Math.max(1, dimensions))));
+}
+
 export class RecordPages {
   readonly records = signal<readonly TableRecord[]>([]);
   readonly hasMore = signal(true);
@@ -36,10 +43,9 @@ export class RecordPages {
   #cursor: string | undefined;
   #asked = 0;
 
-  /** @param dimensions of all vector columns together. */
-  constructor(place: Place, table: string, dimensions: number) {
-    this.#path = tablePath(place, table);
-    this.#pageRows = Math.max(10, Math.min(PAGE_ROWS, Math.floor(PAGE_NUMBERS / Math.max(1, dimensions))));
+  constructor(place: Place, { name, columns }: TableSchema) {
+    this.#path = tablePath(place, name);
+    this.#pageRows = pageRowsFor(columns, PAGE_ROWS);
   }
 
   /** From the beginning. What is there stays until the first page has come, and if it is refused. */

@@ -1,9 +1,10 @@
 /** A table as a spreadsheet. */
 
 import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ApiError, call, messageOf } from "../api/client.ts";
 import { type Place, recordPath } from "../api/paths.ts";
+import { lazyView } from "../lazy-view.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Fault, Notice, Waiting } from "../parts/notice.tsx";
 import { type ColumnSchema, currentTable, type TableSchema, tables } from "../state/catalog.ts";
@@ -16,6 +17,9 @@ import { Grid } from "./grid.tsx";
 import { InsertForm } from "./insert-form.tsx";
 import { RecordHistory } from "./record-history.ts";
 import { RecordPages, type RecordQuestion, type TableRecord } from "./record-page.ts";
+import { ExportMenu } from "./transfer/export-menu.tsx";
+
+const ImportPanel = lazyView(async () => (await import("./transfer/import-panel.tsx")).ImportPanel);
 
 export function TableView(): JSX.Element {
   const { place, record } = route.value;
@@ -27,8 +31,7 @@ export function TableView(): JSX.Element {
 }
 
 function Spreadsheet({ place, table, record }: { place: Place; table: TableSchema; record: string | undefined }): JSX.Element {
-  const dimensions = table.columns.reduce((sum, { vector }) => sum + (vector?.dimension ?? 0), 0);
-  const pages = useMemo(() => new RecordPages(place, table.name, dimensions), []);
+  const pages = useMemo(() => new RecordPages(place, table), []);
   const history = useMemo(() => new RecordHistory(place, table), []);
   const [filterText, setFilterText] = useState(record === undefined ? "" : JSON.stringify({ id: record }));
   const [filterFault, setFilterFault] = useState("");
@@ -36,6 +39,7 @@ function Spreadsheet({ place, table, record }: { place: Place; table: TableSchem
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [hidden, setHidden] = useState<ReadonlySet<string>>(() => hiddenColumns(place, table.name));
   const [isInserting, setInserting] = useState(false);
+  const [dropped, setDropped] = useState<File | undefined>(undefined);
   const [fault, setFault] = useState("");
 
   useEffect(() => void pages.open(question), [question]);
@@ -105,11 +109,24 @@ function Spreadsheet({ place, table, record }: { place: Place; table: TableSchem
 
   const refused = filterFault || (pages.fault.value.startsWith("filter") ? pages.fault.value : "");
   return (
-    <div class="spreadsheet">
+    <div
+      class="spreadsheet"
+      onDragOver={(event) => {
+        if (mayEdit && event.dataTransfer?.types.includes("Files")) event.preventDefault();
+      }}
+      onDrop={(event) => {
+        const file = event.dataTransfer?.files[0];
+        if (!mayEdit || file === undefined) return;
+        event.preventDefault();
+        setDropped(file);
+      }}
+    >
       <div class="toolbar">
         <FilterBar columns={table.columns} text={filterText} fault={refused} onChange={setFilterText} onApply={applyFilter} />
         <div class="actions">
           <Columns columns={table.columns} hidden={hidden} onToggle={toggle} />
+          <ExportMenu place={place} table={table} question={question} />
+          {mayEdit && <ImportButton onFile={setDropped} />}
           {mayEdit && (
             <button type="button" onClick={() => setInserting(true)}>
               <Icon name="plus" /> New
@@ -137,6 +154,16 @@ function Spreadsheet({ place, table, record }: { place: Place; table: TableSchem
           onClose={() => setInserting(false)}
         />
       )}
+      {dropped !== undefined && (
+        <ImportPanel
+          key={`${dropped.name} ${dropped.lastModified}`}
+          file={dropped}
+          table={table}
+          history={history}
+          onWritten={() => void pages.open(question)}
+          onClose={() => setDropped(undefined)}
+        />
+      )}
       {fault !== "" && <Fault>{fault}</Fault>}
       {pages.fault.value !== "" && refused === "" && (
         <Fault>
@@ -160,6 +187,7 @@ function Spreadsheet({ place, table, record }: { place: Place; table: TableSchem
           if (!next.delete(id)) next.add(id);
           setSelected(next);
         }}
+        onSelectAll={(isSelected) => setSelected(new Set(isSelected ? pages.records.value.map(({ id }) => id) : []))}
         onEnd={() => void pages.readOn()}
         onSave={save}
       />
@@ -167,9 +195,35 @@ function Spreadsheet({ place, table, record }: { place: Place; table: TableSchem
         {pages.isLoading.value ? "Reading … " : ""}
         {pages.records.value.length.toLocaleString("en")} of {pages.total.value?.toLocaleString("en") ?? "…"} records read
         {lastChange === undefined ? "" : ` · ${lastChange.said}`}
-        {mayEdit ? " · double-click or Enter edits a cell" : " · this key may only read"}
+        {mayEdit ? " · double-click or Enter edits a cell, a file dropped here is imported" : " · this key may only read"}
       </p>
     </div>
+  );
+}
+
+/** For who does not drop it. */
+function ImportButton({ onFile }: { onFile: (file: File) => void }): JSX.Element {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <button type="button" onClick={() => input.current?.click()}>
+        Import
+      </button>
+      <input
+        ref={input}
+        type="file"
+        class="hidden"
+        tabIndex={-1}
+        aria-label="File to import"
+        accept=".csv,.tsv,.jsonl,.ndjson,.npy"
+        onChange={(event) => {
+          const file = event.currentTarget.files?.[0];
+          if (file !== undefined) onFile(file);
+          // The same file once more is a change again.
+          event.currentTarget.value = "";
+        }}
+      />
+    </>
   );
 }
 

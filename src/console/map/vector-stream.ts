@@ -1,0 +1,74 @@
+/** Reads a column's vectors from the server as they come: blocks of ids, float32 and the values that colour them (`POST …/vectors`). */
+import type { LoadRequest } from "./messages.ts";
+
+export interface VectorBlock {
+  readonly ids: readonly string[];
+  /** Row-major. */
+  readonly matrix: Float32Array;
+  /** undefined: none were asked for. */
+  readonly values: readonly (string | null)[] | undefined;
+}
+
+interface RowsHead {
+  readonly ids: readonly string[];
+  readonly values?: readonly (string | null)[];
+}
+
+interface LastHead {
+  readonly rows: number;
+  readonly more: boolean;
+}
+
+const PREFIX_BYTES = 8;
+
+/** @yields blocks in the order of the ids. @returns true when the limit left something out. @throws the server's words, or that it was cut off. */
+export async function* vectorBlocks(request: LoadRequest): AsyncGenerator<VectorBlock, boolean> {
+  const bytes = new ByteReader(await post(request));
+  for (;;) {
+    const [rows, headBytes] = new Uint32Array(await bytes.take(PREFIX_BYTES)) as unknown as [number, number];
+    const head: unknown = JSON.parse(new TextDecoder().decode(await bytes.take(headBytes)));
+    if (rows === 0) return (head as LastHead).more;
+    const { ids, values } = head as RowsHead;
+    yield { ids, values, matrix: new Float32Array(await bytes.take(4 * rows * request.dimension)) };
+  }
+}
+
+async function post({ tableUrl, key, column, colorColumn, filter, limit }: LoadRequest): Promise<ReadableStream<Uint8Array>> {
+  const response = await fetch(`${tableUrl}/vectors`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...(key === "" ? {} : { authorization: `Bearer ${key}` }) },
+    body: JSON.stringify({ column, filter, limit: limit && Math.max(1, limit), values: colorColumn }),
+    credentials: "omit",
+    cache: "no-store",
+  });
+  if (response.ok && response.body !== null) return response.body;
+  const { message } = (await response.json().catch(() => ({}))) as { message?: string };
+  throw new Error(message ?? `The server answered ${response.status}.`);
+}
+
+/** Bytes in pieces of the length that is asked for, whatever pieces they come in. */
+class ByteReader {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  #piece: Uint8Array = new Uint8Array(0);
+
+  constructor(stream: ReadableStream<Uint8Array>) {
+    this.#reader = stream.getReader();
+  }
+
+  /** In memory of their own, so that they can be looked at as float32. */
+  async take(length: number): Promise<ArrayBuffer> {
+    const taken = new Uint8Array(length);
+    for (let filled = 0; filled < length; ) {
+      if (this.#piece.length === 0) {
+        const { done, value } = await this.#reader.read();
+        if (done) throw new Error("The vectors ended before the last of them: the server or the connection went away. Try again.");
+        this.#piece = value;
+      }
+      const part = this.#piece.subarray(0, length - filled);
+      taken.set(part, filled);
+      filled += part.length;
+      this.#piece = this.#piece.subarray(part.length);
+    }
+    return taken.buffer;
+  }
+}

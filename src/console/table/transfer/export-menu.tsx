@@ -1,0 +1,86 @@
+/** Export of what the filter selects, with how far it is and a way to stop it. */
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { messageOf } from "../../api/client.ts";
+import type { Place } from "../../api/paths.ts";
+import { Fault } from "../../parts/notice.tsx";
+import type { TableSchema } from "../../state/catalog.ts";
+import type { RecordQuestion } from "../record-page.ts";
+import { type ExportOrder, exportCsv, exportJsonLines, exportNpy } from "./run-export.ts";
+
+interface ExportMenuProps {
+  place: Place;
+  table: TableSchema;
+  question: RecordQuestion;
+}
+
+interface Format {
+  readonly name: string;
+  readonly file: string;
+  readonly make: (order: ExportOrder) => Promise<Blob>;
+}
+
+/** The browser has taken the file by then. */
+const FORGET_MS = 60_000;
+
+export function ExportMenu({ place, table, question }: ExportMenuProps): JSX.Element {
+  const [progress, setProgress] = useState<number | undefined>(undefined);
+  const [fault, setFault] = useState("");
+  const running = useRef<AbortController | undefined>(undefined);
+  useEffect(() => () => running.current?.abort(), []);
+
+  async function run({ file, make }: Format): Promise<void> {
+    const controller = new AbortController();
+    running.current = controller;
+    setFault("");
+    setProgress(0);
+    try {
+      save(await make({ place, table, question, signal: controller.signal, onProgress: setProgress }), file);
+    } catch (error) {
+      if (!controller.signal.aborted) setFault(messageOf(error));
+    }
+    setProgress(undefined);
+  }
+
+  const formats: readonly Format[] = [
+    { name: "JSON Lines", file: `${table.name}.jsonl`, make: exportJsonLines },
+    { name: "CSV", file: `${table.name}.csv`, make: exportCsv },
+    ...table.columns
+      .filter(({ type }) => type === "vector")
+      .map((column) => ({
+        name: `${column.name} as npy`,
+        file: `${table.name}.${column.name}.npy`,
+        make: (order: ExportOrder) => exportNpy(order, column),
+      })),
+  ];
+  return (
+    <details class="builder export">
+      <summary>Export</summary>
+      <div class="builder-fields">
+        {progress === undefined ? (
+          formats.map((format) => (
+            <button key={format.file} type="button" onClick={() => void run(format)}>
+              {format.name}
+            </button>
+          ))
+        ) : (
+          <>
+            <span role="status">{progress.toLocaleString("en")} records read …</span>
+            <button type="button" onClick={() => running.current?.abort()}>
+              Stop
+            </button>
+          </>
+        )}
+        {fault !== "" && <Fault>{fault}</Fault>}
+      </div>
+    </details>
+  );
+}
+
+function save(blob: Blob, name: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), FORGET_MS);
+}

@@ -1,0 +1,86 @@
+/** A file's rows into a table, as transactions: each is written as a whole or not at all, and an import that stops says where. */
+import { csvValue } from "../../../cli/import/csv-value.ts";
+import { ApiError, messageOf } from "../../api/client.ts";
+import type { ColumnSchema } from "../../state/catalog.ts";
+import { MAX_OPERATIONS, type RecordHistory } from "../record-history.ts";
+import type { Cell, FileRow, FileSource } from "./file-source.ts";
+
+/** Of one transaction, as JSON; more would hold the page up while it is written. */
+const BATCH_CHARACTERS = 1_000_000;
+
+export interface ImportPlan {
+  readonly source: FileSource;
+  /** The table's column by the file's; those that are not in it are left out. */
+  readonly mapping: ReadonlyMap<string, string>;
+  readonly columns: readonly ColumnSchema[];
+  /** Whether a record with an id that is there already is replaced; otherwise it stops the import. */
+  readonly replaces: boolean;
+}
+
+export interface ImportProgress {
+  readonly records: number;
+  readonly readBytes: number;
+}
+
+interface Placed {
+  readonly place: string;
+  readonly record: Readonly<Record<string, unknown>>;
+}
+
+/** @throws {Error} with the place in the file; what was told as progress is written, and nothing behind it. The signal's reason. */
+export async function runImport(
+  plan: ImportPlan,
+  history: RecordHistory,
+  onProgress: (progress: ImportProgress) => void,
+  signal: AbortSignal,
+): Promise<number> {
+  let batch: Placed[] = [];
+  let characters = 0;
+  let written = 0;
+  const flush = async (readBytes: number): Promise<void> => {
+    signal.throwIfAborted();
+    if (batch.length > 0) await write(history, batch, plan.replaces);
+    written += batch.length;
+    batch = [];
+    characters = 0;
+    onProgress({ records: written, readBytes });
+  };
+  for await (const rows of plan.source.rows()) {
+    for (const row of rows) {
+      const record = recordOf(row, plan);
+      const length = JSON.stringify(record).length;
+      if (batch.length === MAX_OPERATIONS || (batch.length > 0 && characters + length > BATCH_CHARACTERS)) await flush(row.readBytes);
+      batch.push({ place: row.place, record });
+      characters += length;
+    }
+  }
+  await flush(plan.source.bytes);
+  return written;
+}
+
+/** As it is sent. @throws {Error} what a cell cannot be. */
+export function recordOf(row: FileRow, { source, mapping, columns }: Omit<ImportPlan, "replaces">): Readonly<Record<string, unknown>> {
+  const record: Record<string, unknown> = {};
+  for (const [name, target] of mapping) {
+    const value = row.values.get(name);
+    if (value === undefined) continue;
+    const column = columns.find((other) => other.name === target);
+    const sent = source.isText ? csvValue(value as Cell, column?.type, target, row.place) : value;
+    // No id is not an id of nothing: the server makes one.
+    if (sent !== null || target !== "id") record[target] = sent;
+  }
+  return record;
+}
+
+async function write(history: RecordHistory, batch: readonly Placed[], replaces: boolean): Promise<void> {
+  try {
+    await history.insertAll(
+      batch.map(({ record }) => record),
+      replaces,
+    );
+  } catch (error) {
+    const fault = error instanceof ApiError ? error.errors[0] : undefined;
+    const at = fault === undefined ? batch[0] : batch[fault.index];
+    throw new Error(`${at?.place ?? "The file"}: ${fault?.message ?? messageOf(error)}`);
+  }
+}
