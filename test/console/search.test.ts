@@ -107,6 +107,68 @@ describeWith("chromium", "the console", (executablePath) => {
     await close();
   });
 
+  it("finds by words, and joins both rankings with what each of them contributed", async () => {
+    const { page, expectAccessible, close } = await openConsole(browser, server.url, COLORS);
+    await page.locator(".terms").waitFor();
+    const search = page.getByRole("button", { name: "Search", exact: true });
+    await page.getByRole("button", { name: "Words" }).click();
+    await search.click();
+    await page.locator(".fault").filter({ hasText: "Which words?" }).waitFor();
+    await page.getByLabel("Words", { exact: true }).fill("blue");
+    await search.click();
+    const path = "/db/demo:main/tables/colors";
+    const asked = { query: "blue", highlight: { enabled: false }, page: { size: 200 } };
+    const byWords: string[] = (await server.post(`${path}/search`, asked)).body.records.map(({ id }: { id: string }) => id);
+    expect(byWords.length).toBeGreaterThan(10);
+    await expect.poll(() => names(page)).toEqual(byWords.slice(0, 10));
+    await page.getByRole("button", { name: "More like a record" }).click();
+    await page.getByLabel("And words").fill("blue");
+    await search.click();
+    const queryVector = (await server.get(`${path}/data/rebeccapurple`)).body.lab;
+    const nearest = await server.post(`${path}/vectorSearch`, { column: "lab", queryVector, similarityFunction: "l2", size: 100 });
+    const byNearness: string[] = nearest.body.results.map(({ id }: { id: string }) => id);
+    const part = (ids: readonly string[], id: string): number => (ids.includes(id) ? 1 / (61 + ids.indexOf(id)) : 0);
+    const score = (id: string): number => part(byNearness, id) + part(byWords, id);
+    const fused = [...new Set([...byNearness, ...byWords])].toSorted((a, b) => score(b) - score(a) || (a < b ? -1 : 1)).slice(0, 10);
+    expect(fused).not.toEqual(byNearness.slice(0, 10));
+    await expect.poll(() => names(page)).toEqual(fused);
+    const said = await page.locator(".results .parts").first().innerText();
+    expect(said).toContain(`nearness: place ${byNearness.indexOf(fused[0] as string) + 1},`);
+    expect(said).toContain(`words: place ${byWords.indexOf(fused[0] as string) + 1},`);
+    await expectAccessible();
+    await close();
+  });
+
+  it("tells the terms of any two records, also of one that was not found", async () => {
+    const { page, close } = await openConsole(browser, server.url, COLORS);
+    await page.locator(".terms").waitFor();
+    await page.getByLabel("Compare with").fill("lemonchiffon");
+    await page.getByRole("button", { name: "Compare" }).click();
+    await expect.poll(() => page.locator(".terms h2").innerText()).toBe("Why lemonchiffon is near rebeccapurple");
+    await page.getByLabel("Compare with").fill("nocolour");
+    await page.getByRole("button", { name: "Compare" }).click();
+    await page.locator(".terms .fault").filter({ hasText: "nocolour" }).waitFor();
+    await close();
+  });
+
+  it("asks before it loads many vectors, and then finds in them what the server finds", async () => {
+    const rows = 20_500;
+    await server.put("/db/many:main");
+    await server.put("/db/many:main/tables/t", { columns: [{ name: "v", type: "vector", vector: { dimension: 4 } }] });
+    const statement = `INSERT INTO "t" ("id", "v") SELECT 'r' || n, ARRAY[sin(n), cos(n * 1.3), sin(n * 0.7), n % 17]::real[] FROM generate_series(1, $1::int) n`;
+    expect((await server.post("/db/many:main/sql", { statement, params: [rows] })).body.rowCount).toBe(rows);
+    const { page, close } = await openConsole(browser, server.url, "#/search/many:main/t");
+    await page.getByText("All 20,500 take").waitFor();
+    await page.getByRole("button", { name: /^Load 20,000 / }).click();
+    await page.getByText("20,000 records (the first of more)").waitFor();
+    await page.locator(".terms").waitFor();
+    await page.reload();
+    await page.getByRole("button", { name: "Load all" }).click();
+    await page.getByText("20,500 records in their two principal directions").waitFor();
+    await page.getByText("this page found the same to the last bit").waitFor();
+    await close();
+  });
+
   it("says the server's word beside the field that is wrong, and keeps what was typed", async () => {
     const { page, expectAccessible, close } = await openConsole(browser, server.url, COLORS);
     await page.locator(".terms").waitFor();

@@ -13,6 +13,11 @@ export const FINDERS = {
   },
   pgbouncer: () => ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].find((p) => existsSync(p)),
   nginx: () => ["/usr/sbin/nginx", "/usr/bin/nginx"].find((p) => existsSync(p)),
+  python: () =>
+    (process.env.PATH ?? "")
+      .split(":")
+      .map((folder) => `${folder}/python3`)
+      .find((p) => existsSync(p)),
   strace: () => ["/usr/bin/strace", "/usr/local/bin/strace"].find((p) => existsSync(p)),
   /** The node_modules of test/clients: `npm ci --prefix test/clients`. */
   clients: () => {

@@ -6,6 +6,7 @@ const REMEDIES = {
   postgresql: "needs PostgreSQL 15 or later (Debian: apt-get install postgresql)",
   pgbouncer: "needs PgBouncer (Debian: apt-get install pgbouncer)",
   nginx: "needs nginx (Debian: apt-get install nginx-light)",
+  python: "needs Python 3 (Debian: apt-get install python3)",
   strace: "needs strace (Debian: apt-get install strace)",
   clients: "needs the published clients (npm run clients)",
   bigann10k: "needs the bigann10k vectors in ../shared/data",

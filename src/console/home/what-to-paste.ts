@@ -1,74 +1,100 @@
-/** The same search in four languages, for the place where one is. */
+/** The same search in four languages, for the place where one is: each runs as it is pasted. */
 import { apiBase } from "../api/client.ts";
 import { type Place, tablePath } from "../api/paths.ts";
 import type { Snippet } from "../parts/snippets.tsx";
 import type { TableSchema } from "../state/catalog.ts";
 import { access } from "../state/session.ts";
 
-/** Longer vectors are shown by their first elements. */
-const SHOWN_ELEMENTS = 3;
-
 export function snippetsFor(place: Place, table: TableSchema): readonly Snippet[] {
   const column = table.columns.find(({ type }) => type === "vector");
-  const dimension = column?.vector?.dimension ?? 0;
-  const url = apiBase() + tablePath(place, table.name);
-  const asksForKey = access.value?.keyName !== null;
-  if (column === undefined) {
-    const header = asksForKey ? " -H 'Authorization: Bearer <key>'" : "";
-    return [{ name: "curl", code: `curl -s '${url}/query'${header} \\\n  -H 'Content-Type: application/json' -d '{"page": {"size": 5}}'` }];
-  }
-  const isShort = dimension <= SHOWN_ELEMENTS;
-  const vector = isShort ? `[${Array(dimension).fill("0.1").join(", ")}]` : `[0.1, 0.2, …]`;
-  const said = isShort ? "" : `, ${dimension} numbers`;
+  const search: Search = {
+    place,
+    table: table.name,
+    url: apiBase() + tablePath(place, table.name),
+    column: column?.name ?? "",
+    dimension: column?.vector?.dimension ?? 0,
+    asksForKey: access.value?.keyName !== null,
+  };
+  if (column === undefined) return [{ name: "curl", code: curlCommand(search, "query", `'{"page": {"size": 5}}'`) }];
   return [
-    { name: "curl", code: curl(url, column.name, vector, asksForKey) },
-    { name: "TypeScript", code: typescript(place, table.name, column.name, vector, said, asksForKey) },
-    { name: "Python", code: python(url, column.name, vector, said, asksForKey) },
-    { name: "Library", code: library(dimension, vector) },
+    { name: "curl", code: curl(search) },
+    { name: "TypeScript", code: typescript(search) },
+    { name: "Python", code: python(search) },
+    { name: "Library", code: library(search) },
   ];
 }
 
-function curl(url: string, column: string, vector: string, asksForKey: boolean): string {
+interface Search {
+  readonly place: Place;
+  readonly table: string;
+  readonly url: string;
+  readonly column: string;
+  readonly dimension: number;
+  readonly asksForKey: boolean;
+}
+
+/** Of the vector that is searched for, whose place the reader's own takes. */
+const ELEMENT = "0.1";
+/** Longer vectors are made, not written out. */
+const MAX_WRITTEN = 3;
+
+const written = (dimension: number): string => `[${Array(dimension).fill(ELEMENT).join(", ")}]`;
+
+const javascriptVector = (dimension: number): string =>
+  dimension <= MAX_WRITTEN ? written(dimension) : `Array(${dimension}).fill(${ELEMENT})`;
+
+function curlCommand({ url, asksForKey }: Search, endpoint: string, data: string): string {
   return [
-    `curl -s '${url}/vectorSearch' \\`,
-    ...(asksForKey ? ["  -H 'Authorization: Bearer <key>' \\"] : []),
+    `curl -s '${url}/${endpoint}' \\`,
+    ...(asksForKey ? [`  -H "Authorization: Bearer $LODESTONE_API_KEY" \\`] : []),
     "  -H 'Content-Type: application/json' \\",
-    `  -d '${JSON.stringify({ column }).slice(0, -1)}, "queryVector": ${vector}, "size": 10}'`,
+    `  -d ${data}`,
   ].join("\n");
 }
 
-function typescript(place: Place, table: string, column: string, vector: string, said: string, asksForKey: boolean): string {
-  const { host, port } = new URL(apiBase());
-  const address = host.startsWith("127.") || host.startsWith("localhost") ? `http://any.where.localhost:${port}` : apiBase();
+/** What a shell can say of a long vector: so many lines of the same, joined by commas. */
+function curl(search: Search): string {
+  const { column, dimension } = search;
+  const vector = dimension <= MAX_WRITTEN ? written(dimension) : `['"$(yes ${ELEMENT} | head -n ${dimension} | paste -s -d , -)"']`;
+  return curlCommand(search, "vectorSearch", `'{"column": ${JSON.stringify(column)}, "queryVector": ${vector}, "size": 10}'`);
+}
+
+/** The SDK takes an address whose host has a workspace's name before the rest: `*.localhost` is this machine, too. */
+function typescript({ place, table, column, dimension, asksForKey }: Search): string {
+  const { hostname, port } = new URL(apiBase());
+  const isLocal = hostname.startsWith("127.") || hostname === "localhost";
   return `import { BaseClient } from "@xata.io/client";
 
 const client = new BaseClient({
-  databaseURL: "${address}/db/${place.database}",
+  databaseURL: "${isLocal ? `http://any.where.localhost:${port}` : apiBase()}/db/${place.database}",
   branch: "${place.branch}",
   apiKey: ${asksForKey ? "process.env.LODESTONE_API_KEY" : '"none"'},
 });
-const queryVector = ${vector};${said === "" ? "" : ` //${said.slice(1)}`}
+const queryVector = ${javascriptVector(dimension)};
 const { records } = await client.db[${JSON.stringify(table)}].vectorSearch(${JSON.stringify(column)}, queryVector, { size: 10 });
 for (const record of records) console.log(record.id, record.getMetadata().score);`;
 }
 
-function python(url: string, column: string, vector: string, said: string, asksForKey: boolean): string {
-  return `import json, urllib.request
+function python({ url, column, dimension, asksForKey }: Search): string {
+  const vector = dimension <= MAX_WRITTEN ? written(dimension) : `[${ELEMENT}] * ${dimension}`;
+  const key = asksForKey ? `, "Authorization": "Bearer " + os.environ["LODESTONE_API_KEY"]` : "";
+  return `import json, ${asksForKey ? "os, " : ""}urllib.request
 
-query_vector = ${vector}${said === "" ? "" : `  #${said.slice(1)}`}
+query_vector = ${vector}
 request = urllib.request.Request(
     ${JSON.stringify(`${url}/vectorSearch`)},
     data=json.dumps({"column": ${JSON.stringify(column)}, "queryVector": query_vector, "size": 10}).encode(),
-    headers={"Content-Type": "application/json"${asksForKey ? ', "Authorization": "Bearer <key>"' : ""}},
+    headers={"Content-Type": "application/json"${key}},
 )
 for result in json.load(urllib.request.urlopen(request))["results"]:
     print(result["id"], result["score"])`;
 }
 
-function library(dimension: number, vector: string): string {
+function library({ dimension }: Search): string {
   return `import { VectorIndex } from "lodestone";
 
 const index = await VectorIndex.create({ dimension: ${dimension} });
-index.upsert("a", ${vector});
-const { results } = index.search(${vector}, { k: 10 });`;
+index.upsert("a", ${javascriptVector(dimension)});
+const { results } = index.search(${javascriptVector(dimension)}, { k: 10 });
+console.log(results);`;
 }

@@ -109,8 +109,9 @@ function Spreadsheet({ place, table, record }: { place: Place; table: TableSchem
 
   const refused = filterFault || (pages.fault.value.startsWith("filter") ? pages.fault.value : "");
   return (
-    <div
+    <section
       class="spreadsheet"
+      aria-label={`Table ${table.name}`}
       onDragOver={(event) => {
         if (mayEdit && event.dataTransfer?.types.includes("Files")) event.preventDefault();
       }}
@@ -197,7 +198,7 @@ function Spreadsheet({ place, table, record }: { place: Place; table: TableSchem
         {lastChange === undefined ? "" : ` · ${lastChange.said}`}
         {mayEdit ? " · double-click or Enter edits a cell, a file dropped here is imported" : " · this key may only read"}
       </p>
-    </div>
+    </section>
   );
 }
 
