@@ -1,10 +1,14 @@
 /** POST …/vectors: a column's vectors as bytes, in blocks that are read and charged one at a time. */
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { VectorIndex } from "../../src/index.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 
 const TABLE = "/db/many:main/tables/t";
 const ROWS = 2_000;
 const DIMENSION = 1_000;
+
+const AsyncFunction = (async () => {}).constructor as new (...code: string[]) => unknown;
 
 interface Read {
   readonly blocks: number;
@@ -145,10 +149,27 @@ describe("the vectors of a column as bytes", () => {
     await expect.poll(inFlight).toBe(before);
   });
 
+  it("are read by what docs/library.md shows", async () => {
+    const text = readFileSync(new URL("../../docs/library.md", import.meta.url), "utf8");
+    const shown = /### Vectors from a server[\s\S]*?```ts\n([\s\S]*?)```/.exec(text)?.[1] as string;
+    const code = shown
+      .replace("http://127.0.0.1:8787/db/demo:main/tables/colors", `${server.url}${TABLE}`)
+      .replace('"application/json" }', '"application/json", Authorization: "Bearer w" }')
+      .replace('column: "lab"', 'column: "v"')
+      .replace("dimension: 3", `dimension: ${DIMENSION}`);
+    const run = new AsyncFunction("VectorIndex", `${code}; return index;`) as (library: typeof VectorIndex) => Promise<VectorIndex>;
+    const index = await run(VectorIndex);
+    expect(index.size).toBe(ROWS - 1);
+    expect(index.get("r00009")?.[0]).toBe(Math.fround(70 / 3));
+    index.free();
+  });
+
   it("are described in /openapi.json as what they are", async () => {
     const { body } = await server.get("/openapi.json");
     const { post } = body.paths["/db/{db}:{branch}/tables/{table}/vectors"];
     expect(post["x-access"]).toBe("read");
-    expect(post.responses["200"].content).toEqual({ "application/vnd.lodestone.vectors": { schema: { type: "string", format: "binary" } } });
+    expect(post.responses["200"].content).toEqual({
+      "application/vnd.lodestone.vectors": { schema: { type: "string", format: "binary" } },
+    });
   });
 });
