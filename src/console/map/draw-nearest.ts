@@ -46,7 +46,14 @@ export function drawNearest(
   if (query !== undefined) drawLines(context, query, places, ink.accent, chosen);
   for (const place of places) ring(context, place.x, place.y, radius + 2.5, ink.accent, place.id === chosen ? 3 : 1.75);
   if (query !== undefined) cross(context, query.x, query.y, ink);
-  drawLabels(context, places, ink, radius, query && { left: query.x - 9, top: query.y - 9, right: query.x + 9, bottom: query.y + 9 });
+  drawLabels(
+    context,
+    places,
+    ink,
+    radius,
+    ratio,
+    query && { left: query.x - 9, top: query.y - 9, right: query.x + 9, bottom: query.y + 9 },
+  );
 }
 
 function drawLines(
@@ -99,9 +106,11 @@ function drawLabels(
   places: readonly { id: string; x: number; y: number }[],
   ink: Ink,
   radius: number,
+  ratio: number,
   query: Box | undefined,
 ): void {
-  const { width, height } = context.canvas.getBoundingClientRect();
+  // Not asked of the element, which would have the page laid out in every frame.
+  const [width, height] = [context.canvas.width / ratio, context.canvas.height / ratio];
   const taken: Box[] = query === undefined ? [] : [query];
   context.font = "500 12px system-ui, sans-serif";
   context.textBaseline = "middle";

@@ -24,12 +24,17 @@ const PREFIX_BYTES = 8;
 /** @yields blocks in the order of the ids. @returns true when the limit left something out. @throws the server's words, or that it was cut off. */
 export async function* vectorBlocks(request: LoadRequest): AsyncGenerator<VectorBlock, boolean> {
   const bytes = new ByteReader(await post(request));
-  for (;;) {
-    const [rows, headBytes] = new Uint32Array(await bytes.take(PREFIX_BYTES)) as unknown as [number, number];
-    const head: unknown = JSON.parse(new TextDecoder().decode(await bytes.take(headBytes)));
-    if (rows === 0) return (head as LastHead).more;
-    const { ids, values } = head as RowsHead;
-    yield { ids, values, matrix: new Float32Array(await bytes.take(4 * rows * request.dimension)) };
+  try {
+    for (;;) {
+      const [rows, headBytes] = new Uint32Array(await bytes.take(PREFIX_BYTES)) as unknown as [number, number];
+      const head: unknown = JSON.parse(new TextDecoder().decode(await bytes.take(headBytes)));
+      if (rows === 0) return (head as LastHead).more;
+      const { ids, values } = head as RowsHead;
+      yield { ids, values, matrix: new Float32Array(await bytes.take(4 * rows * request.dimension)) };
+    }
+  } finally {
+    // Who has seen enough: the server need not make the rest.
+    await bytes.cancel();
   }
 }
 
@@ -37,7 +42,7 @@ async function post({ tableUrl, key, column, colorColumn, filter, limit }: LoadR
   const response = await fetch(`${tableUrl}/vectors`, {
     method: "POST",
     headers: { "content-type": "application/json", ...(key === "" ? {} : { authorization: `Bearer ${key}` }) },
-    body: JSON.stringify({ column, filter, limit: limit && Math.max(1, limit), values: colorColumn }),
+    body: JSON.stringify({ column, filter, limit: limit === undefined ? undefined : Math.max(1, limit), values: colorColumn }),
     credentials: "omit",
     cache: "no-store",
   });
@@ -53,6 +58,10 @@ class ByteReader {
 
   constructor(stream: ReadableStream<Uint8Array>) {
     this.#reader = stream.getReader();
+  }
+
+  cancel(): Promise<void> {
+    return this.#reader.cancel();
   }
 
   /** In memory of their own, so that they can be looked at as float32. */

@@ -1,6 +1,6 @@
 /** The records of a table by filter and sort, read on by cursors as one scrolls. */
 import { signal } from "@preact/signals";
-import { call, messageOf } from "../api/client.ts";
+import { ApiError, call, messageOf } from "../api/client.ts";
 import { type Place, tablePath } from "../api/paths.ts";
 import type { ColumnSchema, TableSchema } from "../state/catalog.ts";
 
@@ -20,6 +20,34 @@ interface QueryAnswer {
   readonly meta: { readonly page: { readonly cursor: string; readonly more: boolean } };
 }
 
+/** The query, or the cursor of the page before. */
+export type PageStart = { readonly after: string } | RecordQuestion;
+
+/**
+ * One page with all columns; of fewer records where they are so large that the server refuses as many.
+ *
+ * @param size records at most.
+ * @returns the page, and the size that was answered, to go on with.
+ */
+export async function queryPage(
+  path: string,
+  start: PageStart,
+  size: number,
+  signal?: AbortSignal,
+): Promise<QueryAnswer & { size: number }> {
+  const page = "after" in start ? { size, after: start.after } : { size };
+  const query =
+    "after" in start ? {} : { filter: start.filter, columns: ["*"], sort: start.sort && { [start.sort.column]: start.sort.direction } };
+  try {
+    return { ...(await call<QueryAnswer>("POST", `${path}/query`, { ...query, page }, signal)), size };
+  } catch (error) {
+    if (!(error instanceof ApiError && error.status === TOO_LARGE) || size === 1) throw error;
+    return queryPage(path, start, Math.ceil(size / 8), signal);
+  }
+}
+
+const TOO_LARGE = 413;
+
 /** Numbers of a page's vectors at most. */
 const PAGE_NUMBERS = 100_000;
 const PAGE_ROWS = 100;
@@ -38,7 +66,7 @@ export class RecordPages {
   /** undefined until it is counted. */
   readonly total = signal<number | undefined>(undefined);
   readonly #path: string;
-  readonly #pageRows: number;
+  #pageRows: number;
   #question: RecordQuestion = { filter: undefined, sort: undefined };
   #cursor: string | undefined;
   #asked = 0;
@@ -70,17 +98,11 @@ export class RecordPages {
   }
 
   async #read(ticket: number, isFirst: boolean): Promise<void> {
-    const { filter, sort } = this.#question;
     this.isLoading.value = true;
     try {
-      const size = this.#pageRows;
-      const answer = await call<QueryAnswer>(
-        "POST",
-        `${this.#path}/query`,
-        this.#cursor === undefined
-          ? { filter, columns: ["*"], page: { size }, ...(sort === undefined ? {} : { sort: { [sort.column]: sort.direction } }) }
-          : { page: { size, after: this.#cursor } },
-      );
+      const start = this.#cursor === undefined ? this.#question : { after: this.#cursor };
+      const answer = await queryPage(this.#path, start, this.#pageRows);
+      this.#pageRows = answer.size;
       if (ticket !== this.#asked) return;
       this.records.value = isFirst ? answer.records : [...this.records.value, ...answer.records];
       this.#cursor = answer.meta.page.cursor;

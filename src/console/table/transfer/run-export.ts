@@ -1,11 +1,11 @@
 /** What a filter selects of a table, as a file: read page by page, and put together by the browser. */
-import { apiBase, call } from "../../api/client.ts";
+import { apiBase } from "../../api/client.ts";
 import { type Place, tablePath } from "../../api/paths.ts";
 import { vectorBlocks } from "../../map/vector-stream.ts";
 import type { ColumnSchema, TableSchema } from "../../state/catalog.ts";
 import { key } from "../../state/session.ts";
 import { linkId, textOf } from "../cell-text.ts";
-import { pageRowsFor, type RecordQuestion, type TableRecord } from "../record-page.ts";
+import { type PageStart, pageRowsFor, queryPage, type RecordQuestion, type TableRecord } from "../record-page.ts";
 
 export interface ExportOrder {
   readonly place: Place;
@@ -13,11 +13,6 @@ export interface ExportOrder {
   readonly question: RecordQuestion;
   readonly signal: AbortSignal;
   readonly onProgress: (records: number) => void;
-}
-
-interface QueryAnswer {
-  readonly records: readonly TableRecord[];
-  readonly meta: { readonly page: { readonly cursor: string; readonly more: boolean } };
 }
 
 /** A record a line, as `import` takes them. */
@@ -72,18 +67,17 @@ function npyHeader(rows: number, dimension: number): Uint8Array<ArrayBuffer> {
 }
 
 async function* pages({ place, table, question, signal, onProgress }: ExportOrder): AsyncGenerator<readonly TableRecord[]> {
-  const path = `${tablePath(place, table.name)}/query`;
-  const size = pageRowsFor(table.columns, MAX_PAGE_ROWS);
-  const { filter, sort } = question;
-  let body: object = { filter, columns: ["*"], page: { size }, ...(sort === undefined ? {} : { sort: { [sort.column]: sort.direction } }) };
-  let count = 0;
-  for (;;) {
-    const { records, meta } = await call<QueryAnswer>("POST", path, body, signal);
-    yield records;
-    count += records.length;
+  const path = tablePath(place, table.name);
+  let size = pageRowsFor(table.columns, MAX_PAGE_ROWS);
+  let start: PageStart = question;
+  for (let count = 0; ; ) {
+    const page = await queryPage(path, start, size, signal);
+    yield page.records;
+    count += page.records.length;
     onProgress(count);
-    if (!meta.page.more || records.length === 0) return;
-    body = { page: { size, after: meta.page.cursor } };
+    if (!page.meta.page.more) return;
+    size = page.size;
+    start = { after: page.meta.page.cursor };
   }
 }
 
