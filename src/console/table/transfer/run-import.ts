@@ -59,7 +59,7 @@ export async function runImport(
 }
 
 /** As it is sent. @throws {Error} what a cell cannot be. */
-export function recordOf(row: FileRow, { source, mapping, columns }: Omit<ImportPlan, "replaces">): Readonly<Record<string, unknown>> {
+function recordOf(row: FileRow, { source, mapping, columns }: Omit<ImportPlan, "replaces">): Readonly<Record<string, unknown>> {
   const record: Record<string, unknown> = {};
   for (const [name, target] of mapping) {
     const value = row.values.get(name);
