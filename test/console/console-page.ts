@@ -20,7 +20,11 @@ export interface PageOptions {
   readonly colorScheme?: "light" | "dark";
   readonly width?: number;
   readonly height?: number;
-  /** Chromium itself, when a text is put into an editable element at once, writes style attributes; that the policy refuses them is no fault of the page. */
+  /**
+   * The page has an editor whose words are coloured. Where text takes the place of a selection, Chromium gives it the look of what was selected (the colour and
+   * the weight of a keyword), in a style attribute that it writes itself, also into an element that is `plaintext-only`. The policy refuses the attribute, and the
+   * editor makes the line anew: nothing is lost but the report, which is passed over.
+   */
   readonly isRichText?: boolean;
 }
 
