@@ -6,7 +6,6 @@ import type { VectorPage, VectorsRequest } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
 import { decodeVectors, vectorTextSql } from "../../vector-text.ts";
 import { compileFilter } from "../sql-parts/filter-sql.ts";
-import { Parameters, ROW } from "../sql-parts/parameters.ts";
 import { quotedColumn, relation } from "../sql-parts/sql-names.ts";
 
 /** Of a page's elements; on the way out of the database they take 2.7 times as much. */
