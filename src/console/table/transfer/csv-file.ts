@@ -18,8 +18,8 @@ const OPTIONS: Options = {
 
 export async function openCsvFile(file: File): Promise<FileSource> {
   const delimiter = file.name.toLowerCase().endsWith(".tsv") ? "\t" : ",";
-  const first = await records(file, delimiter).next();
-  const header = first.done === true ? undefined : first.value.records[0]?.record.map((name) => name ?? "");
+  const first = file.size === 0 ? undefined : await records(file, delimiter).next();
+  const header = first === undefined || first.done === true ? undefined : first.value.records[0]?.record.map((name) => name ?? "");
   if (header === undefined) throw new Error("The file is empty; expected a header line with the columns' names.");
   const empty = header.indexOf("");
   if (empty !== -1) throw new Error(`line 1: column ${empty + 1} has no name`);
