@@ -5,10 +5,11 @@ import type { Engine } from "../../engine/engine.ts";
 import type { VectorPage, VectorsRequest } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
 import { decodeVectors, vectorTextSql } from "../../vector-text.ts";
+import { Parameters, ROW } from "../sql-parts/bound-parameters.ts";
 import { compileFilter } from "../sql-parts/filter-sql.ts";
 import { quotedColumn, relation } from "../sql-parts/sql-names.ts";
 
-/** Of a page's elements; on the way out of the database they take 2.7 times as much. */
+/** Of the elements of a page, as float32. */
 const PAGE_BYTES = 1_000_000;
 const MAX_PAGE_ROWS = 4_000;
 const VALUE_CHARACTERS = 200;
@@ -17,12 +18,7 @@ const VALUE_CHARACTERS = 200;
 const NO_VALUES: ReadonlySet<string> = new Set(["vector", "json", "multiple"]);
 
 /** @throws {LodestoneError} NOT_FOUND: no such column. INVALID: a column of another type, or the filter. */
-export async function readVectors(
-  engine: Engine,
-  branch: BranchInfo,
-  table: TableInfo,
-  request: VectorsRequest,
-): Promise<VectorPage> {
+export async function readVectors(engine: Engine, branch: BranchInfo, table: TableInfo, request: VectorsRequest): Promise<VectorPage> {
   const column = requireColumn(table, request.column);
   if (column.vector === undefined)
     throw new LodestoneError("INVALID", `column: ${quoted(column.name)} is of type ${column.type}; expected a column of type vector.`);
