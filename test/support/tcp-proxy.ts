@@ -9,7 +9,7 @@ export class TcpProxy {
   #target: number;
   #server: Server | undefined;
   #port = 0;
-  #mode: "forward" | "swallow" = "forward";
+  #mode: "forward" | "swallow" | "hang up" = "forward";
   #delayMs = 0;
   readonly #sockets = new Set<Socket>();
   /** Connections that clients have tried to open since the proxy started, where it could see them (not while it refuses). */
@@ -58,6 +58,13 @@ export class TcpProxy {
     if (this.#server === undefined) await this.#listen();
   }
 
+  /** Breaks all connections, and takes new ones only to break them at once: `accepted` counts how often clients try. */
+  async hangUp(): Promise<void> {
+    this.#mode = "hang up";
+    this.#breakAll();
+    if (this.#server === undefined) await this.#listen();
+  }
+
   /** Breaks what is open; new connections are passed on. */
   breakAll(): void {
     this.#breakAll();
@@ -79,6 +86,11 @@ export class TcpProxy {
 
   #take(client: Socket): void {
     this.accepted++;
+    if (this.#mode === "hang up") {
+      client.on("error", () => {});
+      client.destroy();
+      return;
+    }
     const database = createConnection(this.#target, "127.0.0.1");
     const pass = (from: Socket, to: Socket): void => {
       this.#sockets.add(from);
