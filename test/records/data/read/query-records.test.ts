@@ -287,11 +287,32 @@ describeOnBothEngines("queries", (fixture) => {
     [{ columns: ["name.x"] }, 'columns[0]: column "name" of table "players" is of type string, not a link'],
     [{ columns: ["name->x"] }, 'columns[0]: column "name" is of type string; only json columns have paths with "->"'],
     [{ columns: [5 as unknown as string] }, "columns[0] is 5; expected a column name, or an object with a name."],
+    [{ columns: "name" as unknown as string[] }, 'columns is "name"; expected an array such as ["*", "team.name"].'],
+    [{ columns: [{ name: 5 }] }, 'columns[0].name is 5; expected a column name, or "<-table.column".'],
+    [{ columns: [{ name: "name", columns: ["x"] }] }, 'columns[0].name: "name" is not a link, so it takes no columns.'],
+    [{ filter: { embedding: 5 } }, 'column "embedding" is a vector; a filter can only ask whether it is there'],
     [{ columns: [{ name: "<-teams.name" }] }, 'columns[0].name: column "teams.name" does not link to table "players".'],
     [{ columns: [{ name: "<-nope.x" }] }, 'columns[0].name: there is no column "nope.x"; a reverse link is written "<-table.column"'],
     [{ filter: { nope: 1 } }, 'has no column "nope"'],
   ])("refuse %j", async (request, message) => {
     await expect(run("players", request)).rejects.toMatchObject({ code: "INVALID", message: expect.stringContaining(message) });
+  });
+
+  test("refuse a cursor whose values the sorted column can no longer have", async () => {
+    await fixture.createTable("drafts", [{ name: "rank", type: "string" }]);
+    const drafts = (page: PageRequest, sort?: string) =>
+      queryRecords(fixture.engine, fixture.branch, fixture.table("drafts"), { page, ...(sort === undefined ? {} : { sort }) });
+    const ranks = ["first", "second", "third"].map((rank) => ({ rank }));
+    await insertRecords(fixture.engine, fixture.branch, fixture.table("drafts"), ranks);
+    const { cursor } = (await drafts({ size: 2 }, "rank")).meta.page;
+    await fixture.change(async (editor) => {
+      await editor.dropColumn("drafts", "rank");
+      await editor.addColumn("drafts", { name: "rank", type: "int" });
+    });
+    await expect(drafts({ after: cursor })).rejects.toMatchObject({
+      code: "INVALID",
+      message: "The cursor does not fit the table as it is now; start a new query.",
+    });
   });
 
   test("refuse a cursor with another filter or sort, of another table, or that was changed", async () => {
