@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { beforeAll, expect, test } from "vitest";
 import { getRecord, getRecords } from "../../../../src/records/data/read/get-records.ts";
 import { newRecordId } from "../../../../src/records/data/values/record-id.ts";
@@ -202,6 +203,15 @@ describeOnBothEngines("records", (fixture) => {
     await expect(teams.insert({ name: "b", code: "(x)=(y)" })).rejects.toMatchObject({
       code: "INVALID",
       message: 'Column "code" is unique, and another record has "(x)=(y)" already; choose another value.',
+    });
+  });
+
+  test("refuse a unique value that its index cannot hold", async () => {
+    // Random, since PostgreSQL compresses what repeats before it measures it.
+    const code = randomBytes(6_000).toString("base64");
+    await expect(teams.insert({ name: "long", code })).rejects.toMatchObject({
+      code: "INVALID",
+      message: expect.stringContaining("A value is too long for the index of a unique or link column (about 2,700 bytes)"),
     });
   });
 
