@@ -1,14 +1,12 @@
 /**
- * `npm run soak:cluster -- --minutes 60 --clients 24 --outage 60`: three servers on one PostgreSQL with a
- * synchronous standby behind nginx, in bad weather, judged afterwards. Needs PostgreSQL 15 or later and nginx
- * on this machine. Exit code 1 on any fault.
+ * Three servers on one PostgreSQL with a synchronous standby, behind nginx, through faults; the history of all clients is judged.
+ *
+ * Usage: npm run soak:cluster -- [--minutes 60 --clients 24 --outage 60 --seed 1 --parts]
+ * With --parts the servers hold search parts. Needs PostgreSQL 15 or later and nginx on this machine. Exit code 1 on any fault.
  */
 import { parseArgs } from "node:util";
 import { clusterRun } from "../test/cluster/cluster-run.ts";
 import { pathOf } from "../test/support/finders.ts";
-
-/** A round without its outage takes about so long. */
-const ROUND_SECONDS = 60;
 
 const { values } = parseArgs({
   options: {
@@ -16,17 +14,19 @@ const { values } = parseArgs({
     clients: { type: "string", default: "24" },
     outage: { type: "string", default: "60" },
     seed: { type: "string", default: "1" },
+    parts: { type: "boolean", default: false },
   },
 });
-const outageSeconds = Number(values.outage);
 const report = await clusterRun({
   postgresBin: pathOf("postgresql"),
   nginxBin: pathOf("nginx"),
-  rounds: Math.max(1, Math.round((Number(values.minutes) * 60) / (ROUND_SECONDS + outageSeconds))),
-  outageSeconds,
+  rounds: Number.POSITIVE_INFINITY,
+  minutes: Number(values.minutes),
+  outageSeconds: Number(values.outage),
   pauseSeconds: 5,
   clients: Number(values.clients),
   seed: Number(values.seed),
+  parts: values.parts,
   onEvent: (line) => console.log(`${new Date().toISOString().slice(11, 19)} ${line}`),
 });
 const { faults, unexpected, events: _events, ...numbers } = report;

@@ -1,9 +1,10 @@
 /**
- * Three servers on one PostgreSQL with a synchronous standby, behind nginx as it ships, while clients read and write: servers are killed and restarted, the
- * network is slow, loses packets, or is gone, and the standby is promoted. What the clients saw is judged. Used by churn.test.ts (a minute) and
- * `npm run soak:cluster` (an hour).
+ * Three servers on one PostgreSQL with a synchronous standby, behind nginx as it ships, while clients read and write.
+ *
+ * Servers are killed and restarted. The network is slow, loses packets, or is gone. The standby is promoted. What the clients saw is judged.
+ * Used by churn.test.ts (a minute) and `npm run soak:cluster` (an hour).
  */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -23,15 +24,27 @@ import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 const SERVERS = 3;
 const SYNCHRONOUS = "sync1";
 const READY_LIMIT_MS = 120_000;
-/** PostgreSQL looks each second whether the client of a statement is still there; later nothing comes of a request that was not answered. */
+/**
+ * PostgreSQL checks once a second whether the client of a statement is still connected. After this long, a request that got no answer has no effect any more.
+ */
 const SETTLED_MS = 3_000;
+
+/** What can happen, in the order of a round. */
+export const CLUSTER_EVENTS = ["kill", "restart", "slow network", "lost packets", "outage", "promotion"] as const;
+export type ClusterEvent = (typeof CLUSTER_EVENTS)[number];
 
 export interface ClusterRunOptions {
   /** Folders and programs, as describeWith gives them. */
   readonly postgresBin: string;
   readonly nginxBin: string;
-  /** Rounds of all that can happen; the standby is promoted in the first. */
+  /** Rounds of the events; the standby is promoted only in the first. */
   readonly rounds: number;
+  /** After so long no round begins, however many are left. Default: no limit. */
+  readonly minutes?: number;
+  /** Default: all. */
+  readonly events?: readonly ClusterEvent[];
+  /** The servers hold search parts: one of them the first of two, the others the second. */
+  readonly parts?: boolean;
   readonly outageSeconds: number;
   readonly pauseSeconds: number;
   readonly clients: number;
@@ -94,27 +107,35 @@ class Cluster {
     const databaseUrl = await this.#primary.createDatabase();
     this.#standby = await startStandby(this.#options.postgresBin, this.#primary.port, SYNCHRONOUS);
     await this.#administer(`ALTER SYSTEM SET synchronous_standby_names = '${SYNCHRONOUS}'`);
-    const ports: number[] = [];
-    for (let n = 0; n < SERVERS; n++) {
+    const ports = await Promise.all(Array.from({ length: SERVERS }, freePort));
+    for (const [n, port] of ports.entries()) {
       const proxy = await startTcpProxy(this.#databasePort);
-      const port = await freePort();
-      ports.push(port);
       this.#proxies.push(proxy);
       const args = ["--port", String(port), "--database-connections", "6", "--sql-connections", "4", "--snapshot-interval", "5"];
       const dataDir = join(this.#directory, String(n));
       const server = new TestServer({
         databaseUrl: proxy.url(databaseUrl),
         dataDir,
-        args: [...args, "--data-dir", dataDir],
+        args: [...args, "--data-dir", dataDir, ...this.#partArgs(n, ports)],
         env: { LODESTONE_LOG_LEVEL: "warn" },
       });
       this.#servers.push(server);
-      await server.start();
     }
+    // Parts are ready when the others are.
+    await Promise.all(this.#servers.map((server) => server.start()));
     const upstream = ports.map((port) => `server 127.0.0.1:${port} max_fails=1 fail_timeout=1s;`).join("\n");
     this.#nginx = await startNginx(this.#options.nginxBin, "balancer.conf", (text) =>
       text.replace(/( *server lodestone-\d:8787[^\n]*\n)+/, `${upstream}\n`),
     );
+  }
+
+  #partArgs(server: number, ports: readonly number[]): string[] {
+    if (this.#options.parts !== true) return [];
+    const secretFile = join(this.#directory, "secret");
+    writeFileSync(secretFile, "a-secret-of-more-than-thirty-two-characters\n", { mode: 0o600 });
+    const [first, ...others] = ports.map((port) => `http://127.0.0.1:${port}`);
+    const peers = `${first},${others.join("|")}`;
+    return ["--search-part", `${server === 0 ? 0 : 1}/2`, "--search-peers", peers, "--search-secret-file", secretFile];
   }
 
   async stop(): Promise<void> {
@@ -143,25 +164,45 @@ class Cluster {
       servers: "many",
     });
     const running = workload.run(this.#nginx.port);
-    const kinds = [() => this.#kill(), () => this.#restart(), () => this.#slowNetwork(), () => this.#lostPackets(), () => this.#outage()];
-    for (let round = 0; round < rounds; round++) {
-      for (const happen of round === 0 ? [...kinds, () => this.#promote()] : kinds) {
+    const endsAt = performance.now() + 60_000 * (this.#options.minutes ?? Number.POSITIVE_INFINITY);
+    for (let round = 0; round < rounds && performance.now() < endsAt; round++) {
+      for (const event of this.#options.events ?? CLUSTER_EVENTS) {
+        if (event === "promotion" && round > 0) continue;
         await sleep(1_000 * pauseSeconds);
-        await happen();
+        await this.#happen(event);
         await this.#untilReady();
+        const beforeMs = performance.now();
         await sleep(SETTLED_MS);
-        workload.recorder.settle();
+        await this.#untilNothingIsOlder();
+        workload.recorder.settle(beforeMs);
         if (workload.recorder.faults.length > 0) round = rounds;
       }
     }
     await sleep(1_000 * pauseSeconds);
     workload.stop();
     await running;
-    // Each server by itself: its index against the records.
+    // Each server by itself: its answers against the records.
     for (const server of this.#servers) await workload.inspect(server.port);
     await workload.finish(this.#nginx.port);
     const { operations, keysJudged, recordsAudited, faults, unexpected } = workload.recorder;
     return { operations, keysJudged, recordsAudited, faults, unexpected, events: this.#events, recoveriesMs: this.#recoveriesMs };
+  }
+
+  #happen(event: ClusterEvent): Promise<void> {
+    switch (event) {
+      case "kill":
+        return this.#kill();
+      case "restart":
+        return this.#restart();
+      case "slow network":
+        return this.#slowNetwork();
+      case "lost packets":
+        return this.#lostPackets();
+      case "outage":
+        return this.#outage();
+      case "promotion":
+        return this.#promote();
+    }
   }
 
   async #kill(): Promise<void> {
@@ -235,6 +276,21 @@ class Cluster {
         if (performance.now() > deadline) throw new Error(`a server is not ready: ${ready?.text}\n${server.log}`);
         await sleep(25);
       }
+    }
+  }
+
+  /** Until the database has ended every statement that it works on now: a commit may wait for the standby for longer than SETTLED_MS. */
+  async #untilNothingIsOlder(): Promise<void> {
+    const client = new pg.Client({ connectionString: `postgres://postgres@127.0.0.1:${this.#databasePort}/postgres` });
+    await client.connect();
+    try {
+      const { rows } = await client.query<{ now: string }>("SELECT now()::text AS now");
+      const running = "backend_type = 'client backend' AND state <> 'idle' AND pid <> pg_backend_pid() AND xact_start < $1";
+      const isRunning = async (): Promise<boolean> =>
+        (await client.query(`SELECT 1 FROM pg_stat_activity WHERE ${running} LIMIT 1`, [rows[0]!.now])).rows.length > 0;
+      while (await isRunning()) await sleep(50);
+    } finally {
+      await client.end();
     }
   }
 

@@ -17,7 +17,9 @@ export async function audit(context: RequestContext): Promise<void> {
   const compare = (key: string, where: string, expected: Seen | null, found: Seen | undefined): void => {
     if (expected?.value === found?.value && expected?.version === found?.version) return;
     const kind: FaultKind = expected === null ? "resurrected" : found === undefined ? "lost" : "stale";
-    const message = `An audit finds ${JSON.stringify(found ?? null)} in ${where} where ${JSON.stringify(expected)} was left`;
+    const message =
+      `An audit finds ${JSON.stringify(found ?? null)} in ${where} where ${JSON.stringify(expected)} was left: ` +
+      context.recorder.explain(key, found?.value);
     faults.push({ kind, key, message });
   };
   for (const [key, state] of retired) {

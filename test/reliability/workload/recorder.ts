@@ -7,6 +7,9 @@ import { type Action, describeOperation, type Fault, type Operation, type Seen }
 import { isAnswered } from "../checker/record-model.ts";
 import { judgeKey } from "../checker/verdict.ts";
 
+/** Of a retired key's history, told with whatever an audit finds. */
+const LAST_OPERATIONS = 8;
+
 interface KeyHistory {
   readonly operations: Operation[];
   pending: number;
@@ -23,6 +26,8 @@ export class Recorder {
   recordsAudited = 0;
   /** What retired keys were left with. Nobody writes them any more, so this must never change. */
   readonly retired = new Map<string, Seen | null>();
+  /** What was done to them: for the message of an audit that finds something else. */
+  readonly #histories = new Map<string, readonly Operation[]>();
   readonly #keys = new Map<string, KeyHistory>();
   /** Every key that anybody ever wrote. */
   readonly #used = new Set<string>();
@@ -89,6 +94,18 @@ export class Recorder {
     return (this.#keys.get(key)?.pending ?? 0) > 0;
   }
 
+  /** The operations on a retired key that may explain what it holds: all writes without an answer, the writes of `value`, and the last few. */
+  explain(key: string, value: number | undefined): string {
+    const operations = [...(this.#histories.get(key) ?? [])].sort((a, b) => a.invokedMs - b.invokedMs);
+    const telling = operations.filter(
+      ({ action }, index) =>
+        index >= operations.length - LAST_OPERATIONS ||
+        (!isAnswered(action) && action.do !== "read" && action.do !== "follow") ||
+        ("value" in action && action.value === value),
+    );
+    return telling.map(describeOperation).join("; ");
+  }
+
   get keys(): string[] {
     return [...this.#keys.keys()];
   }
@@ -110,7 +127,10 @@ export class Recorder {
         ({ returnedMs, invokedMs, action }) =>
           action.do === "read" || action.do === "follow" || (returnedMs < last.returnedMs && invokedMs < last.invokedMs),
       );
-    if (isSettled && last.action.do === "read") this.retired.set(key, last.action.saw);
+    if (isSettled && last.action.do === "read") {
+      this.retired.set(key, last.action.saw);
+      this.#histories.set(key, history.operations);
+    }
     const faults = judgeKey(history.operations, null, undefined, this.#servers);
     this.faults.push(...faults);
     const path = process.env.LODESTONE_SOAK_HISTORY;
