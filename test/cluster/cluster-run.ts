@@ -30,7 +30,7 @@ const READY_LIMIT_MS = 120_000;
 const SETTLED_MS = 3_000;
 
 /** What can happen, in the order of a round. */
-export const CLUSTER_EVENTS = ["kill", "restart", "slow network", "lost packets", "outage", "promotion"] as const;
+const CLUSTER_EVENTS = ["kill", "restart", "slow network", "lost packets", "outage", "promotion"] as const;
 export type ClusterEvent = (typeof CLUSTER_EVENTS)[number];
 
 export interface ClusterRunOptions {
