@@ -229,10 +229,18 @@ function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, boun
   return rows;
 }
 
-/** Lists the rows of rowBits; or all of the segment, since reading on is faster than jumping over few. @returns how many are listed. */
+/**
+ * Lists the rows of rowBits; `isDense`: all rows of the words that have any, since reading on is faster than jumping over few.
+ *
+ * @returns how many are listed.
+ */
 function listSelected(isDense: bool): u32 {
   let list = rowList;
-  for (let w: u32 = 0; w < segmentRows >> 5; w++) list = listRows(list, w, isDense ? 0xffffffff : load<u32>(rowBits + ((<usize>w) << 2)));
+  for (let w: u32 = 0; w < segmentRows >> 5; w++) {
+    const bits = load<u32>(rowBits + ((<usize>w) << 2));
+    // A segment that is not full yet ends with empty words.
+    list = listRows(list, w, isDense && bits !== 0 ? 0xffffffff : bits);
+  }
   return <u32>(list - rowList) >> 1;
 }
 
@@ -242,9 +250,11 @@ function readCodes(query: Query, segment: usize, rows: u32, to: usize, part: i32
   codeDots(query, segment, rowList, rows, to, part);
 }
 
-/** Rows with gaps between them are fetched first. */
+/** Listed rows with gaps between them are fetched first. */
 function touchIfApart(segment: usize, rows: u32, part: i32): void {
-  if (rows * 8 < segmentRows * 7) touchCodes(segment, rowList, rows, part);
+  if (rows === 0) return;
+  const span = <u32>load<u16>(rowList + ((<usize>rows - 1) << 1)) - <u32>load<u16>(rowList) + 1;
+  if (rows * 8 < span * 7) touchCodes(segment, rowList, rows, part);
 }
 
 /** Scores the rows of segment `s` that their bounds do not rule out; the last of them stay listed. */
