@@ -71,3 +71,19 @@ export function lanesOf(four: u32): v128 {
   const bits = i32x4(1, 2, 4, 8);
   return i32x4.eq(v128.and(i32x4.splat(four), bits), bits);
 }
+
+/** Bits of the 32 float32 at `ptr` that are above the limit; NaN is not. */
+export function rowsAbove(ptr: usize, limit: f32): u32 {
+  const limits = f32x4.splat(limit);
+  let bits: u32 = 0;
+  for (let i: u32 = 0; i < 32; i += 4) bits |= (<u32>i32x4.bitmask(f32x4.gt(v128.load(ptr + ((<usize>i) << 2)), limits))) << i;
+  return bits;
+}
+
+/** Bits of the 32 float32 at `ptr` that are below the limit; NaN is not. */
+export function rowsBelow(ptr: usize, limit: f32): u32 {
+  const limits = f32x4.splat(limit);
+  let bits: u32 = 0;
+  for (let i: u32 = 0; i < 32; i += 4) bits |= (<u32>i32x4.bitmask(f32x4.lt(v128.load(ptr + ((<usize>i) << 2)), limits))) << i;
+  return bits;
+}

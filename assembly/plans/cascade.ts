@@ -19,7 +19,7 @@ import { raiseThreshold } from "../exact/top-k";
 import { sharedFloor, tellScores } from "../host";
 import { l1Bounds } from "../l1/bounds";
 import { clearSlots } from "../l1/slots";
-import { lanesOf } from "../lanes";
+import { lanesOf, rowsAbove, rowsBelow } from "../lanes";
 import { groupBytes, MAX_SEGMENT_ROWS, segmentCount, segmentPtr, segmentRows, segmentShift } from "../rows/rows";
 import { countBytes, countExactRows, countFullRows } from "../rows/scan-counts";
 import { filterOf, listRows, selected } from "../rows/selection";
@@ -196,37 +196,52 @@ function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, boun
     readCodes(query, segment, listed, sums, WHOLE);
   }
   countFullRows(read);
+  const seeds = query.seeds;
   const firstRow = s << segmentShift;
-  let limit = f32x4.splat(seedLimit(query.seeds));
   let groups: u32 = 0;
   for (let w: u32 = 0; w < segmentRows >> 5; w++) {
     const bits = load<u32>(rowBits + ((<usize>w) << 2));
     if (bits === 0) continue;
-    for (let group: u32 = 0; group < 8; group++) {
-      const four = (bits >> (group << 2)) & 15;
-      if (four === 0) continue;
-      const row = (w << 5) + (group << 2);
-      const at = (<usize>row) << 2;
-      groups++;
-      let bound = v128.load(bounds + at);
-      if (similarity !== L1) {
-        // Rows of the four that sketch or head ruled out get infinite bounds.
-        bound = v128.bitselect(codeDotBounds(segment, row, v128.load(sums + at)), f32x4.splat(Infinity), lanesOf(four));
-        v128.store(bounds + at, bound);
-      }
-      let best = i32x4.bitmask(f32x4.lt(bound, limit)) & four;
-      if (best === 0) continue;
-      while (best !== 0) {
-        const i = ctz(best);
-        best &= best - 1;
-        const value = load<f32>(bounds + at + ((<usize>i) << 2));
-        if (value < seedLimit(query.seeds)) addSeed(query.seeds, value, firstRow + row + i);
-      }
-      limit = f32x4.splat(seedLimit(query.seeds));
+    const at = bounds + ((<usize>w) << 7);
+    if (similarity !== L1) groups += storeCodeBounds(segment, w, bits, at);
+    let best = rowsBelow(at, seedLimit(seeds)) & bits;
+    while (best !== 0) {
+      const i = <u32>ctz(best);
+      best &= best - 1;
+      const value = load<f32>(at + ((<usize>i) << 2));
+      if (value < seedLimit(seeds)) addSeed(seeds, value, firstRow + (w << 5) + i);
     }
   }
-  if (similarity !== L1) countBytes(groupBytes(groups << 2));
+  countBytes(groupBytes(groups << 2));
   return rows;
+}
+
+/**
+ * Stores at `to`, f32[32], the bounds of the rows `bits` of word `w` by the sums over their codes. Rows beside them, of the same group of four, that sketch or head
+ * ruled out get infinite bounds.
+ *
+ * @returns how many groups were read.
+ */
+function storeCodeBounds(segment: usize, w: u32, bits: u32, to: usize): u32 {
+  const first = w << 5;
+  const from = sums + ((<usize>w) << 7);
+  if (bits === 0xffffffff) {
+    for (let at: u32 = 0; at < 32; at += 4) {
+      const offset = (<usize>at) << 2;
+      v128.store(to + offset, codeDotBounds(segment, first + at, v128.load(from + offset)));
+    }
+    return 8;
+  }
+  let groups: u32 = 0;
+  for (let at: u32 = 0; at < 32; at += 4) {
+    const four = (bits >> at) & 15;
+    if (four === 0) continue;
+    groups++;
+    const offset = (<usize>at) << 2;
+    const bound = codeDotBounds(segment, first + at, v128.load(from + offset));
+    v128.store(to + offset, v128.bitselect(bound, f32x4.splat(Infinity), lanesOf(four)));
+  }
+  return groups;
 }
 
 /**
@@ -264,23 +279,20 @@ function scoreSurvivors(query: Query, similarity: i32, s: u32, filter: usize, bo
   const heap = query.heap;
   raiseThreshold(heap, sharedFloor());
   let threshold = heap.threshold;
-  let limits = f32x4.splat(costLimit(similarity, threshold, query));
+  let limit = costLimit(similarity, threshold, query);
   for (let w: u32 = 0; w < segmentRows >> 5; w++) {
     const bits = selected(segment, filter, w);
     if (bits === 0) continue;
     const at = bounds + ((<usize>w) << 7);
-    for (let group: u32 = 0; group < 8; group++) {
-      const four = at + ((<usize>group) << 4);
-      let left = ~i32x4.bitmask(f32x4.gt(v128.load(four), limits)) & (bits >> (group << 2)) & 15;
-      if (left === 0) continue;
-      while (left !== 0) {
-        const i = ctz(left);
-        left &= left - 1;
-        listSurvivor(query, similarity, firstRow + (w << 5) + (group << 2) + i, load<f32>(four + ((<usize>i) << 2)));
-      }
-      if (heap.threshold === threshold) continue;
-      threshold = heap.threshold;
-      limits = f32x4.splat(costLimit(similarity, threshold, query));
+    let left = bits & ~rowsAbove(at, limit);
+    if (left === 0) continue;
+    while (left !== 0) {
+      const i = <u32>ctz(left);
+      left &= left - 1;
+      listSurvivor(query, similarity, firstRow + (w << 5) + i, load<f32>(at + ((<usize>i) << 2)));
     }
+    if (heap.threshold === threshold) continue;
+    threshold = heap.threshold;
+    limit = costLimit(similarity, threshold, query);
   }
 }
