@@ -1,17 +1,16 @@
-/** VectorShard over an instance of assembly/. Typed-array views are taken anew wherever they are used: growing detaches them. */
+/** VectorShard over an instance of assembly/. */
 import { instantiate } from "@assemblyscript/loader";
 import { LodestoneError } from "../errors.ts";
+import { LinearMemory } from "./linear-memory.ts";
 import { similarityCode } from "./similarity.ts";
 import type { ThresholdExchange } from "./threshold-exchange.ts";
 import type { Plan, ScanCounts, ShardHits, ShardOptions, ShardSearch, VectorShard } from "./vector-shard.ts";
+import type { Build } from "./wasm-module.ts";
 
 const PAGE_BYTES = 65536;
 const MAX_PAGES = 65536;
-const ENTRY_BYTES = 16;
 /** As assembly/plans/search.ts has them. */
 const PLAN_CODES: Record<Plan, number> = { floats: 0, auto: 1, sketches: 2 };
-
-import type { Build } from "./wasm-module.ts";
 
 /** The exports of assembly/index.ts. Booleans and addresses come as i32. */
 interface CoreExports extends Record<string, unknown> {
@@ -39,6 +38,11 @@ interface CoreExports extends Record<string, unknown> {
   resultsPtr(query: number): number;
 }
 
+interface Instance {
+  core: CoreExports;
+  memory: LinearMemory;
+}
+
 /** The search that runs, for the host's functions. */
 interface Running {
   exchange?: ThresholdExchange | undefined;
@@ -48,14 +52,14 @@ export class WasmShard implements VectorShard {
   readonly build: Build;
   readonly dimension: number;
   readonly #maximumPages: number;
-  #core: CoreExports | undefined;
+  #instance: Instance | undefined;
   readonly #running: Running;
 
-  private constructor(dimension: number, maximumPages: number, core: CoreExports, running: Running) {
-    this.build = core.isRelaxed() === 0 ? "simd" : "relaxed";
+  private constructor(dimension: number, maximumPages: number, instance: Instance, running: Running) {
+    this.build = instance.core.isRelaxed() === 0 ? "simd" : "relaxed";
     this.dimension = dimension;
     this.#maximumPages = maximumPages;
-    this.#core = core;
+    this.#instance = instance;
     this.#running = running;
   }
 
@@ -63,18 +67,23 @@ export class WasmShard implements VectorShard {
   static async create(module: WebAssembly.Module, options: ShardOptions): Promise<WasmShard> {
     const isIdBefore = (a: number, b: number): number => (options.isIdBefore(a >>> 0, b >>> 0) ? 1 : 0);
     const running: Running = {};
-    const tellScores = (ptr: number, count: number): void => running.exchange?.tell(readResults(exports.memory, ptr >>> 0, count).scores);
+    const tellScores = (ptr: number, count: number): void => running.exchange?.tell(memory.results(ptr >>> 0, count).scores);
     const sharedFloor = (): number => running.exchange?.floor || -1;
     const { exports } = await instantiate<CoreExports>(module, { host: { isIdBefore, tellScores, sharedFloor } });
+    const memory = new LinearMemory(exports.memory);
     const maximumPages = Math.min(MAX_PAGES, Math.floor((options.maximumMemoryBytes ?? MAX_PAGES * PAGE_BYTES) / PAGE_BYTES));
-    const shard = new WasmShard(options.dimension, maximumPages, exports, running);
+    const shard = new WasmShard(options.dimension, maximumPages, { core: exports, memory }, running);
     if (exports.initialize(options.dimension, maximumPages) === 0) throw shard.#outOfMemory("an empty index");
     return shard;
   }
 
+  get #parts(): Instance {
+    if (this.#instance === undefined) throw new TypeError("The index was freed; create another one.");
+    return this.#instance;
+  }
+
   get #exports(): CoreExports {
-    if (this.#core === undefined) throw new TypeError("The index was freed; create another one.");
-    return this.#core;
+    return this.#parts.core;
   }
 
   get capacity(): number {
@@ -94,9 +103,9 @@ export class WasmShard implements VectorShard {
   }
 
   set(row: number, vector: Float32Array): void {
-    const core = this.#exports;
+    const { core, memory } = this.#parts;
     if (row >= core.capacity() >>> 0) this.reserve(row + 1);
-    new Float32Array(core.memory.buffer, core.stagingPtr() >>> 0, this.dimension).set(vector);
+    memory.floats.set(vector, core.stagingPtr() >>> 2);
     core.set(row);
   }
 
@@ -109,13 +118,14 @@ export class WasmShard implements VectorShard {
   }
 
   read(row: number): Float32Array | undefined {
-    const core = this.#exports;
+    const { core, memory } = this.#parts;
     if (core.hasRow(row) === 0) return undefined;
-    return new Float32Array(core.memory.buffer, core.rowPtr(row) >>> 0, this.dimension).slice();
+    const at = core.rowPtr(row) >>> 2;
+    return memory.floats.slice(at, at + this.dimension);
   }
 
   search(queries: Float32Array, options: ShardSearch): ShardHits[] {
-    const core = this.#exports;
+    const { core, memory } = this.#parts;
     const similarity = similarityCode(options.similarity);
     const count = queries.length / this.dimension;
     if (count === 0) return [];
@@ -125,14 +135,16 @@ export class WasmShard implements VectorShard {
     if (k === 0) return Array.from({ length: count }, () => ({ totalCount, rows: new Uint32Array(0), scores: new Float64Array(0) }));
     if (core.reserveQueries(count, k) === 0) throw this.#outOfMemory(`${count} queries with ${k} results`);
     for (let i = 0; i < count; i++) {
-      const query = queries.subarray(i * this.dimension, (i + 1) * this.dimension);
-      new Float32Array(core.memory.buffer, core.queryPtr(i) >>> 0, this.dimension).set(query);
+      const query = count === 1 ? queries : queries.subarray(i * this.dimension, (i + 1) * this.dimension);
+      memory.floats.set(query, core.queryPtr(i) >>> 2);
     }
     this.#running.exchange = count === 1 ? options.exchange : undefined;
     core.search(count, similarity, isFiltered, totalCount, PLAN_CODES[options.plan ?? "auto"]);
     const answers: ShardHits[] = [];
-    for (let i = 0; i < count; i++)
-      answers.push({ totalCount, ...readResults(core.memory, core.resultsPtr(i) >>> 0, core.resultCount(i)) });
+    for (let i = 0; i < count; i++) {
+      const { rows, scores } = memory.results(core.resultsPtr(i) >>> 0, core.resultCount(i));
+      answers.push({ totalCount, rows, scores });
+    }
     return answers;
   }
 
@@ -142,18 +154,19 @@ export class WasmShard implements VectorShard {
   }
 
   free(): void {
-    this.#core = undefined;
+    this.#instance = undefined;
   }
 
   /** Copies the mask, cut or zero-filled to the capacity. @returns 1. */
   #writeMask(mask: Uint32Array): number {
-    const core = this.#exports;
-    const words = Math.ceil((core.capacity() >>> 0) / 32);
-    const ptr = core.filterPtr(words) >>> 0;
-    if (ptr === 0) throw this.#outOfMemory(`a mask of ${words} words`);
-    const target = new Uint32Array(core.memory.buffer, ptr, words);
-    target.set(mask.length > words ? mask.subarray(0, words) : mask);
-    if (mask.length < words) target.fill(0, mask.length);
+    const { core, memory } = this.#parts;
+    const count = Math.ceil((core.capacity() >>> 0) / 32);
+    const ptr = core.filterPtr(count) >>> 0;
+    if (ptr === 0) throw this.#outOfMemory(`a mask of ${count} words`);
+    const { words } = memory;
+    const start = ptr >>> 2;
+    words.set(mask.length > count ? mask.subarray(0, count) : mask, start);
+    if (mask.length < count) words.fill(0, start + mask.length, start + count);
     return 1;
   }
 
@@ -164,16 +177,4 @@ export class WasmShard implements VectorShard {
       `No room for ${what}: the index holds ${this.size} rows and may use ${limitMiB} MiB. What is stored stays and answers; use a ParallelVectorIndex for more.`,
     );
   }
-}
-
-/** Entries of a heap (assembly/exact/top-k.ts). */
-function readResults(memory: WebAssembly.Memory, ptr: number, count: number): { rows: Uint32Array; scores: Float64Array } {
-  const view = new DataView(memory.buffer, ptr, count * ENTRY_BYTES);
-  const rows = new Uint32Array(count);
-  const scores = new Float64Array(count);
-  for (let i = 0; i < count; i++) {
-    scores[i] = view.getFloat64(i * ENTRY_BYTES, true);
-    rows[i] = view.getUint32(i * ENTRY_BYTES + 8, true);
-  }
-  return { rows, scores };
 }
