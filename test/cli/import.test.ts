@@ -243,7 +243,7 @@ describe("vector files", () => {
   });
 
   it.each([
-    ["cut.fvecs", fvecs(vectors).subarray(0, -3), "no multiple"],
+    ["cut.fvecs", fvecs(vectors).subarray(0, -3), "not a multiple"],
     [
       "mixed.bvecs",
       bvecs(
@@ -255,7 +255,7 @@ describe("vector files", () => {
       ).fill(9, 7, 8),
       "vector 1: has dimension",
     ],
-    ["text.fvecs", "hello, this is text", "no fvecs file"],
+    ["text.fvecs", "hello, this is text", "not a file of fvecs"],
     ["text.npy", "hello, this is text", "is not an npy file"],
     ["short.npy", npy("<f4", "(4, 3)", Buffer.from(new Float32Array(flat).buffer)), "its header promises"],
     ["big.npy", npy(">f4", "(3, 3)", Buffer.from(new Float32Array(flat).buffer)), 'has the type ">f4"'],
