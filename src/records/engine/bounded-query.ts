@@ -1,16 +1,18 @@
 /**
- * A query whose result is bounded in rows and bytes, on the extended protocol itself: PostgreSQL is asked for
- * `maxRows + 1` rows of the portal at most and computes no more of a SELECT than that. `pg`'s own `rows` option
- * fetches on until the end, and cursors cannot hold what INSERT … RETURNING gives.
+ * Runs a query whose result is bounded in rows and bytes, on the extended protocol itself. PostgreSQL is
+ * asked for at most `maxRows + 1` rows of the portal and computes no more of a SELECT than that. `pg`'s own
+ * `rows` option keeps fetching to the end, and a cursor cannot hold the result of INSERT … RETURNING.
  *
- * Submittables for a `pg` client, one after the other on the same connection, inside a transaction, with
- * nothing between them: DescribeQuery parses the (unnamed) statement and tells the types of its parameters,
- * ExecuteQuery binds it and fetches the first rows, and others like it fetch on from the same portal: few rows
- * first, then as many as should fit by the size of those before. So rows that would be cut are not even made.
+ * The classes here are submittables for a `pg` client. They run inside a transaction, one after the other on
+ * the same connection, with nothing between them:
+ * - DescribeQuery parses the (unnamed) statement and returns the types of its parameters.
+ * - ExecuteQuery binds it and fetches the first rows. Further ExecuteQuery objects fetch on from the same
+ *   portal: few rows first, then as many as should fit, judged by the size of those before. Rows that would
+ *   be cut are therefore never computed.
  *
  * Why not `pg-cursor`: it binds in the message that parses, before PostgreSQL has told the types of the
- * parameters, and these decide how values are written. It could only take the place of ExecuteQuery, and would
- * have every statement parsed a second time.
+ * parameters, and these decide how values are written. It could only replace ExecuteQuery, and every
+ * statement would be parsed a second time.
  */
 import type { Duplex } from "node:stream";
 import type pg from "pg";
@@ -27,17 +29,17 @@ interface ProtocolConnection {
     binary: boolean;
     valueMapper: (value: unknown) => unknown;
   }): void;
-  /** `rows`: 0 for all. */
+  /** 0 in `rows` means all. */
   execute(config: { portal: string; rows: number }, more?: boolean): void;
   sync(): void;
 }
 
-/** What a `pg` client calls on the query that it runs. */
+/** The methods that a `pg` client calls on the query it runs. */
 abstract class Submittable<Result> {
   readonly done: Promise<Result>;
   protected resolve!: (result: Result) => void;
   protected reject!: (error: Error) => void;
-  /** pg replaces an absent callback; ours is the promise. */
+  /** pg replaces a missing callback; our promise takes its place. */
   callback = (): void => {};
 
   constructor() {
@@ -106,18 +108,18 @@ class DescribeQuery extends Submittable<number[]> {
   }
 }
 
-/** Rows that come before anything is known of their size. */
+/** Rows fetched before anything is known of their size. */
 const FIRST_ROWS = 4;
 const MOST_TIMES_MORE = 16;
 
-/** What has come of a portal, over all its fetches. */
+/** What a portal has returned so far, over all its fetches. */
 class BoundedRows {
   readonly kept: (string | null)[][] = [];
   readonly #maxRows: number;
   readonly #maxBytes: number;
   fields: BoundedResult["fields"] = [];
   received = 0;
-  /** Something came that is not kept. */
+  /** Something arrived that was not kept. */
   isCut = false;
   tag = "";
   #bytes = 0;
@@ -135,7 +137,7 @@ class BoundedRows {
     else this.kept.push(row);
   }
 
-  /** To be asked for next: one more than may be kept shows that there are more. */
+  /** Rows to ask for next: one more than may be kept, which shows whether there are more. */
   get wanted(): number {
     if (this.received === 0) return Math.min(FIRST_ROWS, this.#maxRows + 1);
     const fitting = Math.floor((this.received * (this.#maxBytes - this.#bytes)) / Math.max(1, this.#bytes)) + 1;
@@ -143,7 +145,7 @@ class BoundedRows {
   }
 }
 
-/** Fetches rows of the portal, as PostgreSQL's text. Resolves to whether the portal has more. */
+/** Fetches rows of the portal as PostgreSQL's text. Resolves to whether the portal has more. */
 class ExecuteQuery extends Submittable<boolean> {
   readonly #values: readonly (string | null)[] | null;
   readonly #limit: number;
@@ -151,8 +153,9 @@ class ExecuteQuery extends Submittable<boolean> {
   #hasMore = false;
 
   /**
-   * @param values  of what DescribeQuery has parsed, which is bound to the portal; null: continue with the portal as it is.
-   * @param limit  rows at most; 0: all.
+   * @param values  parameters to bind, for the statement that DescribeQuery has parsed; null: continue with
+   *   the portal as it is.
+   * @param limit  maximum number of rows; 0: all.
    */
   constructor(values: readonly (string | null)[] | null, limit: number, rows: BoundedRows) {
     super();
@@ -191,7 +194,7 @@ class ExecuteQuery extends Submittable<boolean> {
   }
 }
 
-/** Inside a transaction only: at the end of one, its portals are gone. */
+/** Only inside a transaction: portals do not outlive it. */
 export async function runBounded(client: pg.ClientBase, query: BoundedQuery): Promise<BoundedResult> {
   const run = <Result>(submittable: Submittable<Result>): Promise<Result> => {
     client.query(submittable as unknown as pg.Submittable);
@@ -204,7 +207,7 @@ export async function runBounded(client: pg.ClientBase, query: BoundedQuery): Pr
   const isCut = rows.isCut || hasMore;
   if (hasMore && query.countsAll) await run(new ExecuteQuery(null, 0, rows));
   const { fields, kept, received, tag } = rows;
-  // The tag of a fetch counts the rows of that fetch, or those that were changed where none are returned.
+  // A fetch's command tag counts the rows of that fetch, or, when none are returned, the rows changed.
   const rowCount = hasMore && !query.countsAll ? null : received > 0 ? received : countOf(tag);
   return { fields, rows: kept, isCut, rowCount };
 }

@@ -1,6 +1,6 @@
 /**
- * Errors of the database that are nobody's request: said the same way whichever layer meets them. The rest
- * stays as PostgreSQL gives it (`code` is its SQLSTATE).
+ * Database errors that no particular request is to blame for, worded the same in whichever layer they occur.
+ * All others stay as PostgreSQL gives them (`code` is the SQLSTATE).
  */
 import { LodestoneError } from "../../errors.ts";
 
@@ -8,14 +8,14 @@ const DISK_FULL = "53100";
 const IO_ERROR = "58030";
 const OUT_OF_MEMORY = "53200";
 
-/** PostgreSQL's own limit of 1 GB for one value, or one row on its way out. */
+/** PostgreSQL's own limit of 1 GB for one value, or for one row on its way out. */
 const isBeyondOneValue = (code = "", message = ""): boolean =>
   (code === "54000" && ["out of memory", "tuple is too big"].includes(message)) ||
   (code === "XX000" && message.startsWith("invalid memory alloc request size"));
 
 export function asServiceError(error: unknown): unknown {
   const { code, message } = error as { code?: string; message?: string };
-  // The statement was rolled back and the session continues: it is this request that asked for too much.
+  // The statement was rolled back and the session continues: this request asked for too much.
   if (code === OUT_OF_MEMORY || isBeyondOneValue(code, message)) {
     return new LodestoneError(
       "INVALID",

@@ -1,7 +1,6 @@
 /**
- * An engine on behalf of one caller: what it is asked for ends with the caller's signal, as
- * TransactionOptions.signal says, and what it reads is charged to the caller's budget. Everything else is the
- * engine's own.
+ * An engine on behalf of one caller. Its work ends with the caller's signal, as TransactionOptions.signal
+ * says, and what it reads is charged to the caller's budget. Everything else is the underlying engine's.
  */
 import type { AnswerBudget } from "../../budget/memory-budget.ts";
 import type { Engine } from "./engine.ts";
@@ -22,7 +21,7 @@ export function engineForCaller(engine: Engine, signal: AbortSignal, budget?: An
 }
 
 /**
- * Most statements that change nothing, by their first word: they may be ended when nobody waits for them. The functions that they
- * call must not write.
+ * True for most statements that change nothing, judged by their first word. Such a statement may be ended
+ * when nobody waits for it any more. Functions it calls must not write.
  */
 export const isReading = (text: string): boolean => /^\s*(?:SELECT|VALUES|TABLE)\b/i.test(text);

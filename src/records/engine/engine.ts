@@ -1,55 +1,60 @@
 /**
- * What the record store asks of PostgreSQL, whichever it is: PGlite in a worker thread (one session) or a server (a pool).
- * Everything else in `records/` is written against this interface and never asks which one it has.
+ * The interface to PostgreSQL that the record store uses, with two implementations: PGlite in a worker thread
+ * (one session) and a server (a pool of connections). Everything else in `records/` is written against this
+ * interface and never asks which one it has.
  */
 import type { QueryResult } from "pg";
 import type { AnswerBudget } from "../../budget/memory-budget.ts";
 
 export interface QueryOptions {
-  /** Every value comes as PostgreSQL's text (or null), unparsed. */
+  /** Return every value as PostgreSQL's text (or null), unparsed. */
   readonly raw?: boolean;
-  /** "array": each row is an array of values (rows of equal column names stay whole). */
+  /** "array": each row is an array of values, so that columns of the same name are all kept. */
   readonly rowMode?: "object" | "array";
-  /** As of a transaction; a statement that begins with SELECT is abandonable. For `query` of an engine only. */
+  /**
+   * As in a transaction; a statement that begins with SELECT is abandonable. Only for an engine's `query`.
+   */
   readonly signal?: AbortSignal;
   /**
-   * What is read is charged here as it arrives, and stopped when it is too much (TOO_LARGE, OVERLOADED).
-   * Default: MAX_STATEMENT_BYTES are read at most.
+   * What is read is charged here as it arrives. Reading stops when it is too much (TOO_LARGE, OVERLOADED).
+   * Without a budget the limit is MAX_STATEMENT_BYTES.
    */
   readonly budget?: AnswerBudget | undefined;
-  /** The statement commits by itself: what it answers, which is small, is charged and not refused. Set by engines. */
+  /** The statement commits by itself, so its (small) result is charged but not refused. Set by engines. */
   readonly isCommitted?: boolean;
 }
 
-/** What runs when an engine is closed gets this long. */
+/** How long work in flight may still run when an engine is closed. */
 export const CLOSE_LIMIT_MS = 1_000;
 
 export interface Connection {
   /**
-   * Runs one statement; `values` are bound, never spliced. A Buffer is sent in PostgreSQL's binary format of
-   * the parameter's type. What a caller gets for each type stands in pg-types.ts. Rejects with the database's
-   * own error (`code` is its SQLSTATE) or a LodestoneError.
+   * Runs one statement. `values` are bound, never spliced into the text. A Buffer is sent in the binary
+   * format of the parameter's type. pg-types.ts lists what a caller gets for each type. Rejects with the
+   * database's own error (`code` is its SQLSTATE) or a LodestoneError.
    */
   query<Row extends object = Record<string, unknown>>(
     text: string,
     values?: readonly unknown[],
     options?: QueryOptions,
   ): Promise<QueryResult<Row>>;
-  /** Of the request that all this is for: for what its answer takes beyond what is read. */
+  /** The budget of the request that this work belongs to, for what its response takes beyond what is read. */
   readonly budget?: AnswerBudget | undefined;
 }
 
-/** Users' SQL, whose result must not fill memory. */
+/** A user's SQL statement, whose result must not fill memory. */
 export interface BoundedQuery {
   readonly text: string;
-  /** Gives the parameters as PostgreSQL's text, once PostgreSQL has said which types (oids) it takes them for. */
+  /**
+   * Called once PostgreSQL has said the types (oids) of the parameters. Returns them as PostgreSQL's text.
+   */
   readonly values: (types: readonly number[]) => readonly (string | null)[];
   readonly maxRows: number;
-  /** Of all values together; rows beyond are cut, and as far as can be not read. */
+  /** Limit for all values together. Rows beyond it are cut and, as far as possible, not read at all. */
   readonly maxBytes: number;
   /**
-   * Runs a cut result to its end (without keeping its rows) to learn how many rows there were: for INSERT,
-   * UPDATE and DELETE with RETURNING.
+   * Runs a cut result to its end, without keeping its rows, to learn how many there were. For INSERT, UPDATE
+   * and DELETE with RETURNING.
    */
   readonly countsAll: boolean;
   readonly budget?: AnswerBudget | undefined;
@@ -59,9 +64,12 @@ export interface BoundedResult {
   readonly fields: readonly { readonly name: string; readonly dataTypeID: number }[];
   /** Values as PostgreSQL's text. */
   readonly rows: readonly (string | null)[][];
-  /** There were more rows, or they were too long. A cut SELECT is not computed any further; everything else has run to its end. */
+  /**
+   * There were more rows, or they were too long. A cut SELECT is not computed any further; every other
+   * statement has run to its end.
+   */
   readonly isCut: boolean;
-  /** Rows changed (or returned); null when a cut result leaves it unknown. */
+  /** Rows changed (or returned); null when a cut result leaves this unknown. */
   readonly rowCount: number | null;
 }
 
@@ -74,55 +82,75 @@ export interface TransactionOptions {
   readonly readOnly?: boolean;
   /** Default: read committed. "repeatable read" makes all statements see one snapshot. */
   readonly isolation?: "read committed" | "repeatable read" | "serializable";
-  /** Runs as this role with the branch's schema alone in `search_path`; no SQL inside can undo it. For users' raw SQL only. */
+  /**
+   * Runs as this role, with only the branch's schema in `search_path`; no SQL inside can undo it. Only for
+   * users' raw SQL.
+   */
   readonly jail?: { readonly roleName: string; readonly schemaName: string };
-  /** Goes before whatever waits for the session (embedded). For short reads that others wait for: the change feed's. */
+  /**
+   * Runs ahead of everything that waits for the session (embedded). For the change feed's reads, which are
+   * short and which others wait for.
+   */
   readonly urgent?: boolean;
   /**
-   * Past it the work is cancelled, rolled back, and the promise rejects with LodestoneError TIMEOUT. Default:
-   * the engine's (60 s; 10 s in a jail on the embedded engine).
+   * After this time the work is cancelled and rolled back, and the promise rejects with LodestoneError
+   * TIMEOUT. Default: the engine's limit (60 s; 10 s in a jail on the embedded engine).
    */
   readonly timeoutMs?: number;
   /**
-   * Aborted when nobody waits for the result any more. Work that has not begun is not begun then; what runs
-   * continues to its end unless it is `abandonable`. The promise of work that was not done rejects with the
-   * signal's reason. A commit is never cut short.
+   * Aborted when nobody waits for the result any more. Work that has not begun is then not started. Work in
+   * flight continues to its end unless it is `abandonable`. The promise of work that was not done rejects
+   * with the signal's reason. A commit is never cut short.
    */
   readonly signal?: AbortSignal;
-  /** Nothing of the work is kept but its result, so that it may be ended when the signal says so. Default: `readOnly`. */
+  /** The work leaves nothing behind but its result, so the signal may end it. Default: `readOnly`. */
   readonly abandonable?: boolean;
-  /** Charged with all that the work reads. A refusal is thrown out of the work, so before the commit. */
+  /**
+   * Charged with everything that the work reads. A refusal is thrown inside the work, hence before the
+   * commit.
+   */
   readonly budget?: AnswerBudget | undefined;
 }
 
-/** `query` of an engine: one statement in a transaction of its own, committed and durable when it resolves. */
+/**
+ * An engine's `query` runs one statement in a transaction of its own, which is committed and durable when the
+ * promise resolves.
+ */
 export interface Engine extends Connection {
   readonly kind: "embedded" | "server";
   /** The engine itself, for what is kept beyond one caller; see engine-for-caller.ts. */
   readonly shared: Engine;
   /**
    * BEGIN, work, COMMIT; ROLLBACK when work rejects. Resolves only once the commit is durable (fsync).
-   * Serialization failures and deadlocks are retried (work runs again), at last OVERLOADED.
+   * Serialization failures and deadlocks are retried, that is, `work` runs again; after the last attempt it
+   * rejects with OVERLOADED.
    */
   transaction<Result>(work: (connection: TransactionConnection) => Promise<Result>, options?: TransactionOptions): Promise<Result>;
-  /** Calls `listener` with the payload of each NOTIFY on the channel; resubscribes after a reconnect (and then calls it with ""). */
+  /**
+   * Calls `listener` with the payload of each NOTIFY on the channel. After a reconnect it subscribes again
+   * and calls `listener` with "".
+   */
   listen(channel: string, listener: (payload: string) => void): Promise<() => Promise<void>>;
   /**
-   * Runs `guard` from now on once on each new connection to a server, before anything else is done on it: it
-   * may speak to another life of the database than those before (a standby was promoted, a copy was put back).
-   * A connection keeps its life. Does nothing on the embedded engine.
+   * From now on runs `guard` once on each new connection to a server, before anything else uses it: the
+   * connection may reach a different incarnation of the database than earlier ones did (a standby was
+   * promoted, a backup was restored). A connection stays with its incarnation. Does nothing on the embedded
+   * engine.
    */
   guardConnections(guard: (connection: Connection) => Promise<void>): void;
   /**
-   * Copies the embedded database into a new directory while it is in use; the copy is a data directory of its
-   * own. INVALID on a server, whose own tools (pg_dump, pg_basebackup) do this better.
+   * Copies the embedded database into a new directory while it is in use; the copy is a complete data
+   * directory. INVALID on a server, where pg_dump and pg_basebackup do this better.
    */
   backup(directory: string): Promise<void>;
-  /** Size of the write-ahead log on disk. null on a server, whose own monitoring knows it (and who may ask is the server's to say). */
+  /**
+   * Size of the write-ahead log on disk. null on a server: its own monitoring knows the size, and it decides
+   * who may ask.
+   */
   walBytes(): Promise<number | null>;
   /**
-   * Finishes what runs within a second (what takes longer is rolled back), refuses what comes, checkpoints
-   * (embedded), and lets go of the directory or the pool.
+   * Lets work in flight finish within a second and rolls back the rest. Refuses new work, makes a checkpoint
+   * (embedded), and releases the directory or the pool.
    */
   close(): Promise<void>;
 }

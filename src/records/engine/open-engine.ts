@@ -6,19 +6,24 @@ import { ServerEngine } from "./server/server-engine.ts";
 
 interface CommonOptions {
   /**
-   * How long a statement or a transaction's work may run. Default 60,000; for users' SQL on the embedded
-   * engine, where all others wait for it, 10,000.
+   * Limit for a statement, or for a transaction's work. Default 60,000; 10,000 for users' SQL on the embedded
+   * engine, where everybody else waits for it.
    */
   readonly statementTimeoutMs?: number;
 }
 
 export interface EmbeddedOptions extends CommonOptions {
-  /** Made when it is missing; one process at a time. */
+  /** Created if missing; one process at a time. */
   readonly dataDir: string;
   readonly databaseUrl?: undefined;
-  /** Of PostgreSQL's linear memory at most; default 1 GiB. Beyond it a statement fails, and nothing else. */
+  /**
+   * Maximum size of PostgreSQL's linear memory; default 1 GiB. Beyond it a statement fails, and nothing else.
+   */
   readonly maxMemoryBytes?: number;
-  /** Keeps a pristine database between first starts: a new data directory is then a copy, which is faster. For tests. */
+  /**
+   * Keeps a pristine database here. A new data directory is then a copy of it, which is faster than a first
+   * start. For tests.
+   */
   readonly templateDir?: string;
 }
 
@@ -26,9 +31,9 @@ export interface ServerOptions extends CommonOptions {
   /** `postgres://user:password@host:port/database`, PostgreSQL 15 or later. */
   readonly databaseUrl: string;
   readonly dataDir?: undefined;
-  /** Connections at most, besides one that listens. Default 10. */
+  /** Maximum number of connections, besides the one that listens. Default 10. */
   readonly poolSize?: number | undefined;
-  /** Connections at most as the roles of branches, for users' SQL. Default 8. */
+  /** Maximum number of connections as the roles of branches, for users' SQL. Default 8. */
   readonly sqlPoolSize?: number | undefined;
 }
 
@@ -37,7 +42,10 @@ export type EngineOptions = EmbeddedOptions | ServerOptions;
 const DEFAULT_STATEMENT_TIMEOUT_MS = 60_000;
 const DEFAULT_EMBEDDED_SQL_TIMEOUT_MS = 10_000;
 
-/** @throws {LodestoneError} UNAVAILABLE (directory in use, server not reached or too old), CORRUPT (a directory of another version). */
+/**
+ * @throws {LodestoneError} UNAVAILABLE (directory in use, server unreachable or too old), CORRUPT (a
+ *   directory of another version).
+ */
 export function openEngine(options: EngineOptions): Promise<Engine> {
   const statementTimeoutMs = options.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS;
   return options.databaseUrl === undefined

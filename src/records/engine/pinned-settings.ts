@@ -1,10 +1,13 @@
 /**
- * Settings that a statement may change and that must be as they were for the next one. The first wall of SQL
- * reads statements as PostgreSQL reads them under these values; the rest decides what is durable, what is
- * confined, and what an answer looks like.
+ * Settings that a statement may change and that must be restored for the next one. The first wall of SQL
+ * reads statements as PostgreSQL reads them under these values. The others decide what is durable, what is
+ * confined, and what a result looks like.
  */
 
-/** With these our reading of a statement, and of an answer, is PostgreSQL's own. All are PostgreSQL's defaults but for the last four. */
+/**
+ * Under these values our reading of a statement, and of a result, is the same as PostgreSQL's. All but the
+ * last four are PostgreSQL's defaults.
+ */
 export const PINNED_SETTINGS: readonly (readonly [name: string, value: string])[] = [
   ["client_encoding", "UTF8"],
   ["standard_conforming_strings", "on"],
@@ -38,6 +41,9 @@ const WATCHED = [
   "lodestone.writer",
 ];
 
-/** One text: who the session is and how it is set. Equal before and after a user's statements, or the session is not used again. */
+/**
+ * Who the session is and how it is set, as one text. Unless it is equal before and after a user's statements,
+ * the session is not used again.
+ */
 export const SESSION_STATE = `SELECT pg_catalog.concat_ws('|', current_user, session_user, pg_catalog.string_agg(coalesce(pg_catalog.current_setting(name, true), ''), '|')) AS state
   FROM pg_catalog.unnest('{${WATCHED.join(",")}}'::pg_catalog.text[]) AS name`;

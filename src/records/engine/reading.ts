@@ -1,18 +1,20 @@
-/** What one statement sends back, counted as it arrives and refused at the byte that is too much. See budget/memory-budget.ts. */
+/**
+ * Counts what a statement sends back as it arrives, and refuses it at the first byte too many. See
+ * budget/memory-budget.ts.
+ */
 import { type AnswerBudget, overloaded } from "../../budget/memory-budget.ts";
 import { LodestoneError } from "../../errors.ts";
 
 /**
- * For a statement of the service's own, which belongs to no request: the catalog's, the change feed's. It is
- * also below what a text can be in JavaScript (512 MB), whose excess would be thrown in the middle of the
- * driver.
+ * Limit for the service's own statements (catalog, change feed), which belong to no request. It is also below
+ * the longest string of JavaScript (512 MB), beyond which the driver would throw in the middle of a message.
  */
 const MAX_STATEMENT_BYTES = 128 * 2 ** 20;
-/** Smaller answers cannot hold enough of it to matter. */
+/** Smaller results cannot hold enough JSON or arrays to matter. */
 const WEIGHED_FROM_BYTES = 256 * 1024;
-/** An object or a list of nothing takes three characters of JSON, and this in memory. */
+/** An empty object or list takes three characters of JSON, and this many bytes in memory. */
 const CONTAINER_BYTES = 56;
-/** A value in a list, at its worst a short text. */
+/** A value in a list; at worst a short text. */
 const ELEMENT_BYTES = 24;
 
 const OPEN_BRACE = 0x7b;
@@ -25,13 +27,13 @@ export class Reading {
   #bytes = 0;
   #refusal: LodestoneError | undefined;
 
-  /** @param isCommitted  the statement commits by itself: its answer, which is small, is charged and not refused. */
+  /** @param isCommitted  the statement commits by itself: its (small) result is charged and not refused. */
   constructor(budget: AnswerBudget | undefined, isCommitted = false) {
     this.#budget = budget;
     this.#isCommitted = isCommitted;
   }
 
-  /** Set once it was too much; what the statement itself comes to is of no interest then. */
+  /** Set once it was too much; the outcome of the statement itself no longer matters then. */
   get refusal(): LodestoneError | undefined {
     return this.#refusal;
   }
@@ -42,18 +44,18 @@ export class Reading {
     return this.#budget === undefined || this.#isCommitted ? ofStatement : Math.min(ofStatement, this.#budget.remaining);
   }
 
-  /** @returns false when the statement has to be stopped. */
+  /** @returns false when the statement must be stopped. */
   received(chunk: Uint8Array): boolean {
     if (this.#refusal !== undefined) return false;
     this.#bytes += chunk.length;
     return this.#charge(chunk.length) && (this.#bytes < WEIGHED_FROM_BYTES || this.#hold(chunk));
   }
 
-  /** A row of so many bytes was not taken. */
+  /** A row of this many bytes was not taken. */
   refuse(bytes: number): void {
     if (this.#refusal !== undefined) return;
     this.#bytes += bytes;
-    // Room that was made in the meantime comes too late: the row is not there any more.
+    // Even if there is room by now it is too late: the row is gone.
     if (this.#charge(bytes)) this.#refusal = overloaded();
   }
 
@@ -64,7 +66,7 @@ export class Reading {
     return this.#refusal === undefined;
   }
 
-  /** What JSON and arrays weigh as values beyond their text. */
+  /** Counts what JSON and arrays weigh as values, beyond their text. */
   #hold(chunk: Uint8Array): boolean {
     if (this.#budget === undefined || this.#isCommitted) return true;
     let weight = 0;
@@ -94,13 +96,13 @@ function tooLong(): LodestoneError {
   );
 }
 
-/** Of one session: which statement the bytes that arrive belong to. */
+/** Tracks, for one session, which statement the arriving bytes belong to. */
 export class SessionReadings {
   readonly #onBegin: (allowance: number) => void;
   #current: Reading | null = null;
   #users = 0;
 
-  /** @param onBegin  told what may come, before a statement is sent. */
+  /** @param onBegin  told the allowance before a statement is sent. */
   constructor(onBegin: (allowance: number) => void = () => {}) {
     this.#onBegin = onBegin;
   }
@@ -111,7 +113,7 @@ export class SessionReadings {
 
   /**
    * Statements that are sent together are counted together.
-   * @throws {LodestoneError} the refusal, also of a statement that came to its end.
+   * @throws {LodestoneError} the refusal, even of a statement that ran to its end.
    */
   async run<Result>(budget: AnswerBudget | undefined, isCommitted: boolean, send: () => Promise<Result>): Promise<Result> {
     const reading = this.#current ?? new Reading(budget, isCommitted);

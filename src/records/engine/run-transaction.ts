@@ -4,7 +4,10 @@ import { crashPoint } from "../../fault-points.ts";
 import { quoteIdentifier } from "../identifiers.ts";
 import type { BoundedQuery, QueryOptions, TransactionConnection, TransactionOptions } from "./engine.ts";
 
-/** How the engine bounds each part in time. A commit must not be cut short by the work's limit: its outcome would be unknown. */
+/**
+ * The engine's time limit for each part. A commit must not be cut short by the limit of the work: its outcome
+ * would be unknown.
+ */
 export interface TransactionLimits {
   body<Result>(run: () => Promise<Result>): Promise<Result>;
   commit<Result>(run: () => Promise<Result>): Promise<Result>;
@@ -37,21 +40,25 @@ export async function runTransaction<Result>(
     });
   } catch (error) {
     ended = true;
-    // The first error is the one that matters; a session that cannot roll back has failed, and the engine knows.
+    // The first error is the one that matters. A session that cannot roll back has failed, and the engine
+    // knows.
     await limits.commit(() => session.query("ROLLBACK")).catch(() => {});
     throw error;
   }
   ended = true;
   crashPoint("before-commit");
   const { command } = await limits.commit(() => session.query("COMMIT"));
-  // PostgreSQL answers COMMIT of a failed transaction with ROLLBACK: work that swallowed a statement's error
-  // must not believe it was applied.
+  // PostgreSQL answers COMMIT of a failed transaction with ROLLBACK. Work that swallowed a statement's error
+  // must not believe that it was applied.
   if (command !== "COMMIT")
     throw new LodestoneError("INVALID", "The transaction was rolled back because one of its statements had failed.");
   return result;
 }
 
-/** One message: several statements without parameters may share it. @param settings  `name = value`, for this transaction alone. */
+/**
+ * One message, because several statements without parameters may share it.
+ * @param settings  `name = value`, for this transaction only.
+ */
 function beginStatements(options: TransactionOptions, settings: readonly string[]): string {
   const isolation = { "read committed": "READ COMMITTED", "repeatable read": "REPEATABLE READ", serializable: "SERIALIZABLE" }[
     options.isolation ?? "read committed"

@@ -1,10 +1,10 @@
-/** One statement on the session of an engine, whichever it is. */
+/** Runs one statement on a session of either engine. */
 import type { ClientBase, QueryConfig, QueryResult } from "pg";
 import type { QueryOptions } from "./engine.ts";
 import { PARSED_TYPES, RAW_TYPES } from "./pg-types.ts";
 import type { SessionReadings } from "./reading.ts";
 
-/** Rejects with the driver's error, or with the refusal of what was read. */
+/** Rejects with the driver's error, or with the refusal to read any more of the result. */
 export function querySession<Row extends object>(
   client: ClientBase,
   readings: SessionReadings,

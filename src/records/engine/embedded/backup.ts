@@ -1,11 +1,11 @@
 /**
- * A copy of the embedded database that is consistent, taken while it is in use (PostgreSQL's low-level backup:
- * pg_backup_start, copy, pg_backup_stop).
+ * Makes a consistent copy of the embedded database while it is in use, by PostgreSQL's low-level backup:
+ * pg_backup_start, copy, pg_backup_stop.
  *
- * The files are copied while statements continue changing them; what makes the copy whole is the write-ahead log
- * since the start, which is copied last, and the label that tells recovery where to begin. So nothing may
- * remove log files in between: checkpoints wait (`hold`). The result is a data directory: restoring it is
- * copying it, or opening it where it is.
+ * Statements keep changing the files while they are copied. Two things make the copy whole: the write-ahead
+ * log since the start, which is copied last, and the label that tells recovery where to begin. Nothing may
+ * remove log files in the meantime, so checkpoints wait (`hold`). The result is a data directory: to restore
+ * it, copy it into place or open it where it is.
  */
 import { existsSync } from "node:fs";
 import { copyFile, mkdir, mkdtemp, open, readdir, rename, rm, writeFile } from "node:fs/promises";
@@ -17,19 +17,20 @@ import { pgDataPath, writeMarkerFor } from "./data-directory.ts";
 export interface BackupHost {
   /** One unit: nothing else runs on the session meanwhile. */
   unit<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result>;
-  /** While set, no checkpoint is made and the session is not renewed. */
+  /** While set, no checkpoint is made and the session is not replaced. */
   hold(isHeld: boolean): void;
 }
 
-/** Never part of a copy: the log comes last, the others belong to the running session. */
+/** Never part of the main copy: the log comes last, the others belong to the running session. */
 const LEFT_OUT = new Set(["pg_wal", "postmaster.pid", "postmaster.opts", "pgsql_tmp", "backup_label", "pg_stat_tmp"]);
 
-/** pg_backup_stop without a start in the same session. */
+/** SQLSTATE of pg_backup_stop without a start in the same session. */
 const NOT_IN_PROGRESS = "55000";
 
 /**
  * @param target  must not exist; appears whole or not at all.
- * @throws {LodestoneError} INVALID (the target exists), UNAVAILABLE (the session was restarted meanwhile: nothing was written).
+ * @throws {LodestoneError} INVALID (the target exists), UNAVAILABLE (the session was restarted meanwhile;
+ *   nothing was written).
  */
 export async function backupTo(host: BackupHost, dataDir: string, target: string): Promise<void> {
   const path = resolve(target);
@@ -58,7 +59,8 @@ export async function backupTo(host: BackupHost, dataDir: string, target: string
         cause: error,
       });
     }
-    // The session must not stay in a backup that nobody finishes; when it has ended already, this fails and nothing is lost.
+    // The session must not stay in a backup that nobody finishes. If it has ended already, this fails and
+    // nothing is lost.
     await host.unit((connection) => connection.query("SELECT pg_backup_stop(false)")).catch(() => {});
     throw error;
   } finally {
@@ -66,7 +68,7 @@ export async function backupTo(host: BackupHost, dataDir: string, target: string
   }
 }
 
-/** A file that goes away meanwhile is one that the log's replay removes too. */
+/** A file that disappears meanwhile is one that replaying the log would remove too. */
 async function copyTreeWhileInUse(from: string, to: string, leftOut: ReadonlySet<string>): Promise<void> {
   await mkdir(to, { recursive: true, mode: 0o700 });
   for (const entry of await readdir(from, { withFileTypes: true })) {
@@ -81,7 +83,7 @@ async function copyTreeWhileInUse(from: string, to: string, leftOut: ReadonlySet
   }
 }
 
-/** As syncTree, but the event loop continues: a thousand files take seconds on a slow disk. */
+/** Like syncTree, but without blocking the event loop: a thousand files take seconds on a slow disk. */
 async function syncTreeWhileServing(path: string): Promise<void> {
   for (const entry of await readdir(path, { withFileTypes: true })) {
     const child = join(path, entry.name);

@@ -1,7 +1,6 @@
 /**
- * PostgreSQL's WebAssembly, compiled once for the process: a thread that is opened again (after a statement ran
- * too long) takes the machine code that is there. Compiling 9 MB again would be most of the time that reopening
- * takes.
+ * PostgreSQL's WebAssembly, compiled once per process. A thread that is reopened (after a statement ran too
+ * long) reuses the machine code; compiling 9 MB again would take most of the time of reopening.
  */
 import { readFile } from "node:fs/promises";
 import { withSharedMemory } from "./shared-memory.ts";

@@ -1,8 +1,10 @@
 /**
- * What is on disk: `<data>/lodestone.json` (format and versions), `<data>/postgres` (PostgreSQL's own files), `<data>/lodestone.lock.<n>`.
+ * What is on disk: `<data>/lodestone.json` (format and versions), `<data>/postgres` (PostgreSQL's own files),
+ * `<data>/lodestone.lock.<n>`.
  *
- * Invariant: `postgres` exists only whole. It is made as `postgres.new-…`, synced, and renamed; so a kill at any moment of the first start
- * leaves either nothing or a good directory. Leftovers of such a kill are removed by the next start (under the lock).
+ * Invariant: `postgres` exists only whole. It is made as `postgres.new-…`, synced, and renamed. A kill at any
+ * moment of the first start therefore leaves either nothing or a good directory. The next start removes what
+ * such a kill left (under the lock).
  */
 import {
   closeSync,
@@ -23,7 +25,9 @@ import { LodestoneError } from "../../../errors.ts";
 import { crashPoint } from "../../../fault-points.ts";
 import { fsyncDirectory } from "./durable-node-fs.ts";
 
-/** Grows when what Lodestone keeps in the directory changes in a way that an older version cannot read. */
+/**
+ * Incremented when what Lodestone keeps in the directory changes in a way that an older version cannot read.
+ */
 const DATA_FORMAT = 1;
 
 const pglite = JSON.parse(readFileSync(new URL("../package.json", import.meta.resolve("@electric-sql/pglite")), "utf8")) as {
@@ -46,8 +50,8 @@ export function removeLeftovers(dataDir: string): void {
 }
 
 /**
- * Checks that this version can open what is there. The major version of PostgreSQL is what decides: PGlite's
- * minor versions keep the format.
+ * Checks that this version can open the directory. What decides is PostgreSQL's major version; PGlite's minor
+ * versions keep the format.
  * @returns true when there is a database, false when there is none yet.
  * @throws {LodestoneError} CORRUPT
  */
@@ -66,7 +70,8 @@ export function checkDataDirectory(dataDir: string, supportedMajor: string): boo
     marker = JSON.parse(readFileSync(markerPath(dataDir), "utf8")) as Partial<Marker>;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") {
-      // The rename of `postgres` is the last step of the first start but one: a kill between the two leaves no marker.
+      // Renaming `postgres` is the last step but one of the first start; a kill between the two leaves no
+      // marker.
       writeMarker(dataDir, major);
       return true;
     }
@@ -87,7 +92,7 @@ export function checkDataDirectory(dataDir: string, supportedMajor: string): boo
   return true;
 }
 
-/** Puts a finished directory in its place. */
+/** Moves a finished directory into place. */
 export function publish(dataDir: string, built: string): void {
   crashPoint("first-start-built");
   renameSync(built, pgDataPath(dataDir));
@@ -96,7 +101,7 @@ export function publish(dataDir: string, built: string): void {
   writeMarker(dataDir, readFileSync(join(pgDataPath(dataDir), "PG_VERSION"), "utf8").trim());
 }
 
-/** For a copy of a database that is not in its place yet. */
+/** For a copy of a database that is not yet in place. */
 export function writeMarkerFor(dataDir: string): void {
   writeMarker(dataDir, readFileSync(join(pgDataPath(dataDir), "PG_VERSION"), "utf8").trim());
 }
@@ -109,7 +114,10 @@ function writeMarker(dataDir: string, postgresMajor: string): void {
   fsyncDirectory(dataDir);
 }
 
-/** Files that a killed statement leaves behind; PostgreSQL removes them at start only when it runs as a full server. */
+/**
+ * Removes the temporary files of a killed statement. PostgreSQL itself does so at start only when it runs as
+ * a full server.
+ */
 export function removeTemporaryFiles(dataDir: string): void {
   rmSync(join(pgDataPath(dataDir), "base", "pgsql_tmp"), { recursive: true, force: true });
 }
@@ -119,7 +127,7 @@ export function copyTree(from: string, to: string): void {
   syncTree(to);
 }
 
-/** fsync of every file and directory below `path`, and of itself. */
+/** Calls fsync for `path` and every file and directory below it. */
 export function syncTree(path: string): void {
   for (const entry of readdirSync(path, { withFileTypes: true })) {
     const child = join(path, entry.name);
@@ -133,12 +141,12 @@ export function syncTree(path: string): void {
   fsyncDirectory(path);
 }
 
-/** Bytes of the write-ahead log's files, those kept for reuse included. */
+/** Size in bytes of the write-ahead log's files, including those kept for reuse. */
 export async function walBytesOf(dataDir: string): Promise<number> {
   const folder = join(pgDataPath(dataDir), "pg_wal");
   let bytes = 0;
   for (const entry of await readdir(folder, { withFileTypes: true })) {
-    // A file may go away between the listing and the look at it.
+    // A file may disappear between the listing and its stat.
     if (entry.isFile()) bytes += (await stat(join(folder, entry.name)).catch(() => undefined))?.size ?? 0;
   }
   return bytes;
@@ -148,5 +156,5 @@ export function ensureDirectory(path: string): void {
   mkdirSync(path, { recursive: true, mode: 0o700 });
 }
 
-/** Identifies what a template directory was made by. */
+/** Identifies the versions that made a template directory. */
 export const templateName = (): string => `lodestone-template-${DATA_FORMAT}-pglite-${pglite.version}`;

@@ -1,16 +1,16 @@
 /**
- * One process per data directory: PGlite itself lets a second opener in, and committed rows are lost.
+ * One process per data directory: PGlite itself lets a second one in, and committed rows are lost.
  *
  * Node has no flock, so the lock is a file `lodestone.lock.<n>` that names its holder. n only ever grows: the
- * highest file is never removed before a higher one exists (a release rewrites it as "released"), so creating n
- * + 1 exclusively is a compare-and-swap, and of any number of processes that find a stale lock at the same
- * moment exactly one takes it over. A taker that was slow (its n + 1 existed already and was tidied away) finds
- * a higher file after its own creation and withdraws.
+ * highest file is never removed before a higher one exists (a release rewrites it as "released"). Creating n
+ * + 1 exclusively is therefore a compare-and-swap: of any number of processes that find a stale lock at the
+ * same moment, exactly one takes it over. A slow process, whose n + 1 had existed already and been tidied
+ * away, finds a higher file after its own creation and withdraws.
  *
- * A holder is stale when its process is gone: same pid, same start time, same boot and pid namespace, or dead.
- * Where the pid says nothing (a container or host that is gone), the holder's heartbeat decides: a lock that
- * stands still for HEARTBEAT_PATIENCE_MS is stale. A holder that finds its lock taken (it was suspended for
- * long, on another host) is told through `onLost` and must stop at once.
+ * A holder is identified by pid, start time, boot and pid namespace, and its lock is stale when that process
+ * is gone. Where the pid says nothing (another container or host), the holder's heartbeat decides: a lock
+ * that does not change for HEARTBEAT_PATIENCE_MS is stale. A holder whose lock was taken (it was suspended
+ * for long, on another host) is told through `onLost` and must stop at once.
  */
 import { randomUUID } from "node:crypto";
 import { linkSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
@@ -60,8 +60,8 @@ export class DirectoryLock {
       const token = randomUUID();
       const path = lockPath(directory, generation);
       if (!createExclusively(path, token)) continue;
-      // When the one before was left by a crash, others may be taking over as well: look twice, so that a
-      // listing torn by their renames cannot mislead.
+      // If the previous lock was left by a crash, other processes may be taking it over as well. Look twice,
+      // so that a listing torn by their renames cannot mislead.
       if (highest !== null) await sleep(20);
       if (highestLock(directory) !== generation) {
         rmSync(path, { force: true });
@@ -107,8 +107,8 @@ function removeOlder(directory: string, generation: number): void {
 }
 
 /**
- * Whether a process that lives, or one that cannot be told from here, holds the directory at this moment. Takes
- * nothing and changes nothing.
+ * Whether a process holds the directory right now: one that is alive, or one that cannot be judged from here.
+ * Changes nothing and takes no lock.
  */
 export function isDirectoryHeld(directory: string): boolean {
   const highest = highestLock(directory);
@@ -129,8 +129,8 @@ function readLock(path: string): LockContent | null {
 async function refuseWhenHeld(directory: string, generation: number): Promise<void> {
   const path = lockPath(directory, generation);
   const content = readLock(path);
-  // Locks appear with their content (link), so a file that cannot be read was removed just now, or damaged by a
-  // power cut: nobody can hold it.
+  // Locks appear with their content (link), so a file that cannot be read was either removed just now or
+  // damaged by a power cut. Either way nobody can hold it.
   if (content === null || content.state === "released") return;
   const identity = identityOf(content);
   const state = liveness(identity);
@@ -143,7 +143,7 @@ async function refuseWhenHeld(directory: string, generation: number): Promise<vo
   );
 }
 
-/** Watches the holder's heartbeat. True when it does not move, or when the lock goes away. */
+/** Watches the holder's heartbeat. True when it does not change, or when the lock disappears. */
 async function standsStill(path: string): Promise<boolean> {
   const modified = (): number => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const before = modified();
@@ -166,7 +166,7 @@ function createExclusively(path: string, token: string): boolean {
     return true;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // ENOENT: one who took the lock over meanwhile tidied the draft away.
+    // ENOENT: a process that took the lock over meanwhile tidied the draft away.
     if (code === "EEXIST" || code === "ENOENT") return false;
     throw error;
   } finally {

@@ -1,10 +1,10 @@
 /**
  * PGlite's file system over a real directory, with an fsync that reaches the disk.
  *
- * Emscripten's NODEFS has no fsync operation, so every fsync of PostgreSQL would be a no-op; fdatasync cannot be hooked at all, so the
- * server must run with `wal_sync_method=fsync`. PostgreSQL also syncs directories (after creating or renaming WAL segments), which
- * NODEFS opens without a descriptor: those are opened here for the moment of the fsync.
- * Shown by test/records/engine/durability.test.ts (strace).
+ * Emscripten's NODEFS has no fsync operation, so every fsync by PostgreSQL would be a no-op. fdatasync cannot
+ * be hooked at all, so the server must run with `wal_sync_method=fsync`. PostgreSQL also syncs directories
+ * (after creating or renaming WAL segments), which NODEFS opens without a descriptor; those are opened here
+ * just for the fsync. Shown by test/records/engine/durability.test.ts (strace).
  */
 import { closeSync, fsyncSync, openSync } from "node:fs";
 import { PGlite } from "@electric-sql/pglite";
@@ -45,8 +45,8 @@ export class DurableNodeFS extends NodeFS {
           else fsyncDirectory(path);
           if (isLog) crashPoint("after-sync");
         } catch (error) {
-          // EINVAL, EPERM (Windows directories): the file system has no fsync for this kind of file. Anything
-          // else PostgreSQL must hear of: it stops.
+          // EINVAL, EPERM (Windows directories): the file system has no fsync for this kind of file.
+          // PostgreSQL must hear of every other error: it stops.
           const code = (error as NodeJS.ErrnoException).code;
           if (code !== "EINVAL" && code !== "EPERM" && code !== "EISDIR") throw new module.FS.ErrnoError(EMSCRIPTEN_EIO);
         }

@@ -1,9 +1,9 @@
 /**
- * The embedded engine: one PostgreSQL session, so units of work (a statement, a transaction) run one after the
- * other: a caller's in the order they came, callers in turns.
+ * The embedded engine. There is one PostgreSQL session, so units of work (a statement, a transaction) run one
+ * at a time. Units of one caller run in the order they came; callers take turns.
  *
- * Invariants: at most one unit is on the session; a unit that overran its time or lost its session never
- * reports success; the units behind it run on the session that is opened next, on the same directory.
+ * Invariants: at most one unit is on the session; a unit that exceeded its time limit or lost its session
+ * never reports success; the units behind it run on the session that is opened next, on the same directory.
  */
 import type { QueryResult } from "pg";
 import { LodestoneError } from "../../../errors.ts";
@@ -24,20 +24,23 @@ import { TURN_MS, UnitQueue } from "./unit-queue.ts";
 export interface EmbeddedEngineOptions {
   readonly dataDir: string;
   readonly statementTimeoutMs: number;
-  /** Of transactions in a jail. */
+  /** Applies to transactions in a jail. */
   readonly sqlTimeoutMs: number;
   readonly templateDir?: string;
-  /** Of PostgreSQL's linear memory; default 1 GiB. */
+  /** Limit of PostgreSQL's linear memory; default 1 GiB. */
   readonly maxMemoryBytes?: number | undefined;
 }
 
-/** A commit is not cancelled by the time limit (its outcome would be unknown), but it may not hang for ever either. */
+/**
+ * A commit is not cancelled by the time limit, since its outcome would be unknown, but it may not hang for
+ * ever either.
+ */
 const COMMIT_LIMIT_MS = 60_000;
-/** After so many bytes sent to PostgreSQL its WAL is worth a look before the next tick. */
+/** After this many bytes sent to PostgreSQL, its WAL is checked before the next tick. */
 const MAINTENANCE_AFTER_BYTES = 32 * 1024 * 1024;
 const MAX_ROLE_OIDS = 10_000;
 const REOPEN_PAUSE_MS = 1_000;
-/** Of its memory, from which on a session is renewed. */
+/** Share of its memory above which a session is replaced. */
 const RENEW_ABOVE_SHARE = 5 / 8;
 
 export class EmbeddedEngine implements Engine {
@@ -49,7 +52,7 @@ export class EmbeddedEngine implements Engine {
   readonly #queue = new UnitQueue<Unit>();
   readonly #listeners = new Map<string, Set<(payload: string) => void>>();
   #session: EmbeddedSession | null = null;
-  /** Of the unit that runs. */
+  /** The unit that runs. */
   readonly #turn: Turn = { cut: null };
   #unitStartedAt = 0;
   #draining: Promise<void> | null = null;
@@ -59,7 +62,7 @@ export class EmbeddedEngine implements Engine {
   #wasOpen = false;
   #unopenable: { readonly error: LodestoneError; readonly until: number } | null = null;
   #isJailVerified = false;
-  /** Before any user's statement. */
+  /** As it was before any user's statement. */
   #sessionState = "";
   readonly #roleOids = new Map<string, number>();
   #unitsRun = 0;
@@ -196,7 +199,10 @@ export class EmbeddedEngine implements Engine {
     return result;
   }
 
-  /** Cuts short what runs when it is the others' turn: for a while, or, when it has had as long as SQL over HTTP may take, for good. */
+  /**
+   * Cuts short the unit that runs when it is the others' turn. The unit waits for another turn, or, if it has
+   * had as long as SQL over HTTP may take, is ended for good.
+   */
   #makeWay(): void {
     if (this.#turn.cut === null) return;
     if (this.#queue.mustMakeWay) this.#turn.cut(MAKES_WAY);
@@ -204,7 +210,9 @@ export class EmbeddedEngine implements Engine {
       this.#turn.cut(timedOut(this.#sqlTimeoutMs));
   }
 
-  /** Maintenance queues like everybody, but has no time limit: a vacuum that is cut off is a vacuum for nothing. */
+  /**
+   * Maintenance queues like everybody else but has no time limit: a vacuum that is cut off was for nothing.
+   */
   #maintenanceHost(): MaintenanceHost {
     const engine = this;
     return {
@@ -227,7 +235,7 @@ export class EmbeddedEngine implements Engine {
       for (const channel of this.#listeners.keys()) await session.query(`LISTEN ${quoteIdentifier(channel)}`);
       this.#isJailVerified = true;
     }
-    // Names of roles are random and never used again, so an oid that was found once stays right.
+    // Role names are random and never reused, so an oid found once stays right.
     let oid = this.#roleOids.get(roleName);
     if (oid === undefined) {
       oid = await confinedRoleOid(session, roleName);
@@ -264,7 +272,7 @@ export class EmbeddedEngine implements Engine {
     if (this.#queue.size > 0) this.#goOnAfterRest();
   }
 
-  /** Only units of callers who rest are left. */
+  /** Continues after the rest: every waiting unit belongs to a caller who rests. */
   #goOnAfterRest(): void {
     clearTimeout(this.#restTimer);
     this.#restTimer = setTimeout(() => {
@@ -272,7 +280,10 @@ export class EmbeddedEngine implements Engine {
     }, this.#queue.restMs);
   }
 
-  /** Opens a session when there is none. A directory that cannot be opened (the disk is full) is not tried again by every request. */
+  /**
+   * Opens a session if there is none. If the directory cannot be opened (the disk is full), not every request
+   * tries again.
+   */
   async #requireSession(): Promise<LodestoneError | null> {
     if (this.#session !== null && this.#session.failure === null) return null;
     if (this.#unopenable !== null && performance.now() < this.#unopenable.until) return this.#unopenable.error;
@@ -295,7 +306,10 @@ export class EmbeddedEngine implements Engine {
     }
   }
 
-  /** Between units: much written calls for a checkpoint, much memory for a new thread (WebAssembly never gives memory back). */
+  /**
+   * Between units: a checkpoint when much was written, and a new thread when memory has grown (WebAssembly
+   * never gives memory back).
+   */
   async #lookAfter(session: EmbeddedSession): Promise<void> {
     if (session.isInDoubt && session.failure === null) await session.probe();
     if (session.failure !== null && this.#closing === null && this.#lost === null) await this.#requireSession(); // so that the next need not wait
@@ -307,7 +321,7 @@ export class EmbeddedEngine implements Engine {
   }
 
   async #openSession(): Promise<void> {
-    // The thread of a session that failed must be gone before another one may touch the directory.
+    // The thread of a failed session must be gone before another one may touch the directory.
     const isReopening = this.#wasOpen;
     await this.#session?.kill(this.#session.failure!);
     this.#session = null;
@@ -320,7 +334,7 @@ export class EmbeddedEngine implements Engine {
     this.#sessionState = await sessionState(session);
     this.#session = session;
     this.#wasOpen = true;
-    // What was notified while there was no session is lost: each listener looks for itself.
+    // Notifications sent while there was no session are lost: each listener looks for itself.
     if (isReopening) for (const channel of this.#listeners.keys()) this.#notify(channel, "");
   }
 
