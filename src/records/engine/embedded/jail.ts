@@ -1,12 +1,12 @@
 /**
- * The second wall of SQL over HTTP in the embedded PostgreSQL: users' statements run as the branch's role, in a
- * way that no SQL can undo.
+ * The second wall of SQL over HTTP in the embedded PostgreSQL: users' statements run as the branch's role, in
+ * a way that no SQL can undo.
  *
  * `SET ROLE` and PGlite's own `username` are undone by `RESET ROLE`. What holds is PostgreSQL's internal
  * SetUserIdAndSecContext with SECURITY_LOCAL_USERID_CHANGE (the state inside a SECURITY DEFINER function):
- * every change of role is refused. It is set before BEGIN, because a ROLLBACK restores the user that BEGIN saw.
- * PGlite exports the function without documenting it, so it is tried out before the first use in each process:
- * if anything gets out, no user's SQL is run.
+ * every change of role is refused. It is set before BEGIN, because a ROLLBACK restores the user that BEGIN
+ * saw. PGlite exports the function without documenting it, so each process tests it before the first use: if
+ * any escape works, no user's SQL is run.
  */
 import type { QueryResult } from "pg";
 import { LodestoneError } from "../../../errors.ts";
@@ -33,7 +33,7 @@ const ESCAPES = [
   "COMMIT",
 ];
 
-/** Statements that must fail for want of privilege (42501). */
+/** Statements that must fail for lack of privilege (42501). */
 const FORBIDDEN = [
   "SELECT count(*) FROM pg_authid",
   "CREATE TABLE public.jail_probe (n int)",
@@ -45,7 +45,7 @@ const FORBIDDEN = [
   `ALTER ROLE "${PROBE_ROLE}" SUPERUSER`,
 ];
 
-/** @throws {LodestoneError} UNAVAILABLE when the role cannot confine. */
+/** @throws {LodestoneError} UNAVAILABLE when the role cannot be confined. */
 export async function confinedRoleOid(session: EmbeddedSession, roleName: string): Promise<number> {
   const { rows } = await session.query<{ oid: number; confined: boolean }>(
     `SELECT oid, NOT (rolsuper OR rolcreaterole OR rolcreatedb OR rolbypassrls) AND oid > 16383
@@ -65,10 +65,10 @@ export async function sessionState(session: EmbeddedSession): Promise<string> {
 }
 
 /**
- * Back to the owner, with nothing left of what the user's statements may have put into the session. A session
- * for which that does not work is ended; what was committed stays committed, so this never fails.
+ * Returns to the owner and removes whatever the user's statements may have left in the session. If that fails
+ * the session is ended. What was committed stays committed, so this never rejects.
  *
- * @param state  the session's, as it was before.
+ * @param state  the session's state as it was before.
  */
 export async function leaveJail(session: EmbeddedSession, channels: Iterable<string>, state: string): Promise<void> {
   session.jail(null);
@@ -90,7 +90,10 @@ export async function leaveJail(session: EmbeddedSession, channels: Iterable<str
   await session.kill(new LodestoneError("UNAVAILABLE", "The database session was not as it had been before, and was ended. Try again."));
 }
 
-/** Tries to get out, by every way that is known. @throws {LodestoneError} UNAVAILABLE when one of them works. */
+/**
+ * Tries every known way out of the jail.
+ * @throws {LodestoneError} UNAVAILABLE when one of them works.
+ */
 export async function verifyJail(session: EmbeddedSession): Promise<void> {
   const { rowCount } = await session.query("SELECT FROM pg_roles WHERE rolname = $1", [PROBE_ROLE]);
   if (rowCount === 0) await session.query(`CREATE ROLE ${quoteIdentifier(PROBE_ROLE)} NOLOGIN NOINHERIT`);

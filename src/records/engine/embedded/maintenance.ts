@@ -1,14 +1,15 @@
 /**
- * What a PostgreSQL server does with background processes and a single session cannot: checkpoints (the WAL
- * would grow without end), vacuum and analyze (deleted rows would never be reused, plans would go stale), and
- * freezing of old transaction ids.
+ * Does what a PostgreSQL server leaves to background processes, which a single session does not have:
+ * checkpoints (the WAL would grow without end), vacuum and analyze (the space of deleted rows would never be
+ * reused, plans would go stale), and freezing of old transaction ids.
  *
- * Runs in turn with everybody's units, one statement at a time. While others wait, only what is overdue runs.
+ * It takes turns with everybody's units, one statement at a time. While others wait, only what is overdue
+ * runs.
  */
 import type { Connection } from "../engine.ts";
 
 const LOOK_EVERY_MS = 15_000;
-/** Recovery after a kill replays so much at most, and a bit. */
+/** Recovery after a kill replays about this much at most. */
 const CHECKPOINT_BYTES = 64 * 1024 * 1024;
 const CHECKPOINT_AFTER_MS = 5 * 60_000;
 /** A quarter of what PostgreSQL allows before it stops taking writes. */
@@ -18,9 +19,9 @@ const OVERDUE_FACTOR = 3;
 export interface MaintenanceHost extends Connection {
   /** Units of work that others have asked for and that have not begun. */
   readonly waiting: number;
-  /** Units run so far, maintenance's own left out: unchanged means that nothing can have been written. */
+  /** Units run so far, without those of maintenance. If it has not changed, nothing can have been written. */
   readonly unitsRun: number;
-  /** A backup runs: the log files that it needs must stay. */
+  /** A backup is running: the log files it needs must stay. */
   readonly isHeld: boolean;
 }
 
@@ -37,19 +38,19 @@ export class Maintenance {
     this.#timer.unref();
   }
 
-  /** Also called after much has been written, between two ticks. */
+  /** Also called between two ticks, after much has been written. */
   look(): void {
     if (this.#stopped || this.#host.isHeld || this.#running !== null || this.#host.unitsRun === this.#unitsSeen) return;
     this.#unitsSeen = this.#host.unitsRun;
     this.#running = this.#run()
-      // A statement that fails (disk full, a table dropped meanwhile) is tried again at the next look.
+      // A statement that fails (disk full, a table dropped meanwhile) is tried again next time.
       .catch(() => {})
       .finally(() => {
         this.#running = null;
       });
   }
 
-  /** Resolves when the look that runs, if any, has ended. */
+  /** Resolves when the current run, if any, has ended. */
   async finished(): Promise<void> {
     await this.#running;
   }
@@ -67,7 +68,7 @@ export class Maintenance {
   }
 
   async #checkpoint(): Promise<void> {
-    // A checkpoint of the future was made before the clock was set back: then too its age grows.
+    // A checkpoint with a time in the future was made before the clock was set back; its age counts too.
     const { rows } = await this.#host.query<{ bytes: number; age_ms: number }>(
       `SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), redo_lsn)::float8 AS bytes,
          abs(extract(epoch FROM clock_timestamp() - checkpoint_time) * 1000)::float8 AS age_ms FROM pg_control_checkpoint()`,
@@ -78,8 +79,8 @@ export class Maintenance {
   }
 
   /**
-   * The thresholds of autovacuum. Its counters are lost when the session is killed, so a table that has grown
-   * by half since its last vacuum counts too.
+   * Uses the thresholds of autovacuum. Its counters are lost when the session is killed, so a table that has
+   * grown by half since its last vacuum counts too.
    */
   async #vacuum(): Promise<void> {
     await this.#host.query("SELECT pg_stat_force_next_flush()");

@@ -1,4 +1,4 @@
-/** From a path to a locked, whole data directory. */
+/** Opens a path as a locked, whole data directory. */
 import { existsSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { checkDataDirectory, copyTree, ensureDirectory, pgDataPath, publish, removeLeftovers, templateName } from "./data-directory.ts";
@@ -15,8 +15,9 @@ export interface OpenDirectory {
 }
 
 /**
- * @param options.templateDir  keeps a pristine database between first starts (tests make hundreds): a new directory is a copy of it.
- * @param onLockLost  another process took the directory over: nothing may be written any more.
+ * @param options.templateDir  keeps a pristine database for further first starts (tests make hundreds): a new
+ *   directory is a copy of it.
+ * @param onLockLost  called when another process took over the directory: nothing may be written any more.
  */
 export async function openDataDirectory(
   options: { dataDir: string; templateDir?: string },
@@ -42,7 +43,7 @@ async function makeDatabase(dataDir: string, templateDir: string | undefined): P
     rmSync(built, { recursive: true });
     copyTree(await template(templateDir), built);
   }
-  // A directory without PG_VERSION is what an interrupted copy by hand looks like: it holds no database.
+  // A directory without PG_VERSION comes from an interrupted copy by hand: it holds no database.
   if (existsSync(pgDataPath(dataDir))) rmSync(pgDataPath(dataDir), { recursive: true });
   publish(dataDir, built);
 }

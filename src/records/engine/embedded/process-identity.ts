@@ -1,13 +1,16 @@
-/** Who a process is, beyond its pid (which is used again): enough to tell later whether the very same process still runs. */
+/**
+ * Identifies a process by more than its pid (which is reused): enough to tell later whether the very same
+ * process still runs.
+ */
 import { execFileSync } from "node:child_process";
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Kernel's start time of the process; null where it cannot be learnt. */
+  /** The kernel's start time of the process; null where it cannot be learnt. */
   readonly startTime: string | null;
-  /** Where the pid means something: this boot of this kernel and pid namespace (Linux), or the host's name. */
+  /** Where the pid is meaningful: this boot of this kernel and pid namespace (Linux), or the host's name. */
   readonly realm: string;
 }
 
@@ -15,13 +18,13 @@ export function ownIdentity(): ProcessIdentity {
   return { pid: process.pid, startTime: startTimeOf(process.pid), realm: realm() };
 }
 
-/** "unknown": the pid belongs to another boot, container or host, so nothing can be said from here. */
+/** "unknown": the pid belongs to another boot, container or host, and cannot be judged from here. */
 export function liveness(identity: ProcessIdentity): "alive" | "dead" | "unknown" {
   if (identity.realm !== realm()) return "unknown";
   try {
     process.kill(identity.pid, 0);
   } catch (error) {
-    // EPERM: it exists and belongs to somebody else.
+    // EPERM: the process exists and belongs to another user.
     if ((error as NodeJS.ErrnoException).code === "ESRCH") return "dead";
   }
   const startTime = startTimeOf(identity.pid);
@@ -37,7 +40,8 @@ function realm(): string {
 function startTimeOf(pid: number): string | null {
   if (process.platform === "linux") {
     const stat = readOr(`/proc/${pid}/stat`, "");
-    // Field 2 is the command in parentheses and may hold anything; state is field 3, the start time field 22.
+    // Field 2 is the command in parentheses and may hold anything. Field 3 is the state, field 22 the start
+    // time.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return fields[0] === "Z" || fields[0] === "X" ? null : (fields[19] ?? null);
   }

@@ -1,19 +1,19 @@
 /**
- * What PostgreSQL answers to one unit, on its way to the main thread: posted in pieces of about a MiB, while
- * the main thread keeps up, and without the rows that are beyond the allowance of the statement
- * (engine/reading.ts). Such a row is recognised by the first bytes of its message, and never copied.
+ * PostgreSQL's reply to one unit, on its way to the main thread. It is posted in pieces of about a MiB, as
+ * fast as the main thread takes them, and without rows beyond the statement's allowance (engine/reading.ts).
+ * Such a row is recognised by the first bytes of its message and never copied.
  */
 const REPLY_CHUNK_BYTES = 1 << 20;
-/** Type and length, which counts itself and what follows. */
+/** The type byte and the length, which counts itself and what follows. */
 const HEADER_BYTES = 5;
 const DATA_ROW = 0x44;
 
 export interface ReplyPort {
-  /** Bytes that may be sent for the statement. */
+  /** Bytes that the statement may still send. */
   allowance(): number;
-  /** Takes over the bytes. */
+  /** Takes ownership of the bytes. */
   post(bytes: Uint8Array<ArrayBuffer>): void;
-  /** A row was beyond the allowance, with which it would have been so many bytes. */
+  /** A row exceeded the allowance. With it the statement would have sent this many bytes. */
   refused(bytes: number): void;
 }
 
@@ -21,20 +21,20 @@ export class Reply {
   readonly #port: ReplyPort;
   #parts: Uint8Array[] = [];
   #length = 0;
-  /** Bytes of the unit so far. */
+  /** Bytes of the unit sent so far. */
   #sent = 0;
-  /** Of the message that is under way. */
+  /** Bytes left of the current message. */
   #left = 0;
   #isDropping = false;
   #hasRefused = false;
-  /** The beginning of a header. */
+  /** The beginning of an incomplete header. */
   #carried: Uint8Array = new Uint8Array(0);
 
   constructor(port: ReplyPort) {
     this.#port = port;
   }
 
-  /** @param bytes  PostgreSQL's own memory: copied as far as it is kept. */
+  /** @param bytes  PostgreSQL's own memory; what is kept is copied. */
   append(bytes: Uint8Array): void {
     const all = this.#carried.length === 0 ? bytes : Buffer.concat([this.#carried, bytes]);
     this.#carried = new Uint8Array(0);
@@ -58,7 +58,7 @@ export class Reply {
     this.#keep(all, keptFrom, at);
   }
 
-  /** Posts what there is. */
+  /** Posts what has been collected. */
   send(): void {
     if (this.#length === 0) return;
     const out = new Uint8Array(this.#length);

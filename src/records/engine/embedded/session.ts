@@ -1,7 +1,7 @@
 /**
  * One life of the embedded PostgreSQL: a worker thread and the `pg` client that speaks to it. It is never
- * repaired: when the worker dies, traps, or is ended because a statement does not heed its interruption, the
- * session has failed for good and the engine opens another one on the same directory.
+ * repaired. When the worker dies, traps, or is ended because a statement ignored its interruption, the
+ * session has failed for good, and the engine opens another one on the same directory.
  */
 import { Worker } from "node:worker_threads";
 import pg, { type QueryResult } from "pg";
@@ -21,14 +21,19 @@ const STACK_DEPTH_EXCEEDED = "54001";
 /** 1 GiB. */
 export const DEFAULT_MEMORY_BYTES = 2 ** 30;
 const PROBE_LIMIT_MS = 5_000;
-/** A statement may be between two messages of the protocol when it is interrupted, and PostgreSQL forgets it then. */
+/**
+ * An interruption is repeated, because PostgreSQL forgets one that comes between two messages of a statement.
+ */
 const INTERRUPT_EVERY_MS = 20;
-/** PostgreSQL checks the depth of its own stack; the thread's must be larger, or deep expressions break the session instead of failing. */
+/**
+ * PostgreSQL checks the depth of its own stack. The thread's stack must be larger, or deep expressions break
+ * the session instead of failing.
+ */
 const RESOURCE_LIMITS = { stackSizeMb: 64 };
 
 export interface SessionEvents {
   onNotification(channel: string, payload: string): void;
-  /** Once, when the session ends other than by `close` or `kill`. */
+  /** Called once, when the session ends other than by `close` or `kill`. */
   onFailure(failure: Error): void;
 }
 
@@ -93,12 +98,12 @@ export class EmbeddedSession implements TransactionConnection {
     return this.#failure;
   }
 
-  /** Of PostgreSQL's linear memory, which only grows. */
+  /** Size of PostgreSQL's linear memory, which only grows. */
   get memoryBytes(): number {
     return this.#memoryBytes;
   }
 
-  /** Whether more than `limit` bytes were sent since it last said so. */
+  /** Whether more than `limit` bytes were sent since this last returned true. */
   takeWrittenBytes(limit: number): boolean {
     if (this.#writtenBytes <= limit) return false;
     this.#writtenBytes = 0;
@@ -110,7 +115,7 @@ export class EmbeddedSession implements TransactionConnection {
     return this.#isInDoubt;
   }
 
-  /** Ends the session when it does not answer a simple question rightly. */
+  /** Ends the session unless it answers a simple question correctly. */
   async probe(): Promise<void> {
     this.#isInDoubt = false;
     const timer = setTimeout(() => this.#fail("it did not answer after an error of stack depth"), PROBE_LIMIT_MS);
@@ -137,14 +142,16 @@ export class EmbeddedSession implements TransactionConnection {
     }
   }
 
-  /** Switches the session's user; takes effect before any query that is sent after this call. Only outside a transaction. */
+  /**
+   * Switches the session's user, before any query that is sent after this call. Only outside a transaction.
+   */
   jail(roleOid: number | null): void {
     this.#send({ jail: roleOid });
   }
 
   /**
-   * The statement that runs fails as soon as PostgreSQL looks up, and every other one until `resume`, with
-   * `reason`. Nothing happens to a commit.
+   * Makes the current statement fail at PostgreSQL's next check, and every further one until `resume`, with
+   * `reason`. Does not affect a commit.
    */
   interrupt(reason: Error): void {
     if (this.#interrupts === null || this.#interruption !== null) return;
@@ -153,7 +160,7 @@ export class EmbeddedSession implements TransactionConnection {
     interruptStatement(flags);
   }
 
-  /** Statements are taken again. */
+  /** Accepts statements again. */
   resume(): void {
     clearInterval(this.#interruption?.timer);
     this.#interruption = null;
@@ -239,7 +246,8 @@ interface StartedWorker {
 async function startWorker(pgDataDirectory: string, mode: WorkerInput["mode"], maxMemoryBytes: number): Promise<StartedWorker> {
   const [unread, allowance] = [new SharedArrayBuffer(4), new SharedArrayBuffer(4)];
   const input: WorkerInput = { pgDataDirectory, mode, unread, allowance, maxMemoryBytes, modules: await compiledModules() };
-  // PGlite and Emscripten read process.argv and environment variables of PostgreSQL's; the thread gets none of ours.
+  // PGlite and Emscripten read process.argv and PostgreSQL's environment variables; the thread gets none of
+  // ours.
   const worker = new Worker(new URL("./worker.js", import.meta.url), {
     workerData: input,
     resourceLimits: RESOURCE_LIMITS,

@@ -1,11 +1,11 @@
 /**
- * PostgreSQL's memory where another thread sees it. A statement looks at flags in its own memory now and then
- * (CHECK_FOR_INTERRUPTS), but the thread that computes it sets none of them meanwhile: it does not return
- * before its end. In a shared memory the main thread can, as a signal would on a server.
+ * Makes PostgreSQL's memory visible to another thread. A statement checks flags in its own memory now and
+ * then (CHECK_FOR_INTERRUPTS), but the thread that computes it cannot set any: it does not return before the
+ * statement ends. In shared memory the main thread can set them, as a signal would on a server.
  *
- * A WebAssembly module says of the memory that it imports whether that is shared, and is not linked to one that
- * is otherwise. Nothing else in it depends on that: loads and stores are the same. So this one bit is set
- * before a module is compiled, in PostgreSQL's own as in those that it loads (plpgsql).
+ * A WebAssembly module declares whether the memory it imports is shared, and links only to a memory of that
+ * kind. Nothing else in it depends on that: loads and stores are the same. So this one bit is set before a
+ * module is compiled, both in PostgreSQL's own module and in those that it loads (plpgsql).
  */
 
 const HEADER_BYTES = 8;
@@ -16,10 +16,10 @@ const MEMORY = 2;
 const GLOBAL = 3;
 const HAS_MAXIMUM = 1;
 const IS_SHARED = 2;
-/** Of a 32-bit memory: allows every maximum. A shared memory must have one. */
+/** Page limit of a 32-bit memory, so that it allows every maximum. A shared memory must declare one. */
 const MOST_PAGES = 65_536;
 
-/** Where the limits of the imported memory stand, and what they are. */
+/** The limits of the imported memory, and where they stand in the module. */
 interface Limits {
   readonly start: number;
   readonly end: number;
@@ -27,7 +27,10 @@ interface Limits {
   readonly maximum: number | undefined;
 }
 
-/** The same module, but that the memory which it imports is a shared one. A module that imports none stays as it is. */
+/**
+ * Returns the same module with the memory that it imports marked as shared. A module that imports none is
+ * unchanged.
+ */
 export function withSharedMemory(source: NodeJS.TypedArray | ArrayBuffer): Uint8Array<ArrayBuffer> {
   // Emscripten's libraries come as signed bytes.
   const wasm = ArrayBuffer.isView(source) ? new Uint8Array(source.buffer, source.byteOffset, source.byteLength) : new Uint8Array(source);

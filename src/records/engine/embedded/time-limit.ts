@@ -1,29 +1,32 @@
 /**
- * Ends work on the embedded session that runs too long, that nobody waits for, or that is to make way for
- * others: its statement is interrupted, and what it asks for afterwards is refused with the reason. A statement
- * that does not look at the interruption in time (PostgreSQL looks between rows and pages, not inside one long
- * text) is ended with its thread.
+ * Ends work on the embedded session that runs too long, that nobody waits for, or that must make way for
+ * others. Its statement is interrupted, and further statements are refused with the reason. A statement that
+ * does not notice the interruption in time (PostgreSQL checks between rows and pages, not inside one long
+ * text) is ended together with its thread.
  */
 import { LodestoneError } from "../../../errors.ts";
 import type { EmbeddedSession } from "./session.ts";
 
-/** Ending the thread costs everybody the opening of a new session. */
+/** Wait this long before ending the thread, since then everybody waits for a new session. */
 const UNHEARD_AFTER_MS = 1_000;
 
-/** One run of a unit of work, while it may be cut short: what was done is rolled back then. */
+/** One run of a unit of work. While `cut` is set it may be cut short; its work is then rolled back. */
 export interface Turn {
-  /** null when nothing is running, or what runs is a commit. */
+  /** null when nothing is running, or when a commit is. */
   cut: ((reason: Error) => void) | null;
 }
 
 export interface TimeLimits {
   readonly limitMs: number;
-  /** When it aborts, the work is ended; for work of which nothing is kept. */
+  /** When it aborts, the work is ended. For work that leaves nothing behind. */
   readonly abandoned?: AbortSignal | undefined;
   readonly turn?: Turn | undefined;
 }
 
-/** @throws {LodestoneError} TIMEOUT, the signal's reason, the reason with which the turn was cut, or what `run` rejects with. */
+/**
+ * @throws {LodestoneError} TIMEOUT, the signal's reason, the reason with which the turn was cut, or what
+ *   `run` rejects with.
+ */
 export async function withTimeLimit<Result>(
   session: EmbeddedSession,
   { limitMs, abandoned, turn }: TimeLimits,
@@ -52,7 +55,7 @@ export async function withTimeLimit<Result>(
   try {
     return await Promise.race([run(), cutShort]);
   } catch (error) {
-    // Whatever the work made of it.
+    // The reason counts, whatever error the work made of it.
     throw reason ?? error;
   } finally {
     if (turn !== undefined) turn.cut = null;
@@ -64,7 +67,7 @@ export async function withTimeLimit<Result>(
   }
 }
 
-/** Made only when it is needed: an error's stack costs more than a short statement's share of this thread. */
+/** Made only when needed: an error's stack costs more than a short statement's share of this thread. */
 export function timedOut(limitMs: number): LodestoneError {
   return new LodestoneError("TIMEOUT", `The statement ran longer than ${limitMs / 1000} seconds; it was cancelled and rolled back.`);
 }

@@ -1,41 +1,41 @@
 /**
  * Units of work that wait for the embedded session. Short reads that others wait for (the change feed's) go
- * first; the rest goes by start-time fair queueing between callers, charged with the time that each unit had
- * the session: a caller with a thousand units does not hold up the others' next.
+ * first. The rest is scheduled by start-time fair queueing between callers, charged with the time that each
+ * unit had the session. So a caller with a thousand units does not delay the next unit of others.
  *
- * Long units. What runs cannot be set aside, only be rolled back and run again. So a unit that has had the
- * session for TURN_MS makes way for the first other caller who comes (`mustMakeWay`), is put back (`putBack`),
- * and gets a long turn, in which it is left to run to its end. After a long turn of t a caller's next one is 9
- * t away, and LEAST_LONG_REST_MS at least; everybody's, t. So one caller's long units hold up few of the
- * others' requests, and come to their end all the same; his short ones continue as before. Who is alone is never
- * cut short and never rests.
+ * Long units. A running unit cannot be suspended, only rolled back and run again. A unit that has had the
+ * session for TURN_MS makes way for the first other caller who comes (`mustMakeWay`) and is put back
+ * (`putBack`). Later it gets a long turn, in which it runs to its end. After a long turn of length t the same
+ * caller's next one is at least 9 t and at least LEAST_LONG_REST_MS away, and anybody else's at least t. So
+ * one caller's long units delay few requests of others and still complete. The caller's short units continue
+ * as before. A caller who is alone is never cut short and never rests.
  *
- * After every unit that took a while its caller rests for as long as that took, if anybody else was there of
- * late: the others find the session free for as long as they found it taken, also when they come a moment
- * later.
+ * After every unit that took a while its caller rests for as long as the unit took, if any other caller was
+ * there recently. So others find the session free for as long as they found it taken, even if they come a
+ * moment later.
  */
 import { FairQueue } from "../../../fairness/fair-queue.ts";
 
 export interface Waiting {
-  /** The request's caller; "" is the service itself, which never rests and makes way for nobody. */
+  /** The caller of the request; "" is the service itself, which never rests and never makes way. */
   readonly caller: string;
   readonly isUrgent: boolean;
   /** It has made way before. */
   isLong?: boolean;
 }
 
-/** After so long the others go first. */
+/** Others go first after this time. */
 export const TURN_MS = 150;
-/** Of a unit that nobody notices. */
+/** A unit shorter than this is not noticed. */
 const NOTICED_MS = 50;
 const LONGEST_REST_MS = 10_000;
 const LEAST_LONG_REST_MS = 6_000;
 const LONG_REST_FACTOR = 9;
-/** For so long a long unit lets the others go before it, if they do not come to an end. */
+/** A long unit lets others go first for this long, if they keep coming. */
 const PATIENCE_MS = 1_000;
-/** A caller was there recently. */
+/** A caller seen within this time counts as recent. */
 const LATE_MS = 2_000;
-/** While long units wait: whether their callers have become alone is looked at so often. */
+/** While long units wait, how often to check whether their caller is alone. */
 const LOOK_MS = 1_000;
 
 export class UnitQueue<Unit extends Waiting> {
@@ -45,15 +45,15 @@ export class UnitQueue<Unit extends Waiting> {
   readonly #seenAt = new Map<string, number>();
   readonly #restsUntil = new Map<string, number>();
   readonly #longRestsUntil = new Map<string, number>();
-  /** Nobody's long turn begins before. */
+  /** No long turn begins before this time. */
   #pauseUntil = 0;
-  /** From then on long units go first. */
+  /** From this time on long units go first. */
   #longFirstAt = 0;
   #running: { readonly unit: Unit; readonly startedAt: number; readonly isLongTurn: boolean } | null = null;
   readonly #now: () => number;
   #isHurried = false;
 
-  /** @param now  milliseconds of a clock that is never set; for tests. */
+  /** @param now  milliseconds of a clock that is never set back; replaced in tests. */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
   }
@@ -70,21 +70,24 @@ export class UnitQueue<Unit extends Waiting> {
     }
   }
 
-  /** One that has made way, and was rolled back. */
+  /** Queues a unit again that has made way and was rolled back. */
   putBack(unit: Unit): void {
     unit.isLong = true;
     if (this.#long.size === 0) this.#longFirstAt = this.#now() + PATIENCE_MS;
     this.#long.push(unit.caller, unit);
   }
 
-  /** One that does not want to wait any longer. */
+  /** Removes a unit that does not want to wait any longer. */
   delete(unit: Unit): void {
     const index = this.#urgent.indexOf(unit);
     if (index >= 0) this.#urgent.splice(index, 1);
     else (unit.isLong ? this.#long : this.#fair).delete(unit.caller, unit);
   }
 
-  /** The next, which runs from now on. undefined when nothing waits, or only of callers who rest: see `restMs`. */
+  /**
+   * The next unit, which counts as running from now on. undefined when nothing waits, or only units of
+   * callers who rest: see `restMs`.
+   */
   shift(): Unit | undefined {
     const now = this.#now();
     const unit =
@@ -99,14 +102,17 @@ export class UnitQueue<Unit extends Waiting> {
     return unit;
   }
 
-  /** Whether the unit that runs has had its turn, and another caller waits. */
+  /** Whether the running unit has had its turn, and another caller waits. */
   get mustMakeWay(): boolean {
     if (this.#running === null || this.#isHurried) return false;
     const { startedAt, isLongTurn } = this.#running;
     return !isLongTurn && this.#now() - startedAt >= TURN_MS && this.othersWait;
   }
 
-  /** Another caller waits, who may go and has had less of the session recently, while a caller's unit runs. */
+  /**
+   * Whether, while a caller's unit runs, another caller waits who may go now and has had less of the session
+   * recently.
+   */
   get othersWait(): boolean {
     if (this.#running === null) return false;
     const { unit, startedAt } = this.#running;
@@ -120,7 +126,7 @@ export class UnitQueue<Unit extends Waiting> {
     );
   }
 
-  /** When something that waits may go, if all of it rests now. */
+  /** Time until some waiting unit may go, if all of them rest now. */
   get restMs(): number {
     const now = this.#now();
     let until = now + (this.#long.size > 0 ? LOOK_MS : LONGEST_REST_MS);
@@ -129,12 +135,15 @@ export class UnitQueue<Unit extends Waiting> {
     return Math.max(0, until - now);
   }
 
-  /** For how long from now on a long unit of this caller cannot have its turn. */
+  /** How long from now a unit of this caller must wait for a long turn. */
   longRestMs(caller: string): number {
     return Math.max(0, this.#longTurnAt(caller) - this.#now());
   }
 
-  /** What the unit had of the session, which has ended or was rolled back. Urgent ones serve everybody. */
+  /**
+   * Charges the time that a unit had the session; it has ended or was rolled back. Urgent units are free:
+   * they serve everybody.
+   */
   charge({ caller, isUrgent }: Unit, elapsedMs: number): void {
     const isLongTurn = this.#running?.isLongTurn === true;
     this.#running = null;
@@ -160,7 +169,9 @@ export class UnitQueue<Unit extends Waiting> {
     return this.#long.shift(0, (caller) => this.#mayHaveLongTurn(caller, now))?.item;
   }
 
-  /** Nobody else is there: a long unit need not wait for its turn. It makes way again for who comes. */
+  /**
+   * When nobody else is there, a long unit need not wait for its turn. It makes way again for whoever comes.
+   */
   #loneUnit(): Unit | undefined {
     if (this.#long.size === 0) return undefined;
     this.#forget(this.#now(), 0);
@@ -181,7 +192,7 @@ export class UnitQueue<Unit extends Waiting> {
     return Math.max(this.#pauseUntil, this.#longRestsUntil.get(caller) ?? 0);
   }
 
-  /** Who was not there recently, but for the time when nobody could be. */
+  /** Forgets callers who were not there recently, leaving out the time in which nobody could be. */
   #forget(now: number, elapsedMs: number): void {
     for (const [caller, seenAt] of this.#seenAt) {
       if (seenAt + elapsedMs + LATE_MS < now && this.#fair.sizeOf(caller) + this.#long.sizeOf(caller) === 0) this.#seenAt.delete(caller);

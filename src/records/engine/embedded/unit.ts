@@ -1,7 +1,9 @@
 /**
- * Units of work of the embedded engine: a statement or a transaction, waiting for the session and then run on it.
+ * Units of work of the embedded engine: a statement or a transaction that waits for the session and then runs
+ * on it.
  *
- * A unit that is cut short with MAKES_WAY was rolled back. It waits again, and gives back to its caller's budget what it had charged.
+ * A unit cut short with MAKES_WAY was rolled back. It waits again, and its caller's budget gets back what it
+ * had charged.
  */
 import type { AnswerBudget } from "../../../budget/memory-budget.ts";
 import { LodestoneError } from "../../../errors.ts";
@@ -19,20 +21,20 @@ export interface Unit extends Waiting {
 export interface UnitOptions {
   readonly isUrgent?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Its caller's, and what is given back when the unit is run again. */
+  /** The caller's budget, which gets its charges back when the unit is run again. */
   readonly budget?: AnswerBudget | undefined;
 }
 
-/** Nobody waits longer for a long turn. */
+/** Nobody waits longer than this for a long turn. */
 const LONG_TURN_WAIT_MS = 30_000;
-/** With this a unit is rolled back that is to run again. */
+/** The reason with which a unit is rolled back that is to run again. */
 export const MAKES_WAY = new Error("It makes way for others.");
 
 /**
  * Puts a unit into the queue.
  *
- * @returns what the work gives, once the unit has run to its end. Rejects with the signal's reason when its caller goes first, and with OVERLOADED
- * when the unit has to wait too long for a second turn.
+ * @returns what the work returns, once the unit has run to its end. Rejects with the signal's reason when the
+ *   caller leaves first, and with OVERLOADED when the unit has to wait too long for a second turn.
  */
 export function queueUnit<Result>(
   queue: UnitQueue<Unit>,
@@ -63,7 +65,8 @@ export function queueUnit<Result>(
       caller: budget?.caller ?? "",
       isUrgent,
       run: async (session, turn) => {
-        // It may have left the queue, and waited for a session to be opened, when its caller went.
+        // When its caller left, the unit may already have left the queue and been waiting for a session to be
+        // opened.
         if (hasGone()) return;
         stopWaiting();
         const giveBack = budget?.mark();

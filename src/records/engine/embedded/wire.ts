@@ -2,20 +2,23 @@
 import { Duplex } from "node:stream";
 import type { Worker } from "node:worker_threads";
 
-/** Passed on in one turn of the event loop: some milliseconds of reading messages and of making values. */
+/**
+ * Bytes passed on in one turn of the event loop: a few milliseconds of reading messages and making values.
+ */
 const TURN_BYTES = 512 * 1024;
 
 /**
- * A message of this size has a buffer of its own, which `pg` does not use again: it is handed over to the worker. To
- * copy a value of 20 MB would take as long as to write it. Shorter ones may share a buffer (Node's pool), and are copied.
+ * A message of this size has a buffer of its own, which `pg` does not reuse: it is transferred to the worker.
+ * Copying a value of 20 MB would take as long as writing it. Shorter messages may share a buffer (Node's
+ * pool), and are copied.
  */
 const OWN_BUFFER_BYTES = 1 << 16;
 
 /**
- * `unread` is what the worker has sent and the client has not taken yet; the worker waits while it is too much
- * (messages.ts). The client reads in flowing mode, so the count falls as messages are passed on, and stands
- * still while the client pauses the stream. What comes at once is passed on in turns of the event loop, between
- * which others are served.
+ * `unread` counts what the worker has sent and the client has not taken yet; the worker waits while it is too
+ * much (worker-messages.ts). The client reads in flowing mode, so the count falls as messages are passed on,
+ * and stays while the client pauses the stream. A large batch is passed on over several turns of the event
+ * loop, so that others are served in between.
  */
 export function wireTo(worker: Worker, unread: Int32Array, onWrite: (bytes: number) => void, onRead: (bytes: Uint8Array) => void): Duplex {
   let owed = 0;
@@ -77,7 +80,7 @@ export function wireTo(worker: Worker, unread: Int32Array, onWrite: (bytes: numb
     arrived.push(message);
     if (!isWaiting) passOn();
   });
-  // What `pg` calls on a socket and a message port has no need of.
+  // Methods that `pg` calls on a socket, and that a message port does not need.
   return Object.assign(duplex, {
     connect: () => process.nextTick(() => duplex.emit("connect")),
     setNoDelay: () => duplex,

@@ -1,8 +1,9 @@
 /**
- * The worker thread that is PostgreSQL: PGlite fed with whole units of the frontend protocol, so nothing interleaves.
+ * The worker thread that runs PostgreSQL. PGlite gets whole units of the frontend protocol, so nothing
+ * interleaves.
  *
- * Invariant: every message is handled to its end before the next one (all is synchronous), so a `jail` switch takes effect exactly
- * between the units sent before it and those sent after it.
+ * Invariant: everything is synchronous, so each message is handled to its end before the next one. A `jail`
+ * switch therefore takes effect exactly between the units sent before it and those sent after it.
  */
 import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
@@ -19,7 +20,10 @@ const port = parentPort!;
 const unread = new Int32Array(input.unread);
 const allowance = new Int32Array(input.allowance);
 
-/** PostgreSQL's own error exit out of the main loop; every other exception leaves it in an unknown state. */
+/**
+ * Exit status of PostgreSQL's own error exit from the main loop; every other exception leaves it in an
+ * unknown state.
+ */
 const MAIN_LONGJMP_STATUS = 100;
 const OWNER_OID = 10; // the bootstrap superuser
 const SECURITY_LOCAL_USERID_CHANGE = 1;
@@ -30,7 +34,10 @@ const PAGE_BYTES = 65_536;
 /** 64 MiB; initdb begins with half a MiB. */
 const LEAST_POSTGRES_PAGES = 1_024;
 
-/** PGlite's own parameters without -F (which switches fsync off), and with what a small, durable, single-session server needs. */
+/**
+ * PGlite's own parameters without -F (which disables fsync), plus what a small, durable, single-session
+ * server needs.
+ */
 const startParams = [
   ...PGlite.defaultStartParams.filter((parameter) => parameter !== "-F"),
   ...[
@@ -46,10 +53,11 @@ const startParams = [
   ].flatMap((setting) => ["-c", setting]),
 ];
 
-// Beyond it a statement fails with "out of memory" and the session continues. PGlite itself would let it grow to 2 GiB.
+// Beyond it a statement fails with "out of memory" and the session continues. PGlite itself would allow 2
+// GiB.
 useSharedMemory(Math.floor(input.maxMemoryBytes / PAGE_BYTES));
 
-/** PostgreSQL's own words before it stopped; "" while it runs. */
+/** What PostgreSQL said before it stopped; "" while it runs. */
 let lastWords = "";
 
 const openPostgres = (): Promise<PGlite> =>
@@ -84,7 +92,8 @@ else await serve();
 
 async function create(): Promise<void> {
   const db = await openPostgres();
-  // No user role may make temporary tables or look into `public`: the second wall of SQL over HTTP begins here.
+  // No user role may make temporary tables or look into `public`. The second wall of SQL over HTTP begins
+  // here.
   await db.exec(`
     REVOKE ALL ON DATABASE postgres FROM PUBLIC;
     REVOKE ALL ON DATABASE template1 FROM PUBLIC;
@@ -168,14 +177,17 @@ async function serve(): Promise<void> {
 }
 
 /**
- * Static data of PostgreSQL's, so at the same place as long as the thread lives, and in the part of its memory
- * that is there from the beginning.
+ * The flags are static data of PostgreSQL: they stay at the same address while the thread lives, in the part
+ * of its memory that exists from the beginning.
  */
 function interruptFlags({ HEAPU8, _QueryCancelPending, _InterruptPending }: PostgresModule): InterruptFlags {
   return { memory: new Int32Array(HEAPU8.buffer), queryCancelPending: _QueryCancelPending >> 2, interruptPending: _InterruptPending >> 2 };
 }
 
-/** PGlite swallows every exception of the main loop and continues; only PostgreSQL's own error exit is safe to continue from. */
+/**
+ * PGlite swallows every exception of the main loop and continues, which is safe only after PostgreSQL's own
+ * error exit.
+ */
 function watchForTraps(module: PostgresModule): void {
   const original = module._PostgresMainLoopOnce.bind(module);
   module._PostgresMainLoopOnce = () => {
@@ -184,7 +196,8 @@ function watchForTraps(module: PostgresModule): void {
     } catch (error) {
       if ((error as { status?: number }).status !== MAIN_LONGJMP_STATUS) {
         post({ fatal: lastWords === "" ? String(error) : lastWords });
-        // Nothing may run after a trap, not even the rest of this unit: wait here until the main thread ends this worker.
+        // Nothing may run after a trap, not even the rest of this unit. Wait here until the main thread ends
+        // this worker.
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
       }
       throw error;
@@ -193,9 +206,9 @@ function watchForTraps(module: PostgresModule): void {
 }
 
 /**
- * PGlite has no option for it; a lower maximum than the one the module declares is what WebAssembly allows. The
- * libraries that PostgreSQL loads, from its own file system, must agree that the memory is shared. (initdb has
- * a memory of its own, which is small.)
+ * PGlite has no option for this. WebAssembly allows a lower maximum than the one that the module declares.
+ * The libraries that PostgreSQL loads, from its own file system, must also be marked for shared memory.
+ * (initdb has a memory of its own, which is small.)
  */
 function useSharedMemory(maximumPages: number): void {
   const { Memory, Module } = WebAssembly;

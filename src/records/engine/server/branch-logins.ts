@@ -1,15 +1,15 @@
 /**
- * The second wall of SQL over HTTP on a server: users' statements run on connections that are logged in *as the
- * branch's role itself*.
+ * The second wall of SQL over HTTP on a server: users' statements run on connections that are logged in *as
+ * the branch's role itself*.
  *
- * Why not SET ROLE on our own connection: RESET ROLE is one statement, and nothing on a server forbids it for
- * good. A session whose own user is the branch's role has nothing to go back to: the role owns nothing, is a
- * member of nothing, and sees one schema.
+ * Why not SET ROLE on our own connection: RESET ROLE is one statement, and a server has no way to forbid it
+ * for good. A session whose own user is the branch's role has nothing to go back to: the role owns nothing,
+ * is a member of nothing, and sees one schema.
  *
- * The catalog makes the role without LOGIN; the first statement in a branch gives it LOGIN and a password. The
- * password is derived from a secret that only our own user may read (lodestone_private.sql_login), so that
- * several servers on one database agree; the server is sent the SCRAM verifier, so no password appears in its
- * log.
+ * The catalog makes the role without LOGIN; the first statement in a branch gives it LOGIN and a password.
+ * The password is derived from a secret that only our own user may read (lodestone_private.sql_login), so
+ * several servers on one database agree on it. Only the SCRAM verifier is sent to the server, so no password
+ * appears in its log.
  */
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
 import type pg from "pg";
@@ -20,33 +20,36 @@ import { ConnectionPool } from "./connection-pool.ts";
 import { ServerSession } from "./server-session.ts";
 import { CONNECT_TIMEOUT_MS } from "./session-settings.ts";
 
-/** Connections of one branch at most: one branch does not take them all. */
+/** Maximum number of connections of one branch, so that it cannot take them all. */
 const CONNECTIONS_PER_BRANCH = 2;
 const IDLE_MS = 10_000;
 /**
- * invalid_password, invalid_authorization: the role has no LOGIN yet, or another password. protocol_violation:
- * what PgBouncer says then ("no such user").
+ * invalid_password, invalid_authorization: the role has no LOGIN yet, or another password.
+ * protocol_violation: PgBouncer's way of saying so ("no such user").
  */
 const LOGIN_REFUSED = new Set(["28P01", "28000", "08P01"]);
 /**
- * Held in the transaction that makes the secret or alters a role: PostgreSQL fails all but one of those that do
- * it at once ("tuple concurrently updated").
+ * Advisory lock of the transaction that makes the secret or alters a role. Of several that do so at once
+ * PostgreSQL fails all but one ("tuple concurrently updated").
  */
 const LOGIN_LOCK = "7020584115171942245";
 
 export interface BranchLoginsOptions {
-  /** Of the owner: the same server and database. */
+  /** The owner's connection: same server, same database. */
   readonly config: pg.ClientConfig;
   readonly owner: Engine;
   /** Connections of all branches together, used and idle. */
   readonly maxConnections: number;
-  /** As of ConnectionPool. */
+  /** See ConnectionPool. */
   readonly prepare: (client: pg.ClientBase) => Promise<void>;
 }
 
 export class BranchLogins {
   readonly #options: BranchLoginsOptions;
-  /** The first statements of a branch come at once: one of them gives its role LOGIN, and the others wait for it. */
+  /**
+   * The first statements of a branch may come together: one of them gives the role LOGIN, and the others wait
+   * for it.
+   */
   readonly #granting = new Map<string, Promise<void>>();
   /** Most recently used last. */
   readonly #pools = new Map<string, ConnectionPool>();
@@ -58,7 +61,10 @@ export class BranchLogins {
     this.#options = options;
   }
 
-  /** @throws {LodestoneError} OVERLOADED when no connection is free for ten seconds, UNAVAILABLE when the role cannot log in. */
+  /**
+   * @throws {LodestoneError} OVERLOADED when no connection is free within ten seconds, UNAVAILABLE when the
+   *   role cannot log in.
+   */
   async session(roleName: string): Promise<ServerSession> {
     await this.#takePlace();
     try {
@@ -98,7 +104,7 @@ export class BranchLogins {
     });
   }
 
-  /** Handed on to whoever has waited longest, else given back. */
+  /** Passes the place to whoever has waited longest, or frees it. */
   #leavePlace(): void {
     const [next] = this.#waiting;
     if (next === undefined) {
@@ -145,7 +151,10 @@ export class BranchLogins {
     }
   }
 
-  /** To be used in the same turn: a pool that nobody uses may be closed in the next, to make room for another branch's. */
+  /**
+   * Use the pool in the same turn of the event loop: in the next one an unused pool may be closed to make
+   * room for another branch's.
+   */
   #pool(roleName: string, secret: string): ConnectionPool {
     let pool = this.#pools.get(roleName);
     pool ??= new ConnectionPool(
@@ -165,7 +174,7 @@ export class BranchLogins {
     return pool;
   }
 
-  /** Idle connections of other branches give way. */
+  /** Closes idle connections of other branches. */
   #makeRoom(wanted: ConnectionPool): void {
     let total = 0;
     for (const pool of this.#pools.values()) total += pool.total;
@@ -227,7 +236,7 @@ const lockLogins = (connection: Connection): Promise<unknown> => connection.quer
 
 const passwordOf = (secret: string, roleName: string): string => createHmac("sha256", secret).update(roleName).digest("base64url");
 
-/** RFC 5803, as PostgreSQL stores it: it takes a finished verifier as it is. */
+/** A SCRAM verifier (RFC 5803) in PostgreSQL's format: PostgreSQL stores a finished verifier as it is. */
 function scramVerifier(password: string): string {
   const iterations = 4096;
   const salt = randomBytes(16);

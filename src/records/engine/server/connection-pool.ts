@@ -1,10 +1,10 @@
 /**
- * Connections to a server, prepared before their first use, waited for in place of failing, and all broken off
- * at once when the database is gone.
+ * A pool of connections to a server. Each is prepared before its first use. When none is free callers wait
+ * instead of failing. When the database is gone, all connections are broken off at once.
  *
- * Invariants: nobody is given a connection that `prepare` has not passed; who waits when the database goes away
- * is told then; a server without a free connection (max_connections) makes the pool smaller for a while, and
- * its callers wait for each other.
+ * Invariants: nobody is given a connection that `prepare` has not passed; callers that wait when the database
+ * goes away are told at that moment; if the server has no free connection (max_connections), the pool becomes
+ * smaller for a while, and its callers wait for each other.
  */
 import pg from "pg";
 import { LodestoneError } from "../../../errors.ts";
@@ -15,7 +15,7 @@ import { CONNECT_TIMEOUT_MS } from "./session-settings.ts";
 const NO_CONNECTION_LEFT = "53300";
 const FIRST_PAUSE_MS = 20;
 const LAST_PAUSE_MS = 500;
-/** So long the pool stays with the connections that it could get. */
+/** How long the pool stays at the number of connections that it could get. */
 const SMALL_FOR_MS = 10_000;
 
 export class ConnectionPool {
@@ -24,10 +24,13 @@ export class ConnectionPool {
   readonly #clients = new Set<pg.ClientBase>();
   readonly #waiting = new Set<(reason: Error) => void>();
   #growTimer: NodeJS.Timeout | undefined;
-  /** Calls of connect() that have not ended. */
+  /** Calls of connect() that have not settled. */
   #connecting = 0;
 
-  /** @param prepare  run on each new connection; where it rejects the connection is closed, and whoever asked for it gets the reason. */
+  /**
+   * @param prepare  run on each new connection; if it rejects, the connection is closed and the caller that
+   *   asked for it gets the reason.
+   */
   constructor(config: pg.PoolConfig & { readonly max: number }, prepare: (client: pg.ClientBase) => Promise<void>) {
     this.#size = config.max;
     this.#pool = new pg.Pool({
@@ -38,21 +41,25 @@ export class ConnectionPool {
         await prepare(client);
       },
     });
-    // An idle connection that breaks (server restart) is dropped by the pool; without a listener it would end the process.
+    // The pool drops an idle connection that breaks (server restart); without a listener the error would end
+    // the process.
     this.#pool.on("error", () => {});
   }
 
-  /** Open, opening and idle. */
+  /** Open, opening and idle connections. */
   get total(): number {
     return this.#pool.totalCount;
   }
 
-  /** Nobody uses a connection, or waits for one. */
+  /** Nobody uses or waits for a connection. */
   get isIdle(): boolean {
     return this.#connecting === 0 && this.#pool.idleCount === this.#pool.totalCount && this.#pool.waitingCount === 0;
   }
 
-  /** @throws what the connecting or preparing gave; {LodestoneError} OVERLOADED after ten seconds without a free connection. */
+  /**
+   * @throws the error of connecting or preparing; {LodestoneError} OVERLOADED after ten seconds without a
+   *   free connection.
+   */
   async connect(): Promise<pg.PoolClient> {
     this.#connecting++;
     try {
@@ -68,7 +75,7 @@ export class ConnectionPool {
       try {
         return await this.#connectOnce();
       } catch (error) {
-        // pg-pool has no code for its own limit.
+        // pg-pool has no error code for its own limit.
         if ((error as Error).message === "timeout exceeded when trying to connect") throw overloaded(error);
         if ((error as { code?: string }).code !== NO_CONNECTION_LEFT) throw error;
         if (performance.now() > deadline) throw overloaded(error);
@@ -78,7 +85,10 @@ export class ConnectionPool {
     }
   }
 
-  /** Breaks all connections off, used and idle; what runs on them rejects, and so does whoever waits for one. */
+  /**
+   * Breaks off all connections, used and idle. What runs on them rejects, and so does everybody who waits for
+   * one.
+   */
   breakOff(except?: pg.ClientBase): void {
     for (const reject of this.#waiting) reject(new DatabaseAwayError());
     for (const client of this.#clients) if (client !== except) destroyConnection(client);
@@ -109,7 +119,7 @@ export class ConnectionPool {
     }
   }
 
-  /** What is open must do: the next ones wait for it. */
+  /** Keeps the pool at the connections that are open: further callers wait for these. */
   #stay(): void {
     this.#pool.options.max = Math.max(1, this.#pool.totalCount);
     this.#growTimer ??= setTimeout(() => {

@@ -1,29 +1,32 @@
 /**
- * One connection that listens (LISTEN) and knows whether the database is there. When it is lost, it is opened
- * again by attempts that grow rarer, with jitter, and are few at a time; between, everybody else is told at
- * once that the database is away, in place of trying for themselves.
+ * One connection that listens (LISTEN) and knows whether the database can be reached. When it is lost, it is
+ * reopened by a small number of attempts, at growing intervals with jitter. Meanwhile every other caller is
+ * told at once that the database is away, instead of trying for itself.
  *
- * Invariants: at most ATTEMPTS_AT_ONCE attempts run, one more at most every PAUSES_MS; `isAway` is false while
- * the connection is open; after a reconnect every listener is called with "", because it may have missed
- * something.
+ * Invariants: at most ATTEMPTS_AT_ONCE attempts run, and a new one starts at most every PAUSES_MS; `isAway`
+ * is false while the connection is open; after a reconnect every listener is called with "", because it may
+ * have missed something.
  */
 import type { Duplex } from "node:stream";
 import type pg from "pg";
 import { quoteIdentifier } from "../../identifiers.ts";
 
 const ATTEMPTS_AT_ONCE = 3;
-/** Between the beginnings of attempts; the last one continues. Each is shortened by up to a half, so that servers do not come in step. */
+/**
+ * Between the starts of attempts; the last value repeats. Each is shortened by up to a half, so that servers
+ * do not fall into step.
+ */
 const PAUSES_MS = [100, 200, 400, 1_000];
-/** Without a connection for so long, and no refusal: whoever waits is told. */
+/** After this long without a connection or a refusal, waiting callers are told. */
 const SILENCE_MS = 1_000;
 const PULSE_EVERY_MS = 2_000;
 /** Long enough for a database that is only busy. */
 const PULSE_LIMIT_MS = 5_000;
 
 export interface WatchOptions {
-  /** Opens a connection and prepares it; rejects within seconds where it cannot. */
+  /** Opens and prepares a connection; rejects within seconds if it cannot. */
   readonly open: () => Promise<pg.Client>;
-  /** The database cannot be reached: connections that seem to be open are not to be waited for. */
+  /** The database cannot be reached: do not wait for connections that seem to be open. */
   readonly onAway: (reason: unknown) => void;
 }
 
@@ -37,7 +40,7 @@ export class DatabaseWatch {
   #pulse: NodeJS.Timeout | undefined;
   /** Statements of the connection run one after the other. */
   #turn: Promise<unknown> = Promise.resolve();
-  /** Ends the pause of the reconnecting loop. */
+  /** Ends the current pause of the reconnecting loop. */
   #endPause = (): void => {};
 
   constructor(options: WatchOptions) {
@@ -48,14 +51,14 @@ export class DatabaseWatch {
     return this.#isAway;
   }
 
-  /** The first connection. Rejects with the database's own error. */
+  /** Opens the first connection. Rejects with the database's own error. */
   async start(): Promise<pg.Client> {
     const client = await this.#options.open();
     await this.#adopt(client);
     return client;
   }
 
-  /** Resolves once the server listens, or is away: then it will, from its return on. */
+  /** Resolves once the server listens or is away; in the latter case it will listen once it is back. */
   async listen(channel: string, listener: (payload: string) => void): Promise<() => Promise<void>> {
     let listeners = this.#listeners.get(channel);
     const isNew = listeners === undefined;
@@ -71,7 +74,10 @@ export class DatabaseWatch {
     };
   }
 
-  /** Opens the connection again. @param except  unless it is this one, or it is not open anyway. */
+  /**
+   * Breaks the connection off, so that it is opened again.
+   * @param except  the connection is kept if it is this one. Nothing happens either when none is open.
+   */
   breakOff(except: pg.ClientBase): void {
     if (this.#client !== null && this.#client !== except) destroyConnection(this.#client);
   }
@@ -88,7 +94,7 @@ export class DatabaseWatch {
     clearTimeout(late);
   }
 
-  /** Does not reject: a connection that breaks is opened again, and listens then to what it has to. */
+  /** Does not reject: a broken connection is reopened, and then listens to everything it should. */
   async #run(statement: string): Promise<void> {
     const client = this.#client;
     this.#turn = this.#turn.then(() => client?.query(statement).catch(() => {}));
@@ -139,7 +145,7 @@ export class DatabaseWatch {
     try {
       await this.#adopt(await this.#options.open());
     } catch (error) {
-      // Full is not away: who has a connection continues.
+      // A full server is not away: callers that have a connection continue.
       if ((error as { code?: string }).code !== "53300") this.#setAway(error);
     } finally {
       this.#attempts--;
@@ -152,11 +158,11 @@ export class DatabaseWatch {
     this.#options.onAway(reason);
   }
 
-  /** A connection can be dead without anybody having said so. */
+  /** Checks the connection, which can be dead without any sign of it. */
   async #feelPulse(client: pg.Client): Promise<void> {
     let isAnswered = false;
     const timer = setTimeout(() => {
-      // Should this process itself have stood still, the answer is there and only has to be read.
+      // If this process itself had stalled, the reply has arrived and only has to be read.
       setImmediate(() => setImmediate(() => isAnswered || destroyConnection(client)));
     }, PULSE_LIMIT_MS);
     await this.#run("SELECT 1");
@@ -174,7 +180,7 @@ export function destroyConnection(client: pg.ClientBase): void {
   streamOf(client).destroy();
 }
 
-/** The socket, or what TLS makes of it. */
+/** The socket, or the TLS stream over it. */
 export function streamOf(client: pg.ClientBase): Duplex {
   return (client as unknown as { connection: { stream: Duplex } }).connection.stream;
 }

@@ -1,7 +1,7 @@
 /**
- * Whether a connection is a session of its own. A pooler between (PgBouncer, pgcat, a provider's) may lend
- * server sessions for a transaction or a statement at a time: then LISTEN hears nothing, settings go to whoever
- * comes next, and advisory locks are nobody's. Nothing of this fails loudly, so it is asked for.
+ * Checks that a connection has a session of its own. A pooler in between (PgBouncer, pgcat, a provider's) may
+ * lend server sessions for one transaction or statement at a time. Then LISTEN hears nothing, settings reach
+ * whoever comes next, and advisory locks belong to nobody. None of this fails loudly, hence the check.
  */
 import { randomUUID } from "node:crypto";
 import type pg from "pg";
@@ -10,12 +10,13 @@ import { LodestoneError } from "../../../errors.ts";
 const MARK = "lodestone.session";
 
 /**
- * @param a  @param b  two open connections, idle.
- * @throws {LodestoneError} UNAVAILABLE when one of them does not keep its session, or both have the same.
+ * @param a  an open, idle connection.
+ * @param b  another one.
+ * @throws {LodestoneError} UNAVAILABLE when one of them does not keep its session, or both share one.
  */
 export async function requireSessions(a: pg.ClientBase, b: pg.ClientBase): Promise<void> {
   const marks = [randomUUID(), randomUUID()] as const;
-  // One after the other: a pooler that lends would give both the session that was given back last.
+  // One after the other: a pooler that lends sessions would give both the one that was returned last.
   const first = [await mark(a, marks[0]), await mark(b, marks[1])];
   const second = [await look(a), await look(b)];
   const areKept = first.every((pid, i) => pid === second[i]!.pid && second[i]!.mark === marks[i]);

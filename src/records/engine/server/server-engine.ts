@@ -1,9 +1,9 @@
 /**
- * The server engine: a pool of connections to a PostgreSQL that somebody runs (15 or later).
+ * The server engine: a pool of connections to an existing PostgreSQL (15 or later).
  *
- * Invariants: a connection goes back to the pool only outside a transaction and without a broken protocol
- * state; an error of an idle connection (a server that restarts) never reaches the process; the URL's password
- * appears in no message.
+ * Invariants: a connection goes back to the pool only outside a transaction and with its protocol state
+ * intact; an error of an idle connection (a server that restarts) never reaches the process; the URL's
+ * password appears in no message.
  */
 import pg, { type QueryResult } from "pg";
 import { LodestoneError } from "../../../errors.ts";
@@ -32,9 +32,9 @@ import { terminateBackend } from "./terminate-backend.ts";
 export interface ServerEngineOptions {
   readonly databaseUrl: string;
   readonly statementTimeoutMs: number;
-  /** Connections of our own at most, besides the one that listens. */
+  /** Maximum number of our own connections, besides the one that listens. */
   readonly poolSize?: number | undefined;
-  /** Connections at most as the roles of branches, for SQL over HTTP. */
+  /** Maximum number of connections as the roles of branches, for SQL over HTTP. */
   readonly sqlPoolSize?: number | undefined;
 }
 
@@ -42,7 +42,10 @@ const MINIMUM_MAJOR = 15;
 const DEFAULT_POOL_SIZE = 10;
 const DEFAULT_SQL_POOL_SIZE = 8;
 const RETRYABLE = new Set(["40001", "40P01"]); // serialization failure, deadlock
-/** Of those that meet at the same records one always continues, so that each round ends a transaction: many tries are rare, and short. */
+/**
+ * Of transactions that conflict one always continues, so each round completes one: many attempts are rare,
+ * and short.
+ */
 const MAX_ATTEMPTS = 24;
 const MAX_PAUSE_MS = 200;
 const TIMEOUT_GRACE_MS = 2_000;
@@ -52,17 +55,20 @@ interface UnitLimits {
   readonly timeoutMs: number;
   readonly caller: string | undefined;
   readonly signal: AbortSignal | undefined;
-  /** The signal ends what runs, too. */
+  /** The signal also ends work in flight. */
   readonly isAbandonable: boolean;
 }
 
-/** Of the database that a connection speaks to: another one after a promotion, a restore, or behind another address. */
+/**
+ * Identifies the database that a connection reaches: it changes with a promotion, a restore, or another
+ * address.
+ */
 interface Life {
   readonly system: string;
   readonly timeline: number;
 }
 
-/** The answer to sessionStatements. */
+/** The result of sessionStatements. */
 interface FirstAnswer {
   readonly isStandby: boolean;
   readonly system: string;
@@ -119,8 +125,8 @@ export class ServerEngine implements Engine {
   }
 
   /**
-   * @throws {LodestoneError} UNAVAILABLE with the reason: not reached, not let in, too old, a standby, behind a
-   *   pooler that lends connections.
+   * @throws {LodestoneError} UNAVAILABLE with the reason: not reached, not let in, too old, a standby, or
+   *   behind a pooler that lends connections.
    */
   static async open(options: ServerEngineOptions): Promise<ServerEngine> {
     const engine = new ServerEngine(options);
@@ -208,7 +214,7 @@ export class ServerEngine implements Engine {
     clearTimeout(timer);
   }
 
-  /** @param except  the connection that told why. */
+  /** @param except  the connection that reported the reason. */
   #breakOff(reason: LodestoneError, except?: pg.ClientBase): void {
     for (const session of this.#active) session.end(reason);
     this.#pool.breakOff(except);
@@ -220,7 +226,7 @@ export class ServerEngine implements Engine {
     await this.#guard(client as unknown as Connection);
   }
 
-  /** Sets the session, and lets it in if it speaks to a primary of the latest life that is known. */
+  /** Sets up the session, and accepts it if it reaches a primary of the latest known life of the database. */
   async #enter(client: pg.ClientBase): Promise<void> {
     const results = (await client.query(sessionStatements(this.#settings))) as unknown as QueryResult<FirstAnswer>[];
     const { isStandby, system, timeline, pid, state } = results.at(-1)!.rows[0]!;
@@ -232,7 +238,7 @@ export class ServerEngine implements Engine {
       throw new LodestoneError("UNAVAILABLE", "The database is a former primary: another one was promoted after it.");
     if (known !== null && known.system === system && known.timeline === timeline) return;
     this.#life = { system, timeline };
-    // What speaks to another life must not be mixed with this one.
+    // A connection to another life must not be mixed with this one.
     if (known !== null) {
       this.#breakOff(unavailable(undefined), client);
       this.#watch.breakOff(client);
@@ -246,7 +252,7 @@ export class ServerEngine implements Engine {
     work: (session: ServerSession, withinTime: <Answer>(run: () => Promise<Answer>) => Promise<Answer>) => Promise<Result>,
   ): Promise<Result> {
     const { caller, signal } = limits;
-    // What the service does for itself waits for no caller.
+    // The service's own work waits for no caller's turn.
     if (caller === undefined) return this.#unitAtOnce(where, limits, work);
     return (typeof where === "string" ? this.#sqlTurns : this.#turns).run(caller, signal, () => this.#unitAtOnce(where, limits, work));
   }
@@ -258,7 +264,7 @@ export class ServerEngine implements Engine {
   ): Promise<Result> {
     if (this.#closing !== null) throw new LodestoneError("UNAVAILABLE", "The database is closed.");
     signal?.throwIfAborted();
-    // Nobody waits for what is known not to be there.
+    // Nobody waits for a database that is known to be away.
     if (this.#watch.isAway) throw new DatabaseAwayError();
     let session: ServerSession;
     try {
@@ -266,8 +272,9 @@ export class ServerEngine implements Engine {
     } catch (error) {
       throw error instanceof LodestoneError ? error : new DatabaseAwayError(error);
     }
-    // The server's own statement_timeout comes first and ends one statement; this ends the whole, also when the server does not answer.
-    // Users' statements do not outlive the answer that says that they were ended.
+    // The server's own statement_timeout comes first and ends one statement. This timer ends the whole unit,
+    // even when the server does not answer. Users' statements do not outlive the response that says they were
+    // ended.
     let ending: Promise<void> | undefined;
     const end = async (reason: Error): Promise<void> => {
       session.condemn(reason);
@@ -291,7 +298,7 @@ export class ServerEngine implements Engine {
     };
     this.#active.add(session);
     try {
-      // Its caller may have gone while it waited for a connection.
+      // The caller may have left while waiting for a connection.
       signal?.throwIfAborted();
       return await work(session, withinTime);
     } catch (error) {
@@ -299,7 +306,7 @@ export class ServerEngine implements Engine {
       throw this.#translate(error, timeoutMs, session.failure !== null);
     } finally {
       await ending;
-      // Users' SQL leaves nothing behind for the next one of its branch.
+      // Users' SQL leaves nothing behind for the next statement of its branch.
       if (typeof where === "string" && session.failure === null)
         await session.discard(resetStatements(this.#settings), unavailable(undefined));
       this.#active.delete(session);

@@ -1,4 +1,4 @@
-/** A connection of a pool for the time of one unit of work. */
+/** A pooled connection, held for one unit of work. */
 import type { ClientBase, PoolClient, QueryResult } from "pg";
 import { runBounded } from "../bounded-query.ts";
 import type { BoundedQuery, BoundedResult, QueryOptions, TransactionConnection } from "../engine.ts";
@@ -6,7 +6,7 @@ import { SessionReadings } from "../reading.ts";
 import { querySession } from "../session-query.ts";
 import { destroyConnection, streamOf } from "./database-watch.ts";
 
-/** What the first statements of a connection found; see sessionStatements. */
+/** What the first statements on a connection found; see sessionStatements. */
 export interface SessionStart {
   readonly processId: number;
   readonly state: string;
@@ -25,7 +25,7 @@ export class ServerSession implements TransactionConnection {
   };
 
   readonly #onRelease: () => void;
-  /** Before the driver gets it, and puts a row together that may be too large to be held. */
+  /** Runs before the driver gets the bytes and assembles a row that may be too large for memory. */
   readonly #onData = (chunk: Buffer): void => {
     const reading = this.#readings.current;
     if (reading !== null && !reading.received(chunk)) this.end(reading.refusal!);
@@ -61,19 +61,19 @@ export class ServerSession implements TransactionConnection {
     }
   }
 
-  /** undefined: of a connection that nobody prepared. */
+  /** undefined for a connection that was not prepared. */
   get processId(): number | undefined {
     return starts.get(this.#client)?.processId;
   }
 
-  /** Whatever fails from now on fails for this reason. */
+  /** Everything that fails from now on fails for this reason. */
   condemn(reason: Error): void {
     this.#failure ??= reason;
   }
 
   /**
-   * Undoes what users' statements have left in the session, so that the next ones find it as these did. Where
-   * that does not work the connection is ended.
+   * Undoes what users' statements have left in the session, so that the next ones find it as these did. If
+   * that fails, the connection is ended.
    *
    * @param reset  see resetStatements.
    */
@@ -89,8 +89,8 @@ export class ServerSession implements TransactionConnection {
   }
 
   /**
-   * Breaks the connection off; the server notices (client_connection_check_interval) and rolls back. What is in
-   * flight rejects with `reason`.
+   * Breaks the connection off. The server notices (client_connection_check_interval) and rolls back. What is
+   * in flight rejects with `reason`.
    */
   end(reason: Error): void {
     this.#failure ??= reason;

@@ -1,4 +1,4 @@
-/** Which server a URL names, and how sessions on it are set. */
+/** Which server a URL names, and how sessions on it are set up. */
 import pg from "pg";
 import { LodestoneError } from "../../../errors.ts";
 import { quoteIdentifier, quoteLiteral } from "../../identifiers.ts";
@@ -8,10 +8,10 @@ import { TIMELINE } from "../timeline.ts";
 export const CONNECT_TIMEOUT_MS = 10_000;
 
 /**
- * The URL's parts, so that logins as other roles can share them. Nothing is set by the start-up message
- * (`options`): poolers refuse it, or drop it without a word. See sessionStatements.
+ * The parts of the URL, so that logins as other roles can share them. Nothing is set through the start-up
+ * message (`options`): poolers refuse that, or drop it silently. See sessionStatements.
  *
- * @throws {LodestoneError} INVALID for what is no URL.
+ * @throws {LodestoneError} INVALID for text that is not a URL.
  */
 export function clientConfig(databaseUrl: string): pg.ClientConfig {
   try {
@@ -38,24 +38,25 @@ export function placeOf(databaseUrl: string): string {
   return `${url.host || "the local socket"}${url.pathname}`;
 }
 
-/** Name and value of each: over whatever the database's or the role's defaults are. */
+/** Name and value of each setting; these override the defaults of the database and the role. */
 export function sessionSettings(statementTimeoutMs: number): readonly (readonly [name: string, value: string])[] {
   return [
     ...PINNED_SETTINGS,
-    // Triggers then leave the waking of the change feed's followers to this process; see feed/wake-ups.ts.
+    // With this, triggers leave it to this process to wake the followers of the change feed; see
+    // feed/wake-ups.ts.
     ["lodestone.writer", "service"],
     ["client_connection_check_interval", "1000"],
     ["statement_timeout", String(Math.ceil(statementTimeoutMs))],
   ];
 }
 
-/** SET, and not set_config(): the roles of branches may not call it. */
+/** SET instead of set_config(), which the roles of branches may not call. */
 const setStatements = (settings: ReturnType<typeof sessionSettings>): string[] =>
   settings.map(([name, value]) => `SET ${name.split(".").map(quoteIdentifier).join(".")} = ${quoteLiteral(value)}`);
 
 /**
- * The first statements of a session: they set it, and say which life of which database it speaks to. The answer
- * is that of the last one.
+ * The first statements of a session: they set it up and return which life of which database it reaches. The
+ * result is that of the last statement.
  */
 export function sessionStatements(settings: ReturnType<typeof sessionSettings>): string {
   const life = `SELECT pg_is_in_recovery() AS "isStandby", (SELECT system_identifier FROM pg_control_system())::text AS system,
@@ -63,6 +64,9 @@ export function sessionStatements(settings: ReturnType<typeof sessionSettings>):
   return [...setStatements(settings), life].join("; ");
 }
 
-/** Sets a session again whose settings were discarded. The answer to the last one is what sessionStatements called its state. */
+/**
+ * Sets up a session again whose settings were discarded. The last statement returns what sessionStatements
+ * calls its state.
+ */
 export const resetStatements = (settings: ReturnType<typeof sessionSettings>): string =>
   [...setStatements(settings), SESSION_STATE].join("; ");

@@ -1,4 +1,7 @@
-/** Why a database cannot be used, for whoever starts the server: what it said, and what to do. Passwords are in none of it. */
+/**
+ * Explains to the operator who starts the server why a database cannot be used: what it said, and what to do.
+ * Never shows a password.
+ */
 import { LodestoneError } from "../../../errors.ts";
 
 /** @param place  host and database, as the URL names them. */

@@ -1,21 +1,22 @@
 /**
- * Ends a session of a branch's role from outside. statement_timeout and client_connection_check_interval belong
- * to the session, and a statement that got past the first wall may have switched them off; then breaking the
- * connection ends nothing.
+ * Ends a session of a branch's role from outside. statement_timeout and client_connection_check_interval
+ * belong to the session, and a statement that got past the first wall may have disabled them. Then breaking
+ * the connection ends nothing.
  */
 import pg from "pg";
 import { quoteIdentifier } from "../../identifiers.ts";
 
 const NOT_ALLOWED = "42501";
 const WAIT_MS = 2_000;
-/** For all of it; a server that does not answer is not waited for. */
+/** Limit for the whole attempt; a server that does not answer is not waited for. */
 const LIMIT_MS = 5_000;
 
 /**
- * Resolves when the session is gone, or after LIMIT_MS. On a connection of its own: those of the pool may all be waiting.
+ * Resolves when the session is gone, or after LIMIT_MS. Uses a connection of its own: those of the pool may
+ * all be busy.
  *
- * @param config     of our own user.
- * @param processId  as PostgreSQL says it, not a pooler.
+ * @param config     connects as our own user.
+ * @param processId  as PostgreSQL reports it, not a pooler.
  */
 export async function terminateBackend(config: pg.ClientConfig, processId: number, roleName: string): Promise<void> {
   const client = new pg.Client({ ...config, connectionTimeoutMillis: WAIT_MS });
@@ -25,7 +26,7 @@ export async function terminateBackend(config: pg.ClientConfig, processId: numbe
     timer = setTimeout(resolve, LIMIT_MS);
   });
   const terminate = () =>
-    // The number may be another session's by now: it must be one of this role.
+    // By now the number may belong to another session, so require one of this role.
     client.query("SELECT pg_terminate_backend(pid, $3) FROM pg_stat_activity WHERE pid = $1 AND usename = $2", [
       processId,
       roleName,
@@ -37,12 +38,13 @@ export async function terminateBackend(config: pg.ClientConfig, processId: numbe
       await terminate();
     } catch (error) {
       if ((error as { code?: string }).code !== NOT_ALLOWED) throw error;
-      // Who made the role may be a member of it, and members may end its sessions.
+      // The user that made the role may become a member of it, and members may end its sessions.
       await client.query(`GRANT ${quoteIdentifier(roleName)} TO CURRENT_USER`);
       await terminate();
     }
   };
-  // What cannot be ended is broken off by the caller, and ends when the server notices.
+  // If it cannot be ended, the caller breaks the connection off, and the session ends when the server
+  // notices.
   await Promise.race([work().catch(() => {}), limit]);
   clearTimeout(timer);
   void client.end().catch(() => {});
