@@ -1,10 +1,10 @@
 /**
- * What users' SQL may call, cast to and compare with. All of it stands in pg_catalog, which every session
+ * Functions, casts and operators that users' SQL may use. All of them are in pg_catalog, which every session
  * searches first.
  *
- * A function is listed when it only computes from its arguments, the clock or a random source. Not listed, and
- * so refused: whatever reads or writes settings, sequences, files, large objects, catalogs, locks or other
- * sessions, sleeps, or runs SQL given as text (query_to_xml, ts_stat, ts_rewrite …).
+ * A function is listed when it only computes from its arguments, the clock or a random source. Everything
+ * else is refused: whatever reads or writes settings, sequences, files, large objects, catalogs, locks or
+ * other sessions, sleeps, or runs SQL given as text (query_to_xml, ts_stat, ts_rewrite …).
  */
 const words = (text: string): string[] => text.split(/\s+/).filter((word) => word !== "");
 
@@ -81,7 +81,10 @@ export const ALLOWED_TYPES: ReadonlySet<string> = new Set(
   int4range int8range numrange daterange tsrange tstzrange int4multirange int8multirange nummultirange datemultirange tsmultirange tstzmultirange`),
 );
 
-/** Built-in operators only compute. Those of other schemas cannot be written (a schema before an operator is refused). */
+/**
+ * Built-in operators only compute. Operators of other schemas cannot be written: a schema before an operator
+ * is refused.
+ */
 export const ALLOWED_OPERATORS: ReadonlySet<string> = new Set(
   words(`
   + - * / % ^ = <> != < <= > >= || |/ ||/ @ & | # ~ << >> ~~ !~~ ~~* !~~* ~ !~ ~* !~* -> ->> #> #>> #- @> <@ ? ?| ?& @? @@ @@@ && -|- &< &> |>> <<| &<| |&>
@@ -94,7 +97,7 @@ export const ALLOWED_OPERATORS: ReadonlySet<string> = new Set(
 
 export const ALLOWED_COLLATIONS: ReadonlySet<string> = new Set(["C", "POSIX", "default", "ucs_basic", "und-x-icu", "unicode", "pg_c_utf8"]);
 
-/** CURRENT_USER and the like are left out: they tell of the machinery and nothing of the data. */
+/** CURRENT_USER and the like are left out: they reveal internals and nothing about the data. */
 export const ALLOWED_VALUE_FUNCTIONS: ReadonlySet<string> = new Set([
   "SVFOP_CURRENT_DATE",
   "SVFOP_CURRENT_TIME",
@@ -107,5 +110,5 @@ export const ALLOWED_VALUE_FUNCTIONS: ReadonlySet<string> = new Set([
   "SVFOP_LOCALTIMESTAMP_N",
 ]);
 
-/** PostgreSQL's own columns of every table: they tell of the machinery. No column of a user's has such a name. */
+/** PostgreSQL's own columns of every table, which reveal internals. No user's column has such a name. */
 export const REFUSED_COLUMNS: ReadonlySet<string> = new Set(["tableoid", "xmin", "xmax", "cmin", "cmax", "ctid"]);

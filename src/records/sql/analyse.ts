@@ -1,11 +1,10 @@
 /**
- * Walks a parse tree and says what the statement is, or why it is refused. Knows the grammar and nothing of any
- * branch: which tables exist is for the caller to check (vet.ts), and which of their columns for resolve.ts.
- * Runs in the parser's thread.
+ * Walks a parse tree and returns what the statement is, or why it is refused. It knows the grammar but no
+ * branch: vet.ts checks which tables exist, resolve.ts which columns they have. Runs in the parser's thread.
  *
- * Invariant: a table name that the walk does not report is a CTE in scope at that very place. A name is
- * searched as PostgreSQL does: WITH of the statement and of those around it; in WITH without RECURSIVE a query
- * sees only those before it; the target of INSERT, UPDATE and DELETE is never a CTE.
+ * Invariant: a table name that the walk does not report is a CTE in scope at that very place. Names are
+ * looked up as PostgreSQL does: in the WITH of the statement, then in those around it. In a WITH without
+ * RECURSIVE a query sees only the queries before it. The target of INSERT, UPDATE and DELETE is never a CTE.
  */
 import {
   ALLOWED_COLLATIONS,
@@ -19,7 +18,7 @@ import { fieldRule, isKnownNode, REFUSALS } from "./grammar.ts";
 import { locationOf, Refusal, strings, type Tree, unwrap } from "./tree.ts";
 
 /**
- * `pg` reads the number of parameters that PostgreSQL describes as a signed 16-bit integer; beyond it its
+ * `pg` reads the number of parameters that PostgreSQL describes as a signed 16-bit integer. Beyond it pg's
  * parser throws where nobody can catch it.
  */
 export const MAX_PARAMS = 32_767;
@@ -28,17 +27,22 @@ export type StatementKind = "SELECT" | "INSERT" | "UPDATE" | "DELETE";
 
 export interface StatementAnalysis {
   readonly kind: StatementKind;
-  /** True when it, or a statement in its WITH, is anything but a SELECT. */
+  /** True when it, or a statement in its WITH, is not a SELECT. */
   readonly changes: boolean;
   /** Tables that are read or written, each once. */
   readonly tables: readonly string[];
   /** Columns that are written, with their table. */
   readonly writes: readonly { readonly table: string; readonly column: string; readonly by: "INSERT" | "UPDATE" }[];
-  /** It has names of the form `x.f` or `(expression).f`: whether they are columns or calls is for resolve.ts to say. */
+  /**
+   * It has names of the form `x.f` or `(expression).f`; resolve.ts decides whether they are columns or calls.
+   */
   readonly hasQualifiedNames: boolean;
   /** The numbers of `$1`, `$2` …, ascending, each once. */
   readonly parameters: readonly number[];
-  /** A parameter where PostgreSQL takes none, directly behind a name (`ORDER BY name $1`): the parser is more generous than PostgreSQL. */
+  /**
+   * The number of a parameter where PostgreSQL takes none, directly after a name (`ORDER BY name $1`): the
+   * parser accepts more than PostgreSQL does.
+   */
   readonly misplacedParameter: number | undefined;
 }
 
@@ -83,7 +87,7 @@ class Walk {
     };
   }
 
-  /** A statement opens a scope of its own with its WITH. */
+  /** The WITH of a statement opens a scope of its own. */
   statement(type: string, tree: Tree, outer: Scope): void {
     if (type !== "SelectStmt") this.#changes = true;
     const scope = tree.withClause === undefined ? outer : this.#with(tree.withClause as Tree, outer);
@@ -230,7 +234,10 @@ class Walk {
   }
 }
 
-/** One name, or one with pg_catalog before it (which is what the grammar itself makes of `extract(…)`, `int`, …). */
+/**
+ * Checks a single name, or one with pg_catalog before it (which the grammar itself adds for `extract(…)`,
+ * `int`, …).
+ */
 function checkName(names: unknown, allowed: ReadonlySet<string>, what: string, tree: Tree): void {
   const parts = strings(names);
   const name = parts.at(-1) ?? "";

@@ -19,7 +19,7 @@ export function catalogNames(engine: Engine): Promise<CatalogNames> {
   return names;
 }
 
-/** Row types of tables come and go: those not known yet are looked up. */
+/** Looks up the types not known yet: row types of tables come and go. */
 export async function typeNames(connection: Connection, names: CatalogNames, oids: readonly number[]): Promise<string[]> {
   const missing = oids.filter((oid) => !names.types.has(oid));
   if (missing.length > 0) {

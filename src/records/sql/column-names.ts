@@ -1,4 +1,7 @@
-/** The name that PostgreSQL gives a column of a result when the statement gives none: FigureColname of its parser (parse_target.c). */
+/**
+ * The name that PostgreSQL gives a result column for which the statement gives none: FigureColname in its
+ * parser (parse_target.c).
+ */
 import { strings, type Tree, unwrap } from "./tree.ts";
 
 const NO_NAME = "?column?";
@@ -24,12 +27,12 @@ const JSON_FUNCTIONS: ReadonlyMap<string, string> = new Map([
   ["JSON_VALUE_OP", "json_value"],
 ]);
 
-/** @param subqueryName  the name of the first column of the subquery that the expression is, where it is one. */
+/** @param subqueryName  if the expression is a subquery, the name of its first column. */
 export function columnName(expression: unknown, subqueryName?: string): string {
   return figure(expression, subqueryName).name ?? NO_NAME;
 }
 
-/** Strong: a cast around it does not take the name away. */
+/** A strong name is kept when a cast is put around the expression. */
 interface Figured {
   readonly name?: string | undefined;
   readonly isStrong?: boolean;

@@ -1,9 +1,10 @@
 /**
- * The part of PostgreSQL's grammar that users may write, as an allow-list of parse-tree nodes and, within each, of fields.
- * Whatever is not here is refused: a node or a field that a later grammar adds is refused until somebody has thought about it.
+ * The part of PostgreSQL's grammar that users may write: an allow-list of parse-tree nodes and, for each, of
+ * fields. Anything not listed is refused, so a node or field that a later grammar adds is refused until
+ * somebody has considered it.
  *
- * "value": a scalar that needs no look. "nodes": one node, or a list of nodes, each wrapped as {Type: {...}}. "=Type": a node that the
- * grammar leaves unwrapped because the field has one type only.
+ * "value": a scalar that needs no check. "nodes": one node, or a list of nodes, each wrapped as {Type:
+ * {...}}. "=Type": a node that the grammar leaves unwrapped because the field has only one type.
  */
 export type FieldRule = "value" | "nodes" | `=${string}`;
 
@@ -180,7 +181,7 @@ const rules: Record<string, Record<string, FieldRule>> = {
   JsonArgument: { val: "=JsonValueExpr", name: value },
 };
 
-/** The rule of a field; undefined for what is refused. */
+/** The rule of a field; undefined if it is refused. */
 export function fieldRule(type: string, field: string): FieldRule | undefined {
   if (!Object.hasOwn(rules, type)) return undefined;
   const fields = rules[type]!;
@@ -190,7 +191,7 @@ export function fieldRule(type: string, field: string): FieldRule | undefined {
 
 export const isKnownNode = (type: string): boolean => Object.hasOwn(rules, type);
 
-/** What users call the things that they may not write. The rest is named by its node. */
+/** Users' words for what they may not write. Everything else is named by its node. */
 export const REFUSALS: ReadonlyMap<string, string> = new Map([
   ["SelectStmt.intoClause", "SELECT … INTO creates a table; create tables through the schema endpoints"],
   ["SelectStmt.lockingClause", "FOR UPDATE and FOR SHARE are not allowed; a statement is a transaction of its own"],

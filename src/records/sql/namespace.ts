@@ -1,24 +1,24 @@
 /**
- * Which relations and columns a name can mean at a place of a statement: PostgreSQL's namespaces
- * (parse_relation.c and parse_clause.c), with the same flags, because an approximation would take a name for a
- * column of one relation where PostgreSQL takes it for another one.
+ * Which relations and columns a name can mean at a given place in a statement. Follows PostgreSQL's
+ * namespaces (parse_relation.c and parse_clause.c), with the same flags: an approximation could take a name
+ * for a column of one relation where PostgreSQL takes it for that of another.
  */
 import { type Column, type ColumnList, complete, type ValueType } from "./row-types.ts";
 import { Refusal } from "./tree.ts";
 
-/** What PostgreSQL's own lists hold. A result has 1,664 columns at most, a join 32,767. */
+/** The capacity of PostgreSQL's own lists. A result has at most 1,664 columns, a join 32,767. */
 const MAX_JOIN_COLUMNS = 32_767;
 export const MAX_RESULT_COLUMNS = 1_664;
 
 export interface NamespaceItem {
-  /** undefined: a subquery without an alias, a join. */
+  /** undefined for a subquery without an alias, and for a join. */
   readonly name: string | undefined;
   readonly columns: ColumnList;
   /** What the relation's name means as a value. */
   readonly rowType: ValueType;
   isRelationVisible: boolean;
   areColumnsVisible: boolean;
-  /** Seen by LATERAL items of the same FROM alone. */
+  /** Visible only to LATERAL items of the same FROM. */
   isLateralOnly: boolean;
 }
 
@@ -31,12 +31,12 @@ export const item = (name: string | undefined, columns: ColumnList, rowType: Val
   isLateralOnly: false,
 });
 
-/** A query, with what it is inside of. */
+/** A query and the queries around it. */
 export class Level<Cte> {
   readonly parent: Level<Cte> | null;
   readonly ctes = new Map<string, Cte>();
   items: NamespaceItem[] = [];
-  /** A LATERAL item of this level's FROM is being worked on. */
+  /** A LATERAL item of this level's FROM is being processed. */
   isLateralActive = false;
 
   constructor(parent: Level<Cte> | null) {
@@ -56,8 +56,8 @@ export class Level<Cte> {
   }
 
   /**
-   * The column that a name alone means; "unknown" when a relation whose columns are not all known may have it;
-   * undefined when there is none.
+   * The column that an unqualified name means. "unknown" when a relation whose columns are not all known may
+   * have it; undefined when there is none.
    */
   column(name: string): Column | "unknown" | undefined {
     for (const level of this.#outwards()) {
@@ -71,7 +71,7 @@ export class Level<Cte> {
     return undefined;
   }
 
-  /** Those of `*`. */
+  /** The columns of `*`. */
   visibleColumns(): ColumnList[] {
     return this.items.filter(({ areColumnsVisible }) => areColumnsVisible).map(({ columns }) => columns);
   }
@@ -98,7 +98,7 @@ export function joinColumns(left: ColumnList, right: ColumnList, shared: readonl
   return { columns, isComplete: left.isComplete && right.isComplete };
 }
 
-/** NATURAL: the names that both sides have, in the order of the left. */
+/** NATURAL: the names that both sides have, in the order of the left side. */
 export function naturalColumns(left: ColumnList, right: ColumnList): string[] {
   if (!left.isComplete || !right.isComplete) {
     throw new Refusal("NATURAL JOIN needs relations whose columns are known: name the columns of the function, as in f(…) AS x(a)");

@@ -1,15 +1,18 @@
 /**
- * JSON values as PostgreSQL's text for the parameter types that PostgreSQL inferred. SDK clients send every
- * value as a string; others send JSON as it is.
+ * Converts JSON values to PostgreSQL's text for the parameter types that PostgreSQL inferred. SDK clients
+ * send every value as a string; others send JSON as it is.
  */
 import { LodestoneError } from "../../errors.ts";
 import type { JsonValue } from "../requests.ts";
 
-/** The type of a parameter matters for these alone; the rest need not be described first. */
+/** Only for these does the parameter's type matter; the others need not be described first. */
 export const needsType = (value: JsonValue): boolean =>
   Array.isArray(value) || (typeof value === "string" && value.trimStart().startsWith("["));
 
-/** @param type  PostgreSQL's type name of the parameter (`_float4`, `jsonb`, …), or undefined when it was not asked for. */
+/**
+ * @param type  PostgreSQL's type name of the parameter (`_float4`, `jsonb`, …); undefined when it was not
+ *   asked for.
+ */
 export function paramText(value: JsonValue, type: string | undefined, index: number): string | null {
   if (value === null) return null;
   if (typeof value === "string") {
@@ -23,7 +26,9 @@ export function paramText(value: JsonValue, type: string | undefined, index: num
   return JSON.stringify(value);
 }
 
-/** `[1, 2]` for an array parameter is taken as JSON; PostgreSQL's own `{1,2}` and `[0:1]={1,2}` pass. */
+/**
+ * For an array parameter `[1, 2]` is taken as JSON; PostgreSQL's own `{1,2}` and `[0:1]={1,2}` are passed on.
+ */
 function arrayFromText(text: string, index: number): string {
   if (!text.trimStart().startsWith("[")) return text;
   try {

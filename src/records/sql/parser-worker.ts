@@ -1,10 +1,10 @@
 /**
  * The thread that parses and analyses users' statements.
  *
- * Why a thread: a long statement takes a while (200,000 literals: 400 ms), and one that is nested too deeply
- * overflows the stack inside the WASM parser, whose own stack pointer is not restored then; after some such
- * statements the parser's memory is damaged and its verdicts mean nothing. So after anything but a clean answer
- * this thread is not used again (parser.ts ends it).
+ * Why a thread: a long statement takes a while (200,000 literals: 400 ms). One that is nested too deeply
+ * overflows the stack inside the WASM parser, which does not restore its own stack pointer then; after some
+ * such statements the parser's memory is damaged and its verdicts mean nothing. So after anything but a clean
+ * result this thread is not used again (parser.ts ends it).
  */
 import { parentPort } from "node:worker_threads";
 import { hasSqlDetails, loadModule, parseSync } from "libpg-query";
@@ -14,7 +14,7 @@ import { Refusal } from "./tree.ts";
 
 export interface Statement {
   readonly statement: string;
-  /** Given: the statement's names are resolved against these. */
+  /** If given, the statement's names are resolved against these. */
   readonly columns?: TableColumns;
 }
 
@@ -26,7 +26,7 @@ export type ParseReply =
   /** The first message: from now on statements are parsed. */
   | { readonly isReady: true }
   | { readonly number: number; readonly analysis: StatementAnalysis }
-  /** `position`: characters from 1, as PostgreSQL counts; null when there is none. */
+  /** `position`: counted in characters from 1, as PostgreSQL does; null if there is none. */
   | { readonly number: number; readonly fault: string; readonly position: number | null }
   /** The parser broke: the thread must be ended. */
   | { readonly number: number; readonly broken: string };

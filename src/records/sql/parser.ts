@@ -1,6 +1,7 @@
 /**
- * The main thread's side of the statement parser: one thread for the process, started at first use, replaced when a statement breaks it.
- * Answers of recent statements are kept: clients send the same text again and again.
+ * The main thread's side of the statement parser: one thread per process, started at first use and replaced
+ * when a statement breaks it. Results for recent statements are cached, since clients send the same text
+ * again and again.
  */
 import { Worker } from "node:worker_threads";
 import { LodestoneError } from "../../errors.ts";
@@ -9,11 +10,11 @@ import type { StatementAnalysis } from "./analyse.ts";
 import type { ParseReply, ParseRequest, Statement } from "./parser-worker.ts";
 import type { TableColumns } from "./resolve.ts";
 
-/** Longer statements are refused: values belong into params. */
+/** Longer statements are refused: values belong in params. */
 const MAX_STATEMENT_CHARACTERS = 500_000;
-/** A thread that takes longer for a statement is replaced. */
+/** A thread that takes longer for one statement is replaced. */
 const PARSE_LIMIT_MS = 10_000;
-/** As long a thread may take to start, on a machine that is very busy. No statement is to blame for that. */
+/** Time for a thread to start, even on a very busy machine. No statement is to blame for that. */
 const START_LIMIT_MS = 60_000;
 const CACHED_STATEMENTS = 1_000;
 const CACHED_CHARACTERS_EACH = 2_000;
@@ -23,7 +24,7 @@ let worker: Worker | null = null;
 let isReady = false;
 let timer: NodeJS.Timeout | null = null;
 const waiting = new PendingCalls<Statement>();
-/** By statement; and, once its names were resolved, by the key of the columns and the statement. */
+/** By statement; once its names were resolved, by the columns' key and the statement. */
 const cache = new Map<string, StatementAnalysis>();
 
 /** @throws {LodestoneError} INVALID with PostgreSQL's own message, or with what is not allowed and why. */
@@ -37,7 +38,7 @@ export function analyseStatement(statement: string): Promise<StatementAnalysis> 
     );
   }
   if (statement.trim() === "") return Promise.reject(new LodestoneError("INVALID", "the statement is empty"));
-  // PostgreSQL's protocol and its parser end a string at NUL: what follows would be sent unseen.
+  // PostgreSQL's protocol and its parser end a string at NUL: what follows would be sent unchecked.
   if (statement.includes("\0")) return Promise.reject(new LodestoneError("INVALID", "statement contains a NUL character."));
   if (!statement.isWellFormed())
     return Promise.reject(new LodestoneError("INVALID", "statement contains a lone surrogate; it is not valid Unicode."));
@@ -47,10 +48,10 @@ export function analyseStatement(statement: string): Promise<StatementAnalysis> 
 }
 
 /**
- * That each `x.f` of a statement, which analyseStatement has let through, is a column.
+ * Checks that each `x.f` of a statement is a column. analyseStatement must have accepted the statement.
  *
  * @param columns     of the tables that the statement names.
- * @param columnsKey  the same for the same columns: the answer is kept under it.
+ * @param columnsKey  equal for equal columns: the result is cached under it.
  * @throws {LodestoneError} INVALID for a name that is not a column, or that may be something else.
  */
 export async function resolveStatement(statement: string, columns: TableColumns, columnsKey: string): Promise<void> {
@@ -74,7 +75,7 @@ function send(number: number, request: Statement): void {
   if (timer === null) watch();
 }
 
-/** Limits how long the thread may be silent from now on. */
+/** Limits how long the thread may stay silent from now on. */
 function watch(): void {
   if (timer !== null) clearTimeout(timer);
   if (waiting.size === 0) timer = null;
@@ -121,7 +122,10 @@ function giveUpStarting(): void {
   }
 }
 
-/** The oldest statement is the one that broke the thread (they are worked on in order): it fails, the others are sent to a new thread. */
+/**
+ * Statements are processed in order, so the oldest one broke the thread: it fails. The others are sent to a
+ * new thread.
+ */
 function replaceAfter(_reason: string): void {
   const broken = worker;
   worker = null;

@@ -1,12 +1,12 @@
 /**
- * Says of every `x.f` and `(expression).f` whether it is a column, and refuses the statement otherwise.
+ * Decides of every `x.f` and `(expression).f` whether it is a column, and refuses the statement otherwise.
  *
- * Why: where there is no such column, PostgreSQL takes `x.f` for the call `f(x)`, for a cast to a type of that
- * name, or for a system column. Which it is depends on the relations in scope and their columns, so no list of
- * names can tell. This follows PostgreSQL's own analysis (analyze.c, parse_clause.c, parse_relation.c) as far
- * as names go; what cannot be known is refused.
+ * Why: if there is no such column, PostgreSQL takes `x.f` for the call `f(x)`, for a cast to a type of that
+ * name, or for a system column. Which it is depends on the relations in scope and their columns, so no list
+ * of names can tell. This file follows PostgreSQL's own analysis (analyze.c, parse_clause.c,
+ * parse_relation.c) as far as names go, and refuses whatever cannot be known.
  *
- * Only for trees that analyse.ts has let through.
+ * Only for trees that analyse.ts has accepted.
  */
 import { columnName } from "./column-names.ts";
 import {
@@ -39,7 +39,7 @@ import {
 } from "./row-types.ts";
 import { locationOf, Refusal, strings, type Tree, unwrap, unwrapAll } from "./tree.ts";
 
-/** A column of a table: every type that a table can have is a scalar or an array of scalars. */
+/** A column of a table. Every type that a column can have is a scalar or an array of scalars. */
 export interface TableColumn {
   readonly name: string;
   readonly isArray: boolean;
@@ -52,13 +52,13 @@ interface Cte {
   readonly tree: Tree;
   readonly level: Level<Cte>;
   /**
-   * undefined: not begun. null: its first part is not done. While it is being worked on: the columns of its
-   * first part, for a reference to itself.
+   * undefined: not begun. null: its first part is not finished. While the query is being processed: the
+   * columns of its first part, for a reference to itself.
    */
   columns: ColumnList | null | undefined;
 }
 
-/** @throws {Refusal} where a name is not a column, or may not be one. */
+/** @throws {Refusal} for a name that is not, or may not be, a column. */
 export function resolveNames(statements: readonly unknown[], tables: TableColumns): void {
   const [type, tree] = unwrap((statements[0] as Tree).stmt);
   new Resolver(tables).statement(type, tree, null);
@@ -71,7 +71,10 @@ class Resolver {
     this.#tables = tables;
   }
 
-  /** Gives the columns of its result. @param whenLeftIsDone  told the columns of the first part of UNION and the like. */
+  /**
+   * Returns the columns of the statement's result.
+   * @param whenLeftIsDone  called with the columns of the first part of UNION and the like.
+   */
   statement(type: string, tree: Tree, parent: Level<Cte> | null, whenLeftIsDone?: (columns: ColumnList) => void): ColumnList {
     const level = new Level<Cte>(parent);
     this.#with(tree.withClause as Tree | undefined, level);
@@ -168,7 +171,10 @@ class Resolver {
     return this.#returning(tree, level, target);
   }
 
-  /** UPDATE and DELETE. Items of FROM and USING do not see the target, but it hides what has its name outside. */
+  /**
+   * UPDATE and DELETE. Items of FROM and USING do not see the target, but it hides an outer relation of the
+   * same name.
+   */
   #change(tree: Tree, level: Level<Cte>): ColumnList {
     const target = this.#table(tree.relation as Tree);
     target.isLateralOnly = true;
@@ -204,7 +210,7 @@ class Resolver {
     setLateralOnly(level.items, false);
   }
 
-  /** The last of the items is the one whose columns the whole has. */
+  /** The last item returned is the one with the columns of the whole. */
   #fromItem(type: string, tree: Tree, level: Level<Cte>): NamespaceItem[] {
     switch (type) {
       case "RangeVar":
@@ -250,7 +256,7 @@ class Resolver {
     );
     const alias = tree.alias as Tree | undefined;
     const names = aliasColumns(alias);
-    // Of a row as a value PostgreSQL knows the table's own names, whatever the alias calls them.
+    // For a row as a value PostgreSQL uses the table's own column names, whatever the alias calls them.
     const rowType: ValueType = names.length > 0 ? null : { kind: "row", columns: columns.columns, isTable: true };
     return item(String(alias?.aliasname ?? name), renamed(columns, names), rowType);
   }
@@ -299,7 +305,7 @@ class Resolver {
     const [leftColumns, rightColumns] = [left.at(-1)!.columns, right.at(-1)!.columns];
     const shared = tree.isNatural === true ? naturalColumns(leftColumns, rightColumns) : strings(tree.usingClause);
     if (tree.quals !== undefined) {
-      // ON sees the two sides alone, and what is outside of the query; not the other items of FROM.
+      // ON sees only the two sides and what is outside the query, not the other items of FROM.
       setLateralOnly(both, false);
       level.items = both;
       this.#visit(tree.quals, level);
@@ -318,7 +324,7 @@ class Resolver {
     return result;
   }
 
-  /** A list of results: their expressions are looked at, their columns given. */
+  /** Visits the expressions of a target list and returns its columns. */
   #targets(list: unknown, level: Level<Cte>): ColumnList {
     const lists = unwrapAll(list).map(([, target]) => this.#target(target, level));
     const columns = joined(lists);
@@ -343,7 +349,7 @@ class Resolver {
     return complete([{ name: (target.name as string | undefined) ?? columnName(target.val, subqueryName), type: valueType }]);
   }
 
-  /** Whatever may hold expressions. */
+  /** Visits anything that may hold expressions. */
   #visit(value: unknown, level: Level<Cte>): void {
     if (typeof value !== "object" || value === null) return;
     if (Array.isArray(value)) {
@@ -356,7 +362,10 @@ class Resolver {
     }
   }
 
-  /** @param onSubquery  told the name of the first column of a subquery that is the expression (or what it casts). */
+  /**
+   * @param onSubquery  if the expression is a subquery (or a cast of one), called with the name of its first
+   *   column.
+   */
   #expression(wrapped: unknown, level: Level<Cte>, onSubquery?: (name: string | undefined) => void): ValueType {
     const [type, tree] = unwrap(wrapped);
     switch (type) {
@@ -462,7 +471,7 @@ class Resolver {
   }
 }
 
-/** A relation made by the statement: its row is known by the names it has here. */
+/** A relation made by the statement: its row has the column names given here. */
 function derived(name: string | undefined, columns: ColumnList): NamespaceItem {
   return item(name, columns, columns.isComplete ? { kind: "row", columns: columns.columns, isTable: false } : null);
 }
@@ -489,7 +498,7 @@ function isSpread(call: unknown): boolean {
   return ((args ?? []) as unknown[]).length > 1 && strings(funcname).join(".") === "unnest";
 }
 
-/** The arguments of TABLESAMPLE: it is not worth knowing what they see. */
+/** For the arguments of TABLESAMPLE: working out which names they see is not worth it. */
 function requireConstants(value: unknown): void {
   if (typeof value !== "object" || value === null) return;
   for (const [field, inner] of Object.entries(value)) {

@@ -1,4 +1,6 @@
-/** PostgreSQL's text as JSON values, by type name. What JSON cannot say exactly stays a string. */
+/**
+ * Converts PostgreSQL's text to JSON values, by type name. What JSON cannot represent exactly stays a string.
+ */
 import type { Slices } from "../../event-loop.ts";
 import { readJson } from "../exact-json.ts";
 import type { JsonValue, SqlValue } from "../requests.ts";
@@ -35,7 +37,9 @@ export function readerOf(type: string): ValueReader {
   };
 }
 
-/** As `readerOf`, of a long text, in slices. Whatever is no array takes little time for each character. */
+/**
+ * Like `readerOf`, for a long text, in slices. Anything that is not an array takes little time per character.
+ */
 export async function readLong(type: string, text: string, slices: Slices): Promise<SqlValue> {
   if (!isArray(type)) return readerOf(type)(text);
   const reading = readArray(text, elementOf(type));
@@ -49,7 +53,7 @@ export async function readLong(type: string, text: string, slices: Slices): Prom
 const isArray = (type: string): boolean => type.startsWith("_") && !readers.has(type);
 const elementOf = (type: string): ValueReader => readers.get(type.slice(1)) ?? asText;
 
-/** As it is, with every digit of its numbers. */
+/** The JSON text as it is, with every digit of its numbers. */
 function json(text: string): SqlValue {
   return readJson(text) as SqlValue;
 }
@@ -59,7 +63,7 @@ function exactInteger(text: string): JsonValue {
   return Number.isSafeInteger(number) ? number : text;
 }
 
-/** float4 and float8 print their shortest decimal, so nothing is lost; JSON has no NaN and no infinities. */
+/** float4 and float8 print their shortest decimal, so nothing is lost. JSON has no NaN and no infinities. */
 function finiteNumber(text: string): JsonValue {
   const number = Number(text);
   return Number.isFinite(number) ? number : text;
@@ -72,20 +76,20 @@ function exactDecimal(text: string): JsonValue {
 }
 
 /**
- * `2026-01-02 03:04:05.5+00` (the session is in UTC) as `2026-01-02T03:04:05.5Z`; infinities and years before
- * Christ or beyond 9999 stay as they are.
+ * Turns `2026-01-02 03:04:05.5+00` (the session is in UTC) into `2026-01-02T03:04:05.5Z`. Infinities, years
+ * BC and years beyond 9999 stay as they are.
  */
 function rfc3339(text: string): JsonValue {
   return /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?\+00$/.test(text) ? `${text.slice(0, 10)}T${text.slice(11, -3)}Z` : text;
 }
 
-/** Looked at in one go, about. */
+/** About this many characters are read in one go. */
 const STEP_LENGTH = 1 << 14;
 
 /**
- * PostgreSQL's array literal: `{1,NULL,"a\"b",{…}}`, with bounds before it (`[0:1]=`) when they are not the
- * usual ones. Stops now and then, and tells how many characters it has looked at since. (No array has more than
- * six dimensions.)
+ * Reads PostgreSQL's array literal: `{1,NULL,"a\"b",{…}}`, preceded by bounds (`[0:1]=`) when they are not
+ * the usual ones. Pauses now and then, and yields the number of characters read since. (No array has more
+ * than six dimensions.)
  */
 function* readArray(text: string, element: ValueReader): Generator<number, SqlValue, undefined> {
   let at = text.startsWith("[") ? text.indexOf("=") + 1 : 0;

@@ -1,17 +1,18 @@
 /**
- * As much of PostgreSQL's types as it takes to tell columns from calls: which values are rows, and of which columns.
+ * The part of PostgreSQL's type system needed to tell columns from calls: which values are rows, and what
+ * columns they have.
  *
- * Deny by default: null stands for "not known", and nothing can be read from it.
+ * Deny by default: null means "not known", and nothing can be read from it.
  */
 import { strings, type Tree, unwrapAll } from "./tree.ts";
 
 export type ValueType =
-  /** Surely no row. */
+  /** Certainly not a row. */
   | { readonly kind: "scalar" }
   | { readonly kind: "array"; readonly of: ValueType }
   /**
-   * `isTable`: the row type of a table, which arrays and functions keep; any other row is known to PostgreSQL
-   * only where it can see how it was made.
+   * `isTable`: the row type of a table, which is kept through arrays and functions. PostgreSQL knows any
+   * other row only where it can see how it was made.
    */
   | { readonly kind: "row"; readonly columns: readonly Column[]; readonly isTable: boolean }
   | null;
@@ -21,7 +22,7 @@ export interface Column {
   readonly type: ValueType;
 }
 
-/** The columns of a relation in their order. Not complete: there are others, or none, at unknown places. */
+/** The columns of a relation, in order. If not complete, there may be others at unknown places. */
 export interface ColumnList {
   readonly columns: readonly Column[];
   readonly isComplete: boolean;
@@ -45,8 +46,8 @@ export function joined(lists: readonly ColumnList[]): ColumnList {
 }
 
 /**
- * The allowed functions that name what they give; the alias of the call does not rename it. All others give one
- * value without a name (but unnest).
+ * The allowed functions that name their output columns; the alias of the call does not rename these. All
+ * others (except unnest) return one unnamed value.
  */
 const NAMED_OUTPUTS: ReadonlyMap<string, readonly string[]> = new Map([
   ["json_each", ["key", "value"]],
@@ -59,20 +60,23 @@ const NAMED_OUTPUTS: ReadonlyMap<string, readonly string[]> = new Map([
   ["jsonb_array_elements_text", ["value"]],
 ]);
 
-/** Functions that give what they are given, or a list of it. */
+/** Functions that return an argument, or a list of it. */
 const KEEPING = new Set(["first_value", "last_value", "nth_value", "lag", "lead", "any_value"]);
 const SCALAR_ARRAYS = new Set(["string_to_array", "regexp_split_to_array", "regexp_match", "regexp_matches"]);
 
 /**
- * What is left of a type where a value passes through a subquery, an array or a function: PostgreSQL knows the
- * columns of a table's row there, of no other.
+ * What is left of a type when a value passes through a subquery, an array or a function: there PostgreSQL
+ * knows the columns of a table's row, and of no other.
  */
 export const kept = (type: ValueType | undefined): ValueType =>
   type === undefined || type === null || (type.kind === "row" && !type.isTable) ? null : type;
 
 export const arrayOf = (type: ValueType | undefined): ValueType => ({ kind: "array", of: kept(type) });
 
-/** What a call gives as a value. @param args  the types of its arguments. */
+/**
+ * The type of a call as a value.
+ * @param args  the types of its arguments.
+ */
 export function callType(name: string, args: readonly ValueType[]): ValueType {
   const outputs = NAMED_OUTPUTS.get(name);
   if (outputs !== undefined) return outputs.length === 1 ? SCALAR : { kind: "row", columns: scalars(...outputs), isTable: false };
@@ -84,15 +88,16 @@ export function callType(name: string, args: readonly ValueType[]): ValueType {
 }
 
 /**
- * The columns that a call in FROM gives.
+ * The columns that a call in FROM returns.
  *
- * @param alias  what one unnamed value is called, when the call stands alone in its FROM item.
+ * @param alias  name of a single unnamed value, when the call stands alone in its FROM item.
  */
 export function callColumns(name: string, args: readonly ValueType[], alias: string | undefined): ColumnList {
   const outputs = NAMED_OUTPUTS.get(name);
   if (outputs !== undefined) return complete(scalars(...outputs));
   if (name !== "unnest") return complete(scalars(alias ?? name));
-  // Of an array. unnest of a text search vector or of a multirange gives other columns: when it is not known, no column is.
+  // Of an array. unnest of a text search vector or of a multirange returns other columns, so if the type is
+  // not known, neither are the columns.
   const [argument] = args;
   if (argument?.kind !== "array" || argument.of === null) return UNKNOWN_COLUMNS;
   if (argument.of.kind === "row") return complete(argument.of.columns);
@@ -103,10 +108,10 @@ export function callColumns(name: string, args: readonly ValueType[], alias: str
 export const definedColumns = (definitions: unknown): ColumnList =>
   complete(unwrapAll(definitions).map(([, definition]) => ({ name: String(definition.colname), type: typeOfCast(definition.typeName) })));
 
-/** Every type that users may name is a scalar, or an array of scalars. */
+/** Every type that users may name is a scalar or an array of scalars. */
 export function typeOfCast(typeName: unknown): ValueType {
   return (typeName as Tree | undefined)?.arrayBounds === undefined ? SCALAR : { kind: "array", of: SCALAR };
 }
 
-/** The names of an alias's column list. */
+/** The names in an alias's column list. */
 export const aliasColumns = (alias: Tree | undefined): string[] => strings(alias?.colnames);

@@ -1,6 +1,6 @@
 /**
- * SQL over HTTP: a user's statement, vetted (the first wall) and run in the branch's jail (the second), each as
- * if the other were not there.
+ * SQL over HTTP. A user's statement is vetted (the first wall) and run in the branch's jail (the second);
+ * each wall is built as if the other did not exist.
  */
 import { LodestoneError } from "../../errors.ts";
 import { SLICE_UNITS, Slices } from "../../event-loop.ts";
@@ -18,14 +18,17 @@ import { vet } from "./vet.ts";
 
 const MAX_BATCH_STATEMENTS = 1_000;
 
-/** @throws {LodestoneError} INVALID (the statement or its params: nothing was changed), TIMEOUT, UNAVAILABLE. */
+/**
+ * @throws {LodestoneError} INVALID (the statement or its params; nothing was changed), TIMEOUT, UNAVAILABLE.
+ */
 export async function runSql(engine: Engine, branch: BranchInfo, request: SqlRequest): Promise<SqlResponse> {
   const names = await catalogNames(engine);
   const statement = await prepare(engine, branch, request, names, request.readOnly);
   const options = { readOnly: request.readOnly, abandonable: !statement.changes };
   const answer = (connection: Connection, result: BoundedResult) => toResponse(connection, names, result, request.responseType);
   try {
-    // Of what changes something the answer is whole before the commit: what fails in making it has changed nothing.
+    // If the statement changes something, the answer is completed before the commit: a failure to make it
+    // changes nothing.
     if (statement.changes)
       return await inJail(engine, branch, options, async (connection) => answer(connection, await statement.run(connection)));
     return await answer(engine, await inJail(engine, branch, options, (connection) => statement.run(connection)));
@@ -35,10 +38,10 @@ export async function runSql(engine: Engine, branch: BranchInfo, request: SqlReq
 }
 
 /**
- * Several statements in their order, as one transaction: later ones see what earlier ones did, and one that
+ * Runs several statements in order as one transaction. Later ones see what earlier ones did, and one that
  * fails undoes all. Each is vetted as if it were alone.
  *
- * @throws {LodestoneError} INVALID, its message beginning with the statement that failed: `statements[3]: …`.
+ * @throws {LodestoneError} INVALID; the message begins with the statement that failed: `statements[3]: …`.
  */
 export async function runSqlBatch(engine: Engine, branch: BranchInfo, request: SqlBatchRequest): Promise<SqlResponse[]> {
   const { statements, responseType, readOnly } = request;
@@ -129,7 +132,7 @@ async function toResponse(
     names,
     result.fields.map((field) => field.dataTypeID),
   );
-  // The names of the columns stand in each record of the answer, and nowhere in what was read.
+  // Each record of the answer repeats the column names, which appear only once in what was read.
   if (responseType !== "array") {
     const recordBytes = result.fields.reduce((sum, { name }) => sum + name.length, 0);
     connection.budget?.charge(recordBytes * result.rows.length);

@@ -1,6 +1,6 @@
 /**
- * What the database answers to a user's statement, as the API answers it; made in slices, because 1,000 rows
- * may have 1,600 columns each.
+ * Turns the database's result for a user's statement into the API's answer. Works in slices, because 1,000
+ * rows may have 1,600 columns each.
  */
 import type { Slices } from "../../event-loop.ts";
 import { VERSION_COLUMNS } from "../../filter/system-columns.ts";
@@ -13,7 +13,9 @@ export const MAX_RESULT_BYTES = 32 * 1024 * 1024;
 
 type SqlRow = { [column: string]: SqlValue };
 
-/** What a value costs besides its text, in characters looked at: to be put into a record that may have 1,600 of them. */
+/**
+ * Cost of putting a value into a record (which may have 1,600 of them), besides its text; in characters read.
+ */
 const VALUE_COST = 128;
 
 /** Longer texts are read in steps. */
@@ -58,9 +60,9 @@ function warningFor(rowCount: number): string {
 }
 
 /**
- * Of columns with the same name the last wins, as in other clients. No prototype: a column may be called
- * "__proto__". Metadata goes together under `xata`, as the retired service had it in objects (`columns` and
- * lists stay flat), unless the statement has a column of that name.
+ * Of several columns with the same name the last wins, as in other clients. Records have no prototype, since
+ * a column may be called "__proto__". Metadata is grouped under `xata`, like the objects of the retired
+ * service (`columns` and lists stay flat), unless the statement has a column of that name.
  */
 function recordMaker(columns: readonly { name: string }[]): (row: readonly SqlValue[]) => SqlRow {
   const nests = !columns.some(({ name }) => name === "xata");
@@ -78,5 +80,5 @@ function recordMaker(columns: readonly { name: string }[]): (row: readonly SqlVa
   };
 }
 
-/** `xata.version` and the like, by name: what they are called within `xata`. */
+/** Maps `xata.version` and the like to their names within `xata`. */
 const METADATA: ReadonlyMap<string, string> = new Map(VERSION_COLUMNS.map((name) => [name, name.slice("xata.".length)]));

@@ -1,4 +1,6 @@
-/** What PostgreSQL says about a user's statement, as the service says it: nearly always INVALID with PostgreSQL's own words. */
+/**
+ * Translates PostgreSQL's errors about a user's statement: nearly always INVALID with PostgreSQL's own words.
+ */
 import { DatabaseError } from "pg";
 import { LodestoneError } from "../../errors.ts";
 import { MAX_JSON_DEPTH } from "../json-depth.ts";
@@ -6,7 +8,7 @@ import { MAX_JSON_DEPTH } from "../json-depth.ts";
 export function translateError(error: unknown): unknown {
   if (error instanceof LodestoneError || !(error instanceof DatabaseError)) return error;
   const code = error.code ?? "";
-  // Class 53: out of disk, too many connections (out of memory was said by the engine already).
+  // Class 53: out of disk, too many connections (the engine has already translated out of memory).
   if (code === "53400" || code === "54000")
     return new LodestoneError("INVALID", `The statement needs too much: ${error.message}.`, { cause: error });
   if (code.startsWith("53") || code.startsWith("58") || code === "XX001" || code === "XX002") {

@@ -1,7 +1,7 @@
 /**
  * The columns of a branch's tables in PostgreSQL's own order, which the catalog does not know: a column added
- * later stands behind `xata.updatedAt`, and `FROM t AS x(a, b)` counts. Read once for each version of a
- * branch's schema.
+ * later comes after `xata.updatedAt`, and the order matters to `FROM t AS x(a, b)`. Read once per version of
+ * a branch's schema.
  */
 import type { Engine } from "../engine/engine.ts";
 import { physicalNameOf } from "../identifiers.ts";
@@ -11,12 +11,12 @@ import type { TableColumn, TableColumns } from "./resolve.ts";
 const MAX_KNOWN_TABLES = 2_000;
 const known = new WeakMap<Engine, Map<string, readonly TableColumn[]>>();
 
-/** The same for the same schema of the same branch. */
+/** Equal for the same schema of the same branch. */
 export const columnsKeyOf = (branch: BranchInfo): string => `${branch.sqlSchemaName}\0${branch.incarnation}\0${branch.version}`;
 
 /**
- * @param names    tables of the branch, as a statement writes them; those that are gone meanwhile are left out.
- * @param isFresh  read now, whatever is known.
+ * @param names    tables of the branch, as a statement writes them; tables that no longer exist are left out.
+ * @param isFresh  read again, even if known.
  */
 export async function tableColumns(engine: Engine, branch: BranchInfo, names: readonly string[], isFresh = false): Promise<TableColumns> {
   const tables = known.get(engine.shared) ?? new Map<string, readonly TableColumn[]>();

@@ -1,13 +1,13 @@
 /**
- * How libpg-query writes a parse tree: nodes are wrapped as {Type: {...}}, lists are arrays, and a location is
- * bytes from the statement's beginning.
+ * The form of libpg-query's parse trees: nodes are wrapped as {Type: {...}}, lists are arrays, and a location
+ * is a byte offset into the statement.
  */
 
 export type Tree = { readonly [field: string]: unknown };
 
 /** A statement that is not allowed, or whose meaning cannot be known. */
 export class Refusal extends Error {
-  /** Bytes before the fault; -1 when there is no place. */
+  /** Byte offset of the fault; -1 if it has no place. */
   readonly location: number;
   constructor(message: string, location = -1) {
     super(message);

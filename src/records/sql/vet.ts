@@ -1,4 +1,6 @@
-/** The first wall of SQL over HTTP, as far as it depends on the branch: the tables, the columns, the parameters. */
+/**
+ * The part of the first wall of SQL over HTTP that depends on the branch: its tables, columns and parameters.
+ */
 import { LodestoneError } from "../../errors.ts";
 import { SYSTEM_COLUMNS, systemColumnName } from "../../filter/system-columns.ts";
 import { physicalNameOf } from "../identifiers.ts";
@@ -11,7 +13,7 @@ export function vet(analysis: StatementAnalysis, branch: BranchInfo, paramCount:
     if (!tables.has(physicalNameOf(name))) {
       throw new LodestoneError("INVALID", `table "${name}" does not exist in branch "${branch.ref.database}:${branch.ref.branch}".`);
     }
-    // pg_catalog is searched before the branch, and all its relations begin so.
+    // pg_catalog is searched before the branch, and all its relations begin with pg_.
     if (name.startsWith("pg_"))
       throw new LodestoneError("INVALID", `table "${name}" cannot be used in SQL: names that begin with pg_ are PostgreSQL's own.`);
   }
@@ -40,7 +42,7 @@ function vetParameters(used: readonly number[], given: number): void {
   }
   const unused = Array.from({ length: given }, (_, index) => index + 1).find((number) => !used.includes(number));
   if (unused === undefined) return;
-  // Begins with the retired service's text, which clients compare.
+  // Begins with the retired service's text, because clients compare it.
   throw new LodestoneError(
     "INVALID",
     `invalid SQL: unused parameters: used ${used.length} of ${given} parameters; there is no $${unused}.`,
