@@ -132,7 +132,7 @@ async function toResponse(
     names,
     result.fields.map((field) => field.dataTypeID),
   );
-  // Each record of the answer repeats the column names, which appear only once in what was read.
+  // Each record of the answer repeats the column names, which are not counted in what was read.
   if (responseType !== "array") {
     const recordBytes = result.fields.reduce((sum, { name }) => sum + name.length, 0);
     connection.budget?.charge(recordBytes * result.rows.length);
