@@ -1,7 +1,7 @@
 /**
- * Charts of the documents: Vega-Lite specifications made into SVG files, readable in light and in dark mode.
- * The colours written into a file are those of light mode, so that every viewer shows them; its style sheet
- * replaces them where the reader's mode is dark.
+ * Makes the documents' charts: SVG files from Vega-Lite specifications, readable in light and dark mode. The
+ * file itself contains the colours of light mode, so every viewer shows them. Its style sheet replaces them
+ * for readers in dark mode.
  */
 import { parse, View } from "vega";
 import { compile } from "vega-lite";
@@ -18,7 +18,7 @@ const MODES = {
   yardstick: ["#c0392b", "#ff7b72"],
 };
 
-/** For specifications. */
+/** For use in specifications. */
 export const COLOURS = Object.fromEntries(Object.entries(MODES).map(([name, [light]]) => [name, light]));
 
 const CONFIG = {
@@ -65,7 +65,7 @@ const DARK = Object.values(MODES)
 
 /**
  * @param spec   Vega-Lite, with COLOURS; its own `config` adds to the common one.
- * @param title, description  for those who do not see it.
+ * @param title, description  for readers who cannot see the chart.
  * @returns {Promise<string>} the SVG file.
  */
 export async function chart(spec, { title, description }) {

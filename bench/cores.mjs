@@ -1,12 +1,15 @@
 /**
- * npm run bench:cores [-- --rows 100000 --dimension 768]: what does a second core give to a search, and where
- * does the rest of the time go? Half of the rows each are searched by a C scan in two processes and by this
- * core in two threads, one at a time and both at once, without messages in between: what both at once lose is
- * the machine's (memory, caches, other programs). Then the same search in one shard and in two, with the
- * messages: the contenders in turns, and each in a row, one search after the other, which shows what the
- * system's choice of a core for each thread that wakes adds. Two shards without rows have only the messages.
- * Rows of searches during which other programs had a twentieth of a core or more are counted apart: with one
- * core taken, a second thread cannot help.
+ * npm run bench:cores [-- --rows 100000 --dimension 768]: how much does a second core speed up a search, and
+ * where does the rest of the time go?
+ *
+ * First without messages: half of the rows each are searched by a C scan in two processes and by this core in
+ * two threads, one at a time and both at once. What both at once lose is due to the machine (memory, caches,
+ * other programs). Then with messages: the same search in one shard and in two. The contenders take turns,
+ * and each also runs its searches in a row, which shows the effect of the system's choice of a core for each
+ * thread that wakes. Two shards without rows measure the messages alone.
+ *
+ * Searches during which other programs used a twentieth of a core or more are counted apart: with one core
+ * taken, a second thread cannot help.
  */
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -123,13 +126,13 @@ async function main() {
   await Promise.all([...shards.map((index) => index.free()), ...halves.map((half) => half.terminate())]);
 }
 
-/** Processor time that other programs and the system have used since it started. */
+/** Processor time used by other programs and the system since this object was made. */
 function usedByOthersMs() {
   const { user, system } = process.cpuUsage();
   return cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0) - (user + system) / 1000;
 }
 
-/** One half of the rows, and the queries behind them. */
+/** One half of the rows, followed by the queries. */
 function halfOf(data, rows, d, half) {
   const own = new Float32Array((rows / 2 + QUERIES) * d);
   own.set(data.subarray((half * rows * d) / 2, ((half + 1) * rows * d) / 2));
@@ -137,7 +140,7 @@ function halfOf(data, rows, d, half) {
   return own;
 }
 
-/** @returns each half's times of all queries; they begin each query together. */
+/** @returns each half's times of all queries; both halves begin each query together. */
 async function runHalves(gate, halves) {
   new Int32Array(gate).fill(0);
   const answers = halves.map((half) => once(half, "message"));
@@ -145,7 +148,7 @@ async function runHalves(gate, halves) {
   return (await Promise.all(answers)).map(([ms]) => ms);
 }
 
-/** The worker: an index of half of the rows, searched without waiting for anybody but the other half. */
+/** The worker: an index of half of the rows. Its searches wait for nobody but the other half. */
 async function searchHalf({ memory, gate, rows, d, half }) {
   const data = new Float32Array(memory);
   const own = halfOf(data, rows, d, half);

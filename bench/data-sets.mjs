@@ -23,7 +23,7 @@ export const SETS = [
     set(kind, { rows: 10_000, dimension: 1536 }),
     set(kind, { rows: 100_000, dimension: 128 }),
   ]),
-  // What a search costs before its first row weighs here.
+  // Here the fixed cost of a search, before its first row, matters.
   ...["steep spectrum", "random"].flatMap((kind) =>
     [10_000, 1_000].flatMap((rows) => [128, 384, 768].map((dimension) => set(kind, { rows, dimension, many: rows === 10_000 }))),
   ),
@@ -32,5 +32,8 @@ export const SETS = [
   ),
 ];
 
-/** What is measured on files of real text. @param found  of findLsaSets (lsa-files.mjs). */
+/**
+ * What is measured on files of real text.
+ * @param found  of findLsaSets (lsa-files.mjs).
+ */
 export const lsaSet = (found) => set(found.kind, { ...found, ...LIKE_LSA });

@@ -1,4 +1,4 @@
-/** Seeded data of the benches: rows and queries from one distribution, normalised. */
+/** Seeded data for the benches: rows and queries from one distribution, normalised. */
 import { SPECTRA, spectralRows } from "./spectrum.mjs";
 
 /** Numbers in [0, 1): xorshift32. */

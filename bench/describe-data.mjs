@@ -1,19 +1,19 @@
 /**
- * What decides how much of the data an exact search must read: the energies of the principal directions, and
- * how far the nearest rows stand out.
+ * Describes what decides how much of the data an exact search must read: the energies of the principal
+ * directions, and how far the nearest rows stand out.
  */
 import { EigenvalueDecomposition, Matrix } from "ml-matrix";
 import { ENERGY_SHARES } from "./spectrum.mjs";
 
-/** For the covariance; spread evenly over the rows. */
+/** Sample for the covariance, spread evenly over the rows. */
 const SAMPLE_ROWS = 20_000;
 
-/** A row count, in dimensions, below which the energies say more about the sample than about its source. */
+/** With fewer rows per dimension than this, the energies say more about the sample than about its source. */
 const FEW_ROWS = 5;
 
 /**
- * @returns {number[]} variances in the principal directions of the centred rows, largest first. Cost: about 8 s
- *   at 768 dimensions, growing with the cube.
+ * @returns {number[]} variances in the principal directions of the centred rows, largest first. Cost: about 8
+ *   s at 768 dimensions, growing with the cube.
  */
 export function principalVariances(data, rows, dimension) {
   const covariance = covarianceOf(data, rows, dimension);
@@ -48,7 +48,10 @@ function covarianceOf(data, rows, d) {
   return new Matrix(sums);
 }
 
-/** Cosines of the queries, which stand behind the rows, with all rows: mean, standard deviation, and the mean of the k-th best. */
+/**
+ * Cosines of the queries (which follow the rows) with all rows: mean, standard deviation, and the mean of the
+ * k-th best.
+ */
 export function cosines(data, rows, d, queries, k = 10) {
   const norm = (at) => {
     let squares = 0;
@@ -75,7 +78,7 @@ export function cosines(data, rows, d, queries, k = 10) {
   return { mean, deviation: Math.sqrt(Math.max(0, squares / (rows * queries) - mean ** 2)), kthBest: best };
 }
 
-/** One line: energies where `withEnergies` (seconds to minutes), and cosines. */
+/** One line of text: energies if `withEnergies` (takes seconds to minutes), and cosines. */
 export function describeData(data, rows, dimension, queries, { withEnergies = true } = {}) {
   const { mean, deviation, kthBest } = cosines(data, rows, dimension, queries);
   const near = `cosines: mean ${mean.toFixed(2)}, sd ${deviation.toFixed(3)}, 10th best ${kthBest.toFixed(2)}`;

@@ -1,7 +1,8 @@
 /**
- * What does HTTP add to a search? A server as `lodestone serve` starts it, 10,000 vectors of 128 dimensions,
- * one client with one connection; each search over HTTP is followed by the same search in this process. Both
- * are verified against the oracle first. Limit: the medians are at most 1.0 ms apart.
+ * How much does HTTP add to a search? Setup: a server as `lodestone serve` starts it, 10,000 vectors of 128
+ * dimensions, one client with one connection. Each search over HTTP is followed by the same search in this
+ * process. Both are verified against the oracle first. Limit: the medians are at most 1.0 ms apart.
+ *
  * Usage: npm run build && npm run bench:http [-- --searches 1000]
  */
 import { cpus } from "node:os";

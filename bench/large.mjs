@@ -1,7 +1,9 @@
 /**
- * Does a column larger than one WebAssembly memory (4 GiB) work? Fills a ParallelVectorIndex beyond that, batch
- * by batch, keeps the float64 oracle's best of a few queries on the way, and compares ids, order and scores.
- * Needs about 1.4 times the data's size in memory. With one shard it shows what happens at the limit.
+ * Does a column larger than one WebAssembly memory (4 GiB) work? Fills a ParallelVectorIndex beyond that size
+ * in batches, keeping the float64 oracle's best results of a few queries on the way. Then compares ids, order
+ * and scores. Needs memory of about 1.4 times the data's size. With one shard it shows what happens at the
+ * limit.
+ *
  * Usage: npm run build && npm run bench:large [-- --rows 1600000 --dimension 768 --shards 2]
  */
 import { parseArgs } from "node:util";
@@ -28,7 +30,8 @@ let best;
 const startedMs = performance.now();
 for (let first = 0; first < rows; first += BATCH) {
   const count = Math.min(BATCH, rows - first);
-  // Behind each batch's rows stands the one query of its similarity function; those of the first batch are used throughout.
+  // Each batch's rows are followed by one query for each similarity function; those of the first batch are
+  // used throughout.
   const data = makeData({ kind: "random", rows: count, dimension, queries: SIMILARITIES.length, seed: 1 + first });
   const tail = count * dimension;
   queries ??= data.slice(tail, tail + SIMILARITIES.length * dimension);
@@ -42,7 +45,8 @@ for (let first = 0; first < rows; first += BATCH) {
   });
   const failure = await stored;
   if (failure !== undefined) {
-    // One memory is full: nothing of this batch is stored when there is one shard, and what was stored before answers.
+    // One memory is full. With one shard, nothing of this batch is stored, and what was stored before still
+    // answers.
     if (failure.code !== "OUT_OF_MEMORY" || shards > 1) throw failure;
     console.log(`${failure.code}: ${failure.message}`);
     break;

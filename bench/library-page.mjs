@@ -1,7 +1,8 @@
 /**
  * Saving and loading 100,000 × 384 in a page: how long each takes, and the longest task of the page's main
- * thread, in CPU time by Chromium's trace (what a machine that does nothing else would make of it; the
- * wall-clock time beside it). Runs the library's minified file, and writes the table into docs/library.md.
+ * thread. The task is given as CPU time by Chromium's trace (its duration on an otherwise idle machine), with
+ * the wall-clock time beside it. Runs the library's minified file and writes the table into docs/library.md.
+ *
  * `node bench/library-page.mjs`
  */
 import { readFileSync, writeFileSync } from "node:fs";
@@ -22,7 +23,7 @@ const browser = await chromium.launch({ executablePath, args: ["--headless", "--
 const page = await browser.newPage();
 await page.goto(`http://127.0.0.1:${server.address().port}/`);
 
-/** Functions of the page, by name; each works on what the one before left in `state`. */
+/** Functions of the page, by name; each works on what the previous one left in `state`. */
 await page.evaluate(
   async ({ COUNT, DIMENSION }) => {
     const library = await import("/lodestone.js");

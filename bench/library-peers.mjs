@@ -1,9 +1,11 @@
 /**
- * The library beside others that search vectors in a page: what an install and a bundle weigh, how long
- * building and one search take (CPU time of the thread), and which share of the exact ten nearest is found.
- * 10,000 × 384 vectors in 64 clusters, cosine, one thread of Chromium; usearch, which has no build for pages,
- * in Node. MiniSearch searches texts only: sizes alone. Writes the table into docs/library.md and README.md.
- * First `npm ci --prefix bench/library-peers --ignore-scripts` and `npm run build`.
+ * The library beside others that search vectors in a page: the size of an install and of a bundle, the time
+ * of building and of one search (CPU time of the thread), and which share of the exact ten nearest is found.
+ * Data: 10,000 × 384 vectors in 64 clusters, cosine, one thread of Chromium. usearch, which has no build for
+ * pages, runs in Node. MiniSearch searches only text: sizes alone. Writes the table into docs/library.md and
+ * README.md.
+ *
+ * First run `npm ci --prefix bench/library-peers --ignore-scripts` and `npm run build`.
  */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -23,7 +25,10 @@ const DIMENSION = 384;
 const QUERIES = 50;
 const K = 10;
 
-/** Each as its README does it: `add` takes Float32Arrays, `search` gives places. Text, because esbuild bundles it. */
+/**
+ * Each used as its README shows: `add` takes Float32Arrays, `search` returns positions. Text, because esbuild
+ * bundles it.
+ */
 const CONTENDERS = {
   lodestone: `import { VectorIndex } from "lodestone";
     export async function open(dimension) {
@@ -64,7 +69,7 @@ const CONTENDERS = {
   minisearch: `import MiniSearch from "minisearch"; export const open = undefined; globalThis.kept = MiniSearch;`,
 };
 
-/** In the page (and, for usearch, here): seeded, as unit vectors around 64 centres. */
+/** Runs in the page (and, for usearch, here). Seeded unit vectors around 64 centres. */
 function makeData(count, dimension, queries) {
   let state = 7;
   const random = () => {
@@ -81,7 +86,7 @@ function makeData(count, dimension, queries) {
   return { vectors: Array.from({ length: count }, near), queries: Array.from({ length: queries }, near) };
 }
 
-/** Cosine of unit vectors, all of them, sorted. */
+/** Cosines with all vectors (which have unit length), sorted. */
 function exactAnswers({ vectors, queries }, k) {
   return queries.map((query) => {
     const scores = vectors.map((vector) => vector.reduce((sum, x, d) => sum + x * query[d], 0));
@@ -90,8 +95,8 @@ function exactAnswers({ vectors, queries }, k) {
 }
 
 /**
- * In the page (and here): the steps between which CPU time is read. The first search counts as building: some
- * finish their index with it.
+ * Runs in the page (and here). Returns the steps between which CPU time is read. The first search counts as
+ * building, because some libraries finish their index with it.
  */
 function makeSteps(open, data, exact, k) {
   let index;
@@ -114,7 +119,10 @@ function makeSteps(open, data, exact, k) {
   };
 }
 
-/** @param step  runs one of makeSteps. @param cpuMs  of the thread so far. */
+/**
+ * @param step  runs one of makeSteps.
+ * @param cpuMs  of the thread so far.
+ */
 async function measure(step, cpuMs) {
   await step("open");
   const began = await cpuMs();
@@ -143,7 +151,7 @@ async function measureInPage(page) {
   return measure((name) => page.evaluate((name) => globalThis.steps[name](), name), cpuMs);
 }
 
-/** Bytes of node_modules after installing one package with what it depends on. */
+/** Size in bytes of node_modules after installing one package with its dependencies. */
 function installedBytes(name) {
   const folder = mkdtempSync(join(tmpdir(), "lodestone-install-"));
   try {

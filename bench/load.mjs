@@ -1,11 +1,11 @@
 /**
  * npm run bench:load [-- --against DIR] [--seconds 3] [--rounds 3]: how many searches, and inserts of one
- * record, a server answers in a second, from 1, 16 and 64 connections, and how long the slowest hundredth
- * waits. 10,000 vectors of 128 dimensions, top 10 by cosine, eventual consistency; inserts go to another table
- * of the same kind. The load comes from this process, on the same cores. A search is checked against the oracle
- * first, and all that was inserted is counted after.
- *   --against DIR   a server of another checkout, built, in turns with this one's: medians of both, and their ratio
- * Exit code 1 when any answer is no success.
+ * record, a server completes in a second, from 1, 16 and 64 connections, and the latency of the slowest
+ * hundredth. Searches: 10,000 vectors of 128 dimensions, top 10 by cosine, eventual consistency. Inserts go
+ * to another table of the same kind. The load comes from this process, on the same cores. A search is checked
+ * against the oracle first, and all inserted records are counted afterwards.
+ *   --against DIR   also a server of another built checkout, in turns with this one: medians of both, and their ratio
+ * Exit code 1 if any response is not a success.
  */
 import { cpus } from "node:os";
 import { resolve } from "node:path";
@@ -56,7 +56,7 @@ function load({ port }, { path, bodies }, connections, duration) {
           });
       },
     );
-    // autocannon's own histogram counts whole milliseconds.
+    // autocannon's own histogram counts only whole milliseconds.
     run.on("response", (_client, _status, _bytes, ms) => latencies.push(ms));
   });
 }
@@ -70,7 +70,10 @@ async function open(name, checkout) {
   return { name, server, inserted: 0, failed: 0 };
 }
 
-/** What was acknowledged is there. The last requests of a load may have been applied without an answer. */
+/**
+ * Everything acknowledged must be there. The last requests of a load may have been applied without a
+ * response.
+ */
 async function checkInserted({ name, server, inserted }) {
   const { aggs } = await server.send("POST", `${tablePath("inserted")}/aggregate`, { aggs: { all: { count: "*" } } });
   const count = aggs.all;

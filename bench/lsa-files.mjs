@@ -1,19 +1,20 @@
 /**
- * Rows of real text at a size worth timing, if there are some: a folder with X.f32 (bare float32 rows) and
- * X.queries.f32 (1,000 more). Latent semantic analysis gives them: TF-IDF of paragraphs, its truncated SVD,
- * unit length, randomly rotated so that the order of the coordinates says nothing.
+ * Rows of real text, large enough to be worth timing, if present: a folder with X.f32 (bare float32 rows) and
+ * X.queries.f32 (1,000 more). They come from latent semantic analysis: TF-IDF of paragraphs, its truncated
+ * SVD, scaled to unit length, and randomly rotated so that the order of the coordinates says nothing.
  */
 import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 const ENDING = ".f32";
 const QUERIES_ENDING = ".queries.f32";
-/** In each file of queries, which is how the dimension is known. */
+/** Queries in each file of queries; the dimension follows from the file's size. */
 const FILE_QUERIES = 1000;
 
 /**
- * @param folder  undefined: none. @returns {{kind, path, queriesPath, rows, dimension}[]}. @throws when a
- *   folder is given that has no such files.
+ * @param folder  undefined: none.
+ * @returns {{kind, path, queriesPath, rows, dimension}[]}.
+ * @throws when the given folder has no such files.
  */
 export function findLsaSets(folder) {
   if (folder === undefined) return [];
@@ -34,7 +35,7 @@ export function findLsaSets(folder) {
   return sets;
 }
 
-/** @returns f32[rows + queries][dimension], as makeData gives it. */
+/** @returns f32[rows + queries][dimension], like makeData. */
 export function loadLsaSet({ path, queriesPath, rows, dimension }, queries) {
   const data = new Float32Array((rows + queries) * dimension);
   readInto(path, data.subarray(0, rows * dimension));

@@ -1,4 +1,4 @@
-/** What a figure was measured on. */
+/** Describes the machine on which figures were measured. */
 import { cpus, loadavg, totalmem } from "node:os";
 import { YARDSTICK } from "./native-scan.mjs";
 
@@ -13,10 +13,13 @@ export function describeMachine(program) {
   };
 }
 
-/** Programs that wanted a processor in the last minute, the bench among them. */
+/** Number of programs that wanted a processor in the last minute, including the bench. */
 export const loadNow = () => loadavg()[0];
 
-/** The machine, Node, day, and what is to be known before a figure is believed, for the documents. `loads`: loadNow at times of the run. */
+/**
+ * Machine, Node version and day for the documents, with what a reader must know to judge the figures.
+ * `loads`: values of loadNow during the run.
+ */
 export function describeRun({ machine, at, partial, loads = [] }) {
   const load = medianOf(loads);
   return [

@@ -1,28 +1,31 @@
 /**
- * Times contenders on one data set: every answer is verified against the float64 oracle before it is timed,
- * contenders take turns query by query with the native C scan among them, ratios are of medians. Beside the
- * times: the bytes of rows that a search touched ÷ those of the float32 data, which no busy machine blurs.
+ * Times contenders on one data set. Every answer is verified against the float64 oracle before it is timed.
+ * Contenders, with the native C scan among them, take turns query by query. Ratios are of medians. Besides
+ * times it reports the bytes of rows that a search touched ÷ those of the float32 data, which does not depend
+ * on how busy the machine is.
  */
 import { bestOf, exactScores, idOf, verify } from "./oracle.mjs";
 import { summarize } from "./statistics.mjs";
 
 /**
- * A search that takes microseconds needs more turns than one of milliseconds: about so many float32 are
- * searched in all, within MOST_ROUNDS.
+ * A search that takes microseconds needs more turns than one of milliseconds. In all about this many float32
+ * are searched, within MOST_ROUNDS.
  */
 const ELEMENTS_TIMED = 6e9;
 const MOST_ROUNDS = 40;
-/** Of small sets: until all is compiled. */
+/** For small sets: searched until everything is compiled. */
 const WARM_UP_ROWS = 4e6;
 
 /**
- * One data set.
+ * Measures one data set.
  *
  * @param set      {name, rows, dimension}.
  * @param data     f32[rows + queries][dimension].
- * @param queries  how many stand behind the rows; the first `single` of them are asked one by one, all of them at once.
+ * @param queries  number of queries after the rows; the first `single` of them are asked one by one, all of
+ *   them at once.
  * @param native   from startNativeScan, or undefined.
- * @param record   takes each figure: {set, what, plan, milliseconds, ratio?, bytesRatio?, gigabytesPerSecond?, note?}.
+ * @param record   takes each figure: {set, what, plan, milliseconds, ratio?, bytesRatio?,
+ *   gigabytesPerSecond?, note?}.
  */
 export class SetBench {
   #scores = new Map();
@@ -39,7 +42,9 @@ export class SetBench {
     return this.data.subarray((rows + i) * dimension, (rows + i + 1) * dimension);
   }
 
-  /** The right answer of a query. Scores are kept, as all contenders and filters are held against the same. */
+  /**
+   * The right answer to a query. Scores are kept, because all contenders and filters are compared with them.
+   */
   #expected(query, similarity, isSelected) {
     const { rows, dimension } = this.set;
     const key = `${query} ${similarity}`;
@@ -59,9 +64,9 @@ export class SetBench {
   }
 
   /**
-   * One query at a time. Contenders take turns query by query, or, `inARow`, each with all queries before the
-   * next has its turn: for searches in worker threads, as between two programs in turns the system often wakes
-   * both workers on one core (bench/cores.mjs measures that).
+   * Times one query at a time. Contenders take turns query by query. With `inARow` each runs all queries
+   * before the next contender begins: for searches in worker threads, because between two programs in turns
+   * the system often wakes both workers on one core (bench/cores.mjs measures that).
    *
    * @param contenders  {plan, run(query) -> answer, index?}[]; with an index, what its searches read is
    *   counted.
@@ -111,14 +116,18 @@ export class SetBench {
       }
       for (const query of queries) {
         await scan(query);
-        // Nobody always follows the same one.
+        // So that nobody always follows the same contender.
         for (let i = 0; i < contenders.length; i++) await search(contenders[(round + i) % contenders.length], query);
       }
     }
     return times;
   }
 
-  /** All queries in one call; times and bytes are per query. `contenders`: {plan, index}[]. `yardstick`: of one query, from `measure`. */
+  /**
+   * Times all queries in one call; times and bytes are per query.
+   * @param contenders  {plan, index}[].
+   * @param yardstick   of one query, from `measure`.
+   */
   measureMany(similarity, contenders, yardstick) {
     const queries = this.#queriesFor(similarity, this.queries);
     const vectors = queries.map((i) => this.query(i));
@@ -151,7 +160,7 @@ export class SetBench {
   #report({ what, plan, milliseconds, yardstick, counts }) {
     const floatBytes = this.set.rows * this.set.dimension * 4;
     const mean = (key) => counts.reduce((sum, count) => sum + count[key], 0) / counts.length;
-    // NaN where nothing was counted, as by a checkout of before.
+    // NaN if nothing was counted, as by an older checkout.
     const [bytes, fullRows, exactRows] = ["bytes", "fullRows", "exactRows"].map(mean);
     this.record({
       set: this.set.name,
@@ -168,7 +177,7 @@ export class SetBench {
 
 /**
  * Fills an index.
- * @returns {object} how fast, also up to the first answer, which may have to wait for what is learnt and coded,
+ * @returns {object} the speed, also up to the first answer (which may have to wait for learning and coding),
  *   and the memory held.
  */
 export function fill(index, set, data) {

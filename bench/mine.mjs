@@ -27,11 +27,11 @@ Several files are one set of vectors.
   --energies       energies of the principal directions also above 1024 dimensions, where they take minutes
   --help`;
 
-/** Of a file without queries: taken out, at most a tenth of it. */
+/** Number of rows taken out as queries when the file has none; at most a tenth of it. */
 const QUERIES = 100;
 const SINGLE = 30;
 const ROUNDS = 5;
-/** The eigenvalues of a covariance take 20 s there, and the cube of it above. */
+/** At this dimension the eigenvalues of a covariance take 20 s; the time grows with its cube. */
 const MOST_DIMENSIONS_FOR_ENERGIES = 1024;
 const MOST_DIMENSIONS = 10_000;
 const SIMILARITIES = ["cosineSimilarity", "l2", "l1"];
@@ -185,7 +185,8 @@ async function main() {
 try {
   await main();
 } catch (error) {
-  // What a person can mend is a sentence; an answer that is not the oracle's, or a fault of ours, comes with its stack.
+  // An error that the user can fix is one sentence. An answer that differs from the oracle's, or a fault of
+  // ours, comes with its stack.
   const isInput = error instanceof InputError || String(error.code).startsWith("ERR_PARSE_ARGS") || error.code === "OUT_OF_MEMORY";
   console.error(`bench:mine: ${isInput ? error.message : error.stack}`);
   process.exitCode = 1;

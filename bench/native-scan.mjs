@@ -1,4 +1,4 @@
-/** Compiles and drives scan.c. Without a C compiler there is no yardstick, and the bench says so. */
+/** Compiles and runs scan.c. Without a C compiler there is no yardstick, and the bench says so. */
 import { execFileSync, spawn } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ const METRICS = { cosineSimilarity: 0, l2: 1, l1: 2 };
 
 const FLAGS = ["-O3", "-march=native", "-ffast-math"];
 
-/** How the documents name it. */
+/** The yardstick's name in the documents. */
 export const YARDSTICK = `gcc ${FLAGS.join(" ")}`;
 
 /** @returns {string | undefined} the program's path. */
@@ -28,7 +28,7 @@ export function compileNativeScan(directory) {
   }
 }
 
-/** Writes vectors to a file, as the native scan and the peers read them. */
+/** Writes vectors to a file in the form that the native scan and the peers read. */
 export function writeVectors(path, data) {
   const file = openSync(path, "w");
   const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
@@ -36,7 +36,10 @@ export function writeVectors(path, data) {
   closeSync(file);
 }
 
-/** Starts the native scan over data, rows first, then queries: a Float32Array, or the path of a file that has it. */
+/**
+ * Starts the native scan. The data are rows followed by queries: a Float32Array, or the path of a file that
+ * contains it.
+ */
 export function startNativeScan(program, data, rows, dimension, queries) {
   const directory = mkdtempSync(join(tmpdir(), "lodestone-bench-"));
   const path = typeof data === "string" ? data : join(directory, "data.f32");

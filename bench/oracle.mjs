@@ -1,10 +1,10 @@
 /**
- * The exhaustive float64 search that every answer of a bench is checked against before it is timed. Ids are row
- * numbers as strings of equal length.
+ * The exhaustive float64 search. Every answer of a bench is checked against it before it is timed. Ids are
+ * row numbers as strings of equal length.
  */
 import { joinLanes, LANES } from "../test/lanes.mjs";
 
-/** Of the sum at hand. */
+/** Of the sum being computed. */
 const lanes = new Float64Array(LANES);
 
 function dot(x, xAt, y, yAt, d) {
@@ -28,7 +28,10 @@ function absoluteDistance(x, xAt, y, yAt, d) {
   return joinLanes(lanes);
 }
 
-/** Each: the data, its dimension, the element where the query begins -> the score of the row that begins at an element. */
+/**
+ * Each takes the data, its dimension and the element at which the query begins. It returns a function from
+ * the element at which a row begins to that row's score.
+ */
 const SCORES = {
   cosineSimilarity(data, d, query) {
     const qq = dot(data, query, data, query, d);
@@ -42,13 +45,20 @@ const SCORES = {
   l1: (data, d, query) => (row) => 1 / (1 + absoluteDistance(data, row, data, query, d)),
 };
 
-/** @param data  f32; rows first. @param queryAt  the element where the query begins. @returns f64[rows]: the score of every row. */
+/**
+ * @param data     f32; rows first.
+ * @param queryAt  the element at which the query begins.
+ * @returns f64[rows]: the score of every row.
+ */
 export function exactScores(data, rows, d, queryAt, similarity) {
   const scoreOf = SCORES[similarity](data, d, queryAt);
   return Float64Array.from({ length: rows }, (_, row) => scoreOf(row * d));
 }
 
-/** @returns [{row, score}], the k best of those that `isSelected(row)`, best first; equal scores in the order of their rows. */
+/**
+ * @returns [{row, score}], the k best rows for which `isSelected(row)` is true, best first; equal scores in
+ *   row order.
+ */
 export function bestOf(scores, k, isSelected = () => true) {
   const best = [];
   for (let row = 0; row < scores.length; row++) {
@@ -69,7 +79,7 @@ export function oracle(data, rows, d, queryAt, similarity, k, isSelected) {
 
 export const idOf = (row) => String(row).padStart(8, "0");
 
-/** @throws when `answer` (of VectorIndex.search) is not what the oracle says, to the last bit. */
+/** @throws when `answer` (of VectorIndex.search) differs from the oracle's in a single bit. */
 export function verify(what, answer, expected) {
   const got = answer.results.map(({ id, score }) => `${id} ${score}`).join("\n");
   const want = expected.map(({ row, score }) => `${idOf(row)} ${score}`).join("\n");

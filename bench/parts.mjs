@@ -1,9 +1,11 @@
 /**
- * What do search parts cost, and are they right? One server that holds everything and servers that hold a part
- * each, on one PostgreSQL: the answers of all are compared in every bit (three similarities, filters, pages,
- * several queries at once), then memory of the index, the largest resident set, CPU time and time of a search.
+ * What do search parts cost, and are their answers right? One server that holds everything, and servers that
+ * hold a part each, run on one PostgreSQL. First all answers are compared bit for bit (three similarities,
+ * filters, pages, several queries at once). Then the bench measures memory of the index, the largest resident
+ * set, CPU time and time of a search.
+ *
  * Usage: npm run build && npm run bench:parts -- --database-url postgres://… [--rows 100000 --dimension 128
- * --parts 2,4 --answers 240 --timed 100] The database gets a branch bench:main, which is dropped in the end.
+ * --parts 2,4 --answers 240 --timed 100]. The database gets a branch bench:main, which is dropped at the end.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -91,7 +93,8 @@ async function stop(server) {
 async function fill({ send }) {
   for (let first = 0; first < rows; first += STATEMENT_ROWS) {
     const last = Math.min(rows, first + STATEMENT_ROWS) - 1;
-    // The condition on n makes each row's array its own; few values, so that scores are often equal.
+    // The condition on n makes each row's array its own. There are few values, so that scores are often
+    // equal.
     await send("POST", `${DATABASE}/sql`, {
       statement: `INSERT INTO "t" (id, n, v) SELECT 'r' || n, n % 1000, ARRAY(SELECT floor(random() * 256) - 128 FROM generate_series(1, $1::int) AS i WHERE i + n > n)
         FROM generate_series($2::int, $3::int) AS n`,
@@ -100,7 +103,7 @@ async function fill({ send }) {
   }
 }
 
-/** All servers are ready, and together they hold that many rows. */
+/** Waits until all servers are ready and together hold that many rows. */
 async function untilWhole(servers, expected) {
   for (;;) {
     const states = await Promise.all(servers.map(({ send }) => send("GET", "/readyz").catch(() => undefined)));
@@ -156,7 +159,7 @@ function report(name, { medianMs, cpuMs, memory, resident }) {
   );
 }
 
-/** As /metrics has it; it needs no key here. */
+/** As /metrics reports it, which needs no key here. */
 async function indexBytes({ port }) {
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   return Number(/^lodestone_search_memory_bytes (\S+)$/m.exec(text)?.[1]);

@@ -1,10 +1,13 @@
 /**
- * Do records stay fast where there are many of them? Three questions, each a ratio of medians within one run on
- * the embedded store, each with its limit: the last page of a filtered and sorted query over 100,000 records to
- * its first; a transaction of 1,000 deletes to one delete; inserting 1,000 records of 768-d vectors to a raw
- * COPY of the same rows into the same kind of table of a PGlite of our own (no triggers, no checks of values,
- * the same fsync). Everything is verified before it is timed. Usage: npm run build && npm run bench:records [--
- * --records 100000]
+ * Do records stay fast when there are many of them? Three questions, each answered by a ratio of medians
+ * within one run on the embedded store, and each with its limit:
+ * - the last page of a filtered and sorted query over 100,000 records to its first;
+ * - a transaction of 1,000 deletes to one delete;
+ * - inserting 1,000 records of 768-d vectors to a raw COPY of the same rows into the same kind of table of a
+ *   separate PGlite (no triggers, no checks of values, the same fsync).
+ *
+ * Everything is verified before it is timed. Usage: npm run build && npm run bench:records [-- --records
+ * 100000]
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -74,7 +77,7 @@ async function pages() {
   const first = { filter: { family: "kept" }, sort: { score: "desc" }, columns: ["score"], page: { size: PAGE } };
   const next = (cursor) => ({ columns: ["score"], page: { after: cursor } });
 
-  // Every record once, in order; and on the way the cursor that leads to the last page.
+  // Every record once, in order. Also keeps the cursor that leads to the last page.
   let seen = 0;
   let last = Number.POSITIVE_INFINITY;
   let before;

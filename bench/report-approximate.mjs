@@ -1,14 +1,14 @@
 /**
- * What bench:report makes of the approximate part of `npm run bench:peers`: recall against the time of a query,
- * with our exact point in it.
+ * The part of bench:report for the approximate searches of `npm run bench:peers`: recall against the time of
+ * a query, with our exact result as one point.
  */
 import { COLOURS, chart } from "./chart.mjs";
 import { describeRun, isBusy, medianOf } from "./machine.mjs";
 
 const OURS = "Lodestone";
-/** Of the README's table: the time at which an index first finds so much. */
+/** For the README's table: the time at which an index first reaches each recall. */
 const RECALLS = [0.95, 0.98, 0.985, 0.99];
-/** Below, an answer is hardly a top ten; the picture begins there. */
+/** Below this recall an answer is hardly a top ten; the chart begins here. */
 const LEAST_RECALL = 0.85;
 const COLOUR_OF = { "hnswlib-node HNSW": COLOURS.oursPlain, "usearch HNSW": COLOURS.third };
 
@@ -16,11 +16,17 @@ const milliseconds = (value) => (value < 10 ? value.toFixed(2) : value.toFixed(1
 const seconds = (ms) => (ms < 10_000 ? (ms / 1000).toFixed(1) : (ms / 1000).toFixed(0));
 const megabytes = (bytes) => (bytes == null ? "" : Math.round(bytes / 1e6).toLocaleString("en"));
 
-/** @returns {Promise<{headline: string, full: string, charts: Record<string, string>}>} Markdown, and SVG by the file's name. */
+/**
+ * @returns {Promise<{headline: string, full: string, charts: Record<string, string>}>} Markdown, and SVG by
+ *   the file's name.
+ */
 export async function reportApproximate(run) {
   const { machine, k, versions, measured, skipped } = run;
   const isInterrupted = isBusy(machine, medianOf(run.loads ?? []));
-  /** Of a point. Where other programs interrupt a search, long ones more than short, only the processor's time compares. */
+  /**
+   * The time of a point. If other programs interrupted searches, which affects long ones more than short
+   * ones, only processor time can be compared.
+   */
   const timeOf = ({ milliseconds: ms, cpuMilliseconds: cpu }) => (isInterrupted ? cpu : ms).median;
   const unit = isInterrupted ? "ms of the processor" : "ms";
   const sets = [...new Set(measured.map(({ set }) => set))];
@@ -29,7 +35,7 @@ export async function reportApproximate(run) {
   const exactMs = (set) => timeOf(oursIn(set).points[0]);
   const where = describeRun(run);
 
-  /** The time at an index's first point with that recall; "–" where no point reaches it. */
+  /** The time at an index's first point with that recall; "–" if no point reaches it. */
   function timeAt(entry, recall) {
     const point = entry.points.find((one) => one.recall >= recall);
     return point === undefined ? "–" : milliseconds(timeOf(point));

@@ -1,4 +1,7 @@
-/** What bench:report makes of a run of `npm run bench`: a headline for the README, all figures for docs/benchmarks.md, and a chart. */
+/**
+ * The part of bench:report for a run of `npm run bench`: a headline for the README, all figures for
+ * docs/benchmarks.md, and a chart.
+ */
 import { COLOURS, chart } from "./chart.mjs";
 import { describeRun, isBusy, medianOf } from "./machine.mjs";
 
@@ -16,7 +19,7 @@ const HEADLINE = [
 ];
 /** The chart's rows. */
 const CHARTED = HEADLINE.filter(([, what, plan]) => plan === "relaxed" && !what.includes("filter"));
-/** The sets of the README and the chart, what is like real data first. */
+/** The sets of the README and the chart, beginning with those most like real data. */
 const SETS = [
   ["LSA of text, 100000 × 768", "LSA of real text"],
   ["steep spectrum, 100000 × 768", "steep spectrum"],
@@ -30,7 +33,10 @@ const spread = ({ median, low, high }) => {
   return `${median.toFixed(digits)} <sub>${low.toFixed(digits)}–${high.toFixed(digits)}</sub>`;
 };
 
-/** @returns {Promise<{headline: string, full: string, charts: Record<string, string>}>} Markdown, and SVG by the file's name. */
+/**
+ * @returns {Promise<{headline: string, full: string, charts: Record<string, string>}>} Markdown, and SVG by
+ *   the file's name.
+ */
 export async function reportCore(run) {
   const { machine, k, measured } = run;
   const timed = measured.filter((entry) => entry.milliseconds);
@@ -45,7 +51,7 @@ export async function reportCore(run) {
     const times = rows.map(([title, entries]) => [title, entries.map((entry) => entry && timeOf(entry))]);
     const yardsticks = sets.map(([set]) => find(set, "cosineSimilarity", "C")?.milliseconds.median).filter((ms) => ms !== undefined);
     const scan = [...new Set([Math.min(...yardsticks), Math.max(...yardsticks)].map((ms) => ms.toFixed(0)))].join(" to ");
-    // One row of bytes is enough where there are times.
+    // One row of bytes is enough if there are times.
     const shown = isTimed ? [...bytes.slice(0, 1), ...times] : bytes.filter(([title]) => !title.includes("without relaxed"));
     const explained = isTimed
       ? `in brackets the time ÷ that of a native C float32 scan${yardsticks.length > 0 ? ` (${scan} ms)` : ""} in the same run`

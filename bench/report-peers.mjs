@@ -1,11 +1,11 @@
 /**
- * What bench:report makes of the exact part of `npm run bench:peers`: a headline for the README, all figures
- * for docs/benchmarks.md, and a chart of the largest set.
+ * The part of bench:report for the exact searches of `npm run bench:peers`: a headline for the README, all
+ * figures for docs/benchmarks.md, and a chart of the largest set.
  */
 import { COLOURS, chart } from "./chart.mjs";
 import { describeRun } from "./machine.mjs";
 
-/** Peers in the README's table: the fastest, as they are the ones to compare with. */
+/** Peers in the README's table: the fastest ones. */
 const HEADLINE_PEERS = 5;
 
 const isOurs = ({ name }) => name.startsWith("Lodestone");
@@ -15,7 +15,10 @@ const megabytes = (bytes) => (bytes == null ? "" : Math.round(bytes / 1e6).toLoc
 const seconds = (ms) => (ms === undefined ? "" : (ms / 1000).toFixed(2));
 const labelOf = ({ name }) => (name === "C" ? "native C float32 scan" : name);
 
-/** @returns {Promise<{headline: string, full: string, charts: Record<string, string>}>} Markdown, and SVG by the file's name. */
+/**
+ * @returns {Promise<{headline: string, full: string, charts: Record<string, string>}>} Markdown, and SVG by
+ *   the file's name.
+ */
 export async function reportPeers(run) {
   const { machine, k, kind, versions, tolerance, measured, skipped } = run;
   const sets = [...new Set(measured.map(({ set }) => set))];
@@ -77,7 +80,7 @@ export async function reportPeers(run) {
 function peersChart(rows, { largest, kind, k, where }) {
   const medians = rows.map((row) => row.milliseconds.median);
   const from = 10 ** Math.floor(Math.log10(Math.min(...medians)));
-  // Room for the label behind the longest bar.
+  // Room for the label after the longest bar.
   const to = 10 ** Math.ceil(Math.log10(2 * Math.max(...medians)));
   const title = `Milliseconds of one exact search, ${largest}, cosine, top ${k}, one thread each`;
   const x = { type: "quantitative", scale: { type: "log", domain: [from, to] } };

@@ -1,9 +1,9 @@
 /**
- * npm run bench:report: writes what the last `npm run bench` and `npm run bench:peers` left in bench/results
- * into the documents: a headline between `<!-- bench:core -->` and `<!-- /bench:core -->` (and `bench:peers`,
- * `bench:approximate`) of README.md, all figures between the same marks of docs/benchmarks.md, and the charts
- * in docs/. A section whose run is not there stays as it is; figures of several runs are never mixed in one
- * section.
+ * npm run bench:report: writes the results of the last `npm run bench` and `npm run bench:peers`
+ * (bench/results) into the documents. The headline goes between `<!-- bench:core -->` and `<!-- /bench:core
+ * -->` of README.md (and `bench:peers`, `bench:approximate`), all figures between the same marks of
+ * docs/benchmarks.md, and the charts into docs/. A section without a run stays as it is. Figures of several
+ * runs are never mixed in one section.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -1,13 +1,13 @@
 /**
- * npm run bench [-- options]: how long an exact search takes, beside a native C scan over the same data in the
- * same run, and how many bytes of rows it touches. Every answer is verified against the float64 oracle before
- * it is timed; contenders take turns query by query; ratios are of medians.
- *   --only TEXT     the data sets whose name contains it
+ * npm run bench [-- options]: how long an exact search takes, beside a native C scan over the same data in
+ * the same run, and how many bytes of rows it touches. Every answer is verified against the float64 oracle
+ * before it is timed. Contenders take turns query by query; ratios are of medians.
+ *   --only TEXT     only data sets whose name contains it
  *   --quick         fewer turns
- *   --against DIR   also the library of another checkout, built, in turns with this one
+ *   --against DIR   also the library of another built checkout, in turns with this one
  *   --lsa FOLDER    also files of real text there (lsa-files.mjs); or LODESTONE_LSA
- * Prints a table and writes bench/results/core.json after every data set, which `npm run bench:report` makes
- * the documents of.
+ * Prints a table and, after every data set, writes bench/results/core.json, from which `npm run bench:report`
+ * makes the documents.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -136,7 +136,7 @@ async function measureSet(set) {
   for (const { index } of built) index.free();
 }
 
-/** After every set, so that a run that is ended early leaves what it has. */
+/** Called after every set, so that a run that is ended early keeps its results. */
 function write(isWhole) {
   const results = fileURLToPath(new URL("results/", import.meta.url));
   mkdirSync(results, { recursive: true });

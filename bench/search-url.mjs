@@ -1,9 +1,10 @@
 /**
- * What does an exact answer cost over pgvector's own? Loads the search database of `--search-url` with one
- * table, and times, in turns, its search, pgvector's `ORDER BY distance LIMIT k` over the same table, and the
- * search in memory; before that every answer is compared with the one in memory, in every bit.
- * Usage: npm run build && npm run bench:search-url -- --url postgres://… [--rows 100000 --dimension 128 --kind
- * random] The database's schema `lodestone_search` is dropped first.
+ * How much slower is an exact answer than pgvector's own? Loads the search database of `--search-url` with
+ * one table. Then times, in turns, its search, pgvector's `ORDER BY distance LIMIT k` over the same table,
+ * and the search in memory. Before that every answer is compared with the one in memory, bit for bit.
+ *
+ * Usage: npm run build && npm run bench:search-url -- --url postgres://… [--rows 100000 --dimension 128
+ * --kind random]. The database's schema `lodestone_search` is dropped first.
  */
 import { isDeepStrictEqual, parseArgs } from "node:util";
 import pg from "pg";

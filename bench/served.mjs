@@ -1,4 +1,7 @@
-/** A server as `lodestone serve` starts it, in a process and a data directory of its own, and a table of vectors in it. */
+/**
+ * Starts a server as `lodestone serve` does, in a process and a data directory of its own, and fills a table
+ * of vectors in it.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -13,8 +16,8 @@ export const DATABASE = "/db/bench:main";
 const BULK_ROWS = 1000;
 
 /**
- * @param checkout  a built checkout of the project. @returns {Promise<{port, send(method, path, body),
- *   stop()}>} with a database to put tables into.
+ * @param checkout  a built checkout of the project.
+ * @returns {Promise<{port, send(method, path, body), stop()}>} with a database to put tables into.
  */
 export async function serve(checkout = OWN_CHECKOUT) {
   const directory = mkdtempSync(join(tmpdir(), "lodestone-bench-"));
@@ -34,7 +37,7 @@ export async function serve(checkout = OWN_CHECKOUT) {
 }
 
 /**
- * A server on a data directory that outlives it.
+ * Starts a server on a data directory that outlives it.
  *
  * @param args  more arguments of `lodestone serve`.
  * @returns {Promise<{port, pid, send(method, path, body), stop()}>} once it listens; it may not be ready yet.
@@ -62,7 +65,10 @@ export async function start({ checkout = OWN_CHECKOUT, directory, args = [] }) {
 
 export const tablePath = (table) => `${DATABASE}/tables/${table}`;
 
-/** A table with the vector column "v", and the first `rows` rows of `data` in it; their ids are idOf(row). */
+/**
+ * Makes a table with the vector column "v" that contains the first `rows` rows of `data`; their ids are
+ * idOf(row).
+ */
 export async function makeTable({ send }, table, { data, rows, dimension }) {
   await send("PUT", tablePath(table), { columns: [{ name: "v", type: "vector", vector: { dimension } }] });
   for (let at = 0; at < rows; at += BULK_ROWS) {
@@ -74,7 +80,7 @@ export async function makeTable({ send }, table, { data, rows, dimension }) {
   }
 }
 
-/** From what the server prints. */
+/** The port, read from the server's output. */
 function portOf(child) {
   let text = "";
   child.stderr.resume();
@@ -89,7 +95,10 @@ function portOf(child) {
   });
 }
 
-/** @param body  an object, or its JSON. @throws what is no answer of success. */
+/**
+ * @param body  an object, or its JSON.
+ * @throws if the response is not a success.
+ */
 function sendTo(agent, port, method, path, body) {
   const text = body === undefined ? "" : typeof body === "string" ? body : JSON.stringify(body);
   return new Promise((resolve, reject) => {

@@ -1,8 +1,10 @@
 /**
- * Three servers on one PostgreSQL with a synchronous standby, behind nginx, through faults; the history of all clients is judged.
+ * Runs three servers on one PostgreSQL with a synchronous standby, behind nginx, through faults, and checks
+ * the history of all clients.
  *
  * Usage: npm run soak:cluster -- [--minutes 60 --clients 24 --outage 60 --seed 1 --parts]
- * With --parts the servers hold search parts. Needs PostgreSQL 15 or later and nginx on this machine. Exit code 1 on any fault.
+ * With --parts the servers hold search parts. Needs PostgreSQL 15 or later and nginx on this machine. Exit
+ * code 1 on any fault.
  */
 import { parseArgs } from "node:util";
 import { clusterRun } from "../test/cluster/cluster-run.ts";

@@ -1,7 +1,7 @@
 /**
- * npm run soak:core -- [--minutes 60] [--seed N]: random data of every kind in every build and, now and then,
- * in shards, changed between searches, every answer compared with the float64 oracle to the last bit: ids,
- * order, scores, totalCount. Ends with the number of comparisons (one a result row), or at the first
+ * npm run soak:core -- [--minutes 60] [--seed N]: random data of every kind, in every build and sometimes in
+ * shards, changed between searches. Every answer is compared with the float64 oracle to the last bit: ids,
+ * order, scores, totalCount. Ends with the number of comparisons (one per result row), or at the first
  * difference, with its seed.
  */
 import { parseArgs } from "node:util";
@@ -20,15 +20,15 @@ if (!enableRelaxedSimd()) throw new Error("This runtime has no relaxed SIMD; the
 const BUILDS: readonly Build[] = ["relaxed", "simd", "scalar"];
 const SIMILARITIES: readonly Similarity[] = ["cosineSimilarity", "l1", "l2"];
 const DIMENSIONS = [1, 2, 3, 15, 16, 17, 47, 48, 63, 64, 65, 96, 128, 200, 384, 768, 1536, 4096, 10_000];
-/** Elements of one round's data: what the oracle gets through in a second or so. */
+/** Elements of one round's data: the oracle takes about a second for them. */
 const ELEMENTS = 300_000;
 /**
- * Of the rounds, those with twenty times as many elements: a dozen segments and more, so that batches, pauses
- * and centres that segments share are met as in large indexes. (A fault that took ten segments to show was once
+ * Share of rounds with twenty times as many elements: a dozen segments and more, so that batches, pauses and
+ * centres shared by segments occur as in large indexes. (A fault that took ten segments to show was once
  * missed for hours.)
  */
 const TALL_SHARE = 0.05;
-/** Of the rounds, those that search in shards too. */
+/** Share of rounds that also search in shards. */
 const SHARDED_SHARE = 0.3;
 
 let comparisons = 0;
@@ -73,13 +73,14 @@ async function round(seed: number): Promise<void> {
   for (let step = 0; step < 3; step++) {
     const stored = pick([...model.values()].slice(0, 50));
     const queries = [next(), stored ?? next(), (stored ?? next()).map((x) => -x)];
-    // Enough of them that searchMany takes its own path (assembly/plans/cascade-many.ts), an odd number and an even one.
+    // Enough of them that searchMany takes its own path (assembly/plans/cascade-many.ts); odd and even
+    // numbers.
     if (step === 1) for (let i = pick([3, 4, isTall ? 20 : 5]); i > 0; i--) queries.push(next());
     const share = pick([1, 1, 0.5, 0.1, 0.01]);
     const salt = Math.floor(random() * 1e6);
     const filter = share === 1 ? undefined : (id: string) => (Number(id.slice(2)) * 7919 + salt) % 1000 < share * 1000;
     const k = pick([1, 3, 10, 100, isTall ? 1000 : rows + 5]);
-    // Left to themselves, indexes as small as these would hardly ever learn anything.
+    // On their own, indexes as small as these would hardly ever learn anything.
     const plan = pick(["auto", "sketches"] as const);
     for (const similarity of SIMILARITIES) {
       const usable = queries.filter((query) => similarity !== "cosineSimilarity" || query.some((x) => x !== 0));

@@ -1,7 +1,7 @@
 /**
- * `npm run soak:crash -- --kills 200 --seed 1 --clients 16`: kills a real server again and again while clients
- * work, and judges everything they saw. Exit code 1 when anything acknowledged was lost, came back, went
- * backwards or was half done.
+ * `npm run soak:crash -- --kills 200 --seed 1 --clients 16`: kills a real server again and again while
+ * clients work, and checks everything they saw. Exit code 1 when anything acknowledged was lost, reappeared,
+ * went backwards or was half done.
  */
 import { parseArgs } from "node:util";
 import { crashRun } from "../test/reliability/crash-run.ts";

@@ -1,9 +1,9 @@
 /**
  * `npm run soak:hostile -- --minutes 60 [--attackers 6] [--key hostile|reader] [--kind "sql: …"]
- * [--database-url postgres://…]`: one caller sends hostile but valid requests, others work beside it, and all
- * of it is judged. Exit code 1 on any exit of the server, any answer of 5xx that is not 503 or 504 with
- * Retry-After, any change behind an error, anybody else refused, their 99th percentile above 250 ms, or memory
- * above the limit.
+ * [--database-url postgres://…]`: one caller sends hostile but valid requests while others work beside it,
+ * and everything is checked. Exit code 1 on any exit of the server, any 5xx that is not 503 or 504 with
+ * Retry-After, any change despite an error, any refusal of the other callers, a 99th percentile of theirs
+ * above 250 ms, or memory above the limit.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,7 +1,7 @@
 /**
  * `npm run soak:load -- --minutes 10 --clients 64 [--database-url postgres://…]`: a mixed load on a real
- * server, judged afterwards; prints the server's memory, its longest event-loop pause and the lag of searches
- * as it goes. Exit code 1 on any fault, any 5xx, or a pause above 200 ms.
+ * server, checked afterwards. Meanwhile it prints the server's memory, its longest event-loop pause and the
+ * lag of searches. Exit code 1 on any fault, any 5xx, or a pause above 200 ms.
  */
 import { parseArgs } from "node:util";
 import { loadRun } from "../test/reliability/load-run.ts";
@@ -33,7 +33,7 @@ try {
   });
   const { samples, faults, unexpected, ...numbers } = report;
   const longestPauseMs = Math.max(...samples.map((sample) => sample.eventLoopPauseMs));
-  // The first fifth is growth to the working size; what grows from then on to the end grows without end.
+  // The first fifth is growth to the working size. What still grows after that grows without end.
   const settled = samples.slice(Math.floor(samples.length / 5));
   const memory = { settledMegabytes: settled[0]?.residentMegabytes, endMegabytes: settled.at(-1)?.residentMegabytes };
   console.log(

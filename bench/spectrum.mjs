@@ -1,14 +1,15 @@
 /**
- * Rows with a decaying spectrum, as embeddings have one: few directions carry most of the spread, and which
- * ones the stored coordinates do not say.
+ * Rows with a decaying spectrum, as embeddings have: few directions carry most of the spread, and the stored
+ * coordinates do not reveal which.
  *
- * A row is √mean · c + √(1 − mean) · R (√t · g + √(1 − t) · e), scaled to unit length: c is the direction all
- * share, g the centre of a group of some 24 rows, e the row's own part, both with the spectrum's variances; t,
- * how near the row is to its group, differs from row to row, so that a query has near neighbours at many
- * distances. R is a random rotation. test/bench/spectrum.test.ts checks energies and neighbours.
+ * A row is √mean · c + √(1 − mean) · R (√t · g + √(1 − t) · e), scaled to unit length. c is the direction
+ * that all rows share, g the centre of a group of some 24 rows, e the row's own part; g and e both have the
+ * spectrum's variances. t, how near the row is to its group, differs from row to row, so a query has near
+ * neighbours at many distances. R is a random rotation. test/bench/spectrum.test.ts checks energies and
+ * neighbours.
  */
 
-/** Of the directions; of 768 these are the first 64, 128 and 256. */
+/** Shares of the directions; of 768 these are the first 64, 128 and 256. */
 export const ENERGY_SHARES = [1 / 12, 1 / 6, 1 / 3];
 
 /**
@@ -18,19 +19,28 @@ export const ENERGY_SHARES = [1 / 12, 1 / 6, 1 / 3];
  * together   t is drawn evenly from this range.
  */
 export const SPECTRA = {
-  /** About what two neural text models and an image descriptor show; mean and spread of the cosines are the second model's. */
+  /**
+   * Close to two neural text models and an image descriptor; mean and spread of the cosines are those of the
+   * second model.
+   */
   "steep spectrum": { energies: [0.61, 0.76, 0.89], offset: 48, decay: 2, mean: 0.23, together: [0, 0.85] },
-  /** Latent semantic analysis of 100,000 paragraphs: energies, mean and spread of the cosines, and the tenth neighbour. */
+  /**
+   * Latent semantic analysis of 100,000 paragraphs: energies, mean and spread of the cosines, and the tenth
+   * neighbour.
+   */
   "flat spectrum": { energies: [0.28, 0.41, 0.6], offset: 0, decay: 0.5, mean: 0.03, together: [0.08, 0.95] },
 };
 
 const GROUP_ROWS = 24;
-/** Each mixes every coordinate with one other: after ten all 768 depend on all, after twice as many evenly. */
+/**
+ * Each round mixes every coordinate with one other. After ten rounds each of 768 depends on all, after twice
+ * as many evenly.
+ */
 const ROTATION_ROUNDS = 24;
 
 /**
- * @returns f64[dimension], from 12 dimensions on, falling within each share; the sum is 1 and the partial sums
- *   at ENERGY_SHARES are `energies`.
+ * @returns f64[dimension], from 12 dimensions on, falling within each share; the sum is 1 and the partial
+ *   sums at ENERGY_SHARES are `energies`.
  */
 export function variances({ energies, offset, decay }, dimension) {
   const values = Float64Array.from({ length: dimension }, (_, j) => (j + 1 + (offset * dimension) / 768) ** -decay);
@@ -45,8 +55,8 @@ export function variances({ energies, offset, decay }, dimension) {
 }
 
 /**
- * A random rotation: rounds of plane rotations by random angles of random pairs of coordinates (Kac's walk), so
- * orthogonal by construction. Rotates in place.
+ * A random rotation: rounds of plane rotations by random angles of random pairs of coordinates (Kac's walk),
+ * hence orthogonal by construction. Rotates in place.
  */
 export function randomRotation(dimension, random) {
   const pairs = dimension >> 1;
@@ -72,7 +82,7 @@ export function randomRotation(dimension, random) {
 }
 
 /**
- * Centres in frames of orthogonal directions: so few of independent directions would have a spectrum of their
+ * Centres in frames of orthogonal directions. This few independent directions would have a spectrum of their
  * own, steeper than the one asked for.
  */
 function groupCentres(count, deviations, random) {
@@ -87,7 +97,7 @@ function groupCentres(count, deviations, random) {
   });
 }
 
-/** @returns a writer of one row at `at`, not yet of unit length. */
+/** @returns a function that writes one row at `at`, not yet of unit length. */
 export function spectralRows(spectrum, dimension, rows, random, gaussian) {
   const { mean, together } = spectrum;
   const deviations = variances(spectrum, dimension).map(Math.sqrt);

@@ -1,10 +1,10 @@
 /**
- * How long is a server away when it is started again? Fills a table, waits for its snapshot, stops the server,
- * and starts it twice: from the snapshot that the first one left, and without, from the records alone. Prints
- * rows a second, the time until /readyz is 200, the CPU time that took and the peak of the process's memory
- * (Linux).
+ * How long is a server unavailable when it is restarted? Fills a table, waits for its snapshot, stops the
+ * server, and starts it twice: from the snapshot, and without it, from the records alone. Prints rows per
+ * second, the time until /readyz is 200, the CPU time that took and the peak of the process's memory (Linux).
+ *
  * Usage: npm run build && npm run bench:start [-- --rows 1000000 --dimension 128 --database-url postgres://…]
- * The database of a --database-url gets a branch bench:main, which is dropped in the end.
+ * The database of a --database-url gets a branch bench:main, which is dropped at the end.
  */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,7 +24,7 @@ const { values: options } = parseArgs({
 });
 const rows = Number(options.rows);
 const dimension = Number(options.dimension);
-/** Rows that one statement inserts: well within the time limit of SQL over HTTP on the embedded database. */
+/** Rows inserted by one statement: well within the time limit of SQL over HTTP on the embedded database. */
 const STATEMENT_ROWS = Math.max(1, Math.min(20_000, Math.floor(1_000_000 / dimension)));
 
 const directory = mkdtempSync(join(tmpdir(), "lodestone-bench-start-"));
@@ -44,7 +44,7 @@ try {
     engine: options["database-url"] === undefined ? "embedded" : "server",
     "rows/s stored": Math.round(rows / (filledMs / 1000)),
   };
-  // The first one is begun within seconds after all was read.
+  // The first snapshot is begun within seconds after everything was read.
   while (!hasSnapshot()) await sleep(200);
   const stopMs = await timed(() => server.stop());
   result["stop s"] = seconds(stopMs);

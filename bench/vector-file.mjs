@@ -1,4 +1,7 @@
-/** Vectors from a file: .npy, .fvecs and .bvecs by the reader of `lodestone import`; .f32 is bare little-endian float32, row after row. */
+/**
+ * Reads vectors from a file: .npy, .fvecs and .bvecs by the reader of `lodestone import`; .f32 is bare
+ * little-endian float32, row after row.
+ */
 import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
 import { endianness } from "node:os";
 import { extname } from "node:path";
@@ -8,14 +11,15 @@ const CHUNK_BYTES = 1 << 24;
 const COLUMN = "vector";
 const FORMATS = [".npy", ".fvecs", ".bvecs", ".f32"];
 
-/** What is wrong with a file or an option; for the person who gave it. */
+/** A fault of a file or an option, worded for the person who gave it. */
 export class InputError extends Error {}
 
 /**
- * @param dimension  of an .f32 file; the others know theirs, and it must be that.
- * @param limit      reads the first `limit` vectors only.
+ * @param dimension  of an .f32 file; other formats contain theirs, which must then be equal to it.
+ * @param limit      read only the first `limit` vectors.
  * @param onProgress (rows so far, rows in all), now and then.
- * @returns {Promise<{matrix: Float32Array, rows: number, dimension: number}>} finite values, rounded to float32.
+ * @returns {Promise<{matrix: Float32Array, rows: number, dimension: number}>} finite values, rounded to
+ *   float32.
  * @throws {InputError} that says what and where.
  */
 export async function readVectorFile(path, { dimension, limit = Number.POSITIVE_INFINITY, onProgress = () => {} } = {}) {
@@ -52,7 +56,7 @@ async function readSource(path, format, expectedDimension, limit, onProgress) {
     }
     return { matrix, rows, dimension };
   } catch (error) {
-    // The reader's own complaints name the place in the file, but not the file.
+    // The reader's own errors name the place in the file, but not the file.
     throw error.name === "SourceError" ? new InputError(`${path}: ${error.message}.`) : error;
   }
 }

@@ -1,9 +1,9 @@
 /**
- * Approximate neighbours beside Lodestone's exact ones: recall against the time of a query. Lodestone's answers
- * are the truth (the first ones checked against the float64 oracle). For each `ef` all queries are asked, in
- * turns: Lodestone, then each index; now and then the C scan. A row counts as found when its exact score
- * reaches the tenth's, so that another row at the same distance is as good. Times to build are of the
- * processor: one thread builds, for minutes, in which other programs want their share.
+ * Approximate neighbours beside Lodestone's exact ones: recall against the time of a query. Lodestone's
+ * answers are the truth; the first ones are checked against the float64 oracle. For each `ef` all queries are
+ * asked in turns: Lodestone, then each index, and now and then the C scan. A row counts as found when its
+ * exact score reaches that of the tenth, so another row at the same distance is as good. Build times are
+ * processor time, because one thread builds for minutes, during which other programs take their share.
  */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
@@ -18,11 +18,11 @@ const VERIFIED = 3;
 const EXPANSIONS = [10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024];
 const QUICK_EXPANSIONS = [10, 64, 256];
 const OURS = "Lodestone";
-/** Of cosines: float32 sums differ by less. */
+/** Difference of cosines treated as a tie; float32 sums differ by less. */
 const TIE = 1e-6;
-/** The C scan takes its turn at every so many queries. */
+/** The C scan takes a turn after this many queries. */
 const SCAN_EVERY = 10;
-/** Rows whose cosines with the queries describe the data. */
+/** Number of queries whose cosines with all rows describe the data. */
 const DESCRIBED_QUERIES = 15;
 
 /** @param run  of run.mjs. @param data  f32[rows + run.queries][dimension]. */
@@ -45,7 +45,10 @@ export async function measureApproximate(run, set, data) {
   const common = { set: set.name, kind: set.kind };
   const [exactTimes, scanMs] = [[], []];
   const points = new Map(indexes.map(({ contender }) => [contender.name, []]));
-  /** Of those that are still there: who fails is skipped from then on, with the points it has. */
+  /**
+   * Runs the step for each index still in the race. One that fails is skipped from then on, and keeps the
+   * points it has.
+   */
   const eachIndex = async (step) => {
     for (const entry of [...indexes]) {
       try {
@@ -108,8 +111,8 @@ export async function measureApproximate(run, set, data) {
 }
 
 /**
- * Time as it passes, and of the processor: what is left of a time where other programs interrupt the search,
- * and more of the long ones than of the short.
+ * Wall-clock time and processor time. The latter leaves out interruptions by other programs, which affect
+ * long searches more than short ones.
  */
 const timesOf = (answered) => ({
   milliseconds: summarize(answered.map(({ ms }) => ms)),
@@ -119,7 +122,7 @@ const timesOf = (answered) => ({
 const describe = ({ milliseconds, cpuMilliseconds }) =>
   `${milliseconds.median.toFixed(3)} ms, ${cpuMilliseconds.median.toFixed(3)} ms of the processor`;
 
-/** @returns for each query the least cosine of its k best rows. */
+/** @returns for each query, the lowest cosine among its k best rows. */
 async function exactFloors(run, set, data, ours) {
   const floors = [];
   for (let query = 0; query < run.queries; query++) {

@@ -1,4 +1,6 @@
-/** Starts a contender's process (host.mjs, or a program that speaks its protocol) and talks with it. */
+/**
+ * Starts a contender's process (host.mjs, or a program that speaks its protocol) and communicates with it.
+ */
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,15 +10,18 @@ import { fileURLToPath } from "node:url";
 const here = (relative) => fileURLToPath(new URL(relative, import.meta.url));
 
 const NODE_FLAGS = ["--expose-gc", "--max-old-space-size=8192"];
-/** For the thread pools inside native peers; more are beside each peer in adapters/list.mjs. */
+/** For the thread pools inside native peers; adapters/list.mjs has more for each peer. */
 const ONE_THREAD = { OMP_NUM_THREADS: "1", OPENBLAS_NUM_THREADS: "1", MKL_NUM_THREADS: "1" };
 
-/** A contender that is silent for longer hangs. */
+/** A contender that is silent for longer is considered hung. */
 const PATIENCE_MS = 120_000;
 
 const python = () => process.env.PYTHON ?? (existsSync(here(".venv/bin/python")) ? here(".venv/bin/python") : "python3");
 
-/** @returns {Record<string, string>} versions of the packages, @throws when one is not installed. */
+/**
+ * @returns {Record<string, string>} versions of the packages.
+ * @throws when one is not installed.
+ */
 function installedVersions({ packages = [] }) {
   return Object.fromEntries(
     packages.map((name) => {
@@ -29,7 +34,7 @@ function installedVersions({ packages = [] }) {
 
 /**
  * @returns {{ask(request: object, patienceMs?: number): Promise<object>, stop(): Promise<void>}} `ask` throws
- *   what the contender could not do, and when it died.
+ *   the contender's own error, or that it died.
  */
 function startContender({ module, variant, program, env }) {
   const [command, args] = program
@@ -79,7 +84,7 @@ function startContender({ module, variant, program, env }) {
 export const megabytes = (bytes) => (bytes == null ? "?" : (bytes / 1e6).toFixed(0));
 
 /**
- * Starts the wanted contenders, one after the other, so that the time to build is of one alone; who fails is skipped.
+ * Starts the wanted contenders one after the other, so that each builds alone. One that fails is skipped.
  *
  * @param path  f32[rows + queries][dimension].
  * @returns {Promise<{contender, link, built}[]>}
@@ -106,7 +111,7 @@ export async function startAll(run, set, path, contenders) {
   return started;
 }
 
-/** Where a graph that took minutes is kept for the next run, if anywhere. */
+/** Where a graph that took minutes to build is kept for the next run, if anywhere. */
 function graphFile({ graphs }, { name, fingerprint }, contender) {
   return graphs && join(graphs, `${[name, contender.name, fingerprint].join(" ").replace(/[^\w.]+/g, "-")}.graph`);
 }

@@ -1,7 +1,7 @@
 /**
- * The exact searches of all contenders. They hold the same data at once, each in a process of its own (about 6
- * GB in sum at 100,000 × 768), and take turns query by query with a native C scan; slow ones have fewer turns,
- * spread evenly.
+ * The exact searches of all contenders. Each holds the same data in a process of its own (about 6 GB in total
+ * at 100,000 × 768). They take turns query by query with a native C scan; slow ones have fewer turns, spread
+ * evenly.
  */
 import { join } from "node:path";
 import { startNativeScan, writeVectors } from "../native-scan.mjs";
@@ -11,13 +11,19 @@ import { megabytes, startAll } from "./contender.mjs";
 import { checkAnswer, exactAnswer, TOLERANCE } from "./verify.mjs";
 
 const VERIFIED = 5;
-/** Turns of the native scan and of the fast contenders; a slow one has as many as fit its budget, but never fewer than `least`. */
+/**
+ * Turns of the native scan and of the fast contenders. A slow one gets as many as fit its budget, but never
+ * fewer than `least`.
+ */
 const FULL = { turns: 75, least: 7, budgetMs: 7_000, batchRounds: 5 };
 const QUICK = { turns: 15, least: 3, budgetMs: 1_000, batchRounds: 2 };
-/** More processor time than time: the contender used a second thread. */
+/** Above this ratio of processor time to elapsed time the contender used a second thread. */
 const ONE_THREAD = 1.25;
 
-/** @param run  of run.mjs. @param data  f32[rows + run.queries][dimension]. */
+/**
+ * @param run   of run.mjs.
+ * @param data  f32[rows + run.queries][dimension].
+ */
 export async function measureExact(run, set, data) {
   const path = join(run.directory, "vectors.f32");
   writeVectors(path, data);
@@ -51,7 +57,10 @@ export async function measureExact(run, set, data) {
   for (const { link } of entries) await link.stop();
 }
 
-/** Runs `step` for each; who throws is skipped from then on. Lodestone's own errors are not a peer's: they end the bench. */
+/**
+ * Runs `step` for each contender. One that throws is skipped from then on, but an error of Lodestone itself
+ * ends the bench.
+ */
 async function eachOf(run, set, entries, step) {
   const remaining = [];
   for (const entry of entries) {
@@ -93,7 +102,7 @@ async function measureSingle(run, set, entries, native, data) {
   return { right, yardstick, exact };
 }
 
-/** Turn `turn` of `all` belongs to a contender which has `turns` of them, spread evenly. */
+/** Whether `turn` (of `all`) is one of a contender's `turns`, which are spread evenly. */
 const hasTurn = (turn, turns, all) => Math.floor(((turn + 1) * turns) / all) > Math.floor((turn * turns) / all);
 
 async function takeTurn(run, entry, query) {

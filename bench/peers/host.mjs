@@ -62,7 +62,9 @@ async function buildAnew(path, rows, dimension, before) {
   return { buildMs: ms, buildCpuMs: cpuMs, memoryBytes: (await residentBytes()) - before };
 }
 
-/** Rows come in batches that are dropped again, so that the growth of the process is what the contender keeps. */
+/**
+ * Rows come in batches that are dropped again, so that the growth of the process is what the contender keeps.
+ */
 async function addAll(file, rows, dimension) {
   const sum = { ms: 0, cpuMs: 0 };
   for (let first = 0; first < rows; first += BATCH_ROWS) {

@@ -1,15 +1,15 @@
 /**
- * npm run bench:peers [-- options]: Lodestone beside its peers, top 10 by cosine, one thread each: first the
+ * npm run bench:peers [-- options]: Lodestone beside its peers, top 10 by cosine, one thread each. First the
  * exact searches (exact.mjs), then the approximate ones, recall against time (approximate.mjs). Every exact
- * answer is checked against the float64 oracle before anything is timed. What is not installed, fails or
- * answers wrongly is said, at once and at the end. Prints tables and writes bench/results/peers.json and
- * bench/results/approximate.json.
+ * answer is checked against the float64 oracle before anything is timed. A peer that is not installed, fails
+ * or answers wrongly is reported, at once and again at the end. Prints tables and writes
+ * bench/results/peers.json and bench/results/approximate.json.
  *   --part exact|approximate   only one of the two; the second takes minutes for each index that it builds
- *   --only TEXT,TEXT           the peers whose name contains one of them
- *   --sizes 10000x128          of the sets of the exact searches, and the last of the approximate ones'; default 10000x128,100000x768
- *   --kinds "flat spectrum"    of the approximate searches' data (bench/data.mjs); default "steep spectrum,flat spectrum"
- *   --lsa FOLDER               the approximate searches also on files of real text there (bench/lsa-files.mjs); or LODESTONE_LSA
- *   --graphs FOLDER            keeps the approximate indexes there, with their figures, and takes them from there
+ *   --only TEXT,TEXT           only peers whose name contains one of these
+ *   --sizes 10000x128          sizes of the exact searches; the approximate ones use the last; default 10000x128,100000x768
+ *   --kinds "flat spectrum"    data of the approximate searches (data.mjs); default "steep spectrum,flat spectrum"
+ *   --lsa FOLDER               approximate searches also on files of real text there (bench/lsa-files.mjs); or LODESTONE_LSA
+ *   --graphs FOLDER            keeps the approximate indexes there, with their figures, and reuses them
  *   --quick                    fewer turns
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -28,8 +28,8 @@ import { TOLERANCE } from "./verify.mjs";
 const K = 10;
 const QUERIES = 100;
 /**
- * Of the exact searches. Peers that score every row take the same time for any data; Lodestone does not, and
- * this is the harder of the two spectra.
+ * Data of the exact searches. Peers that score every row take the same time for any data. Lodestone does not,
+ * and this is the harder of the two spectra.
  */
 const EXACT_KIND = "flat spectrum";
 
@@ -82,7 +82,7 @@ const run = {
   versions: {},
   loads: [],
   isWanted: ({ name }) => wanted === undefined || wanted.some((text) => name.toLowerCase().includes(text)),
-  /** A peer that is left out, and why. */
+  /** Reports that a peer is left out, and why. */
   skip(set, { name, remedy }, error) {
     const reason = String(error.message ?? error) + (remedy ? `; to install it: ${remedy}` : "");
     run.skipped.push({ set: set.name, name, reason });

@@ -2,19 +2,22 @@
 import { bestOf, exactScores, idOf, verify } from "../oracle.mjs";
 
 /**
- * Peers add up in float32, so rows whose exact scores (1 + cos) are nearer than this may change places, or the
- * last hit with the next row.
+ * Peers add up in float32. Rows whose exact scores (1 + cos) are closer than this may change places, and so
+ * may the last hit and the next row.
  */
 export const TOLERANCE = 1e-5;
 
-/** @returns {{expected: {row, score}[], scoreOf: Float64Array}} the k best, and the exact score of every row. */
+/**
+ * @returns {{expected: {row, score}[], scoreOf: Float64Array}} the k best, and the exact score of every row.
+ */
 export function exactAnswer(data, rows, dimension, query, k) {
   const scoreOf = exactScores(data, rows, dimension, (rows + query) * dimension, "cosineSimilarity");
   return { expected: bestOf(scoreOf, k), scoreOf };
 }
 
 /**
- * @param exact  to the last bit, scores included (Lodestone), or the rows within TOLERANCE (peers).
+ * @param exact  compare to the last bit, scores included (Lodestone); otherwise compare the rows within
+ *   TOLERANCE (peers).
  * @returns {number} how many places differ, all of them near-ties.
  * @throws when the answer is wrong.
  */

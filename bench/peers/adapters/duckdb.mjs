@@ -1,4 +1,7 @@
-/** DuckDB, in memory, one thread: FLOAT[dimension] and array_cosine_distance, which is a full scan with a top-n. */
+/**
+ * DuckDB, in memory, one thread: FLOAT[dimension] and array_cosine_distance, which is a full scan with a
+ * top-n.
+ */
 import { ARRAY, arrayValue, DuckDBDataChunk, DuckDBInstance, FLOAT, INTEGER } from "@duckdb/node-api";
 
 /** Rows of one data chunk at most (DuckDB's vector size). */

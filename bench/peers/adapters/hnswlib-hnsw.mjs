@@ -1,4 +1,7 @@
-/** hnswlib-node: HierarchicalNSW, its approximate index. Built by node-gyp at installation: needs a C++ compiler and Node's headers. */
+/**
+ * hnswlib-node: HierarchicalNSW, its approximate index. Built by node-gyp at installation: needs a C++
+ * compiler and Node's headers.
+ */
 import hnswlib from "hnswlib-node";
 import { HNSW } from "./list.mjs";
 

@@ -1,4 +1,7 @@
-/** hnswlib-node: BruteforceSearch, its exact index. Built by node-gyp at installation: needs a C++ compiler and Node's headers. */
+/**
+ * hnswlib-node: BruteforceSearch, its exact index. Built by node-gyp at installation: needs a C++ compiler
+ * and Node's headers.
+ */
 import hnswlib from "hnswlib-node";
 
 export function open({ dimension, rows }) {

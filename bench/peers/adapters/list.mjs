@@ -1,19 +1,21 @@
 /**
- * Who is measured. `packages` must be installed in bench/peers; `env` holds what makes the peer use one thread
- * where no option of its API does. Rule of the metric: each peer's own cosine; where it has none, or plain
- * loops, the inner product, which is the same for these unit vectors.
+ * The contenders. `packages` must be installed in bench/peers. `env` makes a peer use one thread where no
+ * option of its API does. Metric: each peer's own cosine. Peers that have none, and plain loops, use the
+ * inner product, which is the same for these unit vectors.
  *
  * Left out:
- * - faiss-node 0.5.1: its install script fetches a binary, or faiss' sources, from github.com; behind a proxy
- *   there is neither. faiss itself is measured through its Python package, in a process of its own that times
- *   inside, as the C scan does.
- * - newer versions of usearch (2.26), better-sqlite3 (13) and LanceDB (0.38) ask for Node 22; PGlite's pgvector
- *   asks for exactly PGlite 0.5.14.
+ * - faiss-node 0.5.1: its install script downloads a binary, or faiss' sources, from github.com, which fails
+ *   behind a proxy. faiss itself is measured through its Python package, in a process of its own that does
+ *   the timing itself, like the C scan.
+ * - newer versions of usearch (2.26), better-sqlite3 (13) and LanceDB (0.38) require Node 22; PGlite's
+ *   pgvector requires exactly PGlite 0.5.14.
  * - libsql 0.5.29 as the SQLite of sqlite-vec: needs no compiler, but aborts in the KNN query (panic in
  *   statement.rs).
- * package-lock.json has no integrity for the DuckDB and LanceDB binaries of other platforms than linux-x64: the
- * registry it was made with did not have them. LanceDB's optional packages (@huggingface/transformers, openai)
- * are replaced by an empty one: they would fetch 200 MB from github.com and are never loaded.
+ *
+ * package-lock.json has no integrity for the DuckDB and LanceDB binaries of platforms other than linux-x64,
+ * because the registry it was made with did not have them. LanceDB's optional packages
+ * (@huggingface/transformers, openai) are replaced by an empty one: they would download 200 MB from
+ * github.com and are never loaded.
  */
 export const CONTENDERS = [
   { name: "Lodestone", module: "lodestone.mjs", variant: "relaxed", exact: true },
@@ -39,12 +41,12 @@ export const CONTENDERS = [
   { name: "PGlite + pgvector", module: "pglite.mjs", packages: ["@electric-sql/pglite", "@electric-sql/pglite-pgvector"] },
 ];
 
-/** A graph of 100,000 × 768 takes two minutes, on a busy machine many more. */
+/** A graph of 100,000 × 768 takes two minutes, on a busy machine much longer. */
 const BUILD_PATIENCE_MS = 3_600_000;
 
 /**
- * Graphs of 16 neighbours a row (M), built with 200 candidates (efConstruction), float32, one thread. Their
- * searches keep `ef` candidates, which is what is varied.
+ * Graphs with 16 neighbours per row (M), built with 200 candidates (efConstruction), float32, one thread.
+ * Their searches keep `ef` candidates, which is the parameter that is varied.
  */
 export const HNSW = { connectivity: 16, buildExpansion: 200 };
 export const APPROXIMATE = [

@@ -1,6 +1,6 @@
 /**
- * Lodestone itself, built by `npm run build`. The relaxed build needs a flag on Node 20, which the server sets
- * for itself and a library user has to.
+ * Lodestone itself, built by `npm run build`. On Node 20 the relaxed build needs a flag, which the server
+ * sets for itself and a user of the library has to set.
  */
 import v8 from "node:v8";
 import { init, RELAXED_SIMD_FLAG, VectorIndex } from "../../../dist/index.js";

@@ -1,7 +1,7 @@
 /**
- * Orama: its vector search, which scores every document. `similarity: 0` in its favour: it never sorts the half
- * of the rows that point away from the query; with −1, which alone is exact for any data, it would sort them
- * all.
+ * Orama's vector search, which scores every document. `similarity: 0` is in its favour: it never sorts the
+ * half of the rows that point away from the query. With −1, the only value that is exact for any data, it
+ * would sort them all.
  */
 import { create, insert, searchVector } from "@orama/orama";
 

@@ -1,8 +1,8 @@
 /**
- * PGlite (PostgreSQL as WebAssembly) with pgvector, on disk (in the page cache when it is searched):
- * `memory://` moves the whole file as it grows, so that 100,000 rows did not come in within two minutes, and is
- * searched 1.5 times slower. STORAGE PLAIN keeps the vectors in line with their rows, the faster of the two
- * (out of line, pgvector's default at 768 dimensions, each row is fetched from the TOAST table). Rows come in
+ * PGlite (PostgreSQL as WebAssembly) with pgvector, on disk (in the page cache when it is searched).
+ * `memory://` moves the whole file as it grows: 100,000 rows did not load within two minutes, and searching
+ * was 1.5 times slower. STORAGE PLAIN keeps the vectors in line with their rows, which is the faster way (out
+ * of line, pgvector's default at 768 dimensions, each row is fetched from the TOAST table). Rows are loaded
  * by binary COPY.
  */
 import { mkdtempSync, rmSync } from "node:fs";
@@ -13,7 +13,10 @@ import { vector } from "@electric-sql/pglite-pgvector";
 
 const COPY_HEADER = Buffer.from("PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0", "latin1");
 
-/** Rows (int4, vector) in the format of COPY … (FORMAT binary); vector is int16 dimension, int16 unused, float4[dimension]. */
+/**
+ * Rows (int4, vector) in the format of COPY … (FORMAT binary); vector is int16 dimension, int16 unused,
+ * float4[dimension].
+ */
 function copyBytes(firstRow, matrix, dimension) {
   const rows = matrix.length / dimension;
   const bytes = Buffer.alloc(COPY_HEADER.length + rows * (2 + 8 + 4 + 4 + dimension * 4) + 2);

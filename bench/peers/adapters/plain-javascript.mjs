@@ -1,9 +1,9 @@
 /**
- * What one writes without a library: a loop over an array of arrays, or over one Float32Array. The dot product
- * alone, as the vectors have unit length.
+ * What one writes without a library: a loop over an array of arrays, or over one Float32Array. Only the dot
+ * product, since the vectors have unit length.
  */
 
-/** Keeps the k best while `scoreOf(row)` is asked for every row. */
+/** Keeps the k best rows, calling `scoreOf(row)` for every row. */
 function topRows(rows, k, scoreOf) {
   const best = [];
   for (let row = 0; row < rows; row++) {

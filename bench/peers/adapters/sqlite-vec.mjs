@@ -1,6 +1,6 @@
 /**
- * sqlite-vec: a vec0 table in an in-memory SQLite of better-sqlite3 (Node 20 has no node:sqlite), searched with
- * MATCH, which scans every row.
+ * sqlite-vec: a vec0 table in an in-memory SQLite of better-sqlite3 (Node 20 has no node:sqlite), searched
+ * with MATCH, which scans every row.
  */
 import Database from "better-sqlite3";
 import { getLoadablePath } from "sqlite-vec";

@@ -1,7 +1,7 @@
 /**
- * usearch: Index, its approximate index. How many candidates a search keeps is fixed when an index is made, so
- * each `tune` makes another one of the saved graph. Arrays given to it start at byte 0 of their buffers, see
- * usearch.mjs.
+ * usearch's Index, its approximate index. The number of candidates that a search keeps is fixed when an index
+ * is made, so each `tune` loads the saved graph into a new one. Arrays passed to it start at byte 0 of their
+ * buffers, see usearch.mjs.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

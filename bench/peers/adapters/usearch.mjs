@@ -1,6 +1,6 @@
 /**
- * usearch: exactSearch over the caller's own matrix (its Index is approximate). It reads the ArrayBuffers from
- * their first byte whatever the views say (usearch 2.25.3, javascript/lib.cpp), so every array given to it
+ * usearch's exactSearch over the caller's own matrix (its Index is approximate). It reads an ArrayBuffer from
+ * its first byte, whatever the view says (usearch 2.25.3, javascript/lib.cpp), so every array passed to it
  * starts at byte 0.
  */
 import usearch from "usearch";
