@@ -126,7 +126,7 @@ async function main() {
   await Promise.all([...shards.map((index) => index.free()), ...halves.map((half) => half.terminate())]);
 }
 
-/** Processor time used by other programs and the system since this object was made. */
+/** Processor time that other programs and the system have used so far; only differences mean anything. */
 function usedByOthersMs() {
   const { user, system } = process.cpuUsage();
   return cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0) - (user + system) / 1000;

@@ -21,8 +21,8 @@ const texts = fc
   .tuple(fc.jsonValue({ depthSize: "medium" }), fc.constantFrom(undefined, 1, "\t"))
   .map(([value, indent]) => JSON.stringify(value, null, indent));
 
-describe("looking through JSON", () => {
-  it("finds every bracket, brace, comma and colon outside of strings, wherever it begins a slice", () => {
+describe("scanning JSON", () => {
+  it("finds every bracket, brace, comma and colon outside strings, wherever a slice begins", () => {
     fc.assert(
       fc.property(texts, fc.integer({ min: 1, max: 20 }), (text, slice) => {
         const found: number[] = [];
@@ -35,7 +35,7 @@ describe("looking through JSON", () => {
     );
   });
 
-  it("finds the end of a value, whatever stands behind it", () => {
+  it("finds the end of a value, whatever follows it", () => {
     fc.assert(
       fc.property(texts, fc.constantFrom("", ",", "]", "}", " ,", "\n]"), (text, behind) => {
         expect(endOfValue(text + behind, 0)).toBe(text.length);
@@ -44,7 +44,7 @@ describe("looking through JSON", () => {
     );
   });
 
-  it("finds the end of a string behind any number of backslashes", () => {
+  it("finds the end of a string after any number of backslashes", () => {
     for (let backslashes = 0; backslashes < 6; backslashes++) {
       const text = `"${"\\".repeat(backslashes)}""`;
       expect(endOfString(text, 0)).toBe(1 + backslashes + (backslashes % 2));
@@ -52,7 +52,7 @@ describe("looking through JSON", () => {
     expect(endOfString('"never', 0)).toBe(6);
   });
 
-  it("tells how deep it is nested", () => {
+  it("reports how deeply it is nested", () => {
     fc.assert(
       fc.property(fc.jsonValue({ depthSize: "medium" }), (value) => {
         expect(jsonDepth(JSON.stringify(value))).toBe(depthOf(value));
@@ -61,7 +61,7 @@ describe("looking through JSON", () => {
     expect(jsonDepth('["[[[", {"a[": "\\"["}]')).toBe(2);
   });
 
-  it("comes to an end of text that is not JSON", () => {
+  it("ends on text that is not JSON", () => {
     for (const text of ['"', '["', "[[[", "]]]", '{"a', '\\"']) {
       expect(endOfValue(text, 0)).toBeLessThanOrEqual(text.length + 1);
       expect(nextMark(text, 0, text.length)).toBeLessThanOrEqual(text.length + 1);
@@ -71,7 +71,7 @@ describe("looking through JSON", () => {
 });
 
 describe("spans", () => {
-  it("elementsOf and membersOf are where JSON.parse finds them", () => {
+  it("elementsOf and membersOf agree with JSON.parse", () => {
     fc.assert(
       fc.property(texts, (text) => {
         const value: unknown = JSON.parse(text);

@@ -1,6 +1,6 @@
 /**
- * The oracle: obvious code that scores every vector in float64 and sorts all of them. It knows the definitions
- * and nothing of how the core is made.
+ * The oracle: obvious code that scores every vector in float64 and sorts them all. It knows the definitions
+ * and nothing of how the core works.
  */
 import { joinLanes, LANES } from "./lanes.mjs";
 
@@ -14,7 +14,10 @@ function sum(terms: number[]): number {
   return joinLanes(lanes);
 }
 
-/** @param x  a stored vector; @param q  the query; both as float32. */
+/**
+ * @param x  a stored vector, as float32.
+ * @param q  the query, as float32.
+ */
 function referenceScore(similarity: Similarity, x: ArrayLike<number>, q: ArrayLike<number>): number {
   const xs = Array.from(x);
   const qs = Array.from(q);

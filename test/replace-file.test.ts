@@ -9,7 +9,7 @@ const folder = mkdtempSync(join(tmpdir(), "lodestone-replace-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("a file that several writers change", () => {
-  it("loses no key, however many are made at once", async () => {
+  it("loses no key, however many are created at once", async () => {
     const file = join(folder, "keys.json");
     const names = Array.from({ length: 20 }, (_, i) => `key-${i}`);
     await Promise.all(names.map((name) => createKey(file, name, "read")));
@@ -18,7 +18,7 @@ describe("a file that several writers change", () => {
     expect((await readKeyFile(file)).map(({ name }) => name)).toEqual(["key-0"]);
   });
 
-  it("keeps what it was when an update fails, and leaves nothing beside it", async () => {
+  it("keeps its content when an update fails, and leaves nothing beside it", async () => {
     const file = join(folder, "kept");
     writeFileSync(file, "old");
     const update = updateFile(file, () => Promise.reject(new Error("no")), 0o600);
@@ -27,7 +27,7 @@ describe("a file that several writers change", () => {
     expect(readdirSync(folder)).not.toContain("kept.new");
   });
 
-  it("says so when a writer that crashed left its lock", async () => {
+  it("reports the lock of a writer that crashed", async () => {
     const file = join(folder, "locked");
     writeFileSync(`${file}.new`, "");
     await expect(updateFile(file, async () => "new", 0o600)).rejects.toMatchObject({

@@ -1,4 +1,4 @@
-/** The budget by itself: what is charged, refused, shared and given back. */
+/** The memory budget on its own: what is charged, refused, shared and given back. */
 import { describe, expect, it } from "vitest";
 import { FREE_BYTES, MEMORY_PER_BYTE, MemoryBudget } from "../../src/budget/memory-budget.ts";
 import { memoryLimits } from "../../src/budget/memory-limits.ts";
@@ -28,7 +28,7 @@ describe("the budget of memory", () => {
     expect(budget.heldBytes).toBe(0);
   });
 
-  it("asks nobody for the first bytes of an answer, whatever others hold", () => {
+  it("never refuses the first bytes of an answer, whatever others hold", () => {
     const budget = new MemoryBudget({ answerBytes: 10 * MIB, totalBytes: 8 * MIB });
     const greedy = budget.open("a");
     greedy.charge(FREE_BYTES + MIB);
@@ -38,19 +38,19 @@ describe("the budget of memory", () => {
     expect(budget.heldBytes).toBe(MIB * MEMORY_PER_BYTE);
   });
 
-  it("gives a caller who is alone half, each of n callers the (n + 1)th part, and always leaves a part for the next", () => {
+  it("gives a lone caller half, each of n callers the (n + 1)th part, and always leaves a part for the next", () => {
     const total = 60 * MIB;
     const budget = new MemoryBudget({ answerBytes: 1_000 * MIB, totalBytes: total });
     expect(budget.available("a")).toBe(total / 2);
     const a = budget.open("a");
     a.hold(total / 2);
     expect(refusal(() => budget.open("a").hold(1))).toBe("OVERLOADED");
-    // More than that it cannot have at any time.
+    // It cannot have more than that at any time.
     expect(refusal(() => a.hold(1))).toBe("TOO_LARGE");
     const b = budget.open("b");
     b.hold(total / 3);
     expect(refusal(() => b.hold(1))).toBe("OVERLOADED");
-    // Ten MiB are left, which is less than a fourth part.
+    // Ten MiB are left, less than a quarter.
     expect(budget.available("c")).toBe(total / 6);
     a.close();
     expect(budget.available("c")).toBe(total / 3);
@@ -58,7 +58,7 @@ describe("the budget of memory", () => {
     expect(budget.available("b")).toBe(total / 2);
   });
 
-  it("takes what is committed already without a refusal, and nothing of a request that is over", () => {
+  it("charges what is already committed without a refusal, and nothing for a request that is over", () => {
     const budget = new MemoryBudget({ answerBytes: MIB, totalBytes: MIB });
     const answer = budget.open("a");
     answer.chargeCommitted(MIB);
@@ -68,7 +68,7 @@ describe("the budget of memory", () => {
     expect(budget.heldBytes).toBe(0);
   });
 
-  it("weighs lists and objects by what they are as values", () => {
+  it("weighs lists and objects by the memory they take as values", () => {
     const budget = new MemoryBudget({ answerBytes: 64 * MIB, totalBytes: 512 * MIB });
     const held = (text: string): number => {
       const answer = budget.open("a");
@@ -78,11 +78,11 @@ describe("the budget of memory", () => {
       return bytes;
     };
     const plain = held("x".repeat(3 * MIB));
-    // At least what V8 takes for them.
+    // At least what V8 uses for them.
     expect(held("{},".repeat(MIB)) - plain).toBeGreaterThan(MIB * 56);
   });
 
-  it("divides what there is: no part of it, nor of the heap, is given twice", () => {
+  it("divides the memory: no part of it, nor of the heap, is given twice", () => {
     for (const memory of [512 * MIB, 1_024 * MIB, 4_096 * MIB, 65_536 * MIB]) {
       for (const heap of [256 * MIB, 2_048 * MIB, 4_096 * MIB]) {
         const { answers, bodyBytes, databaseBytes, indexBytes } = memoryLimits(memory, heap);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ValueDictionary } from "../../src/columns/value-dictionary.ts";
 
-test("a dictionary goes on where a Map ends", () => {
+test("a dictionary continues beyond the size limit of a Map", () => {
   const dictionary = new ValueDictionary(4);
   const codes = Array.from({ length: 19 }, (_, n) => dictionary.acquire(`value ${n}`));
   expect(new Set(codes).size).toBe(19);

@@ -1,7 +1,7 @@
 /**
- * Every bound by itself, on vectors that float32 arithmetic finds hard: no bound is above the true cost, and no
- * test drops a row that scores what the k-th best does. A search hides a bad bound as long as another row is
- * better, so these look at the bounds themselves, through assembly/bounds-probe.ts.
+ * Tests every bound on its own, on vectors that are hard for float32 arithmetic: no bound exceeds the true
+ * cost, and no test drops a row that scores as well as the k-th best. A search hides a bad bound as long as
+ * another row is better, so this looks at the bounds themselves, through assembly/bounds-probe.ts.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,7 +17,7 @@ enableRelaxedSimd();
 const SIMILARITIES = ["cosineSimilarity", "l1", "l2"] as const;
 const ROWS = 48;
 const QUERIES = 8;
-/** Codes of so many dimensions have neither head nor prefix of their own. */
+/** Codes of fewer dimensions have neither a head nor a prefix of their own. */
 const SHORTEST_CODE = 64;
 
 interface Probe extends Record<string, unknown> {
@@ -50,7 +50,10 @@ const OBLIQUE = 8;
 
 type Element = (j: number) => number;
 
-/** What rows and queries of one case are made of: a mean, and vectors near it, far from it, far smaller and far larger than it. */
+/**
+ * The source of one case's rows and queries: a mean, and vectors near it, far from it, far smaller and far
+ * larger than it.
+ */
 function vectorSource(dimension: number, seed: number): () => Float32Array {
   const random = seededRandom(seed);
   const gaussian = () => Math.sqrt(-2 * Math.log(random() || 1e-12)) * Math.cos(2 * Math.PI * random());
@@ -97,12 +100,15 @@ function vectorSource(dimension: number, seed: number): () => Float32Array {
     () => make(() => 0),
     () => make(() => Math.floor(random() * 3) - 1),
   ];
-  // A few kinds at a time, since one row can hide from a test of a block what is wrong with another.
+  // Only a few kinds at a time: in a test of a whole block one row can hide a fault in another.
   const few = seed % 3 === 0 ? [0, 1, 2, NEXT_TO_NOTHING, OBLIQUE] : Array.from({ length: 4 }, () => Math.floor(random() * kinds.length));
   return () => kinds[few[Math.floor(random() * few.length)]!]!();
 }
 
-/** Of sketches: some directions along rows, some at random, made orthonormal, then bent by up to `bend`. f64[dimensions][dimension]. */
+/**
+ * The basis of a sketch: some directions along rows, some random, made orthonormal, then bent by up to
+ * `bend`. f64[dimensions][dimension].
+ */
 function makeBasis(
   dimensions: number,
   rows: readonly Float32Array[],
@@ -116,7 +122,7 @@ function makeBasis(
     let v = Array.from(centre, (c, j) => (i % 2 === 0 ? row[j]! - c : random() - 0.5));
     const largest = Math.max(...v.map(Math.abs));
     v = v.map((x) => x / (largest || 1));
-    // Twice: once is not enough where little is left.
+    // Twice: once is not enough if little is left.
     for (const other of [...basis, ...basis]) {
       const product = other.reduce((sum, x, j) => sum + x * v[j]!, 0);
       v = v.map((x, j) => x - product * other[j]!);
@@ -127,7 +133,7 @@ function makeBasis(
   return basis.map((v) => v.map((x) => x * (1 + bend * (random() - 0.5))));
 }
 
-/** The cost in float64, which a search makes small. */
+/** The cost in float64, which a search minimises. */
 function trueCost(similarity: (typeof SIMILARITIES)[number], x: Float32Array, q: Float32Array): number {
   let sum = 0;
   let squares = 0;
@@ -227,7 +233,7 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
       });
       probe.prepare(QUERIES);
       const centre = seed % 2 === 0 ? rows[7]! : new Float32Array(dimension);
-      // Up to what learning still takes, 2^-7, and none at all.
+      // Up to 2^-7, which learning still accepts, and none at all.
       const basis = makeBasis(dimensions, rows, centre, [0, 1e-5, 1e-3][seed % 3]!, random);
       const basisPtr = probe.basisPtr(dimensions) >>> 0;
       basis.forEach((v, i) => {
@@ -253,7 +259,7 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
     expect(tight).toBeGreaterThan(cases * ROWS);
   });
 
-  it("rows along what the codes of a query's sketch lose, which their own codes keep: no bound is above the true cost", async () => {
+  it("rows along what the codes of a query's sketch lose but their own codes keep: no bound exceeds the true cost", async () => {
     const [dimension, dimensions] = [96, 32];
     const random = seededRandom(77);
     const gaussian = () => Math.sqrt(-2 * Math.log(random() || 1e-12)) * Math.cos(2 * Math.PI * random());
@@ -268,7 +274,7 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
       const sketch = basis.map((b) => b.reduce((sum, x, j) => sum + x * (query[j]! - centre[j]!), 0));
       const unit = Math.max(...sketch.map(Math.abs)) / 127;
       const lost = sketch.map((value) => value - Math.round(value / unit) * unit);
-      // Of values that are ±5/2 of a power of two, four bits lose nothing.
+      // Four bits lose nothing of values that are ±5/2 of a power of two.
       const signs = lost.map((value) => (value < 0 ? -0.3125 : 0.3125));
       return centre.map((c, j) => c + basis.reduce((sum, b, i) => sum + b[j]! * signs[i]!, 0));
     });
@@ -294,7 +300,8 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
         const cost = trueCost(name, rows[i]!, query);
         const bound = probe.sketchBoundOf(similarity, i, i);
         expect(bound, `${name}, query ${i}`).toBeLessThanOrEqual(cost);
-        // Nor far below: the rows lie in the space of the basis, so all that their sketches lose is what the queries' do.
+        // Nor far below: the rows lie in the space of the basis, so their sketches lose only what the
+        // queries' sketches lose.
         expect(bound, `${name}, query ${i}`).toBeGreaterThan(cost - 0.1 * Math.hypot(...query));
       });
     }

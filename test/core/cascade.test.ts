@@ -6,7 +6,7 @@ import { DATA_KINDS, source } from "./data-kinds.ts";
 import { seededRandom } from "./vectors.ts";
 
 const SIMILARITIES: readonly Similarity[] = ["cosineSimilarity", "l1", "l2"];
-/** Several segments, the last one part full. */
+/** Several segments, the last one partly full. */
 const SHAPES: readonly [dimension: number, rows: number][] = [
   [65, 2100],
   [1500, 1100],
@@ -66,7 +66,7 @@ describeBuilds("the cascade is exact", (build) => {
       }
     };
     const bytesOf = (query: Float32Array) => {
-      // Of so few rows nothing is learnt before they were searched for long.
+      // With so few rows nothing is learnt until they have been searched for long.
       index.search(query, { k: 3, similarity: "l2", plan: "sketches" });
       return index.lastScan.bytes;
     };
@@ -75,7 +75,7 @@ describeBuilds("the cascade is exact", (build) => {
       for (let again = 0; again < (times === 0 ? 1 : 4); again++) for (let i = 0; i < count; i++) put(`id${i}`, data.next());
       const query = data.next();
       const bytes = bytesOf(query);
-      // Codes of all rows, or their heads, are more than that.
+      // Reading the codes of all rows, or their heads, would take more than that.
       if (build !== "scalar") expect(bytes).toBeLessThan(count * 72);
       check(query, 10, "after learning");
       for (let i = 0; i < 100; i++) put(`id${Math.floor(random() * count)}`, data.next());
@@ -96,7 +96,7 @@ describeBuilds("the cascade is exact", (build) => {
     index.free();
   });
 
-  it("nothing is learnt before searches have read much more than learning takes; then sketches are used", async () => {
+  it("nothing is learnt before searches have read much more than learning costs; then sketches are used", async () => {
     const dimension = 96;
     const count = 4096;
     const index = await VectorIndex.create({ dimension });
@@ -114,7 +114,7 @@ describeBuilds("the cascade is exact", (build) => {
       bytes.push(index.lastScan.bytes);
     }
     if (build === "scalar") return;
-    // Codes, or heads, each time; and no memory for learning.
+    // Codes, or heads, each time, and no memory for learning.
     expect(new Set(bytes).size).toBe(1);
     expect(index.memoryBytes).toBe(memory);
     let searches = 40;
@@ -127,13 +127,13 @@ describeBuilds("the cascade is exact", (build) => {
     index.free();
   });
 
-  it("when the mean of rows moves: segments share a centre, leave it for another, and get back to one", async () => {
+  it("when the mean of the rows moves: segments share a centre, leave it for another, and return to a shared one", async () => {
     const dimension = 65;
     const index = await VectorIndex.create({ dimension });
     const model = new Map<string, Float32Array>();
     const random = seededRandom(77);
     const near = (mean: number) => Float32Array.from({ length: dimension }, (_, j) => mean * ((j % 7) - 2) + random() - 0.5);
-    // Segments have 2048 rows; those changed by half or more are coded anew when they are searched.
+    // Segments have 2048 rows. Those changed by half or more are recoded when they are searched.
     const moves: readonly [from: number, to: number, mean: number][] = [
       [0, 6000, 3],
       [0, 2048, -5],
@@ -160,15 +160,15 @@ describeBuilds("the cascade is exact", (build) => {
     index.free();
   });
 
-  it("when only the tail of a row's dimensions makes it a result, among rows that their heads rule out", async () => {
+  it("when only the last dimensions of a row make it a result, among rows that their heads rule out", async () => {
     const dimension = 768;
     const random = seededRandom(11);
     const element = () => random() + random() + random() - 1.5;
     const query = Float32Array.from({ length: dimension }, element);
     const index = await VectorIndex.create({ dimension });
     const model = new Map<string, Float32Array>();
-    // Segments have 1024 rows. The first one has fair results, which make the limit; the heads of the others
-    // are of no use for one row in fifty.
+    // Segments have 1024 rows. The first one has fair results, which set the threshold; the heads of the
+    // others do not help for one row in fifty.
     for (let i = 0; i < 3072; i++) {
       const isFirst = i < 1024;
       const isBest = !isFirst && i % 50 === 7;
@@ -189,10 +189,10 @@ describeBuilds("the cascade is exact", (build) => {
     index.free();
   });
 
-  it.each([256, 6000])("on signs, whose products are as large as there are, dimension %i", async (dimension) => {
-    // All elements of the query get the largest code, and rows like it, or its opposite, have the largest sums:
-    // what 16 and 32 bits are to hold. They come first, since later segments may be read in two parts, whose
-    // sums are smaller.
+  it.each([256, 6000])("on signs, which have the largest possible products, dimension %i", async (dimension) => {
+    // All elements of the query get the largest code. Rows equal to it, or opposite, have the largest sums,
+    // which must fit in 16 and 32 bits. They come first, since later segments may be read in two parts with
+    // smaller sums.
     const random = seededRandom(dimension);
     const sign = () => (random() < 0.5 ? -1 : 1);
     const query = Float32Array.from({ length: dimension }, sign);
@@ -213,7 +213,7 @@ describeBuilds("the cascade is exact", (build) => {
     index.free();
   });
 
-  it("reads few rows where the codes help, and gives up where they do not", async () => {
+  it("reads few rows where codes help, and gives up where they do not", async () => {
     const counts = async (kind: string) => {
       const data = source(kind, 256, 5);
       const index = await VectorIndex.create({ dimension: 256 });

@@ -1,4 +1,7 @@
-/** Seeded data sets that a bound could get wrong, each made row by row: what embeddings look like, and what is hostile to codes. */
+/**
+ * Seeded data sets that a bound could get wrong, each made row by row: data like embeddings, and data hostile
+ * to codes.
+ */
 import { seededRandom } from "./vectors.ts";
 
 export interface Source {
@@ -52,7 +55,8 @@ export const DATA_KINDS: Record<string, Kind> = {
     return () => {
       const kind = random();
       const scale = 10 ** (-45 * random());
-      // Rows whose direction is far from the mean's and whose norm is next to nothing, and a few like them of ordinary size.
+      // Rows whose direction is far from the mean's and whose norm is close to zero, and a few like them of
+      // ordinary size.
       if (kind < 0.03) return make(d, (j) => (j < half ? 0 : scale * (0.5 + random())));
       if (kind < 0.04) return make(d, (j) => (j < half ? 0.5 * random() : 2 * random()));
       return make(d, (j) => (j < half ? 1 : 0) + 0.01 * (random() - 0.5));

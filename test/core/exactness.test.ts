@@ -79,7 +79,7 @@ describeBuilds("exactness", () => {
     index.free();
   });
 
-  it("scores of the published formulas", async () => {
+  it("scores follow the published formulas", async () => {
     const index = await VectorIndex.create({ dimension: 4 });
     const rows = { a: [0.1, 0.2, 0.3, 0.5], b: [4, 3, 2, 1], c: [0.5, 0.2, 0.3, 0.1], d: [1, 2, 3, 4] };
     for (const [id, vector] of Object.entries(rows)) index.upsert(id, vector);
@@ -105,7 +105,7 @@ describeBuilds("exactness", () => {
     ]);
   });
 
-  it("equal scores come in code point order of the ids, not in UTF-16 order or order of insertion", async () => {
+  it("equal scores are ordered by the code points of the ids, not by UTF-16 or insertion", async () => {
     const index = await VectorIndex.create({ dimension: 2 });
     const ids = ["z", "\u{1F600}", "\uFF5E", "a", "aa", "", "\uD7FF", "é"];
     for (const id of ids) index.upsert(id, [1, 1]);
@@ -122,7 +122,7 @@ describeBuilds("exactness", () => {
     expect(index.search([1, 1]).results[1]!.score).toBe(1);
   });
 
-  it("thousands of equal rows give the first ids", async () => {
+  it("among thousands of equal rows the first ids win", async () => {
     const index = await VectorIndex.create({ dimension: 8 });
     const ids = Array.from({ length: 5000 }, (_, i) => `n${(i * 7919) % 5000}`);
     index.upsertMany(ids, new Float32Array(5000 * 8).fill(0.3));

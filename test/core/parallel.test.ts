@@ -69,7 +69,7 @@ describeBuilds("ParallelVectorIndex", (build) => {
     await index.free();
   });
 
-  it("holds more than one shard's memory; when all are full says so and still answers", async () => {
+  it("holds more than one shard's memory; when all shards are full it says so and still answers", async () => {
     const limit = 8 * 2 ** 20;
     const vector = new Float32Array(512).fill(1);
     const alone = await VectorIndex.create({ dimension: 512, maximumMemoryBytes: limit });
@@ -117,7 +117,7 @@ describeBuilds("ParallelVectorIndex", (build) => {
     rows.release("y");
   });
 
-  it("refuses bad input as VectorIndex does, and use after free", async () => {
+  it("refuses bad input like VectorIndex, and any use after free", async () => {
     const index = await ParallelVectorIndex.create({ dimension: 2, shards: 1 });
     await expect(index.upsert("a", [1])).rejects.toThrow(/^vector has 1 element; expected 2/);
     await expect(index.search([0, 0])).rejects.toThrow(/^query is the zero vector/);
@@ -130,7 +130,7 @@ describeBuilds("ParallelVectorIndex", (build) => {
   });
 });
 
-it("a program that does nothing but await the end of an index gets there, when replies come late too", async () => {
+it("a program that only awaits the end of an index finishes, even if replies come late", async () => {
   const program = `
     import { init, ParallelVectorIndex } from "${new URL("../../dist/index.js", import.meta.url)}";
     init({ build: "scalar" });

@@ -1,10 +1,10 @@
-/** Ids and rows against a Map, which was what they stood in before it ended at 16,777,216. */
+/** Ids and rows compared with a Map, which held them before, up to its limit of 16,777,216. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { compareText } from "../../src/code-point-order.ts";
 import { RowDirectory } from "../../src/index.ts";
 
-/** What RowDirectory promises, written as plainly as it can be. */
+/** What RowDirectory promises, as obvious code. */
 class MapDirectory {
   readonly rows = new Map<string, number>();
   readonly #free: number[] = [];
@@ -30,14 +30,14 @@ class MapDirectory {
 const ID = fc.oneof(
   { weight: 4, arbitrary: fc.integer({ min: 0, max: 40 }).map((n) => `id-${n}`) },
   { weight: 2, arbitrary: fc.string({ unit: "binary", maxLength: 12 }) },
-  // Of the same beginning, of the lengths where the length itself takes another byte, and longer than a block.
+  // With a common beginning, of lengths where the length itself takes another byte, and longer than a block.
   { weight: 1, arbitrary: fc.constantFrom(0, 126, 127, 128, 129, 511, 513, 16_383, 16_384, 70_000).map((n) => "x".repeat(n)) },
   { weight: 1, arbitrary: fc.constantFrom("é".repeat(64), "\u{1F600}".repeat(300), "\u0000", "￿", "\u{10000}", "\uFEFFmark", "") },
 );
 const STEP = fc.record({ id: ID, isRelease: fc.boolean() });
 
 describe("RowDirectory", () => {
-  it("gives the rows that a Map would, in any order of adding and releasing", () => {
+  it("gives the rows that a Map would, whatever the order of adding and releasing", () => {
     fc.assert(
       fc.property(fc.array(STEP, { maxLength: 300 }), (steps) => {
         const directory = new RowDirectory();
@@ -68,7 +68,7 @@ describe("RowDirectory", () => {
     }
   });
 
-  it("keeps thirty thousand ids through ten times as many changes, and gives their memory back", { timeout: 60_000 }, () => {
+  it("keeps thirty thousand ids through ten times as many changes, and returns their memory", { timeout: 60_000 }, () => {
     const directory = new RowDirectory();
     const rows = new Map<string, number>();
     let seed = 1;
@@ -85,17 +85,17 @@ describe("RowDirectory", () => {
     }
     expect(directory.size).toBe(rows.size);
     for (const [id, row] of rows) if (directory.rowOf(id) !== row || directory.idOf(row) !== id) throw new Error(id);
-    // 15,000 ids of 20 bytes: what deleted ones leave is used again.
+    // 15,000 ids of 20 bytes: the space of deleted ones is reused.
     expect(peak).toBeLessThan(30_000 * 100);
   });
 
-  it("takes about 50 bytes for an id of 20", () => {
+  it("takes about 50 bytes per id of 20", () => {
     const directory = new RowDirectory();
     for (let i = 0; i < 200_000; i++) directory.add(`rec_${i.toString(32).padStart(16, "0")}`);
     expect(directory.memoryBytes / 200_000).toBeLessThan(55);
   });
 
-  it("does not take for an id what only looks like one", () => {
+  it("is not misled by bytes that look like an id", () => {
     const directory = new RowDirectory();
     directory.add("�");
     directory.add("5");

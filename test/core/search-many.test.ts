@@ -6,14 +6,17 @@ import { DATA_KINDS, source } from "./data-kinds.ts";
 import { seededRandom } from "./vectors.ts";
 
 const SIMILARITIES: readonly Similarity[] = ["cosineSimilarity", "l2", "l1"];
-/** Several segments each, the last one part full; dimensions of one, two and many windows of the kernels, with and without padding. */
+/**
+ * Several segments each, the last one partly full; dimensions of one, two and many windows of the kernels,
+ * with and without padding.
+ */
 const SHAPES: readonly [dimension: number, rows: number][] = [
   [65, 2200],
   [768, 1500],
   [10_000, 50],
 ];
 
-/** Answers of the oracle: each is asked for by all builds. */
+/** The oracle's answers, which all builds compare with. */
 const oracle = new Map<string, ReturnType<typeof referenceSearch>[]>();
 
 function expectedOf(name: string, compute: () => ReturnType<typeof referenceSearch>[]): ReturnType<typeof referenceSearch>[] {
@@ -106,7 +109,7 @@ describeBuilds("searchMany gives for each query the exhaustive float64 answer, a
     index.free();
   });
 
-  it("when the prefix of the dimensions is tried again on rows that weigh more than those it was last tried on", async () => {
+  it("when the prefix of the dimensions is tried again on rows larger than those it was last tried on", async () => {
     const dimension = 768;
     const random = seededRandom(5);
     const vector = (scale: number) => Float32Array.from({ length: dimension }, () => (random() - 0.5) * scale);
@@ -114,7 +117,8 @@ describeBuilds("searchMany gives for each query the exhaustive float64 answer, a
     const best = queries[2]!;
     const index = await VectorIndex.create({ dimension });
     for (let i = 0; i < 3072; i++) {
-      // Small rows first, a few of them not far from a query; it is itself among the large rows of two later segments.
+      // Small rows first, a few of them not far from a query, which is itself among the large rows of two
+      // later segments.
       const isNear = i < 512 && i % 40 === 7;
       const row = vector(i < 2048 ? 0.01 : 1).map((x, j) => (isNear ? x + 0.0075 * best[j]! : x));
       index.upsert(`id${i}`, i === 2100 || i === 2700 ? best : row);

@@ -28,7 +28,7 @@ describe("snapshots", () => {
     expect(copy.toBytes()).toEqual(bytes);
   });
 
-  it("an empty index goes through too, and so does a view that starts at an odd address", async () => {
+  it("an empty index round-trips too, and so does a view that starts at an odd address", async () => {
     const empty = await VectorIndex.create({ dimension: 7 });
     const bytes = empty.toBytes();
     const shifted = new Uint8Array(bytes.length + 1);
@@ -48,7 +48,7 @@ describe("snapshots", () => {
     expect(rows.size).toBe(index.size + 1);
   });
 
-  it("every single flipped bit and every truncation is found", async () => {
+  it("every single flipped bit and every truncation is detected", async () => {
     const small = await VectorIndex.create({ dimension: 2 });
     small.upsert("a", [1, 2]);
     small.upsert("bc", [3, 4]);
@@ -65,7 +65,7 @@ describe("snapshots", () => {
     await expect(VectorIndex.fromBytes(new Uint8Array([...bytes, 0]))).rejects.toBeInstanceOf(LodestoneError);
   });
 
-  it("another version is named in the message", async () => {
+  it("the message names an unknown version", async () => {
     const bytes = (await sample()).toBytes();
     bytes[8] = 9;
     await expect(VectorIndex.fromBytes(bytes)).rejects.toThrow(/version 9, this library reads version 1/);

@@ -19,8 +19,8 @@ function rowsOf(kind: string, dimension: number, count: number): Float32Array {
 
 const best = (scores: readonly number[], k: number): Float64Array => Float64Array.from(scores).sort().slice(-k);
 
-describe("what shards tell each other", () => {
-  it("gives a floor that the k-th best of all rows reaches, whatever has been told yet, and that is close to it in the end", () => {
+describe("thresholds exchanged between shards", () => {
+  it("give a floor that the k-th best of all rows reaches at any time, and that is close to it in the end", () => {
     const score = fc.oneof(fc.double({ min: 0, max: 2, noNaN: true }), fc.constantFrom(0, 1, 2, 5e-324, 1e-40, 1 + 2 ** -52));
     const shards = fc.array(fc.array(score, { maxLength: 40 }), { minLength: 2, maxLength: 5 });
     fc.assert(
@@ -45,14 +45,14 @@ describe("what shards tell each other", () => {
     );
   });
 
-  it("is left out for one shard and for very many results", () => {
+  it("are left out for one shard and for very many results", () => {
     expect([createExchange(1, 10), createExchange(2, 1_001)]).toEqual([undefined, undefined]);
     expect(createExchange(2, 1_000)).toBeInstanceOf(SharedArrayBuffer);
   });
 });
 
 describeBuilds("shards that tell each other", (build) => {
-  it("a shard that knows what another has found still gives every row of the answer, and scores fewer", async () => {
+  it("a shard that knows what another has found still returns every row of the answer, and scores fewer", async () => {
     const [d, count, k] = [64, 6000, 10];
     for (const kind of ["random directions", "clusters", "small whole numbers, many zeros and ties"]) {
       const data = rowsOf(kind, d, 2 * count + 5);

@@ -59,7 +59,7 @@ describeBuilds("indexes as streams", (build) => {
     }
   });
 
-  it("an aborted load rejects with the reason, cancels its source, and leaves a shared directory as it was", async () => {
+  it("an aborted load rejects with the reason, cancels its source, and leaves a shared directory unchanged", async () => {
     const bytes = await (await sample("one")).toBytes();
     const rows = new RowDirectory();
     rows.add("ä1 \u{1F600}");
@@ -82,7 +82,7 @@ describeBuilds("indexes as streams", (build) => {
     expect([...rows.entries()].map(([id]) => id)).toEqual(["ä1 \u{1F600}"]);
   });
 
-  it("an abort ends a load whose source never answers, and one that is over already", async () => {
+  it("an abort ends a load whose source never answers; so does a signal that is aborted from the start", async () => {
     const abort = new AbortController();
     const silent = new ReadableStream<Uint8Array>({ pull: () => new Promise(() => {}) });
     const loading = VectorIndex.fromStream(silent, { signal: abort.signal });
@@ -91,7 +91,7 @@ describeBuilds("indexes as streams", (build) => {
     await expect(VectorIndex.fromStream(new Uint8Array(0), { signal: abort.signal })).rejects.toBe("over");
   });
 
-  it("an aborted save fails with the reason; so does one whose index changes", async () => {
+  it("an aborted save fails with the reason; so does a save while the index changes", async () => {
     for (const kind of ["one", "shards"] as const) {
       const index = await sample(kind);
       const abort = new AbortController();
@@ -103,7 +103,7 @@ describeBuilds("indexes as streams", (build) => {
     }
   });
 
-  it("an index that changes between toStream and the first read is noticed too", async () => {
+  it("a change of the index between toStream and the first read is noticed too", async () => {
     for (const kind of ["one", "shards"] as const) {
       const index = await sample(kind);
       const stream = index.toStream();
@@ -113,13 +113,13 @@ describeBuilds("indexes as streams", (build) => {
     }
   });
 
-  it("toStream gathers ids in steps, between which others have their turn", async () => {
+  it("toStream collects ids in steps, so that others are served in between", async () => {
     for (const Index of [VectorIndex, ParallelVectorIndex]) {
       const rows = new RowDirectory();
       const index = await Index.create({ dimension: 1, rows, shards: 1 });
       const ids = Array.from({ length: 50_000 }, (_, i) => `id${i}`);
       await index.upsertMany(ids, new Float32Array(ids.length));
-      // A machine so slow that each step takes a slice of its own.
+      // As on a machine so slow that each step takes a whole slice.
       const clock = vi.spyOn(Date, "now").mockImplementation(() => (clock.mock.calls.length + 1) * 1000);
       const idOf = vi.spyOn(rows, "idOf");
       const perTurn: number[] = [];
@@ -139,7 +139,7 @@ describeBuilds("indexes as streams", (build) => {
     }
   });
 
-  it("damage is found while reading: truncated, longer, a bit changed; a shared directory stays as it was", async () => {
+  it("damage is detected while reading (truncated, longer, one bit changed), and a shared directory is left unchanged", async () => {
     const small = await VectorIndex.create({ dimension: 2 });
     small.upsertMany(["a", "bc"], Float32Array.of(1, 2, 3, 4));
     const bytes = small.toBytes();

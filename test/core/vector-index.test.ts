@@ -17,7 +17,7 @@ describeBuilds("VectorIndex", () => {
     expect(index.search([1, 1, 1])).toEqual({ totalCount: 0, results: [] });
   });
 
-  it("a deleted row never comes back when its place is taken by another id", async () => {
+  it("a deleted row never reappears when another id takes its place", async () => {
     const index = await VectorIndex.create({ dimension: 2 });
     index.upsert("a", [1, 0]);
     index.delete("a");
@@ -26,7 +26,7 @@ describeBuilds("VectorIndex", () => {
     expect(index.capacity).toBe(1);
   });
 
-  it("ids that are names of Object's own properties are ordinary ids", async () => {
+  it("ids named like properties of Object are ordinary ids", async () => {
     const index = await VectorIndex.create({ dimension: 1 });
     for (const id of ["__proto__", "constructor", "toString"]) index.upsert(id, [1]);
     expect(index.size).toBe(3);
@@ -41,7 +41,7 @@ describeBuilds("VectorIndex", () => {
     expect(index.get("b")).toEqual(Float32Array.of(3, 4));
   });
 
-  it("k larger than the number of rows gives all; the default is 10", async () => {
+  it("k larger than the number of rows returns all; the default is 10", async () => {
     const index = await VectorIndex.create({ dimension: 1 });
     index.upsertMany(
       Array.from({ length: 20 }, (_, i) => `id${i}`),
@@ -75,7 +75,7 @@ describeBuilds("VectorIndex", () => {
     expect(index.search([66], { filter: new Uint32Array(0), similarity: "l2" })).toEqual({ totalCount: 0, results: [] });
   });
 
-  it("searchMany gives for each query what search gives", async () => {
+  it("searchMany returns for each query what search returns", async () => {
     const random = seededRandom(3);
     const index = await VectorIndex.create({ dimension: 64 });
     const ids = Array.from({ length: 500 }, (_, i) => `id${i}`);
@@ -111,7 +111,7 @@ describeBuilds("VectorIndex", () => {
     expect(rows.release("b")).toBe(true);
   });
 
-  it("bad input is refused with what was got and expected, and changes nothing", async () => {
+  it("bad input is refused with what was given and what was expected, and changes nothing", async () => {
     const index = await VectorIndex.create({ dimension: 3 });
     index.upsert("a", [1, 2, 3]);
     const refused: [() => unknown, typeof TypeError | typeof RangeError, RegExp][] = [
@@ -152,7 +152,7 @@ describeBuilds("VectorIndex", () => {
     await expect(VectorIndex.create({ dimension: "3" as unknown as number })).rejects.toThrow(TypeError);
   });
 
-  it("grows as needed; at the memory limit says so, changes nothing and still answers", async () => {
+  it("grows as needed; at the memory limit it says so, changes nothing and still answers", async () => {
     const index = await VectorIndex.create({ dimension: 512, maximumMemoryBytes: 16 * 2 ** 20 });
     const vector = new Float32Array(512).fill(1);
     let stored = 0;

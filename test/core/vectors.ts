@@ -1,4 +1,7 @@
-/** Hostile vectors for property tests: small integers (ties), ±0, subnormals, ±3e38, one ulp apart, mixed scales. */
+/**
+ * Hostile vectors for property tests: small integers (ties), ±0, subnormals, ±3e38, one ulp apart, mixed
+ * scales.
+ */
 import fc from "fast-check";
 
 const HARD = [
@@ -12,7 +15,7 @@ const element = fc.oneof(
   { weight: 1, arbitrary: fc.float({ noNaN: true, noDefaultInfinity: true }) },
 );
 
-/** Vectors of one dimension; a third of the time all elements are small integers, so that scores tie. */
+/** Vectors of one dimension. A third of the time all elements are small integers, so that scores tie. */
 export function vectorOf(dimension: number): fc.Arbitrary<Float32Array> {
   const of = (e: fc.Arbitrary<number>) => fc.array(e, { minLength: dimension, maxLength: dimension }).map((v) => Float32Array.from(v));
   return fc.oneof(of(fc.integer({ min: -1, max: 1 })), of(fc.float({ min: -1, max: 1, noNaN: true })), of(element));

@@ -26,7 +26,7 @@ describe("FairQueue", () => {
     expect(queue.shift()).toBeUndefined();
   });
 
-  test("lets callers take turns, whatever waits of each", () => {
+  test("lets callers take turns, however much work of each is waiting", () => {
     const queue = new FairQueue<Work>();
     fill(queue, "greedy", 1_000);
     fill(queue, "modest", 2);
@@ -40,7 +40,7 @@ describe("FairQueue", () => {
     expect(order.slice(0, 4).filter((caller) => caller === "modest")).toHaveLength(2);
   });
 
-  test("goes by what work costs, not by its number", () => {
+  test("counts the cost of work, not its number", () => {
     const queue = new FairQueue<Work>();
     fill(queue, "slow", 100);
     fill(queue, "quick", 1_000);
@@ -50,11 +50,11 @@ describe("FairQueue", () => {
       queue.charge(caller, caller === "slow" ? 100 : 1);
       served[caller as keyof typeof served]++;
     }
-    // Each has had the same time, but for one piece of work.
+    // Each has had the same time, up to one piece of work.
     expect(Math.abs(served.slow * 100 - served.quick)).toBeLessThanOrEqual(100);
   });
 
-  test("charges what runs beside others when it begins, and corrects it when it ends", () => {
+  test("charges work that runs concurrently when it begins, and corrects the charge when it ends", () => {
     const queue = new FairQueue<Work>();
     fill(queue, "a", 10);
     fill(queue, "b", 10);
@@ -79,7 +79,7 @@ describe("FairQueue", () => {
     expect(served.filter((caller) => caller === "late").length).toBeLessThanOrEqual(51);
   });
 
-  test("remembers what is owed of somebody who waits for nothing at the moment", () => {
+  test("remembers the debt of a caller that has nothing waiting", () => {
     const queue = new FairQueue<Work>();
     fill(queue, "hog", 1);
     fill(queue, "other", 3);
@@ -94,7 +94,7 @@ describe("FairQueue", () => {
     expect(order).toHaveLength(5);
   });
 
-  test("serves everything once, and nobody behind by more than the largest cost of each", () => {
+  test("serves everything once, and leaves nobody behind by more than each caller's largest cost", () => {
     const seed = Date.now() & 0x7fffffff;
     console.log(`fast-check seed ${seed}`);
     const callers = ["a", "b", "c"];

@@ -20,19 +20,19 @@ describe("FairShares", () => {
     expect(takeAll(shares, "a")).toBe(1);
   });
 
-  test("the last quarter is for those who hold less than their share", () => {
+  test("the last quarter is reserved for those below their share", () => {
     const shares = new FairShares(100);
     expect(takeAll(shares, "greedy")).toBe(75);
     expect(takeAll(shares, "second")).toBe(25);
     expect(shares.take("third")).toBe(false);
-    // What the greedy one gives back goes to those below their share before it goes to it again.
+    // What the greedy caller gives back goes to callers below their share before it can have it again.
     for (let i = 0; i < 10; i++) shares.give("greedy");
     expect(shares.take("greedy")).toBe(false);
     expect(takeAll(shares, "third")).toBe(10);
     expect([shares.total, shares.heldBy("greedy"), shares.heldBy("second"), shares.heldBy("third")]).toEqual([100, 65, 25, 10]);
   });
 
-  test("nothing is left of who has given everything back", () => {
+  test("forgets a caller who has given everything back", () => {
     const shares = new FairShares(8);
     expect(shares.take("a", 6)).toBe(true);
     shares.give("a", 6);

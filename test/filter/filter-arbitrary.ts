@@ -1,4 +1,4 @@
-/** Random tables and random filters over them, from pools small enough that filters hit. */
+/** Random tables and random filters over them, from pools small enough for filters to match. */
 import fc from "fast-check";
 import type { FilterTable, FilterTableColumn } from "../../src/filter/tree.ts";
 
@@ -240,7 +240,7 @@ const equality = (operand: fc.Arbitrary<unknown>) =>
       .map(([operator, value]) => ({ [operator]: value })),
   );
 
-/** `condition` and combinations of it. */
+/** Returns `condition` or a combination of such conditions. */
 const nested = (condition: fc.Arbitrary<unknown>) =>
   fc.oneof(
     { weight: 6, arbitrary: condition },
@@ -255,7 +255,10 @@ const intCondition = nested(fc.oneof(range(intOperand), equality(intOperand)));
 const floatCondition = nested(fc.oneof(range(finite), equality(finite)));
 const timeCondition = nested(fc.oneof(range(time), equality(time)));
 const boolCondition = nested(equality(fc.boolean()));
-/** Objects and lists as text: of few shapes, so that they meet stored ones, and written in more than one way. */
+/**
+ * Objects and lists as text. They have few shapes, so that they match stored ones, and are written in more
+ * than one way.
+ */
 const documentText = fc
   .tuple(
     fc.oneof(

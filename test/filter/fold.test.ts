@@ -28,7 +28,7 @@ describe("fold", () => {
     expect(fold("\u0130x")).toBe("\u0130x");
   });
 
-  test("is the same for a character in any company", () => {
+  test("is the same for a character in any context", () => {
     const character = fc.string({ unit: "binary", minLength: 1, maxLength: 1 });
     const letter = fc.oneof(character, fc.constantFrom(..."ΣσςİIıAÅÄß\u{10400}\u0307"));
     fc.assert(
@@ -39,7 +39,7 @@ describe("fold", () => {
     );
   });
 
-  test("is the same in SQL for every code point", async () => {
+  test("agrees with SQL for every code point", async () => {
     const texts: string[] = [];
     for (let start = 1; start < 0x20000; start += 256) {
       let text = "";
@@ -49,7 +49,7 @@ describe("fold", () => {
     expect(await foldInSql(texts)).toEqual(texts.map(fold));
   });
 
-  test("is the same in SQL for random texts, and null stays null", async () => {
+  test("agrees with SQL for random texts, and null stays null", async () => {
     const character = fc.oneof(
       fc.constantFrom(..."aAzZäÄßẞİıσςΣжЖ\u{10400}\u{1f600}K中"),
       fc.string({ unit: "binary", minLength: 1, maxLength: 1 }).filter((c) => c !== "\0"),

@@ -14,7 +14,7 @@ import { SCHEMA } from "./filter-arbitrary.ts";
 
 const ITEMS = SCHEMA.get("items")!;
 const parse = (filter: unknown): FilterNode => parseFilter(filter, ITEMS, SCHEMA);
-/** As a request brings it, so that `__proto__` is an own key. */
+/** As it comes with a request, so that `__proto__` is an own key. */
 const parseJson = (text: string): FilterNode => parse(JSON.parse(text));
 const fault = (filter: unknown): string => {
   try {
@@ -27,7 +27,7 @@ const fault = (filter: unknown): string => {
 };
 
 describe("parseFilter", () => {
-  test("takes every form that the SDK and the old service's documents have", () => {
+  test("accepts every form in the documents of the SDK and the old service", () => {
     for (const filter of [
       undefined,
       {},
@@ -71,7 +71,7 @@ describe("parseFilter", () => {
     }
   });
 
-  test("$includesAll asks for an item for each of its conditions", () => {
+  test("$includesAll requires an item for each of its conditions", () => {
     const any = (predicate: object) => ({ kind: "includes", quantifier: "any", predicate });
     expect(parse({ labels: { $includesAll: ["a", { $contains: "b" }] } })).toMatchObject({
       kind: "and",
@@ -81,7 +81,7 @@ describe("parseFilter", () => {
     expect(parse({ labels: { $includesAll: [] } })).toMatchObject({ kind: "constant", value: true });
   });
 
-  test("joins what belongs together into one leaf", () => {
+  test("merges conditions that belong together into one leaf", () => {
     expect(parse({ title: ["a", { $is: "b" }, "c"] })).toMatchObject({
       kind: "or",
       nodes: [
@@ -94,7 +94,7 @@ describe("parseFilter", () => {
     expect(parse({ $existsNot: "title" })).toEqual(parse({ $notExists: "title" }));
   });
 
-  test("finds the very column that a name means", () => {
+  test("resolves a name to exactly the column it means", () => {
     const table = "items";
     const link = { table, column: "team", target: "teams" };
     const exists = (column: object) => ({ kind: "exists", column: { links: [], json: [], item: false, ...column } });
@@ -107,7 +107,7 @@ describe("parseFilter", () => {
     expect(parse({ $exists: "config->a->b" })).toEqual(
       exists({ text: "config->a->b", table, column: "config", kind: "json", json: ["a", "b"] }),
     );
-    // An object stands for its columns, and for no others.
+    // An object stands for its own columns and no others.
     expect(parse({ $exists: "settings" })).toEqual({
       kind: "or",
       nodes: [
@@ -119,7 +119,7 @@ describe("parseFilter", () => {
     expect(fault({ "settings->a": 1 })).toContain('table "items" has no column "settings"');
   });
 
-  test("brings bounds of int columns into the range of int8", () => {
+  test("clamps bounds of int columns to the range of int8", () => {
     expect(parse({ count: { $lt: 1.5 } })).toMatchObject({ kind: "range", operator: "le", value: 1n });
     expect(parse({ count: { $ge: -1.5 } })).toMatchObject({ kind: "range", operator: "ge", value: -1n });
     expect(parse({ count: { $gt: 1e300 } })).toMatchObject({ kind: "constant", value: false });
@@ -235,7 +235,7 @@ describe("parseFilter", () => {
     expect(fault(filter)).toEqual((message as unknown) instanceof RegExp ? expect.stringMatching(message) : message);
   });
 
-  test("takes __proto__ and other inherited names for names like others", () => {
+  test("treats __proto__ and other inherited names like any other name", () => {
     expect(() => parseJson('{"__proto__": 1}')).toThrow(/^filter\.__proto__: table "items" has no column "__proto__"/);
     expect(() => parseJson('{"constructor": {"$is": 1}}')).toThrow(/no column "constructor"/);
     expect(() => parseJson('{"title": {"__proto__": 1}}')).toThrow(/which has no "__proto__" inside/);
@@ -306,7 +306,7 @@ describe("a whole JSON value", () => {
     expect(document("[-0, 0.0]")).toEqual(document("[0, 0e5]"));
   });
 
-  test("a text that only begins like one is a text", () => {
+  test("a text that only begins like JSON is a text", () => {
     expect(document("{not json").values).toEqual(["{not json"]);
     expect(document('"quoted"').values).toEqual(['"quoted"']);
   });
@@ -320,7 +320,7 @@ describe("a whole JSON value", () => {
     expect(() => parse({ config: text })).toThrow(message);
   });
 
-  test("100 deep is not too deep", () => {
+  test("a depth of 100 is allowed", () => {
     expect(() => parse({ config: `${"[".repeat(100)}${"]".repeat(100)}` })).not.toThrow();
   });
 });

@@ -6,7 +6,7 @@ import { ANY_CHARACTER, ANY_TEXT, type PatternPart } from "../../src/filter/tree
 const parts = (pattern: string): PatternPart[] => parsePattern(pattern, false, { parent: null, step: "filter" });
 const matches = (pattern: string, text: string): boolean => new PatternMatcher(parts(pattern)).matches(text);
 
-/** The definition: a star is nothing, or a character and a star. */
+/** The definition: a star matches nothing, or a character and then a star. */
 function slowMatch(pattern: readonly PatternPart[], text: readonly string[]): boolean {
   const [first, ...others] = pattern;
   if (first === undefined) return text.length === 0;
@@ -31,7 +31,7 @@ describe("$pattern", () => {
     expect(matches("*?😁", "😀😁")).toBe(true);
   });
 
-  test("is what its definition says", () => {
+  test("matches exactly its definition", () => {
     const unit = fc.constantFrom("a", "b", "😀", "😁");
     fc.assert(
       fc.property(
@@ -45,8 +45,8 @@ describe("$pattern", () => {
     );
   });
 
-  test("does not go back: a pattern of many stars over a long text takes steps, not for ever", () => {
-    // By backtracking this would be 2^100 steps and more.
+  test("does not backtrack: a pattern of many stars over a long text takes linear time", () => {
+    // With backtracking this would take 2^100 steps and more.
     expect(matches(`${"*a".repeat(400)}*b`, "a".repeat(100_000))).toBe(false);
     expect(matches(`${"*a?".repeat(300)}*b`, "a".repeat(20_000))).toBe(false);
   });

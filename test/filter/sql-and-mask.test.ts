@@ -1,4 +1,7 @@
-/** The key property of the filter: what SQL selects over the records is what the mask selects over the search store's columns. */
+/**
+ * The key property of filters: SQL over the records and the mask over the search store's columns select the
+ * same records.
+ */
 import { PGlite } from "@electric-sql/pglite";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -56,7 +59,9 @@ describe("SQL and mask", () => {
   });
   afterAll(() => database.close());
 
-  /** Everything goes in as text, so that PostgreSQL's own input functions read NaN, infinities and int8. */
+  /**
+   * Everything is written as text, so that PostgreSQL's own input functions read NaN, infinities and int8.
+   */
   const store = async (table: FilterTable, rows: readonly Row[]): Promise<void> => {
     await database.exec(`TRUNCATE ${quote(table.name)}`);
     if (rows.length === 0) return;
@@ -75,7 +80,7 @@ describe("SQL and mask", () => {
   const load = async (table: FilterTable): Promise<SearchTable> => {
     const kept = new SearchTable(new RowDirectory());
     for (const [name, type] of columnsOf(table)) kept.addColumn(name, createColumn(type));
-    // Rows are added, changed and removed before, so that masks meet freed rows and reused codes.
+    // Rows are added, changed and removed first, so that masks meet freed rows and reused codes.
     const gone = ["gone-1", "gone-2", "gone-3"];
     kept.apply({ table: table.name, ids: gone, columns: new Map(), deleted: [] });
     kept.apply({ table: table.name, ids: [], columns: new Map(), deleted: gone.slice(1) });

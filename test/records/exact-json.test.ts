@@ -51,7 +51,7 @@ test("what JSON.stringify writes is read as the same value, whatever the numbers
   );
 });
 
-test("the pieces are what JSON.stringify gives, however deep and however large", () => {
+test("the pieces equal the output of JSON.stringify, however deep and large", () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
       const large = { a: value, text: "x".repeat(70_000), none: undefined, list: [value, undefined, [], {}], "": value };

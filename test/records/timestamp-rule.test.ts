@@ -3,7 +3,7 @@ import { queryRecords } from "../../src/records/data/read/query-records.ts";
 import { insertRecord } from "../../src/records/data/write/insert-record.ts";
 import { describeOnBothEngines } from "../support/record-engines.ts";
 
-/** One rule for times, wherever a request gives one: in a record, in a filter and as a column's default. */
+/** One rule for times wherever a request contains one: in a record, in a filter and as a column's default. */
 const REAL: readonly (readonly [given: string, stored: string])[] = [
   ["2026-02-28T12:00:00Z", "2026-02-28T12:00:00.000Z"],
   ["2024-02-29t23:59:59.1234567+01:00", "2024-02-29T22:59:59.123457Z"],
@@ -32,7 +32,7 @@ describeOnBothEngines("a time", (fixture) => {
   const tableWith = (defaultValue?: string) =>
     fixture.createTable(`t${tables++}`, [{ name: "at", type: "datetime", ...(defaultValue === undefined ? {} : { defaultValue }) }]);
 
-  it.each(REAL)("%s is taken in a record, as a default and in a filter, and is %s", async (given, stored) => {
+  it.each(REAL)("%s is accepted in a record, as a default and in a filter, and is %s", async (given, stored) => {
     const table = await tableWith(given);
     const options = { columns: ["at"] };
     await insertRecord(fixture.engine, fixture.branch, table, { id: "sent", at: given });

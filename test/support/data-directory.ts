@@ -1,4 +1,7 @@
-/** Where tests keep a pristine database, so that each new data directory is a copy instead of an initdb of its own. */
+/**
+ * Where tests keep a pristine database: each new data directory is a copy of it instead of an initdb of its
+ * own.
+ */
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 

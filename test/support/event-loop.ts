@@ -1,8 +1,10 @@
-/** How often others were served while something was done, which does not depend on how fast the machine is. */
+/**
+ * Counts how often others were served during some work, which does not depend on the speed of the machine.
+ */
 
 /**
- * Turns that the event loop made until `work` was done. Count only work that waits for nothing: whoever waits
- * leaves the event loop to the others anyway.
+ * Turns of the event loop until `work` was done. Use it only for work that waits for nothing: waiting leaves
+ * the event loop to others anyway.
  */
 export async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
   let turns = 0;

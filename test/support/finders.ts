@@ -1,11 +1,11 @@
 import { existsSync, readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-/** What a test may need that a machine may not have. Each gives where it is, or undefined. */
+/** What a test may need and a machine may lack. Each finder returns where it is, or undefined. */
 export const FINDERS = {
   chromium: () =>
     process.env.CHROMIUM_PATH ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((p) => existsSync(p)),
-  /** The folder of initdb and postgres; tests start a throw-away cluster of their own from it. */
+  /** The folder of initdb and postgres, with which tests start a throw-away cluster. */
   postgresql: () => {
     const base = "/usr/lib/postgresql";
     const versions = existsSync(base) ? readdirSync(base).sort((a, b) => Number(b) - Number(a)) : [];
@@ -32,7 +32,7 @@ export const FINDERS = {
 
 export type Requirement = keyof typeof FINDERS;
 
-/** Where it is; for what cannot be skipped. */
+/** Where it is, for tests that cannot be skipped. */
 export function pathOf(requirement: Requirement): string {
   const path = FINDERS[requirement]();
   if (path === undefined) throw new Error(`This machine has no ${requirement}.`);

@@ -1,4 +1,4 @@
-/** nginx with one of the configurations that ship, its names of servers put to loopback. */
+/** Runs nginx with one of the shipped configurations, its server names replaced by loopback addresses. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,12 +8,12 @@ import { freePort, listening } from "./ports.ts";
 
 export interface TestNginx {
   readonly port: number;
-  /** Writes a file beside the configuration (cells.map), and has nginx read all anew. */
+  /** Writes a file beside the configuration (cells.map), and makes nginx reload everything. */
   rewrite(file: string, content: string): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** @param change  of the shipped text; `directory` is where `rewrite` puts files. */
+/** @param change  edits the shipped text; `directory` is where `rewrite` puts files. */
 export async function startNginx(bin: string, file: string, change: (text: string, directory: string) => string): Promise<TestNginx> {
   const directory = mkdtempSync(join(tmpdir(), "lodestone-nginx-"));
   for (const name of ["body", "proxy", "fastcgi", "uwsgi", "scgi"]) mkdirSync(join(directory, name));
@@ -27,7 +27,7 @@ export async function startNginx(bin: string, file: string, change: (text: strin
     .replace("worker_processes auto;", "worker_processes 1;");
   const conf = join(directory, "nginx.conf");
   writeFileSync(conf, text);
-  // As root its workers would be another user, who may not write here.
+  // When it runs as root, its workers would be another user, who may not write here.
   const user = process.getuid?.() === 0 ? "user root;" : "";
   const globals = `${user} daemon off; pid ${directory}/nginx.pid; error_log ${directory}/error.log;`;
   const child: ChildProcess = spawn(bin, ["-p", directory, "-c", conf, "-g", globals], { stdio: "ignore" });

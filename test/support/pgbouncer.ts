@@ -7,7 +7,7 @@ import { freePort, listening } from "./ports.ts";
 import { serverUser } from "./postgres.ts";
 
 export interface TestPgBouncer {
-  /** The URL, by way of PgBouncer. */
+  /** The URL through PgBouncer. */
   url(databaseUrl: string): string;
   stop(): Promise<void>;
 }
@@ -37,7 +37,7 @@ default_pool_size = 40
 max_client_conn = 200
 `,
   );
-  // The other roles, those of branches, are looked up in the database (auth_query).
+  // All other roles, those of branches, are looked up in the database (auth_query).
   writeFileSync(join(directory, "users.txt"), '"postgres" ""\n');
   if (user !== undefined)
     for (const path of [directory, join(directory, "pgbouncer.ini"), join(directory, "users.txt")]) chownSync(path, user.uid, user.gid);

@@ -1,7 +1,7 @@
 /**
- * PGlite with pgvector, in a process of its own, on a free port of loopback, for clients of PostgreSQL. PGlite
- * has one session: it is lent to one connection at a time, from the first message of a transaction to its end,
- * so several clients can be open at once, as long as none waits inside a transaction for another.
+ * PGlite with pgvector, in a process of its own, on a free port of loopback, for clients of PostgreSQL.
+ * PGlite has one session: it is lent to one connection at a time, from the first message of a transaction to
+ * its end, so several clients can be open at once, as long as none waits inside a transaction for another.
  *
  * Prints its port. Ends when its standard input does.
  */

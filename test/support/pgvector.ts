@@ -1,7 +1,7 @@
 /**
- * A PostgreSQL with pgvector for tests: PGlite with its extension in a process of its own. With
- * LODESTONE_TEST_SEARCH_URL set (a superuser of a server that has pgvector, and Citus perhaps), that server as
- * well; files then have to run one after the other (`--no-file-parallelism`).
+ * A PostgreSQL with pgvector for tests: PGlite with its extension, in a process of its own. If
+ * LODESTONE_TEST_SEARCH_URL is set (a superuser of a server that has pgvector, and perhaps Citus), that
+ * server is used as well. Test files must then run one after the other (`--no-file-parallelism`).
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import pg from "pg";
 
 export interface SearchServer {
-  /** An empty place for a search store; what an earlier one left there is gone. */
+  /** An empty database for a search store; whatever an earlier one left there is removed. */
   emptyDatabase(): Promise<string>;
   stop(): Promise<void>;
 }

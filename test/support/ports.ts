@@ -1,4 +1,4 @@
-/** Ports of loopback. */
+/** Ports on loopback. */
 import { connect, createServer } from "node:net";
 
 export function freePort(): Promise<number> {
@@ -12,7 +12,7 @@ export function freePort(): Promise<number> {
   });
 }
 
-/** Resolves when somebody listens there; rejects after ten seconds. */
+/** Resolves when a process listens there; rejects after ten seconds. */
 export async function listening(port: number): Promise<void> {
   for (let attempt = 0; ; attempt++) {
     const error = await new Promise<Error | undefined>((resolve) => {

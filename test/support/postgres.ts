@@ -1,7 +1,7 @@
 /**
- * A throw-away PostgreSQL server for tests: its own cluster in a temporary directory, on a free loopback port,
- * stopped and removed at the end. With LODESTONE_TEST_DATABASE_URL set (a role that may create databases), that
- * server is used instead, with databases of our own on it.
+ * A throw-away PostgreSQL server for tests: its own cluster in a temporary directory, on a free loopback
+ * port, stopped and removed at the end. If LODESTONE_TEST_DATABASE_URL is set (a role that may create
+ * databases), that server is used instead, with databases of the tests' own.
  *
  * Usage: `describeWith("postgresql", "…", (bin) => { let server; beforeAll(async () => { server = await
  * startPostgres(bin); }); afterAll(() => server.stop()); … })`
@@ -14,11 +14,17 @@ import pg from "pg";
 import { freePort } from "./ports.ts";
 
 export interface TestPostgres {
-  /** An empty database of the server, as its superuser (trust authentication on loopback). */
+  /**
+   * Creates an empty database of the server; the URL logs in as its superuser (trust authentication on
+   * loopback).
+   */
   createDatabase(): Promise<string>;
-  /** Where it listens. */
+  /** The port it listens on. */
   readonly port: number;
-  /** Stops the server as a crash would and starts it again on the same port. Not with LODESTONE_TEST_DATABASE_URL. */
+  /**
+   * Stops the server as a crash would and starts it again on the same port. Not with
+   * LODESTONE_TEST_DATABASE_URL.
+   */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -26,8 +32,9 @@ export interface TestPostgres {
 const START_LIMIT_MS = 30_000;
 
 /**
- * @param bin       the folder of initdb and postgres, as describeWith("postgresql") gives it.
- * @param settings  `name=value` for postgresql.conf; where there are any, it is a server of our own in any case.
+ * @param bin       the folder of initdb and postgres, as describeWith("postgresql") passes it.
+ * @param settings  `name=value` for postgresql.conf. If there are any, a cluster of its own is started in any
+ *   case.
  */
 export async function startPostgres(bin: string, settings: readonly string[] = []): Promise<TestPostgres> {
   const given = process.env.LODESTONE_TEST_DATABASE_URL;
@@ -112,7 +119,7 @@ function onServer(adminUrl: string, rest: { restart(): Promise<void>; stop(): Pr
   };
 }
 
-/** PostgreSQL refuses to run as root: then the `postgres` user of the Debian package runs it. */
+/** PostgreSQL refuses to run as root; then it runs as the `postgres` user of the Debian package. */
 export function serverUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const line = readFileSync("/etc/passwd", "utf8")

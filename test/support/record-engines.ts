@@ -1,4 +1,7 @@
-/** The same tests on both engines: the embedded one always, PostgreSQL where the machine has it. Each suite has a database of its own. */
+/**
+ * Runs the same tests on both engines: always on the embedded one, and on PostgreSQL if the machine has it.
+ * Each suite has a database of its own.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,12 +18,12 @@ import { describeWith } from "./requirements.ts";
 export interface RecordFixture {
   readonly engine: Engine;
   readonly branch: BranchInfo;
-  /** Of the embedded engine. */
+  /** Only of the embedded engine. */
   readonly dataDir: string | undefined;
   table(name: string): TableInfo;
-  /** Creates a table and answers it; `branch` knows it from then on. */
+  /** Creates a table and returns it; `branch` includes it from then on. */
   createTable(name: string, columns?: readonly ColumnSchema[]): Promise<TableInfo>;
-  /** Changes the schema; `branch` knows it from then on. */
+  /** Changes the schema; `branch` reflects it from then on. */
   change(work: (editor: SchemaEditor) => Promise<void>): Promise<void>;
 }
 

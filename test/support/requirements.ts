@@ -12,7 +12,9 @@ const REMEDIES = {
   bigann10k: "needs the bigann10k vectors in ../shared/data",
 } as const;
 
-/** `describe` where the machine has what is needed, else a skipped suite whose name tells the skip reporter why. */
+/**
+ * `describe` if the machine has the requirement, else a skipped suite whose name tells the skip reporter why.
+ */
 export function describeWith(requirement: Requirement, name: string, body: (path: string) => void): void {
   const path = FINDERS[requirement]();
   if (path === undefined) describe.skip(`${name} [skipped: ${REMEDIES[requirement]}]`, () => body(""));

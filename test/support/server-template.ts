@@ -1,6 +1,6 @@
 /**
- * A data directory as a first start leaves it, made once for each build and copied for each server under test:
- * an initdb for every test file would be most of the tests' time. (First starts themselves are tested with
+ * A data directory as a first start leaves it, made once per build and copied for each server under test. An
+ * initdb for every test file would take most of the tests' time. (First starts themselves are tested with
  * `fresh: true`.)
  */
 import { spawnSync } from "node:child_process";

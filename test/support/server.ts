@@ -2,7 +2,8 @@
  * A real server for tests: `dist/cli/main.js serve` in a process of its own, on a free port, with a data
  * directory of its own unless one is given.
  *
- * Usage: `let server; beforeAll(async () => { server = await startServer(); }); afterAll(() => server.stop());`
+ * Usage: `let server; beforeAll(async () => { server = await startServer(); }); afterAll(() =>
+ * server.stop());`
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -20,14 +21,14 @@ export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** The body as JSON; undefined when there is none. Tests look into it freely. */
+  /** The body as JSON; undefined if there is none. Tests access it without type checks. */
   // biome-ignore lint/suspicious/noExplicitAny: answers of every shape are examined here.
   readonly body: any;
 }
 
 export interface ServerOptions {
   readonly dataDir?: string;
-  /** Begins without a data directory, as a user does. */
+  /** Start without a data directory, as a user does. */
   readonly fresh?: boolean;
   readonly databaseUrl?: string;
   readonly args?: readonly string[];
@@ -57,7 +58,7 @@ export class TestServer {
     return Number(new URL(this.#url).port);
   }
 
-  /** What it has written on stderr (its log) since it was started. */
+  /** What it has written to stderr (its log) since it was started. */
   get log(): string {
     return this.#log;
   }
@@ -66,7 +67,7 @@ export class TestServer {
     return this.#stdout;
   }
 
-  /** False before the first start, and once the process has ended, by itself or by `end`. */
+  /** False before the first start, and after the process has ended, by itself or by `end`. */
   get isRunning(): boolean {
     return this.#process !== undefined && this.#process.exitCode === null && this.#process.signalCode === null;
   }
@@ -75,7 +76,7 @@ export class TestServer {
     return this.#process?.pid as number;
   }
 
-  /** Starts it; again after `kill` or `stop`, with the same data. */
+  /** Starts the server; after `kill` or `stop` it starts again with the same data. */
   async start(extraArgs: readonly string[] = []): Promise<void> {
     const { databaseUrl, args = [], env = {} } = this.#options;
     const where = databaseUrl === undefined ? ["--data-dir", this.dataDir] : ["--database-url", databaseUrl];
@@ -108,7 +109,10 @@ export class TestServer {
     });
   }
 
-  /** Sends the signal and waits for the end. @returns the exit code, null when a signal ended it. */
+  /**
+   * Sends the signal and waits for the process to end.
+   * @returns the exit code, null when a signal ended it.
+   */
   async end(signal: NodeJS.Signals): Promise<number | null> {
     const child = this.#process;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null;
@@ -117,20 +121,20 @@ export class TestServer {
     return exited;
   }
 
-  /** Stops it in good order and removes its data (unless the directory was given). */
+  /** Stops it cleanly and removes its data (unless the directory was given). */
   async stop(): Promise<void> {
     await this.end("SIGTERM");
     if (this.#options.dataDir === undefined) rmSync(this.dataDir, { recursive: true, force: true });
   }
 
-  /** One request on a connection of its own. An object is sent as JSON, text and bytes as they are. */
+  /** Sends one request on a connection of its own. An object is sent as JSON, text and bytes as they are. */
   request(method: string, path: string, body?: unknown, headers: OutgoingHttpHeaders = {}): Promise<Answer> {
     const isRaw = typeof body === "string" || body instanceof Uint8Array;
     const payload = body === undefined || isRaw ? (body as string | Uint8Array | undefined) : JSON.stringify(body);
     const defaults: OutgoingHttpHeaders =
       payload === undefined ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(payload) };
     return new Promise((resolve, reject) => {
-      // The path goes out as it is written, undecoded and unnormalised.
+      // The path is sent as it is written, undecoded and unnormalised.
       const request = httpRequest(
         { host: "127.0.0.1", port: this.port, method, path, headers: { ...defaults, ...headers }, agent: false },
         (response) => {
@@ -192,7 +196,7 @@ export interface CommandResult {
   readonly stderr: string;
 }
 
-/** Runs `lodestone …` to its end. */
+/** Runs `lodestone …` until it exits. */
 export function runCommand(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},

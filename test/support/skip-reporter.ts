@@ -2,12 +2,12 @@ import type { Reporter, TestCase, TestModule } from "vitest/node";
 
 // vitest imports it by the name in its settings:
 // ignore unused exports
-/** Says loudly at the end which tests did not run, and why; under CI=true a skipped test fails the run. */
+/** Reports at the end which tests did not run, and why. Under CI=true a skipped test fails the run. */
 export default class SkipReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const skipped: TestCase[] = [];
     for (const module of modules) for (const test of module.children.allTests("skipped")) skipped.push(test);
-    // `-t name` and `.only` skip by choice: then there is nothing to say.
+    // `-t name` and `.only` skip on purpose: nothing to report then.
     if (skipped.length === 0 || process.argv.includes("-t")) return;
     const reasons = new Map<string, number>();
     for (const test of skipped) {

@@ -1,4 +1,7 @@
-/** A standby of a test's PostgreSQL, by streaming replication through a proxy of its own, so that it can be cut off and then promoted. */
+/**
+ * A standby of a test's PostgreSQL. It replicates through a proxy of its own, so that it can be cut off and
+ * then promoted.
+ */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { chownSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,18 +11,21 @@ import { freePort } from "./ports.ts";
 import { answering, serverUser } from "./postgres.ts";
 import { startTcpProxy, type TcpProxy } from "./tcp-proxy.ts";
 
-/** Not the synchronous one: the proxies are in this process. */
+/** Not the synchronous version: the proxies are in this process. */
 const run = promisify(execFile);
 
 export interface TestStandby {
   readonly port: number;
-  /** Between it and its primary: refuse() makes it fall behind. */
+  /** The proxy between it and its primary: refuse() makes it fall behind. */
   readonly link: TcpProxy;
   promote(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** @param bin  as of startPostgres. @param name  its name to the primary, for synchronous_standby_names. */
+/**
+ * @param bin   as for startPostgres.
+ * @param name  its name to the primary, for synchronous_standby_names.
+ */
 export async function startStandby(bin: string, primaryPort: number, name = "standby"): Promise<TestStandby> {
   const directory = mkdtempSync(join(tmpdir(), "lodestone-standby-"));
   const user = serverUser();

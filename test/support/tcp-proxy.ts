@@ -1,7 +1,8 @@
 /**
- * A TCP proxy on a loopback port, between a server and its database: it makes the outages. Usage: `const proxy
- * = await startTcpProxy(5432); proxy.url(databaseUrl); await proxy.refuse(); …; await proxy.forward(); …; await
- * proxy.close();`
+ * A TCP proxy on a loopback port, between a server and its database, which simulates outages.
+ *
+ * Usage: `const proxy = await startTcpProxy(5432); proxy.url(databaseUrl); await proxy.refuse(); …; await
+ * proxy.forward(); …; await proxy.close();`
  */
 import { createConnection, createServer, type Server, type Socket } from "node:net";
 
@@ -12,7 +13,10 @@ export class TcpProxy {
   #mode: "forward" | "swallow" | "hang up" = "forward";
   #delayMs = 0;
   readonly #sockets = new Set<Socket>();
-  /** Connections that clients have tried to open since the proxy started, where it could see them (not while it refuses). */
+  /**
+   * Connections that clients have tried to open since the proxy started, as far as it could see them (not
+   * while it refuses).
+   */
   accepted = 0;
 
   constructor(target: number) {
@@ -23,19 +27,19 @@ export class TcpProxy {
     return this.#port;
   }
 
-  /** Connections that are open now, from clients. */
+  /** Client connections that are open now. */
   get open(): number {
     return this.#sockets.size / 2;
   }
 
-  /** The URL, by way of the proxy. */
+  /** The URL through the proxy. */
   url(databaseUrl: string): string {
     const url = new URL(databaseUrl);
     url.host = `127.0.0.1:${this.#port}`;
     return url.href;
   }
 
-  /** Passes on what comes, from now on, to `target`, a port of loopback. */
+  /** From now on forwards connections to `target`, a port on loopback. */
   async forward(target = this.#target, delayMs = 0): Promise<void> {
     this.#target = target;
     this.#delayMs = delayMs;
@@ -44,7 +48,7 @@ export class TcpProxy {
     if (this.#server === undefined) await this.#listen();
   }
 
-  /** Breaks all connections, and refuses new ones, as a machine whose database has stopped. */
+  /** Breaks all connections and refuses new ones, like a machine whose database has stopped. */
   async refuse(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
@@ -52,20 +56,22 @@ export class TcpProxy {
     if (server !== undefined) await new Promise<void>((resolve) => server.close(() => resolve()));
   }
 
-  /** Takes everything and passes nothing on, as a network that loses every packet. */
+  /** Accepts everything and forwards nothing, like a network that loses every packet. */
   async swallow(): Promise<void> {
     this.#mode = "swallow";
     if (this.#server === undefined) await this.#listen();
   }
 
-  /** Breaks all connections, and takes new ones only to break them at once: `accepted` counts how often clients try. */
+  /**
+   * Breaks all connections, and accepts new ones only to break them at once: `accepted` counts the attempts.
+   */
   async hangUp(): Promise<void> {
     this.#mode = "hang up";
     this.#breakAll();
     if (this.#server === undefined) await this.#listen();
   }
 
-  /** Breaks what is open; new connections are passed on. */
+  /** Breaks open connections; new ones are forwarded. */
   breakAll(): void {
     this.#breakAll();
   }
@@ -102,7 +108,7 @@ export class TcpProxy {
       from.on("error", () => to.destroy());
       from.on("close", () => {
         this.#sockets.delete(from);
-        // A network that loses packets tells nobody of the end.
+        // A network that loses packets does not report the end either.
         if (this.#mode !== "swallow") to.destroy();
       });
     };

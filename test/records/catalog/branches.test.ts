@@ -8,7 +8,7 @@ describeOnBothEngines("The catalog", (fixture) => {
   const suite = new CatalogSuite(fixture);
 
   describe("databases and branches", () => {
-    test("the first branch brings its database, and both are listed in the order of their names", async () => {
+    test("the first branch creates its database, and both are listed by name", async () => {
       await suite.catalog.createBranch({ database: "zoo", branch: "main" });
       await suite.catalog.createBranch({ database: "zoo", branch: "Dev~1" });
       expect((await suite.catalog.listDatabases()).map(({ name }) => name)).toContain("zoo");
@@ -18,7 +18,7 @@ describeOnBothEngines("The catalog", (fixture) => {
       ]);
     });
 
-    test("creating a branch that exists answers it as it is", async () => {
+    test("creating a branch that exists returns it as it is", async () => {
       const ref = suite.newRef();
       const first = await suite.catalog.createBranch(ref);
       const second = await suite.catalog.createBranch(ref);
@@ -26,13 +26,13 @@ describeOnBothEngines("The catalog", (fixture) => {
       expect(second.branch).toEqual(first.branch);
     });
 
-    test("branches of one name created at once are one branch", async () => {
+    test("concurrent creations of a branch of one name make one branch", async () => {
       const ref = suite.newRef();
       const results = await Promise.all(Array.from({ length: 5 }, () => suite.catalog.createBranch(ref)));
       expect(results.filter(({ created }) => created)).toHaveLength(1);
     });
 
-    test("what is missing is named: the database, or the branch in it", async () => {
+    test("the error names what is missing: the database, or the branch in it", async () => {
       await suite.catalog.createBranch({ database: "here", branch: "main" });
       await expect(suite.catalog.branch({ database: "nowhere", branch: "main" })).rejects.toMatchObject({
         code: "NOT_FOUND",
@@ -62,7 +62,7 @@ describeOnBothEngines("The catalog", (fixture) => {
       },
     );
 
-    test("names of 255 characters, of PostgreSQL's own prefix, and that look like JavaScript's insides are as good as any", async () => {
+    test("names of 255 characters, with PostgreSQL's own prefix, or like JavaScript's internals are valid", async () => {
       const refs = [
         { database: "d".repeat(255), branch: "b".repeat(255) },
         { database: "d".repeat(255), branch: `${"b".repeat(254)}c` },
@@ -80,7 +80,7 @@ describeOnBothEngines("The catalog", (fixture) => {
       await suite.catalog.dropDatabase("d".repeat(255));
     });
 
-    test("dropping a branch takes its tables and its role with it, and leaves the database", async () => {
+    test("dropping a branch drops its tables and its role, and keeps the database", async () => {
       const ref = { database: "dropping", branch: "main" };
       const { branch } = await suite.catalog.createBranch(ref);
       await suite.catalog.change(ref, (editor) => editor.createTable("t"));
@@ -106,7 +106,7 @@ describeOnBothEngines("The catalog", (fixture) => {
   });
 
   describe("copies of a branch", () => {
-    test("have the schema, the records, their versions and times, and live on their own", async () => {
+    test("have the schema, the records, their versions and times, and are independent", async () => {
       const from = await suite.newBranch();
       await suite.catalog.change(from, async (editor) => {
         await editor.createTable("teams", [{ name: "name", type: "string", unique: true, notNull: true }]);
@@ -117,7 +117,7 @@ describeOnBothEngines("The catalog", (fixture) => {
           { name: "boss", type: "link", link: { table: "users" } },
           { name: "v", type: "vector", vector: { dimension: 3 } },
         ]);
-        // Links that go round.
+        // Links that form a cycle.
         await editor.addColumn("teams", { name: "lead", type: "link", link: { table: "users" } });
       });
       await suite.sql(from, "INSERT INTO teams (id, name) VALUES ('t', 'T')");
@@ -154,7 +154,7 @@ describeOnBothEngines("The catalog", (fixture) => {
       expect(await suite.sql(ref, "SELECT name FROM teams")).toEqual([{ name: "T" }]);
     });
 
-    test("of a branch that does not exist, or over one that does, are refused and leave nothing", async () => {
+    test("of a branch that does not exist, or onto one that does, are refused and leave nothing", async () => {
       const ref = await suite.newBranch();
       const missing = { database: ref.database, branch: "fresh" };
       await expect(suite.catalog.createBranch(missing, { from: "nope" })).rejects.toMatchObject({

@@ -1,4 +1,4 @@
-/** What the tests of the catalog share: a catalog over the fixture's engine, and branches of their own in it. */
+/** Shared by the tests of the catalog: a catalog over the fixture's engine, with branches of its own. */
 import { afterAll, beforeAll } from "vitest";
 import { Catalog } from "../../../src/records/catalog/catalog.ts";
 import type { BranchRef } from "../../../src/records/schema.ts";

@@ -64,7 +64,7 @@ describeOnBothEngines("The catalog", (fixture) => {
           ["next", "after"],
         ] as const)
           await editor.renameColumn("t", from, to);
-        // The old names are free for others, and for their rules.
+        // The old names are free for other columns and their rules.
         await editor.addColumn("t", { name: "mail", type: "email", unique: true });
         await editor.addColumn("t", { name: "next", type: "link", link: { table: "t" } });
       });
@@ -90,7 +90,7 @@ describeOnBothEngines("The catalog", (fixture) => {
       });
     });
 
-    test("setColumns adds, drops and orders, and refuses to change what is there", async () => {
+    test("setColumns adds, drops and orders, and refuses to change existing columns", async () => {
       const ref = await suite.newBranch();
       await suite.catalog.change(ref, (editor) =>
         editor.createTable("t", [
@@ -114,7 +114,7 @@ describeOnBothEngines("The catalog", (fixture) => {
       expect(await suite.names(ref)).toEqual([["t", ["c", "b"]]]);
     });
 
-    test("of a table number 1,000 at most", async () => {
+    test("of a table are limited to 1,000", async () => {
       const ref = await suite.newBranch();
       const columns = (n: number): ColumnSchema[] => Array.from({ length: n }, (_, i) => ({ name: `c${i}`, type: "int" }));
       await expect(suite.catalog.change(ref, (editor) => editor.createTable("t", columns(1001)))).rejects.toMatchObject({
@@ -145,7 +145,7 @@ describeOnBothEngines("The catalog", (fixture) => {
     expect((await suite.catalog.branch(ref)).version).toBe(version + 1);
   });
 
-  test("changes from two catalogs at once are made one after the other, each on what the other left", async () => {
+  test("concurrent changes from two catalogs are made one after the other, each on the result of the other", async () => {
     const ref = await suite.newBranch();
     const second = await Catalog.open(fixture.engine);
     try {
@@ -162,7 +162,7 @@ describeOnBothEngines("The catalog", (fixture) => {
     }
   });
 
-  test("a change by another catalog is heard, and the cache follows", async () => {
+  test("a change by another catalog is noticed, and the cache follows", async () => {
     const ref = await suite.newBranch();
     const second = await Catalog.open(fixture.engine);
     try {
@@ -180,7 +180,7 @@ describeOnBothEngines("The catalog", (fixture) => {
     }
   });
 
-  test("a role that a restored dump did not bring is made again, with its grants", async () => {
+  test("a role that a restored dump did not include is made again, with its grants", async () => {
     const ref = await suite.newBranch();
     await suite.catalog.change(ref, (editor) => editor.createTable("t", [{ name: "n", type: "int" }]));
     const { schemaName, roleName } = await suite.catalog.branch(ref);
@@ -194,7 +194,7 @@ describeOnBothEngines("The catalog", (fixture) => {
     expect(rows).toEqual([{ n: 1n }]);
   });
 
-  test("data that moved to another place, or back in time, makes positions in change feeds void", async () => {
+  test("data that moved to another place, or back in time, invalidates positions in change feeds", async () => {
     const ref = await suite.newBranch();
     const before = await suite.catalog.branch(ref);
     await fixture.engine.query("UPDATE lodestone.format SET origin = 'elsewhere'");
@@ -205,7 +205,7 @@ describeOnBothEngines("The catalog", (fixture) => {
     expect([after.incarnation === before.incarnation, after.version]).toEqual([false, before.version + 1]);
   });
 
-  test("data of a newer release is refused, and left as it is", async () => {
+  test("data of a newer release is refused and left as it is", async () => {
     await fixture.engine.query("UPDATE lodestone.format SET version = version + 1000");
     await expect(Catalog.open(fixture.engine)).rejects.toMatchObject({
       code: "UNAVAILABLE",

@@ -12,7 +12,7 @@ describeWith("postgresql", "The catalog on a server where its user has few right
   });
   afterAll(() => server.stop());
 
-  /** A database that belongs to a user of its own with these rights, and nothing else. */
+  /** A database owned by a user of its own, who has these rights and no others. */
   const openAs = async (user: string, rights: string): Promise<Engine> => {
     const url = new URL(await server.createDatabase());
     const admin = await openEngine({ databaseUrl: url.href });

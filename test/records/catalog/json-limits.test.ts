@@ -4,7 +4,7 @@ import { runSql } from "../../../src/records/sql/run-sql.ts";
 import { describeOnBothEngines } from "../../support/record-engines.ts";
 
 describeOnBothEngines("the limit on the nesting of json", (fixture) => {
-  test("comes to columns of an earlier release when they are opened, and spares what is there", async () => {
+  test("is added to columns of an earlier release when they are opened, and does not apply to what is there", async () => {
     await fixture.createTable("old", [{ name: "config", type: "json" }]);
     const { schemaName } = fixture.branch;
     const deep = "(repeat('[', 200) || repeat(']', 200))::jsonb";
@@ -23,7 +23,7 @@ describeOnBothEngines("the limit on the nesting of json", (fixture) => {
     expect(rows).toEqual([{ conname: "old.config.json" }]);
   });
 
-  test("goes with a column and a table that are given other names", async () => {
+  test("moves with a renamed column and a renamed table", async () => {
     await fixture.createTable("named", [{ name: "config", type: "json" }]);
     await fixture.change(async (editor) => {
       await editor.renameColumn("named", "config", "settings");

@@ -77,7 +77,7 @@ describeOnBothEngines("The catalog", (fixture) => {
       });
     });
 
-    test("ids that SQL makes are in the order of their time, and do not repeat", async () => {
+    test("ids made by SQL are ordered by time and do not repeat", async () => {
       const ref = await suite.newBranch();
       await suite.catalog.change(ref, (editor) => editor.createTable("t"));
       const ids: string[] = [];
@@ -126,7 +126,7 @@ describeOnBothEngines("The catalog", (fixture) => {
       await expect(suite.sql(ref, "INSERT INTO groups (name) VALUES ('T')")).rejects.toMatchObject({ constraint: "groups.name.unique" });
       await suite.sql(ref, "DELETE FROM groups");
       expect(await suite.sql(ref, "SELECT team FROM users")).toEqual([{ team: null }]);
-      // Its old name is free, for its constraints and indexes too.
+      // The old name is free, also for constraints and indexes.
       await suite.catalog.change(ref, async (editor) => {
         await editor.createTable("teams", [{ name: "name", type: "string", unique: true }]);
         await editor.renameTable("users", "people");
@@ -135,7 +135,7 @@ describeOnBothEngines("The catalog", (fixture) => {
       expect((await suite.names(ref)).map(([name]) => name)).toEqual(["groups", "people", "teams", "users"]);
     });
 
-    test("whose names are equal in their first 63 characters are refused, longer ones are fine", async () => {
+    test("whose names are equal in their first 63 characters are refused; longer names are allowed", async () => {
       const ref = await suite.newBranch();
       await suite.catalog.change(ref, (editor) => editor.createTable(`${LONG}1`, [{ name: `${LONG}1`, type: "email", unique: true }]));
       await suite.sql(ref, `INSERT INTO "${LONG}" ("${LONG}") VALUES ('a@b')`);
@@ -154,7 +154,7 @@ describeOnBothEngines("The catalog", (fixture) => {
       await suite.sql(ref, `INSERT INTO "${"y".repeat(63)}" ("${LONG}") VALUES ('c@d')`);
     });
 
-    test("are not dropped while others link to them; links to themselves do not matter", async () => {
+    test("are not dropped while others link to them; links to themselves do not count", async () => {
       const ref = await suite.newBranch();
       await suite.catalog.change(ref, async (editor) => {
         await editor.createTable("teams", [{ name: "above", type: "link", link: { table: "teams" } }]);

@@ -1,6 +1,6 @@
 /**
- * Data that an earlier release wrote, opened by this one: nothing is lost, everything works, and a newer format
- * is refused (columns.test.ts).
+ * Data written by an earlier release, opened by this one: nothing is lost and everything works. Newer formats
+ * are refused, see columns.test.ts.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -76,7 +76,7 @@ async function opensWhole(options: EngineOptions, fixture: string): Promise<void
     });
     expect(await records.migrations.list(MAIN, { limit: 10 })).toHaveLength(5);
 
-    // It is not only read.
+    // The data can be written as well as read.
     expect(await records.updateRecord(MAIN, "things", "t1", { count: 5 }, { columns: ["count"] })).toMatchObject({
       xata: { version: 2 },
       count: 5,
@@ -116,7 +116,7 @@ it.each(FORMATS)("the embedded engine opens %s", (fixture) =>
 );
 
 describeWith("postgresql", "a PostgreSQL server", (bin) => {
-  it.each(FORMATS)("opens %s, where the roles of branches are missing", async (fixture) => {
+  it.each(FORMATS)("opens %s when the roles of branches are missing", async (fixture) => {
     const server = await startPostgres(bin);
     try {
       await opensWhole({ databaseUrl: await server.createDatabase() }, fixture);

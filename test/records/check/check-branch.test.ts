@@ -43,7 +43,7 @@ describeOnBothEngines("Checking a branch", (fixture) => {
     return { ref, sql };
   };
 
-  test("finds nothing in one that is well, and counts its records", async () => {
+  test("finds nothing in a sound branch, and counts its records", async () => {
     const { ref } = await newBranch();
     expect(await checkBranch(fixture.engine, ref)).toEqual({
       faults: [],
@@ -122,9 +122,9 @@ describeOnBothEngines("Checking a branch", (fixture) => {
     );
   });
 
-  test("finds records that break the rules they were once under", async () => {
+  test("finds records that break rules which once held", async () => {
     const { ref, sql } = await newBranch();
-    // As a damaged disk, or a rule that was off for a while, would leave them.
+    // As a damaged disk, or a rule that was disabled for a while, would leave them.
     await sql(
       'ALTER TABLE users DROP CONSTRAINT "users.v.vector"',
       "ALTER TABLE users DISABLE TRIGGER ALL",

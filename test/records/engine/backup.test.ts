@@ -29,7 +29,7 @@ test("a backup taken while transactions run is a database of its own, with whole
   const during = acknowledged;
   stop = true;
   await writer;
-  // The writer was not stopped by it.
+  // It did not stop the writer.
   expect(during).toBeGreaterThan(before);
   await expect(engine.backup(backup)).rejects.toMatchObject({ code: "INVALID", message: expect.stringContaining("exists already") });
   await engine.close();

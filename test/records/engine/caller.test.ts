@@ -1,4 +1,4 @@
-/** Work on behalf of a caller who goes away: what waits is not begun, reading is ended, writing is left to run. */
+/** Work for a caller who goes away: what waits is not begun, reads are ended, writes run to completion. */
 import { setMaxListeners } from "node:events";
 import { expect, it } from "vitest";
 import { MemoryBudget } from "../../../src/budget/memory-budget.ts";
@@ -10,7 +10,7 @@ import { describeOnBothEngines, type RecordFixture } from "../../support/record-
 const gone = new Error("the caller has gone");
 const LIMIT_MS = 45_000; // less than the engine's own time limit of 60 s, which would end the statement, too
 
-/** Every connection of the engine is held by a transaction until `release` is called. */
+/** Holds every connection of the engine in a transaction until `release` is called. */
 async function holdAll(engine: Engine): Promise<{ release(): Promise<unknown> }> {
   let letGo: () => void = () => {};
   const released = new Promise<void>((resolve) => {
@@ -53,7 +53,7 @@ describeOnBothEngines("an engine for many callers", (fixture) => {
   const memory = new MemoryBudget({ answerBytes: 1 << 20, totalBytes: 1 << 24 });
   const of = (name: string): Engine => engineForCaller(fixture.engine, new AbortController().signal, memory.open(name));
 
-  it("takes turns between them: who sent many statements does not keep the next one's waiting behind them", async () => {
+  it("takes turns between callers: one who sent many statements does not delay the next caller's", async () => {
     const { engine } = fixture;
     await engine.query("CREATE TABLE turns (n int)");
     const held = await holdAll(engine);
@@ -68,14 +68,14 @@ describeOnBothEngines("an engine for many callers", (fixture) => {
     await Promise.all(all);
     expect(order.filter((name) => name === "greedy")).toHaveLength(60);
     expect(order.lastIndexOf("modest")).toBeLessThan(30);
-    // A caller's own statements keep their order where there is one session.
+    // A caller's own statements keep their order if there is one session.
     if (engine.kind === "embedded") {
       const { rows } = await engine.query<{ n: number }>("SELECT n FROM turns");
       expect(rows.map(({ n }) => n)).toEqual(Array.from({ length: 60 }, (_, i) => i));
     }
   });
 
-  it("keeps a place for the others on a server, whatever one has running", async () => {
+  it("keeps a place for others on a server, whatever one caller has running", async () => {
     const { engine } = fixture;
     if (engine.kind === "embedded") return;
     const leaving = new AbortController();
@@ -105,7 +105,7 @@ describeOnBothEngines("an engine for a caller who goes away", (fixture) => {
     ];
     const settled = Promise.allSettled(waiting);
     leaving.abort(gone);
-    // The embedded queue lets go of it at once; a server's pool when its turn comes.
+    // The embedded queue drops it at once, a server's pool when its turn comes.
     if (engine.kind === "embedded") await expect(waiting[0]).rejects.toBe(gone);
     await hold.release();
     expect((await settled).map((outcome) => (outcome.status === "rejected" ? outcome.reason : "done"))).toEqual([gone, "done", gone]);
@@ -132,7 +132,7 @@ describeOnBothEngines("an engine for a caller who goes away", (fixture) => {
     },
   );
 
-  it("leaves a write that runs to its end, and commits it", { timeout: LIMIT_MS }, async () => {
+  it("lets a write run to its end, and commits it", { timeout: LIMIT_MS }, async () => {
     const { engine } = fixture;
     const before = await count();
     const leaving = new AbortController();
@@ -147,7 +147,7 @@ describeOnBothEngines("an engine for a caller who goes away", (fixture) => {
     const statement = engineForCaller(engine, second.signal).query("INSERT INTO written SELECT generate_series(1, 100000)");
     await new Promise((resolve) => setTimeout(resolve, 20));
     second.abort(gone);
-    // Whether it had begun is the scheduler's affair; it is whole or not there.
+    // Whether it had begun depends on scheduling; it is there completely or not at all.
     const isDone = await statement.then(
       () => true,
       (error) => {
@@ -158,7 +158,7 @@ describeOnBothEngines("an engine for a caller who goes away", (fixture) => {
     expect(await count()).toBe(before + 99_991 + (isDone ? 100_000 : 0));
   });
 
-  it("gives up nothing of others: the caller's end is not the engine's", async () => {
+  it("ends nothing of other callers, nor of the engine", async () => {
     const { engine } = fixture;
     const leaving = new AbortController();
     const caller = engineForCaller(engine, leaving.signal);

@@ -1,4 +1,4 @@
-/** How many connections a server takes, and what it does when there are no more. */
+/** How many connections a server uses, and what it does when there are no more. */
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -15,7 +15,7 @@ describeWith("postgresql", "connections to a server with few", (bin) => {
     databaseUrl = await server.createDatabase();
     const client = new pg.Client({ connectionString: databaseUrl });
     await client.connect();
-    // Not the superuser, for whom connections are kept.
+    // Not the superuser, for whom PostgreSQL reserves connections.
     await client.query("CREATE ROLE service LOGIN CREATEROLE");
     await client.query(`GRANT ALL ON DATABASE ${client.database} TO service`);
     await client.end();
@@ -25,7 +25,7 @@ describeWith("postgresql", "connections to a server with few", (bin) => {
   });
   afterAll(() => server.stop());
 
-  test("every write waits for its turn when three servers want more than there are", async () => {
+  test("every write waits for its turn when three servers want more connections than there are", async () => {
     const engines = await Promise.all([1, 2, 3].map(() => openEngine({ databaseUrl, poolSize: 10 })));
     try {
       await engines[0]!.query("CREATE SCHEMA own");
@@ -42,7 +42,7 @@ describeWith("postgresql", "connections to a server with few", (bin) => {
     }
   });
 
-  test("takes no more than the sum that it was given, whatever comes", async () => {
+  test("takes no more than the configured total, whatever comes", async () => {
     const roleNames = Array.from({ length: 6 }, (_, n) => `lodestone:sum:${n}`);
     const engine = await openEngine({ databaseUrl, poolSize: 3, sqlPoolSize: 4 });
     const admin = new pg.Client({ connectionString: databaseUrl });
@@ -68,7 +68,7 @@ describeWith("postgresql", "connections to a server with few", (bin) => {
         return looking;
       });
       expect(counts.length).toBeGreaterThan(3);
-      // 3, 4, and the one that listens; one that has been told to end may still be seen.
+      // 3, 4, and the one that listens; one that was told to end may still be visible.
       expect(Math.max(...counts)).toBeLessThanOrEqual(3 + 4 + 1 + 1);
       expect(Math.max(...counts)).toBeGreaterThanOrEqual(3 + 4 + 1);
     } finally {

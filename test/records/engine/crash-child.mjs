@@ -1,6 +1,6 @@
 /**
- * A process that the crash tests kill. usage: node crash-child.mjs MODE DATA_DIR [TEMPLATE_DIR]. Says what it
- * has done on stdout, one line each.
+ * A process that the crash tests kill. usage: node crash-child.mjs MODE DATA_DIR [TEMPLATE_DIR]. Reports what
+ * it has done on stdout, one line each.
  */
 import { once } from "node:events";
 import { writeSync } from "node:fs";
@@ -8,7 +8,7 @@ import { DirectoryLock } from "../../../dist/records/engine/embedded/directory-l
 import { openEngine } from "../../../dist/records/engine/open-engine.js";
 
 const [mode, dataDir, templateDir] = process.argv.slice(2);
-/** A synchronous write: what was said was said before the kill. */
+/** A synchronous write: what was reported was reported before the kill. */
 const say = (line) => writeSync(1, `${line}\n`);
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const block = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
@@ -18,7 +18,7 @@ const die = () => {
 };
 
 if (mode === "lock") {
-  // All that were started together are told at the same moment, when all are ready.
+  // All processes that were started together are told at the same moment, when all are ready.
   say("ready");
   await once(process.stdin, "data");
   try {
@@ -74,7 +74,7 @@ switch (mode) {
     break;
   case "after-commit":
     for (let i = 0; i < 20; i++) await insert();
-    // The thread commits while this one cannot hear of it: committed, and never acknowledged.
+    // The worker thread commits while this one cannot hear of it: committed, and never acknowledged.
     void engine.query("INSERT INTO pairs SELECT $1, unnest(ARRAY['a', 'b'])", [++n]);
     await null;
     setImmediate(() => {

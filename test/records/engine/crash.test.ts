@@ -37,7 +37,7 @@ function start(mode: string, dataDir: string, templateDir?: string): Child {
   };
 }
 
-/** Every acknowledged pair is whole, every acknowledged delete is gone for good, and nothing is half there. */
+/** Every acknowledged pair is whole, every acknowledged delete is final, and nothing is there by half. */
 async function expectWhole(dataDir: string, lines: readonly string[]): Promise<void> {
   const engine = await openEngine({ dataDir, templateDir: TEMPLATE_DIR });
   try {
@@ -99,7 +99,7 @@ describe("kill -9", () => {
       await expectWhole(dataDir, child.lines);
       const engine = await openEngine({ dataDir });
       const { rows } = await engine.query<{ n: number }>("SELECT count(*)::int4 AS n FROM pairs WHERE n > $1", [inserted.length]);
-      // Before the commit there is nothing; after it, both halves.
+      // Killed before the commit there is nothing; after it, both halves.
       if (point === "before-commit") expect(rows[0]!.n).toBe(0);
       if (point === "after-commit") expect(rows[0]!.n).toBe(2);
       await engine.close();
@@ -107,9 +107,10 @@ describe("kill -9", () => {
   );
 
   test.each([
-    // A data file meets the limit: the statement fails ("file too large" has no SQLSTATE of its own), and the service goes on.
+    // A data file reaches the limit: the statement fails ("file too large" has no SQLSTATE of its own), and
+    // the service continues.
     { limitMiB: 24, expected: /^failed XX000/, readable: true },
-    // The log itself meets it: PostgreSQL stops, and comes back when there is room.
+    // The log itself reaches it: PostgreSQL stops, and returns when there is room.
     { limitMiB: 9, expected: /^failed UNAVAILABLE/, readable: false },
   ])(
     "a disk that refuses what goes beyond $limitMiB MiB of a file loses nothing and leaves nothing half done",

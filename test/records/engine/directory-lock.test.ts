@@ -25,7 +25,10 @@ describe("the lock on a data directory", () => {
       join(directory, "lodestone.lock.7"),
       JSON.stringify({ state: "held", token: "left", since: "2026-01-01T00:00:00.000Z", ...content }),
     );
-  /** Processes that try for the lock together: what each says once it has been told to go, when all of them are ready. */
+  /**
+   * Processes that race for the lock: what each reports once it was told to go, which happens when all are
+   * ready.
+   */
   async function race(processes: number): Promise<string[]> {
     const children = Array.from({ length: processes }, () =>
       spawn(process.execPath, [CHILD, "lock", directory], { stdio: ["pipe", "pipe", "inherit"] }),
@@ -59,28 +62,28 @@ describe("the lock on a data directory", () => {
     await again.close();
   });
 
-  test("is taken over when its holder was killed, by only one at a time of many that race for it", async () => {
-    // The pid of a process that is gone.
+  test("is taken over when its holder was killed, by only one at a time of many processes that race for it", async () => {
+    // The pid of a process that no longer exists.
     leaveLock({ ...ownIdentity(), pid: 2 ** 22 - 3, startTime: "1" });
     for (let round = 0; round < 3; round++) {
       const answers = await race(5);
       const held = answers.flatMap((answer) => (answer.startsWith("got ") ? [answer.split(" ").slice(1).map(Number)] : []));
       held.sort((a, b) => a[0]! - b[0]!);
-      // On a slow machine one may come after another has let go; never two at once.
+      // On a slow machine one may come after another has released it; never two at once.
       expect(held.length).toBeGreaterThanOrEqual(1);
       for (let i = 1; i < held.length; i++) expect(held[i]![0]).toBeGreaterThan(held[i - 1]![1]!);
       expect(answers.filter((answer) => answer === "refused UNAVAILABLE")).toHaveLength(5 - held.length);
     }
   });
 
-  test("is taken over when its pid was given to another process since", async () => {
+  test("is taken over when its pid was since given to another process", async () => {
     leaveLock({ ...ownIdentity(), startTime: "12345" });
     const lock = await DirectoryLock.acquire(directory, () => {});
     expect(lockFile()).toMatch(/lodestone\.lock\.8$/);
     lock.release();
   });
 
-  test("left by another boot or container is respected while it is refreshed, and taken over when it stands still", async () => {
+  test("left by another boot or container is respected while it is refreshed, and taken over when it stops changing", async () => {
     leaveLock({ pid: 1, startTime: "1", realm: "another" });
     const refresh = setInterval(() => utimesSync(join(directory, "lodestone.lock.7"), new Date(), new Date()), 200);
     await expect(DirectoryLock.acquire(directory, () => {})).rejects.toMatchObject({ code: "UNAVAILABLE" });
@@ -89,13 +92,13 @@ describe("the lock on a data directory", () => {
     lock.release();
   });
 
-  test("that is damaged does not keep the owner out for ever", async () => {
+  test("that is damaged does not lock the owner out for ever", async () => {
     writeFileSync(join(directory, "lodestone.lock.3"), "{");
     const lock = await DirectoryLock.acquire(directory, () => {});
     lock.release();
   });
 
-  test("that was taken by another makes the engine stop", async () => {
+  test("that was taken by another process makes the engine stop", async () => {
     const engine = await openEngine({ dataDir: directory, templateDir: TEMPLATE_DIR });
     const stolen = { ...(JSON.parse(readFileSync(lockFile(), "utf8")) as object), token: "thief" };
     writeFileSync(`${lockFile()}.draft`, JSON.stringify(stolen));

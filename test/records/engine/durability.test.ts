@@ -16,7 +16,7 @@ describeWith("strace", "durability of the embedded engine", (strace) => {
     try {
       await (await openEngine({ dataDir, templateDir: TEMPLATE_DIR })).close();
       const trace = join(dataDir, "trace");
-      // -y shows the path behind each descriptor; the child says "inserted n" with a write of its own once it has the acknowledgement.
+      // -y shows the path of each descriptor. The child writes "inserted n" once it has the acknowledgement.
       execFileSync(
         strace,
         ["-f", "-y", "-e", "trace=fsync,fdatasync,write,pwrite64", "-o", trace, process.execPath, CHILD, "count-syncs", dataDir],
@@ -37,7 +37,7 @@ describeWith("strace", "durability of the embedded engine", (strace) => {
       for (let i = 0; i < acknowledged.length; i++) {
         const from = i === 0 ? 0 : events.indexOf(acknowledged[i - 1]!);
         const between = events.slice(from, events.indexOf(acknowledged[i]!));
-        // The log is written, and then synced, before anybody hears of it.
+        // The log is written, and then synced, before anybody learns of the commit.
         expect(between).toContain("written");
         expect(between.lastIndexOf("synced")).toBeGreaterThan(between.lastIndexOf("written"));
       }

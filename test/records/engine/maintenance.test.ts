@@ -18,7 +18,7 @@ describe("maintenance of the embedded engine", () => {
     rmSync(dataDir, { recursive: true, force: true });
   });
 
-  /** One look, awaited to its end. */
+  /** One run, awaited to its end. */
   async function lookOnce(): Promise<void> {
     const maintenance = new Maintenance({
       waiting: 0,
@@ -38,7 +38,7 @@ describe("maintenance of the embedded engine", () => {
       )
     ).rows[0]!.bytes;
 
-  test("writes a checkpoint once there is much WAL, and not before", async () => {
+  test("makes a checkpoint once there is much WAL, and not before", async () => {
     await engine.query("CHECKPOINT");
     await engine.query("CREATE TABLE wal (filler text)");
     await engine.query("ALTER TABLE wal ALTER filler SET STORAGE EXTERNAL");
@@ -50,7 +50,7 @@ describe("maintenance of the embedded engine", () => {
     expect(await walBytes()).toBeLessThan(1_000_000);
   });
 
-  test("vacuums a table whose rows were deleted, so that their space is used again", async () => {
+  test("vacuums a table whose rows were deleted, so that their space is reused", async () => {
     await engine.query("CREATE TABLE churn (id int4 PRIMARY KEY, filler text)");
     const sizes: number[] = [];
     for (let round = 0; round < 6; round++) {

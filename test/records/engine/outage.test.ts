@@ -1,4 +1,6 @@
-/** A server without its database: it says so at once, tries seldom, and is whole again soon after. */
+/**
+ * A server without its database: it reports this at once, tries to reconnect rarely, and recovers soon after.
+ */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Engine } from "../../../src/records/engine/engine.ts";
 import { openEngine } from "../../../src/records/engine/open-engine.ts";
@@ -30,10 +32,10 @@ describeWith("postgresql", "the server engine in an outage", (bin) => {
   });
   const ask = () => engine.query<{ n: number }>("SELECT 1 AS n");
 
-  test("tries seldom while it is away, and listens again when it is back", async () => {
+  test("reconnects rarely while it is away, and listens again when it is back", async () => {
     await proxy.refuse();
     await expect.poll(() => ask().catch((error: Error) => error)).toMatchObject({ code: "UNAVAILABLE" });
-    // What accepts and closes at once sees every attempt.
+    // A proxy that accepts and closes at once sees every attempt.
     await proxy.forward(1);
     const before = proxy.accepted;
     for (let i = 0; i < 600; i++) {
@@ -54,7 +56,7 @@ describeWith("postgresql", "the server engine in an outage", (bin) => {
   test("ends what waits for a network that loses every packet", async () => {
     await engine.query("CREATE TABLE kept (n int4)");
     await proxy.swallow();
-    // Sent into the void, on a connection that seems to be open; and some that wait for a connection.
+    // Sent into the void on a connection that seems open; some still wait for a connection.
     const waiting = Array.from({ length: 8 }, () => engine.query("INSERT INTO kept VALUES (1)").catch((error: Error) => error));
     for (const outcome of await Promise.all(waiting)) expect(outcome).toMatchObject({ code: "UNAVAILABLE" });
     await expect(ask()).rejects.toMatchObject({ code: "UNAVAILABLE" });

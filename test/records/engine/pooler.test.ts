@@ -24,7 +24,7 @@ describeWith("postgresql", "PgBouncer", (bin) => {
       }
     };
 
-    test.each(["transaction", "statement"] as const)("that lends by the %s is refused with a sentence", async (mode) => {
+    test.each(["transaction", "statement"] as const)("that lends sessions by the %s is refused with a clear message", async (mode) => {
       await behind(mode, async (databaseUrl) => {
         for (let i = 0; i < 3; i++) {
           await expect(openEngine({ databaseUrl })).rejects.toMatchObject({
@@ -54,7 +54,7 @@ describeWith("postgresql", "PgBouncer", (bin) => {
             }));
           expect(rows).toEqual(["a"]);
           await stores[0]!.sql(ref, { statement: `INSERT INTO "t" ("id", "n", "v") VALUES ('b', 2, '{0,1}')` });
-          // Woken by NOTIFY, since its own poll comes in a minute.
+          // Woken by NOTIFY, since its own poll comes only after a minute.
           await expect
             .poll(async () => (await search.vectorSearch(ref, "t", { column: "v", queryVector: [1, 0] })).totalCount, { timeout: 10_000 })
             .toBe(2);

@@ -16,7 +16,7 @@ describeWith("postgresql", "the server engine", (bin) => {
     await server.stop();
   });
 
-  test("gives the same JavaScript values as the embedded engine", async () => {
+  test("returns the same JavaScript values as the embedded engine", async () => {
     const { rows } = await engine.query(
       "SELECT 9007199254740993::int8 AS int8, 0.1::float4 AS float4, '2026-01-02T03:04:05.123456Z'::timestamptz AS timestamptz, ARRAY[1.5,2]::float4[] AS v",
     );
@@ -69,7 +69,7 @@ describeWith("postgresql", "the server engine", (bin) => {
     expect((await engine.query("SELECT n FROM counter")).rows).toEqual([{ n: 2 }]);
   });
 
-  test("lets the first statements of a branch come at once, and from two servers", async () => {
+  test("handles the first statements of a branch when they come together, and from two servers", async () => {
     const databaseUrl = await server.createDatabase();
     const engines = await Promise.all([1, 2].map(() => openEngine({ databaseUrl })));
     const roleNames = [0, 1, 2, 3].map((n) => `lodestone:${databaseUrl.slice(-6)}:${n}`);
@@ -89,7 +89,7 @@ describeWith("postgresql", "the server engine", (bin) => {
     }
   });
 
-  test("goes on after the server crashed and came back, and listens again", async () => {
+  test("continues after the server crashed and came back, and listens again", async () => {
     const payloads: string[] = [];
     await engine.listen("lodestone_test", (payload) => payloads.push(payload));
     await server.restart();
@@ -99,7 +99,7 @@ describeWith("postgresql", "the server engine", (bin) => {
     await expect.poll(() => payloads, { timeout: 10_000 }).toEqual(["", "again"]);
   });
 
-  test("says what is wrong with a URL without telling its password", async () => {
+  test("explains what is wrong with a URL without revealing its password", async () => {
     await expect(openEngine({ databaseUrl: "nonsense" })).rejects.toMatchObject({ code: "INVALID" });
     const refused = await openEngine({ databaseUrl: "postgres://user:s3cret@127.0.0.1:1/db" }).catch((error: Error) => error);
     expect(refused).toMatchObject({ code: "UNAVAILABLE" });

@@ -1,4 +1,4 @@
-/** What is said when the database cannot be used: the real reason, each another. */
+/** The messages when the database cannot be used: each gives the real reason. */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -45,37 +45,37 @@ describeWith("postgresql", "a database that cannot be used", (bin) => {
     return String(error);
   };
 
-  test("says that the password is wrong, and does not tell it", async () => {
+  test("reports a wrong password without revealing it", async () => {
     const said = await refusal(urlWith((url) => Object.assign(url, { username: "guest", password: "wr0ng-one" })));
     expect(said).toMatch(/refuses the password of the user "guest"/);
     expect(said).not.toContain("wr0ng-one");
   });
 
-  test("says that a password is asked for", async () => {
+  test("reports that a password is required", async () => {
     expect(await refusal(urlWith((url) => Object.assign(url, { username: "guest", password: "" })))).toMatch(
       /asks for a password of the user "guest"/,
     );
   });
 
-  test("says that the user is not let in", async () => {
+  test("reports that the user is not allowed in", async () => {
     expect(await refusal(urlWith((url) => Object.assign(url, { username: "stranger" })))).toMatch(
       /does not let the user "stranger" in .*pg_hba\.conf/,
     );
   });
 
-  test("says that the database does not exist", async () => {
+  test("reports that the database does not exist", async () => {
     expect(await refusal(urlWith((url) => Object.assign(url, { pathname: "/nowhere" })))).toMatch(
       /\/nowhere is not there .*CREATE DATABASE/,
     );
   });
 
-  test("says that nothing listens, or that the host is not known", async () => {
+  test("reports that nothing listens, or that the host is unknown", async () => {
     const port = String(await freePort());
     expect(await refusal(urlWith((url) => Object.assign(url, { port })))).toMatch(/nothing listens there/);
     expect(await refusal(urlWith((url) => Object.assign(url, { hostname: "no.such.host.invalid" })))).toMatch(/host name is not known/);
   });
 
-  test("says it on the command line, and ends", async () => {
+  test("reports it on the command line, and exits", async () => {
     const { code, stderr } = await runCommand([
       "serve",
       "--port",

@@ -1,6 +1,6 @@
 /**
- * The embedded database among several callers: long statements are interrupted without losing the session, make
- * way for others, and come to their end.
+ * The embedded database with several callers: long statements are interrupted without losing the session,
+ * make way for others, and complete.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -28,11 +28,11 @@ describe("the embedded engine, for several callers", () => {
   });
 
   const of = (name: string, signal = new AbortController().signal): Engine => engineForCaller(engine, signal, memory.open(name));
-  /** A prepared statement is there as long as the session lives. */
+  /** A prepared statement exists as long as the session lives. */
   const mark = () => engine.query("PREPARE alive AS SELECT 1");
   const isSameSession = async () => (await engine.query("SELECT FROM pg_prepared_statements WHERE name = 'alive'")).rowCount === 1;
 
-  it("ends a statement of somebody who has gone, and keeps the session", async () => {
+  it("ends a statement whose caller has left, and keeps the session", async () => {
     await mark();
     const leaving = new AbortController();
     const gone = new Error("gone");
@@ -75,7 +75,7 @@ describe("the embedded engine, for several callers", () => {
         runs++;
         await connection.query("SELECT repeat('x', 200000)");
         await connection.query("INSERT INTO things VALUES (7)");
-        // Not to be done before somebody else has come; the second run is.
+        // The first run must not end before somebody else has come; the second one does.
         await connection.query(`SELECT count(*) FROM generate_series(1, ${runs === 1 ? "1e12" : "10"})`);
       })
       .then(() => isOver.push("heavy"));
@@ -86,12 +86,12 @@ describe("the embedded engine, for several callers", () => {
     expect(isOver).toEqual(["light", "heavy"]);
     expect(runs).toBe(2);
     expect((await engine.query("SELECT FROM things")).rowCount).toBe(1);
-    // What the first run had read was given back.
+    // The charges of the first run were given back.
     expect(budget.bytes).toBeLessThan(300_000);
     expect(await isSameSession()).toBe(true);
   });
 
-  it("what takes longer than a statement of SQL may, is ended when others wait, whatever its own limit is", async () => {
+  it("a unit that takes longer than a statement of SQL may is ended when others wait, whatever its own limit", async () => {
     const heavy = expect(of("endless").query(ENDLESS)).rejects.toMatchObject({ code: "TIMEOUT" });
     let isOver = false;
     void heavy.then(() => {
@@ -106,7 +106,7 @@ describe("the embedded engine, for several callers", () => {
     expect(await isSameSession()).toBe(true);
   });
 
-  it("who is alone is not interrupted", async () => {
+  it("a caller who is alone is not interrupted", async () => {
     let runs = 0;
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     await Promise.all(

@@ -14,7 +14,7 @@ describe("the embedded database's queue", () => {
     queue.push(unit);
     return unit;
   };
-  /** Runs the next one for so long; tells whose it was. */
+  /** Runs the next unit for this long; returns its caller. */
   const run = (elapsedMs: number): string | undefined => {
     const unit = queue.shift();
     if (unit === undefined) return undefined;
@@ -23,12 +23,12 @@ describe("the embedded database's queue", () => {
     return unit.caller;
   };
 
-  it("who is alone never rests", () => {
+  it("a caller who is alone never rests", () => {
     for (let i = 0; i < 3; i++) push("a");
     expect([run(5_000), run(5_000), run(5_000)]).toEqual(["a", "a", "a"]);
   });
 
-  it("after a long unit its caller rests for as long, when others are there: they find the session free", () => {
+  it("after a long unit its caller rests for as long, if others are there: they find the session free", () => {
     push("b");
     expect(run(1)).toBe("b");
     for (let i = 0; i < 2; i++) push("a");
@@ -41,14 +41,14 @@ describe("the embedded database's queue", () => {
     expect(queue.restMs).toBe(999);
     now += 999;
     expect(run(20_000)).toBe("a");
-    // The others have gone.
+    // The others have left.
     push("a");
     push("a");
     now += 10_000;
     expect([run(3_000), run(3_000)]).toEqual(["a", "a"]);
   });
 
-  it("short units, urgent ones and the service's own never rest", () => {
+  it("short units, urgent units and the service's own never rest", () => {
     push("b");
     run(1);
     for (let i = 0; i < 3; i++) push("a");
@@ -74,7 +74,7 @@ describe("the embedded database's queue", () => {
     expect(run(1)).toBe("a");
   });
 
-  it("what is given up is not there any more", () => {
+  it("a unit that is given up is gone", () => {
     const [first, second] = [push("a"), push("a", true)];
     queue.delete(first);
     queue.delete(second);
@@ -86,7 +86,7 @@ describe("long units in the embedded database's queue", () => {
   interface Sized {
     readonly caller: string;
     readonly isUrgent: boolean;
-    /** What it takes. */
+    /** How long it takes. */
     readonly ms: number;
     isLong?: boolean;
   }
@@ -98,7 +98,9 @@ describe("long units in the embedded database's queue", () => {
   });
 
   const push = (caller: string, ms = 1) => queue.push({ caller, isUrgent: false, ms });
-  /** Runs the next one to its end, or until it has to make way; tells whose it was, and whether it did. */
+  /**
+   * Runs the next unit to its end, or until it must make way; returns its caller, and whether it made way.
+   */
   const run = (): string | undefined => {
     const unit = queue.shift();
     if (unit === undefined) return undefined;
@@ -110,7 +112,7 @@ describe("long units in the embedded database's queue", () => {
     return elapsedMs < unit.ms ? `${unit.caller} makes way` : unit.caller;
   };
 
-  it("makes way after its turn when another caller waits, and runs to its end when they have been served", () => {
+  it("makes way after its turn when another caller waits, and runs to its end once that one has been served", () => {
     push("heavy", 5_000);
     push("light");
     push("light");
@@ -127,7 +129,7 @@ describe("long units in the embedded database's queue", () => {
     expect(run()).toBe("heavy");
   });
 
-  it("is not cut short for somebody who has had more of the session of late", () => {
+  it("is not cut short for somebody who had more of the session recently", () => {
     push("light");
     run();
     push("heavy", 5_000);
@@ -138,7 +140,7 @@ describe("long units in the embedded database's queue", () => {
     expect([run(), run()]).toEqual(["light", "heavy"]);
   });
 
-  it("has a tenth of the time while others are there, in long turns; short units of its caller go on", () => {
+  it("gets a tenth of the time while others are there, in long turns; short units of its caller continue", () => {
     const longTurns: number[] = [];
     const served = { light: 0, heavy: 0 };
     for (let i = 0; i < 20; i++) push("heavy", 1_000);
@@ -157,7 +159,7 @@ describe("long units in the embedded database's queue", () => {
     expect(served.heavy).toBeGreaterThan(5_000);
   });
 
-  it("who has become alone need not wait for a turn", () => {
+  it("does not wait for a turn once its caller is alone", () => {
     push("light");
     run();
     push("heavy", 1_000);

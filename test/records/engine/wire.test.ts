@@ -1,4 +1,4 @@
-/** What the embedded database answers at once is passed on in turns of the event loop. */
+/** A large result of the embedded database is passed on over several turns of the event loop. */
 import { EventEmitter } from "node:events";
 import type { Worker } from "node:worker_threads";
 import { expect, it } from "vitest";
@@ -6,7 +6,7 @@ import { wireTo } from "../../../src/records/engine/embedded/wire.ts";
 
 const MIB = 2 ** 20;
 
-it("passes half a MiB on in a turn, everything in its order, and tells the thread when it is taken", async () => {
+it("passes on half a MiB per turn, in order, and tells the thread when it is taken", async () => {
   const worker = Object.assign(new EventEmitter(), { postMessage: () => {} });
   const unread = new Int32Array(new SharedArrayBuffer(4));
   let passedOn = 0;
@@ -36,7 +36,7 @@ it("passes half a MiB on in a turn, everything in its order, and tells the threa
   expect(Atomics.load(unread, 0)).toBe(0);
 });
 
-it("hands a long message over to the thread without a copy of it, in its place between short ones", async () => {
+it("transfers a long message to the thread without copying it, in order between short ones", async () => {
   const received: Uint8Array[] = [];
   const postMessage = (bytes: Uint8Array, transfer: ArrayBuffer[]): void => {
     received.push(structuredClone(bytes, { transfer }));

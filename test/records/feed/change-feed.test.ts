@@ -48,7 +48,7 @@ describeOnBothEngines("The change feed", (fixture) => {
       ref,
       sql: (text, values) =>
         fixture.engine.transaction(async (connection) => {
-          // As somebody else would write: psql, another service.
+          // Writes as another program would: psql, another service.
           await connection.query("SELECT set_config('search_path', $1, true), set_config('lodestone.writer', '', true)", [
             `"${schemaName}"`,
           ]);
@@ -57,7 +57,7 @@ describeOnBothEngines("The change feed", (fixture) => {
     };
   };
 
-  test("gives the values of every column type, with their nulls and extremes", async () => {
+  test("returns the values of every column type, with nulls and extremes", async () => {
     const { ref, sql } = await newBranch({ everything: EVERY_TYPE });
     await sql(
       `INSERT INTO everything (id, name, body, mail, count, weight, done, at, tags, config, parent, embedding, "address.city") VALUES
@@ -110,7 +110,7 @@ describeOnBothEngines("The change feed", (fixture) => {
     });
   });
 
-  test("reads only the columns that were asked for", async () => {
+  test("reads only the requested columns", async () => {
     const { ref, sql } = await newBranch({ everything: EVERY_TYPE });
     await sql("INSERT INTO everything (id, name, count) VALUES ('a', 'n', 1)");
     const batches: FeedBatch[] = [];
@@ -130,7 +130,7 @@ describeOnBothEngines("The change feed", (fixture) => {
     await expect(feed.readAll(ref, [{ table: "nope" }], async () => {})).rejects.toMatchObject({ code: "CONFLICT" });
   });
 
-  test("follows inserts, updates, deletes, truncates and what links do by themselves", async () => {
+  test("follows inserts, updates, deletes, truncates and the effects of links", async () => {
     const { ref, sql } = await newBranch({
       teams: [{ name: "name", type: "string" }],
       users: [{ name: "team", type: "link", link: { table: "teams" } }],
@@ -181,7 +181,7 @@ describeOnBothEngines("The change feed", (fixture) => {
     expect(follower.rows.get("t")!.size).toBe(10_000);
     expect(follower.rows.get("t")!.get("r77")).toMatchObject({ n: 77n, v: new Array(200).fill(77) });
 
-    // Changed again in the middle of being read: the pieces still to come have the newest values.
+    // Changed again in the middle of reading: the remaining pieces have the newest values.
     await sql("UPDATE t SET n = -n");
     const first = await feed.readSince(ref, follower.position, follower.incarnation);
     expect(first!.complete).toBe(false);
@@ -195,7 +195,7 @@ describeOnBothEngines("The change feed", (fixture) => {
     expect(["r1", "r2", "r9999", "r10000"].map((id) => records.get(id)!.n)).toEqual([5n, -2n, -9999n, 5n]);
   });
 
-  test("reading a table whole goes on while it is being written, and ends at one consistent state", async () => {
+  test("reading a table whole continues while it is written, and ends at one consistent state", async () => {
     const { ref, sql } = await newBranch({
       t: [
         { name: "n", type: "int" },
@@ -210,7 +210,7 @@ describeOnBothEngines("The change feed", (fixture) => {
     const read = await feed.readAll(ref, [{ table: "t" }], async (batch) => {
       batches++;
       follower.apply(batch);
-      // Behind, at and before the place where the reading is: none may be missed.
+      // After, at and before the current position of the reading: none may be missed.
       if (batches === 2) await sql("UPDATE t SET n = 1 WHERE id IN ('00001', '03000', '06000')");
       if (batches === 3) await sql("DELETE FROM t WHERE id IN ('00002', '05999')");
     });
@@ -254,7 +254,7 @@ describeOnBothEngines("The change feed", (fixture) => {
   });
 
   describe("schema changes", () => {
-    test("what was written before a table was renamed comes under its new name", async () => {
+    test("writes before a table was renamed come under its new name", async () => {
       const { ref, sql } = await newBranch({ old: [{ name: "n", type: "int" }] });
       const follower = new Follower(feed, ref);
       await follower.start(["old"]);
@@ -273,7 +273,7 @@ describeOnBothEngines("The change feed", (fixture) => {
       ]);
     });
 
-    test("a table that was dropped and created again has another id, and gives its own records only", async () => {
+    test("a table that was dropped and created again has another id, and returns only its own records", async () => {
       const { ref, sql } = await newBranch({ t: [] });
       const before = (await catalog.branch(ref)).tables.get("t")!.id;
       await sql("INSERT INTO t (id) VALUES ('a')");
@@ -290,7 +290,7 @@ describeOnBothEngines("The change feed", (fixture) => {
       expect((await catalog.branch(ref)).tables.get("t")!.id).not.toBe(before);
     });
 
-    test("a branch that was dropped is NOT_FOUND, and one created in its place has to be read whole", async () => {
+    test("a branch that was dropped is NOT_FOUND, and one created in its place must be read whole", async () => {
       const { ref } = await newBranch({ t: [] });
       const follower = new Follower(feed, ref);
       await follower.start(["t"]);
@@ -324,7 +324,7 @@ describeOnBothEngines("The change feed", (fixture) => {
       expect([...follower.rows.get("t")!.keys()]).toEqual(["a", "b", "c"]);
     });
 
-    test("a position of a later time than the database's, or none at all, is too old", async () => {
+    test("a position later than the database, or malformed, is too old", async () => {
       const { ref } = await newBranch({ t: [] });
       const follower = new Follower(feed, ref);
       await follower.start(["t"]);
@@ -339,7 +339,7 @@ describeOnBothEngines("The change feed", (fixture) => {
     });
   });
 
-  test("tells of changes of records, of the schema, and of branches that come and go", async () => {
+  test("reports changes of records, of the schema, and of branches that come and go", async () => {
     const { ref, sql } = await newBranch({ t: [] });
     const heard: string[] = [];
     let wake = (): void => {};

@@ -1,4 +1,7 @@
-/** What is special about a server: transactions that overlap. Each would be skipped or seen half by a feed that goes by numbers alone. */
+/**
+ * What only a server has: overlapping transactions. A feed that went by numbers alone would skip them or see
+ * them by half.
+ */
 import fc from "fast-check";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -41,7 +44,7 @@ describeWith("postgresql", "The change feed under transactions that overlap", (b
     await catalog.change(ref, (editor) => editor.createTable("t", [{ name: "n", type: "int" }]));
     return ref;
   };
-  /** A session of somebody else's: psql, another service. */
+  /** A session of another program: psql, another service. */
   const newClient = async (ref: BranchRef): Promise<pg.Client> => {
     const client = new pg.Client({ connectionString: url });
     await client.connect();
@@ -54,7 +57,7 @@ describeWith("postgresql", "The change feed under transactions that overlap", (b
   const followed = (follower: Follower): [string, unknown][] =>
     [...(follower.rows.get("t") ?? [])].map(([id, { n }]): [string, unknown] => [id, n]).sort(([a], [b]) => (a < b ? -1 : 1));
 
-  test("a transaction that began early and commits late is delivered, and does not hold back those that came after it", async () => {
+  test("a transaction that began early and commits late is delivered, and does not delay those after it", async () => {
     const ref = await newBranch();
     const [early, late] = [await newClient(ref), await newClient(ref)];
     const follower = new Follower(feed, ref);
@@ -99,7 +102,7 @@ describeWith("postgresql", "The change feed under transactions that overlap", (b
     ]);
   });
 
-  test("savepoints that are rolled back leave nothing, the rest of their transaction comes", async () => {
+  test("savepoints that are rolled back leave nothing; the rest of their transaction is delivered", async () => {
     const ref = await newBranch();
     const client = await newClient(ref);
     const follower = new Follower(feed, ref);
@@ -120,7 +123,7 @@ describeWith("postgresql", "The change feed under transactions that overlap", (b
     ]);
   });
 
-  test("rows that another process still needs are kept; those that nobody needs go, whoever acknowledges", async () => {
+  test("rows that another process still needs are kept; rows that nobody needs are removed, whoever acknowledges", async () => {
     const ref = await newBranch();
     const client = await newClient(ref);
     const second = await RecordFeed.open(engine, catalog, { trimIntervalMs: 0 });
@@ -138,7 +141,8 @@ describeWith("postgresql", "The change feed under transactions that overlap", (b
       await second.acknowledge(ref, slow.position, slow.incarnation);
       expect(await outbox()).toBe(0);
 
-      // The slow one is not heard of for long: it no longer counts, and learns that it has to read everything again.
+      // The slow one has been silent for long: it no longer counts, and learns that it has to read everything
+      // again.
       await client.query("INSERT INTO t (id, n) VALUES ('b', 1)");
       await client.query("UPDATE lodestone.followers SET seen_at = now() - interval '1 day'");
       await fast.catchUp();
@@ -152,7 +156,7 @@ describeWith("postgresql", "The change feed under transactions that overlap", (b
     }
   });
 
-  test("the followers of every server are woken: by the server that wrote, by anybody else's commit, and at last by their own look", async () => {
+  test("the followers of every server are woken: by the server that wrote, by any other commit, and finally by polling", async () => {
     const ref = await newBranch();
     const client = await newClient(ref);
     const other = await openEngine({ databaseUrl: url });
@@ -173,7 +177,7 @@ describeWith("postgresql", "The change feed under transactions that overlap", (b
       const byTrigger = heard(otherFeed);
       await client.query("INSERT INTO t (id) VALUES ('a')");
       await byTrigger;
-      // A server that commits, and dies before it tells.
+      // A server that commits, and dies before it notifies.
       const byLooking = heard(otherFeed);
       await engine.query(`INSERT INTO "${(await catalog.branch(ref)).schemaName}".t (id) VALUES ('b')`);
       await byLooking;
@@ -184,7 +188,7 @@ describeWith("postgresql", "The change feed under transactions that overlap", (b
     }
   });
 
-  describe("whatever writers do at once", () => {
+  describe("whatever concurrent writers do", () => {
     type Step = {
       readonly writer: number;
       readonly action: "begin" | "commit" | "rollback" | "insert" | "update" | "delete" | "deleteAll";
@@ -209,7 +213,7 @@ describeWith("postgresql", "The change feed under transactions that overlap", (b
       const writers = await Promise.all(Array.from({ length: 4 }, () => newClient(ref)));
       const reader = await newClient(ref);
       let n = 0;
-      // A writer that waits for another's lock would wait for ever: this test is one thread.
+      // A writer that waits for another's lock would wait for ever, since this test is one thread.
       for (const writer of writers) await writer.query("SET lock_timeout = '1ms'");
       const perform = async ({ writer, action, id }: Step, open: boolean[]): Promise<void> => {
         const client = writers[writer]!;

@@ -1,4 +1,4 @@
-/** The feed beside a caller who leaves the embedded database no pause. */
+/** The feed beside a caller who keeps the embedded database permanently busy. */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Catalog } from "../../../src/records/catalog/catalog.ts";
 import { RecordFeed } from "../../../src/records/feed/change-feed.ts";
@@ -6,10 +6,10 @@ import { FeedTurn } from "../../../src/records/feed/feed-turn.ts";
 import { describeOnBothEngines } from "../../support/record-engines.ts";
 import { Follower } from "./follower.ts";
 
-/** More than one page of the outbox, so more than a read of fixed size. */
+/** More than one page of the outbox, hence more than a read of fixed size. */
 const STATEMENT_ROWS = 5_000;
 const DIMENSION = 64;
-/** Whoever has not caught up by then never does. */
+/** A follower that has not caught up by then never does. */
 const MOST_STATEMENTS = 25;
 
 describeOnBothEngines("The change feed beside a writer without pause", (fixture, kind) => {
@@ -26,7 +26,7 @@ describeOnBothEngines("The change feed beside a writer without pause", (fixture,
   });
 
   // On a server readers and writers have sessions of their own.
-  test.runIf(kind === "embedded")("ends a first reading, and then follows", async () => {
+  test.runIf(kind === "embedded")("completes a first reading, and then follows", async () => {
     const ref = { database: "turns", branch: "main" };
     await catalog.createBranch(ref);
     const { schemaName } = await catalog.change(ref, async (editor) => {
@@ -50,7 +50,7 @@ describeOnBothEngines("The change feed beside a writer without pause", (fixture,
     await fixture.engine.query(
       `INSERT INTO "${schemaName}"."t" (id, v) SELECT 's' || n, array_fill(n, ARRAY[${DIMENSION}])::real[] FROM generate_series(1, 5000) AS n`,
     );
-    // Two, so that the next statement always waits when one ends.
+    // Two of them, so that the next statement always waits when one ends.
     const writers = Promise.all([writer(), writer()]);
     const follower = new Follower(feed, ref);
     await follower.start(["t"]);
@@ -70,7 +70,7 @@ describeOnBothEngines("The change feed beside a writer without pause", (fixture,
     expect(follower.rows.get("t")?.size).toBe(5_000 + written * STATEMENT_ROWS);
   });
 
-  test.runIf(kind === "embedded")("has for a turn three times as long as it waited, within bounds", () => {
+  test.runIf(kind === "embedded")("gets a turn three times as long as it waited, within bounds", () => {
     let now = 0;
     const turn = (waitedMs: number): FeedTurn => new FeedTurn(waitedMs, () => now);
     expect(turn(0).goesOn(1)).toBe(false);

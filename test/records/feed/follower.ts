@@ -1,6 +1,6 @@
 /**
- * A follower of the change feed as small as it can be: it keeps every record as an object, and checks what the
- * feed promises on the way.
+ * A minimal follower of the change feed. It keeps every record as an object, and checks the feed's promises
+ * on the way.
  */
 import type { ChangeFeed, FeedBatch, FeedColumn } from "../../../src/records/feed/feed-types.ts";
 import type { BranchRef } from "../../../src/records/schema.ts";
@@ -18,7 +18,7 @@ export class Follower {
   position = "";
   incarnation = "";
   schemaVersion = 0;
-  /** How often `readSince` was called, and how many of the calls were not complete. */
+  /** How often `readSince` was called, and how many of the calls were incomplete. */
   reads = 0;
   partialReads = 0;
   readonly #feed: ChangeFeed;
@@ -51,7 +51,7 @@ export class Follower {
     this.schemaVersion = read.schemaVersion;
   }
 
-  /** Until a read is complete and brings nothing. false: the position is too old. */
+  /** Reads until a read is complete and returns nothing new. false: the position is too old. */
   async catchUp(): Promise<boolean> {
     for (let call = 0; call < 10_000; call++) {
       const changes = await this.#feed.readSince(this.#ref, this.position, this.incarnation);

@@ -1,4 +1,4 @@
-/** What servers do that have nothing to do. */
+/** What idle servers do. */
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openRecordStore } from "../../../src/records/open.ts";
@@ -47,23 +47,23 @@ describeWith("postgresql", "idle branches", (bin) => {
     return rows;
   };
 
-  test("write nothing, however many they are, once what had changed is trimmed", async () => {
+  test("write nothing, however many they are, once all changes are trimmed", async () => {
     for (let n = 0; n < BRANCHES; n++) await records[n % 3]!.insertRecord({ database: "db", branch: `b${n}` }, "t", { v: [1, 0] });
     for (const search of searches) await expect.poll(() => search.status().rows, { timeout: 20_000 }).toBe(BRANCHES);
     await expect.poll(outboxRows, { timeout: 30_000, interval: 500 }).toBe(0);
-    // The last of the trims, each server's own.
+    // Each server does a last trim of its own.
     await sleep(3_000);
     const before = await transactions();
     await sleep(12_000);
-    // Heartbeats, one a minute a server, may fall into the time.
+    // Heartbeats, one per minute and server, may fall into the interval.
     expect((await transactions()) - before).toBeLessThanOrEqual(3);
   });
 
-  test("are seen to change by whoever writes without a word, also when it commits late", async () => {
+  test("notice changes by writers that send no notification, even when they commit late", async () => {
     const writer = new pg.Client({ connectionString: url(admin) });
     await writer.connect();
     try {
-      // As one of our own servers, whose NOTIFY was lost.
+      // Like one of our own servers whose NOTIFY was lost.
       await writer.query("SET lodestone.writer = 'service'");
       await writer.query("BEGIN");
       await writer.query(`INSERT INTO "db:b3"."t" ("id", "v") VALUES ('late', '{1,1}')`);

@@ -1,4 +1,7 @@
-/** What no request could send, but SQL can store: the feed gets over it, and says what it leaves out. */
+/**
+ * Records that no request could send but SQL can store: the feed gets past them, and reports what it leaves
+ * out.
+ */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Catalog } from "../../../src/records/catalog/catalog.ts";
 import { RecordFeed } from "../../../src/records/feed/change-feed.ts";
@@ -48,7 +51,7 @@ describeOnBothEngines("The change feed and values that are too large", (fixture)
     readonly v: number[];
   }
 
-  /** By id, lengths of the values. */
+  /** By id, the lengths of the values. */
   function look(batches: readonly FeedBatch[], into = new Map<string, Seen>()): Map<string, Seen> {
     for (const batch of batches) {
       batch.ids.forEach((id, row) => {
@@ -73,7 +76,7 @@ describeOnBothEngines("The change feed and values that are too large", (fixture)
     return look(batches);
   }
 
-  /** What each read brings. */
+  /** What each read returns. */
   async function catchUp(): Promise<Map<string, Seen>[]> {
     const reads: Map<string, Seen>[] = [];
     for (let complete = false; !complete; ) {
@@ -135,8 +138,8 @@ describeOnBothEngines("The change feed and values that are too large", (fixture)
     await catchUp();
   });
 
-  test("ids that SQL made long come as they are, a few megabytes of them at a time", { timeout: 300_000 }, async () => {
-    // Compressed they fit in the index.
+  test("ids made long by SQL come as they are, a few megabytes at a time", { timeout: 300_000 }, async () => {
+    // Compressed, they fit in the index.
     await sql(`INSERT INTO t (id, n) SELECT repeat(chr(97 + n % 26), 150000) || n, n FROM generate_series(1, 200) AS n`);
     const reads = await catchUp();
     expect(Math.max(...reads.map((read) => read.size))).toBeLessThan(40);

@@ -52,7 +52,7 @@ describe("a position of the feed", () => {
     expect(parsePosition(text)).toBeUndefined();
   });
 
-  test("tells what is finished and what is not begun", () => {
+  test("tells which transactions are finished and which have not begun", () => {
     expect([xminOf("10:20:11,15"), xmaxOf("10:20:11,15")]).toEqual([10n, 20n]);
     expect(xminOf("18446744073709551615:18446744073709551616:")).toBe(18446744073709551615n);
   });

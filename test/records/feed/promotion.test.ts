@@ -1,6 +1,6 @@
 /**
- * An asynchronous standby is promoted under servers that run on: what the old primary alone had is gone, and
- * its numbers are used again.
+ * An asynchronous standby is promoted while servers keep running: what only the old primary had is lost, and
+ * its transaction numbers are reused.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openRecordStore } from "../../../src/records/open.ts";
@@ -48,10 +48,10 @@ describeWith("postgresql", "a promoted standby under running servers", (bin) => 
     (await search.vectorSearch(REF, "t", { column: "v", queryVector: [1, 0], size: 1000, consistency })).results.map(({ id }) => id).sort();
   const stored = async () => (await records[0]!.query(REF, "t", { page: { size: 1000 } })).records.map(({ id }) => id as string).sort();
 
-  test("all servers read everything again by themselves, and answer from the current records", async () => {
+  test("all servers reread everything by themselves, and answer from the current records", async () => {
     await insert(records[0]!, "kept", 20);
     await expect.poll(async () => (await found(searches[1]!, "eventual")).length).toBe(20);
-    // The standby has the first twenty, and no more.
+    // The standby has only the first twenty.
     const { Client } = (await import("pg")).default;
     const look = new Client({ connectionString: `postgres://postgres@127.0.0.1:${standby.port}/postgres` });
     await look.connect();
@@ -67,7 +67,7 @@ describeWith("postgresql", "a promoted standby under running servers", (bin) => 
 
     await proxy.refuse();
     await standby.promote();
-    // Before any server looks, other records have the numbers that the lost ones had, and more.
+    // Before any server looks, other records get the numbers of the lost ones, and more.
     const writer = new Client({ connectionString: `postgres://postgres@127.0.0.1:${standby.port}${new URL(databaseUrl).pathname}` });
     await writer.connect();
     for (let n = 0; n < 60; n++) await writer.query(`INSERT INTO "db:main"."t" ("id", "v") VALUES ('new-${n}', '{1,${n}}')`);
@@ -90,7 +90,7 @@ describeWith("postgresql", "a promoted standby under running servers", (bin) => 
       await expect.poll(() => found(search, "eventual"), { timeout: 20_000 }).toEqual(expected);
       await expect.poll(() => search.status().ready).toBe(true);
     }
-    // And they go on following.
+    // And they continue to follow.
     await insert(records[1]!, "later", 5);
     for (const search of searches) await expect.poll(async () => (await found(search, "eventual")).length).toBe(86);
   });
@@ -98,7 +98,8 @@ describeWith("postgresql", "a promoted standby under running servers", (bin) => 
   test("a connection to the former primary is not used", async () => {
     await proxy.forward(primary.port);
     proxy.breakAll();
-    // It answers still, with the records that were lost; nobody is to see them, and nothing is to be written there.
+    // It still answers, with the records that were lost. Nobody may see them, and nothing may be written
+    // there.
     await expect(
       (async () => {
         for (let n = 0; n < 100; n++) {

@@ -1,6 +1,6 @@
 /**
- * Schema operations and history, on both engines: comparison leads from any schema to any other, and replaying
- * a history makes its schema.
+ * Schema operations and history, on both engines: a comparison leads from any schema to any other, and
+ * replaying a history reproduces its schema.
  */
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -23,7 +23,7 @@ const COLUMNS: readonly Omit<ColumnSchema, "name">[] = [
   { type: "link", link: { table: "c" } },
 ];
 
-/** Schemas over few names, so that two of them share tables and columns, and differ in some. */
+/** Schemas over few names, so that two of them share tables and columns and differ in some. */
 const schemas: fc.Arbitrary<BranchSchema> = fc
   .uniqueArray(
     fc.record({
@@ -42,7 +42,7 @@ const schemas: fc.Arbitrary<BranchSchema> = fc
     })),
   }));
 
-/** Orders do not count. */
+/** Ignores order. */
 const sorted = (schema: BranchSchema) =>
   [...schema.tables]
     .sort((one, other) => (one.name < other.name ? -1 : 1))
@@ -60,7 +60,7 @@ describeOnBothEngines("Schema operations", (fixture) => {
     return { catalog, store: new MigrationStore(fixture.engine, catalog), fresh };
   };
 
-  test("the comparison of any two schemas, applied to the first, gives the second; the history replays to the same", async () => {
+  test("the comparison of any two schemas, applied to the first, gives the second; replaying the history gives the same", async () => {
     const { catalog, store, fresh } = await open();
     const seed = Date.now() % 2 ** 31;
     console.log(`seed ${seed}`);
@@ -159,7 +159,7 @@ describeOnBothEngines("Schema operations", (fixture) => {
     await catalog.close();
   });
 
-  test("a pushed migration has to be whole and to follow", async () => {
+  test("a pushed migration must be complete and must follow the latest one", async () => {
     const { catalog, store, fresh } = await open();
     const [from, to] = [await fresh(), await fresh()];
     await store.apply(from, [{ addTable: { table: "one" } }], "operations");
@@ -179,7 +179,7 @@ describeOnBothEngines("Schema operations", (fixture) => {
     await catalog.close();
   });
 
-  test("compares and plans large schemas in slices, between which others are served", async () => {
+  test("compares and plans large schemas in slices, so that others are served in between", async () => {
     const catalog = await Catalog.open(fixture.engine);
     const ref = { database: "large", branch: "main" };
     await catalog.createBranch(ref);
@@ -201,7 +201,7 @@ describeOnBothEngines("Schema operations", (fixture) => {
       }),
     ).toBeGreaterThan(10);
     expect(plan!.tableMigrations!.t0!.removedColumns).toHaveLength(500);
-    // As many as a table may have; more could not be made of it.
+    // As many columns as a table may have; more could not be made of it.
     await expect(store.compareWithSchema(ref, { tables: [{ name: "wide", columns: columns(1_001) }] })).rejects.toMatchObject({
       code: "INVALID",
       message: 'Table "wide" has 1001 columns; at most 1000 are possible.',

@@ -19,7 +19,7 @@ const AT_ONCE = 10;
 
 const GROUPS: Readonly<Record<string, readonly string[]>> = { ...REFUSED, "calls that look like columns": NOT_COLUMNS };
 
-/** Some at a time, under the first of them: to look at the whole state after each one would take minutes. */
+/** A few at a time, named after the first: comparing the whole state after each one would take minutes. */
 const parts = (statements: readonly string[]): (readonly [string, readonly string[]])[] =>
   Array.from({ length: Math.ceil(statements.length / AT_ONCE) }, (_, part) => {
     const some = statements.slice(part * AT_ONCE, (part + 1) * AT_ONCE);
@@ -32,7 +32,7 @@ test("the suite has at least 400 different attacks, besides the generated ones",
   expect(all.length).toBeGreaterThanOrEqual(400);
 });
 
-/** What must be the same before and after every attack. */
+/** What must be equal before and after every attack. */
 async function stateOf(engine: Engine): Promise<unknown> {
   const { rows } = await engine.query(
     `SELECT current_user AS me, session_user AS session, current_setting('search_path') AS path, current_setting('statement_timeout') AS timeout,
@@ -76,7 +76,7 @@ function attackSuite(open: () => Promise<{ engine: Engine; close: () => Promise<
       await editor.createTable("people", PEOPLE);
     });
     await engine.query(`INSERT INTO "test:main"."t" ("id", "name") VALUES ('one', 'own')`);
-    // Logs in and reads names once, so that what these leave behind is in the state before.
+    // Logs in and looks up names once, so that the traces of this are in the state before.
     await runSql(engine, branch, { statement: `SELECT 1` });
     before = await stateOf(engine);
   });
@@ -91,7 +91,8 @@ function attackSuite(open: () => Promise<{ engine: Engine; close: () => Promise<
     });
 
     test.each(parts(statements))("the second wall holds %j and what follows", async (_first, some) => {
-      // Effects inside their own branch are rolled back here; nothing else may change, and no secret may be seen.
+      // Effects inside their own branch are rolled back here. Nothing else may change, and no secret may be
+      // seen.
       for (const statement of some) {
         const seen: unknown[] = [];
         await engine
@@ -122,7 +123,7 @@ function attackSuite(open: () => Promise<{ engine: Engine; close: () => Promise<
     },
   );
 
-  test("what a user's session leaves behind is gone for the next", async () => {
+  test("nothing that a user's session leaves behind reaches the next", async () => {
     const jail = { roleName: branch.roleName, schemaName: branch.schemaName };
     const leave = [
       "PREPARE left AS SELECT 1",
@@ -148,7 +149,7 @@ function attackSuite(open: () => Promise<{ engine: Engine; close: () => Promise<
     );
   });
 
-  test("in the jail the user is the branch's role, and nothing brings another back", async () => {
+  test("in the jail the user is the branch's role, and nothing restores another", async () => {
     const jail = { roleName: branch.roleName, schemaName: branch.schemaName };
     for (const way of [
       "RESET ROLE",

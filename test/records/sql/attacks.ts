@@ -1,7 +1,6 @@
 /**
- * Statements that try to get out of the branch "test:main" (table "t"), or to bring the service down. The suite
- * runs each against the first wall without the second, and against the second without the first
- * (attacks.test.ts).
+ * Statements that try to get out of the branch "test:main" (table "t"), or to bring the service down.
+ * attacks.test.ts runs each against either wall without the other.
  *
  * The victim is the branch "test:other", whose table "secrets" holds the canary.
  */
@@ -325,8 +324,8 @@ export const REFUSED: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The first wall lets these through, because nothing they name is forbidden; they must end within the time
- * limit and leave the service as it was.
+ * The first wall accepts these, because nothing they name is forbidden. They must end within the time limit
+ * and leave the service unharmed.
  */
 export const RUNAWAY: readonly string[] = [
   `SELECT count(*) FROM generate_series(1, 1000000000000)`,

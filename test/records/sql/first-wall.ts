@@ -1,4 +1,4 @@
-/** The first wall of SQL over HTTP by itself: what it lets through gets no further. */
+/** The first wall of SQL over HTTP on its own: a statement that passes goes no further. */
 import type { Engine } from "../../../src/records/engine/engine.ts";
 import type { BranchInfo } from "../../../src/records/schema.ts";
 import { runSql } from "../../../src/records/sql/run-sql.ts";

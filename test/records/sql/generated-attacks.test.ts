@@ -1,6 +1,6 @@
 /**
- * Each wall alone against what the catalog of the running database can be made to say; and what passes the
- * first wall, as PostgreSQL itself reads it.
+ * Each wall on its own against statements generated from the running database's catalog; and how PostgreSQL
+ * itself reads the statements that pass the first wall.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ALLOWED_FUNCTIONS } from "../../../src/records/sql/allowed-names.ts";
@@ -11,10 +11,10 @@ import { type GeneratedAttack, generateAttacks } from "./generated-attacks.ts";
 import { randomStatements } from "./random-statements.ts";
 
 const RANDOM_STATEMENTS = 900;
-/** Statements of one transaction in the jail. */
+/** Statements per transaction in the jail. */
 const AT_ONCE = 500;
 
-/** Volatile functions that the role of a branch may call beside the allowed ones: each was looked at. */
+/** Volatile functions, besides the allowed ones, that the role of a branch may call. Each was reviewed. */
 const HARMLESS = [
   /^pg_stat_get_|^pg_(?:database|tablespace|table|indexes|relation|total_relation)_size$/, // counters and sizes
   /^pg_(?:is_in_recovery|is_wal_replay_paused|get_wal_replay_pause_state|current_wal_|last_wal_|last_xact_|last_committed_xact|xact_)/,
@@ -42,7 +42,7 @@ describeOnBothEngines("generated attacks", (fixture) => {
     await fixture.engine.query(`CREATE SCHEMA "test:other"`);
     await fixture.engine.query(`CREATE TABLE "test:other"."secrets" AS SELECT '${CANARY}' AS name`);
     await fixture.engine.query(`INSERT INTO "${fixture.branch.schemaName}"."t" ("id", "called") VALUES ('one', 'own')`);
-    // The first visit to the jail makes the role that it is tried with.
+    // The first use of the jail makes the role that is tested.
     await fixture.engine.transaction((connection) => connection.query("SELECT 1"), { jail: jail() });
     attacks = await generateAttacks(fixture.engine);
   });
@@ -72,7 +72,7 @@ describeOnBothEngines("generated attacks", (fixture) => {
     expect(attacks.filter(({ isForbidden }) => !isForbidden).length).toBeGreaterThan(500);
   });
 
-  test("the first wall alone refuses all that is not on its lists", async () => {
+  test("the first wall alone refuses everything that is not on its lists", async () => {
     const passed: string[] = [];
     const inTurn = async (part: readonly GeneratedAttack[]): Promise<void> => {
       for (const { statement } of part) {
@@ -89,7 +89,7 @@ describeOnBothEngines("generated attacks", (fixture) => {
 
   test("the second wall alone holds all of them", async () => {
     const before = await state();
-    // Statements that end the transaction would end the batch: attacks.test.ts has them one by one.
+    // Statements that end the transaction would end the batch; attacks.test.ts runs them one by one.
     const inside = attacks.filter(({ kind }) => kind !== "keyword");
     for (let from = 0; from < inside.length; from += AT_ONCE) {
       const part = inside.slice(from, from + AT_ONCE);
@@ -99,7 +99,8 @@ describeOnBothEngines("generated attacks", (fixture) => {
           async (connection) => {
             await connection.query("SAVEPOINT s");
             for (const { statement } of part) {
-              // Both in one message: what the statement did is undone before the next one, and a failed transaction is taken up again.
+              // Both in one message: what the statement did is undone before the next one, and a failed
+              // transaction is taken up again.
               const outcome: unknown = await connection
                 .query(`ROLLBACK TO SAVEPOINT s; ${statement}`, undefined, { raw: true })
                 .catch((error: Error) => error.message);
@@ -115,7 +116,7 @@ describeOnBothEngines("generated attacks", (fixture) => {
     }
   });
 
-  test("every volatile function that the role of a branch can call was looked at", async () => {
+  test("every volatile function that the role of a branch can call was reviewed", async () => {
     const { rows } = await fixture.engine.query<{ name: string }>(
       `SELECT DISTINCT proname::text AS name FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace AND provolatile = 'v' AND prokind <> 'p'
         AND prorettype NOT IN ('trigger'::regtype, 'event_trigger'::regtype) AND has_function_privilege($1, oid, 'EXECUTE') ORDER BY 1`,
@@ -127,7 +128,7 @@ describeOnBothEngines("generated attacks", (fixture) => {
     expect(unknown).toEqual([]);
   });
 
-  test("the outputs of the functions that are allowed are known: what x.f is depends on them", async () => {
+  test("the outputs of the allowed functions are known, because the meaning of x.f depends on them", async () => {
     const { rows } = await fixture.engine.query<{ name: string }>(
       `SELECT DISTINCT proname::text AS name FROM pg_proc JOIN pg_type AS t ON t.oid = prorettype
         WHERE pronamespace = 'pg_catalog'::regnamespace AND prokind = 'f' AND proname = ANY ($1::name[])
@@ -154,7 +155,7 @@ describeOnBothEngines("generated attacks", (fixture) => {
     ]);
   });
 
-  test("what passes the first wall is read by PostgreSQL as columns and allowed calls alone", async () => {
+  test("PostgreSQL reads what passes the first wall as columns and allowed calls only", async () => {
     const seed = Date.now() % 1_000_000;
     const allowedCalls = new Set(
       (
@@ -171,8 +172,8 @@ describeOnBothEngines("generated attacks", (fixture) => {
         refused++;
         continue;
       }
-      // A function of this kind keeps its body as PostgreSQL has analysed it: calls by the number of their
-      // function, system columns by negative numbers.
+      // A function of this kind stores its body as PostgreSQL has analysed it: calls by function number,
+      // system columns by negative numbers.
       await fixture.engine
         .transaction(async (connection) => {
           await connection.query(`SET LOCAL search_path = "${fixture.branch.schemaName}"`);
@@ -190,11 +191,11 @@ describeOnBothEngines("generated attacks", (fixture) => {
           throw new Error("roll back");
         })
         .catch((reason: Error) => {
-          // Ambiguous and unknown names are PostgreSQL's to refuse.
+          // Ambiguous and unknown names are for PostgreSQL to refuse.
           if (reason.name === "AssertionError") throw reason;
         });
     }
-    // Both outcomes are tried, or the test shows nothing.
+    // Both outcomes must occur, or the test shows nothing.
     expect(refused).toBeGreaterThan(RANDOM_STATEMENTS / 20);
     expect(read).toBeGreaterThan(RANDOM_STATEMENTS / 20);
   });

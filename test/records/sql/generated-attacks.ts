@@ -1,7 +1,7 @@
 /**
- * Attacks made from PostgreSQL's own catalog, as the running database has it: every function, aggregate, type,
- * cast, operator, relation and system column, in every notation that reaches it, and every keyword at the head
- * of a statement. What is allowed is said here by the lists alone (allowed-names.ts).
+ * Attacks generated from the running database's own catalog: every function, aggregate, type, cast, operator,
+ * relation and system column, in every notation that reaches it, and every keyword at the start of a
+ * statement. Only the lists (allowed-names.ts) say what is allowed.
  */
 import type { Engine } from "../../../src/records/engine/engine.ts";
 import { ALLOWED_FUNCTIONS, ALLOWED_OPERATORS, ALLOWED_TYPES } from "../../../src/records/sql/allowed-names.ts";
@@ -9,13 +9,13 @@ import { ALLOWED_FUNCTIONS, ALLOWED_OPERATORS, ALLOWED_TYPES } from "../../../sr
 export interface GeneratedAttack {
   readonly kind: "function" | "attribute" | "type" | "operator" | "relation" | "system column" | "keyword";
   readonly statement: string;
-  /** The first wall has to refuse it; others may pass, and then must do no harm. */
+  /** The first wall must refuse it. Others may pass, and must then do no harm. */
   readonly isForbidden: boolean;
 }
 
 const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-/** Something of each type that makes a strict function run. Other types get a null. */
+/** A value of each type with which a strict function runs. Other types get null. */
 const SAMPLES: Readonly<Record<string, string>> = {
   bool: "true",
   int2: "1::int2",
@@ -109,7 +109,7 @@ export async function generateAttacks(engine: Engine): Promise<GeneratedAttack[]
 const attack = (kind: GeneratedAttack["kind"], isForbidden: boolean, ...statements: string[]): GeneratedAttack[] =>
   statements.map((statement) => ({ kind, statement, isForbidden }));
 
-/** A call, and for one argument the notations that call without saying so. */
+/** A call, and for one argument also the notations that call implicitly. */
 function ofRoutine(routine: Routine): GeneratedAttack[] {
   const values = routine.arguments.map(sampleOf);
   const name = quote(routine.name);
@@ -172,7 +172,7 @@ const ofSystemColumn = (name: string): GeneratedAttack[] =>
     `INSERT INTO "t" ("id") VALUES ('x') ON CONFLICT ("id") DO UPDATE SET "called" = excluded.${name}`,
   );
 
-/** All that begins with a keyword, but for the four statements, what may stand before them, and their parts. */
+/** Every keyword except those of the four statements, what may precede them, and their parts. */
 const STATEMENT_HEADS = new Set(["select", "insert", "update", "delete", "with", "values", "table"]);
 
 const ofKeyword = (word: string): GeneratedAttack[] =>

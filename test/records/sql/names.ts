@@ -1,6 +1,6 @@
 /**
- * Statements for the resolution of `x.f` and `(expression).f` (resolve.ts). Tables: "people" (name string, tags
- * multiple, team link to "teams", config json, added later: late string) and "teams" (name string).
+ * Statements for the resolution of `x.f` and `(expression).f` (resolve.ts). Tables: "people" (name string,
+ * tags multiple, team link to "teams", config json, added later: late string) and "teams" (name string).
  */
 import type { ColumnSchema } from "../../../src/records/schema.ts";
 
@@ -11,7 +11,7 @@ export const PEOPLE: readonly ColumnSchema[] = [
   { name: "config", type: "json" },
 ];
 
-/** Every one of these is a call, a cast or a system column, or may be one: PostgreSQL would run most of them. */
+/** Each of these is, or may be, a call, a cast or a system column. PostgreSQL would run most of them. */
 export const NOT_COLUMNS: readonly string[] = [
   `SELECT x.pg_sleep FROM unnest(ARRAY[1.5::float8]) x`,
   `SELECT x.ts_stat FROM unnest(ARRAY['select 1']) x`,
@@ -98,7 +98,7 @@ export const NOT_COLUMNS: readonly string[] = [
   `INSERT INTO "people" ("id") VALUES ('x') ON CONFLICT ("id") DO UPDATE SET "name" = 'x' WHERE "people".pg_column_size > 0`,
   `INSERT INTO "people" ("id") VALUES ('x') ON CONFLICT (("people".text)) DO NOTHING`,
   `INSERT INTO "people" ("id") SELECT x.pg_read_file FROM unnest(ARRAY['x']) x`,
-  // The name is a column of something, but not of what PostgreSQL finds there.
+  // The name is a column of something, but not of the relation that PostgreSQL finds there.
   `SELECT 1 FROM unnest(ARRAY[1.5]) a WHERE EXISTS (SELECT 1 FROM (SELECT 1 AS pg_sleep) a, "people" b JOIN "teams" c ON a.pg_sleep IS NULL)`,
   `SELECT 1 FROM unnest(ARRAY[1.5]) a WHERE EXISTS (SELECT 1 FROM (SELECT 1 AS pg_sleep) a, (SELECT a.pg_sleep) c)`,
   `SELECT 1 FROM unnest(ARRAY[1.5]) a WHERE EXISTS (SELECT a.pg_sleep FROM ((SELECT 1 AS pg_sleep) a JOIN "teams" ON true) AS j)`,
@@ -193,7 +193,7 @@ export const COLUMNS: readonly string[] = [
   `SELECT jsonb_build_object('id', p.id, 'team', (SELECT to_jsonb(t) FROM "teams" t WHERE t.id = p.team)) FROM "people" p`,
 ];
 
-/** Ordinary too, in the grammar of PostgreSQL 18. */
+/** Also ordinary, in the grammar of PostgreSQL 18. */
 export const COLUMNS_OF_18: readonly string[] = [
   `UPDATE "people" SET "late" = 'x' WHERE "id" = 'nobody' RETURNING old.late, new.late`,
   `UPDATE "people" SET "late" = 'x' WHERE "id" = 'nobody' RETURNING WITH (OLD AS o, NEW AS n) o.late, n.late`,

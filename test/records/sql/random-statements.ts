@@ -1,11 +1,11 @@
 /**
  * Random statements over the tables "t" and "u" (whose columns are some of NAMES) in which names collide: few
- * aliases, columns that are called like functions, at every depth. So a name that is a column in one scope is a
- * call in another, and any mistake in following the scopes shows.
+ * aliases, columns named like functions, at every depth. A name that is a column in one scope is a call in
+ * another, so any mistake in following the scopes shows.
  */
 import { Random } from "../../reliability/workload/random.ts";
 
-/** Stands for a value until it is known which ones are references. */
+/** Stands for a value until it is decided which ones are references. */
 const HOLE = "§";
 const ALIASES = ["a", "b", "c"];
 /** Among them functions that PostgreSQL finds for a row as well as for a number. */
@@ -20,7 +20,7 @@ export function* randomStatements(seed: number, count: number): Generator<string
 
   let relations: readonly string[] = ALIASES;
   const reference = (): string => (chance(0.8) ? `${random.of(relations)}.${name()}` : `(${random.of(relations)}).${name()}`);
-  /** With one or two references: of many one would be refused nearly always. */
+  /** With one or two references: with many, one would nearly always be refused. */
   const filled = (statement: string): string => {
     const pieces = statement.split(HOLE);
     const places = new Set([1 + random.below(pieces.length), 1 + random.below(pieces.length)]);

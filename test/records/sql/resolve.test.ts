@@ -30,7 +30,7 @@ describeOnBothEngines("names in SQL: x.f is a column, or it is refused", (fixtur
     await expect(sql(statement)).resolves.toHaveProperty("records");
   });
 
-  test("knows the rows of RETURNING, where PostgreSQL does", async () => {
+  test("knows the rows of RETURNING where PostgreSQL does", async () => {
     for (const statement of COLUMNS_OF_18) {
       if (version >= 180_000) await expect(sql(statement)).resolves.toHaveProperty("records");
       else await expect(sql(statement)).rejects.toMatchObject({ code: "INVALID" });

@@ -29,7 +29,7 @@ describeOnBothEngines("SQL over HTTP", (fixture) => {
     await sql(`INSERT INTO "teams" ("id", "name") VALUES ('t1', 'Red')`);
   });
 
-  test("inserts, with every kind of value as JSON gives it, and returns what was written", async () => {
+  test("inserts every kind of JSON value, and returns what was written", async () => {
     const response = await sql(
       `INSERT INTO "users" ("id", "name", "age", "score", "active", "born", "tags", "config", "team", "embedding", "address.city")
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
@@ -82,7 +82,7 @@ describeOnBothEngines("SQL over HTTP", (fixture) => {
     expect(response).not.toHaveProperty("warning");
   });
 
-  test("takes every parameter as a string, as the SDK sends them", async () => {
+  test("accepts every parameter as a string, as the SDK sends them", async () => {
     const response = await sql(
       `INSERT INTO "users" ("id", "age", "score", "active", "born", "tags", "config", "embedding") VALUES ($1,$2,$3,$4,$5,$6,$7,$8) RETURNING "age", "score", "active", "born", "tags", "config", "embedding"`,
       ["u2", "41", "1.5", "false", "2026-01-02T03:04:05.000Z", '{"x","y"}', '{"k":1}', "[1,2,3]"],
@@ -92,7 +92,7 @@ describeOnBothEngines("SQL over HTTP", (fixture) => {
     ]);
   });
 
-  test("deletes by id and by IN, and says how many", async () => {
+  test("deletes by id and by IN, and reports how many", async () => {
     await sql(`INSERT INTO "teams" ("id") SELECT 'd' || n FROM generate_series(1, 5) AS n`);
     expect(await sql(`DELETE FROM "teams" WHERE "id" = $1`, ["d1"])).toEqual({ records: [], columns: [], total: 0, rowCount: 1 });
     expect((await sql(`DELETE FROM "teams" WHERE "id" IN ($1, $2, $3)`, ["d2", "d3", "nobody"])).rowCount).toBe(2);
@@ -144,7 +144,7 @@ describeOnBothEngines("SQL over HTTP", (fixture) => {
     ).toEqual([{ id: "m2", name: "moved" }]);
   });
 
-  test("gives numbers only where JSON loses nothing", async () => {
+  test("returns numbers only where JSON loses nothing", async () => {
     expect(
       await records(
         `SELECT 9007199254740993::int8 AS big, 12345678901234567890.5::numeric AS huge, 1.50::numeric AS plain, -0.25::numeric AS negative, 0.1::float4 AS single,
@@ -173,7 +173,7 @@ describeOnBothEngines("SQL over HTTP", (fixture) => {
     ]);
   });
 
-  test("gives rows as arrays when asked, with columns of equal names", async () => {
+  test("returns rows as arrays on request, with columns of equal names", async () => {
     const response = await sql("SELECT 1 AS a, 'x' AS a", null, { responseType: "array" });
     expect(response).toEqual({
       rows: [[1, "x"]],
@@ -186,7 +186,7 @@ describeOnBothEngines("SQL over HTTP", (fixture) => {
     });
   });
 
-  test("returns 1,000 rows at most and warns, without computing the rest", async () => {
+  test("returns at most 1,000 rows and warns, without computing the rest", async () => {
     const exact = await sql("SELECT n FROM generate_series(1, 1000) AS n");
     expect([exact.total, exact.rowCount, exact.warning]).toEqual([1000, 1000, undefined]);
     const cut = await sql("SELECT n, 1000000001 - n AS m FROM generate_series(1, 1001) AS n");
@@ -203,7 +203,7 @@ describeOnBothEngines("SQL over HTTP", (fixture) => {
     expect(deleted.warning).toContain("first 1000 rows");
   });
 
-  test("cuts a result that is long in bytes", async () => {
+  test("limits the bytes of a result", async () => {
     const cut = await sql("SELECT repeat('x', 1000000) AS x FROM generate_series(1, 60)");
     expect(cut.total).toBe(33);
     expect(cut.warning).toContain("32 MiB");
@@ -248,7 +248,7 @@ describeOnBothEngines("SQL over HTTP", (fixture) => {
     await expect(sql(statement, params)).rejects.toMatchObject({ code: "INVALID", message: expect.stringContaining(message) });
   });
 
-  test("goes on after statements that are nested too deeply for the parser", async () => {
+  test("continues after statements that are nested too deeply for the parser", async () => {
     for (let round = 0; round < 20; round++) {
       await expect(sql(`SELECT ${"1+".repeat(200_000)}1`)).rejects.toMatchObject({
         code: "INVALID",
@@ -260,7 +260,7 @@ describeOnBothEngines("SQL over HTTP", (fixture) => {
   });
 });
 
-test("a wide and long answer is made in slices, between which others are served", async () => {
+test("a wide and long answer is made in slices, so that others are served in between", async () => {
   const columns = Array.from({ length: 1_600 }, (_, i) => i);
   const result = {
     fields: columns.map((i) => ({ name: `c${i}`, dataTypeID: 23 })),
@@ -280,7 +280,7 @@ test("a wide and long answer is made in slices, between which others are served"
   }
 });
 
-test("one long array is read in slices; long json is answered as it is", async () => {
+test("one long array is read in slices; long json is returned as it is", async () => {
   const element = 'a "quoted" \\ text';
   const literal = `"${element.replace(/["\\]/g, "\\$&")}"`;
   const array = `{${Array.from({ length: 100_000 }, () => literal).join(",")},{1,NULL}}`;

@@ -1,4 +1,7 @@
-/** The second wall of SQL over HTTP by itself: statements go to the branch's session as they are, without the allow-list. */
+/**
+ * The second wall of SQL over HTTP on its own: statements go to the branch's session unchecked, without the
+ * allow-list.
+ */
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Catalog } from "../../../src/records/catalog/catalog.ts";
@@ -40,7 +43,7 @@ describeOnBothEngines("the second wall alone", (fixture) => {
     await expect(run(statement)).rejects.toMatchObject({ code: "42501" });
   });
 
-  test("is put up again where it was taken down", async () => {
+  test("is restored after it was taken down", async () => {
     await fixture.engine.query("GRANT EXECUTE ON FUNCTION lo_create(oid), set_config(text, text, bool) TO PUBLIC");
     await run("SELECT set_config('work_mem', '5MB', true)");
     const catalog = await Catalog.open(fixture.engine);
@@ -49,7 +52,7 @@ describeOnBothEngines("the second wall alone", (fixture) => {
     await expect(run("SELECT lo_create(0)")).rejects.toMatchObject({ code: "42501" });
   });
 
-  test("what a statement sets is gone for the next one, whatever it is", async () => {
+  test("nothing that a statement sets reaches the next one", async () => {
     const settings = [
       ["standard_conforming_strings", "off"],
       ["backslash_quote", "on"],
@@ -81,7 +84,7 @@ describeWith("postgresql", "the time limit of a statement, on a PostgreSQL serve
     const url = new URL(await server.createDatabase());
     admin = new pg.Client({ connectionString: url.href });
     await admin.connect();
-    // As a user without more rights than the service needs.
+    // As a user with only the rights that the service needs.
     await admin.query("CREATE ROLE lodestone_service LOGIN CREATEROLE");
     await admin.query(`ALTER DATABASE ${url.pathname.slice(1)} OWNER TO lodestone_service`);
     url.username = "lodestone_service";
@@ -118,7 +121,7 @@ describeWith("postgresql", "the time limit of a statement, on a PostgreSQL serve
     expect(await sessions()).toBe(0);
   });
 
-  test("ends what nobody waits for any more", async () => {
+  test("ends statements that nobody waits for any more", async () => {
     const caller = new AbortController();
     const work = engine.transaction(
       async (connection) => {
@@ -133,7 +136,7 @@ describeWith("postgresql", "the time limit of a statement, on a PostgreSQL serve
     expect(await sessions()).toBe(0);
   });
 
-  test("a role's own defaults do not reach the settings that both walls rely on", async () => {
+  test("a role's own defaults do not change the settings that both walls rely on", async () => {
     await engine.transaction(async (connection) => {
       await connection.query("ALTER ROLE CURRENT_USER SET standard_conforming_strings = off");
       await connection.query("ALTER ROLE CURRENT_USER SET exit_on_error = on");
@@ -156,7 +159,7 @@ describeWith("postgresql", "the time limit of a statement, on a PostgreSQL serve
     expect(await seen()).toEqual(pinned);
   });
 
-  test("a connection that is not as it was does not go back to the pool", async () => {
+  test("a connection whose state has changed does not return to the pool", async () => {
     const processId = () =>
       engine.transaction(
         async (connection) => (await connection.query<{ pid: number }>("SELECT pg_backend_pid() AS pid")).rows[0]!.pid,
@@ -166,7 +169,7 @@ describeWith("postgresql", "the time limit of a statement, on a PostgreSQL serve
     expect(await processId()).toBe(first);
     await admin.query("ALTER SYSTEM SET lock_timeout = '7s'");
     await admin.query("SELECT pg_reload_conf()");
-    // This one notices when it is done; the next one has another connection.
+    // This one notices when it is done; the next one gets another connection.
     await expect.poll(processId).not.toBe(first);
     await admin.query("ALTER SYSTEM RESET lock_timeout");
   });

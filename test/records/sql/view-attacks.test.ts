@@ -1,6 +1,6 @@
 /**
- * Attacks on the views through which SQL sees a branch whose system columns are underscored: on each wall
- * alone, and `check` verifies the views.
+ * Attacks on the views through which SQL sees a branch whose system columns are underscored, on each wall
+ * alone. Also tests that `check` verifies the views.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Catalog } from "../../../src/records/catalog/catalog.ts";
@@ -16,7 +16,7 @@ import { NOT_COLUMNS, PEOPLE } from "./names.ts";
 const REF: BranchRef = { database: "views", branch: "main" };
 const VIEWS = viewSchemaNameOf(REF);
 
-/** Past the view to its table, at what only the service writes, and at the view itself. */
+/** Around the view to its table, at what only the service writes, and at the view itself. */
 const AT_VIEWS: readonly string[] = [
   `SELECT * FROM "views:main"."people"`,
   `SELECT * FROM "${VIEWS}"."people"`,
@@ -71,8 +71,8 @@ const AT_VIEWS: readonly string[] = [
 ];
 
 /**
- * The branch's own records, which its role may read and write; GRANT by who owns nothing gives nothing. The
- * first wall refuses these all the same.
+ * The branch's own records, which its role may read and write. GRANT by a role that owns nothing gives
+ * nothing. The first wall refuses these all the same.
  */
 const HARMLESS = /^(?:SELECT|SET|COPY|LOCK|GRANT|UPDATE "views:main"|INSERT INTO "views:main"|INSERT INTO "people" VALUES)/;
 
@@ -127,19 +127,19 @@ describeOnBothEngines("Attacks on a branch with underscored system columns", (fi
     return { code, shown };
   };
 
-  test("the first wall refuses all that aim at the views, and all that it refuses elsewhere", async () => {
-    // x(a, b) gives the view's first two columns other names, which are no more than the service's.
+  test("the first wall refuses everything aimed at the views, and everything that it refuses elsewhere", async () => {
+    // x(a, b) gives the view's first two columns other names, and they are no longer the service's.
     const notColumns = NOT_COLUMNS.filter((statement) => !statement.includes("x(a, b)"));
     for (const statement of [...AT_VIEWS, ...notColumns])
       expect(await firstWall(fixture.engine, branch, statement), statement).toMatchObject({ code: "INVALID" });
     for (const statement of Object.values(REFUSED).flat()) {
       const outcome = await firstWall(fixture.engine, branch, statement);
-      // What writes to "id" or "xata.version" names no column of a view.
+      // A statement that writes to "id" or "xata.version" names no column of a view.
       if (outcome === "passed")
         await expect(runSql(fixture.engine, branch, { statement }), statement).rejects.toMatchObject({ code: "INVALID" });
       else expect(outcome, statement).toMatchObject({ code: "INVALID" });
     }
-    // No column of the view is called so; that there is none, PostgreSQL knows.
+    // The view has no column of that name, which only PostgreSQL knows.
     for (const column of ["id", "xata.version", "xata.createdAt"])
       await expect(runSql(fixture.engine, branch, { statement: `SELECT "${column}" FROM "people"` })).rejects.toMatchObject({
         code: "INVALID",
@@ -161,7 +161,7 @@ describeOnBothEngines("Attacks on a branch with underscored system columns", (fi
     expect(await stateOf()).toEqual(before);
   });
 
-  test("check finds the views as they should be, and every way in which they are not", async () => {
+  test("check accepts the views as they should be, and finds every deviation", async () => {
     const faults = async () => (await checkBranch(fixture.engine, REF)).faults;
     expect(await faults()).toEqual([]);
     const role = `"${branch.roleName}"`;

@@ -63,11 +63,11 @@ describeOnBothEngines("groups of records", (fixture) => {
   });
 
   describe("aggregate", () => {
-    test("without anything counts the records", async () => {
+    test("without a request counts the records", async () => {
       expect(await aggregate()).toEqual({ count: 6 });
     });
 
-    test("gives values over all records, and over those of a filter", async () => {
+    test("returns values over all records, and over those of a filter", async () => {
       const aggs = {
         all: { count: "*" },
         paid: { count: { filter: { paid: true } } },
@@ -109,7 +109,7 @@ describeOnBothEngines("groups of records", (fixture) => {
       });
     });
 
-    test("gives the most frequent values, ties by value, with what is asked of each", async () => {
+    test("returns the most frequent values, ties ordered by value, with nested aggregations", async () => {
       expect(
         await aggregate({
           top: {
@@ -198,7 +198,7 @@ describeOnBothEngines("groups of records", (fixture) => {
       expect(h.values.map((bucket) => [bucket.$key, bucket.$count])).toEqual(expected);
     });
 
-    test("makes buckets of numbers, exactly in decimals", async () => {
+    test("makes buckets of numbers, exact in decimals", async () => {
       expect(
         await aggregate({
           price: { numericHistogram: { column: "price", interval: 0.1, aggs: { n: { count: "*" } } } },
@@ -249,7 +249,7 @@ describeOnBothEngines("groups of records", (fixture) => {
       expect(north.by.values[0]!.by.values).toEqual([{ $key: true, $count: 1, by: { values: [{ $key: 7, $count: 1, n: 1 }] } }]);
     });
 
-    test("keeps times and numbers that are infinite out of the buckets", async () => {
+    test("keeps infinite times and numbers out of the buckets", async () => {
       await fixture.createTable("odd", [
         { name: "at", type: "datetime" },
         { name: "x", type: "float" },
@@ -322,7 +322,7 @@ describeOnBothEngines("groups of records", (fixture) => {
       expect(await summarize({ columns: ["config", "paid"], filter: { id: "r0" } })).toEqual([{ config: { level: 0 }, paid: true }]);
     });
 
-    test("without columns gives one row, also over nothing", async () => {
+    test("without columns returns one row, even over nothing", async () => {
       const summaries = {
         all: { count: "*" },
         tags: { max: "tags" },
@@ -348,7 +348,7 @@ describeOnBothEngines("groups of records", (fixture) => {
       expect(await summarize({ columns: ["product"], summaries, filter: { id: "nobody" } })).toEqual([]);
     });
 
-    test("sorts and filters by columns and summaries alike, and cuts", async () => {
+    test("sorts and filters by columns and summaries alike, and limits the result", async () => {
       const request = { columns: ["product", "shop.name"], summaries: { n: { count: "*" }, best: { max: "amount" } } };
       expect(
         await summarize({ ...request, sort: [{ best: "desc" }], summariesFilter: { product: { $startsWith: "p" }, n: { $ge: 1 } } }),

@@ -15,7 +15,7 @@ const CURSOR: Cursor = {
   last: ["b", "2", "rec_2"],
 };
 
-/** A cursor with one of its eight parts replaced, or with others than eight. */
+/** A cursor with one of its eight parts replaced, or with more or fewer than eight parts. */
 const withPart = (index: number, value: unknown): string => {
   const { table, filter, sort, columns, size, seed, first, last } = CURSOR;
   const parts: unknown[] = [table, filter, sort, columns, size, seed, first, last];
@@ -45,7 +45,7 @@ describe("a cursor", () => {
     );
   });
 
-  test("is text that an address and JSON take as it is", () => {
+  test("can be put into URLs and JSON without escaping", () => {
     expect(encodeCursor(CURSOR)).toMatch(/^1\.[\w-]+$/);
   });
 

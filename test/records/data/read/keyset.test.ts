@@ -5,7 +5,7 @@ import type { SortTerm } from "../../../../src/records/data/sql-parts/sort-sql.t
 
 type Value = string | null;
 
-/** What the condition says, worked out by hand in three-valued logic: the SQL that keyset.ts writes has few forms. */
+/** Evaluates the condition by hand in three-valued logic; the SQL written by keyset.ts has few forms. */
 function evaluate(sql: string, row: Readonly<Record<string, Value>>, parameters: readonly unknown[]): boolean | null {
   const tokens = sql.match(/\(|\)|\$\d+::\w+|IS NOT NULL|IS NULL|AND|OR|FALSE|<=|>=|<|>|=|,|\w+/g)!;
   let at = 0;
@@ -52,7 +52,7 @@ function evaluate(sql: string, row: Readonly<Record<string, Value>>, parameters:
     while (take() === ",") items.push(take());
     return items;
   };
-  /** `(a, b) < ($1, $2)`, behind its first bracket. */
+  /** `(a, b) < ($1, $2)`, after its first bracket. */
   const rows = (): boolean | null => {
     const left = list();
     const operator = take();
@@ -73,7 +73,7 @@ function evaluate(sql: string, row: Readonly<Record<string, Value>>, parameters:
 /** Nulls are above every value. */
 const compareValues = (a: Value, b: Value): number => (a === b ? 0 : a === null ? 1 : b === null ? -1 : a < b ? -1 : 1);
 
-describe("what is behind a record", () => {
+describe("what comes after a record", () => {
   const values: Value[] = ["a", "b", null];
   const rows = values.flatMap((x) => values.flatMap((y) => ["1", "2"].map((id) => ({ x, y, id }))));
 
@@ -108,7 +108,7 @@ describe("what is behind a record", () => {
     }
   }
 
-  test("is one comparison of rows where all go one way and none can be null, which an index can be entered with", () => {
+  test("is one row comparison if all columns go one way and none can be null, so that an index can be used", () => {
     const term = (sql: string, descending: boolean, nullable = false): SortTerm => ({ sql, type: "int8", nullable, descending });
     const condition = (terms: SortTerm[], reversed = false): string =>
       behind(
@@ -122,7 +122,7 @@ describe("what is behind a record", () => {
     expect(condition([term("x", true), term("id", true)], true)).toBe("(x, id) > ($1::int8, $2::int8)");
   });
 
-  test("says the first term once more where it can, for the same reason", () => {
+  test("repeats the first term where it can, for the same reason", () => {
     const terms = (descending: boolean, nullable: boolean): SortTerm[] => [
       { sql: "x", type: "int8", nullable, descending },
       { sql: "id", type: "text", nullable: false, descending: false },
@@ -131,7 +131,7 @@ describe("what is behind a record", () => {
       behind(terms(descending, nullable), [x, "r"], false, new Parameters());
     expect(condition(true, true, "1")).toMatch(/^x <= \$1::int8 AND /);
     expect(condition(true, false, "1")).toMatch(/^x <= \$1::int8 AND /);
-    // Going up, nulls come behind every value.
+    // In ascending order nulls come after every value.
     expect(condition(false, true, "1")).not.toContain(">=");
     expect(condition(true, true, null)).not.toContain("<=");
   });

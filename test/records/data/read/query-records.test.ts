@@ -50,7 +50,7 @@ describeOnBothEngines("queries", (fixture) => {
     await insertRecords(fixture.engine, fixture.branch, fixture.table("players"), all);
   });
 
-  test("give 20 records by id, all columns, when nothing is asked", async () => {
+  test("return 20 records by id with all columns by default", async () => {
     const answer = await run("players");
     expect(ids(answer.records)).toEqual(Array.from({ length: 20 }, (_, i) => `p${String(i).padStart(2, "0")}`));
     expect(answer.meta.page).toEqual({ cursor: expect.any(String), more: true, size: 20 });
@@ -67,7 +67,7 @@ describeOnBothEngines("queries", (fixture) => {
     });
   });
 
-  test("filter, also over links and json", async () => {
+  test("filter, also across links and json", async () => {
     const answer = await run("players", {
       filter: { "team.name": "blue", "config->n": { $lt: 20 } },
       columns: ["team.name"],
@@ -124,7 +124,7 @@ describeOnBothEngines("queries", (fixture) => {
     );
   });
 
-  test("go on from a cursor with the filter, sort, columns and size that it has", async () => {
+  test("continue from a cursor with its filter, sort, columns and size", async () => {
     const first = await run("players", { filter: { $exists: "score" }, sort: { score: "desc" }, page: { size: 7 }, columns: ["score"] });
     const second = await run("players", { page: { after: first.meta.page.cursor } });
     expect(second.records).toHaveLength(7);
@@ -161,7 +161,7 @@ describeOnBothEngines("queries", (fixture) => {
     expect(ids(afterStart.records)).toEqual(["p00", "p01"]);
   });
 
-  test("tail a table: after the end come the records that are made later", async () => {
+  test("tail a table: the end is followed by records that are created later", async () => {
     await fixture.createTable("log");
     const nothing = await run("log", { page: { after: "end" } });
     expect(nothing.records).toEqual([]);
@@ -175,7 +175,7 @@ describeOnBothEngines("queries", (fixture) => {
     expect(ids((await run("log", { page: { before: end.meta.page.cursor } })).records)).toEqual(["l1", "l2", "l3"]);
   });
 
-  test("give what lies between two cursors", async () => {
+  test("return what lies between two cursors", async () => {
     const a = await run("players", { sort: "id", page: { size: 10 } });
     const b = await run("players", { page: { after: a.meta.page.cursor, size: 5 } });
     const c = await run("players", { page: { after: b.meta.page.cursor, size: 5 } });
@@ -188,7 +188,7 @@ describeOnBothEngines("queries", (fixture) => {
     });
   });
 
-  test("sort by chance, the same through all pages of one query", async () => {
+  test("sort at random, in the same order on all pages of one query", async () => {
     const walk = async (): Promise<string[]> => {
       const seen: string[] = [];
       let answer = await run("players", { sort: { "*": "random" }, page: { size: 13 } });
@@ -209,7 +209,7 @@ describeOnBothEngines("queries", (fixture) => {
     ]);
   });
 
-  test("take every form of sort", async () => {
+  test("accept every form of sort", async () => {
     const expected = ids((await run("players", { sort: [{ score: "desc" }, { name: "asc" }], page: { size: 60 } })).records);
     for (const sort of [
       { score: "desc", name: "asc" },
@@ -256,7 +256,7 @@ describeOnBothEngines("queries", (fixture) => {
     expect(player).toEqual({ id: "p24", "config->deep->list->0": 12, place: { city: "Oslo" }, xata: expect.any(Object) });
   });
 
-  test("with nobody behind a reverse link give an empty list", async () => {
+  test("return an empty list for a reverse link without records", async () => {
     await fixture.createTable("groups");
     await fixture.createTable("members", [{ name: "group", type: "link", link: { table: "groups" } }]);
     await insertRecords(fixture.engine, fixture.branch, fixture.table("groups"), [{ id: "lonely" }]);
@@ -315,7 +315,7 @@ describeOnBothEngines("queries", (fixture) => {
     });
   });
 
-  test("refuse a cursor with another filter or sort, of another table, or that was changed", async () => {
+  test("refuse a cursor with another filter or sort, of another table, or that was modified", async () => {
     const { cursor } = (await run("players", { sort: "name", page: { size: 3 } })).meta.page;
     await expect(run("players", { page: { after: cursor }, sort: "score" })).rejects.toMatchObject({
       code: "INVALID",
@@ -340,7 +340,7 @@ describeOnBothEngines("queries", (fixture) => {
   });
 });
 
-/** The order that is promised: by code point, nulls above everything, ties by id, ascending. */
+/** The promised order: by code point, nulls above everything, ties by id, ascending. */
 function compare(a: JsonObject, b: JsonObject, keys: readonly { column: string; direction: string }[]): number {
   const teams: Record<string, JsonObject> = { t1: { name: "red", rank: 2 }, t2: { name: "blue", rank: 1 }, t3: { name: null, rank: null } };
   const value = (record: JsonObject, column: string): string | number | boolean | null => {

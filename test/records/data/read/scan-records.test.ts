@@ -4,7 +4,7 @@ import type { JsonObject } from "../../../../src/records/requests.ts";
 import { describeOnBothEngines } from "../../../support/record-engines.ts";
 
 describeOnBothEngines("Scanning a table", (fixture) => {
-  test("gives every record once, in the order of the ids, in pages bounded in records and in bytes", async () => {
+  test("returns every record once, in order of ids, in pages limited in records and bytes", async () => {
     const table = await fixture.createTable("t", [
       { name: "n", type: "int" },
       { name: "body", type: "text" },
@@ -22,11 +22,11 @@ describeOnBothEngines("Scanning a table", (fixture) => {
       xata: { version: 0, createdAt: expect.any(String), updatedAt: expect.any(String) },
     });
     expect((records[2105]!.body as string).length).toBe(500_000);
-    // Four of the large ones pass two megabytes; the hundred small ones before them count too.
+    // Four of the large ones exceed two megabytes; the hundred small ones before them count too.
     expect(pages.map((page) => page.length)).toEqual([2000, 104, 4, 912]);
   });
 
-  test("reads no further than it is asked to, and gives what is there when it comes by", async () => {
+  test("reads no further than asked, and returns what is there when it gets to it", async () => {
     const table = await fixture.createTable("u", [{ name: "n", type: "int" }]);
     await fixture.engine.query(`INSERT INTO "test:main".u (id, n) SELECT lpad(i::text, 5, '0'), 0 FROM generate_series(1, 2100) AS i`);
     const scan = scanRecords(fixture.engine, fixture.branch, table, { columns: ["n"] });
@@ -40,7 +40,7 @@ describeOnBothEngines("Scanning a table", (fixture) => {
     expect(new Set(rest.map((record) => record.n))).toEqual(new Set([1]));
   });
 
-  test("of an empty table gives no page", async () => {
+  test("of an empty table returns no page", async () => {
     const table = await fixture.createTable("empty");
     expect(await scanRecords(fixture.engine, fixture.branch, table).next()).toEqual({ done: true, value: undefined });
   });

@@ -31,7 +31,7 @@ describe("words", () => {
     expect(plain("İSTANBUL")).toBe(plain("i̇stanbul"));
   });
 
-  test("are as far apart as the letters that have to change", () => {
+  test("have as distance the number of letters that must change", () => {
     const seed = Date.now() & 0x7fffffff;
     console.log(`fast-check seed ${seed}`);
     const word = fc.stringMatching(/^[ab]{0,7}$/);
@@ -52,7 +52,7 @@ describe("words", () => {
     );
   });
 
-  test("that match hold a piece of what they match", () => {
+  test("that match share a piece with what they match", () => {
     const seed = Date.now() & 0x7fffffff;
     const word = fc.stringMatching(/^[abc]{1,9}$/);
     fc.assert(
@@ -64,7 +64,7 @@ describe("words", () => {
     );
   });
 
-  test("are matched all together as each by itself", () => {
+  test("give the same matches all together as one by one", () => {
     const seed = Date.now() & 0x7fffffff;
     console.log(`fast-check seed ${seed}`);
     const word = fc.stringMatching(/^[a-dA-D\u00e4\u0430-\u0433]{1,9}$/);
@@ -88,7 +88,7 @@ describe("words", () => {
     );
   });
 
-  test("are found across the windows that a long text is looked through in", () => {
+  test("are found across the windows in which a long text is read", () => {
     for (const gap of [65_530, 65_533, 65_536, 131_070]) {
       const text = `${" ".repeat(gap)}crème👀${"x".repeat(200_000)} end`;
       expect(wordsOf(text).map(({ start, end, plain }) => [text.slice(start, end).length, plain.slice(0, 6)])).toEqual([
@@ -99,7 +99,7 @@ describe("words", () => {
     }
   });
 
-  test("that are too short to be recognised with a letter changed must be exact", () => {
+  test("that are too short to be recognised with a changed letter must match exactly", () => {
     expect(termsOf("a ab abc abcde", 2, false).map((term) => term.distance)).toEqual([0, 0, 1, 2]);
   });
 });
@@ -107,13 +107,13 @@ describe("words", () => {
 describe("highlights", () => {
   const marked = (text: string, terms: readonly Term[]) => highlight(text, new TermMatcher(terms), true, new Slices());
 
-  test("mark the words in the text as it is written, and encode what is around them", async () => {
+  test("mark the words in the original text, and encode the text around them", async () => {
     const terms = termsOf("creme", 0, false);
     expect(await marked("<Crème> & crèmes", terms)).toEqual(["&lt;<em>Crème</em>&gt; &amp; crèmes"]);
     expect(await marked("nothing", terms)).toEqual([]);
   });
 
-  test("of a long text are parts of it around what was found", async () => {
+  test("of a long text are excerpts around the matches", async () => {
     const text = `${"lorem ipsum ".repeat(50)}NEEDLE ${"dolor sit ".repeat(50)}needle end`;
     const fragments = await marked(text, termsOf("needle", 0, false));
     expect(fragments).toHaveLength(2);
@@ -161,7 +161,7 @@ describeOnBothEngines("free text search", (fixture) => {
     await insertRecords(fixture.engine, fixture.branch, fixture.table("authors"), [{ id: "a1", name: "Garden, John" }]);
   });
 
-  test("finds words in texts, objects and lists, whatever their case and accents, and gives whole records", async () => {
+  test("finds words in texts, objects and lists, whatever their case and accents, and returns whole records", async () => {
     const answer = await inTable({ query: "FORETS", fuzziness: 0 });
     expect(answer).toEqual({
       totalCount: 1,
@@ -189,7 +189,7 @@ describeOnBothEngines("free text search", (fixture) => {
     expect(await find("東京", { fuzziness: 0 })).toEqual(["b5"]);
   });
 
-  test("forgives as many letters as it is told to", async () => {
+  test("tolerates as many changed letters as it is told to", async () => {
     expect(await find("planetery", { fuzziness: 0 })).toEqual([]);
     expect(await find("planetery")).toEqual(["b1"]);
     expect(await find("plenetery", { fuzziness: 2 })).toEqual(["b1"]);
@@ -197,7 +197,7 @@ describeOnBothEngines("free text search", (fixture) => {
     expect(await find("planet garden", { fuzziness: 0, prefix: "phrase", target: ["tags"] })).toEqual(["b3"]);
   });
 
-  test("puts first what matches more, and in columns that weigh more", async () => {
+  test("ranks higher what matches more, and in columns with more weight", async () => {
     expect((await find("garden time", { fuzziness: 0 }))[0]).toBe("b3");
     const target = (title: number, text: number) => [
       { column: "title", weight: title },
@@ -224,13 +224,13 @@ describeOnBothEngines("free text search", (fixture) => {
     expect([page.records.map((record) => record.id), page.totalCount]).toEqual([[all[1]], 3]);
   });
 
-  test("takes every text as words and nothing else", async () => {
+  test("treats every text as words and nothing else", async () => {
     for (const query of ["%", "_", "\\", "'; DROP TABLE books; --", "!!!", "👀"])
       expect(await inTable({ query })).toEqual({ records: [], totalCount: 0 });
     expect(await find("100% of_it\\", { fuzziness: 0 })).toContain("b5");
   });
 
-  test("over a branch gives every record with its table, best first", async () => {
+  test("over a branch returns every record with its table, best first", async () => {
     const run = (request: BranchSearchRequest) => searchBranchRecords(fixture.engine, fixture.branch, request);
     const { records, totalCount } = await run({ query: "garden", fuzziness: 0 });
     expect(totalCount).toBe(4);
@@ -256,7 +256,7 @@ describeOnBothEngines("free text search", (fixture) => {
     expect([answer.totalCount, answer.records[0]!.name]).toEqual([2500, "person 2500"]);
   });
 
-  /** What the database answers, again and at once, so that only what is done with it takes turns. */
+  /** Replays the database's results at once, so that only the work on them takes turns. */
   const replayed = async (work: (connection: Connection) => Promise<unknown>): Promise<number> => {
     const answers: unknown[] = [];
     const first = await work({
@@ -288,7 +288,7 @@ describeOnBothEngines("free text search", (fixture) => {
     expect(await replayed((connection) => searchTableRecords(connection, fixture.branch, table, { query: "thirty" }))).toBeGreaterThan(60);
   });
 
-  test("finds again what is too much to be kept", async () => {
+  test("searches again for matches that are too many to be kept", async () => {
     const table = await fixture.createTable("swarm", [{ name: "name", type: "string" }]);
     await fixture.engine.query(
       `INSERT INTO "test:main".swarm (id, name) SELECT 'r' || n, repeat('bee ', 1 + n % 7) || n FROM generate_series(1, 700) AS n`,

@@ -96,7 +96,8 @@ describeOnBothEngines("transactions", (fixture) => {
     }
     release();
     await other;
-    // After the other, so all of what the other wrote: not the record that it changed without the one that it added.
+    // After the other, so all of what the other wrote: not the record that it changed without the one that it
+    // added.
     expect(await removed).toEqual([1, 1, 1, 1].map((rows) => ({ operation: "delete", rows })));
     expect(await contents()).toEqual([]);
   });
