@@ -41,12 +41,12 @@ describe("keys given on the command line", () => {
     expect((await server.get("/dbs", bearer(KEY))).body).toEqual({ databases: [] });
   });
 
-  it("each of them is taken", async () => {
+  it("each of them is accepted", async () => {
     expect((await server.get("/dbs", bearer(KEY))).status).toBe(200);
     expect((await server.get("/dbs", { authorization: "bearer another-key" })).status).toBe(200);
   });
 
-  it("health and the API's description need none", async () => {
+  it("health and the API's description need no key", async () => {
     for (const path of ["/livez", "/openapi.json"]) expect((await server.get(path)).status).toBe(200);
   });
 
@@ -131,7 +131,7 @@ describe("a key file", () => {
     expect(stdout).not.toMatch(/[0-9a-f]{64}|lds_/);
   });
 
-  it("a read key reads, queries, searches and SELECTs, and nothing else", async () => {
+  it("a read key can read, query, search and SELECT, and nothing else", async () => {
     const path = "/db/shop:main";
     const reads = [
       await server.get("/dbs", as("reader")),
@@ -161,7 +161,7 @@ describe("a key file", () => {
     expect((await server.get(`${path}/tables/t/data/a`, as("boss"))).body).toMatchObject({ n: 1, xata: { version: 0 } });
   });
 
-  it("a write key writes records, and changes no schema", async () => {
+  it("a write key can write records, but not change the schema", async () => {
     const path = "/db/other:main";
     expect((await server.put(`${path}/tables/t/data/w`, { n: 1 }, as("writer"))).status).toBe(201);
     expect((await server.delete(`${path}/tables/t/data/w`, as("writer"))).status).toBe(204);
@@ -177,7 +177,7 @@ describe("a key file", () => {
     }
   });
 
-  it("a key of one database sees no other", async () => {
+  it("a key of one database sees no other database", async () => {
     expect((await server.get("/dbs", as("shop"))).body.databases.map(({ name }: { name: string }) => name)).toEqual(["shop"]);
     expect((await server.get("/db/shop:main/tables/t/data/a", as("shop"))).status).toBe(200);
     for (const path of ["/dbs/other", "/db/other:main", "/db/other:main/tables/t/data/a", "/db/nothing:main"]) {
@@ -188,7 +188,7 @@ describe("a key file", () => {
     }
   });
 
-  it("a key that is revoked or made is so for the running server", async () => {
+  it("revoking or making a key takes effect in the running server", async () => {
     const made = (await runCommand(["keys", "create", "late", "--scope", "read", "--file", file])).stdout.trim();
     const eventually = async (key: string, status: number) => {
       const deadline = Date.now() + 15_000;
@@ -202,7 +202,7 @@ describe("a key file", () => {
     expect((await server.get("/dbs", as("boss"))).status).toBe(200);
   });
 
-  it("an administrator makes, lists and revokes keys while the server runs; each is taken and refused at once", async () => {
+  it("an administrator makes, lists and revokes keys while the server runs, with effect at once", async () => {
     const made = await server.post("/keys", { name: "robot", scope: "write", databases: ["shop"] }, as("boss"));
     expect(made).toMatchObject({ status: 201, body: { name: "robot", scope: "write", databases: ["shop"] } });
     const { key } = made.body as { key: string };
@@ -232,7 +232,7 @@ describe("a key file", () => {
     expect(readFileSync(file, "utf8")).toBe(before);
   });
 
-  it("keys are an administrator's of all databases to see, and nobody revokes the key that he asks with", async () => {
+  it("only an administrator of all databases sees keys, and nobody can revoke the key of the request itself", async () => {
     const limited = (await server.post("/keys", { name: "limited", scope: "admin", databases: ["shop"] }, as("boss"))).body.key as string;
     for (const headers of [as("reader"), as("writer"), bearer(limited)]) {
       expect((await server.get("/keys", headers)).status).toBe(403);
@@ -248,7 +248,7 @@ describe("a key file", () => {
     expect((await server.delete("/keys/limited", as("boss"))).status).toBe(204);
   });
 
-  it("there are a thousand keys at most", async () => {
+  it("the number of keys is limited to a thousand", async () => {
     const text = readFileSync(file, "utf8");
     const { keys: stored } = JSON.parse(text) as { keys: object[] };
     const filled = Array.from({ length: 1_000 - stored.length }, (_, i) => ({ ...stored[0], name: `filler-${i}` }));
@@ -263,7 +263,7 @@ describe("a key file", () => {
     await server.delete("/keys/x", as("boss"));
   });
 
-  it("backups are listed, newest first, and nothing else of the folder is", async () => {
+  it("backups are listed, newest first, and nothing else in the folder", async () => {
     expect((await server.get("/backups", as("boss"))).body).toEqual({ backups: [], isRunning: false });
     const { path } = (await server.post("/backups", undefined, as("boss"))).body as { path: string };
     mkdirSync(join(path, "..", "backup-2020-01-02T03-04-05-678Z"));
@@ -317,7 +317,7 @@ describe("without keys", () => {
     expect(refused).toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(/Without API keys.*--api-key/s) });
   });
 
-  it("it listens on both loopback addresses, and says that it does so only there", async () => {
+  it("it listens on both loopback addresses, and reports that it listens only there", async () => {
     const server = await startServer();
     try {
       expect(server.stdout).toContain("listens on loopback only");
@@ -329,7 +329,7 @@ describe("without keys", () => {
     }
   });
 
-  it("a page from elsewhere gets nothing, not even a write that it cannot read the answer of", async () => {
+  it("a page from another origin gets nothing, not even a write whose response it cannot read", async () => {
     const server = await startServer();
     try {
       const answer = await server.put("/db/evil:main", {}, { origin: "https://evil.example" });
@@ -397,7 +397,7 @@ describe("DNS rebinding: a page whose own name was made to resolve to this machi
     }
   });
 
-  it("is told from the request's target, too, where that names a host", async () => {
+  it("is detected in the request's target, too, if that names a host", async () => {
     const server = await startServer();
     try {
       for (const target of [
@@ -419,13 +419,13 @@ describe("DNS rebinding: a page whose own name was made to resolve to this machi
     }
   });
 
-  it("is told from the name that the server listens on", () => {
+  it("is detected by the name that the server listens on", () => {
     expect(isTrustedHost("Box.example:8787", ["box.example"])).toBe(true);
     expect(isTrustedHost("box.example.evil.example", ["box.example"])).toBe(false);
     expect(isTrustedHost(undefined, [])).toBe(true);
   });
 
-  it("is asked for a key where there are keys; pages of all origins may read where --cors-origin says so", async () => {
+  it("needs a key if there are keys; pages of all origins may read with --cors-origin", async () => {
     const keyed = await startServer({ args: ["--api-key", "k"] });
     const open = await startServer({ args: ["--cors-origin", "*"] });
     try {

@@ -1,6 +1,6 @@
 /**
- * Answers that are too large are refused, with what to ask instead, before anything is committed; the process
- * goes on. Sizes as they were seen to end it.
+ * Responses that are too large are refused with advice on what to ask for instead, before anything is
+ * committed, and the process survives. The sizes are those that were seen to kill it.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Answer, startServer, type TestServer } from "../support/server.ts";
@@ -28,7 +28,7 @@ async function fill(table: string, count: number, bytes: number): Promise<void> 
       { name: "v", type: "vector", vector: { dimension: 2 } },
     ],
   });
-  // One by one: a statement has a limit of its own.
+  // One by one, because a statement has a limit of its own.
   const insert = `INSERT INTO "${table}" ("id", "l", "n", "v") SELECT 'r' || n, repeat(chr(97 + n % 26), $1::int), 0, ARRAY[n, 1]::real[] FROM generate_series($2::int, $3::int) n`;
   const step = Math.max(1, Math.floor((32 * MIB) / bytes));
   for (let from = 0; from < count; from += step) {
@@ -58,7 +58,7 @@ describe("an answer beyond its budget", { timeout: 300_000 }, () => {
     expectRefused(await server.post(`${BRANCH}/sql/batch`, { statements }));
   });
 
-  it("is refused for a batch that writes, which then has written nothing", async () => {
+  it("is refused for a batch that writes, which has then written nothing", async () => {
     const statements = [
       { statement: `UPDATE "large" SET "n" = 7` },
       ...repeat(3, () => ({ statement: `SELECT "l" FROM "large" ORDER BY "id" LIMIT 3` })),
@@ -79,9 +79,9 @@ describe("an answer beyond its budget", { timeout: 300_000 }, () => {
     await server.post(`${BRANCH}/tables/holder/bulk`, { records: repeat(8, (n) => ({ to: `r${n}` })) });
     const path = `${BRANCH}/tables/holder/query`;
     expectRefused(await server.post(path, { columns: ["to.l"] }));
-    // One small request, a large record seven times: by way of what links to it.
+    // One small request returns a large record seven times, through the records that link to it.
     const aliases = repeat(7, (n) => ({ name: "<-holder.to", as: `h${n}`, columns: ["to.l"] }));
-    // As one row of the database, which may be too much for it first.
+    // As one row it may already be too much for the database.
     const answer = await server.post(`${BRANCH}/tables/large/query`, { filter: { id: "r0" }, columns: aliases });
     expect([400, 413]).toContain(answer.status);
     expect(answer.body.message).toMatch(/Nothing was changed\..* for,? less at once/);
@@ -95,7 +95,7 @@ describe("an answer beyond its budget", { timeout: 300_000 }, () => {
     expect((await server.post(path, { ...search, size: 2, queryVector: [1, 1] })).body.results).toHaveLength(2);
   });
 
-  it("counts a record as often as it is answered: 100 searches over 1,000 records of 6 KB", async () => {
+  it("counts a record as often as it is returned: 100 searches over 1,000 records of 6 KB", async () => {
     const path = `${BRANCH}/tables/small/vectorSearch`;
     const search = { column: "v", size: 1_000, columns: ["*"], consistency: "strong" };
     expectRefused(await server.post(path, { ...search, queryVectors: repeat(100, (n) => [n, 1]) }));
@@ -104,7 +104,7 @@ describe("an answer beyond its budget", { timeout: 300_000 }, () => {
     expect(five.body.answers[4].results[999].record.l).toHaveLength(6_000);
   });
 
-  it("is refused for a transaction of updates that answers them, which then has updated nothing", async () => {
+  it("is refused for a transaction of updates that return records, which has then updated nothing", async () => {
     const operations = repeat(60, (n) => ({ update: { table: "large", id: `r${n % 8}`, fields: { n: 9 }, columns: ["*"] } }));
     expectRefused(await server.post(`${BRANCH}/transaction`, { operations }));
     expect((await sql(`SELECT max("n") AS n, max("xata.version") AS v FROM "large"`)).body.records).toEqual([{ n: 0, v: 0 }]);
@@ -112,7 +112,7 @@ describe("an answer beyond its budget", { timeout: 300_000 }, () => {
     expect((await server.post(`${BRANCH}/transaction`, { operations: silent })).status).toBe(200);
   });
 
-  it("is refused for a single write that answers more, which then has written nothing; up to there it is answered", async () => {
+  it("is refused for a single write that returns more, which has then written nothing; up to the limit it is returned", async () => {
     await sql(`INSERT INTO "small" ("id", "l") VALUES ('medium', repeat('x', 20000000)), ('big', repeat('x', 70000000))`);
     const path = `${BRANCH}/tables/small/data`;
     for (const send of [
@@ -136,14 +136,14 @@ describe("an answer beyond its budget", { timeout: 300_000 }, () => {
     expectRefused(await server.post(`${path}/summarize`, { columns: ["l"], summaries: { n: { count: "*" } } }));
   });
 
-  it("is cut, not refused, for one statement of SQL, whose further rows are not made", async () => {
+  it("is cut, not refused, for one statement of SQL, whose further rows are not computed", async () => {
     const { status, body } = await sql(`SELECT repeat('x', 10000000) AS x FROM generate_series(1, 1000)`);
     expect(status).toBe(200);
     expect(body.records).toHaveLength(3);
     expect(body.warning).toContain("32 MiB");
   });
 
-  it("is refused when it is the names of columns that make it large, before the commit; as lists it is answered", async () => {
+  it("is refused before the commit when column names make it large; as lists it is returned", async () => {
     const list = repeat(1_500, (n) => `1 AS "${"c".repeat(55)}${n}"`).join(", ");
     const statement = `SELECT ${list} FROM generate_series(1, 900)`;
     expectRefused(await sql(statement));

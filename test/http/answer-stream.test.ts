@@ -6,7 +6,7 @@ import { turnsDuring } from "../support/event-loop.ts";
 
 const socket = { destroy: () => socket } as never;
 
-it("a large answer is made in slices, also for a reader who takes everything at once", async () => {
+it("a large response is made in slices, even for a reader who takes everything at once", async () => {
   const value = { records: Array.from({ length: 100_000 }, (_, id) => ({ id, text: `record number ${id}` })) };
   const text = JSON.stringify(value);
   let taken = "";
@@ -17,7 +17,7 @@ it("a large answer is made in slices, also for a reader who takes everything at 
   expect(turns).toBeGreaterThan(Math.floor(text.length / (512 * 1024)));
 });
 
-it("a fault in the middle of an answer ends it", async () => {
+it("a fault in the middle of a response ends it", async () => {
   const fault = new Error("cannot be written");
   const parts = (function* () {
     yield "x".repeat(600_000);
@@ -31,7 +31,7 @@ it("a fault in the middle of an answer ends it", async () => {
   ).rejects.toBe(fault);
 });
 
-it("one long text, and long JSON that is answered as it is, come in pieces as well", () => {
+it("one long text, and long JSON that is returned as it is, come in pieces too", () => {
   const text = `${'a\n"ü😀'.repeat(50_000)}\ud800`;
   const exact = `[${"12345678901234567890,".repeat(20_000)}"😀"]`;
   const pieces = [...jsonPieces({ text, exact: new ExactJson(exact) })];

@@ -2,7 +2,10 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startServer, type TestServer } from "../support/server.ts";
 
-/** What must be refused with a clear 4xx that names the fault, and must change nothing: neither schemas nor records, in no branch. */
+/**
+ * What must be refused with a clear 4xx that names the fault, without any change to schemas or records in any
+ * branch.
+ */
 
 let server: TestServer;
 const branch = "/db/bad:main";
@@ -24,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
-/** Everything there is, as one hash. */
+/** A hash over all that is stored. */
 async function fingerprint(): Promise<string> {
   const hash = createHash("sha256");
   for (const path of [branch, "/db/bad:other", "/db/secret:main"]) {
@@ -230,12 +233,12 @@ describe("bad input", () => {
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();
   });
 
-  it("a statement that runs too long is ended (504), has changed nothing, and the server goes on", async () => {
+  it("a statement that runs too long is ended (504) without any change, and the server continues", async () => {
     const before = await fingerprint();
     const statement =
       'WITH gone AS (DELETE FROM "t" RETURNING "n") SELECT count(*) FROM gone, generate_series(1, 100000) a, generate_series(1, 100000) b';
     const slow = await server.post(`${branch}/sql`, { statement });
-    // Refused for its functions (400) or ended in time (504): never run to its end.
+    // Refused for its functions (400) or ended in time (504), but never run to its end.
     expect([400, 504]).toContain(slow.status);
     const cartesian = `SELECT count(*) FROM ${Array.from({ length: 14 }, (_, i) => `"t" t${i}`).join(", ")}`;
     const ended = await server.post(`${branch}/sql`, { statement: `WITH gone AS (DELETE FROM "t" RETURNING 1) ${cartesian}` });

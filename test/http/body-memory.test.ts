@@ -1,4 +1,7 @@
-/** What the values of bodies take of the heap is counted before they are held: no number of bodies within the limits exhausts it. */
+/**
+ * The heap that the values of bodies take is counted before they are held: no number of bodies within the
+ * limits exhausts it.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { memoryLimits } from "../../src/budget/memory-limits.ts";
 import { Admission } from "../../src/http/admission/admission.ts";
@@ -9,7 +12,7 @@ const MIB = 2 ** 20;
 const lists = (count: number): string => `[${"[1],".repeat(count - 1)}[1]]`;
 
 describe("memoryOf", () => {
-  /** What V8 takes, as measured on 64 bits. */
+  /** The memory that V8 takes, as measured on 64 bits. */
   it.each([
     ["empty objects in a list", 67, Array.from({ length: 1_000 }, () => ({}))],
     ["lists of one number", 68, Array.from({ length: 1_000 }, () => [1])],
@@ -20,7 +23,7 @@ describe("memoryOf", () => {
     expect(memoryOf(shapeOf(value, text.length))).toBeGreaterThanOrEqual(1_000 * bytesEach);
   });
 
-  it("is less than four times the text for what bodies usually hold", () => {
+  it("is less than four times the text for typical bodies", () => {
     const vectors = Array.from({ length: 20 }, (_, i) => ({ id: `r${i}`, v: Array.from({ length: 384 }, (_, n) => Math.sin(n)) }));
     const text = JSON.stringify({ records: vectors });
     expect(memoryOf(shapeOf(JSON.parse(text), text.length))).toBeLessThan(4 * text.length);
@@ -42,7 +45,7 @@ describe("Admission", () => {
     expect(own.bodyBytes).toBe(0);
   });
 
-  it("refuses for a moment what does not fit beside others, and for good what never fits", () => {
+  it("refuses temporarily what does not fit beside others, and permanently what never fits", () => {
     const own = admission();
     own.enter("a", 0).holds(160 * MIB);
     expect(() => own.enter("a", 0).holds(160 * MIB)).toThrow(expect.objectContaining({ code: "OVERLOADED" }));
@@ -51,7 +54,7 @@ describe("Admission", () => {
     expect(own.bodyBytes).toBe(80 * MIB);
   });
 
-  it("lets the largest body in with the least memory", () => {
+  it("admits the largest body with the least memory", () => {
     const { bodyBytes } = memoryLimits(512 * MIB);
     const place = new Admission({ concurrentRequests: 1, concurrentBodyBytes: bodyBytes }).enter("a", 20 * MIB);
     expect(() => place.arrived(20 * MIB)).not.toThrow();
@@ -70,9 +73,10 @@ describe("a server with little memory", () => {
   const post = (path: string, body: string) =>
     fetch(`${server.url}/db/b:main/tables/t/${path}`, { method: "POST", headers: { "content-type": "application/json" }, body });
 
-  it("outlives bodies whose values together are larger than its heap", { timeout: 120_000 }, async () => {
+  it("survives bodies whose values together are larger than its heap", { timeout: 120_000 }, async () => {
     const { pid } = server;
-    // About 50 MB of values each, parsed in turns: refused only once they are known whole, as no list of columns.
+    // About 50 MB of values each, parsed in turns. Refused only once completely parsed, since it is not a
+    // list of columns.
     const body = `{"columns":${lists(700_000)}}`;
     const answers = await Promise.all(Array.from({ length: 12 }, () => post("query", body).then(({ status }) => status)));
     expect(answers.filter((status) => status !== 400 && status !== 429)).toEqual([]);
@@ -80,7 +84,7 @@ describe("a server with little memory", () => {
     expect([server.isRunning, server.pid]).toEqual([true, pid]);
   });
 
-  it("refuses a body that would take too much by itself, also a short one, with what to do", async () => {
+  it("refuses even a short body that would take too much by itself, and says what to do", async () => {
     const refused = await post("data", `{"j":${lists(950_000)}}`);
     expect(refused.status).toBe(413);
     expect(await refused.json()).toMatchObject({ message: expect.stringContaining("Send it in several requests") });

@@ -1,4 +1,7 @@
-/** A client that closes its connection frees what it held: its place, its turn in the queue, and the statement that ran for it. */
+/**
+ * A client that closes its connection frees what it held: its place, its turn in the queue, and the statement
+ * that ran for it.
+ */
 import { connect, type Socket } from "node:net";
 import { expect, it } from "vitest";
 import { startPostgres } from "../support/postgres.ts";
@@ -7,7 +10,7 @@ import { startServer, type TestServer } from "../support/server.ts";
 
 const ENDLESS = { statement: "SELECT count(*) FROM generate_series(1, 1e12)" };
 const TABLE = "/db/gone:main/tables/t";
-/** So long that the test itself would end before the server gives a statement up. */
+/** So long that the test would end before the server ends a statement by itself. */
 const ARGS = ["--statement-timeout", "3600"];
 
 async function prepare(server: TestServer): Promise<void> {
@@ -34,7 +37,7 @@ async function untilUnderWay(server: TestServer, count: number): Promise<void> {
   }
 }
 
-/** Until a read of one record is not answered within a while. */
+/** Waits until a read of one record gets no response within a while. */
 async function untilDatabaseIsBusy(server: TestServer): Promise<void> {
   for (;;) {
     const client = new AbortController();
@@ -49,7 +52,7 @@ async function untilDatabaseIsBusy(server: TestServer): Promise<void> {
   }
 }
 
-it("gives up its turn in the embedded database's queue, and the statement that it ran", { timeout: 90_000 }, async () => {
+it("gives up its turn in the embedded database's queue, and its running statement", { timeout: 90_000 }, async () => {
   const server = await startServer({ args: ARGS });
   try {
     await prepare(server);
@@ -65,7 +68,7 @@ it("gives up its turn in the embedded database's queue, and the statement that i
     ];
     await untilUnderWay(server, 6);
     for (const socket of waiting) socket.destroy();
-    // They let go while the first statement still runs.
+    // They leave while the first statement still runs.
     await untilUnderWay(server, 1);
     running.destroy();
     await untilUnderWay(server, 0);
@@ -79,12 +82,12 @@ it("gives up its turn in the embedded database's queue, and the statement that i
 });
 
 describeWith("postgresql", "with a PostgreSQL server", (bin) => {
-  it("the statement that it ran is cancelled", { timeout: 60_000 }, async () => {
+  it("its running statement is cancelled", { timeout: 60_000 }, async () => {
     const postgres = await startPostgres(bin);
     const server = await startServer({ args: ARGS, databaseUrl: await postgres.createDatabase() });
     try {
       await prepare(server);
-      // As many as the branch has connections for SQL: while they run, nobody else's SQL does.
+      // As many as the branch has connections for SQL: while they run, no other SQL does.
       const running = [send(server, "/db/gone:main/sql", ENDLESS), send(server, "/db/gone:main/sql", ENDLESS)];
       await untilUnderWay(server, 2);
       for (const socket of running) socket.destroy();

@@ -1,4 +1,7 @@
-/** How the console is served: its headers, its caching, who gets it, and that nothing else of the server changes with it. */
+/**
+ * How the console is served: its headers, its caching, who may get it, and that it changes nothing else of
+ * the server.
+ */
 import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -14,7 +17,7 @@ describe("the console's files", () => {
   });
   afterAll(() => server.stop());
 
-  it("are there without a key, under a policy that allows this server's own files and nothing else", async () => {
+  it("need no key, and have a policy that allows this server's own files and nothing else", async () => {
     expect(server.stdout).toContain(`Console: ${server.url}/console`);
     const { status, headers, text } = await server.get("/console");
     expect(status).toBe(200);
@@ -28,11 +31,11 @@ describe("the console's files", () => {
       "cache-control": "no-cache",
     });
     expect(text).toContain(`console/assets/${script}`);
-    // Neither a script nor a style stands in the page itself, and nothing is loaded from elsewhere.
+    // The page itself contains neither script nor style, and loads nothing from elsewhere.
     expect(text).not.toMatch(/<style|<script(?![^>]* src=)|(src|href)="(https?:)?\/\//);
   });
 
-  it("are kept by browsers where their names tell their content, and asked about where not", async () => {
+  it("are cached by browsers if their names depend on their content, and revalidated otherwise", async () => {
     const { headers } = await server.get(`/console/assets/${script}`);
     expect(headers["cache-control"]).toBe("public, max-age=31536000, immutable");
     expect(headers["content-type"]).toBe("text/javascript; charset=utf-8");
@@ -42,7 +45,7 @@ describe("the console's files", () => {
     expect(again).toMatchObject({ status: 304, text: "" });
   });
 
-  it("come compressed to who takes it, and the first load is below 350 kB", async () => {
+  it("are compressed for clients that accept it, and the first load is below 350 kB", async () => {
     const load = (path: string) => fetch(server.url + path, { headers: { "accept-encoding": "gzip" } });
     const page = await load("/console");
     expect(page.headers.get("vary")).toContain("Accept-Encoding");
@@ -72,7 +75,7 @@ describe("the console's files", () => {
     expect(text).not.toContain("dependencies");
   });
 
-  it("are read, not written; a final slash leads to the page", async () => {
+  it("can only be read; a final slash leads to the page", async () => {
     expect((await server.post("/console", {}, { authorization: "Bearer k" })).status).toBe(404);
     const { status, headers } = await server.get("/console/");
     expect(status).toBe(302);
@@ -80,7 +83,7 @@ describe("the console's files", () => {
     expect((await server.request("HEAD", "/console")).text).toBe("");
   });
 
-  it("leave the API as it was: a key is asked for, and its answers have no policy", async () => {
+  it("leave the API unchanged: it requires a key, and its responses have no policy", async () => {
     const { status, headers } = await server.get("/dbs");
     expect(status).toBe(401);
     expect(headers).not.toHaveProperty("content-security-policy");

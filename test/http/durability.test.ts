@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startServer, type TestServer } from "../support/server.ts";
 
 /**
- * kill -9 in the middle of writes: what was acknowledged is there, what was acknowledged as deleted is gone,
- * and searches agree with the records.
+ * kill -9 in the middle of writes: everything acknowledged is there, everything acknowledged as deleted is
+ * gone, and searches agree with the records.
  */
 
 const BRANCH = "/db/crash:main";
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
-/** What must be, must not be, and may be (asked for, not acknowledged). */
+/** What must be there, must not be there, and may be there (requested, not acknowledged). */
 class Expectation {
   readonly present = new Map<string, number>();
   readonly absent = new Set<string>();
@@ -51,7 +51,7 @@ class Expectation {
 
 const vectorOf = (n: number): number[] => [n % 97, n % 89, 1];
 
-/** Writes and deletes, in every way there is, until the server breaks off. */
+/** Writes and deletes in every possible way, until the server breaks off. */
 async function write(writer: number, round: number, expectation: Expectation): Promise<void> {
   for (let i = 0; ; i++) {
     const n = round * 100_000 + writer * 10_000 + i;
@@ -69,7 +69,7 @@ async function write(writer: number, round: number, expectation: Expectation): P
       expectation.begin([ids[2] as string]);
       answers.push(await server.post(`${BRANCH}/sql`, { statement: 'DELETE FROM "t" WHERE "id" = $1', params: [ids[2]] }));
       if (answers[3]?.status === 200) expectation.deleted([ids[2] as string]);
-      // As long as it answers at all, it answers well.
+      // As long as it responds at all, it responds correctly.
       expect(answers.map(({ status }) => status)).toEqual([201, 200, 204, 200]);
     } catch (error) {
       if (error instanceof Error && "code" in error) return;
@@ -92,7 +92,7 @@ async function allRecords(): Promise<Map<string, { n: number; v: number[] }>> {
 describe("kill -9 while clients write and delete", () => {
   const expectation = new Expectation();
 
-  it.each([1, 2, 3])("loses nothing that was acknowledged, and brings nothing back (round %i)", async (round) => {
+  it.each([1, 2, 3])("loses nothing that was acknowledged, and restores nothing deleted (round %i)", async (round) => {
     const before = expectation.present.size;
     const writers = Array.from({ length: WRITERS }, (_, writer) => write(writer, round, expectation));
     while (expectation.present.size < before + 100) await new Promise((resolve) => setTimeout(resolve, 5));
@@ -107,7 +107,7 @@ describe("kill -9 while clients write and delete", () => {
     }
     for (const id of expectation.absent) expect([id, records.has(id)]).toEqual([id, false]);
     for (const id of records.keys()) expect(expectation.present.has(id) || expectation.open.has(id)).toBe(true);
-    // A transaction is there whole or not at all: of three inserts not acknowledged, all or none.
+    // A transaction is there completely or not at all: of three unacknowledged inserts, all or none.
     const unacknowledged = [...expectation.open].filter((id) => id.endsWith("-3"));
     for (const last of unacknowledged) {
       const stem = last.slice(0, -2);
@@ -131,7 +131,7 @@ describe("kill -9 while clients write and delete", () => {
     expect(answer.body.results).toEqual(oracle.slice(0, 1000));
   });
 
-  it("leaves records that can be written on", async () => {
+  it("leaves records that can still be written", async () => {
     expect((await server.put(`${BRANCH}/tables/t/data/after`, { n: 1 })).status).toBe(201);
     expect((await server.delete(`${BRANCH}/tables/t/data/after`)).status).toBe(204);
   });

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Answer, startServer, type TestServer } from "../support/server.ts";
 
 /**
- * Every endpoint, fuzzed from the description that the server itself publishes: requests that fit it, nearly
- * fit it, and are hostile. Whatever comes: never a 5xx, never a change where the answer is an error, always an
- * answer of the shape that is described. LODESTONE_FUZZ_RUNS makes it longer.
+ * Every endpoint, fuzzed from the description that the server itself publishes, with requests that fit it,
+ * nearly fit it, or are hostile. Always: no 5xx, no change when the response is an error, and a response of
+ * the described shape. LODESTONE_FUZZ_RUNS makes it longer.
  */
 
 const RUNS = Number(process.env.LODESTONE_FUZZ_RUNS ?? 6);
@@ -62,7 +62,7 @@ async function fingerprint(): Promise<string> {
   return parts.join("\n");
 }
 
-/** Names that are there, names that are not, and names that must be refused. */
+/** Names that exist, names that do not, and names that must be refused. */
 const names = (kind: string): fc.Arbitrary<string> => {
   const there: Record<string, string[]> = {
     db: ["fuzz"],
@@ -137,7 +137,7 @@ const HOSTILE = [
 
 const hostile = fc.constantFrom<unknown>(...HOSTILE);
 
-/** Values that fit a schema; with some luck values that work, since known names come up often. */
+/** Values that fit a schema. Some of them also work, since known names come up often. */
 function fitting(schema: Schema, depth = 0): fc.Arbitrary<unknown> {
   if (typeof schema.$ref === "string")
     return fitting(description.components.schemas[schema.$ref.split("/").at(-1) as string] as Schema, depth);
@@ -181,7 +181,7 @@ function fitting(schema: Schema, depth = 0): fc.Arbitrary<unknown> {
   }
 }
 
-/** Mostly the value as it is; else with one part of it replaced by something hostile. */
+/** Mostly the value as it is; otherwise with one part of it replaced by something hostile. */
 const nearly = (value: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
   fc.oneof(
     { weight: 2, arbitrary: value },
@@ -205,7 +205,7 @@ function replacePart(whole: unknown, part: unknown, where: number, step: number)
   return Array.isArray(whole) ? whole.map((element, i) => (String(i) === key ? replaced : element)) : { ...container, [key]: replaced };
 }
 
-/** Lists as the SDK sends them, everything else as JSON or, for a text, as it is. */
+/** Lists as the SDK sends them; everything else as JSON, or a text as it is. */
 function textOf(value: unknown): string {
   if (Array.isArray(value)) return value.map(textOf).join(",");
   return typeof value === "string" ? value : JSON.stringify(value);
@@ -280,7 +280,7 @@ function requestsOf(operation: Operation): fc.Arbitrary<Request> {
 }
 
 describe("the API, fuzzed from its own description", () => {
-  it("answers every request as it describes, never with a 5xx, and changes nothing where it answers with an error", async () => {
+  it("answers every request as described, never with a 5xx, and without any change if it is an error", async () => {
     const ajv = new Ajv2020({ strict: false, allErrors: false });
     addFormats.default(ajv);
     ajv.addSchema({ $id: "api", components: description.components });
@@ -320,7 +320,8 @@ describe("the API, fuzzed from its own description", () => {
             throw error;
           }
           statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
-          // An encoded or empty segment may lead to another endpoint or to none: then there is only the error's shape to look at.
+          // An encoded or empty segment may lead to another endpoint or to none; then only the error's shape
+          // can be checked.
           const isElsewhere = answer.status === 404 && /no endpoint/.test(answer.text);
           if (!isElsewhere && answer.status !== 405) check(operation, answer);
           if (answer.status >= 400) expect(await fingerprint()).toBe(before);
@@ -331,7 +332,7 @@ describe("the API, fuzzed from its own description", () => {
       );
     }
     expect((await server.get("/livez")).status).toBe(200);
-    // Neither only successes nor only refusals: otherwise the fuzzing would show little.
+    // There must be both successes and refusals, or the fuzzing would show little.
     expect([...statuses.keys()].some((status) => status < 300)).toBe(true);
     expect(statuses.get(400)).toBeGreaterThan(20);
     expect(server.log).not.toContain('"level":50');

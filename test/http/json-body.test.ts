@@ -15,7 +15,7 @@ function faultOf(text: string, maxDepth = 100): { code: string; message: string 
   throw new Error(`was accepted: ${text}`);
 }
 
-/** As plain data or as the refusal that it ends in. */
+/** The result as plain data, or the refusal. */
 async function outcomeOf(work: () => unknown): Promise<unknown> {
   try {
     return { value: await work() };
@@ -40,7 +40,7 @@ describe("parseJsonInSlices", () => {
       return text.slice(0, cut) + insert + text.slice(cut + (at % 2));
     });
 
-  it("takes and refuses what the other parser does, wherever the text is cut", async () => {
+  it("accepts and refuses the same as the other parser, wherever the text is cut", async () => {
     const seed = Date.now() & 0x7fffffff;
     console.log(`fast-check seed ${seed}`);
     await fc.assert(
@@ -48,7 +48,7 @@ describe("parseJsonInSlices", () => {
         const expected = await outcomeOf(() => parseJsonBody(text, 100));
         const got = await outcomeOf(() => parseJsonInSlices(text, 100, chunkLength));
         const isSyntax = (outcome: unknown): boolean => /is not valid JSON/.test((outcome as { message?: string }).message ?? "");
-        // Which of several faults is told may differ.
+        // If there are several faults, either may be reported.
         if (isSyntax(expected) || "code" in (expected as object)) expect(got).toMatchObject({ code: "INVALID" });
         else expect(got).toEqual(expected);
         if (isSyntax(got)) expect(isSyntax(expected)).toBe(true);
@@ -97,17 +97,17 @@ describe("parseJsonInSlices", () => {
       value = await parseLargeJsonBody(text, DEFAULT_HTTP_LIMITS);
     });
     expect(value).toEqual(JSON.parse(text));
-    // Looked through by half a million characters, parsed by an eighth of a million.
+    // Scanned in slices of half a million characters, parsed in slices of an eighth of a million.
     expect(turns).toBeGreaterThan(Math.floor(text.length / 131_072));
   });
 });
 
 describe("parseJsonBody", () => {
-  it("takes what JSON.parse takes, duplicate keys included (the last one counts)", () => {
+  it("accepts what JSON.parse accepts, including duplicate keys (the last one counts)", () => {
     expect(parseJsonBody('{"a": 1, "a": [true, null, "é\\u00e9\\ud83d\\ude00"]}', 100)).toEqual({ a: [true, null, "éé😀"] });
   });
 
-  it("takes any value that JSON.stringify writes", () => {
+  it("accepts any value that JSON.stringify writes", () => {
     fc.assert(
       fc.property(fc.jsonValue({ depthSize: "medium" }), (value) => {
         const text = JSON.stringify(value);
@@ -124,12 +124,12 @@ describe("parseJsonBody", () => {
       expect(() => JSON.parse(text)).toThrow(SyntaxError);
       const { code, message } = faultOf(text);
       expect(code).toBe("INVALID");
-      // The position, or the piece of the text that it is in.
+      // The position, or the part of the text that contains it.
       expect(message).toMatch(/^The body is not valid JSON: .*(?:at position \d+|"\.{0,3}.*"\.{0,3} is not valid JSON|end of JSON input)/s);
     },
   );
 
-  it("takes 100 levels and refuses 101", () => {
+  it("accepts 100 levels and refuses 101", () => {
     const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
     expect(() => parseJsonBody(nested(99), 100)).not.toThrow();
     expect(() => parseJsonBody(nested(100), 100)).not.toThrow();

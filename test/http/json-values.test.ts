@@ -1,4 +1,7 @@
-/** Values of type json in answers: every digit of their numbers in SQL, and nothing stored that cannot be read. */
+/**
+ * Values of type json in answers: every digit of their numbers in SQL, and nothing stored that cannot be
+ * read.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Answer, startServer, type TestServer } from "../support/server.ts";
 

@@ -1,6 +1,6 @@
 /**
- * A value beside a vector that no request could send, by one statement of SQL: it ends nothing, searches go on,
- * and what cannot be answered says so. Both engines.
+ * A value, beside a vector, that one statement of SQL can store but no request could send. It must break
+ * nothing: searches continue, and what cannot be answered is refused with the reason. Both engines.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../support/postgres.ts";
@@ -33,13 +33,13 @@ function behaves(start: () => Promise<TestServer>, bytes: number): void {
   }, 300_000);
   afterAll(() => server.stop());
 
-  it("strong searches find it, with whatever columns are not that one", { timeout: 300_000 }, async () => {
+  it("strong searches find it, with any columns except that one", { timeout: 300_000 }, async () => {
     expect((await search({})).body.results.map(({ id }: { id: string }) => id)).toEqual(["big", "small"]);
     expect((await search({ columns: ["o"] })).body.results[0].record.o).toMatchObject({ id: "small" });
     expect((await search({ filter: { "o.l": "little" } })).body.results.map(({ id }: { id: string }) => id)).toEqual(["big"]);
   });
 
-  it("filters that can be answered are, the others say which value it is", { timeout: 300_000 }, async () => {
+  it("filters that can be answered are, the others name the value", { timeout: 300_000 }, async () => {
     const ids = async (filter: object) => (await search({ filter })).body.results.map(({ id }: { id: string }) => id);
     expect(await ids({ l: "little" })).toEqual(["small"]);
     expect(await ids({ l: { $isNot: "little" } })).toEqual(["big"]);
@@ -50,8 +50,8 @@ function behaves(start: () => Promise<TestServer>, bytes: number): void {
     });
   });
 
-  it("asking for the value is refused, wherever it stands", { timeout: 300_000 }, async () => {
-    // The database may find it too much before the answer is, or not be done with it in time.
+  it("requests for the value are refused, wherever it is", { timeout: 300_000 }, async () => {
+    // The database may find it too much first, or not finish it in time.
     const refused = async (answer: Promise<{ status: number }>) => expect([400, 413, 504]).toContain((await answer).status);
     await refused(search({ columns: ["*"] }));
     await refused(sql(`SELECT "l" FROM "h" WHERE "id" = 'big'`));
@@ -59,7 +59,7 @@ function behaves(start: () => Promise<TestServer>, bytes: number): void {
     await refused(server.post(`${BRANCH}/tables/h/query`, { filter: { id: "small" }, columns }));
   });
 
-  it("the process is the one that was started, and ready, also after a restart", { timeout: 300_000 }, async () => {
+  it("the process is still the same, and ready, also after a restart", { timeout: 300_000 }, async () => {
     expect([server.pid, server.isRunning]).toEqual([pid, true]);
     expect(server.log).not.toContain('"status":500');
     await server.end("SIGTERM");

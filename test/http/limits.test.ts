@@ -6,14 +6,17 @@ import { RECORD_LIMITS } from "./limits/record-limits.ts";
 import { SCHEMA_LIMITS } from "./limits/schema-limits.ts";
 import { SEARCH_LIMITS } from "./limits/search-limits.ts";
 
-/** Every limit of docs/limits.md that is a number of things: one below and at the limit it works, one above it is refused and named. */
+/**
+ * Every limit of docs/limits.md that is a number of things. One below and at the limit it works; one above it
+ * is refused, and the limit is named.
+ */
 
 beforeAll(() => api.start());
 afterAll(() => api.stop());
 
 const LIMITS = [...BODY_LIMITS, ...SCHEMA_LIMITS, ...RECORD_LIMITS, ...SEARCH_LIMITS];
 
-/** Below, by themselves. */
+/** Tested separately below. */
 const TESTED_APART = [
   "headers of a request together",
   "rows of an answer",
@@ -25,7 +28,7 @@ const TESTED_APART = [
   "a value that filters of searches see",
 ];
 
-/** Limits of time and of what runs at once: load-limits.test.ts, search-queue.test.ts. */
+/** Limits of time and concurrency, tested in load-limits.test.ts and search-queue.test.ts. */
 const TESTED_UNDER_LOAD = [
   "requests worked on at once (`--max-requests`)",
   "bodies held at once by all requests",
@@ -98,7 +101,7 @@ describe("the limit", () => {
   it("what an answer reads, or repeats: 64 MiB, beyond which it is refused", { timeout: 120_000 }, async () => {
     expect(DOCUMENTED).toContainEqual({ name: "what an answer reads, or repeats", value: "64 MiB", beyond: "413" });
     const limit = 64 * 2 ** 20;
-    // What stands around the values on the wire is counted, too: some hundred bytes.
+    // The bytes around the values on the wire are counted too: some hundred bytes.
     const statusOf = async (bytes: number): Promise<number> => {
       const statement = { statement: "SELECT repeat('x', $1::int) AS x", params: [Math.ceil(bytes / 4)] };
       return (await api.server.post(`${BRANCH}/sql/batch`, { statements: [statement, statement, statement, statement] })).status;

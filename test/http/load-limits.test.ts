@@ -16,7 +16,10 @@ import { openSearchStore } from "../../src/search/open-search-store.ts";
 import type { SearchStore } from "../../src/search/search-store.ts";
 import { copyTemplate } from "../support/server-template.ts";
 
-/** Limits of time and of what runs at once, with the real stores behind the real application, at values that a test can wait for. */
+/**
+ * Limits of time and concurrency, with the real stores behind the real application, at values that a test can
+ * wait for.
+ */
 
 const CONSOLE_DIR = fileURLToPath(new URL("../../dist/console/", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "lodestone-load-limits-"));
@@ -61,7 +64,7 @@ async function withServer(
   }
 }
 
-/** An open connection whose answers are collected. */
+/** An open connection whose responses are collected. */
 class Talk {
   readonly socket: Socket;
   text = "";
@@ -89,7 +92,7 @@ class Talk {
   }
 }
 
-/** Metrics are answered at any load, and tell how many requests are being worked on. */
+/** Metrics are answered at any load, and report how many requests are in flight. */
 async function untilUnderWay(server: RunningServer, count: number): Promise<void> {
   const deadline = Date.now() + 30_000;
   for (;;) {
@@ -110,7 +113,7 @@ describe("requests at once", () => {
     async (concurrentRequests) => {
       await withServer({ concurrentRequests }, async (server) => {
         const before = await countRecords();
-        // Requests whose bodies are not there yet hold their places.
+        // Requests whose bodies have not arrived yet hold their places.
         const waiting = Array.from({ length: concurrentRequests }, () => new Talk(server));
         for (const talk of waiting) talk.send(`${HEAD}Content-Length: 12\r\n\r\n{"s": `);
         await untilUnderWay(server, concurrentRequests);
@@ -136,7 +139,7 @@ describe("requests at once", () => {
     },
   );
 
-  it("a client that goes away gives its place back", async () => {
+  it("a client that leaves returns its place", async () => {
     await withServer({ concurrentRequests: 1 }, async (server) => {
       for (let i = 0; i < 5; i++) {
         const talk = new Talk(server);
@@ -150,7 +153,7 @@ describe("requests at once", () => {
     });
   });
 
-  it("bodies may hold no more memory together than they are allowed, of one caller no more than three quarters", async () => {
+  it("bodies may hold only a limited amount of memory together, and those of one caller three quarters of it", async () => {
     await withServer({ concurrentBodyBytes: 100 }, async (server) => {
       const talk = new Talk(server);
       talk.send(`${HEAD}Content-Length: 60\r\n\r\n${'{"s": "'.padEnd(35, "x")}`);
@@ -168,7 +171,7 @@ describe("requests at once", () => {
     });
   });
 
-  it("a body holds what has arrived of it: connections that announce much and send nothing keep nobody out", async () => {
+  it("a body holds only what has arrived of it: connections that announce much and send nothing block nobody", async () => {
     await withServer({ bodyBytes: 50, concurrentBodyBytes: 60 }, async (server) => {
       const idle = Array.from({ length: 20 }, () => new Talk(server));
       for (const [i, talk] of idle.entries())
@@ -180,7 +183,8 @@ describe("requests at once", () => {
         body: '{"s":"xxxxxxxx"}',
       });
       expect(answer.status).toBe(201);
-      // One that sends more than there is room for is refused in the middle of it, and others find the room again.
+      // A body that exceeds the available room is refused in the middle, and its room is free for others
+      // again.
       const before = await countRecords();
       const [first, second] = idle as [Talk, Talk];
       first.send(`1e\r\n${'{"s":"'.padEnd(30, "x")}\r\n`);
@@ -197,7 +201,7 @@ describe("callers", () => {
   const key = (name: string) => ({ name, hash: hashKey(name), scope: "write" as const });
   const as = (name: string) => `Authorization: Bearer ${name}\r\n`;
 
-  it("share the places: who holds three quarters of them gets no more, others do", async () => {
+  it("share the places: a caller who holds three quarters of them gets no more, others do", async () => {
     const keyring = new Keyring([key("greedy"), key("modest")]);
     const post = async (server: RunningServer, name: string): Promise<number> => {
       const talk = new Talk(server);
@@ -269,7 +273,7 @@ describe("connections", () => {
 });
 
 describe("slow clients", () => {
-  it("a body that pauses too long is answered 408 and changes nothing, one that dribbles on is taken", async () => {
+  it("a body that pauses too long is answered 408 and changes nothing, one that arrives slowly is accepted", async () => {
     await withServer({ bodyIdleTimeoutMs: 400 }, async (server) => {
       const before = await countRecords();
       const paused = new Talk(server);
@@ -299,7 +303,7 @@ describe("slow clients", () => {
     });
   });
 
-  it("headers that do not end are answered 408", async () => {
+  it("headers that never end are answered 408", async () => {
     await withServer({ headersTimeoutMs: 500 }, async (server) => {
       const talk = new Talk(server);
       talk.send("GET /dbs HTTP/1.1\r\nHost: localhost\r\n");
@@ -308,8 +312,8 @@ describe("slow clients", () => {
     });
   });
 
-  it("a client that does not take a large answer is cut off", async () => {
-    // Holds what an answer takes until its connection is closed.
+  it("a client that does not read a large response is disconnected", async () => {
+    // Holds the memory of a response until its connection is closed.
     const memory = new MemoryBudget({ answerBytes: 64 << 20, totalBytes: 256 << 20 });
     await withServer(
       { answerIdleTimeoutMs: 1_000 },
@@ -324,7 +328,7 @@ describe("slow clients", () => {
         await talk.closed;
         expect(talk.text.length).toBeGreaterThan(0);
         expect(talk.text.length).toBeLessThan(15_000_000);
-        // Who takes it gets it.
+        // A client that reads it gets it.
         const whole = await (await fetch(`${server.urls[0]}/db/l:main/tables/t/data/large`)).json();
         expect((whole as { s: string }).s).toHaveLength(15_000_000);
       },

@@ -14,7 +14,9 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
-/** Sends bytes as they are and gives back everything that comes until the connection closes or `until` matches. */
+/**
+ * Sends bytes unchanged and returns everything that arrives until the connection closes or `until` matches.
+ */
 function talk(bytes: (string | Buffer)[], until?: RegExp): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(server.port, "127.0.0.1");
@@ -37,7 +39,7 @@ const countRecords = async (): Promise<number> =>
   (await server.post("/db/protocol:main/sql", { statement: 'SELECT count(*)::int AS n FROM "t"' })).body.records[0].n;
 
 describe("every answer", () => {
-  it("has a request id, in errors also in the body", async () => {
+  it("has a request id, and errors have it in the body as well", async () => {
     const good = await server.get("/dbs");
     const other = await server.get("/dbs");
     expect(good.headers["x-request-id"]).toMatch(/^[\w-]{36}$/);
@@ -46,12 +48,12 @@ describe("every answer", () => {
     expect(bad.body.id).toBe(bad.headers["x-request-id"]);
   });
 
-  it("carries the caller's request id when it is a harmless one", async () => {
+  it("returns the caller's request id if it is harmless", async () => {
     expect((await server.get("/dbs", { "x-request-id": "trace-1.2" })).headers["x-request-id"]).toBe("trace-1.2");
     expect((await server.get("/dbs", { "x-request-id": 'x" evil' })).headers["x-request-id"]).toMatch(/^[\w-]{36}$/);
   });
 
-  it("does not depend on the Host header, where it is one of this machine's names or addresses (others: access.test.ts)", async () => {
+  it("does not depend on the Host header if that is one of this machine's names or addresses (others: access.test.ts)", async () => {
     for (const host of ["workspace.us-east-1.localhost:8787", "a.b.localhost", "192.0.2.1"]) {
       expect((await server.get("/dbs", { host })).status).toBe(200);
     }
@@ -67,7 +69,7 @@ describe("paths and methods", () => {
     }
   });
 
-  it("a method that is not possible is 405, with those that are in Allow", async () => {
+  it("a method that does not exist is 405, with the existing ones in Allow", async () => {
     const answer = await server.delete("/dbs");
     expect(answer).toMatchObject({ status: 405, body: { message: expect.stringContaining("GET") } });
     expect(answer.headers.allow).toBe("HEAD, GET, OPTIONS");
@@ -76,7 +78,7 @@ describe("paths and methods", () => {
     expect(record.headers.allow?.split(", ").toSorted()).toEqual(["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"]);
   });
 
-  it("OPTIONS says what is possible, HEAD is GET without the body", async () => {
+  it("OPTIONS lists the methods, HEAD is GET without the body", async () => {
     const options = await server.request("OPTIONS", `${table}/query`);
     expect(options.status).toBe(204);
     expect(options.headers.allow).toBe("POST, OPTIONS");
@@ -88,7 +90,7 @@ describe("paths and methods", () => {
 });
 
 describe("bodies", () => {
-  it("of 20 MiB are taken, of one byte more refused (413)", async () => {
+  it("of 20 MiB are accepted, of one byte more refused (413)", async () => {
     const limit = 20 * 1024 * 1024;
     const ofLength = (bytes: number) => {
       const shell = JSON.stringify({ s: "" });
@@ -126,12 +128,12 @@ describe("bodies", () => {
     expect(await talk([chunked, `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`], /"id"/)).toMatch(/^HTTP\/1\.1 201 /);
   });
 
-  it("that are said to be too large are refused before they are sent", async () => {
+  it("that announce a size beyond the limit are refused before they are sent", async () => {
     const head = `POST ${table}/data HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99999999999\r\n\r\n`;
     expect(await talk([head], /"message"[^}]*\}/)).toMatch(/^HTTP\/1\.1 413 /);
   });
 
-  it("that a client breaks off change nothing, and the server goes on", async () => {
+  it("that a client breaks off change nothing, and the server continues", async () => {
     const before = await countRecords();
     const head = `POST ${table}/data HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"s": "broken`;
     for (let i = 0; i < 20; i++) {
@@ -153,7 +155,7 @@ describe("bodies", () => {
     expect((await server.post(`${table}/data?columns=s`, '\ufeff{"s": "marked"}')).body).toMatchObject({ s: "marked" });
   });
 
-  it("of GET and DELETE are not looked at", async () => {
+  it("of GET and DELETE are ignored", async () => {
     expect((await server.request("GET", "/dbs", "no json", { "content-type": "text/plain" })).status).toBe(200);
   });
 
@@ -161,7 +163,7 @@ describe("bodies", () => {
     expect((await server.post(`${table}/data?columns=s`, '{"s": "first", "s": "last"}')).body).toMatchObject({ s: "last" });
   });
 
-  it("may have constructor and prototype as keys of json values, and nothing comes of it", async () => {
+  it("may have constructor and prototype as keys of json values, without any effect", async () => {
     await server.post(`${table}/columns`, { name: "j", type: "json" });
     const record = await server.post(`${table}/data?columns=j`, { j: '{"constructor": {"prototype": {"polluted": 1}}}' });
     expect(record.status).toBe(201);
@@ -191,7 +193,7 @@ describe("health", () => {
     expect(await server.get("/readyz")).toMatchObject({ status: 200, body: { status: "ready" } });
   });
 
-  it("/metrics counts requests by endpoint, and tells no names", async () => {
+  it("/metrics counts requests by endpoint, and reveals no names", async () => {
     await server.get(`${table}/schema`);
     const { status, text, headers } = await server.get("/metrics");
     expect(status).toBe(200);

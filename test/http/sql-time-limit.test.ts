@@ -1,6 +1,6 @@
 /**
- * The embedded database runs one statement at a time: users' SQL gives way to the others soon, unless whoever
- * runs the server says otherwise.
+ * The embedded database runs one statement at a time, so users' SQL gives way to others soon, unless the
+ * operator of the server configures otherwise.
  */
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startServer, type TestServer } from "../support/server.ts";
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => server?.stop());
 
-it("a statement is ended after ten seconds, and the others go on", { timeout: 60_000 }, async () => {
+it("a statement is ended after ten seconds, and the others continue", { timeout: 60_000 }, async () => {
   const long = server.post("/db/long:main/sql", { statement: "SELECT count(*) FROM generate_series(1, 1e12)" });
   const others = [server.get("/db/long:main"), server.put("/db/long:main/tables/t", { columns: [{ name: "n", type: "int" }] })];
   expect(await long).toMatchObject({ status: 504, body: { message: expect.stringContaining("longer than 10 seconds") } });

@@ -6,14 +6,17 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startServer, type TestServer } from "../support/server.ts";
 
 /**
- * The commands of the README's tour are run as a reader would paste them (with the port of the server under
- * test), and their answers looked at.
+ * Runs the commands of the README's tour as a reader would paste them (with the port of the server under
+ * test), and checks their output.
  */
 
 const run = promisify(execFile);
 const read = (path: string) => readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), "utf8");
 
-/** The shell commands of a text: each begins on a line of its own with the command's name and goes on over lines that it leaves open. */
+/**
+ * The shell commands of a text. Each begins on a line of its own with the command's name, and continues over
+ * lines that it leaves open.
+ */
 function commandsOf(markdown: string): string[] {
   const blocks = [...markdown.matchAll(/```sh\n([\s\S]*?)```/g)].map((match) => match[1] as string);
   return blocks.flatMap((block) => block.split(/\n(?=(?:curl|npm) )/)).map((command) => command.trim());
@@ -90,7 +93,7 @@ describe("the tour", () => {
     ]);
   });
 
-  it("shows what a fault looks like", () => {
+  it("shows what an error looks like", () => {
     expect(answer(13)).toEqual({ id: expect.any(String), message: expect.stringMatching(/2 elements.*dimension 3/) });
     expect(answers).toHaveLength(14);
   });

@@ -1,4 +1,7 @@
-/** One suite of vector search for every engine that can hold the vectors: this process, servers that hold a part each, another PostgreSQL with pgvector. */
+/**
+ * One suite of vector search for every engine that can hold the vectors: this process, servers that hold a
+ * part each, and another PostgreSQL with pgvector.
+ */
 import { afterAll, beforeAll, describe } from "vitest";
 import { SEARCH_SERVERS } from "../support/pgvector.ts";
 import { describeWith } from "../support/requirements.ts";

@@ -18,7 +18,7 @@ interface Read {
   readonly end: { rows: number; more: boolean };
 }
 
-/** As its documentation says it is read. */
+/** Reads the bytes as the documentation says. */
 function read(bytes: Buffer, dimension: number): Read {
   const ids: string[] = [];
   const values: (string | null)[] = [];
@@ -53,7 +53,8 @@ describe("the vectors of a column as bytes", () => {
   const key = { authorization: "Bearer w" };
 
   beforeAll(async () => {
-    // So that one answer may take 8 MiB, and the whole column takes four times that on its way out of the database.
+    // One response may then take 8 MiB, and the whole column takes four times that on its way out of the
+    // database.
     server = await startServer({ args: ["--api-key", "w", "--max-memory", "512MB"] });
     await server.put("/db/many:main", {}, key);
     await server.put(
@@ -68,7 +69,7 @@ describe("the vectors of a column as bytes", () => {
       },
       key,
     );
-    // Each vector is a part of one long list, which takes a fraction of the time of making each by itself.
+    // Each vector is a part of one long list, which takes a fraction of the time of making each separately.
     const statement = `WITH list AS (SELECT array_agg(((i * 7 % 1000) / 3.0)::real ORDER BY i) AS a FROM generate_series(1, ${2 * DIMENSION}) i)
       INSERT INTO "t" ("id", "name", "kind", "v") SELECT 'r' || lpad(n::text, 5, '0'), CASE WHEN n % 3 > 0 THEN repeat('é', n) END, n % 7,
       CASE WHEN n <> 5 THEN a[n % ${DIMENSION} + 1 : n % ${DIMENSION} + ${DIMENSION}] END FROM list, generate_series(1, $1::int) n`;
@@ -76,7 +77,7 @@ describe("the vectors of a column as bytes", () => {
   });
   afterAll(() => server.stop());
 
-  it("are all there, to the last bit, though together they are more than one answer may read", async () => {
+  it("are complete, to the last bit, though together they are more than one response may read", async () => {
     const { status, type, bytes } = await ask({ column: "v" });
     expect(status).toBe(200);
     expect(type).toBe("application/vnd.lodestone.vectors");
@@ -92,11 +93,11 @@ describe("the vectors of a column as bytes", () => {
     });
     expect(wrong).toBe(-1);
     expect(elements).toHaveLength((ROWS - 1) * DIMENSION);
-    // Another caller's query would be refused if what has gone out were still held.
+    // Another caller's query would be refused if the sent bytes were still charged.
     expect((await ask({ column: "v" })).bytes.equals(bytes)).toBe(true);
   });
 
-  it("come with values, cut where they are long, for what a filter selects, up to a limit", async () => {
+  it("come with values, truncated if long, for what a filter selects, up to a limit", async () => {
     const { ids, values, end } = read((await ask({ column: "v", values: "name", filter: { kind: 3 }, limit: 40 })).bytes, DIMENSION);
     const expected = Array.from({ length: 40 }, (_, i) => 3 + 7 * i);
     expect(ids).toEqual(expected.map((n) => `r${String(n).padStart(5, "0")}`));
@@ -131,7 +132,7 @@ describe("the vectors of a column as bytes", () => {
     expect((await ask({ column: "v" }, "x")).status).toBe(401);
   });
 
-  it("are read no further than they are taken, and a reader who leaves frees what he held", async () => {
+  it("are read no further than the client takes them, and a client who leaves frees what it held", async () => {
     const inFlight = async (): Promise<number> =>
       Number(/^lodestone_http_requests_in_progress (\d+)/m.exec((await server.get("/metrics", key)).text)?.[1]);
     const before = await inFlight();
@@ -143,13 +144,13 @@ describe("the vectors of a column as bytes", () => {
       signal: leave.signal,
     });
     await response.body?.getReader().read();
-    // It holds its place for as long as it is answered.
+    // It holds its place until the response ends.
     expect(await inFlight()).toBe(before + 1);
     leave.abort();
     await expect.poll(inFlight).toBe(before);
   });
 
-  it("are read by what docs/library.md shows", async () => {
+  it("can be read by the code in docs/library.md", async () => {
     const text = readFileSync(new URL("../../docs/library.md", import.meta.url), "utf8");
     const shown = /### Vectors from a server[\s\S]*?```ts\n([\s\S]*?)```/.exec(text)?.[1] as string;
     const code = shown
@@ -164,7 +165,7 @@ describe("the vectors of a column as bytes", () => {
     index.free();
   });
 
-  it("are described in /openapi.json as what they are", async () => {
+  it("are described correctly in /openapi.json", async () => {
     const { body } = await server.get("/openapi.json");
     const { post } = body.paths["/db/{db}:{branch}/tables/{table}/vectors"];
     expect(post["x-access"]).toBe("read");

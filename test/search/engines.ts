@@ -7,7 +7,7 @@ import { startSqlEngine } from "../../src/search/sql/sql-engine.ts";
 import { SEARCH_SERVERS, type SearchServer } from "../support/pgvector.ts";
 
 export interface EngineFixture {
-  /** Forgets whatever stores before have kept. */
+  /** Deletes whatever earlier stores have kept. */
   reset(): Promise<void>;
   open(records: FollowedRecords, options?: SearchStoreOptions): Promise<SearchStore>;
   stop(): Promise<void>;
@@ -38,7 +38,7 @@ async function startSql(start: () => Promise<SearchServer>): Promise<EngineFixtu
   };
 }
 
-/** By name: the worker thread's memory, and each PostgreSQL with pgvector that there is. */
+/** By name: the worker thread's memory, and each available PostgreSQL with pgvector. */
 export const ENGINES: readonly (readonly [name: string, start: () => Promise<EngineFixture>])[] = [
   ["memory", startMemory],
   ...SEARCH_SERVERS.map(([name, start]) => [name, () => startSql(start)] as const),

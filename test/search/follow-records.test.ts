@@ -1,4 +1,7 @@
-/** The search store over the real record store, changed by SQL behind its back: strong answers are those of the records at that moment. */
+/**
+ * The search store over the real record store, changed by SQL without its knowledge: strong results are those
+ * of the records at that moment.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseFilter } from "../../src/filter/parse.ts";
 import { compileToSql } from "../../src/filter/sql-condition.ts";
@@ -95,7 +98,7 @@ describeOnBothEngines("The search store", (fixture, kind) => {
     };
     const sql = (ref: BranchRef, text: string, values: unknown[] = []) => inBranch(ref, (connection) => connection.query(text, values));
 
-    /** What the records say, by SQL for the filter and by the oracle for the scores. */
+    /** The expected result: SQL for the filter, the oracle for the scores. */
     const expected = async (ref: BranchRef, filter: unknown, query: number[], similarity: SimilarityFunction) => {
       const info = await catalog.branch(ref);
       const { text, values } = compileToSql(parseFilter(filter, info.tables.get("items")!, info.tables), {
@@ -151,7 +154,7 @@ describeOnBothEngines("The search store", (fixture, kind) => {
       await check(ref, FILTERS);
     });
 
-    test("follows what SQL changes: updates, deletes by statement and by cascade, and what is rolled back is not seen", async () => {
+    test("follows what SQL changes: updates, deletes by statement and by cascade; nothing that is rolled back is seen", async () => {
       const ref = await newBranch();
       await sql(ref, "INSERT INTO teams (id, name) VALUES ('t1', 'red'), ('t2', 'blue')");
       await fill(ref, 1, 100);
@@ -180,7 +183,7 @@ describeOnBothEngines("The search store", (fixture, kind) => {
       await check(ref, FILTERS);
     });
 
-    test("reads everything at start, and after a restart answers as before", async () => {
+    test("reads everything at start, and gives the same answers after a restart", async () => {
       const ref = await newBranch();
       await sql(ref, "INSERT INTO teams (id, name) VALUES ('t1', 'red'), ('t2', 'blue')");
       await fill(ref, 1, 5_000);
@@ -192,7 +195,7 @@ describeOnBothEngines("The search store", (fixture, kind) => {
       await check(ref, FILTERS.slice(0, 4));
     });
 
-    test("goes over to a new schema: columns and tables added, renamed and dropped, while records change", async () => {
+    test("moves to a new schema: columns and tables added, renamed and dropped, while records change", async () => {
       const ref = await newBranch();
       await sql(ref, "INSERT INTO teams (id, name) VALUES ('t1', 'red'), ('t2', 'blue')");
       await fill(ref, 1, 50);
@@ -220,7 +223,7 @@ describeOnBothEngines("The search store", (fixture, kind) => {
     const fillRenamed = (ref: BranchRef) =>
       sql(ref, "INSERT INTO items (id, v, name) SELECT 'n' || i, '{1,1,1}', 'new' FROM generate_series(1, 5) AS i");
 
-    test("keeps up with many writers at once, each answer from one moment", async () => {
+    test("keeps up with many concurrent writers; each answer is from one moment", async () => {
       const ref = await newBranch();
       await sql(ref, "INSERT INTO items (id, v, count) SELECT 'r' || i, '{1,2,3}', 0 FROM generate_series(1, 20) AS i");
       let isWriting = true;

@@ -1,4 +1,7 @@
-/** Memory for indexes is bounded: who takes most gives way, the others go on, and it comes back when there is room. */
+/**
+ * Memory for indexes is bounded: the largest user gives way, the others continue, and it returns when there
+ * is room.
+ */
 import { afterEach, describe, expect, it } from "vitest";
 import type { BranchRef } from "../../src/records/schema.ts";
 import { IndexRoom } from "../../src/search/index-room.ts";
@@ -8,7 +11,7 @@ import { startSearchWorker } from "../../src/search/worker-client.ts";
 import { MemoryRecords } from "./memory-records.ts";
 
 describe("room for indexes", () => {
-  it("the largest branch of the database that takes most gives way, until the rest fits", () => {
+  it("the largest branch of the database that uses most gives way, until the rest fits", () => {
     const room = new IndexRoom<{ incarnation: string }>(100);
     const [fair, one, two] = [{ incarnation: "1" }, { incarnation: "2" }, { incarnation: "3" }];
     room.set(fair, "a:main", 40);
@@ -22,7 +25,7 @@ describe("room for indexes", () => {
       expect.objectContaining({ code: "OUT_OF_MEMORY", message: expect.stringContaining("b:one") }),
     );
     expect([room.isRefused("b:one"), room.isRefused("b:two")]).toEqual([true, false]);
-    // Made anew, it may be of another size.
+    // When it is rebuilt, its size may differ.
     room.require("b:one", "4");
     room.require("a:main", "1");
     room.delete(two);
@@ -69,7 +72,7 @@ describe("the search store, when there is too little memory for all indexes", ()
     expect(store.status()).toMatchObject({ ready: true, pending: [] });
     expect(store.status().memoryBytes).toBeLessThan(24 * 2 ** 20);
     expect(faults.length).toBeGreaterThan(0);
-    // A branch that is made anew, and is smaller.
+    // A branch that is recreated, and smaller.
     records.dropBranch(large!);
     records.createBranch(large!);
     records.createTable(large!, "items", [{ name: "v", type: "vector", vector: { dimension: DIMENSION } }]);
@@ -87,7 +90,7 @@ describe("the search store, when there is too little memory for all indexes", ()
   });
 });
 
-it("the heap of the search thread holds all that indexes may take, be it texts alone", async () => {
+it("the heap of the search thread holds all that indexes may take, even if it is only texts", async () => {
   const maxIndexBytes = 24 * 2 ** 30; // more than V8 gives to any thread by itself
   const worker = startSearchWorker({ maxIndexBytes });
   expect(worker.resourceLimits?.maxOldGenerationSizeMb).toBeGreaterThan(maxIndexBytes / 2 ** 20);

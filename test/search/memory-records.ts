@@ -1,6 +1,6 @@
 /**
- * Records in memory with a change feed, for tests of the search store that need to decide when and how a read happens. Positions are counts of
- * changes. The real record store is tested in follow-records.test.ts.
+ * Records in memory with a change feed, for tests of the search store that must control when and how a read
+ * happens. Positions are counts of changes. The real record store is tested in follow-records.test.ts.
  */
 import { LodestoneError } from "../../src/errors.ts";
 import type { ChangeFeed, FeedBatch, FeedChanges, FeedColumn } from "../../src/records/feed/feed-types.ts";
@@ -30,12 +30,12 @@ let nextId = 1;
 export class MemoryRecords {
   readonly #branches = new Map<string, MemoryBranch>();
   readonly #listeners = new Set<(ref: BranchRef) => void>();
-  /** At most so many changes in one read; a transaction may be cut, and then the read is not complete. */
+  /** Maximum number of changes in one read. It may cut a transaction; the read is then incomplete. */
   readLimit = 1000;
   /** Awaited before each read; may reject. */
   beforeRead: (kind: "all" | "since") => Promise<void> | void = () => {};
   reads = { all: 0, since: 0 };
-  /** Where reads of changes began. */
+  /** Positions at which reads of changes began. */
   positionsRead: string[] = [];
   /** Positions below are too old. */
   trimmedBelow = 0;
@@ -53,7 +53,7 @@ export class MemoryRecords {
       const info = await this.branch(ref);
       const position = String(branch.changes.length);
       await onStart?.(position);
-      // One snapshot: everything is copied before the first batch goes out.
+      // One snapshot: everything is copied before the first batch is returned.
       const batches: FeedBatch[] = [];
       for (const { table: name, columns } of tables) {
         const table = tableOf(branch, name);
@@ -135,7 +135,7 @@ export class MemoryRecords {
     this.alter(ref, (tables) => tables.push({ id: nextId++, name, columns: columns.map(withId), records: new Map() }));
   }
 
-  /** The position behind all changes. */
+  /** The position after all changes. */
   changeCount(ref: BranchRef): number {
     return this.#branch(ref).changes.length;
   }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { SearchQueue } from "../../src/search/search-queue.ts";
 
-/** Work that ends when told. */
+/** Work that ends when told to. */
 function controlled() {
   const started: string[] = [];
   const ends = new Map<string, () => void>();
@@ -36,7 +36,7 @@ describe("SearchQueue", () => {
     expect(await last).toBe("e");
   });
 
-  test("refuses what is too much, with the time to wait, and takes more once there is room", async () => {
+  test("refuses what is too much, with the time to wait, and accepts more once there is room", async () => {
     const queue = new SearchQueue(2);
     const { started, work, end } = controlled();
     const all = ["a", "b", "c", "d"].map((name) => queue.run(work(name)));
@@ -56,7 +56,7 @@ describe("SearchQueue", () => {
     expect(started).not.toContain("e");
   });
 
-  test("lets a caller go that gave up while it waited, and does not begin its work", async () => {
+  test("lets go of a caller who gave up while waiting, and does not begin its work", async () => {
     const queue = new SearchQueue();
     const { started, work, end } = controlled();
     const controller = new AbortController();
@@ -92,14 +92,14 @@ describe("SearchQueue", () => {
     await Promise.all([...greedy, ...modest]);
   });
 
-  test("goes on after work that fails", async () => {
+  test("continues after work that fails", async () => {
     const queue = new SearchQueue();
     const failures = Array.from({ length: 5 }, () => queue.run(() => Promise.reject(new Error("no"))));
     for (const failure of failures) await expect(failure).rejects.toThrow("no");
     expect(await queue.run(async () => 1)).toBe(1);
   });
 
-  test("refuses what waits when it is closed", async () => {
+  test("refuses waiting work when it is closed", async () => {
     const queue = new SearchQueue();
     const { work, end } = controlled();
     const [a, b, c] = ["a", "b", "c"].map((name) => queue.run(work(name)));

@@ -100,7 +100,7 @@ describe.each(ENGINES)("search store over %s", (_, start) => {
     }
   });
 
-  test("answers several queries at once as it answers each", async () => {
+  test("answers several queries at once as it answers each one", async () => {
     records.write(REF, "items", [item("a", [1, 0, 0]), item("b", [0, 1, 0]), item("c", [0, 0, 1], { color: "red" })]);
     const queryVectors = [
       [1, 2, 3],
@@ -133,7 +133,7 @@ describe.each(ENGINES)("search store over %s", (_, start) => {
     expect(await ids({})).toEqual(["b49"]);
   });
 
-  test("catches up by itself, also when a notification was lost", async () => {
+  test("catches up by itself, even when a notification was lost", async () => {
     await search({});
     records.isSilent = true;
     records.write(REF, "items", [item("a", [1, 2, 3])]);
@@ -157,7 +157,7 @@ describe.each(ENGINES)("search store over %s", (_, start) => {
     }
   });
 
-  test("applies a transaction that comes in several reads at once", async () => {
+  test("applies a transaction that comes in several reads as one", async () => {
     records.readLimit = 7;
     await search({});
     const half = (n: number) => Array.from({ length: 40 }, (_, i) => item(`i${i}`, [n, 0, 1]));
@@ -179,7 +179,7 @@ describe.each(ENGINES)("search store over %s", (_, start) => {
     expect([...seen].every((count) => count === 0 || count === 40)).toBe(true);
   });
 
-  test("shares one read among strong searches that come together", async () => {
+  test("shares one read among concurrent strong searches", async () => {
     await store.close();
     // Polls read too.
     store = await engine.open(records, { ...OPTIONS, pollMs: 60_000 });
@@ -204,7 +204,7 @@ describe.each(ENGINES)("search store over %s", (_, start) => {
       expect(await ids({})).toEqual(["a", "b"]);
     });
 
-    test("a new table and a new column are searched at once, also by eventual searches", async () => {
+    test("a new table and a new column can be searched at once, also by eventual searches", async () => {
       records.createTable(REF, "more", [{ name: "v", type: "vector", vector: { dimension: 2 } }]);
       records.write(REF, "more", [{ id: "x", v: [1, 1] }]);
       expect(await store.vectorSearch(REF, "more", { column: "v", queryVector: [1, 1], consistency: "strong" })).toEqual({
@@ -214,7 +214,7 @@ describe.each(ENGINES)("search store over %s", (_, start) => {
       records.alter(REF, (tables) => {
         const items = tables.find((t) => t.name === "items")!;
         items.columns.push(withId({ name: "second", type: "vector", vector: { dimension: 2 } }), withId({ name: "size", type: "int" }));
-        // A default: rows have a value that no change announces.
+        // A default: rows get a value that no change announces.
         for (const record of items.records.values()) record.size = 5n;
       });
       expect(await search({ column: "second", queryVector: [1, 0], consistency: "eventual" })).toEqual({ totalCount: 0, results: [] });
@@ -305,7 +305,7 @@ describe.each(ENGINES)("search store over %s", (_, start) => {
     };
   });
 
-  test("is ready when every branch has been read, and says what is not", async () => {
+  test("is ready when every branch has been read, and names what is not", async () => {
     let release = () => {};
     const gate = new Promise<void>((resolve) => {
       release = resolve;
@@ -346,13 +346,13 @@ describe.each(ENGINES)("search store over %s", (_, start) => {
     await expect.poll(() => store.status().ready, { timeout: 100_000 }).toBe(true);
     expect(most).toBeLessThanOrEqual(2);
     expect(store.status().rows).toBe(120);
-    // Without notifications the poll has to come by all of them.
+    // Without notifications, polling must reach all of them.
     records.isSilent = true;
     for (const ref of refs) records.write(ref, "items", [{ id: "second", v: [1, 1] }]);
     await expect.poll(() => store.status().rows, { timeout: 20_000 }).toBe(240);
   });
 
-  test("goes on after reads that fail", async () => {
+  test("continues after reads that fail", async () => {
     let failures = 3;
     records.beforeRead = () => {
       if (failures-- > 0) throw new Error("the database is away");
@@ -440,7 +440,7 @@ describe.each(ENGINES)("search store over %s", (_, start) => {
     });
   });
 
-  test("passes over stored vectors that are not finite", async () => {
+  test("ignores stored vectors that are not finite", async () => {
     records.write(REF, "items", [item("a", [1, 2, 3]), item("b", [Number.NaN, 0, 0]), item("c", [0, Infinity, 0])]);
     expect(await search({})).toMatchObject({ totalCount: 1, results: [{ id: "a" }] });
     records.write(REF, "items", [item("b", [1, 0, 0]), item("a", [Number.NaN, 0, 0])]);
@@ -454,7 +454,7 @@ describe.each(ENGINES)("search store over %s", (_, start) => {
 });
 
 describe("search store in memory", () => {
-  test("starts another worker when one dies and reads everything again; searches wait for it", async () => {
+  test("starts another worker when one dies, and reads everything again; searches wait for it", async () => {
     const records = recordsWithItems();
     const workers: Worker[] = [];
     const faults: unknown[] = [];
@@ -474,7 +474,7 @@ describe("search store in memory", () => {
         column: "embedding",
         queryVectors: Array.from({ length: 100 }, () => [1, 2, 3]),
       });
-      // Answered before the worker went, or refused; never left hanging.
+      // Answered before the worker ended, or refused; never left hanging.
       const outcome = inFlight.then(
         (answers) => expect(answers).toHaveLength(100),
         (error) => expect(error).toMatchObject({ code: "UNAVAILABLE", retryAfterSeconds: 1 }),

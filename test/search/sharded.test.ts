@@ -1,4 +1,4 @@
-/** Columns that are cut into shards as they grow: the same answers as before, while it happens and after. */
+/** Columns that are cut into shards as they grow: the same answers, during the change and after it. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,11 +14,11 @@ import { type MemoryRecord, MemoryRecords } from "./memory-records.ts";
 const REF: BranchRef = { database: "db", branch: "main" };
 const DIMENSION = 8;
 
-/** Few values, so that there are equal scores across shards. */
+/** Few values, so that scores are equal across shards. */
 const vectorOf = (i: number): number[] => Array.from({ length: DIMENSION }, (_, j) => ((i * 31 + j * 17) % 7) - 3);
 
 describe("ColumnIndex", () => {
-  test("goes over to shards at its size, keeps every vector, and answers the same before and after", async () => {
+  test("moves to shards at its size limit, keeps every vector, and answers the same before and after", async () => {
     const rows = new RowDirectory();
     const index = await ColumnIndex.create({ dimension: DIMENSION, rows, shardedFromBytes: 4 * DIMENSION * 500 });
     const kept = new Map<string, number[]>();
@@ -41,7 +41,7 @@ describe("ColumnIndex", () => {
       const gone = ids[60]!;
       kept.delete(gone);
       rows.release(gone);
-      // Searches see what was written before they were asked, whether or not it has settled.
+      // Searches see what was written before they were requested, whether or not it has settled.
       await check();
       await index.settled();
       await check();
@@ -112,7 +112,7 @@ describe("search store with shards", () => {
     }
   };
 
-  test("answers as ever while a column grows over the size, and after restarts", async () => {
+  test("gives the same answers while a column grows over the size limit, and after restarts", async () => {
     kept.clear();
     write(0, 1_000);
     await check();
@@ -130,11 +130,11 @@ describe("search store with shards", () => {
     expect(records.reads.all).toBe(0);
   });
 
-  test("applies a transaction at once, for searches on all shards", async () => {
+  test("applies a transaction at the same moment for searches on all shards", async () => {
     kept.clear();
     write(0, 2_000);
     await check();
-    // All vectors change in each transaction; a mixture of two would have two scores.
+    // All vectors change in each transaction, so a mixture of two would have two scores.
     records.write(
       REF,
       "items",

@@ -64,7 +64,7 @@ describe("snapshots", () => {
     { $notExists: "v" },
     { $exists: "v" },
   ];
-  /** All that can be asked, strong, so that it is what the records say. */
+  /** Every kind of question, with strong consistency, so that the answers are those of the records. */
   const answers = () =>
     Promise.all(
       FILTERS.map((filter) =>
@@ -124,7 +124,7 @@ describe("snapshots", () => {
     rmSync(directory, { recursive: true });
   });
 
-  test("a restart reads the file and what changed since, not the records", async () => {
+  test("a restart reads the file and later changes, not the records", async () => {
     const before = await answers();
     await restart();
     expect(records.reads.all).toBe(0);
@@ -133,27 +133,27 @@ describe("snapshots", () => {
     expect(faults).toEqual([]);
   });
 
-  test("is written while the records are read: a stop that follows at once has nothing left to write", async () => {
+  test("is written while the records are read: a stop immediately after has nothing left to write", async () => {
     const bytesOf = (end: string): number =>
       readdirSync(directory)
         .filter((file) => file.endsWith(end))
         .reduce((sum, file) => sum + readFileSync(join(directory, file)).length, 0);
     await expect.poll(() => bytesOf(".draft") + bytesOf(".snapshot")).toBeGreaterThan(100_000);
     const written = bytesOf(".draft");
-    // Changed before the draft is the snapshot: its journal has it.
+    // Changed before the draft becomes the snapshot: its journal has the change.
     records.write(REF, "items", [item(7, { title: "after" })]);
     await answers();
     await restart();
     expect(records.reads.all).toBe(0);
     expect(records.positionsRead[0]).toBe(String(records.changeCount(REF)));
     expect(await answers()).toEqual(await answersWithoutSnapshot());
-    // But for its end.
+    // Except its end.
     expect(bytesOf(".snapshot") - written).toBeLessThan(100);
     expect(bytesOf(".draft")).toBe(0);
     expect(faults).toEqual([]);
   });
 
-  test("what was written, changed and deleted while the store was closed is seen; the deleted do not come back", async () => {
+  test("what was written, changed and deleted while the store was closed is seen; deleted records stay deleted", async () => {
     await restart(() => {
       records.write(REF, "items", [item(1, { v: [9, 9, 9] }), item(5, { title: "é" }), item(ROWS + 1)], ["i2", "i3", "i4"]);
       records.write(REF, "others", [{ id: "o3", name: "renamed" }], ["o1"]);
@@ -162,12 +162,12 @@ describe("snapshots", () => {
     const now = await answers();
     expect(now).toEqual(await answersWithoutSnapshot());
     expect(now.flatMap(({ results }) => results.map(({ id }) => id))).not.toContain("i2");
-    // And once more: the second file is made from the restored state.
+    // Once more: the second file is made from the restored state.
     await restart(() => records.write(REF, "items", [], ["i5"]));
     expect(await answers()).toEqual(await answersWithoutSnapshot());
   });
 
-  test("vectors that are not finite stay there and stay unsearched", async () => {
+  test("vectors that are not finite stay in it and are never found", async () => {
     records.write(REF, "items", [item(1, { v: [Number.NaN, 0, 0] })]);
     await answers();
     await restart();
@@ -175,7 +175,7 @@ describe("snapshots", () => {
     expect(await answers()).toEqual(await answersWithoutSnapshot());
   });
 
-  test("answers nothing before the changes since are applied", async () => {
+  test("answers nothing before later changes are applied", async () => {
     await store.close();
     records.write(
       REF,
@@ -197,7 +197,7 @@ describe("snapshots", () => {
     expect(await search()).toEqual({ totalCount: 0, results: [] });
   });
 
-  test("a schema that changed meanwhile is gone over to", async () => {
+  test("a schema that changed in the meantime is adopted", async () => {
     await restart(() => {
       records.alter(REF, (tables) => {
         const items = tables.find((table) => table.name === "items")!;
@@ -231,7 +231,7 @@ describe("snapshots", () => {
       if (isFault === null) expect(faults).toEqual([]);
       else expect(faults.map((fault) => fault.message)).toEqual([expect.stringMatching(isFault)]);
       expect(await answers()).toEqual(await answersWithoutSnapshot());
-      // The next close writes a good one.
+      // The next close writes a good file.
       await restart();
       expect(records.reads.all).toBe(0);
       expect(faults).toEqual([]);
@@ -279,7 +279,7 @@ describe("snapshots", () => {
       await check(/the checksum of the message at byte \d+ does not match/);
     });
 
-    test("with something behind its end", async () => {
+    test("with bytes after its end", async () => {
       await restart(damage((bytes) => Buffer.concat([bytes, Buffer.from("x")])));
       await check(/1 bytes follow its end/);
     });
@@ -334,11 +334,12 @@ describe("snapshots", () => {
     });
   });
 
-  test("any single bit that is flipped is noticed", async () => {
+  test("any single flipped bit is noticed", async () => {
     await store.close();
     const path = snapshotFile();
     const good = readFileSync(path);
-    // Fixed places through the whole file, its magic, format and first frame among them; each start is a store of its own.
+    // Fixed places in the whole file, including its magic, format and first frame; each start is a store of
+    // its own.
     const places = [0, 7, 8, 11, 12, 15, 16, 19, 20, ...Array.from({ length: 8 }, (_, i) => Math.floor((good.length - 1) * ((i + 1) / 8)))];
     for (const place of places) {
       const bad = Buffer.from(good);
@@ -357,7 +358,7 @@ describe("snapshots", () => {
     await ready();
   });
 
-  test("are written while records change and searches run, on schedule, and are whole", async () => {
+  test("are written on schedule while records change and searches run, and are complete", async () => {
     await store.close();
     await open({ snapshotEveryMs: 20 });
     await ready();
@@ -369,7 +370,7 @@ describe("snapshots", () => {
       await store.vectorSearch(REF, "items", { column: "v", queryVector: [1, 2, n], consistency: "eventual" });
     }
     const written = snapshotFile();
-    // As after kill -9: what is on disk now is what the next start finds, whatever the close would write.
+    // As after kill -9: the next start finds what is on disk now, whatever a close would write.
     const killed = readFileSync(written);
     await store.close();
     writeFileSync(written, killed);
@@ -398,7 +399,7 @@ describe("snapshots", () => {
       }
     };
 
-    test("has what changed, so that a stop writes little and a start reads next to nothing", async () => {
+    test("has the changes, so that a stop writes little and a start reads next to nothing", async () => {
       await withJournal();
       const before = readFileSync(snapshotFile());
       await restart();
@@ -408,7 +409,7 @@ describe("snapshots", () => {
       expect(records.positionsRead[0]).toBe(String(records.changeCount(REF)));
       expect(await answers()).toEqual(await answersWithoutSnapshot());
       expect(faults).toEqual([]);
-      // And it is gone on with.
+      // And it is continued.
       changed(30);
       await answers();
       await restart();
@@ -416,7 +417,7 @@ describe("snapshots", () => {
       expect(await answers()).toEqual(await answersWithoutSnapshot());
     });
 
-    test("that is cut off or damaged anywhere is used as far as it goes", async () => {
+    test("that is cut off or damaged is used as far as it goes", async () => {
       await withJournal();
       await store.close();
       const [snapshot, journal] = [snapshotFile(), journalFile()];

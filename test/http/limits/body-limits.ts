@@ -1,12 +1,12 @@
-/** Limits of a request's body, whatever it is for. */
+/** Limits of a request's body, whatever its purpose. */
 import type { Answer } from "../../support/server.ts";
 import { api, type Limit, nested, TABLE } from "./limit.ts";
 
-/** Of a body that is refused for what it says, only whether it was let through to that. */
+/** For a body that is refused for its content: only whether it got that far. */
 const letThrough = (answer: Answer, refusal: RegExp): Answer =>
   answer.status === 400 && !refusal.test(answer.body.message) ? { ...answer, status: 200, body: {} } : answer;
 
-/** A vector search whose query has `values` and the like: refused for its dimension at once. */
+/** A vector search whose query has `values` and the like, refused at once for its dimension. */
 const unusable = async (elements: string): Promise<Answer> =>
   letThrough(await api.server.post(`${TABLE}/vectorSearch`, `{"column":"v","queryVector":[${elements}]}`), /body: it holds/);
 

@@ -1,4 +1,4 @@
-/** A limit as docs/limits.md lists it, and how a test meets it. */
+/** A limit as docs/limits.md lists it, and how a test checks it. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
@@ -10,13 +10,13 @@ export const TABLE = `${BRANCH}/tables/t`;
 export interface Limit {
   /** The first cell of its row in docs/limits.md. */
   readonly documented: string;
-  /** In the second cell. */
+  /** What the second cell contains. */
   readonly value: string;
   readonly max: number;
   readonly min?: number;
-  /** A request that has n of it. */
+  /** A request with n of what is limited. */
   readonly request: (n: number) => Promise<Answer>;
-  /** In the message beyond the limit. */
+  /** Part of the message beyond the limit. */
   readonly refusal: string | RegExp;
   readonly status?: number;
 }
@@ -25,7 +25,7 @@ export const repeat = <Item>(count: number, item: (i: number) => Item): Item[] =
 export const nested = (levels: number, open: string, close: string, inner = ""): string =>
   open.repeat(levels) + inner + close.repeat(levels);
 
-/** The server of the test, and requests to its table `t`. */
+/** The test's server, and requests to its table `t`. */
 class LimitApi {
   #server: TestServer | undefined;
 
@@ -34,7 +34,7 @@ class LimitApi {
   }
 
   async start(): Promise<void> {
-    // Limits of time are tested elsewhere; a busy machine must not meet them here.
+    // Limits of time are tested elsewhere; on a busy machine they must not interfere here.
     this.#server = await startServer({ args: ["--statement-timeout", "110"] });
     await this.server.put(BRANCH);
     const columns = [
@@ -88,7 +88,10 @@ export const DOCUMENTED: readonly { readonly name: string; readonly value: strin
 
 const toldBy = ({ body }: Answer): string => body?.message ?? body?.errors?.[0]?.message;
 
-/** One below and at the limit it is done, beyond it refused with a message that names the limit, as the document says. */
+/**
+ * Checks that a request one below and at the limit succeeds, and that one beyond it is refused with a message
+ * that names the limit, as the document says.
+ */
 export async function meet({ documented, value, max, min, request, refusal, status = 400 }: Limit): Promise<void> {
   const row = DOCUMENTED.find(({ name }) => name === documented);
   expect(row?.value).toContain(value);

@@ -54,7 +54,7 @@ export const RECORD_LIMITS: Limit[] = [
     max: 2_147_483_647,
     request: async (n) => {
       const answer = await api.server.patch(`${TABLE}/data/a?ifVersion=${n}`, {});
-      // A version that the record does not have is a conflict, which is not what is looked at here.
+      // A version that the record does not have is a conflict, which does not matter here.
       return answer.status === 422 ? { ...answer, status: 200, body: {} } : answer;
     },
     refusal: "ifVersion: expected an integer from 0 to 2,147,483,647",

@@ -20,7 +20,8 @@ export const SCHEMA_LIMITS: Limit[] = [
     documented: "name of a database, branch, table or column",
     value: "255 characters",
     max: 255,
-    // Names of different lengths that agree in their first 63 characters would collide: each begins with its length.
+    // Names of different lengths with equal first 63 characters would collide, so each begins with its
+    // length.
     request: (n) => api.server.put(`${BRANCH}/tables/${`t${n}_`.padEnd(n, "x")}`),
     refusal: "table: a name has 1 to 255",
   },
@@ -70,7 +71,7 @@ export const SCHEMA_LIMITS: Limit[] = [
     request: async (n) => {
       const { logs } = (await api.server.post(`${BRANCH}/schema/history`, { page: { size: 1 } })).body;
       const { id, parentID, checksum, operations } = logs[0];
-      // What the branch has already is passed over.
+      // What the branch already has is skipped.
       return api.server.post(`${BRANCH}/schema/push`, {
         migrations: repeat(n, () => ({ id, ...(parentID === undefined ? {} : { parentID }), checksum, operations })),
       });

@@ -22,7 +22,7 @@ export function describeBranches(api: Api): void {
       expect(branches.body.branches.map((branch: { name: string }) => branch.name).toSorted()).toEqual(["dev", "main"]);
     });
 
-    it("a branch made from another has its tables and records, and its own life from then on", async () => {
+    it("a branch made from another has its tables and records, and is independent of it", async () => {
       await api.put("/db/copies:main");
       await api.put("/db/copies:main/tables/t", { columns: [{ name: "n", type: "int" }] });
       await api.put("/db/copies:main/tables/t/data/a", { n: 1 });
@@ -34,7 +34,7 @@ export function describeBranches(api: Api): void {
       expect((await api.get("/db/copies:test/tables/t/data/a")).body.n).toBe(1);
     });
 
-    it("a copy onto a branch that exists is refused (422), one of a branch that does not as well (400)", async () => {
+    it("a copy onto an existing branch is refused (422), and so is one of a branch that does not exist (400)", async () => {
       await api.put("/db/copyfail:main");
       await api.put("/db/copyfail:dev");
       expect(await api.put("/db/copyfail:dev", { from: "main" })).toMatchObject({
@@ -47,7 +47,7 @@ export function describeBranches(api: Api): void {
       });
     });
 
-    it("a branch says its schema and state", async () => {
+    it("a branch returns its schema and state", async () => {
       await api.put("/db/state:main");
       await api.put("/db/state:main/tables/t", { columns: [{ name: "s", type: "string" }] });
       const { status, body } = await api.get("/db/state:main");

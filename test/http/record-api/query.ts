@@ -18,7 +18,7 @@ export function describeQueries(api: Api): void {
       });
     });
 
-    it("gives 20 records with all columns when nothing is asked, and leads on by its cursor", async () => {
+    it("returns 20 records with all columns by default, and a cursor to the next page", async () => {
       const first = await query();
       expect(first.status).toBe(200);
       expect(first.body.records).toHaveLength(20);

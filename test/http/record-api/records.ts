@@ -17,7 +17,7 @@ export function describeRecords(api: Api): void {
       await api.put("/db/records:main/tables/people", { columns });
     });
 
-    it("an insert is 201 with the new id and metadata, and with columns the record", async () => {
+    it("an insert is 201 with the new id and metadata, or, with columns, the record", async () => {
       const { status, body } = await api.post(data, { name: "Ada", age: 36 });
       expect(status).toBe(201);
       expect(body).toEqual({ id: expect.stringMatching(/^rec_[0-9a-v]{20}$/), xata: NEW_METADATA });
@@ -27,20 +27,20 @@ export function describeRecords(api: Api): void {
       expect(some.body).toEqual({ id: expect.any(String), name: "Ada", age: 1, xata: NEW_METADATA });
     });
 
-    it("a record is read, with the columns asked for", async () => {
+    it("a record is read with the requested columns", async () => {
       await api.put(`${data}/read`, { name: "Grace", age: 85 });
       expect((await api.get(`${data}/read`)).body).toMatchObject({ id: "read", name: "Grace", age: 85, xata: NEW_METADATA });
       expect((await api.get(`${data}/read?columns=name`)).body).toEqual({ id: "read", name: "Grace", xata: NEW_METADATA });
     });
 
-    it("PUT creates (201), then replaces (200) and forgets what is not given", async () => {
+    it("PUT creates (201), then replaces (200), and drops what is not given", async () => {
       expect((await api.put(`${data}/put`, { name: "a", age: 1 })).status).toBe(201);
       const replaced = await api.put(`${data}/put?columns=*`, { name: "b" });
       expect(replaced).toMatchObject({ status: 200, body: { id: "put", name: "b", xata: { version: 1 } } });
       expect(replaced.body.age ?? null).toBeNull();
     });
 
-    it("PATCH changes what is given (200), and is 404 where there is nothing", async () => {
+    it("PATCH changes what is given (200), and is 404 if there is no such record", async () => {
       await api.put(`${data}/patch`, { name: "a", age: 1 });
       expect(await api.patch(`${data}/patch?columns=*`, { age: 2 })).toMatchObject({
         status: 200,
@@ -104,7 +104,7 @@ export function describeRecords(api: Api): void {
       }
     });
 
-    it("ids with dots, tildes, colons and percent-encoding are themselves", async () => {
+    it("ids with dots, tildes, colons and percent-encoding are kept as they are", async () => {
       for (const id of ["a.b", "a~b", "a:b", "A-b_c"]) {
         expect((await api.put(`${data}/${encodeURIComponent(id)}`, { name: id })).status).toBe(201);
         expect((await api.get(`${data}/${encodeURIComponent(id)}`)).body).toMatchObject({ id, name: id });
@@ -174,7 +174,7 @@ export function describeRecords(api: Api): void {
       expect((await api.get(`${data}/refused`)).status).toBe(404);
     });
 
-    it("a unique value that is there already is refused (400), and the column named", async () => {
+    it("a value that a unique column already has is refused (400), naming the column", async () => {
       await api.put(`${data}/unique1`, { code: "same" });
       expect(await api.put(`${data}/unique2`, { code: "same" })).toMatchObject({
         status: 400,

@@ -32,7 +32,7 @@ export function describeSql(api: Api): void {
       expect((await api.get("/db/sqls:main/tables/Users/data/d2")).status).toBe(404);
     });
 
-    it("answers objects or lists, with the columns and their PostgreSQL types", async () => {
+    it("returns objects or lists, with the columns and their PostgreSQL types", async () => {
       await api.put("/db/sqls:main/tables/Users/data/s1", { name: "s", tags: ["a", "b"], n: 3 });
       const statement = 'SELECT "id", "tags", "n", "xata.createdAt" FROM "Users" WHERE "id" = $1';
       const json = await sql({ statement, params: ["s1"] });
@@ -55,7 +55,7 @@ export function describeSql(api: Api): void {
       expect(array.body).not.toHaveProperty("records");
     });
 
-    it("takes INSERT, UPDATE, DELETE, RETURNING, joins, CTEs and aggregates", async () => {
+    it("accepts INSERT, UPDATE, DELETE, RETURNING, joins, CTEs and aggregates", async () => {
       const statement =
         'WITH gone AS (DELETE FROM "Users" WHERE "n" < $1 RETURNING "n"), counted AS (SELECT count(*)::int AS c FROM gone) SELECT c FROM counted';
       expect((await sql({ statement, params: [2] })).body.records).toEqual([{ c: 2 }]);
@@ -65,12 +65,12 @@ export function describeSql(api: Api): void {
       expect(joined.body.records).toEqual([{ n: 6 }]);
     });
 
-    it("takes parameters as text, as the SDK sends them, and null for none", async () => {
+    it("accepts parameters as text, as the SDK sends them, and null", async () => {
       expect((await sql({ statement: 'SELECT "n" FROM "Users" WHERE "n" = $1', params: ["7"] })).body.records).toEqual([{ n: 7 }]);
       expect((await sql({ statement: "SELECT 1 AS one", params: null })).body.records).toEqual([{ one: 1 }]);
     });
 
-    it("cuts an answer of more than 1,000 rows and says so", async () => {
+    it("cuts a result of more than 1,000 rows and says so", async () => {
       const { body } = await sql({ statement: 'SELECT a."n" FROM "Users" a CROSS JOIN (VALUES (1), (2)) b (x) ORDER BY 1' });
       expect(body.records).toHaveLength(1000);
       expect(body.warning).toEqual(expect.stringMatching(/1,?000/));

@@ -73,7 +73,7 @@ export function describeTransactions(api: Api): void {
       expect(body.results[2].columns.n ?? null).toBeNull();
     });
 
-    it("takes 1,000 operations and refuses 1,001", async () => {
+    it("accepts 1,000 operations and refuses 1,001", async () => {
       const deletes = (count: number) => Array.from({ length: count }, (_, i) => ({ delete: { table: "t", id: `no${i}` } }));
       expect((await run(deletes(1000))).body.results).toHaveLength(1000);
       expect(await run(deletes(1001))).toMatchObject({

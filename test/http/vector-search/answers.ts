@@ -1,4 +1,4 @@
-/** What a search answers: which records, how many, in which order, with what of each, and from when. */
+/** What a search returns: which records, how many, in what order, with which data, and as of when. */
 import { beforeAll, describe, expect, it } from "vitest";
 import type { ColumnSchema } from "../../../src/records/schema.ts";
 import { BASE, idsOf, type SearchClient } from "./search-service.ts";
@@ -23,7 +23,7 @@ export function describeAnswers(client: SearchClient): void {
     const l2 = (body: object, headers = {}) =>
       client.search("many", { column: "v", queryVector: [0, 1], similarityFunction: "l2", ...body }, headers);
 
-    it("gives 10 results when size is not said, and counts the records that have a vector", async () => {
+    it("returns 10 results by default, and counts the records that have a vector", async () => {
       const answer = await l2({});
       expect(idsOf(answer)).toEqual(["r00", "r01", "r02", "r03", "r04", "r05", "r06", "r07", "r08", "r09"]);
       expect(answer.body.totalCount).toBe(25);
@@ -41,13 +41,13 @@ export function describeAnswers(client: SearchClient): void {
       expect(idsOf(await client.search("ties", { column: "v", queryVector: [1, 0] }))).toEqual(["B", "a", "m", "z"]);
     });
 
-    it("leaves out the first results with offset, and weak ones with minScore", async () => {
+    it("skips the first results with offset, and weak ones with minScore", async () => {
       expect(idsOf(await l2({ offset: 2, size: 2 }))).toEqual(["r02", "r03"]);
       const strong = await l2({ minScore: 0.1 });
       expect(idsOf(strong)).toEqual(["r00", "r01", "r02", "r03"]);
     });
 
-    it("brings the records with columns", async () => {
+    it("returns the records with columns", async () => {
       const answer = await l2({ columns: ["n"], size: 2 });
       expect(answer.body.results).toEqual([
         { id: "r00", score: 1, record: { id: "r00", n: 0, xata: expect.objectContaining({ version: 0 }) } },
@@ -56,7 +56,7 @@ export function describeAnswers(client: SearchClient): void {
       expect(answer.body).not.toHaveProperty("records");
     });
 
-    it("brings whole records, with score and table, to clients of the SDK", async () => {
+    it("returns whole records, with score and table, to clients of the SDK", async () => {
       const answer = await l2({ size: 2 }, { "x-xata-agent": "client=TS_SDK; version=0.30.1" });
       expect(answer.body.records).toEqual([
         {
@@ -91,7 +91,7 @@ export function describeAnswers(client: SearchClient): void {
       expect(body.answers[1].results[0].record).toMatchObject({ n: 24 });
     });
 
-    it("reflects every write that was acknowledged before it, when strong consistency is asked for", async () => {
+    it("with strong consistency, reflects every write that was acknowledged before it", async () => {
       await client.createTable("fresh", [{ name: "v", type: "vector", vector: { dimension: 2 } }]);
       for (let i = 0; i < 20; i++) {
         await client.put(`${BASE}/tables/fresh/data/x`, { v: [i, 1] });
@@ -102,7 +102,7 @@ export function describeAnswers(client: SearchClient): void {
       }
     });
 
-    it("sees within moments, also without asking for it, what the API, SQL and transactions have changed", async () => {
+    it("without strong consistency, sees within moments what the API, SQL and transactions have changed", async () => {
       await client.createTable("eventual", [{ name: "v", type: "vector", vector: { dimension: 2 } }]);
       const eventually = async (expected: string[]) => {
         const deadline = Date.now() + 10_000;
@@ -133,12 +133,12 @@ export function describeAnswers(client: SearchClient): void {
       await eventually(["d"]);
     });
 
-    it("takes a size of 1 to 1,000", async () => {
+    it("accepts a size of 1 to 1,000", async () => {
       expect((await l2({ size: 1 })).body.results).toHaveLength(1);
       expect((await l2({ size: 1000 })).body.results).toHaveLength(25);
     });
 
-    it("takes a query against a stored zero vector (cosine 0)", async () => {
+    it("accepts a query against a stored zero vector (cosine 0)", async () => {
       await client.createTable("zero", [{ name: "v", type: "vector", vector: { dimension: 2 } }]);
       await client.put(`${BASE}/tables/zero/data/z`, { v: [0, 0] });
       expect((await client.search("zero", { column: "v", queryVector: [1, 0] })).body.results).toEqual([{ id: "z", score: 1 }]);

@@ -1,4 +1,7 @@
-/** Free text search, aggregations and queries beside the vectors: no engine changes what they answer, and every server answers them. */
+/**
+ * Free text search, aggregations and queries beside the vectors: no engine changes their results, and every
+ * server answers them.
+ */
 import { beforeAll, describe, expect, it } from "vitest";
 import { BASE, type SearchClient } from "./search-service.ts";
 

@@ -1,6 +1,7 @@
 /**
- * Answers in every bit against the oracle, which scores every record in float64: the three similarities with filters, filters through links, pages, limits of score,
- * and several queries at once. Then the same after records and the schema have changed.
+ * Compares results bit for bit with the oracle, which scores every record in float64: the three similarities
+ * with filters, filters through links, pages, score limits, and several queries at once. Then the same after
+ * records and the schema have changed.
  */
 import { beforeAll, describe, expect, it } from "vitest";
 import { referenceSearch, type Similarity } from "../../reference.ts";
@@ -25,7 +26,7 @@ const FILTERS: readonly (readonly [filter: object | undefined, passes: (item: It
   [{ n: { $lt: 100 } }, ({ n }) => n < 100],
   [{ title: "item 3" }, ({ title }) => title === "item 3"],
   [{ "maker.country": "be" }, ({ country }) => country === "be"],
-  // Of what has no maker nothing is known, so it is not known not to be "ch".
+  // Nothing is known of an item without a maker, so it is not known not to be "ch".
   [{ $not: { "maker.country": "ch" }, n: { $ge: 200 } }, ({ country, n }) => country !== null && country !== "ch" && n >= 200],
   [{ n: -1 }, () => false],
 ];
@@ -80,7 +81,7 @@ export function describeExhaustive(client: SearchClient): void {
       }
     });
 
-    /** What the oracle says of the items that pass. */
+    /** What the oracle returns for the items that pass. */
     const expected = (similarity: Similarity, passes: (item: Item) => boolean, page: (typeof PAGES)[number], query: number[]) => {
       const vectors = items.filter(passes).flatMap(({ id, v }) => (v === null ? [] : [[id, v] as const]));
       const { totalCount, results } = referenceSearch(vectors, query, { k: 1_000, similarity });
@@ -88,7 +89,7 @@ export function describeExhaustive(client: SearchClient): void {
       return { totalCount, results: results.slice(offset, offset + size).filter(({ score }) => score >= minScore) };
     };
 
-    /** One request of each kind; each server is asked some of them, or, `everywhere`, all. */
+    /** Sends one request of each kind. Each server gets some of them, or, with `everywhere`, all. */
     const compare = async (everywhere: boolean): Promise<void> => {
       for (const similarityFunction of SIMILARITIES) {
         for (const [filter, passes] of FILTERS) {

@@ -1,4 +1,4 @@
-/** What is no search is refused, by every server in the same words, and what is missing is named. */
+/** Invalid searches are refused, by every server in the same words, and the message names what is missing. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { BASE, type SearchClient } from "./search-service.ts";
 

@@ -1,4 +1,4 @@
-/** What the suite of search tests asks: servers over one of the engines that can hold the vectors. */
+/** What the suite of search tests needs: servers over one of the engines that can hold the vectors. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import type { ColumnSchema } from "../../../src/records/schema.ts";
@@ -11,7 +11,7 @@ export const BASE = "/db/vectors:main";
 const SCHEMA_LIMIT_MS = 20_000;
 
 export interface SearchService {
-  /** They answer the same, whichever is asked. */
+  /** All of them give the same answers. */
   readonly servers: readonly TestServer[];
   stop(): Promise<void>;
 }
@@ -34,7 +34,10 @@ export async function startOnSearchUrl(start: () => Promise<SearchServer>): Prom
   }
 }
 
-/** As many servers as parts, each with its own. @param bin  as of startPostgres. */
+/**
+ * As many servers as parts, each with its own part.
+ * @param bin  as for startPostgres.
+ */
 export async function startParts(bin: string, parts: number): Promise<SearchService> {
   const postgres = await startPostgres(bin);
   try {
@@ -51,12 +54,12 @@ export class SearchClient {
   readonly #service: () => SearchService;
   #asked = 0;
 
-  /** @param service  asked for each request: it is started after the tests are described. */
+  /** @param service  asked for each request, because it is started after the tests are described. */
   constructor(service: () => SearchService) {
     this.#service = service;
   }
 
-  /** How many servers there are: asked so often in a row, each has been asked. */
+  /** Number of servers: after this many requests in a row each has been asked. */
   get servers(): number {
     return this.#service().servers.length;
   }
@@ -70,7 +73,10 @@ export class SearchClient {
     return this.post(`${BASE}/tables/${table}/vectorSearch`, { consistency: "strong", ...body }, headers);
   }
 
-  /** Creates the branch. Resolves once every server knows of it, as the other methods that change the schema do. */
+  /**
+   * Creates the branch. Like the other methods that change the schema, resolves once every server knows of
+   * it.
+   */
   async createBranch(): Promise<void> {
     expect((await this.put(BASE)).status).toBe(201);
     await this.#everywhere(BASE, () => true);
@@ -91,7 +97,7 @@ export class SearchClient {
     await this.#everywhere(`${BASE}/tables/${table}/schema`, (names) => !names.includes(column));
   }
 
-  /** Schemas come to the other servers by a notification, a moment later. */
+  /** Schemas reach the other servers by a notification, a moment later. */
   async #everywhere(path: string, isRight: (columns: string[]) => boolean): Promise<void> {
     const deadline = performance.now() + SCHEMA_LIMIT_MS;
     for (const server of this.#service().servers) {

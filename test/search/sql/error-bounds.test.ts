@@ -1,4 +1,7 @@
-/** The bounds against float32 sums as pgvector may make them: in any order, in lanes, with and without fused multiply-add. */
+/**
+ * The bounds against float32 sums in any form that pgvector may use: in any order, in lanes, with and without
+ * fused multiply-add.
+ */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { scorer, squares } from "../../../src/core/exact.ts";
@@ -7,7 +10,10 @@ import { bestScoreBeyond, isOrdinaryQuery, rowKind } from "../../../src/search/s
 
 const f = Math.fround;
 
-/** Products of two float32 are exact in float64, and so, but for a rounding that is far below float32's, is a fused a·b + c. */
+/**
+ * Products of two float32 are exact in float64. So is a fused a·b + c, except for a rounding far below
+ * float32's.
+ */
 type Add = (sum: number, a: number, b: number) => number;
 const separately: Add = (sum, a, b) => f(sum + f(a * b));
 const fused: Add = (sum, a, b) => f(sum + a * b);
@@ -27,7 +33,7 @@ function sumProducts(terms: readonly (readonly [number, number])[], { lanes, add
   return sums.reduce((sum, lane) => f(sum + lane), 0);
 }
 
-/** As vector.c has it; null where it is no number. */
+/** As in vector.c; null if the result is not a number. */
 function pgvectorDistance(similarity: Similarity, x: Float32Array, q: Float32Array, summing: Summing): number {
   const pairs = Array.from(x, (element, i) => [element, q[i]!] as const);
   const differences = pairs.map(([a, b]) => f(a - b));
@@ -53,7 +59,7 @@ function pgvectorDistance(similarity: Similarity, x: Float32Array, q: Float32Arr
 }
 
 const summing = fc.record({ lanes: fc.constantFrom(1, 4, 8, 16), add: fc.constantFrom(separately, fused), backwards: fc.boolean() });
-/** Of one size, of many sizes, of few different values. */
+/** Elements of one size, of many sizes, of few different values. */
 const element = fc.oneof(
   fc.double({ min: -1, max: 1, noNaN: true }),
   fc.tuple(fc.double({ min: -1, max: 1, noNaN: true }), fc.integer({ min: -70, max: 40 })).map(([m, e]) => m * 2 ** e),
@@ -85,18 +91,18 @@ describe("The best score beyond a distance", () => {
       }),
       { numRuns: 800 },
     );
-    // It says something: for some row it is nearly reached.
+    // The bound is useful: for some row it is nearly reached.
     expect(tightest).toBeLessThan(1e-4);
   });
 
-  test.each(SIMILARITIES)("falls as the distance grows, and is no bound for what is no number: %s", (similarity) => {
+  test.each(SIMILARITIES)("falls as the distance grows, and is no bound if the distance is not a number: %s", (similarity) => {
     const bounds = [0, 1e-6, 0.1, 0.5, 1, 1.9].map((distance) => bestScoreBeyond(similarity, 768, distance));
     expect(bounds).toEqual(bounds.toSorted((a, b) => b - a));
     expect(bounds[0]).toBeGreaterThanOrEqual(similarity === "cosineSimilarity" ? 2 : 1);
     expect(1 > bestScoreBeyond(similarity, 768, Number.NaN)).toBe(false);
   });
 
-  test("tells apart what float32 cannot hold", () => {
+  test("distinguishes distances that float32 cannot hold", () => {
     expect([0, 1e-38, 1, 2 ** 99, 1e70].map(rowKind)).toEqual([0, 1, null, null, 2]);
     expect(isOrdinaryQuery("l2", 1e-38)).toBe(true);
     expect(isOrdinaryQuery("cosineSimilarity", 1e-38)).toBe(false);

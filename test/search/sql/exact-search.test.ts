@@ -1,4 +1,7 @@
-/** The search in SQL against the search in memory, in every bit, on data that float32 distances get wrong. */
+/**
+ * The search in SQL compared with the search in memory, bit for bit, on data that float32 distances get
+ * wrong.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SIMILARITIES } from "../../../src/core/similarity.ts";
 import type { BranchRef } from "../../../src/records/schema.ts";
@@ -24,7 +27,10 @@ interface Data {
   readonly queries: readonly number[][];
 }
 
-/** All of one direction and length but for what float32 sums lose: their order by distance is not that of the scores. */
+/**
+ * Vectors of one direction and length, up to what float32 sums lose: their order by distance is not that of
+ * the scores.
+ */
 function hardlyDifferent(dimension: number, count: number): Data {
   const center = noise(dimension);
   const vectors = Array.from({ length: count }, () => center.map((x) => f(x * (1 + (random() - 0.5) * 2 ** -20))));
@@ -87,7 +93,7 @@ describe.each(SEARCH_SERVERS)("A search over %s", (_, start) => {
         { name: "v", type: "vector", vector: { dimension } },
         { name: "n", type: "int" },
       ]);
-      // Ids are not in the order of the rows.
+      // Ids are not in row order.
       const rows = vectors.map((v, i): MemoryRecord => ({ id: `r${(i * 7919) % 1009}`, v, n: BigInt(i) }));
       records.write(REF, `t${n}`, rows);
     });
@@ -102,7 +108,7 @@ describe.each(SEARCH_SERVERS)("A search over %s", (_, start) => {
 
   const FILTERS = [undefined, { n: { $lt: 150 } }, { $exists: "v", n: { $ge: 100 } }];
 
-  test.each(DATA.map(([name], n) => [name, n] as const))("is the search in memory: %s", async (_, n) => {
+  test.each(DATA.map(([name], n) => [name, n] as const))("equals the search in memory: %s", async (_, n) => {
     const { queries } = DATA[n]![1];
     let compared = 0;
     for (const similarityFunction of SIMILARITIES) {
@@ -123,7 +129,7 @@ describe.each(SEARCH_SERVERS)("A search over %s", (_, start) => {
     expect(compared).toBeGreaterThan(400);
   });
 
-  test("gives records that pass no filter no place, and pages that go on from each other", async () => {
+  test("gives no place to records that fail the filter, and returns consecutive pages", async () => {
     const all = await sql.vectorSearch(REF, "t3", { column: "v", queryVector: [1, 1, 0], size: 1_000 });
     const pages = await Promise.all(
       [0, 300, 600].map((offset) => sql.vectorSearch(REF, "t3", { column: "v", queryVector: [1, 1, 0], size: 300, offset })),

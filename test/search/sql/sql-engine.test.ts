@@ -1,4 +1,4 @@
-/** What the SQL engine keeps, and what becomes of it when processes, connections and servers come and go. */
+/** What the SQL engine keeps, and what happens to it when processes, connections and servers come and go. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { FeedBatch } from "../../../src/records/feed/feed-types.ts";
 import type { BranchRef } from "../../../src/records/schema.ts";
@@ -63,7 +63,7 @@ describe.each(SEARCH_SERVERS)("The SQL engine over %s", (_, start) => {
   const revision = () =>
     withClient(url, async (client) => (await client.query("SELECT revision::text, position FROM lodestone_search.branches")).rows);
 
-  test("goes on where it was when it is started again, and reads nothing twice", async () => {
+  test("continues where it was when it is started again, and reads nothing twice", async () => {
     records.write(REF, "items", [item("a"), item("b")]);
     expect(await ids(await open())).toEqual(["a", "b"]);
     await stores.pop()!.close();
@@ -71,14 +71,14 @@ describe.each(SEARCH_SERVERS)("The SQL engine over %s", (_, start) => {
     const { all } = records.reads;
     records.positionsRead = [];
     const store = await open();
-    // What was there is searched before anything is read.
+    // What was stored can be searched before anything is read.
     records.beforeRead = () => new Promise((resolve) => setTimeout(resolve, 200));
     expect(await ids(store)).toEqual(["b", "c"]);
     expect(records.reads.all).toBe(all);
     expect(records.positionsRead[0]).toBe("2");
   });
 
-  test("reads everything again when the records are of another life", async () => {
+  test("reads everything again when the records belong to another life of the database", async () => {
     records.write(REF, "items", [item("a"), item("b")]);
     expect(await ids(await open())).toEqual(["a", "b"]);
     await stores.pop()!.close();
@@ -129,7 +129,7 @@ describe.each(SEARCH_SERVERS)("The SQL engine over %s", (_, start) => {
     }
   });
 
-  test("is UNAVAILABLE at once while its database is away, and whole again by itself", async () => {
+  test("is UNAVAILABLE at once while its database is away, and recovers by itself", async () => {
     const proxy = new TcpProxy(Number(new URL(url).port));
     await proxy.forward();
     try {
@@ -155,7 +155,7 @@ describe.each(SEARCH_SERVERS)("The SQL engine over %s", (_, start) => {
     }
   });
 
-  test("is shared by several servers: each answers strongly, and all is read once", async () => {
+  test("is shared by several servers: each gives strong answers, and everything is read once", async () => {
     records.write(REF, "items", [item("first")]);
     const one = await open();
     expect(await ids(one)).toEqual(["first"]);
@@ -181,7 +181,7 @@ describe.each(SEARCH_SERVERS)("The SQL engine over %s", (_, start) => {
     }
   });
 
-  test("removes the tables of a branch that is dropped, of a table that is, and of a build that nobody ended", async () => {
+  test("removes the tables of dropped branches and dropped tables, and those of an unfinished build", async () => {
     const store = await open();
     records.createTable(REF, "more", [{ name: "v", type: "vector", vector: { dimension: 3 } }]);
     expect(await ids(store)).toEqual([]);
@@ -249,7 +249,7 @@ describe.each(SEARCH_SERVERS)("The SQL engine over %s", (_, start) => {
     });
     afterEach(() => engine.close());
 
-    test("is there, equals nothing, and what depends on it is refused", async () => {
+    test("exists, equals nothing, and whatever depends on it is refused", async () => {
       expect(await search({ $exists: "text" })).toEqual(["large", "small"]);
       expect(await search({ $exists: "list" })).toEqual(["large", "small"]);
       expect(await search({ text: "x" })).toEqual(["small"]);
@@ -262,7 +262,7 @@ describe.each(SEARCH_SERVERS)("The SQL engine over %s", (_, start) => {
       }
     });
 
-    test("is as any other once it is shorter", async () => {
+    test("is like any other once it is shorter", async () => {
       const shorter: FeedBatch = {
         ...batch,
         columns: new Map(
@@ -280,7 +280,7 @@ describe.each(SEARCH_SERVERS)("The SQL engine over %s", (_, start) => {
 describe("A database that cannot hold a search store", () => {
   const openAt = (url: string) => startSqlEngine(url, { connections: 2, statementTimeoutMs: 1_000 }, () => {});
 
-  test("is refused with what to do: nobody listens there, or it is no URL", async () => {
+  test("is refused with advice: nobody listens there, or the URL is invalid", async () => {
     await expect(openAt("postgres://user:secret@127.0.0.1:9/search")).rejects.toMatchObject({
       code: "UNAVAILABLE",
       message: expect.stringMatching(/^The database at --search-url \(127\.0\.0\.1:9\/search\) cannot be reached: nothing listens there/),
@@ -292,7 +292,7 @@ describe("A database that cannot hold a search store", () => {
   });
 
   describeWith("postgresql", "of PostgreSQL without pgvector", (bin) => {
-    test("is refused with what to do", async () => {
+    test("is refused with advice", async () => {
       const postgres = await startPostgres(bin, ["log_min_messages=fatal"]);
       try {
         await expect(openAt(await postgres.createDatabase())).rejects.toMatchObject({
