@@ -4,7 +4,10 @@ import { type Browser, chromium } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { describeWith } from "../support/requirements.ts";
 
-/** The charts of the documents as a reader's browser shows them: no text is cut off, and light and dark mode both have contrast. */
+/**
+ * The charts of the documents as a reader's browser shows them: no text is cut off, and both light and dark
+ * mode have contrast.
+ */
 
 const FOLDER = fileURLToPath(new URL("../../docs/", import.meta.url));
 const CHARTS = readdirSync(FOLDER).filter((name) => /^bench-.*\.svg$/.test(name));
@@ -37,7 +40,7 @@ describeWith("chromium", "charts", (executablePath) => {
     expect(outside.title).toMatch(/\w/);
   });
 
-  it.each(CHARTS)("%s: text and background are far apart in light and in dark mode", async (name) => {
+  it.each(CHARTS)("%s: text and background contrast in light and in dark mode", async (name) => {
     for (const colorScheme of ["light", "dark"] as const) {
       const page = await browser.newPage({ colorScheme });
       await page.setContent(readFileSync(`${FOLDER}${name}`, "utf8"));

@@ -58,12 +58,12 @@ function expectFigures({ code, stdout, stderr }: Outcome, size: string): void {
   expect(stdout).toMatch(/queries, per query +(relaxed|simd) /);
 }
 
-describe("a file that is right", () => {
-  it("is searched, with queries taken out of it: npy", async () => {
+describe("a valid file", () => {
+  it("is searched with queries taken out of it: npy", async () => {
     expectFigures(await mine(npy("right.npy", values(300, 24), 300, 24)), "270 × 24");
   });
 
-  it("is searched with the queries given: fvecs, the first --rows of it", async () => {
+  it("is searched with the given queries: fvecs, the first --rows of it", async () => {
     const queries = fvecs("queries.fvecs", values(7, 24), 24);
     expectFigures(await mine(fvecs("right.fvecs", values(100, 24), 24), "--queries", queries, "--rows", "90"), "90 × 24");
   });
@@ -114,7 +114,7 @@ describe("faulty input is reported in one line, and nothing is measured", () => 
   });
 });
 
-it("--help says how", async () => {
+it("--help shows the usage", async () => {
   expect(await mine("--help")).toMatchObject({ code: 0, stdout: expect.stringContaining("npm run bench:mine -- FILE") });
 });
 

@@ -3,7 +3,7 @@ import { makeData, seededRandom } from "../../bench/data.mjs";
 import { cosines, energies, principalVariances } from "../../bench/describe-data.mjs";
 import { ENERGY_SHARES, randomRotation, SPECTRA, variances } from "../../bench/spectrum.mjs";
 
-/** What the figures of `npm run bench` rest on: that its data are what the documents say they are. */
+/** What the figures of `npm run bench` rest on: its data are what the documents say they are. */
 
 const ROWS = 20_000;
 const DIMENSION = 192;
@@ -12,14 +12,14 @@ const QUERIES = 40;
 describe.each(Object.entries(SPECTRA))("%s", (kind, spectrum) => {
   const data = makeData({ kind, rows: ROWS, dimension: DIMENSION, queries: QUERIES });
 
-  it("has the energies that it promises, as the rows' own covariance shows them", () => {
+  it("has the promised energies, as the rows' own covariance shows", () => {
     const measured = energies(principalVariances(data, ROWS, DIMENSION));
     measured.forEach((energy, i) => {
       expect(Math.abs(energy - spectrum.energies[i]!)).toBeLessThan(0.02);
     });
   });
 
-  it("has them in directions that the stored coordinates do not tell", () => {
+  it("has them in directions that the stored coordinates do not reveal", () => {
     const byCoordinate = coordinateVariances(data);
     const [head] = energies(byCoordinate, [5 / 12]);
     expect(Math.abs(head! - 5 / 12)).toBeLessThan(0.05);
@@ -27,7 +27,7 @@ describe.each(Object.entries(SPECTRA))("%s", (kind, spectrum) => {
     expect(Math.max(...byCoordinate)).toBeLessThan(3 * mean);
   });
 
-  it("has the mean of cosines that it promises, and neighbours far beyond chance", () => {
+  it("has the promised mean of cosines, and neighbours far beyond chance", () => {
     const [rows, dimension] = [5_000, 768];
     const wide = makeData({ kind, rows, dimension, queries: QUERIES });
     const { mean, deviation, kthBest } = cosines(wide, rows, dimension, QUERIES);
@@ -38,7 +38,7 @@ describe.each(Object.entries(SPECTRA))("%s", (kind, spectrum) => {
     expect(kthBest).toBeGreaterThan(mean + 4 * deviation);
   });
 
-  it("has rows of unit length, the same for the same seed and others for another", () => {
+  it("has rows of unit length, equal for equal seeds and different for others", () => {
     for (const row of [0, 1, ROWS + QUERIES - 1]) {
       expect(Math.hypot(...data.subarray(row * DIMENSION, (row + 1) * DIMENSION))).toBeCloseTo(1, 6);
     }
@@ -70,7 +70,7 @@ it.each([1, 2, 3, 64, 101])("randomRotation keeps lengths and angles in %i dimen
   });
 });
 
-it("cosines counts the k-th best, also where there are fewer rows", () => {
+it("cosines counts the k-th best, even if there are fewer rows", () => {
   const data = Float32Array.of(1, 0, 0, 1, -1, 0, 1, 0);
   expect(cosines(data, 3, 2, 1, 2)).toMatchObject({ mean: 0, kthBest: 0 });
   expect(cosines(data, 3, 2, 1, 10).kthBest).toBe(-1);

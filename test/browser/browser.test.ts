@@ -14,7 +14,7 @@ import * as lodestone from "./lodestone.js";
 globalThis.lodestone = lodestone;
 </script>`;
 
-/** A page with these may share memory between threads. */
+/** A page with these headers may share memory between threads. */
 const ISOLATED = { "cross-origin-opener-policy": "same-origin", "cross-origin-embedder-policy": "require-corp" };
 
 declare const lodestone: typeof Lodestone;
@@ -56,7 +56,10 @@ describeWith("chromium", "the library in a browser", (executablePath) => {
     return page;
   }
 
-  /** Inserts 300 rows, deletes every seventh, updates every eleventh, then searches with each similarity; runs in the page. */
+  /**
+   * Inserts 300 rows, deletes every seventh, updates every eleventh, then searches with each similarity; runs
+   * in the page.
+   */
   async function exercise(page: Page): Promise<{ build: string; size: number; answers: Lodestone.SearchResult[] }> {
     return page.evaluate(
       async ({ vectors, updates, query }) => {

@@ -20,7 +20,7 @@ const LIBRARY = script(built("lodestone.min.js"), { "access-control-allow-origin
 const program = (library: string, before = "") =>
   `${ESM_PROGRAM.replace('from "lodestone"', `from "${library}"`)}${before === "" ? "" : `import { init } from "${library}";\n${before}\n`}`;
 
-/** Headers of a page, where it has the worker from, and what it comes to. */
+/** Headers of a page, where it gets the worker from, and what happens. */
 const PAGES: Record<string, { headers?: Record<string, string>; init?: string; expected?: Expected }> = {
   "without headers": {},
   "cross-origin isolated": { headers: { "cross-origin-opener-policy": "same-origin", "cross-origin-embedder-policy": "require-corp" } },

@@ -1,4 +1,4 @@
-/** Serves given files on a loopback port: what any plain web server would do. */
+/** Serves given files on a loopback port, like any plain web server. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
@@ -8,7 +8,7 @@ export interface StaticFile {
   headers?: Record<string, string>;
 }
 
-/** @returns the server's address and how to stop it. */
+/** @returns the server's address and a function that stops it. */
 export async function serveStatic(files: ReadonlyMap<string, StaticFile>): Promise<{ url: string; close: () => Promise<void> }> {
   const server = createServer((request, response) => {
     const file = files.get(new URL(request.url ?? "/", "http://localhost").pathname);

@@ -119,7 +119,7 @@ describeWith("chromium", "indexes kept in a browser", (executablePath) => {
     expect(size).toBe(2);
   });
 
-  it("timers of the page have their turn while an index is loaded and saved in it", async () => {
+  it("timers of the page run while an index is loaded and saved in it", async () => {
     const turns = await page.evaluate(async () => {
       const index = await lodestone.VectorIndex.create({ dimension: 256 });
       index.upsertMany(

@@ -5,7 +5,10 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { describeWith } from "../support/requirements.ts";
 import { runCommand, startServer, type TestServer } from "../support/server.ts";
 
-/** Real vectors with published neighbours: 10,000 of 128 dimensions through the import and through bulk, then all 100 queries over HTTP. */
+/**
+ * Real vectors with published neighbours: 10,000 of 128 dimensions, loaded by import and by bulk, then all
+ * 100 queries over HTTP.
+ */
 
 const DIMENSION = 128;
 
@@ -39,7 +42,7 @@ describeWith("bigann10k", "bigann10k over HTTP", (path) => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  /** Rows by their number: what a result's id stands for. */
+  /** Checks the neighbours. `rowOf` returns the row number that a result's id stands for. */
   async function checkNeighbours(table: string, rowOf: (id: string) => number): Promise<void> {
     const distance = (query: number[], row: number) => query.reduce((sum, q, i) => sum + (q - (base[row]?.[i] as number)) ** 2, 0);
     for (const [q, query] of queries.entries()) {
@@ -54,14 +57,15 @@ describeWith("bigann10k", "bigann10k over HTTP", (path) => {
       expect(body.totalCount).toBe(base.length);
       const rows = body.results.map(({ id }: { id: string }) => rowOf(id));
       const published = (neighbours[q] as number[]).slice(0, 100);
-      // Neighbours at equal distance may change places: place by place the distances are the published ones.
+      // Neighbours at equal distance may change places, so the distances are compared with the published
+      // ones, place by place.
       expect(rows.map((row: number) => distance(query, row))).toEqual(published.map((row) => distance(query, row)));
       expect(new Set(rows).size).toBe(100);
       for (const [i, { score }] of body.results.entries()) expect(score).toBe(1 / (1 + distance(query, rows[i])));
     }
   }
 
-  it("goes in through the import, and every query finds the published neighbours", async () => {
+  it("is loaded by import, and every query finds the published neighbours", async () => {
     const state = join(folder, "state.json");
     const args = [
       "import",
@@ -81,7 +85,7 @@ describeWith("bigann10k", "bigann10k over HTTP", (path) => {
     await checkNeighbours("imported", Number);
   }, 300_000);
 
-  it("goes in through bulk, and every query finds the published neighbours", async () => {
+  it("is loaded by bulk, and every query finds the published neighbours", async () => {
     await server.put("/db/bigann:main/tables/bulk", { columns: [{ name: "v", type: "vector", vector: { dimension: DIMENSION } }] });
     const rowById = new Map<string, number>();
     for (let first = 0; first < base.length; first += 1000) {

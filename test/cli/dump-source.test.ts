@@ -1,4 +1,4 @@
-/** Dumps and CSV files of PostgreSQL: what they hold is what is read, whatever the texts. */
+/** Dumps and CSV files of PostgreSQL: what is read is what they contain, whatever the texts. */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -106,7 +106,7 @@ describe("a dump", () => {
     ]);
   });
 
-  test("reading goes on from any row", async () => {
+  test("reading continues from any row", async () => {
     const path = write("COPY t (id, plain) FROM stdin;\n1\tä\n2\tb\n3\tc\n\\.\n");
     const source = await openDump(path, "t");
     const places = [];
@@ -195,7 +195,8 @@ describeWith("postgresql", "What PostgreSQL itself dumps", (bin) => {
     execFileSync(join(bin, "psql"), ["-d", url, "-q", "-c", `\\copy (SELECT * FROM t) TO '${csv}' WITH (FORMAT csv, HEADER)`]);
 
     const expected = rows.map((row, i) => ({ id: String(i).padStart(4, "0"), ...row }));
-    // jsonb keeps the value, not the text; float4 is written with as many digits as it takes to be the same float4.
+    // jsonb keeps the value, not the text. float4 is written with as many digits as it takes to read the same
+    // float4 back.
     const comparable = (record: Record<string, unknown>) => ({
       ...record,
       time: record.time === null ? null : new Date(record.time as string).getTime(),

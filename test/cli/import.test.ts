@@ -33,7 +33,7 @@ const untilCount = async (table: string, least: number): Promise<void> => {
 const journals = () => readdirSync(folder).filter((name) => name.startsWith(".lodestone-import-"));
 
 describe("JSON Lines", () => {
-  it("makes the table with fitting columns, and keeps the ids", async () => {
+  it("creates the table with suitable columns, and keeps the ids", async () => {
     const rows = [
       { id: "a", s: "text", n: 1, f: 1.5, b: true, d: "2024-01-02T03:04:05Z", tags: ["x", "y"], v: [0.5, 1, 2] },
       { id: "b", s: "ü", n: null, f: 2, b: false, d: null, tags: [], v: null },
@@ -57,14 +57,14 @@ describe("JSON Lines", () => {
     expect(journals()).toEqual([]);
   });
 
-  it("is the same when it is imported twice: records with ids replace themselves", async () => {
+  it("gives the same when it is imported twice: records with ids replace themselves", async () => {
     const path = file("twice.jsonl", '{"id": "a", "n": 1}\n{"id": "b", "n": 2}');
     await importFile(path, "twice", "--create");
     await importFile(path, "twice");
     expect(await count("twice")).toBe(2);
   });
 
-  it("makes ids in the order of the lines for records that have none", async () => {
+  it("generates ids in the order of the lines for records without one", async () => {
     const path = file("noids.jsonl", Array.from({ length: 30 }, (_, n) => `{"n": ${n}}`).join("\n"));
     expect((await importFile(path, "noids", "--create")).code).toBe(0);
     const found = await records("noids");
@@ -106,7 +106,7 @@ describe("JSON Lines", () => {
 });
 
 describe("csv", () => {
-  it("takes an empty cell of a notNull column for its default, or for the empty text", async () => {
+  it("reads an empty cell of a notNull column as its default, or as the empty text", async () => {
     const columns = [
       { name: "title", type: "string", notNull: true },
       { name: "plan", type: "string", notNull: true, defaultValue: "free" },
@@ -127,7 +127,7 @@ describe("csv", () => {
     expect(await count("no-default")).toBe(0);
   });
 
-  it("takes types from the table, quotes, empty cells and line ends of both kinds", async () => {
+  it("uses the table's types, and reads quotes, empty cells and both kinds of line ends", async () => {
     const columns = [
       { name: "s", type: "string" },
       { name: "n", type: "int" },
@@ -150,7 +150,7 @@ describe("csv", () => {
     expect((await records("csv"))[2].s ?? null).toBeNull();
   });
 
-  it("makes the table with columns that fit the cells", async () => {
+  it("creates the table with columns that fit the cells", async () => {
     const path = file("inferred.csv", 'id,n,f,b,v,s\n1,5,0.5,true,"[1,2,3]",x\n2,6,7,false,"[4,5,6]",y\n');
     expect((await importFile(path, "inferred", "--create")).code).toBe(0);
     expect((await server.get("/db/i:main/tables/inferred/schema")).body.columns).toMatchObject([
@@ -277,7 +277,7 @@ describe("vector files", () => {
 });
 
 describe("an import", () => {
-  it("that is interrupted stops in good order, and continues where it stopped", async () => {
+  it("that is interrupted stops cleanly, and continues where it stopped", async () => {
     const total = 6000;
     const path = file("long.jsonl", Array.from({ length: total }, (_, n) => `{"n": ${n}}`).join("\n"));
     await server.put("/db/i:main/tables/long", { columns: [{ name: "n", type: "int", unique: true }] });
@@ -296,7 +296,7 @@ describe("an import", () => {
     expect(journals()).toEqual([]);
   });
 
-  it("that is killed continues, too, and doubles nothing", async () => {
+  it("that is killed continues too, and doubles nothing", async () => {
     const total = 4000;
     const path = file("killed.jsonl", Array.from({ length: total }, (_, n) => `{"n": ${n}}`).join("\n"));
     await server.put("/db/i:main/tables/killed", { columns: [{ name: "n", type: "int" }] });
@@ -311,13 +311,13 @@ describe("an import", () => {
     expect(distinct.body.records).toEqual([{ n: total, d: total }]);
   });
 
-  it("holds little memory whatever the file's size", async () => {
-    // 60 MB of lines, of which the server takes few bytes each: only the importer's own memory is looked at.
+  it("needs little memory whatever the size of the file", async () => {
+    // 60 MB of lines, of which the server keeps few bytes each: only the importer's own memory is measured.
     const padding = "x".repeat(60_000);
     const path = file("large.jsonl", Array.from({ length: 3000 }, (_, n) => `{"id": "${n}", "s": "${padding}"}`).join("\n"));
     await server.put("/db/i:main/tables/large", { columns: [{ name: "s", type: "text" }] });
-    // The process tells its own peak. On Linux maxRSS begins with that of the process which started it, so
-    // there the kernel's own count is asked.
+    // The process reports its own peak. On Linux maxRSS begins with that of the parent process, so there the
+    // kernel's own count is used.
     const report = `import { existsSync, readFileSync } from "node:fs";
       const kernel = () => /VmHWM:\\s+(\\d+)/.exec(readFileSync("/proc/self/status", "utf8"))[1];
       process.on("exit", () => console.error("peak", existsSync("/proc/self/status") ? kernel() : process.resourceUsage().maxRSS, "KiB"));`;
@@ -327,11 +327,11 @@ describe("an import", () => {
     expect(await count("large")).toBe(3000);
     const peakKib = Number(/^peak (\d+) KiB$/m.exec(stderr)?.[1]);
     expect(peakKib).toBeGreaterThan(0);
-    // The file is 180 MB, the program and the batches on their way take 250 to 300.
+    // The file is 180 MB; the program and the batches in flight take 250 to 300.
     expect(peakKib).toBeLessThan(380 * 1024);
   });
 
-  it("says what is missing", async () => {
+  it("names what is missing", async () => {
     const path = file("missing.jsonl", '{"n": 1}');
     expect(await importFile(path, "nothing")).toMatchObject({ code: 1, stderr: expect.stringContaining("--create") });
     expect(await importFile(join(folder, "none.jsonl"), "t")).toMatchObject({
@@ -351,7 +351,7 @@ describe("an import", () => {
 });
 
 describe("an export", () => {
-  it("and an import of it make the same table somewhere else", async () => {
+  it("and an import of it reproduce the table elsewhere", async () => {
     const columns = [
       { name: "s", type: "text" },
       { name: "n", type: "int", notNull: true, defaultValue: "3" },
@@ -409,7 +409,7 @@ describe("an export", () => {
     expect(rest).toBe("");
   });
 
-  it("of a branch makes a file for each table; to stdout it can be piped", async () => {
+  it("of a branch makes a file for each table; it can be piped to stdout", async () => {
     await server.put("/db/x:main");
     await server.put("/db/x:main/tables/a", { columns: [{ name: "n", type: "int" }] });
     await server.put("/db/x:main/tables/b");
@@ -434,7 +434,7 @@ describe("an export", () => {
     });
   });
 
-  it("of a branch goes back into a branch, links in circles and to themselves too", async () => {
+  it("of a branch can be imported into a branch, including cyclic links and links to the same table", async () => {
     await server.put("/db/knot:main");
     for (const table of ["authors", "books", "notes"]) await server.put(`/db/knot:main/tables/${table}`, { columns: [] });
     const column = (table: string, definition: object) => server.post(`/db/knot:main/tables/${table}/columns`, definition);

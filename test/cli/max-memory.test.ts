@@ -1,4 +1,6 @@
-/** `--max-memory`: what is asked of a server with little of it is refused or answered, and it stays below. */
+/**
+ * `--max-memory`: a server with little memory answers or refuses every request, and stays below its limit.
+ */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -25,14 +27,14 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 describe("--max-memory", { timeout: 300_000 }, () => {
-  it("is what a machine can have, and at least what the server needs", async () => {
+  it("is at most what the machine has, and at least what the server needs", async () => {
     for (const size of ["100MB", "lots", "-1GB", "1", "1e9"]) {
       const { code, stderr } = await runCommand(["serve", "--max-memory", size, "--port", "0", "--data-dir", "/nonexistent"]);
       expect([code === 0, stderr]).toEqual([false, expect.stringContaining("Expected memory such as 512MB or 4GB, at least 512MB.")]);
     }
   });
 
-  it("makes the largest answer smaller, and says how large it may be", async () => {
+  it("makes the largest response smaller, and reports how large it may be", async () => {
     const answer = await server.post(`${BRANCH}/tables/t/query`, { page: { size: 40 } });
     expect(answer).toMatchObject({
       status: 413,
@@ -41,7 +43,7 @@ describe("--max-memory", { timeout: 300_000 }, () => {
     expect((await server.post(`${BRANCH}/tables/t/query`, { page: { size: 5 } })).body.records).toHaveLength(5);
   });
 
-  it("an export asks for fewer records at a time then", async () => {
+  it("makes an export ask for fewer records at a time", async () => {
     const folder = mkdtempSync(join(tmpdir(), "lodestone-export-"));
     try {
       const out = join(folder, "t.jsonl");
@@ -53,7 +55,7 @@ describe("--max-memory", { timeout: 300_000 }, () => {
     }
   });
 
-  it.skipIf(process.platform !== "linux")("is not exceeded by many who ask for as much as they can get at once", async () => {
+  it.skipIf(process.platform !== "linux")("is not exceeded by many clients who ask at once for as much as they can get", async () => {
     const statuses = new Map<number, number>();
     const ask = async (): Promise<void> => {
       for (let n = 0; n < 6; n++) {

@@ -1,6 +1,6 @@
 /**
- * `lodestone migrate`: dumps of pg_dump in all its formats, folders with a schema; stopped at any point; what
- * is left out, what differs, what cannot be read.
+ * `lodestone migrate`: dumps of pg_dump in all its formats, and folders with a schema. Tests stops at any
+ * point, what is left out, what differs, and what cannot be read.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -51,7 +51,7 @@ const branches = async (database: string): Promise<string[]> =>
 const records = async (branch: string, table: string) =>
   (await server.post(`/db/${branch}/tables/${table}/query`, { sort: { id: "asc" }, page: { size: 1000 } })).body.records;
 
-/** As the retired service made the tables of databases with Postgres enabled. */
+/** Tables as the retired service made them for databases with Postgres enabled. */
 const XATA_TABLES = `
 CREATE TABLE teams (
   xata_id text DEFAULT ('rec_'::text || md5(random()::text)) NOT NULL UNIQUE CHECK (length(xata_id) < 256),
@@ -154,7 +154,7 @@ describeWith("postgresql", "a dump of a database with Postgres enabled", (bin) =
           { name: "owner", type: "link", link: { table: "users" } },
         ]),
       );
-      // Once more: it is known to be done, and nothing is done.
+      // Once more: it knows that it is done, and does nothing.
       expect(await start([dump(name), `${database}:main`], { PATH: [bin, process.env.PATH].join(delimiter) }).ended).toMatchObject({
         code: 0,
         stdout: expect.stringContaining("finished and verified by an earlier run"),
@@ -197,7 +197,7 @@ describeWith("postgresql", "a dump of a database with Postgres enabled", (bin) =
     });
   });
 
-  test("what cannot be read says why, and makes no branch", async () => {
+  test("for what cannot be read, reports why, and makes no branch", async () => {
     const refused = async (file: string, message: string, env: Record<string, string> = {}) => {
       expect(await start([file, "refused:main"], env).ended).toMatchObject({
         code: 1,
@@ -218,7 +218,7 @@ describeWith("postgresql", "a dump of a database with Postgres enabled", (bin) =
   });
 });
 
-/** The export of the docs' sample, with the schema as the code generator of the retired service wrote it. */
+/** The export of the docs' sample, with the schema as the retired service's code generator wrote it. */
 function classicFolder(name: string): string {
   const folder = join(directory, name);
   mkdirSync(folder);
@@ -227,7 +227,7 @@ function classicFolder(name: string): string {
 }
 
 describe("a folder of CSV files and the generated schema", () => {
-  test("is planned, migrated and verified; files are said to be left out", async () => {
+  test("is planned, migrated and verified; files that are left out are reported", async () => {
     const folder = classicFolder("classic");
     const plan = await migrate(folder, "classic:main", "--plan");
     expect(plan).toMatchObject({ code: 0 });
@@ -243,7 +243,7 @@ describe("a folder of CSV files and the generated schema", () => {
     expect(tombs).toMatchObject({ author: { id: "rec_leguin" }, sequel_of: { id: "rec_wizard" }, details: { isbn: "978-0-689-20680-4" } });
   });
 
-  test("into a branch that is there is refused; so is one with other files than it was begun with", async () => {
+  test("is refused for an existing branch, and when its files differ from those it was begun with", async () => {
     const folder = classicFolder("again");
     await server.put("/db/again:main", {});
     expect(await migrate(folder, "again:main")).toMatchObject({
@@ -260,7 +260,7 @@ describe("a folder of CSV files and the generated schema", () => {
     expect(await migrate(folder, "again:main", "--restart")).toMatchObject({ code: 0 });
   });
 
-  test("whose records are not those that arrive is an error, and no branch of the name appears", async () => {
+  test("is an error if other records arrive than it has, and the branch does not appear", async () => {
     const folder = join(directory, "twice");
     mkdirSync(folder);
     writeFileSync(join(folder, "schema.json"), JSON.stringify({ tables: [{ name: "t", columns: [{ name: "n", type: "int" }] }] }));
@@ -304,7 +304,7 @@ describe("a folder of CSV files and the generated schema", () => {
     ]);
   });
 
-  test.each(["SIGKILL", "SIGINT"] as const)("stopped by %s wherever it is, it goes on, and ends with every record once", async (signal) => {
+  test.each(["SIGKILL", "SIGINT"] as const)("stopped by %s anywhere, it continues, and ends with every record once", async (signal) => {
     const folder = join(directory, `stopped-${signal}`);
     mkdirSync(folder);
     const columns = [
@@ -324,11 +324,12 @@ describe("a folder of CSV files and the generated schema", () => {
       join(folder, "chain.csv"),
       `id,n,next\n${Array.from({ length: 600 }, (_, i) => `c${i},${i},c${(i + 1) % 600}`).join("\n")}\n`,
     );
-    // Without ids: they are made on the way, and must be the same when it goes on.
+    // Without ids: they are made on the way, and must be the same when it continues.
     writeFileSync(join(folder, "plain.csv"), `n\n${Array.from({ length: 600 }, (_, i) => i).join("\n")}\n`);
     const database = `stopped${signal}`;
     const target = `${database}:main`;
-    // It is stopped each time that one more step has left its mark: at a table's records, its links, and before the new name.
+    // It is stopped each time one more step has left its mark: at a table's records, at its links, and before
+    // the new name.
     let stops = 0;
     for (let run = 0; ; run++) {
       const { child, ended } = start([folder, target, "--batch", "20"]);
@@ -353,7 +354,7 @@ describe("a folder of CSV files and the generated schema", () => {
   });
 });
 
-/** The state and the journals of a migration, as one text that changes whenever it has got on. */
+/** The state and the journals of a migration, as one text that changes whenever it has made progress. */
 function readState(folder: string): string {
   const at = join(folder, ".lodestone-migration");
   return ["state.json", "records-chain.json", "records-plain.json", "links-chain.json"]

@@ -10,7 +10,7 @@ import { runCommand, startServer } from "../support/server.ts";
 const folder = mkdtempSync(join(tmpdir(), "lodestone-serve-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Whether new connections are taken. */
+/** Whether new connections are accepted. */
 async function isListening(port: number): Promise<boolean> {
   const socket = connect(port, "127.0.0.1");
   try {
@@ -24,7 +24,7 @@ async function isListening(port: number): Promise<boolean> {
 }
 
 describe("lodestone", () => {
-  it("tells its version and what there is", async () => {
+  it("shows its version and its commands", async () => {
     expect((await runCommand(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
     const { code, stdout } = await runCommand(["--help"]);
     expect(code).toBe(0);
@@ -66,7 +66,7 @@ describe("lodestone", () => {
 });
 
 describe("lodestone serve", () => {
-  it("starts on nothing but an empty folder, tells where it listens and what to try, and takes its settings from the environment", async () => {
+  it("starts on an empty folder, prints where it listens and what to try, and reads settings from the environment", async () => {
     const dataDir = join(folder, "fresh", "data");
     const server = await startServer({
       dataDir,
@@ -95,7 +95,7 @@ describe("lodestone serve", () => {
     "on SIGTERM gives up, within 10 seconds, what would run on: %s",
     { timeout: 50_000 },
     async (statement) => {
-      // The statement's own limit is of no help: the test would not wait for it.
+      // The statement's own time limit must not help: the test would not wait for it.
       const server = await startServer({ args: ["--statement-timeout", "3600"] });
       try {
         await server.put("/db/s:main");
@@ -124,7 +124,8 @@ describe("lodestone serve", () => {
       try {
         await server.put("/db/s:main");
         await server.put("/db/s:main/tables/t", { columns: [{ name: "n", type: "int" }] });
-        // Half of its body has arrived when the signal comes: "100 Continue" tells that the server waits for it.
+        // Half of its body has arrived when the signal comes: "100 Continue" shows that the server waits for
+        // it.
         const inFlight = connect(server.port, "127.0.0.1");
         let answer = "";
         inFlight.on("data", (chunk) => {
@@ -149,7 +150,7 @@ describe("lodestone serve", () => {
     },
   );
 
-  it("refuses a data directory that another server has open, and leaves that one alone", async () => {
+  it("refuses a data directory that another server has open, and does not disturb that server", async () => {
     const server = await startServer();
     try {
       const second = await runCommand(["serve", "--port", "0", "--data-dir", server.dataDir]);
@@ -157,7 +158,7 @@ describe("lodestone serve", () => {
       expect(second.stdout).toBe("");
       expect(second.stderr).toMatch(/lodestone: .*(in use|another)/i);
       expect((await server.put("/db/still:main")).status).toBe(201);
-      // A port that is taken is told as well; the address of the running server serves for that.
+      // A port in use is reported as well; the running server's port serves for that.
       const other = await runCommand(["serve", "--port", String(server.port), "--data-dir", join(folder, "other")]);
       expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining(`Port ${server.port} of 127.0.0.1 is taken`) });
     } finally {
@@ -165,7 +166,7 @@ describe("lodestone serve", () => {
     }
   });
 
-  it("refuses a database server that is not there, without telling its password", async () => {
+  it("refuses a database server that does not exist, without revealing its password", async () => {
     const refused = await runCommand(["serve", "--port", "0", "--database-url", "postgres://user:s3cret@127.0.0.1:1/x"]);
     expect(refused.code).toBe(1);
     expect(refused.stderr).toMatch(/^lodestone: /);
@@ -174,7 +175,7 @@ describe("lodestone serve", () => {
 });
 
 describe("lodestone demo", () => {
-  it("loads the colours into a running server, twice if asked", async () => {
+  it("loads the colours into a running server, and can be repeated", async () => {
     const server = await startServer();
     try {
       for (let i = 0; i < 2; i++) {
@@ -189,9 +190,9 @@ describe("lodestone demo", () => {
     }
   });
 
-  it("waits for a server that is busy, and tells when there is none", async () => {
+  it("waits for a busy server, and reports when there is none", async () => {
     let requests = 0;
-    // Says "come back later" for a while, then nothing at all.
+    // Answers "come back later" for a while, then nothing at all.
     const busy = createServer((_request, response) => {
       requests++;
       response.writeHead(503, { "content-type": "application/json" }).end('{"id": "x", "message": "starting"}');

@@ -1,4 +1,7 @@
-/** The retired service's command line (`@xata.io/cli`), told where the server is by a variable, as docs/migrating.md says. */
+/**
+ * The retired service's command line (`@xata.io/cli`), which finds the server through a variable, as
+ * docs/migrating.md says.
+ */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

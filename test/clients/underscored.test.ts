@@ -1,7 +1,7 @@
 /**
- * A branch whose schema came from a database with Postgres enabled: everything that its clients say and read is
- * called xata_id, xata_version and so on. Through the SDK of those databases (`@xata.io/client@next`), through
- * Drizzle and Kysely, and by plain requests.
+ * A branch whose schema came from a database with Postgres enabled: everything that its clients send and read
+ * is named xata_id, xata_version and so on. Tested through the SDK of those databases
+ * (`@xata.io/client@next`), through Drizzle and Kysely, and by plain requests.
  */
 import { createRequire } from "node:module";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -56,7 +56,7 @@ describeWith("clients", "a branch of a database with Postgres enabled", (modules
       body: { schema: { tables: structuredClone(TABLES) } },
     });
     await api.migrations.applyBranchSchemaEdit({ pathParams, body: { edits } });
-    // What the file says is what the branch has now.
+    // The branch now has what the file says.
     const again = await api.migrations.compareBranchWithUserSchema({ pathParams, body: { schema: { tables: structuredClone(TABLES) } } });
     expect(again.edits.operations).toEqual([]);
     const { buildClient } = load("@xata.io/client-next");
@@ -81,7 +81,7 @@ describeWith("clients", "a branch of a database with Postgres enabled", (modules
     expect(await xata.db.users.getAll()).toHaveLength(1);
   });
 
-  test("filters, sorts and columns take the names, links too", async () => {
+  test("filters, sorts and columns accept the names, and so do links", async () => {
     for (const [index, id] of ["b", "a", "c"].entries())
       await xata.db.teams.create({ xata_id: id, name: `Team ${id}`, index, owner: "ada", vec: [1, index] });
     const ids = (records: { xata_id: string }[]) => records.map(({ xata_id }) => xata_id);
@@ -154,7 +154,7 @@ describeWith("clients", "a branch of a database with Postgres enabled", (modules
     expect(await xata.db.users.read("sql")).toBeNull();
     await expect(xata.sql`UPDATE "users" SET "xata_version" = 9`).rejects.toThrow(/written by the service/);
     await expect(xata.sql`SELECT "xata.version" FROM "users"`).rejects.toThrow(/xata.version/);
-    // What SQL changed is followed by the search.
+    // The search follows what SQL changed.
     await xata.sql`DELETE FROM "teams" WHERE "xata_id" = 'c'`;
     expect((await xata.db.teams.vectorSearch("vec", [1, 2])).records.map(({ xata_id }: { xata_id: string }) => xata_id)).toEqual([
       "a",
@@ -183,7 +183,7 @@ describeWith("clients", "a branch of a database with Postgres enabled", (modules
     ]);
   });
 
-  test("schemas list them; changes of the schema, copies and new names keep all of it", async () => {
+  test("schemas list them; changes of the schema, copies and new names keep them all", async () => {
     const names = async (at: string) =>
       (await server.get(`${at}/tables/users/schema`)).body.columns.map(({ name }: { name: string }) => name);
     expect(await names(branch)).toEqual(["xata_id", "xata_version", "xata_createdat", "xata_updatedat", "name", "role"]);
@@ -200,7 +200,7 @@ describeWith("clients", "a branch of a database with Postgres enabled", (modules
     }
   });
 
-  test("one line makes any branch so, and not so again", async () => {
+  test("one line converts any branch, and does nothing the second time", async () => {
     await server.put("/db/line:main", {});
     await server.put("/db/line:main/tables/t", { columns: [{ name: "n", type: "int" }] });
     await server.put("/db/line:main/tables/t/data/a", { n: 1 });

@@ -1,4 +1,7 @@
-/** Two cells behind the map of deploy/nginx/cells.conf: every URL finds its tenant, and a tenant moves without losing a write. */
+/**
+ * Two cells behind the map of deploy/nginx/cells.conf: every URL reaches its tenant, and a tenant moves
+ * without losing a write.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -39,7 +42,7 @@ describeWith("nginx", "Two cells behind nginx", (bin) => {
   const databasesOf = async (cell: TestServer): Promise<string[]> =>
     ((await cell.get("/dbs")).body.databases as { name: string }[]).map(({ name }) => name).sort();
 
-  it("sends each database to its cell, however its name and its colon are written", async () => {
+  it("routes each database to its cell, however its name and its colon are written", async () => {
     for (const path of [
       "/db/acme:main",
       "/db/acme%3Aside",
@@ -57,11 +60,11 @@ describeWith("nginx", "Two cells behind nginx", (bin) => {
       "side",
       "third",
     ]);
-    // What it is asked for arrives as it was sent: an encoded slash is part of a name, and refused as one.
+    // The request arrives as it was sent: an encoded slash is part of a name, and refused as such.
     expect((await ask("GET", "/db/acme%3Amain/tables/a%2Fb/schema")).status).toBe(400);
   });
 
-  it("moves a tenant: what was acknowledged is there, and nobody writes to the old place", { timeout: 120_000 }, async () => {
+  it("moves a tenant: everything acknowledged is there, and nobody writes to the old place", { timeout: 120_000 }, async () => {
     await ask("PUT", "/db/mover:main");
     await ask("PUT", "/db/mover:main/tables/t", TABLE);
     const acknowledged: number[] = [];
@@ -69,7 +72,8 @@ describeWith("nginx", "Two cells behind nginx", (bin) => {
     let refused = 0;
     const writer = (async () => {
       for (let n = 0; isMoving; n++) {
-        // A proxy that reads its configuration anew closes connections that are kept alive: what was just sent on one has no answer, and nothing was promised.
+        // A proxy that reloads its configuration closes idle kept-alive connections. A request just sent on
+        // one gets no response, and nothing was promised.
         const answer = await ask("PUT", `/db/mover%3Amain/tables/t/data/r${n}`, { n }).catch(() => null);
         if (answer?.status === 201) acknowledged.push(n);
         else if (answer !== null) {
@@ -81,7 +85,7 @@ describeWith("nginx", "Two cells behind nginx", (bin) => {
     })();
     await expect.poll(() => acknowledged.length, { timeout: 20_000 }).toBeGreaterThan(20);
     await nginx.rewrite("cells.map", "mover moving;\n");
-    // What was under way has been answered.
+    // Requests in flight have been answered.
     await sleep(500);
     expect((await runCommand(["export", "mover:main", "--out", folder, "--url", cells[0]!.url])).code).toBe(0);
     expect((await runCommand(["import", folder, "mover:main", "--create", "--url", cells[1]!.url])).code).toBe(0);

@@ -1,4 +1,4 @@
-/** A minute of bad weather over three servers. `npm run soak:cluster` makes an hour of it. */
+/** A minute of faults over three servers. `npm run soak:cluster` runs it for an hour. */
 import { expect, it } from "vitest";
 import { describeWith } from "../support/requirements.ts";
 import { clusterRun } from "./cluster-run.ts";

@@ -1,8 +1,10 @@
 /**
- * Three servers on one PostgreSQL with a synchronous standby, behind nginx as it ships, while clients read and write.
+ * Three servers on one PostgreSQL with a synchronous standby, behind nginx as it ships, while clients read
+ * and write.
  *
- * Servers are killed and restarted. The network is slow, loses packets, or is gone. The standby is promoted. What the clients saw is judged.
- * Used by churn.test.ts (a minute) and `npm run soak:cluster` (an hour).
+ * Servers are killed and restarted. The network is slow, loses packets, or is down. The standby is promoted.
+ * Then everything that the clients saw is checked. Used by churn.test.ts (a minute) and `npm run
+ * soak:cluster` (an hour).
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -25,21 +27,22 @@ const SERVERS = 3;
 const SYNCHRONOUS = "sync1";
 const READY_LIMIT_MS = 120_000;
 /**
- * PostgreSQL checks once a second whether the client of a statement is still connected. After this long, a request that got no answer has no effect any more.
+ * PostgreSQL checks once a second whether the client of a statement is still connected. After this time, a
+ * request without a response can have no more effect.
  */
 const SETTLED_MS = 3_000;
 
-/** What can happen, in the order of a round. */
+/** The possible events, in the order of a round. */
 const CLUSTER_EVENTS = ["kill", "restart", "slow network", "lost packets", "outage", "promotion"] as const;
 export type ClusterEvent = (typeof CLUSTER_EVENTS)[number];
 
 export interface ClusterRunOptions {
-  /** Folders and programs, as describeWith gives them. */
+  /** Folders and programs, as describeWith passes them. */
   readonly postgresBin: string;
   readonly nginxBin: string;
-  /** Rounds of the events; the standby is promoted only in the first. */
+  /** Rounds of events; the standby is promoted only in the first. */
   readonly rounds: number;
-  /** After so long no round begins, however many are left. Default: no limit. */
+  /** After this time no new round begins. Default: no limit. */
   readonly minutes?: number;
   /** Default: all. */
   readonly events?: readonly ClusterEvent[];
@@ -121,7 +124,7 @@ class Cluster {
       });
       this.#servers.push(server);
     }
-    // Parts are ready when the others are.
+    // Parts are ready once the others are.
     await Promise.all(this.#servers.map((server) => server.start()));
     const upstream = ports.map((port) => `server 127.0.0.1:${port} max_fails=1 fail_timeout=1s;`).join("\n");
     this.#nginx = await startNginx(this.#options.nginxBin, "balancer.conf", (text) =>
@@ -155,10 +158,11 @@ class Cluster {
     const workload = new Workload({
       seed,
       clients,
-      // Short histories: many requests of these are not known to have been carried out, and each makes more orders possible.
+      // Short histories: the effect of many of these requests is unknown, and each makes more orders
+      // possible.
       operationsPerKey: 50,
       leaving: 0,
-      // Longer than any outage: nobody can write then, but a server alone can be cut off.
+      // Longer than any outage: nobody can write then, but a single server can be cut off.
       lagLimitMs: 600_000,
       mayFail: () => true,
       servers: "many",
@@ -279,7 +283,10 @@ class Cluster {
     }
   }
 
-  /** Until the database has ended every statement that it works on now: a commit may wait for the standby for longer than SETTLED_MS. */
+  /**
+   * Waits until the database has ended every statement that it is working on now: a commit may wait for the
+   * standby for longer than SETTLED_MS.
+   */
   async #untilNothingIsOlder(): Promise<void> {
     const client = new pg.Client({ connectionString: `postgres://postgres@127.0.0.1:${this.#databasePort}/postgres` });
     await client.connect();

@@ -32,7 +32,7 @@ describeWith("postgresql", "A server without its database", (bin) => {
   const search = (more: object) => server.post("/db/db:main/tables/t/vectorSearch", { ...SEARCH, ...more });
   const descriptors = (): number => readdirSync(`/proc/${server.pid}/fd`).length;
 
-  it("says 503 at once to what needs it, searches on from memory, and is no longer ready", async () => {
+  it("answers 503 at once to what needs the database, keeps searching in memory, and is no longer ready", async () => {
     await expect.poll(async () => (await search({})).body.totalCount).toBe(1);
     const before = descriptors();
     await proxy.refuse();
@@ -54,17 +54,17 @@ describeWith("postgresql", "A server without its database", (bin) => {
       await sleep(20);
     }
     expect(descriptors()).toBeLessThan(before + 20);
-    // One line for the fault, not one for each try.
+    // One line for the fault, not one for each attempt.
     expect(server.log.split("\n").filter((line) => line.includes("recovers from a fault")).length).toBeLessThan(10);
   });
 
-  it("is whole again when it is back", async () => {
+  it("recovers when it is back", async () => {
     await proxy.forward();
     await expect.poll(async () => (await server.get("/readyz")).status, { timeout: 10_000, interval: 50 }).toBe(200);
     expect((await server.put("/db/db:main/tables/t/data/c", { v: [0, 1] })).status).toBe(201);
     expect((await search({ consistency: "strong" })).body.totalCount).toBe(2);
     expect((await server.post("/db/db:main/sql", { statement: 'SELECT "id" FROM "t"' })).status).toBe(200);
-    // And it hears of others again.
+    // And it hears of other servers' writes again.
     const other = await startServer({ databaseUrl });
     try {
       await other.put("/db/db:main/tables/t/data/d", { v: [0, 1] });

@@ -1,4 +1,7 @@
-/** Servers that hold a part each of one database's vectors, beside one that holds all, which tells what they should answer. */
+/**
+ * Servers that hold a part each of one database's vectors, beside one that holds all of them and shows what
+ * they should answer.
+ */
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -59,7 +62,7 @@ export class PartsCluster {
     return cluster;
   }
 
-  /** All that hold a part. */
+  /** All servers that hold a part. */
   get all(): TestServer[] {
     return this.parts.flat();
   }
@@ -76,7 +79,10 @@ export class PartsCluster {
     }
   }
 
-  /** Stops the servers of parts in good order and starts them again. `turned`: each with the data directory of the one before. */
+  /**
+   * Stops the servers of parts cleanly and starts them again. `turned`: each gets the data directory of the
+   * previous one.
+   */
   async restart({ turned }: { turned: boolean }): Promise<void> {
     await Promise.all(this.all.map((server) => server.end("SIGTERM")));
     const folders = this.all.map(({ dataDir }) => dataDir);

@@ -1,4 +1,7 @@
-/** The database of `--search-url` goes away and comes back, as the clients of a server see it. Its records are elsewhere, and stay. */
+/**
+ * The database of `--search-url` goes away and comes back, as the clients of a server see it. The records are
+ * elsewhere and stay available.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SEARCH_SERVERS, type SearchServer } from "../support/pgvector.ts";
 import { type Answer, startServer, type TestServer } from "../support/server.ts";
@@ -6,7 +9,7 @@ import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 
 const TABLE = "/db/db:main/tables/t";
 const CONNECTIONS = 2;
-/** As search-database.ts has it: for so long after a failed connection nobody tries again. */
+/** As in search-database.ts: after a failed connection nobody tries again for this long. */
 const AWAY_MS = 250;
 
 describe.each(SEARCH_SERVERS)("A server whose vectors are in %s", (_, start) => {
@@ -53,7 +56,7 @@ describe.each(SEARCH_SERVERS)("A server whose vectors are in %s", (_, start) => 
     await expect.poll(async () => (await server.get("/readyz")).status, { timeout: 20_000, interval: 50 }).toBe(200);
   };
 
-  it("answers 503 to every search while it is refused, goes on writing, and is no longer ready", async () => {
+  it("answers 503 to every search while connections are refused, still writes, and is no longer ready", async () => {
     await proxy.refuse();
     for (let n = 0; n < 20; n++) {
       await expectAway();
@@ -63,7 +66,7 @@ describe.each(SEARCH_SERVERS)("A server whose vectors are in %s", (_, start) => 
     expect((await server.get(`${TABLE}/data/r1`)).status).toBe(200);
   });
 
-  it("is whole again when it is back, with what was written meanwhile", async () => {
+  it("recovers when it is back, with what was written meanwhile", async () => {
     await proxy.forward();
     await expectWhole();
   });
@@ -73,7 +76,8 @@ describe.each(SEARCH_SERVERS)("A server whose vectors are in %s", (_, start) => 
     await expectAway();
     const [triedBefore, startedAt] = [proxy.accepted, performance.now()];
     for (let n = 0; n < 40; n++) await Promise.all(Array.from({ length: 5 }, expectAway));
-    // Each time that it may try again, every connection of the pool may be tried, and the one that listens for locks.
+    // Whenever it may try again, every connection of the pool may be tried, and the one that listens for
+    // locks.
     const turns = 1 + Math.ceil((performance.now() - startedAt) / AWAY_MS);
     expect(proxy.accepted - triedBefore).toBeLessThanOrEqual(turns * (CONNECTIONS + 1));
     await write();
@@ -81,7 +85,7 @@ describe.each(SEARCH_SERVERS)("A server whose vectors are in %s", (_, start) => 
     await expectWhole();
   });
 
-  it("answers 503 when the network loses every packet, and is whole again after it", async () => {
+  it("answers 503 when the network loses every packet, and recovers afterwards", async () => {
     await proxy.swallow();
     await expectAway();
     await write();

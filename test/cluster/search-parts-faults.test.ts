@@ -51,7 +51,7 @@ describeWith("postgresql", "Search parts on bad days", (bin) => {
       for (let n = 0; n < 5; n++) for (const { status, text } of await both()) expect([status, text]).toEqual([200, expected]);
     });
 
-    it("both of which are killed: 503, never a part of the answer, and everything else goes on", async () => {
+    it("both of which are killed: 503, never a partial result, and everything else continues", async () => {
       await replicas[1]!.end("SIGKILL");
       for (const { status, headers, body } of await both()) {
         expect([status, body.message]).toEqual([503, expect.stringContaining("Part 1/2 of the vectors cannot be searched")]);
@@ -64,7 +64,7 @@ describeWith("postgresql", "Search parts on bad days", (bin) => {
       expect(asked.log).not.toContain(SECRET);
     });
 
-    it("one of which comes back: what was written meanwhile is there", async () => {
+    it("one of which comes back: it has what was written meanwhile", async () => {
       await replicas[0]!.start();
       await cluster.untilReady([replicas[0]!]);
       const expected = await whole();
@@ -79,7 +79,7 @@ describeWith("postgresql", "Search parts on bad days", (bin) => {
       process.kill(replicas[0]!.pid, "SIGSTOP");
       try {
         for (const { status, text } of await both()) expect([status, text]).toEqual([200, expected]);
-        // Both hang: no answer is whole.
+        // Both hang: no complete result is possible.
         process.kill(replicas[1]!.pid, "SIGSTOP");
         for (const { status } of await both()) expect(status).toBe(503);
       } finally {
@@ -97,7 +97,7 @@ describeWith("postgresql", "Search parts on bad days", (bin) => {
     });
     afterAll(() => cluster.stop());
 
-    it("are of one position: what one transaction changed in several parts is seen whole or not at all", async () => {
+    it("are of one position: what one transaction changed in several parts is seen completely or not at all", async () => {
       // Each transaction gives all records of all parts the same number.
       const ids = new Set(Array.from({ length: RECORDS }, (_, n) => partIndexOf(`r${n}`, 3)));
       expect(ids.size).toBe(3);
@@ -124,10 +124,10 @@ describeWith("postgresql", "Search parts on bad days", (bin) => {
           );
           for (const { status, count } of answers) {
             expect(status).toBe(200);
-            // Acknowledged before the request, so seen by all: as a whole.
+            // Acknowledged before the request, so seen by all parts.
             expect(count).toBe(RECORDS);
           }
-          // A transaction that was not acknowledged yet: of all records or of none.
+          // A transaction that was not acknowledged yet: seen in all records or in none.
           const next = 1_000 + written;
           const { body } = await cluster.all[round % 3]!.post(SEARCH, { ...ASK, filter: { n: next }, consistency: "strong" });
           expect([0, RECORDS]).toContain(body.totalCount);
@@ -139,7 +139,7 @@ describeWith("postgresql", "Search parts on bad days", (bin) => {
       expect(written).toBeGreaterThan(10);
     });
 
-    it("see each write that was acknowledged before them, whichever server took it", async () => {
+    it("see each write that was acknowledged before them, whichever server handled it", async () => {
       for (let n = 0; n < 15; n++) {
         const [writer, reader] = [cluster.all[n % 3]!, cluster.all[(n + 1) % 3]!];
         await writer.put(`${TABLE}/data/w${n}`, { v: [1, 0], n: -1 - n });
@@ -176,7 +176,7 @@ describeWith("postgresql", "Search parts on bad days", (bin) => {
     const peer = { authorization: `Lodestone-Part ${SECRET}` };
     const ask = (body: Buffer | string, headers: object = peer) => server.post("/internal/part/search", body, { ...headers });
 
-    it("do not get in by a key, nor by the secret where keys are asked for", async () => {
+    it("get in neither with a key nor, where keys are required, with the secret", async () => {
       const call = encodeCall({ part, searches: [search] }, 1_000);
       await cluster.untilReady([server]);
       await expect.poll(async () => (await ask(call)).status, { timeout: 10_000 }).toBe(200);
@@ -197,11 +197,11 @@ describeWith("postgresql", "Search parts on bad days", (bin) => {
       expect((await server.get("/dbs", { authorization: `Bearer ${SECRET}` })).status).toBe(401);
       expect((await server.get("/openapi.json")).text).not.toContain("internal");
       expect(server.log).not.toContain(SECRET);
-      // A server without parts does not have it at all.
+      // A server without parts does not have this endpoint at all.
       expect((await cluster.whole.get("/internal/part", { authorization: `Bearer ${KEY}` })).status).toBe(404);
     });
 
-    it("who have the secret are refused with 400 what is no call, and the server goes on", async () => {
+    it("who have the secret get 400 for invalid calls, and the server continues", async () => {
       const header = (change: object): Buffer => {
         const valid = { protocol: 1, limitMs: 1_000, part, searches: [{ ...search, queries: undefined, dimension: 2 }] };
         const json = Buffer.from(JSON.stringify({ ...valid, ...change }));
@@ -234,7 +234,8 @@ describeWith("postgresql", "Search parts on bad days", (bin) => {
       ];
       for (const body of hostile) {
         const { status, body: answer } = await ask(body);
-        // What is well-formed and cannot be had (a snapshot that is none) is answered so; nothing is a fault of the server's.
+        // A well-formed request for something unavailable (such as a snapshot that does not exist) gets such
+        // an answer; nothing is a fault of the server.
         expect([200, 400, 503]).toContain(status);
         if (status === 400) expect(answer.message).toEqual(expect.any(String));
       }
@@ -247,7 +248,7 @@ describeWith("postgresql", "Search parts on bad days", (bin) => {
     });
   });
 
-  it("a server that is told nonsense does not start, and says why", async () => {
+  it("a server with invalid settings does not start, and says why", async () => {
     const databaseUrl = await postgres.createDatabase();
     const peers = "http://127.0.0.1:1,http://127.0.0.1:2";
     const wrong: [string[], RegExp][] = [

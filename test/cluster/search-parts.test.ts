@@ -1,6 +1,6 @@
 /**
- * What each server of search parts holds, keeps and follows. That their answers are right, in every bit, is shown by the suite of all engines,
- * test/http/vector-search.test.ts.
+ * What each server of search parts holds, keeps and follows. That their answers are right, bit for bit, is
+ * shown by the suite of all engines, test/http/vector-search.test.ts.
  */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -96,7 +96,7 @@ describeWith("postgresql", "Search parts", (bin) => {
     }
   });
 
-  it("start again from snapshots of their own part, and of no other", async () => {
+  it("start again from snapshots of their own part only", async () => {
     const cluster = await PartsCluster.start(postgres, { replicas: [1, 1], args: ["--snapshot-interval", "1"] });
     try {
       await fill(cluster.all[0]!);
@@ -126,8 +126,8 @@ describeWith("postgresql", "Search parts", (bin) => {
       });
       afterAll(() => cluster.stop());
 
-      it("hold a part each, and a table that links lead to whole", async () => {
-        // A strong search of each table: then all servers have read everything.
+      it("hold a part each, and whole tables if links lead to them", async () => {
+        // A strong search of each table, so that all servers have read everything.
         await expectSame(cluster, SEARCH, requests()[0]!);
         await expectSame(cluster, "/db/db:main/tables/makers/vectorSearch", { column: "logo", queryVector: [1, 1], consistency: "strong" });
         const rows = await Promise.all([cluster.whole, ...cluster.all].map(async (server) => (await server.get("/readyz")).body.rows));

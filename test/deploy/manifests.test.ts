@@ -1,4 +1,7 @@
-/** What deploy/ ships for Kubernetes, Compose and systemd: valid by their schemas, and in agreement with the server's own flags. */
+/**
+ * What deploy/ ships for Kubernetes, Compose and systemd: valid by their schemas, and consistent with the
+ * server's own flags.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -42,7 +45,7 @@ beforeAll(async () => {
   help = (await runCommand(["serve", "--help"])).stdout.replaceAll(/\s+/g, " ");
 });
 
-/** A flag or variable that the server does not know would be passed over in silence. */
+/** A flag or variable that the server does not know would be ignored silently. */
 function expectKnown(names: Iterable<string>): void {
   for (const name of names) expect(help).toMatch(new RegExp(`${name}\\b`));
 }
@@ -53,14 +56,14 @@ describe.each(readdirSync(join(deploy, "kubernetes")))("deploy/kubernetes/%s", (
   const pod = workload.spec.template;
   const [container] = pod.spec.containers;
 
-  it("fits the schemas of Kubernetes, which do refuse what does not", () => {
+  it("fits the schemas of Kubernetes, which do reject what does not fit", () => {
     for (const manifest of manifests) expect(() => validate(manifest)).not.toThrow();
     const { selector: _selector, ...spec } = workload.spec;
     expect(() => validate({ ...workload, spec })).toThrow(/selector/);
     expect(() => validate({ ...workload, spec: { ...workload.spec, replicas: "four" } })).toThrow(/replicas/);
   });
 
-  it("runs without rights, with a read-only root file system, and asks for the server's health", () => {
+  it("runs without privileges, with a read-only root file system, and checks the server's health", () => {
     expect(pod.spec.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 10_001, seccompProfile: { type: "RuntimeDefault" } });
     expect(container.securityContext).toEqual({
       allowPrivilegeEscalation: false,
@@ -73,7 +76,7 @@ describe.each(readdirSync(join(deploy, "kubernetes")))("deploy/kubernetes/%s", (
     );
   });
 
-  it("names volumes, selectors and ports that are there, and flags that the server knows", () => {
+  it("names existing volumes, selectors and ports, and flags that the server knows", () => {
     const volumes = [...pod.spec.volumes, ...(workload.spec.volumeClaimTemplates ?? []).map(({ metadata }: Manifest) => metadata)];
     for (const { name } of container.volumeMounts) expect(volumes.map((volume) => volume.name)).toContain(name);
     expect(pod.metadata.labels).toMatchObject(workload.spec.selector.matchLabels);
@@ -83,7 +86,7 @@ describe.each(readdirSync(join(deploy, "kubernetes")))("deploy/kubernetes/%s", (
   });
 });
 
-it("deploy/kubernetes/parts.yaml has as many servers, parts and peers", () => {
+it("deploy/kubernetes/parts.yaml has matching numbers of servers, parts and peers", () => {
   const manifests = documents("kubernetes/parts.yaml");
   const { spec, metadata } = manifests.find(({ kind }) => kind === "StatefulSet");
   const [container] = spec.template.spec.containers;
@@ -97,9 +100,9 @@ it("deploy/kubernetes/parts.yaml has as many servers, parts and peers", () => {
   expect(headless.spec).toMatchObject({ clusterIP: "None", publishNotReadyAddresses: true });
 });
 
-it("deploy/compose.yaml fits the schema of Compose, runs without rights, and names what is there", () => {
+it("deploy/compose.yaml fits the schema of Compose, runs without privileges, and names what exists", () => {
   const compose = parse(read("compose.yaml"), { merge: true });
-  // It names itself and its draft in ways that ajv does not know, and refers to nothing by them.
+  // The schema names itself and its draft in ways that ajv does not know, and refers to nothing by them.
   const isName = (key: string, value: unknown): boolean => (key === "id" || key === "$schema") && typeof value === "string";
   const schema = JSON.parse(JSON.stringify(composeSchema, (key, value) => (isName(key, value) ? undefined : value)));
   const fits = new Ajv2019({ strict: false, validateFormats: false }).compile(schema);

@@ -41,13 +41,13 @@ describe.each(["one", "shards"] as const)("values beside the vectors (%s)", (kin
   const found = async (index: VectorIndex | ParallelVectorIndex, filter: Record<string, unknown>) =>
     (await index.search([1, 1], { filter, k: 100 })).results.map(({ id }) => id).sort();
 
-  it("are filtered in the grammar of the service", async () => {
+  it("are filtered with the service's grammar", async () => {
     const index = await films();
     for (const [filter, expected] of FILTERS) expect([filter, await found(index, filter)]).toEqual([filter, expected]);
     await index.free();
   });
 
-  it("come with results, as they were given; int as a number where that is exact", async () => {
+  it("come with results as they were given; int as a number if that is exact", async () => {
     const index = await films();
     const { results } = await index.search([1, 1], { similarity: "l2", columns: ["title", "year", "at", "tags", "extra"], k: 5 });
     expect(results.map(({ columns }) => columns)).toEqual([
@@ -62,7 +62,7 @@ describe.each(["one", "shards"] as const)("values beside the vectors (%s)", (kin
     await index.free();
   });
 
-  it("an upsert with values replaces all of them, one without keeps them, a delete forgets them", async () => {
+  it("an upsert with values replaces all of them, one without keeps them, a delete removes them", async () => {
     const index = await films();
     await index.upsert("alien", [1, 2]);
     expect(await index.getColumns("alien", ["title", "seen"])).toEqual({ title: "Alien", seen: true });
@@ -76,7 +76,7 @@ describe.each(["one", "shards"] as const)("values beside the vectors (%s)", (kin
     await index.free();
   });
 
-  it("refuses what a column cannot hold, names what is wrong, and changes nothing", async () => {
+  it("refuses what a column cannot hold, names the fault, and changes nothing", async () => {
     const index = await films();
     const before = await index.toBytes();
     const refused: [Record<string, unknown>, RegExp][] = [
@@ -118,7 +118,7 @@ describe.each(["one", "shards"] as const)("values beside the vectors (%s)", (kin
     expect(Buffer.compare(await copy.toBytes(), bytes)).toBe(0);
     await expect(read(bytes)).rejects.toMatchObject({ code: "INVALID", message: expect.stringMatching(/option `columns`/) });
     await expect(read(bytes, new Columns({ title: "string" }))).rejects.toMatchObject({ code: "INVALID" });
-    // Workers take their time to start.
+    // Workers take a while to start.
     for (let at = 24; at < bytes.length; at += kind === "one" ? 1 : 97) {
       const damaged = bytes.slice();
       damaged[at]! ^= 4;
@@ -128,7 +128,7 @@ describe.each(["one", "shards"] as const)("values beside the vectors (%s)", (kin
     await index.free();
   });
 
-  it("a failed load leaves a shared directory and its columns as they were", async () => {
+  it("a failed load leaves a shared directory and its columns unchanged", async () => {
     const bytes = await (await films()).toBytes();
     bytes[bytes.length - 1]! ^= 1;
     const rows = new RowDirectory();
@@ -152,7 +152,7 @@ describe("Columns", () => {
     await expect(VectorIndex.create({ dimension: 1, columns })).rejects.toThrow(/belong to another index/);
   });
 
-  it("__proto__ and constructor are names like others", async () => {
+  it("__proto__ and constructor are names like any other", async () => {
     const columns = new Columns(JSON.parse('{"__proto__": "int", "constructor": "string"}') as Record<string, "int">);
     const index = await VectorIndex.create({ dimension: 1, columns });
     index.upsert("a", [1], JSON.parse('{"__proto__": 5, "constructor": "x"}') as Record<string, unknown>);

@@ -1,4 +1,7 @@
-/** `lodestone backup` while serving, `restore` into a new directory, `check` of both; data directories of this format, and of one to come. */
+/**
+ * `lodestone backup` of a running server, `restore` into a new directory, and `check` of both; data
+ * directories of this format, and of a future one.
+ */
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -33,7 +36,7 @@ describe("A data directory", () => {
     rmSync(root, { recursive: true, force: true });
   });
 
-  it("is backed up while it serves, and the backup is restored with what was acknowledged before it", { timeout: 180_000 }, async () => {
+  it("is backed up while it serves, and the backup is restored with everything acknowledged before it", { timeout: 180_000 }, async () => {
     const backup = await runCommand(["backup", "--url", server.url]);
     expect(backup).toMatchObject({ code: 0 });
     const path = backup.stdout.trim();
@@ -61,7 +64,7 @@ describe("A data directory", () => {
     expect(existsSync(join(root, "x"))).toBe(false);
   });
 
-  it("goes its own way once it is restored: search snapshots of the original are not believed", { timeout: 180_000 }, async () => {
+  it("is independent once restored: search snapshots of the original are not trusted", { timeout: 180_000 }, async () => {
     const original = await startServer({ env: { LODESTONE_LOG_LEVEL: "warn" } });
     const copy = new TestServer({ dataDir: join(root, "second-life"), env: { LODESTONE_LOG_LEVEL: "warn" } });
     const nearest = (to: number) => ({ column: "v", queryVector: [to, 1, 0], similarityFunction: "l2", size: 3, consistency: "strong" });
@@ -80,14 +83,14 @@ describe("A data directory", () => {
       await insert(original, "a", 0, 1_000);
       await insert(original, "b", 1_000, 200);
       const backup = (await runCommand(["backup", "--url", original.url])).stdout.trim();
-      // What only the original has, and what only it has lost; its snapshot tells of both.
+      // Records that only the original has, and records that only it has lost; its snapshot contains both.
       await insert(original, "only-original", 5_000, 10);
       expect((await original.delete(`${TABLE}/data/a7`)).status).toBe(204);
       await original.post(`${TABLE}/vectorSearch`, nearest(0));
       await original.end("SIGTERM");
 
       expect(await runCommand(["restore", backup, "--data-dir", copy.dataDir])).toMatchObject({ code: 0 });
-      // The copy lives on until its transactions have passed the position of that snapshot.
+      // The copy runs until its transactions have passed the position of that snapshot.
       await copy.start();
       for (let i = 0; i < 30; i++) expect((await copy.put(`${TABLE}/data/a${i}`, { n: -i, v: [-100 - i, 1, 0] })).status).toBe(200);
       await copy.end("SIGKILL");
@@ -109,7 +112,7 @@ describe("A data directory", () => {
     }
   });
 
-  it("is checked, its search snapshot with it, and a damaged snapshot is seen and not used", { timeout: 180_000 }, async () => {
+  it("is checked, including its search snapshot; a damaged snapshot is detected and not used", { timeout: 180_000 }, async () => {
     expect(await runCommand(["check", "--data-dir", server.dataDir])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("is in use"),
@@ -136,7 +139,7 @@ describe("A data directory", () => {
     await server.end("SIGTERM");
   });
 
-  it("carries its format: this one opens, one of a newer version is refused and left as it is", { timeout: 120_000 }, async () => {
+  it("carries its format: this one opens, a newer one is refused and left as it is", { timeout: 120_000 }, async () => {
     const marker = join(restored, "lodestone.json");
     const written = readFileSync(marker, "utf8");
     expect(JSON.parse(written)).toMatchObject({ format: 1 });
@@ -149,7 +152,7 @@ describe("A data directory", () => {
     expect(await runCommand(["check", "--data-dir", restored])).toMatchObject({ code: 0 });
   });
 
-  it("is not restored into itself, into a data directory, nor from one that is in use", { timeout: 120_000 }, async () => {
+  it("is not restored into itself, into a data directory, or from a directory in use", { timeout: 120_000 }, async () => {
     await server.start();
     const backup = (await runCommand(["backup", "--url", server.url])).stdout.trim();
     const link = join(root, "link");
@@ -172,7 +175,7 @@ describe("A data directory", () => {
     await server.end("SIGTERM");
   });
 
-  it("is checked to its end when pages of it are damaged: the fault is named, and what is whole is counted", {
+  it("is checked to the end when some of its pages are damaged: the fault is named, and intact records are counted", {
     timeout: 120_000,
   }, async () => {
     const damaged = await startServer();
@@ -202,7 +205,7 @@ describe("A data directory", () => {
     expect(check.stdout).toMatch(/^pages:sound: 2 tables, 400 records/m);
     expect(check.stderr).toMatch(/^lodestone: \d faults? w(as|ere) found\.\n$/);
     expect(check.code).toBe(1);
-    // Where the catalog itself, or the database's control file, is lost there is one sentence as well.
+    // Even when the catalog itself, or the database's control file, is lost, there is one clear message.
     writeFileSync(join(dataDir, "postgres", "global", "pg_control"), Buffer.alloc(8192, 0xa5));
     const lost = await runCommand(["check", "--data-dir", dataDir]);
     expect(lost.stderr).toMatch(/^lodestone: The database cannot be opened: [^\n]*\n$/);

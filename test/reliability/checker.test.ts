@@ -1,4 +1,7 @@
-/** The checker must find the guilty guilty and the innocent innocent: hand-made histories of each fault, a brute-force oracle, and simulated honest servers. */
+/**
+ * The checker must find every fault and accuse nobody wrongly. Tested with hand-made histories of each fault,
+ * a brute-force oracle, and simulated correct servers.
+ */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { agree } from "./checker/group.ts";
@@ -8,10 +11,10 @@ import { isAnswered, type State, step } from "./checker/record-model.ts";
 import { judge } from "./checker/verdict.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
-/** How long a request may still take effect whose client has gone. */
+/** How long a request may still take effect after its client has left. */
 const LATE_MS = 20;
 
-/** One operation after the other: `[from, to, action]`. */
+/** Operations as `[from, to, action]`. */
 const history = (...operations: [number, number, Action][]): Operation[] =>
   operations.map(([invokedMs, returnedMs, action], client) => ({ client, key: "k", invokedMs, returnedMs, action }));
 
@@ -133,7 +136,7 @@ describe("The checker finds guilty", () => {
     expect(agree("g", [null, null], "query")).toEqual({ saw: null });
   });
 
-  it("a search that it had to give up, rather than letting it pass", () => {
+  it("a search for an order that had to be given up, rather than passing it", () => {
     const open = Array.from({ length: 12 }, (_, i): [number, number, Action] => [0, 10, put(i, i === 11 ? 99 : undefined)]);
     expect(judge(history(...open), { maxSteps: 500 }).faults.map(({ kind }) => kind)).toEqual(["undecided"]);
     expect(judge(history(...open)).faults.map(({ kind }) => kind)).toEqual(["not linearizable"]);
@@ -186,7 +189,7 @@ describe("The checker finds innocent", () => {
     expect(judge(operations).faults).toEqual([]);
   });
 
-  it("an honest server, whatever its clients do at once, with answers lost and searches behind", () => {
+  it("a correct server, whatever its clients do concurrently, with lost responses and searches that are behind", () => {
     fc.assert(
       fc.property(fc.integer(), (seed) => {
         const { operations } = honestServer(seed, 60, 6);
@@ -232,7 +235,7 @@ describe("The search for an order agrees with trying every order", () => {
     expect(possible).toBeGreaterThan(300);
   });
 
-  it("and one wrong answer among an honest server's is found", () => {
+  it("and one wrong answer among a correct server's is found", () => {
     let found = 0;
     let judged = 0;
     for (let seed = 0; seed < 200; seed++) {
@@ -262,7 +265,10 @@ function someOrderExplains(left: readonly Operation[], done: readonly Operation[
   });
 }
 
-/** A server with one key that does each operation at one instant between request and answer; some answers get lost, searches show a state that is behind. */
+/**
+ * A server with one key that does each operation at one instant between request and response. Some responses
+ * get lost, and searches show a state that is behind.
+ */
 function honestServer(seed: number, count: number, clients: number): { operations: Operation[]; random: () => number } {
   let state = seed >>> 0;
   const random = (): number => {
@@ -295,7 +301,7 @@ function honestServer(seed: number, count: number, clients: number): { operation
     const lost = random() < 0.05;
     if (kind < 0.25) return operation({ do: "read", saw: before });
     if (kind < 0.5) {
-      // The follower stands somewhere between what it last showed and now, at most 20 ms back.
+      // The follower is somewhere between what it last showed and now, at most 20 ms back.
       while (shown + 1 < states.length && (states[shown + 1]!.at < at - 20 || random() < 0.5)) shown++;
       const { state: seen } = states[shown]!;
       return operation({ do: "follow", lagLimitMs: 30, saw: seen === null ? null : { value: seen.value } });

@@ -1,23 +1,30 @@
 /**
- * A search may be behind, but it never goes back behind what a search that had ended before it showed.
+ * A search may lag behind, but it never shows an older state than a search that had ended before it.
  *
- * Judged without a linearization, since there may be several: a pair of searches is guilty only where time, or versions within one life of
- * the record, say that every write that can explain the later search came before every write that can explain the earlier one. (That each search by
- * itself shows a state within its limit is the business of linearizability.ts.)
+ * This is judged without a linearization, since there may be several. A pair of searches is a fault only if
+ * time, or versions within one life of the record, prove that every write that can explain the later search
+ * came before every write that can explain the earlier one. (linearizability.ts checks that each search by
+ * itself shows a state within its limit.)
  */
 import { type Action, describeOperation, type Fault, type Operation } from "./history.ts";
 import { hasMade } from "./record-model.ts";
 
 interface Search {
   readonly operation: Operation;
-  /** The write whose value it shows; undefined where it shows no record. */
+  /** The write whose value it shows; undefined if it shows no record. */
   readonly write: Operation | undefined;
-  /** Of all writes that can explain what it shows: when the first of them was sent, and when the last was over. */
+  /**
+   * Over all writes that can explain what it shows: when the first of them was sent, and when the last one
+   * ended.
+   */
   readonly earliestMs: number;
   readonly latestMs: number;
 }
 
-/** @param operations  all of one key that nothing but `put`, `create`, `update` and `delete` writes. */
+/**
+ * @param operations  all operations on one key that is written only by `put`, `create`, `update` and
+ *   `delete`.
+ */
 export function checkFollowers(operations: readonly Operation[]): Fault[] {
   const writers = new Map<number, Operation>();
   for (const operation of operations) if ("value" in operation.action) writers.set(operation.action.value, operation);
@@ -71,7 +78,7 @@ function explain(
   };
 }
 
-/** Versions tell the order of writes while nobody deletes the record. */
+/** Versions give the order of writes as long as nobody deletes the record. */
 function isLaterVersion(later: Operation | undefined, earlier: Operation | undefined, deletes: readonly Operation[]): boolean {
   if (later === undefined || earlier === undefined) return false;
   const [laterVersion, earlierVersion] = [versionOf(later.action), versionOf(earlier.action)];

@@ -1,10 +1,11 @@
-/** Records that are only ever written together: what they show in one answer must be one state. */
+/** Records that are only ever written together: in one response they must show one state. */
 import type { Fault, Seen } from "./history.ts";
 
 export type Agreement = { readonly saw: Seen | null } | { readonly fault: Fault };
 
 /**
- * @param members  what one answer (one statement, one transaction, one search) shows of each member of the group; null where it shows none.
+ * @param members  what one response (one statement, one transaction, one search) shows of each member of the
+ *   group; null if it shows none.
  * @param where  the request, for the message.
  */
 export function agree(key: string, members: readonly (Seen | null)[], where: string): Agreement {

@@ -1,34 +1,43 @@
 /**
- * What concurrent clients did and saw, as the checker reads it. A key is one record, or a group of records that are only ever written together (then a key
- * has one value, and an answer that shows two is a fault of its own, `torn`). Times are of one monotonic clock, that of the process that ran all clients.
+ * What concurrent clients did and saw, as the checker reads it. A key is one record, or a group of records
+ * that are only ever written together (such a key has one value, and a response that shows two is a fault of
+ * its own, `torn`). Times are from one monotonic clock, that of the process that ran all clients.
  */
 
-/** What a key holds. `version` is the records' own; undefined where an answer does not tell it (a search). */
+/**
+ * What a key holds. `version` is the record's own; undefined if a response does not contain it (a search).
+ */
 export interface Seen {
   readonly value: number;
   readonly version?: number | undefined;
 }
 
-/** A request and, where it was answered, its answer. Every value of put, create and update is used once in a history. */
+/**
+ * A request and, if there was one, its response. Every value of put, create and update is used once in a
+ * history.
+ */
 export type Action =
-  /** `saw: null`: there was none. */
+  /** `saw: null`: there was no record. */
   | { readonly do: "read"; readonly saw: Seen | null }
-  /** An eventually consistent read (a search). `lagLimitMs`: how old its state may have been when it was asked for. */
+  /**
+   * An eventually consistent read (a search). `lagLimitMs`: how old its state may have been when it was
+   * requested.
+   */
   | { readonly do: "follow"; readonly saw: Seen | null; readonly lagLimitMs: number }
   /** Creates or replaces. */
   | { readonly do: "put"; readonly value: number; readonly answer?: { readonly version?: number | undefined } }
-  /** Creates, and is refused when there is one already. */
+  /** Creates; refused if there is a record already. */
   | { readonly do: "create"; readonly value: number; readonly answer?: { readonly done: boolean } }
-  /** Changes, and finds nothing to change when there is none; with `ifVersion`, only that version. */
+  /** Changes the record, or finds none to change; with `ifVersion`, only that version. */
   | {
       readonly do: "update";
       readonly value: number;
       readonly ifVersion?: number | undefined;
       readonly answer?: { readonly done: boolean; readonly version?: number | undefined };
     }
-  /** Adds to the value that is there (`$increment`). */
+  /** Adds to the current value (`$increment`). */
   | { readonly do: "add"; readonly amount: number; readonly answer?: { readonly done: boolean; readonly saw?: Seen | undefined } }
-  /** `found`: there was one. */
+  /** `found`: there was a record. */
   | { readonly do: "delete"; readonly answer?: { readonly found: boolean } };
 
 export interface Operation {
@@ -37,16 +46,17 @@ export interface Operation {
   readonly action: Action;
   readonly invokedMs: number;
   /**
-   * When the answer came. For an operation without an answer (`action.answer` undefined) the moment after which it cannot take effect any more
-   * (its server was killed), or Infinity: it took effect once in between, or never.
+   * When the response came. For an operation without one (`action.answer` undefined) the moment after which
+   * it can no longer take effect (its server was killed), or Infinity. It took effect once in between, or
+   * never.
    */
   readonly returnedMs: number;
 }
 
 export type FaultKind =
-  /** Two values where one was written: half of a transaction was seen. */
+  /** Two values where one was written: half of a transaction was visible. */
   | "torn"
-  /** An acknowledged write is not there, though nobody deleted it. */
+  /** An acknowledged write is missing, though nobody deleted it. */
   | "lost"
   /** A value that an acknowledged write had replaced before the read began. */
   | "stale"
@@ -56,15 +66,18 @@ export type FaultKind =
   | "non-monotonic"
   /** A value that nobody wrote, or that was refused or rolled back. */
   | "phantom"
-  /** No order of the operations explains all answers. */
+  /** No order of the operations explains all responses. */
   | "not linearizable"
-  /** The search for an order was given up; proves nothing, and is reported as a fault so that nobody takes it for a pass. */
+  /**
+   * The search for an order was given up. Proves nothing, but is reported as a fault so that nobody takes it
+   * for a pass.
+   */
   | "undecided";
 
 export interface Fault {
   readonly kind: FaultKind;
   readonly key: string;
-  /** A sentence with the operations that cannot both be. */
+  /** A sentence with the operations that contradict each other. */
   readonly message: string;
 }
 

@@ -1,26 +1,34 @@
 /**
- * Is there one order of a key's operations, each placed between its request and its answer, that explains every answer?
+ * Is there one order of a key's operations, each placed between its request and its response, that explains
+ * every response?
  *
- * The search of Wing and Gong ("Testing and verifying concurrent objects", 1993) with Lowe's memory of visited configurations (2017), one key at a time
- * (Herlihy and Wing: a history is linearizable when each object's part is). Deviations:
- * - Operations without an answer may be left out: when nothing else explains the answers up to the moment after which they cannot take effect.
- * - An answered operation that changed nothing (a read, a delete that found nothing) is placed at once where its answer fits, and never tried later: no order is lost.
- * - Visited configurations are kept as two 32-bit Zobrist hashes and the state; a collision could only accuse the innocent, with odds of 1 in 10^8.
+ * The search of Wing and Gong ("Testing and verifying concurrent objects", 1993) with Lowe's memory of
+ * visited configurations (2017), one key at a time (Herlihy and Wing: a history is linearizable when each
+ * object's part is). Deviations:
+ * - Operations without a response may be left out: when nothing else explains the responses up to the moment
+ *   after which they cannot take effect.
+ * - An answered operation that changed nothing (a read, a delete that found nothing) is placed at once where
+ *   its response fits, and never tried later. No order is lost by that.
+ * - Visited configurations are kept as two 32-bit Zobrist hashes and the state. A collision could only report
+ *   a false fault, with odds of 1 in 10^8.
  */
 import type { Operation } from "./history.ts";
 import { isAnswered, type State, stateText, step } from "./record-model.ts";
 
 export type Linearization =
   | { readonly outcome: "linearizable"; readonly order: readonly Operation[] }
-  /** `blocked` is the operation whose answer could not be placed in the longest order found; `state` what the key held there. */
+  /**
+   * `blocked` is the operation whose response could not be placed in the longest order found; `state` is what
+   * the key held there.
+   */
   | { readonly outcome: "impossible"; readonly blocked: Operation; readonly state: State; readonly placed: number }
   | { readonly outcome: "undecided"; readonly steps: number };
 
 const DEFAULT_MAX_STEPS = 20_000_000;
 
 /**
- * In which order the ways to go on are tried. Unanswered writes that nobody saw come last: most of them were never done, and trying each at every
- * point is what makes the search explode.
+ * The order in which continuations are tried. Unanswered writes that nobody saw come last: most of them were
+ * never done, and trying each one at every point is what makes the search explode.
  */
 const ANSWERED = 0;
 const UNANSWERED_BUT_SEEN = 1;
@@ -31,7 +39,7 @@ interface Placed {
   readonly operation: number;
   readonly before: State;
   readonly pass: number;
-  /** Its answer fits here and it changed nothing. */
+  /** Its response fits here, and it changed nothing. */
   readonly forced: boolean;
 }
 
@@ -66,7 +74,7 @@ export function linearize(operations: readonly Operation[], initial: State = nul
       const next = passOf[index] === pass ? step(state, operation.action) : undefined;
       if (next === undefined || !place(index, next)) event = list.next(event);
     } else if (pass === OMIT) {
-      // Its time is over, and it has not been placed: without an answer it may never have been done.
+      // Its time is over and it has not been placed: without a response it may never have been done.
       if (isAnswered(operation.action) || !place(index, state)) {
         pass = UNANSWERED_UNSEEN;
         event = list.first;
@@ -83,7 +91,7 @@ export function linearize(operations: readonly Operation[], initial: State = nul
   }
   return { outcome: "undecided", steps: maxSteps };
 
-  /** False when this configuration has been tried before, in vain. */
+  /** False if this configuration has been tried before without success. */
   function place(index: number, next: State): boolean {
     const key = `${hashLow ^ low[index]!}:${hashHigh ^ high[index]!}:${stateText(next)}`;
     if (visited.has(key)) return false;
@@ -98,7 +106,7 @@ export function linearize(operations: readonly Operation[], initial: State = nul
     return true;
   }
 
-  /** Takes back the last choice that has an alternative, and goes on with that. False when there is none. */
+  /** Takes back the last choice that has an alternative, and continues with that. False if there is none. */
   function undo(): boolean {
     for (let last = placed.pop(); last !== undefined; last = placed.pop()) {
       state = last.before;
@@ -114,7 +122,7 @@ export function linearize(operations: readonly Operation[], initial: State = nul
   }
 }
 
-/** An eventual read stands for a strong one that may have been made up to its limit earlier. */
+/** An eventual read is like a strong one that was made up to its limit earlier. */
 function earliest({ action, invokedMs }: Operation): number {
   return action.do === "follow" ? invokedMs - action.lagLimitMs : invokedMs;
 }
@@ -131,7 +139,10 @@ function zobrist(count: number): { low: Int32Array; high: Int32Array } {
   return { low: Int32Array.from({ length: count }, random), high: Int32Array.from({ length: count }, random) };
 }
 
-/** Requests and answers in the order of time, as a linked list that operations are lifted out of and put back into (in the reverse order). */
+/**
+ * Requests and responses in order of time: a linked list from which operations are removed, and restored in
+ * reverse order.
+ */
 class EventList {
   readonly end: number;
   readonly #head: number;
@@ -143,7 +154,7 @@ class EventList {
 
   constructor(calledMs: readonly number[], returnedMs: readonly number[]) {
     const count = calledMs.length;
-    // At the same instant requests stand before answers: what may have been concurrent is taken for concurrent.
+    // At the same instant requests come before responses: what may have been concurrent counts as concurrent.
     const events = calledMs
       .flatMap((called, operation) => [
         { at: called, answer: 0, operation },

@@ -1,4 +1,7 @@
-/** How a key behaves when operations come one at a time: the sequential specification that a history is checked against. */
+/**
+ * How a key behaves when operations come one at a time: the sequential specification that a history is
+ * checked against.
+ */
 import type { Action, Seen } from "./history.ts";
 
 /** null: there is no record. */
@@ -6,13 +9,16 @@ export type State = { readonly value: number; readonly version: number } | null;
 
 export const stateText = (state: State): string => (state === null ? "-" : `${state.value}@${state.version}`);
 
-/** True when the operation cannot change anything, whatever the state. */
+/** True if the operation cannot change anything, whatever the state. */
 export const isRead = (action: Action): boolean => action.do === "read" || action.do === "follow";
 
 /** True when the request was answered, so that what it did is known. */
 export const isAnswered = (action: Action): boolean => action.do === "read" || action.do === "follow" || action.answer !== undefined;
 
-/** The state after the operation, or undefined when its answer cannot be given in this state. An operation without an answer gives what it does if it is done. */
+/**
+ * The state after the operation, or undefined when its answer cannot be given in this state. An operation
+ * without an answer gives what it does if it is done.
+ */
 export function step(state: State, action: Action): State | undefined {
   switch (action.do) {
     case "read":

@@ -21,7 +21,10 @@ export function judge(history: readonly Operation[], options: { initial?: State;
   return { faults, operations: history.length, keys: byKey.size };
 }
 
-/** @param servers  "many": eventual searches went to servers that are behind by different times, and may go back. */
+/**
+ * @param servers  "many": eventual searches went to servers that are behind by different times, and may go
+ *   back.
+ */
 export function judgeKey(
   operations: readonly Operation[],
   initial: State = null,
@@ -42,7 +45,10 @@ export function judgeKey(
   return [{ kind: "not linearizable", key, message }];
 }
 
-/** The plain ways to be wrong, each shown by a read and one or two other operations. Only looked for when no order exists, to give the fault its name. */
+/**
+ * The plain ways to be wrong, each shown by a read and one or two other operations. Only looked for when no
+ * order exists, to give the fault its name.
+ */
 function nameFault(operations: readonly Operation[], initial: State): Omit<Fault, "key"> | undefined {
   const reads = operations.filter(({ action }) => isRead(action)).sort((a, b) => a.invokedMs - b.invokedMs);
   const writers = new Map<number, Operation>();

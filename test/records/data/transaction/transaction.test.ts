@@ -30,11 +30,11 @@ describeOnBothEngines("transactions", (fixture) => {
     ]);
   });
 
-  test("of nothing do nothing", async () => {
+  test("without operations do nothing", async () => {
     expect(await run()).toEqual([]);
   });
 
-  test("answer each operation in order", async () => {
+  test("return the result of each operation in order", async () => {
     const results = await run(
       { insert: { table: "items", record: { name: "made" } } },
       { insert: { table: "items", record: { id: "d", name: "D", vector: [0.5, -1] }, createOnly: true, columns: ["name", "vector"] } },
@@ -70,7 +70,7 @@ describeOnBothEngines("transactions", (fixture) => {
     expect((await read("items", "a"))[0]).not.toHaveProperty("code");
   });
 
-  test("see one state, whoever else writes the same records meanwhile", async () => {
+  test("see one state, whoever else writes the same records at the same time", async () => {
     let release!: () => void;
     const released = new Promise<void>((resolve) => {
       release = resolve;
@@ -79,7 +79,7 @@ describeOnBothEngines("transactions", (fixture) => {
     const isStarted = new Promise<void>((resolve) => {
       started = resolve;
     });
-    // Another client changes one of the records and adds another, and has not committed yet.
+    // Another client changes one of the records and adds another, without having committed yet.
     const other = fixture.engine.transaction(async (connection) => {
       await connection.query(`UPDATE "test:main"."items" SET "size" = 9 WHERE "id" = 'a'`);
       await connection.query(`INSERT INTO "test:main"."items" ("id") VALUES ('d')`);
@@ -96,8 +96,8 @@ describeOnBothEngines("transactions", (fixture) => {
     }
     release();
     await other;
-    // After the other, so all of what the other wrote: not the record that it changed without the one that it
-    // added.
+    // After the other transaction, so it sees all that one wrote: not the changed record without the added
+    // one.
     expect(await removed).toEqual([1, 1, 1, 1].map((rows) => ({ operation: "delete", rows })));
     expect(await contents()).toEqual([]);
   });
@@ -248,7 +248,7 @@ describeOnBothEngines("transactions", (fixture) => {
     expect(await contents()).toEqual(before);
   });
 
-  test("take 1,000 operations and no more", async () => {
+  test("accept at most 1,000 operations", async () => {
     const inserts = Array.from({ length: 1000 }, (_, i) => ({
       insert: { table: "items", record: { id: `n${i}`, size: i, vector: [i, -i] } },
     }));
@@ -262,7 +262,7 @@ describeOnBothEngines("transactions", (fixture) => {
     });
   });
 
-  test("of several clients at once do not lose or mix anything", async () => {
+  test("of several clients at once neither lose nor mix anything", async () => {
     const clients = Array.from({ length: 8 }, async (_, client) => {
       for (let round = 0; round < 5; round++) {
         await run(
@@ -278,7 +278,7 @@ describeOnBothEngines("transactions", (fixture) => {
     expect(await contents()).toHaveLength(43);
   });
 
-  test("that lock records crosswise are both carried out in the end", async () => {
+  test("that lock records crosswise both succeed in the end", async () => {
     const touch = (id: string) => ({ update: { table: "items", id, fields: { size: { $increment: 1 } } } });
     await Promise.all(Array.from({ length: 6 }, (_, i) => (i % 2 === 0 ? run(touch("a"), touch("b")) : run(touch("b"), touch("a")))));
     expect(await read("items", "a", "b")).toMatchObject([{ size: 7 }, { size: 8 }]);
@@ -306,7 +306,7 @@ describeOnBothEngines("bulk inserts", (fixture) => {
     ]);
   });
 
-  test("give back all of each record, in order, with vectors where they are", async () => {
+  test("return all of each record, in order, with vectors in their places", async () => {
     const vector = Array.from({ length: 1536 }, (_, i) => Math.fround(Math.sin(i)) * (i % 2 === 0 ? 1 : 1e-20));
     const records = [
       { id: "one", name: "a", tags: ['x"', "y\\", "", "{}"], json: { a: ['"', "\\"] }, float: -0.1, bool: true, v: vector },
@@ -331,7 +331,7 @@ describeOnBothEngines("bulk inserts", (fixture) => {
     expect((written[2]!.v as number[]).map(Math.fround)).toEqual(vector.map((x) => Math.fround(-x)));
   });
 
-  test("say for every record what is wrong with it, and insert none", async () => {
+  test("report the fault of every record, and insert none", async () => {
     const before = await count();
     await expect(insert([{ name: "fine" }, { name: 5 }, { nope: 1 }, { id: "same" }, { id: "same" }])).rejects.toMatchObject({
       code: "INVALID",
@@ -345,7 +345,7 @@ describeOnBothEngines("bulk inserts", (fixture) => {
     expect(await count()).toBe(before);
   });
 
-  test("find the record that breaks a rule of the table", async () => {
+  test("name the record that breaks a rule of the table", async () => {
     await insert([{ id: "old", code: "taken" }]);
     const before = await count();
     await expect(insert([{ code: "new" }, { code: "taken" }])).rejects.toMatchObject({
@@ -363,7 +363,7 @@ describeOnBothEngines("bulk inserts", (fixture) => {
     expect(await count()).toBe(before);
   });
 
-  test("take 1,000 records and no more", async () => {
+  test("accept at most 1,000 records", async () => {
     const written = await insert(Array.from({ length: 1000 }, (_, i) => ({ name: `n${i}` })));
     expect(written).toHaveLength(1000);
     expect(written.map((record) => record.id)).toEqual(written.map((record) => record.id as string).sort());
