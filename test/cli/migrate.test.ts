@@ -1,5 +1,5 @@
 /**
- * `lodestone migrate`: dumps of pg_dump in all its formats, and folders with a schema. Tests stops at any
+ * `lodestone migrate`: dumps of pg_dump in all its formats, and folders with a schema. Covers stops at any
  * point, what is left out, what differs, and what cannot be read.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";

@@ -1,4 +1,4 @@
-/** What docs/library.md shows runs as it is pasted: in Node where it can, else in a page. */
+/** The code in docs/library.md runs as pasted: in Node where possible, else in a page. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -24,7 +24,7 @@ describe("code of the documents", () => {
   });
   afterAll(() => removeFolder(project));
 
-  it("is there", () => {
+  it("exists", () => {
     expect([NODE_BLOCKS.length, PAGE_BLOCKS.length]).toEqual([4, 1]);
   });
 

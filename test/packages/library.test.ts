@@ -31,19 +31,19 @@ describe("the library's package", () => {
   const files = () =>
     readdirSync(installed, { recursive: true, encoding: "utf8" }).filter((path) => statSync(join(installed, path)).isFile());
 
-  it("installs nothing beside itself, is under 1 MB, and holds no file of the server", () => {
+  it("installs nothing else, is under 1 MB, and contains no file of the server", () => {
     expect(readdirSync(join(project, "node_modules")).filter((name) => !name.startsWith("."))).toEqual(["lodestone"]);
     expect(files().reduce((bytes, path) => bytes + statSync(join(installed, path)).size, 0)).toBeLessThan(1_000_000);
     expect(files().filter((path) => !/^(dist\/((core|library|columns)\/[^/]+\.d\.c?ts$|[^/]+$)|assembly\/|[^/]+$)/.test(path))).toEqual([]);
     const text = readFileSync(join(installed, "dist/index.js"), "utf8");
-    // The bundler says above each part where it is from.
+    // Above each part the bundler names its source.
     const parts = [...text.matchAll(/^\/\/ ((?:dist|node_modules)\/.*)$/gm)].map(([, path]) => path);
     expect(parts).toContain("dist/core/vector-index.js");
     const allowed = /^(dist\/((core|columns|filter|library)\/|[^/]+$)|node_modules\/@assemblyscript\/loader\/)/;
     expect(parts.filter((path) => !allowed.test(path ?? ""))).toEqual([]);
   });
 
-  it("names every file that its manifest points at, and no source map", () => {
+  it("contains every file that its manifest names, and no source map", () => {
     const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as Record<string, unknown>;
     const targets = JSON.stringify([
       manifest.exports,
@@ -66,7 +66,7 @@ describe("the library's package", () => {
     }
   });
 
-  it("tools that do not read `exports` find it by main, module, browser and types", async () => {
+  it("tools that do not read `exports` find it through main, module, browser and types", async () => {
     const old = newFolder("old-tools");
     try {
       cpSync(installed, join(old, "node_modules/lodestone"), { recursive: true });
@@ -89,13 +89,13 @@ describe("the library's package", () => {
     }
   });
 
-  it("has the notice of each package whose code is inside", () => {
+  it("contains the notice of each package whose code is inside", () => {
     const notices = readFileSync(join(installed, "THIRD-PARTY-NOTICES.md"), "utf8");
     expect(notices).toContain("## @assemblyscript/loader ");
     expect(readFileSync(join(installed, "LICENSE"), "utf8")).toContain("Apache License");
   });
 
-  it("the code that browsers get imports nothing and does not wait at its top level", () => {
+  it("the file for browsers imports nothing and has no top-level await", () => {
     for (const name of ["index.js", "lodestone.min.js", "shard-worker.js"]) {
       const text = readFileSync(join(installed, "dist", name), "utf8");
       expect(text).not.toMatch(/^\s*import\b/m);
@@ -110,7 +110,7 @@ describe("the library's package", () => {
     expectAnswers(runProgram(project, process.execPath, [main]));
   });
 
-  /** As Jest's jsdom runs it: a realm of its own, in which few of Node's globals are. */
+  /** Like Jest's jsdom: a separate realm with few of Node's globals. */
   function inBareRealm(): { lodestone: typeof Lodestone; before: string; after: string } {
     const context = createContext({ process, atob, console, setTimeout });
     const globals = () =>
@@ -125,7 +125,7 @@ describe("the library's package", () => {
     return { lodestone: module.exports as typeof Lodestone, before, after: globals() };
   }
 
-  it("can be loaded where there is no TextDecoder, and leaves the globals as they are", () => {
+  it("can be loaded without TextDecoder, and leaves the globals as they are", () => {
     const { lodestone, before, after } = inBareRealm();
     expect(lodestone.VectorIndex).toBeTypeOf("function");
     expect(after).toBe(before);
@@ -133,7 +133,7 @@ describe("the library's package", () => {
     expect(readFileSync(join(installed, "dist/index.js"), "utf8")).not.toMatch(/Object\.hasOwn\s*=[^=]/);
   });
 
-  it("works in another realm than the one its typed arrays come from, with TextEncoder hidden, and its shards too", async () => {
+  it("works in another realm than that of its typed arrays, with TextEncoder hidden, shards included", async () => {
     const { lodestone } = inBareRealm();
     const index = await lodestone.VectorIndex.create({ dimension: 1 });
     index.upsertMany(["ä€😀"], Float32Array.of(1));
@@ -144,7 +144,7 @@ describe("the library's package", () => {
     await copy.free();
   });
 
-  it("where there is no WebAssembly, takes the scalar build, or says what is missing when another was asked for", () => {
+  it("without WebAssembly it uses the scalar build, or names what is missing when another was requested", () => {
     const script = `
       delete globalThis.WebAssembly;
       const { init, VectorIndex } = await import("lodestone");
@@ -160,7 +160,7 @@ describe("the library's package", () => {
     ]);
   });
 
-  it("takes the WebAssembly of its subpaths, bytes or module", () => {
+  it("accepts the WebAssembly of its subpaths, as bytes or module", () => {
     const script = `
       import { readFileSync } from "node:fs";
       import { init, VectorIndex } from "lodestone";

@@ -1,10 +1,13 @@
-/** Runs what a tool-chain made, and compares what the program says with the oracle. */
+/** Runs the output of a toolchain, and compares the program's results with the oracle. */
 import { spawnSync } from "node:child_process";
 import { expect } from "vitest";
 import { expectedAnswers, type ProgramResult } from "./program.ts";
 
 export interface Expected {
-  /** "workers": both kinds of index answer. "none": the parallel one says UNAVAILABLE, with a message that matches. */
+  /**
+   * "workers": both kinds of index answer. Otherwise the parallel one fails with UNAVAILABLE and a matching
+   * message.
+   */
   readonly parallel: "workers" | RegExp;
   readonly build?: "scalar" | "simd";
 }
@@ -30,7 +33,10 @@ export function runProgram(
   return JSON.parse(line.slice("OUTCOME ".length)) as ProgramResult;
 }
 
-/** @returns what it printed. @throws with all of it when it fails or takes more than ten minutes. */
+/**
+ * @returns its output.
+ * @throws with its output when it fails or takes more than ten minutes.
+ */
 export function runTool(folder: string, command: string, args: readonly string[], environment: Record<string, string> = {}): string {
   const { status, signal, stdout, stderr, error } = spawnSync(command, args, {
     cwd: folder,
@@ -43,7 +49,7 @@ export function runTool(folder: string, command: string, args: readonly string[]
   return stdout;
 }
 
-/** Tools report their use to their makers unless told not to. */
+/** Tools send telemetry unless told not to. */
 const QUIET: Record<string, string> = {
   ASTRO_TELEMETRY_DISABLED: "1",
   NEXT_TELEMETRY_DISABLED: "1",
@@ -53,7 +59,7 @@ const QUIET: Record<string, string> = {
   FORCE_COLOR: "0",
 };
 
-/** The environment of a tool: what vitest set for itself is not there. */
+/** The environment of a tool, without what vitest set for itself. */
 export function toolEnvironment(more: Record<string, string>): NodeJS.ProcessEnv {
   const own = Object.entries(process.env).filter(([name]) => name !== "NODE_ENV" && name !== "NODE_OPTIONS" && !name.startsWith("VITEST"));
   return { ...Object.fromEntries(own), ...QUIET, ...more };

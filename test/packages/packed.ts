@@ -1,10 +1,13 @@
-/** What users install: both packages as `npm pack` makes them, once a test run, and projects in fresh folders that install them. */
+/**
+ * What users install: both packages as `npm pack` makes them, once per test run, and projects in fresh
+ * folders that install them.
+ */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Below test/packages, so that a project finds the tools that are installed there, as in a workspace. */
+/** Below test/packages, so that a project finds the tools installed there, as in a workspace. */
 const WORK = fileURLToPath(new URL("./work/", import.meta.url));
 const STAGED = fileURLToPath(new URL("../../dist/packages/", import.meta.url));
 
@@ -23,7 +26,7 @@ export function createProject(name: string, files: Readonly<Record<string, strin
   library ??= pack("library");
   const folder = newFolder(name);
   write(folder, { "package.json": JSON.stringify({ name: `test-${name}`, version: "0.0.0", private: true, ...manifest }), ...files });
-  // Offline: the library has no dependencies, so nothing is to be asked of a registry.
+  // Offline: the library has no dependencies, so no registry may be contacted.
   npm(folder, "install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", library);
   return folder;
 }
@@ -44,7 +47,7 @@ export function removeFolder(folder: string): void {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** @returns what npm printed. */
+/** @returns npm's output. */
 export function npm(folder: string, ...args: string[]): string {
   return execFileSync("npm", args, {
     cwd: folder,

@@ -1,4 +1,4 @@
-/** Opens what a tool-chain made for browsers, and servers that tools start themselves. */
+/** Opens the output of a toolchain for browsers, and servers that tools start themselves. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync, statSync } from "node:fs";
 import { createServer } from "node:http";
@@ -15,7 +15,7 @@ const TYPES: Record<string, string> = {
   ".json": "application/json",
 };
 
-/** What any plain web server would do with a folder. */
+/** Serves a folder like any plain web server. */
 export async function serveFolder(folder: string): Promise<{ url: string; close: () => Promise<void> }> {
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? "/", "http://localhost");
@@ -35,7 +35,10 @@ export async function serveFolder(folder: string): Promise<{ url: string; close:
   };
 }
 
-/** The outcome that PAGE_MAIN leaves. @throws what the page threw. */
+/**
+ * The outcome that PAGE_MAIN leaves.
+ * @throws what the page threw.
+ */
 export async function openPage(browser: Browser, url: string): Promise<ProgramResult> {
   const page = await browser.newPage();
   try {
@@ -65,7 +68,7 @@ export function freePort(): Promise<number> {
   });
 }
 
-/** Starts a server program and waits until it answers at `url`; `stop` ends it and what it started. */
+/** Starts a server program and waits until it answers at `url`; `stop` ends it and its child processes. */
 export async function startServer(
   folder: string,
   command: string,
@@ -75,7 +78,7 @@ export async function startServer(
 ): Promise<{ stop: () => Promise<void> }> {
   const child: ChildProcess = spawn(command, args, {
     cwd: folder,
-    // A group of its own, so that the workers of a tool end with it.
+    // A process group of its own, so that a tool's workers end with it.
     detached: true,
     env: toolEnvironment(environment),
     stdio: ["ignore", "pipe", "pipe"],

@@ -1,14 +1,14 @@
 /**
- * The program that every tool-chain builds and runs, and what the oracle says to it: both kinds of index are
- * filled, changed, saved, loaded and searched. As text, because it is written into the projects of the tests;
- * without the library's own helpers, so that each runtime computes the data itself.
+ * The program that every toolchain builds and runs, and the oracle's results for it: both kinds of index are
+ * filled, changed, saved, loaded and searched. It is text, because it is written into the projects of the
+ * tests. It does not use the library's own helpers, so each runtime computes the data itself.
  */
 import { referenceSearch } from "../reference.ts";
 
 const SIMILARITIES = ["cosineSimilarity", "l1", "l2"] as const;
 const DIMENSION = 19;
 
-/** Whole arithmetic: the same numbers in every engine. */
+/** Integer arithmetic: the same numbers in every engine. */
 function vectorOf(i: number): number[] {
   return Array.from({ length: DIMENSION }, (_, j) => (((i + 1) * 40503 + (j + 1) * 9973 + (i + 3) * (j + 7) * 31) % 65521) / 65521 - 0.5);
 }
@@ -60,7 +60,7 @@ run().then(
 );
 `;
 
-/** For runtimes with a console; ended by itself: a worker that is left must not keep the process. */
+/** For runtimes with a console. Ends the process itself, since a leftover worker must not keep it alive. */
 export const CONSOLE_MAIN = `import { run } from "./program.js";
 console.log("OUTCOME " + JSON.stringify(await run()));
 `;

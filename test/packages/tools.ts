@@ -7,7 +7,7 @@ const MODULES = fileURLToPath(new URL("./node_modules/", import.meta.url));
 
 export const tool = (path: string): string => MODULES + path;
 
-/** Binaries of runtimes come as packages of this platform alone. */
+/** Binaries of runtimes are packages for this platform only. */
 const RUNTIMES = {
   "node 20.19": tool("node-20.19/bin/node"),
   "node 22": tool("node-22/bin/node"),
@@ -18,7 +18,7 @@ const RUNTIMES = {
 
 export type Runtime = keyof typeof RUNTIMES;
 
-/** As describeWith of test/support, for a runtime. */
+/** Like describeWith of test/support, for a runtime. */
 export function describeRuntime(runtime: Runtime, name: string, body: (path: string) => void): void {
   const path = RUNTIMES[runtime];
   if (existsSync(path)) describe(name, () => body(path));

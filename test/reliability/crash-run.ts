@@ -1,6 +1,7 @@
 /**
- * Kills a server again and again (kill -9: at random times, and at each named point) while clients write, starts it again on the same directory, and looks
- * for everything that it had acknowledged, in the records and in the search store. Used by crash.test.ts (few cycles) and `npm run soak:crash` (many).
+ * Kills a server again and again (kill -9: at random times, and at each named point) while clients write.
+ * Restarts it on the same directory, and looks for everything that it had acknowledged, in the records and in
+ * the search store. Used by crash.test.ts (few cycles) and `npm run soak:crash` (many).
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +16,7 @@ import { Random } from "./workload/random.ts";
 import { createTables } from "./workload/tables.ts";
 import { Workload } from "./workload/workload.ts";
 
-/** The server is on its way to readiness, or at work, when it passes these; each with how many passages to choose from. */
+/** Points that a server passes while starting or working; for each, from how many passages to choose. */
 export const POINTS_AT_WORK: readonly (readonly [point: CrashPoint, passages: number])[] = [
   ["before-commit", 12],
   ["before-sync", 20],
@@ -34,7 +35,7 @@ export const POINTS_OF_FIRST_START: readonly CrashPoint[] = ["first-start-buildi
 const PASSAGES = new Map(POINTS_AT_WORK);
 
 const READY_LIMIT_MS = 60_000;
-/** How long a life lasts that should end at a named point; it may not be passed often enough. */
+/** Limit for a life that should end at a named point, which may not be passed often enough. */
 const POINT_LIMIT_MS = 30_000;
 
 export interface CrashRunOptions {
@@ -77,18 +78,19 @@ export async function crashRun(options: CrashRunOptions): Promise<CrashReport> {
       if (planned === undefined) delete env.LODESTONE_CRASH_AT;
       else env.LODESTONE_CRASH_AT = `${planned.point}:${1 + random.below(planned.passages)}`;
       const where = await oneLife(server, workload, {
-        // The first life's clients find tables, whatever it takes to make them.
+        // The clients of the first life find their tables, however long it takes to make these.
         prepare: async () => {
           if (hasTables) await workload.inspect(server.port);
           else hasTables = await makeTables(server);
           return hasTables;
         },
-        // A random time for a random kill; a limit for a point that is not passed often enough.
+        // For a random kill a random time; for a named point a limit, in case it is not passed often enough.
         lifeMs: planned === undefined ? random.next() * random.of([300, 1_500]) : POINT_LIMIT_MS,
       });
       const point = where === "at the point" && planned !== undefined ? planned.point : where;
       count(point);
-      // A point that was not passed often enough is next again, with fewer passages to wait for; one that was goes to the end of the queue.
+      // A point that was not passed often enough is tried again at once, with fewer passages to wait for.
+      // Otherwise it goes to the end of the queue.
       if (planned !== undefined && where === "at the point") points.push({ ...planned, passages: PASSAGES.get(planned.point)! });
       else if (planned !== undefined) points.unshift({ ...planned, passages: Math.ceil(planned.passages / 2) });
       options.onCycle?.(
@@ -112,7 +114,10 @@ export async function crashRun(options: CrashRunOptions): Promise<CrashReport> {
   return { kills: kills(), killsByPoint, operations, unanswered, keysJudged, recordsAudited, faults, unexpected };
 }
 
-/** From start to kill. @returns whether a named point ended it, or the kill at the end of `lifeMs`. */
+/**
+ * One life, from start to kill.
+ * @returns whether a named point ended it, or the kill at the end of `lifeMs`.
+ */
 async function oneLife(
   server: TestServer,
   workload: Workload,
@@ -131,7 +136,7 @@ async function oneLife(
     const limit = new AbortController();
     await Promise.race([running, sleep(lifeMs, undefined, { signal: limit.signal }).catch(() => {})]);
     limit.abort();
-    // A server that is ending by itself has been gone for its clients for a moment before it is gone for us.
+    // When a server ends by itself, its clients notice a moment before we do.
     if (lifeMs === POINT_LIMIT_MS) await sleep(100);
     const where = server.isRunning ? "at a random time" : "at the point";
     await server.end("SIGKILL");
@@ -172,7 +177,7 @@ async function untilReady(server: TestServer): Promise<void> {
   }
 }
 
-/** A kill during the very first start, then a start that must make a good database of what was left. */
+/** A kill during the very first start, then a start that must make a good database from what was left. */
 async function survivesFirstStart(point: CrashPoint, unexpected: string[]): Promise<boolean> {
   const env: Record<string, string> = { LODESTONE_LOG_LEVEL: "warn", LODESTONE_CRASH_AT: point };
   const dataDir = mkdtempSync(join(tmpdir(), "lodestone-first-start-"));

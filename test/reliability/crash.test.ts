@@ -1,16 +1,20 @@
-/** kill -9 at named points and at random times, while clients write: nothing acknowledged is lost, nothing deleted returns. `npm run soak:crash` does it 200 times. */
+/**
+ * kill -9 at named points and at random times, while clients write: nothing acknowledged is lost, nothing
+ * deleted returns. `npm run soak:crash` does this 200 times.
+ */
 import { expect, it } from "vitest";
 import { crashRun, POINTS_AT_WORK, POINTS_OF_FIRST_START } from "./crash-run.ts";
 
 it("loses nothing that it acknowledged when it is killed, in the records and in the search store", { timeout: 600_000 }, async () => {
   const seed = 20_260_228;
-  // Every point of a running server once, one kill at a random time after each two of them, and the points of a first start.
+  // Every point of a running server once, one random kill for every two of these, and the points of a first
+  // start.
   const kills = POINTS_AT_WORK.length + Math.floor(POINTS_AT_WORK.length / 2) + POINTS_OF_FIRST_START.length;
   const report = await crashRun({ kills, seed, clients: 16 });
   expect(report.faults).toEqual([]);
   expect(report.unexpected).toEqual([]);
   expect(report.kills).toBeGreaterThanOrEqual(kills);
-  // Every point was passed: a run that never came there would prove nothing.
+  // Every point must have been passed: a run that never got there would prove nothing.
   const points = [...POINTS_AT_WORK.map(([point]) => point), ...POINTS_OF_FIRST_START];
   expect(Object.keys(report.killsByPoint).sort()).toEqual([...points, "at a random time"].sort());
   expect(report.keysJudged).toBeGreaterThan(10);

@@ -1,6 +1,7 @@
 /**
- * A disk that takes no more: the kernel refuses writes beyond a file size (RLIMIT_FSIZE, lowered on the running server by `prlimit`, which needs no
- * privileges), so PostgreSQL meets real write errors: in its log, where a commit cannot be made durable, and in tables that cannot grow.
+ * A full disk. The kernel refuses writes beyond a file size (RLIMIT_FSIZE, lowered on the running server by
+ * `prlimit`, which needs no privileges). So PostgreSQL gets real write errors: in its log, where a commit
+ * cannot be made durable, and in tables that cannot grow.
  */
 import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -9,7 +10,7 @@ import { startServer, type TestServer } from "../support/server.ts";
 const TABLE = "/db/full:main/tables/things";
 const members = ["a", "b", "c", "d"];
 
-/** Every write to a file beyond so many bytes fails from now on; "unlimited" makes room again. */
+/** From now on every write beyond this size of a file fails; "unlimited" makes room again. */
 function limitFiles(server: TestServer, bytes: number | "unlimited"): void {
   execFileSync("prlimit", ["--pid", String(server.pid), `--fsize=${bytes}:`]);
 }
@@ -77,13 +78,15 @@ describe("A server whose disk is full", () => {
         limitFiles(server, "unlimited");
       }
       expect(refused).toBeGreaterThan(0);
-      // A database that could not be opened is tried again after a pause; until then requests are refused with 503.
+      // A database that could not be opened is tried again after a pause; until then requests are refused
+      // with 503.
       await expect.poll(async () => (await server.get(`${TABLE}/data/a`)).status, { timeout: 60_000 }).toBe(200);
 
       const values = await valuesIn(server);
       expect(values).toHaveLength(members.length);
       expect(new Set(values).size).toBe(1);
-      // What was refused may have been applied, but whole; what was acknowledged is there, or a later one.
+      // What was refused may have been applied, but completely. What was acknowledged is there, or a later
+      // value.
       expect(values[0]).toBeGreaterThanOrEqual(acknowledged);
       expect(values[0]).toBeLessThanOrEqual(tried);
       expect(await valuesFound(server)).toEqual(values);

@@ -1,6 +1,7 @@
 /**
- * One caller who sends hostile but valid requests at a server that others use, and the judge of it: did the process live and keep to its memory, were the others
- * served, was every refusal one of the documented kinds, and was nothing changed behind an error. Used by hostile.test.ts (a minute) and `npm run soak:hostile`.
+ * One caller sends hostile but valid requests to a server that others use. Then checks: did the process
+ * survive and keep within its memory, were the others served, was every refusal one of the documented kinds,
+ * and did no error leave a change. Used by hostile.test.ts (a minute) and `npm run soak:hostile`.
  */
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
@@ -13,10 +14,10 @@ import { BRANCH, type KeyName, keyOf, prepareStage, type StageSize } from "./hos
 import { Random } from "./workload/random.ts";
 
 export interface HostileRunOptions {
-  /** Started with the keys of `writeKeyFile`. */
+  /** Must have been started with the keys of `writeKeyFile`. */
   readonly server: TestServer;
   readonly seconds: number;
-  /** Hostile requests at once, of one key. */
+  /** Concurrent hostile requests, all with one key. */
   readonly attackers: number;
   readonly seed: number;
   readonly size: StageSize;
@@ -28,14 +29,14 @@ export interface HostileRunOptions {
 export interface HostileReport {
   readonly requests: number;
   readonly statuses: Readonly<Record<string, number>>;
-  /** Of each kind: how often it was answered how, and the longest that it took. */
+  /** For each kind: how often it got which status, and the longest time it took. */
   readonly kinds: Readonly<Record<string, { readonly statuses: Readonly<Record<string, number>>; readonly maxMs: number }>>;
   readonly others: Readonly<Record<string, Latencies>>;
   readonly othersRefused: Readonly<Record<string, number>>;
   readonly peakRssMegabytes: number;
   readonly longestPauseMs: number;
   readonly exits: readonly string[];
-  /** Answers of 5xx that are not 503 or 504 with Retry-After. */
+  /** Responses with a 5xx that is not 503 or 504 with Retry-After. */
   readonly wrongErrors: readonly string[];
   readonly behindErrors: readonly string[];
   readonly isReadyAfterwards: boolean;
@@ -110,14 +111,14 @@ class HostileRun {
       const outcome = await client.send(request.method, request.path, request.method === "GET" ? undefined : request.body, request.options);
       this.#note(request, outcome);
       if (request.mark !== undefined) await this.#judgeWrite(request, outcome);
-      // A client that is refused for a moment waits for one: the soak is to reach what lies behind the refusal.
+      // A client that is refused temporarily waits: the soak should get past the refusal.
       if (outcome.status === 429) await sleep(200 + this.#random.below(300));
       if (outcome.status === null) await this.#surviveExit(request);
     }
     client.close();
   }
 
-  /** All kinds in a new order, again and again. */
+  /** All kinds in a new order, repeatedly. */
   #next(): HostileRequest {
     if (this.#deck.length === 0) {
       this.#deck = [...(this.#options.kinds ?? HOSTILE_KINDS)];
@@ -157,7 +158,7 @@ class HostileRun {
     if (found > 0) await this.#askUntilAnswered({ statement: 'DELETE FROM "written" WHERE "mark" = $1', params: [mark] });
   }
 
-  /** The judge may be refused for a moment like everybody. undefined: the server does not come back to it. */
+  /** The checks may be refused temporarily like any request. undefined: the server does not recover. */
   async #askUntilAnswered<Body>(body: object): Promise<Body | undefined> {
     for (let attempt = 0; attempt < 100; attempt++) {
       const answer = await this.#judge.ask<Body>("POST", `${BRANCH}/sql`, body).catch(() => undefined);
@@ -168,7 +169,7 @@ class HostileRun {
     return undefined;
   }
 
-  /** Connections that announce a body and send nothing of it. */
+  /** Connections that announce a body and send none of it. */
   async #openIdleSockets(): Promise<void> {
     while (!this.#isStopped) {
       const sockets: Socket[] = Array.from({ length: IDLE_SOCKETS }, () => {
@@ -204,7 +205,7 @@ class HostileRun {
       const peak = /^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${this.#server.pid}/status`, "utf8"))?.[1];
       this.#peakRss = Math.max(this.#peakRss, Number(peak ?? 0));
     } catch {
-      // It has ended, which is seen elsewhere.
+      // The server has ended, which is noticed elsewhere.
     }
   }
 
@@ -218,7 +219,7 @@ class HostileRun {
     this.#longestPauseMs = Math.max(this.#longestPauseMs, Math.round(Number(seconds ?? 0) * 1_000));
   }
 
-  /** A server that has ended is started again, and the run goes on: one fault must not hide the next. */
+  /** A server that has ended is restarted, and the run continues: one fault must not hide the next. */
   async #surviveExit(last?: HostileRequest): Promise<void> {
     await sleep(50);
     if (this.#server.isRunning) return;

@@ -1,4 +1,7 @@
-/** One hostile caller for a minute, and the judge of what it did to the server and to the others. `npm run soak:hostile` does it for an hour, on larger tables. */
+/**
+ * One hostile caller for a minute, with checks of its effect on the server and on others. `npm run
+ * soak:hostile` does this for an hour, on larger tables.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,7 +26,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-it("bears a hostile caller: no exit, no fault, nothing changed behind an error, and the others are served", {
+it("withstands a hostile caller: no exit, no fault, no change behind an error, and others are served", {
   timeout: 400_000,
 }, async () => {
   const report = await hostileRun({
@@ -40,11 +43,11 @@ it("bears a hostile caller: no exit, no fault, nothing changed behind an error, 
   expect(report.othersRefused).toEqual({});
   expect(report.peakRssMegabytes).toBeLessThan(MAX_RSS_MEGABYTES);
   expect(report.isReadyAfterwards).toBe(true);
-  // It was a run: both sides did their work.
+  // Both sides must have done real work.
   expect(report.requests).toBeGreaterThan(10);
   expect(report.others.all!.count).toBeGreaterThan(50);
 });
 
-it("stops on SIGTERM with nothing left undone", async () => {
+it("stops cleanly on SIGTERM", async () => {
   expect(await server.end("SIGTERM")).toBe(0);
 });

@@ -1,7 +1,8 @@
 /**
- * Many clients on one server for a while: searches, inserts, deletes, transactions and SQL at once, clients that go away among them. What they saw is
- * judged; the server's own metrics tell its memory, the longest pause of its event loop and the lag of searches. Used by load.test.ts (seconds) and
- * `npm run soak:load` (minutes).
+ * Many clients on one server for a while: concurrent searches, inserts, deletes, transactions and SQL; some
+ * clients disconnect. Their history is checked. The server's own metrics give its memory, the longest pause
+ * of its event loop and the lag of searches. Used by load.test.ts (seconds) and `npm run soak:load`
+ * (minutes).
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TestServer } from "../support/server.ts";
@@ -23,7 +24,7 @@ export interface LoadSample {
   readonly seconds: number;
   readonly operations: number;
   readonly residentMegabytes: number;
-  /** The longest since the sample before. */
+  /** The longest one since the previous sample. */
   readonly eventLoopPauseMs: number;
   readonly lagP99Ms: number;
 }

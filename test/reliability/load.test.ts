@@ -1,4 +1,4 @@
-/** 64 connections at once for 20 seconds, on both engines. `npm run soak:load` does it for 10 minutes. */
+/** 64 connections for 20 seconds, on both engines. `npm run soak:load` runs this for 10 minutes. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { describeWith } from "../support/requirements.ts";
@@ -8,7 +8,7 @@ import { loadRun } from "./load-run.ts";
 const QUIET = { env: { LODESTONE_LOG_LEVEL: "warn" } };
 
 function bearsTheLoad(serverOf: () => TestServer, seconds: number): void {
-  it("answers 64 connections without a 5xx, and every answer fits one history", { timeout: 180_000 }, async () => {
+  it("answers 64 connections without a 5xx, and all responses fit one history", { timeout: 180_000 }, async () => {
     const report = await loadRun({ server: serverOf(), clients: 64, seconds, seed: 7 });
     expect(report.faults).toEqual([]);
     expect(report.unexpected).toEqual([]);

@@ -107,7 +107,7 @@ describe("aggregate", () => {
     });
   });
 
-  test("percentiles interpolate, under the numbers given, with a decimal", async () => {
+  test("percentiles interpolate, and are keyed by the requested numbers with a decimal", async () => {
     expect(await aggregate({ p: { percentiles: { column: "index", percentiles: [0, 25, 50, 99.5, 100] } } })).toEqual({
       p: { values: { "0.0": 2, "25.0": 3, "50.0": 6, "99.5": expect.closeTo(11.92, 6), "100.0": 12 } },
     });
@@ -356,7 +356,7 @@ describe("summarize", () => {
     ).toEqual([{ name: "r2", n: 2 }]);
   });
 
-  test("pagination.size cuts; 20 by default; nothing found is an empty list", async () => {
+  test("pagination.size limits the groups; 20 by default; nothing found is an empty list", async () => {
     expect(await summarize({ columns: ["id"], sort: [{ column: "id", direction: "asc" }], pagination: { size: 2 } })).toEqual([
       { id: "a" },
       { id: "b" },

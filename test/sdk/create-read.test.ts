@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => world?.stop());
 
 describe("create", () => {
-  test("one record gets an id, metadata, and every column back", async () => {
+  test("one record returns with an id, metadata, and every column", async () => {
     const before = Date.now();
     const team = await world.client.db.teams.create({
       name: "Ships",
@@ -63,7 +63,7 @@ describe("create", () => {
     expect(team.config ?? null).toBeNull();
   });
 
-  test("the answer holds the columns asked for, and no others", async () => {
+  test("the result has the requested columns, and no others", async () => {
     const owner = await world.client.db.users.create({ name: "Ada", email: "ada@example.com" });
     const team = await world.client.db.teams.create({ name: "Some", index: 3, owner: owner.id }, ["name", "owner.name"]);
     expect(JSON.parse(JSON.stringify(team))).toMatchObject({ id: team.id, name: "Some", owner: { id: owner.id, name: "Ada" } });
@@ -71,7 +71,7 @@ describe("create", () => {
     expect(Object.keys(team.owner ?? {})).not.toContain("email");
   });
 
-  test("an id of the user's own is kept, in the first argument or in the object", async () => {
+  test("an id chosen by the user is kept, as the first argument or in the object", async () => {
     const first = await world.client.db.users.create("user:one~1.0", { name: "One" });
     const second = await world.client.db.users.create({ id: "user_two", name: "Two" });
     expect([first.id, first.name, second.id, second.name]).toEqual(["user:one~1.0", "One", "user_two", "Two"]);
@@ -88,7 +88,7 @@ describe("create", () => {
     expect((await world.client.db.users.read("taken"))?.name).toBe("First");
   });
 
-  test("many records come back in the order they were given, with and without ids", async () => {
+  test("many records return in the order they were given, with and without ids", async () => {
     const teams = await world.client.db.teams.create([{ name: "Zebra" }, { id: "a-given-id", name: "Apple" }, { name: "Mango" }]);
     expect(teams.map((team) => team.name)).toEqual(["Zebra", "Apple", "Mango"]);
     expect(teams.map((team) => team.id)).toEqual([expect.stringMatching(RECORD_ID), "a-given-id", expect.stringMatching(RECORD_ID)]);
@@ -109,7 +109,7 @@ describe("create", () => {
     ]);
   });
 
-  test("many is all or nothing: one taken id and none is created", async () => {
+  test("many is all or nothing: if one id is taken, none is created", async () => {
     await world.client.db.users.create("blocker", { name: "was here" });
     await expect(
       world.client.db.users.create([
@@ -129,7 +129,7 @@ describe("create", () => {
     expect(again.map((user) => user?.name)).toEqual(Array.from({ length: 2500 }, (_, i) => `bulk ${i}`));
   });
 
-  test("an empty list creates nothing and asks nothing", async () => {
+  test("an empty list creates nothing and sends no request", async () => {
     expect(await world.client.db.users.create([])).toEqual([]);
   });
 
@@ -171,7 +171,7 @@ describe("what a column refuses", () => {
     expect(await world.client.db.teams.filter("name", "refused").getFirst()).toBeNull();
   });
 
-  test("a unique value a second time: 400 that names the column", async () => {
+  test("a unique value used twice: 400 that names the column", async () => {
     await world.client.db.teams.create({ name: "Unique", email: "unique@example.com" });
     await expect(world.client.db.teams.create({ name: "Copy", email: "unique@example.com" })).rejects.toMatchObject({
       status: 400,
@@ -184,7 +184,7 @@ describe("what a column refuses", () => {
     });
   });
 
-  test("two faults in a list of new records are answered with their places", async () => {
+  test("two faults in a list of new records are reported with their positions", async () => {
     await expect(world.client.db.teams.create([{ name: "good" }, { name: "bad", index: "x" }] as never)).rejects.toMatchObject({
       status: 400,
       errors: [{ index: 1, message: expect.stringContaining("index") }],
@@ -199,7 +199,7 @@ describe("read", () => {
     await expect(world.client.db.users.readOrThrow("nobody")).rejects.toThrow("Record with id nobody not found");
   });
 
-  test("many come back in the order of the ids, null where there is none, twice where asked twice", async () => {
+  test("many return in the order of the ids, null for missing ones, twice if requested twice", async () => {
     await world.client.db.users.create([
       { id: "r1", name: "first" },
       { id: "r2", name: "second" },
@@ -231,7 +231,7 @@ describe("read", () => {
     expect(await user.read()).toBeNull();
   });
 
-  test("a table that does not exist is a 404 that says which, not null", async () => {
+  test("a table that does not exist is a 404 that names it, not null", async () => {
     const answer = await world.plain("GET", "/tables/planets/data/earth");
     expect(answer.status).toBe(404);
     expect(answer.body.message).toContain("planets");

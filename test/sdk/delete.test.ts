@@ -58,7 +58,7 @@ test("a deleted record leaves links to it null, not broken", async () => {
   expect(read).toMatchObject({ name: "Orphan", owner: null });
 });
 
-test("a deleted record does not come back in any way of looking", async () => {
+test("a deleted record does not reappear in any kind of read", async () => {
   const colour = await world.client.db.colours.create({ name: "vanish", family: "none", lab: [1, 2, 3] });
   await world.client.db.colours.delete(colour.id);
   expect(await world.client.db.colours.read(colour.id)).toBeNull();

@@ -1,4 +1,7 @@
-/** Errors as the SDK expects them: class, status, message, errors[], request id; what it turns into null; what is not offered; overload. */
+/**
+ * Errors as the SDK expects them: class, status, message, errors[], request id; what it turns into null; what
+ * is not supported; overload.
+ */
 import { FetcherError } from "@xata.io/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openWorld, sdkClient, type World } from "./support/world.ts";
@@ -30,18 +33,18 @@ test("an error has status, message, errors, and the request id of the answer's h
   expect(answer.body).toEqual({ id: answer.headers.get("x-request-id"), message: error.message });
 });
 
-test("each request has its own id, also when it succeeds", async () => {
+test("each request has its own id, even if it succeeds", async () => {
   const ids = await Promise.all([1, 2, 3].map(async () => (await world.plain("GET", "")).headers.get("x-request-id")));
   expect(new Set(ids).size).toBe(3);
 });
 
-test("a failed transaction has errors with their places, and a message", async () => {
+test("a failed transaction has errors with their positions, and a message", async () => {
   const error = await failure(world.client.transactions.run([{ get: { table: "planets", id: "x" } }] as never));
   expect(error.status).toBe(400);
   expect(error.errors).toEqual([{ index: 0, message: expect.stringContaining("planets") }]);
 });
 
-test("a database or branch that does not exist is a 404 that says which", async () => {
+test("a database or branch that does not exist is a 404 that names it", async () => {
   const database = await failure(sdkClient(world.port, "nowhere").db.teams.getAll());
   expect([database.status, database.message]).toEqual([404, expect.stringContaining("nowhere")]);
   const branch = await failure(sdkClient(world.port, "failing", "sidetrack").db.teams.getAll());
@@ -53,7 +56,7 @@ test("404 on a record is null for read, update and delete, and an error for noth
   expect([await teams.read("x"), await teams.update("x", { name: "y" }), await teams.delete("x")]).toEqual([null, null, null]);
 });
 
-describe("what is not offered says so", () => {
+describe("unsupported features say so", () => {
   test("ask", async () => {
     const error = await failure(world.client.db.teams.ask("How many teams are there?") as Promise<unknown>);
     expect([404, 400, 501]).toContain(error.status);
@@ -82,19 +85,19 @@ describe("what is not offered says so", () => {
     ).rejects.toMatchObject({ status: 400, message: expect.stringContaining("file") });
   });
 
-  test("an address that is none is a 404 in JSON", async () => {
+  test("an unknown address is a 404 in JSON", async () => {
     const answer = await world.plain("GET", "/no/such/thing");
     expect([answer.status, typeof answer.body.message, answer.body.id]).toEqual([404, "string", answer.headers.get("x-request-id")]);
   });
 });
 
-test("429 is waited for by the SDK, and then the request goes through", async () => {
+test("after 429 the SDK waits, and then the request succeeds", async () => {
   let refused = 0;
   const client = new (await import("./support/schema.ts")).XataClient({
     databaseURL: `http://w.r.localhost:${world.port}/db/failing`,
     apiKey: "k",
     branch: "main",
-    // The server's own overload answer is tested with the server; here is what the SDK makes of one.
+    // The server's own overload response is tested with the server; this tests how the SDK handles one.
     fetch: (async (url: string, init: RequestInit) => {
       if (refused++ < 1) return new Response("{}", { status: 429, headers: { "X-RateLimit-Reset": "1" } });
       return fetch(url, init);
@@ -106,12 +109,12 @@ test("429 is waited for by the SDK, and then the request goes through", async ()
   expect(refused).toBe(2);
 });
 
-test("thirty calls at once all answer their own question", async () => {
+test("thirty concurrent calls each get their own result", async () => {
   const made = await Promise.all(Array.from({ length: 30 }, (_, i) => world.client.db.teams.create(`c${i}`, { name: `call ${i}` })));
   expect(made.map(({ id, name }) => [id, name])).toEqual(Array.from({ length: 30 }, (_, i) => [`c${i}`, `call ${i}`]));
 });
 
-test("odd but valid names travel: branches with ~ and -, columns with dots", async () => {
+test("odd but valid names work: branches with ~ and -, columns with dots", async () => {
   await world.api.branch.createBranch({ pathParams: { ...world.branchPath, dbBranchName: "failing:feat~1-x_Y" }, body: {} });
   const client = sdkClient(world.port, "failing", "feat~1-x_Y");
   const at = { ...world.branchPath, dbBranchName: "failing:feat~1-x_Y", tableName: "odd-table~1" };

@@ -1,5 +1,5 @@
 /**
- * Smaller things that clients of the retired service rely on: texts that they compare, statuses, schemas of
+ * Details that clients of the retired service rely on: texts that they compare, statuses, schemas of
  * databases with Postgres enabled, renaming.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -31,7 +31,7 @@ describe("texts that clients compare", () => {
     );
   });
 
-  test("tables that are not there", async () => {
+  test("tables that do not exist", async () => {
     const message = "table [hosted:main/nope] not found";
     expect(await world.plain("GET", "/tables/nope/data/x")).toMatchObject({ status: 404, body: { message } });
     expect(await world.plain("POST", "/tables/nope/vectorSearch", { column: "v", queryVector: [1] })).toMatchObject({
@@ -42,7 +42,7 @@ describe("texts that clients compare", () => {
 });
 
 describe("branches, tables and ids", () => {
-  test("a branch that exists is not created again, one from nowhere not at all", async () => {
+  test("an existing branch is not created again, and one from an unknown branch not at all", async () => {
     expect((await world.plainRoot("PUT", "/db/hosted:other")).status).toBe(201);
     expect(await world.plainRoot("PUT", "/db/hosted:other")).toMatchObject({
       status: 422,
@@ -55,7 +55,7 @@ describe("branches, tables and ids", () => {
     expect(body.branches.map(({ name }: { name: string }) => name)).toEqual(["main", "other"]);
   });
 
-  test("a table that is created is told with its branch", async () => {
+  test("a created table is returned with its branch", async () => {
     expect((await world.plain("PUT", "/tables/fresh")).body).toEqual({
       branchName: "hosted:main",
       tableName: "fresh",
@@ -128,7 +128,7 @@ describe("schemas", () => {
       tags: ["a", "b c"],
       config: { a: 1 },
     });
-    // The same schema again is no change.
+    // Applying the same schema again changes nothing.
     const { schema } = (await world.plain("GET", "/schema")).body as { schema: { tables: { name: string }[] } };
     const tables = schema.tables.map((given) => (given.name === "generated" ? { ...given, columns } : given));
     const { edits } = await migrations.compareBranchWithUserSchema({
@@ -160,14 +160,14 @@ describe("schemas", () => {
     expect(await columnsOf("literal")).toEqual(columns);
   });
 
-  test.each(["file", "file[]"])("a column of type %s gets the sentence that says what to do instead", async (type) => {
+  test.each(["file", "file[]"])("a column of type %s gets a message that says what to do instead", async (type) => {
     const message = expect.stringContaining("Keep files in an object store");
     expect(await world.plain("PUT", "/tables/files", { columns: [{ name: "f", type }] })).toMatchObject({ status: 400, body: { message } });
     const operations = [{ addColumn: { table: "teams", column: { name: "f", type } } }];
     expect(await world.plain("POST", "/schema/update", { operations })).toMatchObject({ status: 400, body: { message } });
   });
 
-  test("answers name the links that point to a table, as the code generator writes them into files", async () => {
+  test("responses name the links that point to a table, as the code generator writes them into files", async () => {
     const { schema } = await world.api.branch.getBranchDetails({ pathParams: world.branchPath });
     const revLinks = Object.fromEntries(schema.tables.map((table) => [table.name, table.revLinks]));
     expect(revLinks).toMatchObject({ users: [{ table: "teams", column: "owner" }], teams: [{ table: "users", column: "team" }] });
@@ -176,7 +176,7 @@ describe("schemas", () => {
 });
 
 describe("renaming a database", () => {
-  test("takes all of it along: records, history, the change feed, what is made later", async () => {
+  test("keeps everything: records, history, the change feed, and later changes", async () => {
     const { databases } = world.api;
     const dbName = "before";
     await databases.createDatabase({ pathParams: { workspaceId: "any", dbName }, body: { region: "any" } });
@@ -201,11 +201,11 @@ describe("renaming a database", () => {
       results: [{ id: "b" }, { id: "a" }],
     });
     expect((await sdkClient(world.port, "after").sql`SELECT "id" FROM "points" ORDER BY "id"`).records).toEqual([{ id: "a" }, { id: "b" }]);
-    // The old name is free again.
+    // The old name can be used again.
     expect((await world.plainRoot("PUT", "/db/before:main")).status).toBe(201);
   });
 
-  test("to a name that is taken is a 422, of one that is not there a 404, and nothing is changed", async () => {
+  test("to a name in use is a 422, of an unknown one a 404, and nothing is changed", async () => {
     const rename = (dbName: string, newName: string) =>
       world.api.databases.renameDatabase({ pathParams: { workspaceId: "any", dbName }, body: { newName } });
     await expect(rename("before", "after")).rejects.toMatchObject({ status: 422 });

@@ -1,7 +1,7 @@
 /**
- * docs/migrating.md as written: its files are made, its commands are run in a folder with the sample export.
- * For a classic database with the TypeScript SDK (in one command, and by hand from CSV and from a dump), for a
- * database with Postgres enabled with the SDK of those, and for Python.
+ * docs/migrating.md as written: its files are made, and its commands are run in a folder with the sample
+ * export. Covers a classic database with the TypeScript SDK (in one command, and by hand from CSV and from a
+ * dump), a database with Postgres enabled with its SDK, and Python.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -22,7 +22,7 @@ const run = promisify(execFile);
 
 interface Block {
   readonly language: string;
-  /** What stands behind the language: `file=setup.mjs`, `run`, `run=csv`. */
+  /** What follows the language: `file=setup.mjs`, `run`, `run=csv`. */
   readonly label: string;
   readonly text: string;
 }
@@ -39,7 +39,10 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** A folder as the reader has it: the SDK installed, `lodestone` on the path, the exported files. The one thing changed is the port. */
+/**
+ * A folder as the reader has it: the SDK installed, `lodestone` on the path, the exported files. Only the
+ * port is changed.
+ */
 class Reader {
   readonly folder = mkdtempSync(join(tmpdir(), "lodestone-migrating-"));
   readonly #port: number;
@@ -78,7 +81,7 @@ class Reader {
     return stdout;
   }
 
-  /** Starts a server by a command line of the page and waits for its word. */
+  /** Starts a server by a command line of the page and waits for its message. */
   async serve(command: string, environment: Record<string, string> = {}): Promise<void> {
     const child = spawn("sh", ["-c", `exec ${command}`], { cwd: this.folder, env: { ...this.#environment, ...environment } });
     this.#children.push(child);
@@ -178,7 +181,7 @@ const AUTHORS = [
   { id: "rec_lem", name: "Stanisław Lem", email: "lem@example.com", born: "1921-09-12T00:00:00.000Z", awards: [] },
 ];
 
-/** Without nulls and metadata, vectors as float32: what was in the export. */
+/** What was in the export: without nulls and metadata, vectors as float32. */
 function exported(records: readonly object[]): unknown[] {
   const plain = JSON.parse(JSON.stringify(records)) as Record<string, unknown>[];
   return plain.map((record) => {
@@ -192,7 +195,7 @@ function exported(records: readonly object[]): unknown[] {
   });
 }
 
-test("the page has the steps that are run here, and no others", () => {
+test("the page has exactly the steps that are run here", () => {
   expect(BLOCKS.map(({ language, label }) => `${language} ${label}`.trim())).toEqual([
     "sh run=serve",
     "sh run=migrate",
@@ -260,7 +263,7 @@ describeWith("clients", "a database with Postgres enabled", (modules) => {
   });
   afterAll(() => reader?.end());
 
-  test("comes from its dump, and its SDK reads and asks in its names", async () => {
+  test("comes from its dump, and its SDK reads and queries by its names", async () => {
     await reader.serve(block("run=serve"));
     expect(await reader.shell(block("run=migrate-postgres"))).toContain("library:main is there: 2 tables, 8 records, verified.");
     const said = await reader.shell(block("run=check-postgres"));
@@ -290,13 +293,13 @@ describe.each(["csv", "dump"])("by hand from %s", (kind) => {
     expect(await reader.shell(CHECK)).toBe("authors: 3\nbooks: 5\nThe Tombs of Atuan, A Wizard of Earthsea\n");
   });
 
-  test("every value is what it was in the export", async () => {
+  test("every value is as it was in the export", async () => {
     const xata = new BaseClient({ databaseURL: `http://w.r.localhost:${port}/db/library`, branch: "main", apiKey: "none" });
     expect(exported((await xata.db.books?.sort("id" as never).getAll()) ?? [])).toEqual(BOOKS);
     expect(exported((await xata.db.authors?.sort("id" as never).getAll()) ?? [])).toEqual(AUTHORS);
   });
 
-  test("a server elsewhere, with a key, is reached by the fetch of the page", async () => {
+  test("a remote server with a key is reached by the page's fetch", async () => {
     await reader.stop();
     const address = `http://127.0.0.2:${port}`;
     await reader.serve("lodestone serve --data-dir ./data --host 127.0.0.2 --api-key secret-of-this-test");

@@ -1,6 +1,6 @@
 /**
- * Requests of the Python SDK, byte for byte as it sends them (recorded from xata 1.3.6 on a socket), one after
- * the other: what it makes of None, False and empty strings is in them.
+ * Requests of the Python SDK, byte for byte as it sends them (recorded from xata 1.3.6 on a socket), one
+ * after the other. They show how it sends None, False and empty strings.
  */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -33,7 +33,7 @@ const ANSWERS: Readonly<Record<string, readonly [status: number, body: unknown]>
   "get from a table that is not there": [404, message("table [python:main/Nope] not found")],
   "bulk insert": [200, { recordIDs: [expect.any(String), expect.any(String)] }],
   count: [200, { aggs: { title: 3 } }],
-  // At once after the count, which is how its users wait for their records.
+  // Immediately after the count, which is how its users wait for their records.
   "vector search": [200, { totalCount: 3, records: found("Käse", "three", "two") }],
   query: [200, { records: [{ title: "Käse" }, {}], meta: { page: { more: true, size: 2 } } }],
   "search without words": [200, { totalCount: 3, records: expect.arrayContaining(found("Käse", "two", "three")) }],

@@ -1,6 +1,6 @@
 /**
- * The filter grammar through the published SDK: every operator, over scalars, lists, links, json and metadata;
- * and what a wrong filter is told.
+ * The filter grammar through the published SDK: every operator, over scalars, lists, links, json and
+ * metadata; and what a wrong filter is told.
  */
 import {
   contains,
@@ -63,7 +63,10 @@ beforeAll(async () => {
 });
 afterAll(() => world?.stop());
 
-/** Every case is tried as a `filter(…)` chain and as the whole filter of getAll, which the SDK sends differently. */
+/**
+ * Every case is tried as a `filter(…)` chain and as the whole filter of getAll, which the SDK sends
+ * differently.
+ */
 const teamIds = async (filter: Record<string, unknown>): Promise<string[]> => {
   const chained = await world.client.db.teams.filter(filter as never).getAll({ sort: "id" as never });
   const whole = await world.client.db.teams.getAll({ filter: filter as never, sort: "id" as never });

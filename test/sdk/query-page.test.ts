@@ -1,4 +1,7 @@
-/** Sorting, paging by stable cursors in all four directions, and the SDK's ways of getting many, through the published SDK. */
+/**
+ * Sorting, paging by stable cursors in all four directions, and the SDK's ways of getting many, through the
+ * published SDK.
+ */
 import { gt, PAGINATION_MAX_OFFSET, PAGINATION_MAX_SIZE } from "@xata.io/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openWorld, type World } from "./support/world.ts";

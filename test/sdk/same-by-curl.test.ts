@@ -1,7 +1,7 @@
 /**
- * The same operations give the same answers through curl: each is done once with the SDK and once with a plain
- * HTTP request, on twin records, and what comes back is compared as plain JSON. A null column is missing on the
- * wire and null in the SDK; that one difference is the SDK's own doing.
+ * The same operations give the same answers through curl: each is done once with the SDK and once with a
+ * plain HTTP request, on twin records, and what comes back is compared as plain JSON. A null column is
+ * missing on the wire and null in the SDK; that one difference is the SDK's own doing.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { API_KEY, openWorld, type World } from "./support/world.ts";
@@ -14,7 +14,9 @@ afterAll(() => world?.stop());
 
 type Json = null | string | number | boolean | Json[] | { [key: string]: Json };
 
-/** What the wire leaves out and the SDK fills in with null is left out of both; so are the moments of writing. */
+/**
+ * What the wire leaves out and the SDK fills in with null is left out of both; so are the moments of writing.
+ */
 function bare(value: unknown): Json {
   const json = JSON.parse(JSON.stringify(value ?? null)) as Json;
   const walk = (node: Json): Json => {

@@ -1,4 +1,7 @@
-/** Setting up by code: databases, branches, tables, columns and schema edits through the published SDK's XataApiClient. */
+/**
+ * Setting up by code: databases, branches, tables, columns and schema edits through the published SDK's
+ * XataApiClient.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { apiClient, openWorld, REGION, sdkClient, WORKSPACE, type World } from "./support/world.ts";
 

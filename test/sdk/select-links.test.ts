@@ -1,4 +1,7 @@
-/** select: columns, links and links of links, reverse links, json paths; json and date values; through the published SDK. */
+/**
+ * select: columns, links and links of links, reverse links, json paths; json and date values; through the
+ * published SDK.
+ */
 import type { XataRecord } from "@xata.io/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openWorld, values, type World } from "./support/world.ts";

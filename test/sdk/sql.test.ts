@@ -1,4 +1,7 @@
-/** sql through the published SDK: template, object, array rows, batch, parameters as the SDK writes them, and refusals. */
+/**
+ * sql through the published SDK: template, object, array rows, batch, parameters as the SDK writes them, and
+ * refusals.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { openWorld, type World } from "./support/world.ts";
 

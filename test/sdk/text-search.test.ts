@@ -1,6 +1,6 @@
 /**
- * Free text search through the published SDK: a table's search, search.all and search.byTable, with everything
- * that their options offer.
+ * Free text search through the published SDK: a table's search, search.all and search.byTable, with
+ * everything that their options offer.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openWorld, type World } from "./support/world.ts";

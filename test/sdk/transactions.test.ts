@@ -1,4 +1,7 @@
-/** transactions.run through the published SDK: results of every operation, all or nothing, and what failures say. */
+/**
+ * transactions.run through the published SDK: results of every operation, all or nothing, and what failures
+ * say.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openWorld, RECORD_ID, type World } from "./support/world.ts";
 

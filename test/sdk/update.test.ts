@@ -1,4 +1,7 @@
-/** update, createOrUpdate, createOrReplace, numeric operators and optimistic concurrency, through the published SDK. */
+/**
+ * update, createOrUpdate, createOrReplace, numeric operators and optimistic concurrency, through the
+ * published SDK.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openWorld, RECORD_ID, values, type World } from "./support/world.ts";
 

@@ -1,10 +1,16 @@
-/** Vector columns and vectorSearch through the published SDK, against a float64 oracle; 1536 dimensions there and back. */
+/**
+ * Vector columns and vectorSearch through the published SDK, against a float64 oracle; 1536 dimensions there
+ * and back.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openWorld, values, type World } from "./support/world.ts";
 
 type Similarity = "cosineSimilarity" | "l1" | "l2";
 
-/** The formulas of the three similarities in float64, over float32 values: rows are stored so, and the query is rounded the same way. */
+/**
+ * The formulas of the three similarities in float64, over float32 values: rows are stored so, and the query
+ * is rounded the same way.
+ */
 function score(similarity: Similarity, given: readonly number[], stored: readonly number[]): number {
   const query = Float32Array.from(given);
   const row = Float32Array.from(stored);
@@ -41,7 +47,10 @@ const random = (): number => {
   seed = (seed * 1664525 + 1013904223) % 4294967296;
   return seed / 2147483648 - 1;
 };
-/** Products, so that no element lies halfway between two float32: rounding its decimal text and rounding the number are then the same. */
+/**
+ * Products, so that no element lies halfway between two float32: rounding its decimal text and rounding the
+ * number are then the same.
+ */
 const randomVector = (): number[] => Array.from({ length: 1536 }, () => random() * random());
 
 beforeAll(async () => {
@@ -52,7 +61,9 @@ beforeAll(async () => {
 });
 afterAll(() => world?.stop());
 
-/** The search store follows the records within milliseconds; a strong search is the promise to have caught up. */
+/**
+ * The search store follows the records within milliseconds; a strong search is the promise to have caught up.
+ */
 async function settled(table: string, column: string, totalCount: number): Promise<void> {
   const queryVector = Array.from({ length: column === "lab" ? 3 : 1536 }, () => 1);
   const answer = await world.plain("POST", `/tables/${table}/vectorSearch`, { column, queryVector, consistency: "strong" });

@@ -8,7 +8,7 @@ import { tool } from "../tools.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 
-it("docs/api is what the docstrings say now (npm run docs:api)", () => {
+it("docs/api matches the docstrings (npm run docs:api)", () => {
   const out = newFolder("api");
   try {
     runTool(ROOT, process.execPath, [tool("typedoc/bin/typedoc"), "--options", "scripts/typedoc.json", "--out", out]);

@@ -13,7 +13,7 @@ const html = (script: string) => `<!doctype html><title>page</title>${script}`;
 const SOURCES = { "src/program.js": ESM_PROGRAM, "src/index.js": PAGE_MAIN };
 const FROM_DIST = { "dist/index.html": html('<script type="module" src="./main.js"></script>') };
 
-/** Each as its documentation starts it, with no configuration file. */
+/** Each is started as its documentation says, without a configuration file. */
 const BUNDLERS: Record<string, { files: Record<string, string>; command: [string, ...string[]]; output: string }> = {
   "Vite 8": {
     files: { "index.html": html('<script type="module" src="/src/index.js"></script>') },

@@ -12,7 +12,7 @@ import { describeRuntime, tool } from "../tools.ts";
 
 const EXAMPLES = fileURLToPath(new URL("../../../examples/", import.meta.url));
 
-/** The example as it stands, with the library's tarball. */
+/** The unmodified example, with the library's tarball. */
 function install(name: string): string {
   const paths = readdirSync(join(EXAMPLES, name), { recursive: true, encoding: "utf8", withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -33,7 +33,7 @@ it("node-script", () => {
 });
 
 describeRuntime("node 22", "cloudflare-worker", (node) => {
-  it("answers, filters, and says what is wrong with a question", async () => {
+  it("answers, filters, and reports what is wrong with a question", async () => {
     const project = install("cloudflare-worker");
     const port = await freePort();
     const url = `http://127.0.0.1:${port}/`;
@@ -90,7 +90,7 @@ describeWith("chromium", "pages", (executablePath) => {
       expect(await page.locator("#nearest li").first().textContent()).toBe("tomato");
     }));
 
-  it("text-search finds texts by meaning: none of the query's words is in them", () =>
+  it("text-search finds texts by meaning: they contain none of the query's words", () =>
     visit("text-search", async (page) => {
       await page.locator("#query").fill("money interest");
       await page.locator("#results li", { hasText: "The central bank bought bonds to keep the currency stable." }).waitFor();

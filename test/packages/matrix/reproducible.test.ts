@@ -12,7 +12,7 @@ function sha256(path: string): string {
   return createHash("sha256").update(readFileSync(path)).digest("hex");
 }
 
-it("the library carries the sources of its WebAssembly: compiled again they give the same bytes", () => {
+it("the library contains the sources of its WebAssembly, which compile to the same bytes", () => {
   const project = createProject("wasm", {});
   try {
     const installed = join(project, "node_modules/lodestone");
@@ -29,7 +29,9 @@ it("the library carries the sources of its WebAssembly: compiled again they give
   }
 });
 
-/** Path and hash of each file of both packages; texts for people are copied, and may have been edited since. */
+/**
+ * Path and hash of each file of both packages. Texts for people are copied, and may have been edited since.
+ */
 function hashes(staged: string): string[] {
   return readdirSync(staged, { recursive: true, encoding: "utf8", withFileTypes: true })
     .filter((entry) => entry.isFile() && !entry.name.endsWith(".md"))

@@ -14,7 +14,7 @@ describe("the server's package", () => {
   });
   afterAll(() => removeFolder(project));
 
-  it("depends on the library and holds none of its code, but for the scores' definition, which it needs alone", () => {
+  it("depends on the library and contains none of its code except the scores' definition, which it needs by itself", () => {
     const installed = join(project, "node_modules/lodestone-server");
     expect(JSON.parse(readFileSync(join(installed, "package.json"), "utf8"))).toMatchObject({
       dependencies: { lodestone: expect.any(String) },
@@ -53,7 +53,7 @@ describe("the server's package", () => {
         });
         return response.json();
       };
-      // The demo's data are loaded after the server answers.
+      // The demo's data are loaded after the server begins to answer.
       let answer = await search();
       for (let i = 0; i < 100 && !JSON.stringify(answer).includes("indigo"); i++) {
         await new Promise((resolve) => setTimeout(resolve, 200));

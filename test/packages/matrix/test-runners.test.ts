@@ -5,7 +5,7 @@ import { createProject, removeFolder } from "../packed.ts";
 import { CJS_PROGRAM, ESM_PROGRAM, type ProgramResult } from "../program.ts";
 import { tool } from "../tools.ts";
 
-/** Test runners take the console for themselves: the program writes its outcome. */
+/** Test runners capture the console, so the program writes its outcome to a file. */
 function outcomeOf(folder: string): ProgramResult {
   return JSON.parse(readFileSync(`${folder}/outcome.json`, "utf8")) as ProgramResult;
 }
@@ -33,7 +33,7 @@ test("runs", async () => { writeFileSync("outcome.json", JSON.stringify(await ru
   const project = createProject("vitest", {
     "program.js": ESM_PROGRAM,
     "main.test.js": test,
-    // Empty: otherwise the project's own, some folders above, is taken.
+    // Empty; otherwise the project's own configuration, some folders above, would be used.
     "vitest.config.js": "export default {};\n",
   });
   try {

@@ -1,4 +1,4 @@
-/** Judges a history: every key by itself, faults with a name and the operations that show them. */
+/** Checks a history, one key at a time. Each fault gets a name and the operations that show it. */
 import { checkFollowers } from "./followers.ts";
 import { type Action, describeOperation, type Fault, type FaultKind, type Operation, type Seen } from "./history.ts";
 import { linearize } from "./linearizability.ts";
@@ -22,8 +22,7 @@ export function judge(history: readonly Operation[], options: { initial?: State;
 }
 
 /**
- * @param servers  "many": eventual searches went to servers that are behind by different times, and may go
- *   back.
+ * @param servers  "many": eventual searches went to servers that lag by different times, so they may go back.
  */
 export function judgeKey(
   operations: readonly Operation[],
@@ -46,8 +45,8 @@ export function judgeKey(
 }
 
 /**
- * The plain ways to be wrong, each shown by a read and one or two other operations. Only looked for when no
- * order exists, to give the fault its name.
+ * The simple faults, each shown by a read and one or two other operations. Only used when no order exists, to
+ * name the fault.
  */
 function nameFault(operations: readonly Operation[], initial: State): Omit<Fault, "key"> | undefined {
   const reads = operations.filter(({ action }) => isRead(action)).sort((a, b) => a.invokedMs - b.invokedMs);

@@ -1,20 +1,23 @@
-/** Requests with a key, whose answers are measured and mostly thrown away: the soak must not hold what the server may not. */
+/**
+ * Requests with a key, whose responses are measured and mostly discarded: the soak must not hold what the
+ * server may not hold.
+ */
 import { Agent, type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from "node:http";
 
 export interface Outcome {
-  /** null: no answer; the connection broke, or the client left. */
+  /** null: no response; the connection broke, or the client left. */
   readonly status: number | null;
   readonly headers: IncomingHttpHeaders;
-  /** The first characters of the answer. */
+  /** The first characters of the response. */
   readonly head: string;
   readonly bytes: number;
   readonly elapsedMs: number;
 }
 
 export interface SendOptions {
-  /** Goes away after so long. */
+  /** The client leaves after this time. */
   readonly leaveAfterMs?: number;
-  /** Takes the answer at most so fast. */
+  /** Reads the response at most this fast. */
   readonly bytesPerSecond?: number;
   readonly headers?: OutgoingHttpHeaders;
 }
@@ -66,7 +69,7 @@ export class KeyedClient {
     });
   }
 
-  /** The body as JSON; for the judge's own questions, which are small. */
+  /** The body as JSON; for the checks' own small requests. */
   async ask<Body>(method: string, path: string, body?: unknown): Promise<{ status: number | null; body: Body }> {
     const { status, head } = await this.send(method, path, body === undefined ? undefined : JSON.stringify(body));
     return { status, body: (head === "" ? undefined : JSON.parse(head)) as Body };

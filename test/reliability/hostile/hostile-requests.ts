@@ -1,6 +1,7 @@
 /**
- * Hostile but valid requests: every one is what the API allows, with sizes, nesting and counts at their limits together, or just beyond them. Seeded. Those that
- * write carry a mark, so that the judge can tell whether what was answered with an error is there all the same.
+ * Hostile but valid requests. Each is allowed by the API, with several sizes, depths and counts at their
+ * limits, or just beyond them. Seeded. Requests that write carry a mark, so that one can tell whether a
+ * request answered with an error has written something all the same.
  */
 import type { Random } from "../workload/random.ts";
 import type { SendOptions } from "./client.ts";
@@ -11,7 +12,7 @@ export interface HostileRequest {
   readonly method: string;
   readonly path: string;
   readonly body: string;
-  /** In `written.mark` of whatever the request writes. */
+  /** Appears in `written.mark` of whatever the request writes. */
   readonly mark?: string;
   readonly options?: SendOptions;
 }

@@ -1,4 +1,6 @@
-/** Those who use the server as it is meant, beside the hostile one: small requests with a key of their own, each measured. */
+/**
+ * Ordinary users of the server beside the hostile one: small requests with a key of their own, each measured.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Random } from "../workload/random.ts";
 import { KeyedClient, type Outcome } from "./client.ts";
@@ -43,12 +45,12 @@ export class Others {
     for (const client of this.#clients) client.close();
   }
 
-  /** Status and kind of what was not answered well, with how often. */
+  /** Status and kind of requests that failed, with counts. */
   get refused(): Readonly<Record<string, number>> {
     return Object.fromEntries(this.#refused);
   }
 
-  /** By kind, and of all together. */
+  /** For each kind, and for all together. */
   latencies(): Readonly<Record<string, Latencies>> {
     const all = [...this.#latencies.values()].flat();
     return Object.fromEntries([...this.#latencies, ["all", all] as const].map(([kind, list]) => [kind, summary(list)]));

@@ -1,4 +1,7 @@
-/** What the soak plays on: tables with much of everything, a table that hostile requests write to, and one that the others work with. */
+/**
+ * The tables of the soak: some with much of everything, one that hostile requests write to, and one for the
+ * others.
+ */
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { Random } from "../workload/random.ts";
@@ -25,7 +28,7 @@ export function writeKeyFile(path: string): void {
 
 export const VECTOR = { small: 8, others: 16 } as const;
 
-/** How much of it there is: as the issue's finder had it (1), or a part of that for CI. */
+/** The amount of data: as in the issue (1), or a fraction of that for CI. */
 export interface StageSize {
   readonly texts: number;
   readonly bigRecords: number;

@@ -1,4 +1,7 @@
-/** All records against what is known of them, and the search store against the records. For a server that nobody else uses. */
+/**
+ * Compares all records with what is known of them, and the search store with the records. For a server that
+ * nobody else uses.
+ */
 import type { Fault, FaultKind, Seen } from "../checker/history.ts";
 import type { RequestContext } from "./requests.ts";
 import { BRANCH, ITEMS, memberIds, valueOfScore, vectorOf } from "./tables.ts";

@@ -5,7 +5,7 @@ export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
-  /** The body as JSON; undefined when there is none. Read freely: the caller knows what it asked for. */
+  /** The body as JSON; undefined if there is none. Not type-checked: the caller knows what it asked for. */
   // biome-ignore lint/suspicious/noExplicitAny: answers of every shape are examined here.
   readonly body: any;
 }
@@ -18,7 +18,10 @@ export class Connection {
     this.#port = port;
   }
 
-  /** "unsent": nobody listens. null: no answer (the connection broke, or `leaveAfterMs` passed and the client went away): the request may have been carried out or not. */
+  /**
+   * "unsent": nobody listens. null: no response (the connection broke, or the client left after
+   * `leaveAfterMs`), so the request may or may not have been carried out.
+   */
   send(method: string, path: string, body?: unknown, leaveAfterMs?: number): Promise<Reply | "unsent" | null> {
     const payload = body === undefined ? undefined : JSON.stringify(body);
     const headers = payload === undefined ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(payload) };

@@ -1,4 +1,7 @@
-/** Requests on a group: records of two tables that are only written together, by transactions and by SQL statements with several parts. */
+/**
+ * Requests on a group: records of two tables that are only written together, by transactions and by SQL
+ * statements with several parts.
+ */
 import { agree } from "../checker/group.ts";
 import type { Action, Seen } from "../checker/history.ts";
 import type { RequestContext } from "./requests.ts";
@@ -14,7 +17,10 @@ interface RecordShape {
 const seen = ({ val, xata }: RecordShape): Seen | null =>
   val === undefined || xata === undefined ? null : { value: val, version: xata.version };
 
-/** The operations of a transaction on all records of the group, in one order, so that no two wait for each other. */
+/**
+ * The operations of a transaction on all records of the group, always in the same order, so that no two
+ * transactions deadlock.
+ */
 const onEach = <Result>(group: string, make: (table: string, id: string) => Result): Result[] => [
   ...memberIds(group).map((id) => make("items", id)),
   make("extras", group),
@@ -23,7 +29,9 @@ const onEach = <Result>(group: string, make: (table: string, id: string) => Resu
 const fieldsOf = (table: string, group: string, value: number): object =>
   table === "items" ? itemOf(group, value) : { grp: group, val: value };
 
-/** The one state that all members show; a group that shows two is noted as torn, and read as nothing. */
+/**
+ * The one state that all members show. A group that shows two is recorded as torn, and counts as not read.
+ */
 function agreed(
   context: RequestContext,
   group: string,
@@ -90,7 +98,7 @@ const remove: Perform = async (context, group) => {
   return { do: "delete", answer: { found: rows.has(1) } };
 };
 
-/** Fails at one of its operations, each time in another way: nothing of it may ever be seen. */
+/** Fails at one of its operations, in varying ways: nothing of it may ever be visible. */
 const fail: Perform = async (context, group) => {
   const value = context.recorder.freshValue();
   const operations: object[] = onEach(group, (table, id) =>

@@ -1,4 +1,4 @@
-/** Seeded, so that a run's choices can be made again (what the machine makes of them differs). */
+/** Seeded, so that the choices of a run can be repeated (their effect on the machine differs). */
 export class Random {
   #state: number;
 
@@ -6,7 +6,7 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** From 0 up to, not including, 1. (mulberry32) */
+  /** A number from 0 up to, but not including, 1. (mulberry32) */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);

@@ -1,13 +1,14 @@
 /**
- * Writes the history of all clients, key by key. A key that has seen enough operations is retired: it is read once more when nobody uses it, judged,
- * and its history forgotten but for the state it was left in, which every later audit must find again.
+ * Records the history of all clients, key by key. A key with enough operations is retired: it is read once
+ * more when nobody uses it, and checked. Its history is then dropped except for its final state, which every
+ * later audit must find again.
  */
 import { appendFileSync } from "node:fs";
 import { type Action, describeOperation, type Fault, type Operation, type Seen } from "../checker/history.ts";
 import { isAnswered } from "../checker/record-model.ts";
 import { judgeKey } from "../checker/verdict.ts";
 
-/** Of a retired key's history, told with whatever an audit finds. */
+/** How many operations of a retired key are reported with whatever an audit finds. */
 const LAST_OPERATIONS = 8;
 
 interface KeyHistory {
@@ -17,37 +18,38 @@ interface KeyHistory {
 
 export class Recorder {
   readonly faults: Fault[] = [];
-  /** Answers that the workload has no explanation for: a 5xx, a refusal where none is possible. */
+  /** Responses that the workload cannot explain: a 5xx, or a refusal where none is possible. */
   readonly unexpected: string[] = [];
   operations = 0;
   unanswered = 0;
   refusedForLoad = 0;
   keysJudged = 0;
   recordsAudited = 0;
-  /** What retired keys were left with. Nobody writes them any more, so this must never change. */
+  /** The final state of retired keys. Nobody writes them any more, so this must never change. */
   readonly retired = new Map<string, Seen | null>();
-  /** What was done to them: for the message of an audit that finds something else. */
+  /** The operations on them, for the message of an audit that finds something else. */
   readonly #histories = new Map<string, readonly Operation[]>();
   readonly #keys = new Map<string, KeyHistory>();
-  /** Every key that anybody ever wrote. */
+  /** Every key ever written. */
   readonly #used = new Set<string>();
   #lastValue = 0;
   readonly #servers: "one" | "many";
-  /** When the client of a request without an answer gave up. */
+  /** When the client of an unanswered request gave up. */
   readonly #gaveUpMs = new WeakMap<Operation, number>();
 
   constructor(servers: "one" | "many" = "one") {
     this.#servers = servers;
   }
 
-  /** A value that nobody has written yet. Below 2^24, so that a float32 keeps it. */
+  /** A value that nobody has written yet. Below 2^24, so that float32 represents it. */
   freshValue(): number {
     return ++this.#lastValue;
   }
 
   /**
-   * Runs one request on a key and records what came of it.
-   * @param perform  gives the action as answered; without its answer when there was none; undefined for a request that is known to have done nothing.
+   * Runs one request on a key and records its outcome.
+   * @param perform  returns the action with its response; without one if there was none; undefined for a
+   *   request that certainly did nothing.
    */
   async record(client: number, key: string, perform: () => Promise<Action | undefined>): Promise<void> {
     const history = this.#historyOf(key);
@@ -69,8 +71,8 @@ export class Recorder {
   }
 
   /**
-   * Requests without an answer whose clients gave up before `beforeMs` were carried out until now, or never will be: their server is gone, say. Of later ones
-   * nothing is known yet.
+   * Unanswered requests whose clients gave up before `beforeMs` have been carried out by now or never will be
+   * (for example because their server is gone). Nothing is known yet of later ones.
    */
   settle(beforeMs = performance.now()): void {
     const nowMs = performance.now();
@@ -94,7 +96,10 @@ export class Recorder {
     return (this.#keys.get(key)?.pending ?? 0) > 0;
   }
 
-  /** The operations on a retired key that may explain what it holds: all writes without an answer, the writes of `value`, and the last few. */
+  /**
+   * The operations on a retired key that may explain what it holds: all unanswered writes, the writes of
+   * `value`, and the last few.
+   */
   explain(key: string, value: number | undefined): string {
     const operations = [...(this.#histories.get(key) ?? [])].sort((a, b) => a.invokedMs - b.invokedMs);
     const telling = operations.filter(
@@ -110,17 +115,17 @@ export class Recorder {
     return [...this.#keys.keys()];
   }
 
-  /** Judges the key and forgets its history. */
+  /** Checks the key and drops its history. */
   judge(key: string): void {
     const history = this.#keys.get(key);
     if (history === undefined) return;
     this.#keys.delete(key);
     this.keysJudged++;
-    // Searches do not tell versions.
+    // Searches do not return versions.
     const last = history.operations.findLast(
       ({ action }) => action.do === "read" && (action.saw === null || action.saw.version !== undefined),
     );
-    // Behind the client that went away a request may still be carried out: then nothing is known for sure.
+    // A request whose client has left may still be carried out; then nothing is certain.
     const isSettled =
       last !== undefined &&
       history.operations.every(

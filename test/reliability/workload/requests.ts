@@ -1,4 +1,7 @@
-/** What a request of the workload has at hand, and how answers are sorted: carried out, known not to be, or unknown. */
+/**
+ * The context of a workload's request, and how responses are classified: carried out, known not to be, or
+ * unknown.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Connection, type Reply } from "./connection.ts";
 import type { Random } from "./random.ts";
@@ -6,9 +9,9 @@ import type { Recorder } from "./recorder.ts";
 
 export type Sent =
   | ({ readonly kind: "answered" } & Reply)
-  /** Carried out or not: there was no answer, or one that does not say. */
+  /** Carried out or not: there was no response, or one that does not tell. */
   | { readonly kind: "unknown" }
-  /** Refused beyond capacity, or never sent: known not to have been carried out. */
+  /** Refused for lack of capacity, or never sent: certainly not carried out. */
   | { readonly kind: "refused" };
 
 export interface ContextOptions {
@@ -17,9 +20,9 @@ export interface ContextOptions {
   readonly random: Random;
   /** How far behind a search may be. */
   readonly lagLimitMs: number;
-  /** Share of requests whose client goes away before the answer. */
+  /** Share of requests whose client disconnects before the response. */
   readonly leaving: number;
-  /** True while the test makes the server fail: then a 5xx is an unknown outcome and no fault. */
+  /** True while the test makes the server fail: then a 5xx is an unknown outcome, not a fault. */
   readonly mayFail: () => boolean;
 }
 
@@ -54,14 +57,14 @@ export class RequestContext {
     }
     if (reply.status >= 500) {
       if (!this.#options.mayFail()) this.report(`${method} ${path} answers ${reply.status} ${JSON.stringify(reply.body)}`);
-      // Who comes again at once would only be told the same.
+      // A client that retries at once would only get the same response.
       await sleep(20 + this.random.below(60));
       return reply.status === 503 && /Nothing was changed/.test(reply.text) ? { kind: "refused" } : { kind: "unknown" };
     }
     return { kind: "answered", ...reply };
   }
 
-  /** False, and noted, when the answer has none of the statuses that it can have. */
+  /** False, and recorded, if the response has none of the possible statuses. */
   expect(reply: Reply, ...statuses: number[]): boolean {
     if (statuses.includes(reply.status)) return true;
     this.report(`expected ${statuses.join(" or ")}, got ${reply.status} ${JSON.stringify(reply.body)}`);
@@ -72,7 +75,7 @@ export class RequestContext {
     this.recorder.unexpected.push(message);
   }
 
-  /** One connection may break; more than one in a row means that nobody is there any more. */
+  /** One connection may break; several in a row mean that the server is gone. */
   get serverIsGone(): boolean {
     return this.#lostInARow >= 2;
   }

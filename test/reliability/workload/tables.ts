@@ -1,16 +1,17 @@
 /**
- * The tables that the clients work on. The value of a record stands in `val` and in its vector, so that a search shows which value the index holds:
- * the l2 score of the vector [val, 0, 0, 0] against the origin is 1 / (1 + val²).
+ * The tables that the clients work on. The value of a record is in `val` and in its vector, so a search shows
+ * which value the index holds: the l2 score of the vector [val, 0, 0, 0] against the origin is 1 / (1 +
+ * val²).
  */
 import type { Seen } from "../checker/history.ts";
 import type { Connection } from "./connection.ts";
 
 export const BRANCH = "/db/soak:main";
 export const ITEMS = `${BRANCH}/tables/items`;
-/** A group is this many records of `items` and one of `extras`, written together only. */
+/** A group is this many records of `items` and one of `extras`, always written together. */
 const GROUP_ITEMS = 3;
 
-/** Vectors that nobody touches: a branch with few is not worth a snapshot to the search store. */
+/** Vectors that nobody touches: the search store writes no snapshot of a branch with few. */
 const BALLAST = 1_500;
 
 export const memberIds = (group: string): string[] => Array.from({ length: GROUP_ITEMS }, (_, index) => `${group}.${index}`);
@@ -37,7 +38,7 @@ export async function createTables(connection: Connection): Promise<void> {
   ];
   for (const [path, body] of requests) {
     const reply = await connection.send("PUT", path, body);
-    // 400 and 422: it is there already.
+    // 400 and 422: it exists already.
     if (reply === null || reply === "unsent" || reply.status >= 500) throw new Error(`PUT ${path}: ${JSON.stringify(reply)}`);
   }
   for (let from = 0; from < BALLAST; from += 1_000) {

@@ -1,6 +1,7 @@
 /**
- * Seeded clients over HTTP against one server, through any number of its lives. Clients of a cell share keys, so that they get in each other's way;
- * keys are retired after some hundred operations, judged, and audited ever after.
+ * Seeded clients over HTTP against one server, through any number of restarts. The clients of a cell share
+ * keys, so that they interfere with each other. Keys are retired after some hundred operations, checked, and
+ * audited from then on.
  */
 import type { Action } from "../checker/history.ts";
 import { audit } from "./audit.ts";
@@ -19,7 +20,7 @@ const REQUESTS: Record<Kind, readonly (readonly [number, Perform])[]> = {
   counter: COUNTER_REQUESTS,
 };
 
-/** What tells the state of a key for sure; the last one also asks the search store. */
+/** Requests that show the state of a key for certain; the last one also asks the search store. */
 const INSPECTIONS: Record<Kind, readonly Perform[]> = {
   group: [readGroupBySql, searchGroup("strong")],
   record: [readRecord, searchRecord],
@@ -87,7 +88,10 @@ export class Workload {
     this.recorder.settle();
   }
 
-  /** Reads every key from the records and from the search store; those that are retired must be as they were left. For a server that nobody else uses. */
+  /**
+   * Reads every key from the records and from the search store. Retired keys must be as they were left. For a
+   * server that nobody else uses.
+   */
   async inspect(port: number): Promise<void> {
     const context = this.#contextOf(port, this.#randoms[0]!, 0);
     const kinds = new Map(this.#cells.flat().map(({ key, kind }) => [key, kind]));
@@ -96,7 +100,7 @@ export class Workload {
     context.close();
   }
 
-  /** Inspects and judges what has not been judged yet. */
+  /** Inspects and checks what has not been checked yet. */
   async finish(port: number): Promise<void> {
     await this.inspect(port);
     for (const key of this.recorder.keys) this.recorder.judge(key);
@@ -119,7 +123,7 @@ export class Workload {
     context.close();
   }
 
-  /** One client at a time looks after keys that nobody starts anything on any more. */
+  /** One client at a time handles keys on which nobody starts anything any more. */
   async #retireIdle(context: RequestContext, client: number): Promise<void> {
     if (client % this.#options.cellSize !== 0) return;
     for (const [key, kind] of this.#retiring) {
