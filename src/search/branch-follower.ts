@@ -1,11 +1,11 @@
 /**
- * Keeps one branch of the search engine up to date with the records: reads it whole, then follows the change
- * feed, one round after another.
+ * Keeps one branch of the search engine up to date with the records. It reads the branch in full once, then
+ * follows the change feed in rounds.
  *
- * A round reads everything that is there to read and applies it at once, so what searches see is always one
- * position of the feed. When the schema has changed, new columns and tables are read first and come with the
- * same step; when the branch was made again, or the position is too old, the branch is read again aside and
- * takes the old one's place.
+ * A round reads all pending changes and applies them at once, so searches always see exactly one position of
+ * the feed. If the schema has changed, new columns and tables are read first and applied in the same step. If
+ * the branch was recreated, or the position is too old for the feed, the branch is read again on the side and
+ * then replaces the old copy.
  */
 import { LodestoneError } from "../errors.ts";
 import type { ChangeFeed, FeedBatch, FeedPosition, SharedSnapshot } from "../records/feed/feed-types.ts";
@@ -27,7 +27,7 @@ import { RoundTurns } from "./round-turns.ts";
 import { EngineChangedError, type SearchEngine } from "./search-engine.ts";
 import { type BranchKey, type BranchStats, MIN_SNAPSHOT_VECTORS } from "./search-messages.ts";
 
-/** What the search store needs of the record store; the record store has more. */
+/** The part of the record store's interface that the search store needs. */
 export interface FollowedRecords {
   readonly feed: ChangeFeed;
   branch(ref: BranchRef): Promise<BranchInfo>;
@@ -35,13 +35,16 @@ export interface FollowedRecords {
 }
 
 export interface FollowerOptions {
-  /** Where the branch's snapshot stands; undefined for none. */
+  /** Path of the branch's snapshot file; undefined: no snapshots. */
   readonly snapshotPath: string | undefined;
-  /** A longer journal is replaced by a new snapshot; undefined: half of the index's memory, at least 16 MiB. */
+  /**
+   * A journal longer than this is replaced by a new snapshot. undefined: half of the index's memory, at least
+   * 16 MiB.
+   */
   readonly journalBytes: number | undefined;
-  /** What is held of the tables that can be held in parts; undefined: all. */
+  /** Which part to hold of the tables that can be split into parts; undefined: all. */
   readonly part?: Part | undefined;
-  /** Told of faults that are recovered from. */
+  /** Receives faults that are recovered from. */
   readonly onFault: (error: unknown) => void;
 }
 
@@ -50,17 +53,22 @@ interface FollowedState {
   readonly version: number;
   readonly position: FeedPosition;
   readonly schema: FollowedSchema;
-  /** False for what a snapshot gave, until the changes since are applied: it is not searched before. */
+  /**
+   * False for a restored snapshot until the changes since then are applied. It is not searched before that.
+   */
   readonly isWhole: boolean;
 }
 
-/** A journal that is shorter is not worth a new snapshot. */
+/** A journal shorter than this never triggers a new snapshot. */
 const MIN_LONG_JOURNAL_BYTES = 1 << 24;
 
-/** A schema that changes while it is read is read again, at most this often in one round. */
+/** If the schema changes during a read, the read is repeated, at most this often in one round. */
 const MAX_SCHEMA_ATTEMPTS = 20;
 const SCHEMA_RETRY_MS = 20;
-/** What another server changes at the same time is taken up and followed on from, at most this often in one round. */
+/**
+ * If another server changes the engine's state at the same time, that state is adopted, at most this often in
+ * one round.
+ */
 const MAX_CHANGED_ATTEMPTS = 20;
 const ACKNOWLEDGE_EVERY_MS = 1_000;
 
@@ -79,7 +87,7 @@ export class BranchFollower {
   #next: Promise<void> | undefined;
   #isGone = false;
   #isBuilding = false;
-  /** Grows with each loss of the engine: what began before it must not be believed after it. */
+  /** Incremented each time the engine is lost. Results of work begun in an earlier epoch are discarded. */
   #epoch = 0;
   readonly #turns = new RoundTurns();
   readonly #part: Part | undefined;
@@ -88,11 +96,11 @@ export class BranchFollower {
   readonly #snapshotPath: string | undefined;
   readonly #maxJournalBytes: number | undefined;
   readonly #onFault: (error: unknown) => void;
-  /** Whether there is anything that the snapshot on disk does not have. */
+  /** Whether there are changes that the snapshot on disk does not have. */
   #isUnsaved = false;
-  /** undefined: there is no journal that continues from the snapshot. */
+  /** undefined: no journal continues the snapshot. */
   #journalBytes: number | undefined;
-  /** The snapshot on disk failed its checks: not to be tried again before another is written. */
+  /** The snapshot on disk failed its checks. It is not tried again until another one is written. */
   #isSnapshotBad = false;
 
   constructor(ref: BranchRef, records: FollowedRecords, engine: SearchEngine, options: FollowerOptions) {
@@ -106,7 +114,9 @@ export class BranchFollower {
     this.#engine = engine;
   }
 
-  /** The incarnation and version of the schema that searches see; undefined before the branch was read. */
+  /**
+   * The incarnation and version of the schema that searches see; undefined until the branch has been read.
+   */
   get state(): { readonly incarnation: string; readonly version: number } | undefined {
     return this.#state;
   }
@@ -115,24 +125,24 @@ export class BranchFollower {
     return this.#stats;
   }
 
-  /** Tables with vectors that are held whole although the store holds a part. */
+  /** Number of tables with vectors that are held in full although the store holds a part. */
   get wholeTables(): number {
     if (this.#part === undefined) return 0;
     const hasVectors = ({ columns }: FollowedTable): boolean => [...columns.values()].some(({ vector }) => vector !== undefined);
     return [...(this.#state?.schema.values() ?? [])].filter((table) => table.part === undefined && hasVectors(table)).length;
   }
 
-  /** The branch was dropped. */
+  /** True once the branch has been dropped. */
   get isGone(): boolean {
     return this.#isGone;
   }
 
-  /** What searches see is not of this branch as it is now: it is being read whole. */
+  /** True while the branch is being read in full: searches still see an outdated copy, or none. */
   get isBuilding(): boolean {
     return this.#isBuilding;
   }
 
-  /** What the engine had is lost. */
+  /** Call this when the engine has lost its data. */
   reset(): void {
     this.#epoch++;
     this.#state = undefined;
@@ -141,8 +151,8 @@ export class BranchFollower {
   }
 
   /**
-   * Resolves once searches see everything that was committed before the call: after a round that started after
-   * it. Calls that come while a round runs share the next.
+   * Resolves once searches see everything that was committed before the call, that is, after a round that
+   * started later than the call. Calls made during a round share the next one.
    */
   sync(): Promise<void> {
     if (this.#running === undefined) {
@@ -163,14 +173,14 @@ export class BranchFollower {
   }
 
   /**
-   * Brings what searches see to exactly what the snapshot sees, and calls `work`, which asks the engine before
-   * it goes any further (what it asks is not waited for). undefined: searches see more than that already, or
-   * another schema; it can be done with a later snapshot.
+   * Brings searches to exactly the state that the snapshot sees, then calls `work`. `work` must send its
+   * requests to the engine synchronously; their answers are not awaited here. undefined: searches are already
+   * beyond the snapshot, or have another schema. A later snapshot may succeed.
    */
   async at<Result>(snapshot: SharedSnapshot, work: () => Result): Promise<{ readonly result: Result } | undefined> {
     const outcome = await this.#turns.runFirst(() => this.#moveTo(snapshot, work));
     if (outcome === "passed") this.#turns.holdBack();
-    // Nobody waits for that round here, and its fault is told by the next.
+    // Nobody waits for that round here. The next round reports its fault.
     else if (outcome === "changed") this.sync().catch(() => {});
     return typeof outcome === "string" ? undefined : outcome;
   }
@@ -179,7 +189,7 @@ export class BranchFollower {
     const epoch = this.#epoch;
     const state = this.#state;
     if (state?.isWhole !== true) return "changed";
-    // Nothing at all was committed between the two.
+    // Nothing was committed between the two.
     if (state.position === snapshot.position) return { result: work() };
     if (!isSeenBy(state.position, snapshot.position)) return "passed";
     const read = await readChanges(this.#records.feed, this.#engine, { ref: this.ref, key: this.key, state }, snapshot);
@@ -216,7 +226,7 @@ export class BranchFollower {
         throw new IndexFullError(error);
       }
       if (!(error instanceof LodestoneError && error.code === "NOT_FOUND")) throw error;
-      // Was it the branch, or only a table that went while it was read?
+      // Was the branch dropped, or only a table while it was being read?
       if (await this.#exists()) throw new LodestoneError("UNAVAILABLE", `Branch ${this.key} changed while it was read.`, { cause: error });
       this.reset();
       this.#isGone = true;
@@ -235,7 +245,7 @@ export class BranchFollower {
   }
 
   /**
-   * Takes the branch from what the engine keeps, or from its snapshot, if there is one to be trusted; the round
+   * Restores the branch from what the engine keeps, or from a snapshot that passes its checks. The round
    * continues from its position.
    */
   async #restore(info: BranchInfo): Promise<void> {
@@ -260,7 +270,10 @@ export class BranchFollower {
     }
   }
 
-  /** There is something to save that is worth a file, and no journal has it, or the journal has grown too long. */
+  /**
+   * True if there are unsaved changes worth a file, and either no journal holds them or the journal has grown
+   * too long.
+   */
   get needsSnapshot(): boolean {
     if (this.#snapshotPath === undefined || this.#state?.isWhole !== true || !this.#isLarge) return false;
     return this.#journalBytes === undefined
@@ -272,7 +285,7 @@ export class BranchFollower {
     return this.#journalBytes !== undefined;
   }
 
-  /** Puts on disk what has changed since the snapshot. Afterwards the feed may forget what came before. */
+  /** Writes the changes since the snapshot to disk. Afterwards the feed may discard older changes. */
   async flush(): Promise<void> {
     const state = this.#state;
     if (this.#snapshotPath === undefined || !this.#isUnsaved || state?.isWhole !== true) return;
@@ -283,7 +296,10 @@ export class BranchFollower {
     else await this.#records.feed.acknowledge(this.ref, flushed.position, state.incarnation);
   }
 
-  /** Writes the branch to its file, while it is searched and changes. Afterwards the feed may forget what came before. */
+  /**
+   * Writes the branch to its file while it is searched and changed. Afterwards the feed may discard older
+   * changes.
+   */
   async saveSnapshot(): Promise<void> {
     let position: FeedPosition;
     const state = this.#state;
@@ -309,7 +325,7 @@ export class BranchFollower {
     return this.#stats.vectors >= MIN_SNAPSHOT_VECTORS;
   }
 
-  /** Reads the branch whole, and again as long as its schema changes meanwhile. */
+  /** Reads the branch in full. Starts over if its schema changes meanwhile. */
   async #build(first: BranchInfo): Promise<void> {
     this.#isBuilding = true;
     await this.#buildWhole(first);
@@ -349,7 +365,7 @@ export class BranchFollower {
     throw changing(this.key);
   }
 
-  /** Applies what has changed. false: the branch has to be read whole. */
+  /** Applies the pending changes. false: the branch has to be read in full. */
   async #follow(): Promise<boolean> {
     const epoch = this.#epoch;
     for (;;) {
@@ -362,16 +378,17 @@ export class BranchFollower {
       }
       const position = await this.#apply(state, read, epoch);
       await this.#acknowledge(position, state.incarnation);
-      // What a complete read delivers is all that its snapshot sees, and that was taken after the round began.
+      // A complete read delivers everything that its snapshot sees, and the snapshot was taken after the
+      // round began.
       return true;
     }
   }
 
-  /** @returns the position that searches are at. */
+  /** @returns the position that searches are at afterwards. */
   async #apply(state: FollowedState, read: ReadChanges, epoch: number): Promise<FeedPosition> {
     const { batches, isStaged } = read;
     const hasChanged = isStaged || batches.length > 0;
-    // The position that the engine keeps is the one to continue from: nothing is acknowledged beyond it.
+    // Continue from the position that the engine keeps: nothing beyond it is acknowledged.
     const position = this.#engine.keepsState === true && !hasChanged ? state.position : read.position;
     let stats = this.#stats;
     if (hasChanged || !state.isWhole) {
@@ -389,9 +406,9 @@ export class BranchFollower {
   }
 
   /**
-   * Goes over to the schema of at least `version`: reads what is new, then the changes since the position that
-   * searches see, and applies both at once. Reading the changes last makes the result right whatever was
-   * written while the new columns were read. false: the branch has to be read whole.
+   * Moves to the schema of at least `version`. Reads what is new, then the changes since the position that
+   * searches see, and applies both at once. The changes are read last, so the result is right whatever was
+   * written while the new columns were read. false: the branch has to be read in full.
    */
   async #alter(state: FollowedState, version: number): Promise<boolean> {
     const { feed } = this.#records;
@@ -459,7 +476,10 @@ export class BranchFollower {
     this.#isGone = false;
   }
 
-  /** Lets the feed forget, now and then; where there are snapshots, only what the last one has (`saveSnapshot`). */
+  /**
+   * Lets the feed discard old changes, from time to time. Where there are snapshots, only those that the last
+   * snapshot contains (`saveSnapshot`).
+   */
   async #acknowledge(position: FeedPosition, incarnation: string): Promise<void> {
     if (this.#snapshotPath !== undefined && this.#isLarge) return;
     if (performance.now() - this.#acknowledgedAt < ACKNOWLEDGE_EVERY_MS) return;
@@ -467,7 +487,10 @@ export class BranchFollower {
     await this.#records.feed.acknowledge(this.ref, position, incarnation);
   }
 
-  /** The branch as the catalog knows it, once it knows more than `before`. The catalog hears of changes by other servers a moment later. */
+  /**
+   * The catalog's entry for the branch, once it is newer than `before`. The catalog learns of changes by
+   * other servers with a short delay.
+   */
   async #infoAfter(before: { readonly incarnation: string; readonly version: number }, version = before.version + 1): Promise<BranchInfo> {
     for (let attempt = 0; ; attempt++) {
       const info = await this.#records.branch(this.ref);

@@ -1,6 +1,6 @@
 /**
- * One branch inside the worker: its followed tables, all at one position of the feed. Changed by `apply` and
- * `alter` only, which do not yield once they change anything.
+ * One branch inside the worker: its followed tables, all at one position of the feed. Only `apply` and
+ * `alter` change it, and they do not yield once they have begun to change anything.
  */
 import { tooLarge } from "../budget/memory-budget.ts";
 import { createColumn } from "../columns/stored-column.ts";
@@ -53,14 +53,15 @@ export class BranchState {
     for (const batch of batches) this.#tables.get(batch.table)?.apply(batch);
   }
 
-  /** As SearchTable.settled; to be awaited after `apply` and `alter`, before the next of them. */
+  /** Like SearchTable.settled. Await it after each `apply` and `alter`, before the next one. */
   async settled(): Promise<void> {
     for (const table of this.#tables.values()) await table.settled();
   }
 
   /**
-   * Goes over to another schema: what kept its id keeps its data, under whatever name; the rest goes, what is
-   * new starts empty. Then the batches (named by the new schema) are applied. Nothing changes if it rejects.
+   * Moves to another schema. Tables and columns that keep their id keep their data, even under a new name.
+   * The others are removed, and new ones start empty. Then the batches, which use the new names, are applied.
+   * If it rejects, nothing has changed.
    */
   async alter(version: number, schema: FollowedSchema, batches: readonly FeedBatch[]): Promise<void> {
     const indexes = await this.#createIndexes(schema);
@@ -81,8 +82,8 @@ export class BranchState {
   }
 
   /**
-   * From the state at the moment of the call. undefined when the table or the column is not there (any more, or
-   * yet).
+   * Answers from the state at the moment of the call. undefined when the table or column does not exist (yet,
+   * or any more).
    * @throws {LodestoneError} INVALID for the filter, TOO_LARGE.
    */
   async search(job: SearchJob): Promise<FoundAnswers | undefined> {
@@ -103,7 +104,7 @@ export class BranchState {
       const { minScore } = job;
       const page = all.slice(job.offset).filter(({ score }) => minScore === undefined || score >= minScore);
       for (const { id } of page) bytes += id.length + RESULT_BYTES;
-      // Ids that SQL wrote may be long, and go through a message each time.
+      // Ids written by SQL may be long, and each result carries one in a message.
       if (bytes > job.maxBytes) throw tooLarge(job.maxBytes);
       return { totalCount, ids: page.map(({ id }) => id), scores: Float64Array.from(page, ({ score }) => score) };
     });
@@ -111,8 +112,8 @@ export class BranchState {
   }
 
   /**
-   * What `apply` would make the table again from, in pieces; each is read when it is asked for, and what
-   * changes in between is in or not.
+   * Yields batches from which `apply` can rebuild the table. Each batch is read when it is requested, so
+   * changes made in between may or may not be included.
    */
   async *read(table: string, pieceBytes: number): AsyncGenerator<FeedBatch, void> {
     const data = this.#tables.get(table)!;
@@ -121,7 +122,7 @@ export class BranchState {
       const end = Math.min(start + rows, data.capacity);
       yield await data.read(table, start, end);
       start = end;
-      // By what the rows take on average, at most twice as many each time.
+      // Estimated from the average row. The real size may be up to twice as large.
       const rowBytes = Math.max(1, data.memoryBytes / data.capacity);
       rows = Math.max(1, Math.min(2 * rows, Math.floor(pieceBytes / rowBytes)));
     }
@@ -150,7 +151,7 @@ export class BranchState {
     return undefined;
   }
 
-  /** Makes, ahead of the change, the indexes of vector columns that the state does not have: making one yields. */
+  /** Creates the indexes of new vector columns before the change, because creating one yields. */
   async #createIndexes(schema: FollowedSchema): Promise<NewIndexes> {
     const rows = new Map<number, RowDirectory>();
     const indexes = new Map<number, ColumnIndex>();
@@ -190,7 +191,7 @@ function alterColumns(data: SearchTable, old: FollowedTable | undefined, table: 
     const before = oldById.get(column.id);
     if (before !== undefined) kept.set(before.name, column.name);
   }
-  // All at once, so that two columns may have swapped their names.
+  // In one step, so that two columns may swap names.
   data.keepColumns(
     kept,
     FOLLOWED_SYSTEM_COLUMNS.map((column) => column.name),

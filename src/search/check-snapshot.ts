@@ -1,7 +1,7 @@
 /**
- * Verifies a branch's search snapshot against the records: what the snapshot and the changes since give must
- * be, row for row and bit for bit, what reading the records whole gives. For a store that nobody writes to.
- * Holds the branch's search data twice.
+ * Verifies a branch's search snapshot against the records. The snapshot plus the changes since then must
+ * equal, row for row and bit for bit, a full read of the records. Use it on a store that nobody writes to. It
+ * holds the branch's search data in memory twice.
  */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
@@ -17,11 +17,11 @@ import { snapshotFileName } from "./snapshot/snapshot-schedule.ts";
 
 export interface SnapshotCheck {
   /**
-   * "outdated": of another schema or too far back; it is not used, and harmless. "damaged": it fails its
-   * checksums; it is not used either.
+   * "outdated": of another schema, or too far back; it is not used and does no harm. "damaged": it fails its
+   * checksums, and is not used either.
    */
   readonly snapshot: "none" | "sound" | "outdated" | "damaged";
-  /** Rows in which a sound snapshot differs from the records: each would be a wrong answer. */
+  /** Rows in which a sound snapshot differs from the records. Each would be a wrong answer. */
   readonly differences: readonly string[];
   readonly detail?: string;
 }

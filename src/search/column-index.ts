@@ -1,9 +1,10 @@
 /**
- * The vectors of one column: an index in this thread while they are few, shards in threads of their own beyond
- * a size, where a search is worth the messages. Answers are the same. Rows are those of the table's directory.
+ * The vectors of one column. A small column is one index in this thread. Beyond a size limit it is split into
+ * shards, each in its own thread, because then a search outweighs the cost of messages. Answers are the same
+ * either way. Row numbers are those of the table's directory.
  *
- * Writes take effect in the order of the calls, also with regard to searches, and are not waited for; `settled`
- * tells of those that failed.
+ * Writes take effect in call order, also relative to searches. They are not awaited; `settled` reports those
+ * that failed.
  */
 import { availableParallelism } from "node:os";
 import { ParallelVectorIndex } from "../core/parallel-vector-index.ts";
@@ -15,14 +16,14 @@ import { LodestoneError } from "../errors.ts";
 export interface ColumnIndexOptions {
   readonly dimension: number;
   readonly rows: RowDirectory;
-  /** From this many bytes of float32 on the column is cut into shards; default 64 MiB. */
+  /** The column is split into shards from this many bytes of float32 on; default 64 MiB. */
   readonly shardedFromBytes?: number | undefined;
 }
 
 const DEFAULT_SHARDED_FROM_BYTES = 64 * 2 ** 20;
-/** A shard's memory holds 4 GiB, codes included; growing needs room. */
+/** A shard's memory is limited to 4 GiB, codes included, and growing needs free space. */
 const SHARD_BYTES = 2 * 2 ** 30;
-/** Vectors that move from one index to the next at a time. */
+/** Number of bytes of vectors that are moved at a time from one index to the next. */
 const MOVED_BYTES = 16 * 2 ** 20;
 
 export class ColumnIndex {
@@ -32,7 +33,7 @@ export class ColumnIndex {
   #index: VectorIndex | ParallelVectorIndex;
   #shardedMemoryBytes = 0;
   #writes: Promise<unknown>[] = [];
-  /** What shards are asked and have not answered: an index is not freed before. */
+  /** Requests that shards have not answered yet. An index is not freed before they have. */
   readonly #reads = new Set<Promise<unknown>>();
 
   private constructor(index: VectorIndex, options: ColumnIndexOptions) {
@@ -50,17 +51,17 @@ export class ColumnIndex {
     return this.#index.size;
   }
 
-  /** 0: in this thread. */
+  /** 0: the index is in this thread. */
   get shards(): number {
     return this.#index instanceof VectorIndex ? 0 : this.#index.shards;
   }
 
-  /** As of the last `settled` where there are shards. */
+  /** With shards: as of the last `settled`. */
   get memoryBytes(): number {
     return this.#index instanceof VectorIndex ? this.#index.memoryBytes : this.#shardedMemoryBytes;
   }
 
-  /** `rows` are those of the ids; the elements are finite. */
+  /** `rows` are the rows of the ids. The elements must be finite. */
   setRows(rows: readonly number[], ids: readonly string[], matrix: Float32Array): void {
     if (ids.length === 0) return;
     if (this.#index instanceof VectorIndex) this.#index.setRows(rows, matrix);
@@ -72,25 +73,25 @@ export class ColumnIndex {
     else this.#writes.push(this.#index.delete(id));
   }
 
-  /** The vectors as they are at the moment of the call. */
+  /** The vectors as of the moment of the call. */
   async getMany(ids: readonly string[]): Promise<(Float32Array | undefined)[]> {
     const index = this.#index;
     if (index instanceof VectorIndex) return ids.map((id) => index.get(id));
     return this.#read(index.getMany(ids));
   }
 
-  /** Over the state and the rows of the moment of the call. */
+  /** Searches the state and the rows as of the moment of the call. */
   async searchMany(queries: readonly Float32Array[], options: SearchOptions): Promise<SearchResult[]> {
     if (this.#index instanceof VectorIndex) return this.#index.searchMany(queries, options);
     return this.#read(this.#index.searchMany(queries, options));
   }
 
   /**
-   * Resolves when everything written so far is in, and the column is cut as its size asks for. Nothing may be
-   * written meanwhile; searches may run.
+   * Resolves when all writes so far have been applied and the column is split as its size requires. Do not
+   * write meanwhile; searches may run.
    *
-   * @throws {LodestoneError} OUT_OF_MEMORY: then it is not known which writes are in, and they have to be made
-   *   again.
+   * @throws {LodestoneError} OUT_OF_MEMORY: it is then unknown which writes were applied, and all have to be
+   *   repeated.
    */
   async settled(): Promise<void> {
     const writes = this.#writes;
@@ -102,7 +103,7 @@ export class ColumnIndex {
     if (!(this.#index instanceof VectorIndex) && writes.length > 0) this.#shardedMemoryBytes = await this.#index.memoryBytes();
   }
 
-  /** What was asked is answered first. */
+  /** Pending requests are answered first. */
   async free(): Promise<void> {
     const index = this.#index;
     await Promise.allSettled(this.#reads);
@@ -126,7 +127,7 @@ export class ColumnIndex {
     return wanted > 1 ? wanted : 0;
   }
 
-  /** Moves the vectors over; searches are answered from the old index until all are there. */
+  /** Moves the vectors to new shards. The old index answers searches until all are there. */
   async #cut(shards: number): Promise<void> {
     const next = await ParallelVectorIndex.create({ dimension: this.dimension, rows: this.#rows, shards });
     try {
@@ -155,7 +156,7 @@ export class ColumnIndex {
   }
 }
 
-/** A thread of a column died, and its vectors with it. */
+/** Whether a thread of a column died, and its vectors with it. */
 export function isLost(error: unknown): boolean {
   return error instanceof LodestoneError && error.code === "UNAVAILABLE";
 }

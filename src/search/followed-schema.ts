@@ -1,7 +1,7 @@
 /**
- * What the search store keeps of a branch: tables with a vector column, and every table that their links lead
- * to (filters reach through links), each with all its columns. Plain data, so that it crosses to the worker as
- * it is.
+ * The tables of a branch that the search store follows: those with a vector column, and all tables that their
+ * links lead to (filters reach through links), each with all columns. Plain data, so it can be sent to the
+ * worker as it is.
  */
 import { SYSTEM_COLUMN_TYPES, VERSION_COLUMNS } from "../filter/system-columns.ts";
 import type { FilterTable, FilterTableColumn } from "../filter/tree.ts";
@@ -9,7 +9,7 @@ import type { Part } from "../records/feed/part.ts";
 import type { BranchInfo, ColumnType, TableInfo } from "../records/schema.ts";
 
 export interface FollowedColumn extends FilterTableColumn {
-  /** The catalog's; a negative one for the system's columns, which are always there. */
+  /** The catalog's id. System columns, which always exist, have negative ids. */
   readonly id: number;
   readonly type: ColumnType;
   readonly vector?: { readonly dimension: number };
@@ -22,10 +22,13 @@ export interface FollowedTable extends FilterTable {
   readonly part?: Part;
 }
 
-/** By name. */
+/** By table name. */
 export type FollowedSchema = ReadonlyMap<string, FollowedTable>;
 
-/** Beside `id`, which is the row's. Their ids are negative, so that none is a column's of the catalog. */
+/**
+ * System columns besides `id`, which is the row's own. Their ids are negative, so they never clash with ids
+ * of the catalog.
+ */
 export const FOLLOWED_SYSTEM_COLUMNS: readonly FollowedColumn[] = VERSION_COLUMNS.map((name, i) => ({
   id: -1 - i,
   name,
@@ -33,8 +36,8 @@ export const FOLLOWED_SYSTEM_COLUMNS: readonly FollowedColumn[] = VERSION_COLUMN
 }));
 
 /**
- * @param part  what a server holds that is one of several. A table that links lead to is held whole all the
- *   same: filters reach any of its records.
+ * @param part  the part that this server holds, if it is one of several. Tables that links lead to are always
+ *   held in full, because filters reach any of their records.
  */
 export function followedSchema(branch: Pick<BranchInfo, "tables">, part?: Part): FollowedSchema {
   const followed = new Map<string, FollowedTable>();
@@ -53,7 +56,7 @@ export function followedSchema(branch: Pick<BranchInfo, "tables">, part?: Part):
   return part === undefined ? followed : inParts(followed, part);
 }
 
-/** The same tables, with the part that is held of each. */
+/** The same tables, each with the part that is held of it. */
 export function inParts(schema: FollowedSchema, part: Part): FollowedSchema {
   const linked = new Set<string>();
   for (const { columns } of schema.values()) for (const { link } of columns.values()) if (link !== undefined) linked.add(link.table);
@@ -63,12 +66,12 @@ export function inParts(schema: FollowedSchema, part: Part): FollowedSchema {
   return new Map(tables.map((table) => [table.name, table]));
 }
 
-/** By the name of the table, as the change feed takes it. */
+/** By table name, in the form that the change feed takes. */
 export function partsOf(schema: FollowedSchema): ReadonlyMap<string, Part> {
   return new Map([...schema.values()].flatMap(({ name, part }) => (part === undefined ? [] : [[name, part]])));
 }
 
-/** Whether a table of both holds other records in one than in the other. */
+/** Whether any table that is in both is held with a different part. */
 export function differsInParts(current: FollowedSchema, next: FollowedSchema): boolean {
   const currentById = new Map([...current.values()].map((table) => [table.id, table]));
   return [...next.values()].some(({ id, part }) => {
@@ -83,7 +86,7 @@ export interface MissingTable {
   readonly part?: Part;
 }
 
-/** What has to be read before `next` can be answered from, where `current` is kept: new tables whole, else new columns. */
+/** What has to be read to get from `current` to `next`: new tables in full, otherwise new columns. */
 export function missingData(current: FollowedSchema, next: FollowedSchema): MissingTable[] {
   const currentById = new Map([...current.values()].map((table) => [table.id, table]));
   const missing: MissingTable[] = [];

@@ -1,4 +1,7 @@
-/** A branch whose index does not fit in the memory that there is for indexes: asking again at once does not help. */
+/**
+ * The error for a branch whose index does not fit into the memory limit for indexes. Retrying at once does
+ * not help.
+ */
 import { LodestoneError } from "../errors.ts";
 
 const TRY_AGAIN_SECONDS = 60;

@@ -1,19 +1,19 @@
 /**
- * The memory that indexes may take together, and which gives way when they would take more: of the database
- * that has most, its largest branch. So a database that takes an equal part or less is never the one, however
- * many branches another has.
+ * Enforces the memory limit of all indexes together. If they would exceed it, the largest branch of the
+ * database that uses most gives way. So a database that uses at most an equal share never loses a branch,
+ * however many branches the others have.
  */
 import { LodestoneError } from "../errors.ts";
 import type { BranchKey } from "./search-messages.ts";
 
 /**
- * A branch that did not fit is tried again when it would fit, when it was made again, and in any case after so
- * long: it may have become smaller.
+ * A branch that did not fit is retried when it would fit, when it has been recreated, and otherwise after
+ * this long, because it may have become smaller.
  */
 const TRY_AGAIN_MS = 5 * 60_000;
 
 interface Refused {
-  /** What it had when it gave way. */
+  /** Its size when it gave way. */
   readonly bytes: number;
   readonly at: number;
   readonly incarnation: string;
@@ -29,7 +29,7 @@ export class IndexRoom<Holder extends { readonly incarnation: string }> {
     this.#limitBytes = limitBytes;
   }
 
-  /** What `holder`, an index of the branch, takes now. */
+  /** Sets the current size of `holder`, an index of the branch. */
   set(holder: Holder, key: BranchKey, bytes: number): void {
     this.#total += bytes - (this.#held.get(holder)?.bytes ?? 0);
     this.#held.set(holder, { key, bytes });
@@ -41,8 +41,8 @@ export class IndexRoom<Holder extends { readonly incarnation: string }> {
   }
 
   /**
-   * Who has to go so that the others fit; undefined when all fit. It counts as gone from now on, and its branch
-   * as one that does not fit.
+   * The holder that has to be evicted so that the others fit; undefined when all fit. From now on it counts
+   * as evicted, and its branch as one that does not fit.
    */
   giveWay(): Holder | undefined {
     if (this.#total <= this.#limitBytes) return undefined;
@@ -62,7 +62,7 @@ export class IndexRoom<Holder extends { readonly incarnation: string }> {
     return found;
   }
 
-  /** @throws {LodestoneError} OUT_OF_MEMORY when the branch did not fit, and would not now. */
+  /** @throws {LodestoneError} OUT_OF_MEMORY if the branch did not fit, and still would not. */
   require(key: BranchKey, incarnation: string): void {
     const refused = this.#refused.get(key);
     if (refused === undefined || refused.incarnation !== incarnation) return;
@@ -73,7 +73,7 @@ export class IndexRoom<Holder extends { readonly incarnation: string }> {
     return this.#refused.has(key);
   }
 
-  /** It fits, or is gone. */
+  /** Call this when the branch fits again, or no longer exists. */
   forget(key: BranchKey): void {
     this.#refused.delete(key);
   }

@@ -1,10 +1,13 @@
-/** How long changes wait until searches see them: from the feed's notification to the end of the round that applied it. */
+/**
+ * Measures how long changes wait until searches see them, from the feed's notification to the end of the
+ * round that applied them.
+ */
 const SAMPLES = 1024;
 
 export class LagMeter {
   /** When the oldest change was announced that no round has begun after. */
   #waitingSince: number | undefined;
-  /** The same for the round that runs. */
+  /** The same for the current round. */
   #coveringSince: number | undefined;
   readonly #samplesMs = new Float64Array(SAMPLES);
   #sampled = 0;
@@ -13,7 +16,7 @@ export class LagMeter {
     this.#waitingSince ??= performance.now();
   }
 
-  /** A round starts: it will cover what was announced until now. */
+  /** A round starts. It will cover everything announced until now. */
   begin(): void {
     this.#coveringSince ??= this.#waitingSince;
     this.#waitingSince = undefined;
@@ -25,19 +28,19 @@ export class LagMeter {
     this.#coveringSince = undefined;
   }
 
-  /** The round failed: what it should have covered waits on. */
+  /** The round failed. The changes that it should have covered keep waiting. */
   fail(): void {
     this.#waitingSince = this.#coveringSince ?? this.#waitingSince;
     this.#coveringSince = undefined;
   }
 
-  /** Age of the oldest change that searches do not see yet; 0 when there is none. */
+  /** Age in ms of the oldest change that searches do not see yet; 0 if there is none. */
   get currentMs(): number {
     const since = this.#coveringSince ?? this.#waitingSince;
     return since === undefined ? 0 : performance.now() - since;
   }
 
-  /** Over the last 1,024 rounds that had changes; 0 when there was none. */
+  /** Over the last 1,024 rounds that had changes; 0 if there were none. */
   quantileMs(quantile: number): number {
     const count = Math.min(this.#sampled, SAMPLES);
     if (count === 0) return 0;

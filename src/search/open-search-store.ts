@@ -1,4 +1,6 @@
-/** Opens the search store over a record store: one engine with the indexes, one follower per branch. */
+/**
+ * Opens the search store over a record store, with one engine for the indexes and one follower per branch.
+ */
 import type { Worker } from "node:worker_threads";
 import { LodestoneError } from "../errors.ts";
 import { DatabaseAwayError } from "../records/database-away.ts";
@@ -19,91 +21,106 @@ import { SnapshotSchedule } from "./snapshot/snapshot-schedule.ts";
 import { startSearchWorker, WorkerClient } from "./worker-client.ts";
 
 export interface SearchStoreOptions {
-  /** A quiet branch is looked at this often, should a notification have been lost; default 5 s. */
+  /** How often a quiet branch is checked, in case a notification was lost; default 5 s. */
   readonly pollMs?: number;
-  /** How long a search waits for a branch or a schema that was not read yet before it is UNAVAILABLE; default 10 s. */
+  /**
+   * How long a search waits for a branch or schema that has not been read yet before it fails with
+   * UNAVAILABLE; default 10 s.
+   */
   readonly waitMs?: number;
-  /** More searches than this waiting for the engine are refused as OVERLOADED; default 512. */
+  /** Limit of searches waiting for the engine. Beyond it they are refused with OVERLOADED; default 512. */
   readonly maxWaiting?: number;
   /**
-   * A folder for snapshots, which make the next start fast: they are read instead of the records, and then only
-   * what has changed since. Without it every start reads everything.
+   * Folder for snapshots. With them a start reads only the changes since the last snapshot; without them it
+   * reads all records.
    */
   readonly snapshotDir?: string;
   /**
-   * A snapshot of a branch that changed is written this often, and at the close; default 5 minutes. Large ones,
+   * How often a changed branch is written to a snapshot, besides at close; default 5 minutes. Large ones,
    * which take long, are written less often.
    */
   readonly snapshotEveryMs?: number;
-  /** A snapshot is replaced when its journal is larger than this; default half of the index's memory, at least 16 MiB. */
+  /**
+   * A snapshot is replaced when its journal exceeds this; default half of the index's memory, at least 16
+   * MiB.
+   */
   readonly journalBytes?: number;
-  /** Columns of at least this many bytes of float32 are searched by several threads; default 64 MiB. */
+  /** Columns with at least this many bytes of float32 are searched by several threads; default 64 MiB. */
   readonly shardedFromBytes?: number;
   /**
-   * Of all indexes together, vectors and what filters read; beyond it the largest branch of the database that
-   * takes most is not searched. Default: no limit.
+   * Memory limit of all indexes together: vectors and filter columns. Beyond it, the largest branch of the
+   * database that uses most is not searched. Default: no limit.
    */
   readonly maxIndexBytes?: number;
-  /** Told of faults that the store recovers from. */
+  /** Receives faults that the store recovers from. */
   readonly onFault?: (error: unknown) => void;
-  /** What to hold of the tables that can be held in parts; default: all. */
+  /** Which part to hold of the tables that can be split into parts; default: all. */
   readonly part?: Part;
-  /** What holds the vectors; default: a worker thread of this process. */
+  /** The engine that holds the vectors; default: a worker thread of this process. */
   readonly startEngine?: StartEngine;
-  /** Starts the search worker; for tests that need to end it. @internal */
+  /** Starts the search worker. For tests that need to end it. @internal */
   readonly startWorker?: () => Worker;
 }
 
 const DEFAULT_POLL_MS = 5_000;
 const DEFAULT_WAIT_MS = 10_000;
 const DEFAULT_SNAPSHOT_MS = 300_000;
-/** New branches announce themselves; this finds those whose announcement was lost. */
+/** New branches announce themselves. Listing finds those whose announcement was lost. */
 const LIST_EVERY_POLLS = 6;
 /**
- * Between rounds the database is left to others for this many times as long as the round took, within these
- * bounds, so that a stream of small writes is read in batches: on the embedded database a round costs as much
- * as several inserts, and searches may be behind by milliseconds.
+ * Between rounds the database is left to others for this many times the length of the round, within the
+ * bounds below. A stream of small writes is then read in batches: on the embedded database a round costs as
+ * much as several inserts, and searches may lag by milliseconds.
  */
 const PAUSE_FACTOR = 2;
 const MIN_PAUSE_MS = 5;
 const MAX_PAUSE_MS = 20;
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 5_000;
-/** While the database is known to be away a try costs nothing, and its return is to be seen soon. */
+/**
+ * While the database is known to be unreachable an attempt costs nothing, and its return should be noticed
+ * soon.
+ */
 const LAST_AWAY_RETRY_MS = 500;
-/** Of its own accord the store reads so many branches whole, and follows so many, at once: the records have others to serve. */
+/**
+ * Limit of branches that the store reads in full, or follows, at the same time on its own initiative. The
+ * record store has other clients to serve.
+ */
 const BUILDS_AT_ONCE = 2;
 const ROUNDS_AT_ONCE = 16;
-/** A quiet branch is looked at once in so many polls: the feed tells of changes, and this is for what it has missed. */
+/**
+ * A quiet branch is checked once in this many polls. The feed announces changes; this catches missed
+ * announcements.
+ */
 const POLLS_PER_ROUND = 120;
 const LIST_RETRY_LIMIT_MS = 1_000;
 
-/** Resolves at once; the branches are read meanwhile, and `status().ready` tells when all are. */
+/** Resolves at once. The branches are read in the background; `status().ready` turns true when all are. */
 export async function openSearchStore(records: FollowedRecords, options: SearchStoreOptions = {}): Promise<SearchStore> {
   return new FollowingSearchStore(records, options);
 }
 
-/** A branch with the state of its following. */
+/** A branch and the state of following it. */
 interface Followed {
   readonly follower: BranchFollower;
   readonly lag: LagMeter;
-  /** It was caught up once. */
+  /** It has caught up at least once. */
   isReady: boolean;
-  /** The timer of the next round, and when it ends. */
+  /** The timer of the next round, and when it fires. */
   scheduled: { readonly timer: NodeJS.Timeout; readonly at: number } | undefined;
   retryMs: number;
   /** When the first of the rounds failed that have failed since the last good one. */
   failingSince: number | undefined;
   lastRoundAt: number;
   isInRound: boolean;
-  /** Something changed since the round that runs began. */
+  /** Something has changed since the current round began. */
   isBehind: boolean;
   /** When the pause after the last round ends. */
   nextRoundAt: number;
   fault: string | undefined;
-  /** The fault is that the database is away. */
+  /** The current fault is that the database is unreachable. */
   isAway: boolean;
-  /** There is no room for its index. */
+  /** There is no memory for its index. */
   isFull: boolean;
 }
 
@@ -175,10 +192,10 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     let memoryBytes = 0;
     let fault: string | undefined;
     for (const { follower, isReady, lag, fault: branchFault, failingSince, isFull } of this.#branches.values()) {
-      // Its searches are answered, with the reason: no server is better for them.
+      // Its searches are answered with the reason. No other server could do better.
       if (isFull) continue;
       if (!isReady || follower.isBuilding) pending.push(branchFault === undefined ? follower.key : `${follower.key} (${branchFault})`);
-      // What cannot be read may have changed.
+      // Data that cannot be read may have changed.
       lagMs = Math.max(lagMs, lag.currentMs, failingSince === undefined ? 0 : performance.now() - failingSince);
       fault ??= branchFault;
       lagP99Ms = Math.max(lagP99Ms, lag.quantileMs(0.99));
@@ -189,7 +206,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     return { ready, pending, lagMs, lagP99Ms, fault, waiting: this.#queue.waiting, rows, memoryBytes };
   }
 
-  /** Tables with vectors that are held whole although the store holds a part. */
+  /** Number of tables with vectors that are held in full although the store holds a part. */
   get wholeTables(): number {
     let count = 0;
     for (const { follower } of this.#branches.values()) count += follower.wholeTables;
@@ -207,7 +224,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     await this.#engine.close();
   }
 
-  /** As `vectorSearch`, also with what the answers are from. */
+  /** Like `vectorSearch`, and also returns the branch, table and column of the answers. */
   async search(
     ref: BranchRef,
     table: string,
@@ -253,7 +270,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
       await this.#catchUp(followed, performance.now() + waitMs);
       return jobs.map(() => "passed");
     }
-    // They go to the engine together, before the next change does, and so not through the queue.
+    // The searches bypass the queue: they go to the engine together, before the next change does.
     const moved = await follower.at(snapshot, () =>
       jobs.map((job) => (job instanceof LodestoneError ? job : this.#engine.call("search", job))),
     );
@@ -264,7 +281,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
         const { value } = outcome;
         return value instanceof LodestoneError ? value : (ownAnswers(jobs[i] as SearchJob, value, info.version) ?? "passed");
       }
-      // Of the engine, not of the search: then a replica answers them all.
+      // A fault of the engine, not of the search: a replica may be able to answer.
       if (!(outcome.reason instanceof LodestoneError) || outcome.reason.code === "UNAVAILABLE") throw outcome.reason;
       return outcome.reason;
     });
@@ -290,7 +307,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
       const info = await this.#records.branch(ref);
       const job = adapt({ key: branchKey(ref), ...checkSearch(info, table, request, queries), maxBytes });
       const followed = this.#follow(ref);
-      // Whatever was acknowledged before now was committed before the round that begins now.
+      // Everything acknowledged before now was committed before the round that begins now.
       if (consistency === "strong" && attempt === 0) while (!(await this.#catchUp(followed, deadline)));
       if (followed.follower.state?.incarnation === info.incarnation) {
         const outcome = await this.#queue.run(() => this.#engine.call("search", job), signal, caller);
@@ -302,7 +319,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     }
   }
 
-  /** One more round. false: it failed. @throws {LodestoneError} UNAVAILABLE past the deadline. */
+  /** Runs one more round. false: it failed. @throws {LodestoneError} UNAVAILABLE past the deadline. */
   async #catchUp({ follower, fault }: Followed, deadline: number): Promise<boolean> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<"late">((resolve) => {
@@ -311,16 +328,16 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     const round = follower.sync().then(
       () => true,
       async (error: unknown) => {
-        // Whoever asks for what cannot be had gets an error at once.
+        // If the data cannot be had, fail at once.
         if (error instanceof DatabaseAwayError || error instanceof IndexFullError) throw error;
-        // A pause, or the next attempt would follow at once.
+        // Pause, otherwise the next attempt would follow at once.
         await new Promise((resolve) => setTimeout(resolve, FIRST_RETRY_MS));
         return false;
       },
     );
-    round.catch(() => {}); // should it come after the deadline
+    round.catch(() => {}); // in case it fails after the deadline
     const outcome = await Promise.race([round, late]).finally(() => clearTimeout(timer));
-    // A round may be done before the timer of a deadline that has passed; nobody tries for ever.
+    // A round may finish before the timer of a deadline that has passed. Nobody retries for ever.
     if (outcome !== "late" && performance.now() < deadline) return outcome;
     const why = fault === undefined ? "" : ` (${fault})`;
     throw new LodestoneError("UNAVAILABLE", `The search store is still reading branch ${follower.key}${why}; try again in a moment.`, {
@@ -361,14 +378,14 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     if (this.#isClosed) return;
     const followed = this.#follow(ref);
     followed.lag.changed();
-    // What comes while a round runs may be in it or not: one more follows, after the pause.
+    // A change that arrives during a round may or may not be in it, so another round follows after the pause.
     if (followed.isInRound) followed.isBehind = true;
-    // A branch that cannot be read for another reason than its database keeps to its retries.
+    // A branch that failed for another reason than an unreachable database keeps to its retry schedule.
     else if (followed.fault === undefined || followed.isAway)
       this.#schedule(followed, Math.max(0, followed.nextRoundAt - performance.now()));
   }
 
-  /** A round that is to come later comes sooner. */
+  /** Can bring a scheduled round forward, but not delay it. */
   #schedule(followed: Followed, delayMs: number): void {
     const at = performance.now() + delayMs;
     const { scheduled } = followed;
@@ -411,7 +428,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
       followed.isFull = error instanceof IndexFullError;
       this.#tell(followed, error);
       followed.nextRoundAt = performance.now() + FIRST_RETRY_MS;
-      // Not all at once, nor in step with other servers.
+      // Random jitter, so that branches and servers do not retry in step.
       const retryMs = followed.isAway ? Math.min(followed.retryMs, LAST_AWAY_RETRY_MS) : followed.retryMs;
       this.#schedule(followed, retryMs * (1 - Math.random() / 2));
       followed.retryMs = Math.min(2 * followed.retryMs, LAST_RETRY_MS);
@@ -420,7 +437,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     }
   }
 
-  /** The fault of one branch after the other is often the same: it is reported once. */
+  /** Several branches often fail for the same reason. It is reported once. */
   #tell(followed: Followed, error: unknown): void {
     const fault = error instanceof Error ? error.message : String(error);
     const isKnown = [...this.#branches.values()].some((other) => other.fault === fault);
@@ -464,7 +481,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     }
   }
 
-  /** The work is not done once the store is closed. */
+  /** Like setTimeout, but does nothing once the store is closed. */
   #after(delayMs: number, work: () => void): NodeJS.Timeout {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
@@ -481,14 +498,14 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
   }
 }
 
-/** undefined: the engine does not have that state of the schema, or an older one, by which a fault may be none. */
+/** undefined: the engine's schema is not that version, or is older, so the reported error may not be real. */
 function ownAnswers(job: SearchJob, outcome: SearchOutcome, version: number): OwnAnswers | LodestoneError | undefined {
   if (outcome.kind === "answers") return { ...outcome, incarnation: job.incarnation, tableId: job.tableId, columnId: job.columnId };
   if (outcome.kind === "full") return new IndexFullError(new LodestoneError("OUT_OF_MEMORY", outcome.message));
   return outcome.kind === "invalid" && outcome.schemaVersion >= version ? new LodestoneError("INVALID", outcome.message) : undefined;
 }
 
-/** Pages are cut where the answers of all parts are. */
+/** The result offset is applied after merging the answers of all parts. */
 function fromFirst(job: SearchJob): SearchJob {
   return { ...job, offset: 0, size: job.offset + job.size };
 }

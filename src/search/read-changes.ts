@@ -1,4 +1,7 @@
-/** Reads what has changed in a branch since the position that searches see, and has the engine hold what is not the last of it. */
+/**
+ * Reads the changes of a branch since the position that searches see. Only the last batches are returned;
+ * earlier ones are staged in the engine.
+ */
 import type { ChangeFeed, FeedBatch, FeedPosition, SharedSnapshot } from "../records/feed/feed-types.ts";
 import type { BranchRef } from "../records/schema.ts";
 import { type FollowedSchema, partsOf } from "./followed-schema.ts";
@@ -6,20 +9,20 @@ import type { SearchEngine } from "./search-engine.ts";
 import type { BranchKey } from "./search-messages.ts";
 
 export interface ReadChanges {
-  /** What is not staged in the engine. */
+  /** Batches that are not staged in the engine. */
   readonly batches: readonly FeedBatch[];
   readonly position: FeedPosition;
   readonly version: number;
   readonly isStaged: boolean;
 }
 
-/** More of them go to the engine one by one. */
+/** Beyond this many, batches go to the engine one by one. */
 const MAX_COMMIT_BATCHES = 8;
 
 interface FollowedState {
   readonly ref: BranchRef;
   readonly key: BranchKey;
-  /** What searches see. */
+  /** The state that searches see. */
   readonly state: {
     readonly incarnation: string;
     readonly version: number;
@@ -29,10 +32,10 @@ interface FollowedState {
 }
 
 /**
- * All changes since the state's position. Those of a read that is not the last go to the engine at once, to
- * wait there for the commit: copied all together they would hold up this thread. With a `snapshot` that the
- * position does not go beyond: exactly what that sees. null: the position is too old. Of another version of the
- * schema only that is told.
+ * Reads all changes since the state's position. Batches of every read but the last go to the engine at once
+ * and wait there for the commit, because copying all of them together would block this thread. With a
+ * `snapshot` at or after the position, reads exactly the changes that it sees. null: the position is too old.
+ * If the schema has another version, only that version is returned.
  */
 export async function readChanges(
   feed: ChangeFeed,
@@ -54,7 +57,8 @@ export async function readChanges(
         await unstage();
         return null;
       }
-      // Names are those of the schema at the time of the read: what was read by older names is read again.
+      // Names are those of the schema at the time of the read, so batches that use older names are read
+      // again.
       if (changes.schemaVersion !== version) {
         await unstage();
         version = changes.schemaVersion;
@@ -80,7 +84,7 @@ export async function readChanges(
   }
 }
 
-/** Vector elements are moved to the engine, not copied. */
+/** The buffers of the vectors, to be transferred to the engine instead of copied. */
 export function buffersOf(batches: readonly FeedBatch[]): ArrayBuffer[] {
   const buffers = new Set<ArrayBuffer>();
   for (const batch of batches) {

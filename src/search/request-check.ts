@@ -1,4 +1,7 @@
-/** Checks a vector search as far as it can be without the worker: its own shape, and the column by the branch's schema. */
+/**
+ * Checks a vector search as far as possible without the worker: its shape, and the column against the
+ * branch's schema.
+ */
 import { SIMILARITIES } from "../core/similarity.ts";
 import { LodestoneError } from "../errors.ts";
 import { requireTable } from "../records/catalog/branch-rows.ts";
@@ -18,7 +21,10 @@ export interface Query {
   readonly vector: readonly number[];
 }
 
-/** @throws {LodestoneError} NOT_FOUND for the table, INVALID for everything else; the message begins with the field. */
+/**
+ * @throws {LodestoneError} NOT_FOUND for the table, INVALID for everything else. The message begins with the
+ *   field.
+ */
 export function checkSearch(
   info: BranchInfo,
   tableName: string,
@@ -80,7 +86,7 @@ function checkSimilarity(name: unknown): SimilarityFunction {
   return known;
 }
 
-/** Writes the query, as float32, to `target`. */
+/** Writes the query to `target` as float32. */
 function checkQuery(
   { name, vector }: Query,
   column: ColumnInfo,

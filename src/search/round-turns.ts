@@ -1,6 +1,6 @@
 /**
- * One round of a branch after the other. Those that bring it to a given snapshot go before those that take it
- * as far as they can: a branch that has gone beyond a snapshot cannot go back to it.
+ * Runs the rounds of one branch one at a time. Rounds that stop at a given snapshot go before rounds that
+ * advance as far as possible, because a branch cannot go back to a snapshot that it has passed.
  */
 const HOLD_BACK_MS = 100;
 
@@ -20,7 +20,7 @@ export class RoundTurns {
     return this.#wait(this.#first, round);
   }
 
-  /** A snapshot came too late, so another is about to come: other rounds wait for it for a moment. */
+  /** A snapshot came too late, so another is likely to follow soon. Other rounds wait for it briefly. */
   holdBack(): void {
     this.#heldBackUntil = performance.now() + HOLD_BACK_MS;
   }

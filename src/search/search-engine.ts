@@ -1,27 +1,30 @@
 /**
- * What holds the vectors and filter columns of the followed branches, and searches them. The search store
- * (open-search-store.ts) reads the records and the change feed and has turns, deadlines and strong reads; an
- * engine is told what to hold (`EngineCalls`). The worker thread with its indexes is one.
+ * A search engine holds the vectors and filter columns of the followed branches and searches them. The search
+ * store (open-search-store.ts) reads the records and the change feed, and handles queueing, deadlines and
+ * strong reads. It tells the engine what to hold (`EngineCalls`). The worker thread with its indexes is one
+ * engine.
  *
- * For each branch: `begin`, `load`…, `install` (or `abandon`) build it aside; `stage`… and `commit` change it,
- * all at once with regard to searches; `restore` takes up what an earlier process left, if the engine keeps
- * anything; `search` answers from one position, after all commits whose promises have resolved.
+ * For each branch:
+ * - `begin`, `load`…, `install` (or `abandon`) build it on the side.
+ * - `stage`… and `commit` change it, atomically with respect to searches.
+ * - `restore` recovers what an earlier process left, if the engine keeps anything.
+ * - `search` answers from one position, after all commits whose promises have resolved.
  */
 import { LodestoneError } from "../errors.ts";
 import type { BranchKey, EngineCalls, Method } from "./search-messages.ts";
 
 export interface SearchEngine {
   /**
-   * What is committed is kept beyond this process, position included: `restore` gives it without a file, and a
-   * commit is the only thing that moves the position, so that nothing is written while nothing changes. Default
-   * false.
+   * True if commits, including the position, outlive this process. `restore` then needs no file. Only a
+   * commit moves the position, so nothing is written while nothing changes. Default false.
    */
   readonly keepsState?: boolean;
-  /** How many searches it works on at once; default: one, and one that waits at its door. */
+  /** How many searches it handles at once. Default: one, plus one that waits. */
   readonly searchesAtOnce?: number;
   /**
-   * @param transfer  buffers of the argument that are the engine's from now on.
-   * @throws {LodestoneError} UNAVAILABLE while the engine cannot be reached; whatever the call itself rejects with.
+   * @param transfer  buffers of the argument; the engine owns them from now on.
+   * @throws {LodestoneError} UNAVAILABLE while the engine cannot be reached; otherwise whatever the call
+   *   itself rejects with.
    */
   call<M extends Method>(
     method: M,
@@ -32,17 +35,20 @@ export interface SearchEngine {
 }
 
 export interface EngineEvents {
-  /** What the engine held is lost: every branch will be restored or built again, and `call` is UNAVAILABLE until `onRestart`. */
+  /**
+   * The engine lost its data. Every branch will be restored or rebuilt, and `call` rejects with UNAVAILABLE
+   * until `onRestart`.
+   */
   onLost(error: Error): void;
-  /** An empty engine has taken its place. */
+  /** An empty engine has replaced it. */
   onRestart(): void;
 }
 
 export type StartEngine = (events: EngineEvents) => SearchEngine;
 
 /**
- * What the engine holds of a branch is not what this process left or found there: another server has changed
- * it. It is to be restored, and the round begun again.
+ * The engine's copy of a branch is not the one that this process left or found there, because another server
+ * has changed it. Restore it and begin the round again.
  */
 export class EngineChangedError extends LodestoneError {
   constructor(key: BranchKey) {

@@ -1,13 +1,14 @@
 /**
- * Searches on their way to the worker. Few are sent ahead, the rest waits here, where it can still be given up,
- * and where callers take turns by the time that their searches take; beyond a bound, which callers share as
- * well, a search is refused at once, which is better for everybody than an answer that comes too late.
+ * The queue of searches on their way to the worker. A few are sent ahead. The rest waits here, where they can
+ * still be cancelled, and callers are served fairly by the time that their searches take. Beyond a limit,
+ * which callers also share, a search is refused at once: that is better for everyone than an answer that
+ * comes too late.
  */
 import { LodestoneError } from "../errors.ts";
 import { FairQueue } from "../fairness/fair-queue.ts";
 import { FairShares } from "../fairness/fair-shares.ts";
 
-/** One that is being worked on, one that the engine finds when it has finished. */
+/** One in progress, and one ready when it has finished. */
 const DEFAULT_SENT_AHEAD = 2;
 const DEFAULT_MAX_WAITING = 512;
 const AVERAGED_OVER = 32;
@@ -22,10 +23,10 @@ export class SearchQueue {
   readonly #places: FairShares;
   readonly #sentAhead: number;
   #running = 0;
-  /** A moving average of how long the worker takes for one. */
+  /** A moving average of the worker's time per search. */
   #averageMs = 0;
 
-  /** @param sentAhead  how many the engine is given at once. */
+  /** @param sentAhead  how many searches the engine is given at once. */
   constructor(maxWaiting = DEFAULT_MAX_WAITING, sentAhead = DEFAULT_SENT_AHEAD) {
     this.#sentAhead = sentAhead;
     this.#places = new FairShares(maxWaiting);
@@ -38,8 +39,9 @@ export class SearchQueue {
   /**
    * Runs `work` when its turn comes.
    *
-   * @param caller  whose turn it takes.
-   * @throws {LodestoneError} OVERLOADED, with the time that what waits will take; the signal's reason when it aborts before `work` begins.
+   * @param caller  the caller whose turn is used.
+   * @throws {LodestoneError} OVERLOADED, with the estimated waiting time; the signal's reason if it aborts
+   *   before `work` begins.
    */
   async run<Result>(work: () => Promise<Result>, signal?: AbortSignal, caller = ""): Promise<Result> {
     signal?.throwIfAborted();
@@ -57,7 +59,10 @@ export class SearchQueue {
     }
   }
 
-  /** Resolves when this one may run, to what was charged for it; its place in `#running` is that of the one that ended. */
+  /**
+   * Resolves when this search may run, to the cost that was charged for it. It takes over the place in
+   * `#running` of the search that ended.
+   */
   #wait(signal: AbortSignal | undefined, caller: string): Promise<number> {
     if (!this.#places.take(caller)) {
       const retryAfterSeconds = Math.max(1, Math.ceil((this.#waiting.size * this.#averageMs) / 1000));
@@ -96,7 +101,7 @@ export class SearchQueue {
     else next.item.start(expectedMs);
   }
 
-  /** Refuses what waits. */
+  /** Rejects all waiting searches. */
   close(error: Error): void {
     for (const entry of this.#waiting.drain()) entry.reject(error);
   }

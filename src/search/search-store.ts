@@ -1,4 +1,7 @@
-/** The search store as `http` sees it. See design: eventually consistent, rebuildable, each search answers from one consistent position. */
+/**
+ * The interface of the search store for `http`. It is eventually consistent and can be rebuilt; each search
+ * answers from one consistent position.
+ */
 import type { AnswerBudget } from "../budget/memory-budget.ts";
 import type { Similarity } from "../core/similarity.ts";
 import type { BranchRef } from "../records/schema.ts";
@@ -23,45 +26,58 @@ export interface VectorSearchResponse {
 }
 
 export interface SearchStoreStatus {
-  /** True once the feed of every branch is caught up after start. */
+  /** True once the feed of every branch has caught up after the start. */
   ready: boolean;
-  /** What is not ready, for /readyz. */
+  /** What is not ready yet, for /readyz. */
   pending: string[];
-  /** Age of the oldest change that searches do not see yet, or may not see because the records cannot be read. */
+  /**
+   * Age in ms of the oldest change that searches do not see yet, or may not see because the records cannot be
+   * read.
+   */
   lagMs: number;
-  /** Why changes cannot be read at the moment; undefined when they can. For whoever runs the server: it may name branches. */
+  /**
+   * Why changes cannot be read at the moment; undefined when they can. For operators: it may name branches.
+   */
   fault: string | undefined;
-  /** How long changes had to wait, of the last thousand rounds of the branch where it was longest. */
+  /**
+   * 99th percentile of the time that changes waited, over the last thousand rounds, of the slowest branch.
+   */
   lagP99Ms: number;
-  /** Searches that wait for the worker. */
+  /** Number of searches waiting for the worker. */
   waiting: number;
   rows: number;
   memoryBytes: number;
-  /** Of a server that holds one part of the vectors. */
+  /** Set on a server that holds one part of the vectors. */
   parts?: SearchPartsStatus;
 }
 
 export interface SearchPartsStatus {
   index: number;
   of: number;
-  /** Parts that nobody who holds them answers for, as of the last seconds. */
+  /** Parts for which no server has answered in the last seconds. */
   missing: number[];
-  /** Tables with vectors that this server, as all others, holds whole, because links lead to them. */
+  /** Number of tables with vectors that every server holds in full, because links lead to them. */
   wholeTables: number;
-  /** Strong searches that were asked once more because a part had gone beyond their position, since the start. */
+  /** Strong searches since the start that were repeated because a part had passed their position. */
   retries: number;
 }
 
 export interface SearchCallOptions {
-  /** Aborted when nobody waits for the answer any more: a search that has not begun is given up, and rejects with the signal's reason. */
+  /**
+   * Abort it when nobody waits for the answer any more. A search that has not begun is then cancelled and
+   * rejects with the signal's reason.
+   */
   readonly signal?: AbortSignal;
-  /** Charged with the answers; beyond it the search rejects with TOO_LARGE or OVERLOADED. */
+  /** Charged with the answers. Beyond it the search rejects with TOO_LARGE or OVERLOADED. */
   readonly budget?: AnswerBudget;
 }
 
 export interface SearchStore {
   vectorSearch(ref: BranchRef, table: string, request: VectorSearchRequest, options?: SearchCallOptions): Promise<VectorSearchResponse>;
-  /** `queryVectors` (1 to 100) instead of `queryVector`: one answer each, scanned together, from one position. */
+  /**
+   * `queryVectors` (1 to 100) instead of `queryVector`. They are scanned together, from one position, and
+   * each gets its own answer.
+   */
   vectorSearchMany(
     ref: BranchRef,
     table: string,

@@ -16,14 +16,14 @@ export class Semaphore {
     }
   }
 
-  /** Resolves when it is the caller's turn, which lasts until `give`. */
+  /** Resolves when it is the caller's turn, which lasts until it calls `give`. */
   async take(): Promise<void> {
     if (this.#free > 0) this.#free--;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
   give(): void {
-    // Handed on to whoever waits, else given back.
+    // Passed to the next in line, or returned if nobody waits.
     const next = this.#waiting.shift();
     if (next === undefined) this.#free++;
     else next();

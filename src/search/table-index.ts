@@ -1,6 +1,6 @@
 /**
  * One followed table in memory: which rows hold which records, the columns that filters read, and one vector
- * index per vector column, all over the same rows. Changed only by `apply`, so that between two calls
+ * index per vector column, all with the same row numbers. Only `apply` changes it, so between two calls
  * everything agrees.
  */
 
@@ -51,7 +51,7 @@ export class SearchTable implements MaskTable {
     if (index !== undefined) this.indexes.set(name, index);
   }
 
-  /** Renames columns (old name to new); those that are neither in `names` nor in `untouched` go. */
+  /** Renames columns (old name to new). Columns in neither `names` nor `untouched` are removed. */
   keepColumns(names: ReadonlyMap<string, string>, untouched: readonly string[]): void {
     const columns = [...this.columns];
     const indexes = [...this.indexes];
@@ -69,7 +69,7 @@ export class SearchTable implements MaskTable {
     }
   }
 
-  /** Brings the records of the batch to the state that it gives. Columns that the batch has and the table does not keep are passed over. */
+  /** Brings the batch's records to the state given there. Ignores columns that the table does not have. */
   apply(batch: FeedBatch): void {
     for (const id of batch.deleted) this.#remove(id);
     const rows = batch.ids.map((id) => this.rows.add(id));
@@ -83,7 +83,7 @@ export class SearchTable implements MaskTable {
     }
   }
 
-  /** The records of rows start to end − 1 at the moment of the call, as `apply` takes them. */
+  /** The records of rows start to end − 1 as of the moment of the call, in the form that `apply` takes. */
   async read(table: string, start: number, end: number): Promise<FeedBatch> {
     const rows: number[] = [];
     const ids: string[] = [];
@@ -93,7 +93,7 @@ export class SearchTable implements MaskTable {
       rows.push(row);
       ids.push(id);
     }
-    // Everything is asked for before anything is waited for.
+    // All reads are started before the first one is awaited.
     const columns = [...this.columns].map(([name, column]) =>
       column instanceof PresenceColumn ? this.#readVectors(name, column, ids, rows) : ([name, column.get(rows)] as const),
     );
@@ -101,8 +101,8 @@ export class SearchTable implements MaskTable {
   }
 
   /**
-   * Resolves when all that was applied is in the indexes.
-   * @throws {LodestoneError} OUT_OF_MEMORY: then the changes have to be applied again.
+   * Resolves when everything applied is in the indexes.
+   * @throws {LodestoneError} OUT_OF_MEMORY: the changes then have to be applied again.
    */
   async settled(): Promise<void> {
     for (const index of this.indexes.values()) await index.settled();
@@ -134,7 +134,10 @@ export class SearchTable implements MaskTable {
     for (const column of this.columns.values()) column.reserve(this.capacity);
   }
 
-  /** A vector that is there but not in the index comes as NaN, which will not be in the index again. */
+  /**
+   * A vector that exists but is not in the index is returned as NaN. Applying it again keeps it out of the
+   * index.
+   */
   async #readVectors(name: string, column: PresenceColumn, ids: readonly string[], rows: readonly number[]): Promise<[string, FeedColumn]> {
     const index = this.indexes.get(name)!;
     const { dimension } = index;
@@ -172,7 +175,8 @@ export class SearchTable implements MaskTable {
         searchable.push(ids[i]!);
         searchableRows.push(rows[i]!);
       } else {
-        // SQL stored NaN or an infinity, before a check refused that: it has no distance to anything, and is not searched.
+        // SQL stored NaN or an infinity before a check refused that. It has no distance to anything, so it is
+        // not searched.
         index.delete(ids[i]!);
       }
     }

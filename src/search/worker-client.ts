@@ -1,24 +1,28 @@
-/** The main thread's side of the search worker: calls, and a new worker when one dies. */
+/** The main thread's side of the search worker: sends calls, and starts a new worker when one dies. */
 import { Worker } from "node:worker_threads";
 import { LodestoneError } from "../errors.ts";
 import { PendingCalls, rebuildError } from "../worker-calls.ts";
 import type { EngineEvents, SearchEngine } from "./search-engine.ts";
 import type { EngineCalls, Method, ReplyMessage, WorkerOptions } from "./search-messages.ts";
 
-/** After a crash the next worker comes after this long, doubling up to the maximum while crashes continue. */
+/** Delay before a crashed worker is replaced. It doubles up to the maximum while crashes continue. */
 const FIRST_RESTART_MS = 100;
 const LAST_RESTART_MS = 10_000;
 
 const MIB = 2 ** 20;
-/** For what the thread works on beside its indexes: answers of a hundred queries, a snapshot that is read, a batch of changes. */
+/**
+ * Working memory of the thread besides its indexes: answers of a hundred queries, a snapshot being read, a
+ * batch of changes.
+ */
 const WORK_MEMORY_MIB = 512;
-/** Arrays and maps that grow are there twice for a moment. */
+/** Arrays and maps that grow exist twice for a moment. */
 const GROWTH = 1.5;
 
 /**
- * Texts of records are on the thread's own heap. V8's default limit of it (2 or 4 GiB) may be less than what the indexes may take together, and ends the
- * thread, which would read the same texts again and end again. So the limit is above theirs: the largest branch gives way first (index-room.ts). Node's
- * --max-old-space-size takes precedence over it.
+ * Record texts are on the thread's own heap. V8's default limit (2 or 4 GiB) may be below the memory limit of
+ * the indexes. Reaching it would end the thread, and the next one would read the same texts and end as well.
+ * So the heap limit is set above the index limit, and the largest branch gives way first (index-room.ts).
+ * Node's --max-old-space-size takes precedence.
  */
 export function startSearchWorker(workerData: WorkerOptions = {}): Worker {
   const { maxIndexBytes } = workerData;
@@ -42,7 +46,10 @@ export class WorkerClient implements SearchEngine {
     this.#start();
   }
 
-  /** @throws {LodestoneError} UNAVAILABLE when the worker is gone; whatever the call itself rejects with. */
+  /**
+   * @throws {LodestoneError} UNAVAILABLE when the worker is gone; otherwise whatever the call itself rejects
+   *   with.
+   */
   call<M extends Method>(
     method: M,
     argument: Parameters<EngineCalls[M]>[0],
@@ -54,7 +61,7 @@ export class WorkerClient implements SearchEngine {
     try {
       worker.postMessage({ number, method, argument }, transfer);
     } catch (error) {
-      // What cannot be cloned: a fault of this call alone.
+      // The argument cannot be cloned: only this call fails.
       this.#pending.reject(number, error);
     }
     return answer;

@@ -1,7 +1,6 @@
 /**
- * The thread that holds the vectors and answers searches. Messages that change something are worked on one
- * after the other, in the order in which they came; a search runs to its end between two of them, and so from
- * one position.
+ * The thread that holds the vectors and answers searches. Messages that change something are processed one at
+ * a time, in order of arrival. A search runs to its end between two of them, and therefore sees one position.
  */
 import { randomUUID } from "node:crypto";
 import { parentPort, workerData } from "node:worker_threads";
@@ -41,19 +40,19 @@ interface Build {
 
 const builds = new Map<number, Build>();
 const room = new IndexRoom<BranchState>(maxIndexBytes);
-/** What was read for a coming commit. */
+/** Batches read for a coming commit. */
 const staged = new Map<BranchKey, FeedBatch[]>();
 
-/** Restored from a snapshot, and not yet brought to one position by a commit. */
+/** Branches restored from a snapshot that no commit has brought to one position yet. */
 const unfinished = new Set<BranchKey>();
 
-/** Behind the snapshot of a branch, and behind the one that is being written. */
+/** The journals of a branch: one behind its snapshot, and one behind the snapshot being written. */
 const journals = new Map<BranchKey, Set<BranchJournal>>();
 
-/** All of a branch is in them, and its journal is behind it, but they are not its snapshot yet. */
+/** Drafts that contain the whole branch, with a journal behind them, but are not its snapshot yet. */
 const drafts = new Map<BranchKey, { readonly draft: SnapshotDraft; readonly journal: BranchJournal }>();
 
-/** What is applied from now on does not follow from what the snapshots have. */
+/** Changes applied from now on do not continue the snapshots. */
 function endJournals(key: BranchKey): void {
   for (const journal of journals.get(key) ?? []) void journal.remove();
   journals.delete(key);
@@ -61,7 +60,7 @@ function endJournals(key: BranchKey): void {
   drafts.delete(key);
 }
 
-/** Smaller branches are read from the records as fast as from a file. */
+/** Smaller branches get no draft: reading the records is as fast as reading a file. */
 async function keepDraft(key: BranchKey, { state, draft }: Build, position: FeedPosition): Promise<void> {
   if (draft === undefined) return;
   const journal =
@@ -102,7 +101,7 @@ function endBuild(build: number): void {
 }
 
 /**
- * Counts what the index takes now; those for which there is no room any more are let go of.
+ * Updates the index's memory use, and drops indexes that no longer fit.
  * @throws {LodestoneError} OUT_OF_MEMORY when this one is among them.
  */
 function count(key: BranchKey, state: BranchState): BranchStats {
@@ -118,7 +117,7 @@ function count(key: BranchKey, state: BranchState): BranchStats {
   return stats;
 }
 
-/** These yield while they read or write files, and keep nothing waiting. */
+/** These yield while they read or write files, so they do not block the queue. */
 const UNORDERED: ReadonlySet<Method> = new Set(["search", "snapshot", "restore", "flush"]);
 
 type Handlers = {
@@ -191,7 +190,7 @@ const handlers: Handlers = {
     unfinished.add(key);
     if (restored.journal !== undefined) {
       const journal = await BranchJournal.resume(restored.journal);
-      // The branch may have got another state meanwhile.
+      // The branch's state may have been replaced meanwhile.
       if (branches.get(key) === state) journals.set(key, new Set([journal]));
       else await journal.close();
     }
@@ -244,7 +243,7 @@ const handlers: Handlers = {
     try {
       return await journal.sync();
     } catch {
-      // A full disk, say. A snapshot that is written again will have another one.
+      // A full disk, say. The next snapshot will have a new journal.
       journals.get(key)?.delete(journal);
       await journal.remove();
       return null;
@@ -308,7 +307,8 @@ function send(message: ReplyMessage): void {
 }
 
 function sendError(number: number, error: unknown): void {
-  // The vectors of a column are gone with their thread. So goes this thread, and the next one reads everything again.
+  // The vectors of a column were lost with their thread. This thread ends too, and the next one reads
+  // everything again.
   if (isLost(error))
     setImmediate(() => {
       throw error;

@@ -41,9 +41,12 @@ export interface OwnCallOptions {
 
 /** The store that follows the records of the part. */
 export interface OwnRecords {
-  /** The first `offset + size` results, from the position that the store is at. */
+  /** The first `offset + size` results, from the store's current position. */
   searchOwn(search: OwnSearch, options: OwnCallOptions): Promise<OwnAnswers>;
-  /** The same for several searches of one branch, from exactly what the snapshot sees. "passed": the store is beyond that already. */
+  /**
+   * The same for several searches of one branch, from exactly the state that the snapshot sees. "passed": the
+   * store is already beyond it.
+   */
   searchAt(
     snapshot: SharedSnapshot,
     searches: readonly OwnSearch[],

@@ -7,8 +7,9 @@ import type { PartResult } from "./part-messages.ts";
 type Answered = Extract<PartResult, { kind: "answers" }>;
 
 /**
- * All results, in the order of the parts, if each is an answer of its part and they belong together: they have the same incarnation of the branch, the
- * same schema and the same column. undefined: not all servers have heard of a change of the schema yet.
+ * All results, in the order of the parts, if each is an answer of its part and they belong together: same
+ * incarnation of the branch, same schema, same column. undefined: some servers have not yet seen a schema
+ * change.
  */
 export function together(results: readonly PartResult[]): readonly Answered[] | undefined {
   const answered = results.filter((result) => result.kind === "answers");

@@ -16,14 +16,17 @@ export interface PartSearch {
   readonly count: number;
   /** The limit of all answers together, as in SearchJob. */
   readonly maxBytes: number;
-  /** Whose turn in the queue it takes. */
+  /** The caller whose turn in the queue the search uses. */
   readonly caller: string;
 }
 
 export interface PartCall {
   /** The part that is asked. */
   readonly part: Part;
-  /** All searches are answered from exactly what it sees. undefined: each from the position that the part is at. */
+  /**
+   * All searches are answered from exactly the state that it sees. undefined: each from the part's current
+   * position.
+   */
   readonly snapshot?: SharedSnapshot | undefined;
   readonly searches: readonly PartSearch[];
 }
@@ -33,7 +36,9 @@ export type PartResult =
       readonly kind: "answers";
       /** The first `offset + size` of the part's records. */
       readonly answers: readonly SearchAnswer[];
-      /** Where the answers come from. Answers of several parts belong together when these four are the same. */
+      /**
+       * Where the answers come from. Answers of several parts belong together when these four are the same.
+       */
       readonly incarnation: string;
       readonly schemaVersion: number;
       readonly tableId: number;
@@ -47,20 +52,23 @@ export type PartResult =
       readonly kind: "refused";
       readonly code: ErrorCode;
       readonly message: string;
-      /** The schema by which it was refused; undefined when the reason is not the schema. */
+      /** The schema version by which it was refused; undefined when the reason is not the schema. */
       readonly schemaVersion: number | undefined;
       readonly retryAfterSeconds?: number | undefined;
     };
 
 export interface PartCallOptions {
   readonly signal?: AbortSignal | undefined;
-  /** How long it may take. */
+  /** Time limit in ms. */
   readonly limitMs: number;
 }
 
 /** A holder of a part: this process, or another server. */
 export interface PartSource {
-  /** Results in the order of the searches. @throws {LodestoneError} UNAVAILABLE when it cannot answer; the signal's reason. */
+  /**
+   * Results in the order of the searches. @throws {LodestoneError} UNAVAILABLE when it cannot answer; the
+   * signal's reason.
+   */
   search(call: PartCall, options: PartCallOptions): Promise<readonly PartResult[]>;
 }
 

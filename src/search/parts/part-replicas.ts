@@ -31,7 +31,7 @@ export class PartReplicas implements PartSource {
     this.#onFault = onFault;
   }
 
-  /** The last call of every holder has failed. */
+  /** True if the last call to every holder has failed. */
   get isMissing(): boolean {
     return this.#replicas.every((replica) => replica.fault !== undefined);
   }
@@ -98,7 +98,7 @@ export class PartReplicas implements PartSource {
 
   #failed(replica: Replica, error: Error): void {
     replica.failedAt = performance.now();
-    // Reported once, until it has recovered.
+    // Reported once, until it recovers.
     const isKnown = replica.fault !== undefined;
     replica.fault = error.message;
     if (!isKnown) this.#onFault(error);

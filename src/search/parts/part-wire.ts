@@ -1,5 +1,6 @@
 /**
- * Calls and results as bytes. Queries and scores, which must arrive bit for bit, are sent as they are in memory, everything else as JSON:
+ * Encodes calls and results as bytes. Queries and scores, which must arrive bit for bit, are sent as they are
+ * in memory; everything else is JSON:
  *
  *   0  length of the JSON   u32, little-endian
  *   4  JSON                 UTF-8
@@ -35,7 +36,10 @@ export function encodeCall(call: PartCall, limitMs: number): Buffer {
   );
 }
 
-/** @param header  the checked JSON of the same bytes. @throws {LodestoneError} INVALID when the numbers are not as many as the header says. */
+/**
+ * @param header  the checked JSON of the same bytes.
+ * @throws {LodestoneError} INVALID when the count of numbers differs from the header's.
+ */
 export function decodeCall(header: CallHeader, numbers: Buffer): PartCall {
   let at = 0;
   const searches = header.searches.map(({ dimension, ...search }) => {
@@ -61,7 +65,10 @@ export function encodeResults(results: readonly PartResult[]): Buffer {
   return join(header, scores);
 }
 
-/** @throws {LodestoneError} INVALID for bytes that `encodeResults` has not made, or made of another number of results. */
+/**
+ * @throws {LodestoneError} INVALID for bytes that `encodeResults` did not produce, or with another number of
+ *   results.
+ */
 export function decodeResults(bytes: Buffer, count: number): PartResult[] {
   const { text, numbers } = split(bytes);
   const header = JSON.parse(text) as PartResult[];
@@ -94,7 +101,7 @@ function join(header: unknown, numbers: readonly (Float32Array | Float64Array)[]
   return Buffer.concat([length, json, ...numbers.map(bytesOf)]);
 }
 
-/** Fills `target` from the bytes at `at`, which may lie anywhere. @returns how many. */
+/** Fills `target` from the bytes at `at`, which need not be aligned. @returns the number of bytes read. */
 function take(numbers: Buffer, at: number, target: Float32Array | Float64Array): number {
   const { byteLength } = target;
   if (at + byteLength > numbers.length) throw malformed();

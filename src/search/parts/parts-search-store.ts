@@ -1,8 +1,10 @@
 /**
- * The search store of a server that holds one part of the vectors. It asks all parts and merges their answers.
+ * The search store of a server that holds one part of the vectors. It asks all parts and merges their
+ * answers.
  *
- * Its answer is identical, in every bit, to that of one server that holds everything, or it is 503; it is never a part of the answer. Tables that every
- * server holds in full (see followed-schema.ts) it searches alone.
+ * Its answer is identical, in every bit, to that of one server that holds everything. If that is not possible
+ * it answers 503, never with an incomplete answer. It searches alone the tables that every server holds in
+ * full (see followed-schema.ts).
  */
 import { LodestoneError } from "../../errors.ts";
 import type { SnapshotSharing } from "../../records/feed/feed-types.ts";
@@ -22,25 +24,25 @@ import { PeerClient } from "./peer-client.ts";
 import { StrongRounds } from "./strong-rounds.ts";
 
 export interface PartsOptions extends SearchStoreOptions {
-  /** What this server holds. */
+  /** The part that this server holds. */
   readonly part: Part;
   /** For each part, the URLs of the servers that hold it. This server may be among them. */
   readonly peers: readonly (readonly string[])[];
-  /** The secret that the servers show each other. */
+  /** The shared secret by which the servers recognize each other. */
   readonly secret: string;
 }
 
 export type PartedRecords = FollowedRecords & { readonly feed: SnapshotSharing };
 
 const DEFAULT_WAIT_MS = 10_000;
-/** The pause between attempts while not all servers have heard of a change of the schema. */
+/** Pause between attempts while some servers have not yet seen a schema change. */
 const RETRY_MS = 20;
 const PROBE_EVERY_MS = 3_000;
 
 type Request = Omit<VectorSearchRequest, "queryVector">;
 
 export class PartsSearchStore implements SearchStore {
-  /** The part that other servers ask for. */
+  /** The local part, which other servers query. */
   readonly local: LocalPart;
   readonly #records: PartedRecords;
   readonly #options: PartsOptions;
@@ -113,7 +115,7 @@ export class PartsSearchStore implements SearchStore {
       const job = checkSearch(info, table, request, queries);
       if (!this.#isInParts(info, table)) {
         const { answers, part } = await this.#own.search(ref, table, request, queries, options);
-        // The store may still be at the older schema, in which it holds a part of the table.
+        // The store may still be at the older schema, in which it holds only a part of the table.
         if (part === undefined) return answers.map(toResponse);
         await this.#pause(deadline);
         continue;
@@ -179,7 +181,8 @@ export class PartsSearchStore implements SearchStore {
 }
 
 /**
- * Throws the first refusal that counts. One by an older schema than the one that the request was checked against here does not count.
+ * Throws the first refusal that counts. A refusal based on an older schema than the one the request was
+ * checked against does not count.
  *
  * @throws {LodestoneError} with the code and message of the part.
  */
@@ -191,7 +194,10 @@ function refuse(results: readonly PartResult[], info: BranchInfo): void {
   }
 }
 
-/** Merges under the request's budget: during the merge, all parts' answers are held, which is more than the final answer. */
+/**
+ * Merges under the request's budget. During the merge all parts' answers are held, which is more than the
+ * final answer.
+ */
 function withBudget(
   budget: SearchCallOptions["budget"],
   results: readonly Extract<PartResult, { kind: "answers" }>[],

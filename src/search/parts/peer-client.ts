@@ -11,9 +11,9 @@ export const PEER_STATUS_PATH = "/internal/part";
 export const PEER_SCHEME = "Lodestone-Part";
 
 const MAX_SOCKETS = 64;
-/** Bytes that an answer may take beside its results: ids of schemas, brackets. */
+/** Bytes that an answer may take besides its results: schema ids, brackets. */
 const OVERHEAD_BYTES = 64 * 1024;
-/** An id as JSON and its score take at most this many bytes for each byte that the part has counted. */
+/** An id as JSON and its score take at most this many bytes per byte counted by the part. */
 const BYTES_PER_COUNTED = 6;
 const MAX_ANSWER_BYTES = 512 * 2 ** 20;
 
@@ -48,7 +48,7 @@ export class PeerClient implements PartSource {
     this.#agent.destroy();
   }
 
-  /** @throws {LodestoneError} UNAVAILABLE, whatever went wrong; the signal's reason. */
+  /** @throws {LodestoneError} UNAVAILABLE for every failure; the signal's reason. */
   async #ask(method: string, path: string, body: Buffer | undefined, options: PartCallOptions & { maxBytes: number }): Promise<Buffer> {
     const deadline = performance.now() + options.limitMs;
     for (let attempt = 0; ; attempt++) {
@@ -57,7 +57,7 @@ export class PeerClient implements PartSource {
       } catch (error) {
         options.signal?.throwIfAborted();
         if (error instanceof LodestoneError) throw error;
-        // The server was restarted since the connection was used last.
+        // The server was restarted since the connection was last used.
         if (attempt === 0 && error instanceof StaleConnectionError) continue;
         throw this.#unavailable(error);
       }

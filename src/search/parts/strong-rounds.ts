@@ -1,9 +1,10 @@
 /**
  * Strong searches over several parts, all answered from one position.
  *
- * This server takes a snapshot of the database. Every part advances to exactly that snapshot and answers before it advances further. Searches that
- * arrive during a round go together into the next one. A part that is beyond the snapshot already says so; then the search goes into another
- * round, for which that part waits a moment.
+ * This server takes a snapshot of the database. Every part advances to exactly that snapshot and answers
+ * before it advances further. Searches that arrive during a round go into the next one together. A part that
+ * is already beyond the snapshot says so. The search then joins another round, for which that part waits a
+ * moment.
  */
 import { LodestoneError } from "../../errors.ts";
 import type { SnapshotSharing } from "../../records/feed/feed-types.ts";
@@ -15,10 +16,13 @@ import type { PartReplicas } from "./part-replicas.ts";
 const ROUNDS_AT_ONCE = 2;
 const MAX_SEARCHES = 64;
 const MAX_ROUND_BYTES = 8 * 2 ** 20;
-/** The pause between attempts of one search; it grows with each. */
+/** The pause between attempts of one search. It grows with each attempt. */
 const RETRY_MS = 5;
 const LAST_RETRY_MS = 200;
-/** A search with less time left is given up: the round would end at its deadline, and with it all other searches of the round. */
+/**
+ * A search with less time left is rejected: the round would end at its deadline, and so would all other
+ * searches of the round.
+ */
 const LEAST_ROUND_MS = 1_000;
 
 interface Waiting {
@@ -44,12 +48,15 @@ export class StrongRounds {
     this.#parts = parts;
   }
 
-  /** Searches that went into another round, since the start. */
+  /** Number of searches that joined another round, since the start. */
   get retries(): number {
     return this.#retries;
   }
 
-  /** One result of each part. @throws {LodestoneError} UNAVAILABLE when a part is missing, or past the deadline; the signal's reason. */
+  /**
+   * One result for each part.
+   * @throws {LodestoneError} UNAVAILABLE when a part is missing, or past the deadline; the signal's reason.
+   */
   search(search: PartSearch, deadline: number, signal: AbortSignal | undefined): Promise<readonly PartResult[]> {
     return new Promise((resolve, reject) => {
       const bytes = search.queries.byteLength + JSON.stringify(search.request).length;
@@ -72,7 +79,7 @@ export class StrongRounds {
       });
   }
 
-  /** Takes as many as fit into one round; at least one. */
+  /** Takes as many searches as fit into one round; at least one. */
   #take(): Waiting[] {
     let total = 0;
     let count = 0;

@@ -1,15 +1,15 @@
 /**
- * What changed in a branch after its snapshot was begun, appended as it is applied, so that a stop has little
- * left to write and a start reads the records' feed from a moment ago. It belongs to one snapshot, whose header
- * has its id; a new snapshot has a new journal.
+ * The journal of a branch snapshot: changes since the snapshot was begun, appended as they are applied. With
+ * it, a stop has little left to write, and a start reads the feed only from a moment ago. A journal belongs
+ * to one snapshot, whose header has its id; a new snapshot gets a new journal.
  *
  *   0  "LODEJRNL"      8 bytes
  *   8  format u32      little-endian
  *   then per message:  length u32, checksum u32, payload, as in snapshot-file.ts
  *
- * Messages are batches, and positions of the feed behind all batches that lead to them. The end may be cut off,
- * or damaged, by a crash: what comes before the first message that does not fit is used. Batches without their
- * position are used too, which does no harm: the feed brings them again.
+ * Messages are batches, and feed positions that follow all batches that lead to them. A crash may cut off or
+ * damage the end of the file: everything before the first message that fails its check is used. Batches
+ * without their position are used too. That does no harm, because the feed delivers them again.
  */
 import { type FileHandle, mkdir, open, readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -23,12 +23,12 @@ const FORMAT = 1;
 const HEADER_BYTES = 12;
 const FRAME_BYTES = 8;
 const MAX_MESSAGE_BYTES = 1 << 30;
-/** More than this that is not on disk yet keeps the next change waiting. */
+/** If more batches than this are not on disk yet, the next change waits. */
 const MAX_BACKLOG_BATCHES = 64;
 
 type Message = { readonly batch: FeedBatch } | { readonly position: FeedPosition };
 
-/** Where a journal that was read continues. */
+/** Where a journal that was read can be continued. */
 export interface JournalEnd {
   readonly path: string;
   readonly bytes: number;
@@ -40,7 +40,7 @@ export function journalPath(snapshotPath: string, id: string): string {
   return `${snapshotPath.replace(/\.snapshot$/, "")}.${id}.journal`;
 }
 
-/** Deletes the journals and drafts that a crash has left of former snapshots. */
+/** Deletes the journals and drafts of earlier snapshots that a crash has left. */
 export async function removeOtherFiles(snapshotPath: string, kept: BranchJournal): Promise<void> {
   const directory = dirname(snapshotPath);
   const prefix = basename(journalPath(snapshotPath, ""), ".journal");
@@ -68,7 +68,7 @@ export class BranchJournal {
     this.#position = end.position;
   }
 
-  /** An empty one, behind a snapshot at `position`. */
+  /** Creates an empty journal for a snapshot at `position`. */
   static async create(path: string, position: FeedPosition): Promise<BranchJournal> {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const file = await open(path, "w", 0o600);
@@ -79,14 +79,14 @@ export class BranchJournal {
     return new BranchJournal(file, { path, bytes: HEADER_BYTES, checksum: 0, position });
   }
 
-  /** Goes on behind what was read; what did not fit is cut off. */
+  /** Continues after what was read. A damaged end is cut off. */
   static async resume(end: JournalEnd): Promise<BranchJournal> {
     const file = await open(end.path, "r+");
     await file.truncate(end.bytes);
     return new BranchJournal(file, end);
   }
 
-  /** Takes what was applied. Resolves when there is room for more: the writing itself is not waited for. */
+  /** Appends what was applied. Resolves when there is room for more; it does not wait for the write. */
   async append(batches: readonly FeedBatch[], position: FeedPosition): Promise<void> {
     for (const batch of batches) this.#write({ batch });
     this.#write({ position });
@@ -94,8 +94,8 @@ export class BranchJournal {
   }
 
   /**
-   * @returns how far it reaches, and its size, once that is on disk. Rejects when it could not be written: then
-   *   it is of no use any more.
+   * @returns the position and size of the journal once it is on disk. Rejects if it could not be written; the
+   *   journal is then useless.
    */
   async sync(): Promise<{ position: FeedPosition; bytes: number }> {
     const position = this.#position;
@@ -119,7 +119,7 @@ export class BranchJournal {
   #write(message: Message): void {
     if ("position" in message) this.#position = message.position;
     this.#backlog++;
-    // One message a turn: what is large is not made bytes of while a search waits.
+    // One message per turn, so that a large one is not serialized while a search waits.
     this.#writing = this.#writing.then(async () => {
       try {
         if (this.#fault === undefined) await this.#writeNow(message);
@@ -145,7 +145,7 @@ export class BranchJournal {
   }
 }
 
-/** Gives each batch to `onBatch`. @returns where to continue; undefined when there is no journal. */
+/** Passes each batch to `onBatch`. @returns where to continue; undefined when there is no journal. */
 export async function readJournal(
   path: string,
   start: FeedPosition,

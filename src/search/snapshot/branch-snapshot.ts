@@ -1,10 +1,10 @@
 /**
  * Writes a branch of the search store to a file and reads it back, while searches and changes continue.
  *
- * The snapshot is fuzzy: rows are written a piece at a time, each as it is at that moment, so some may be newer
- * than the position in the header and none is older. Whoever reads it must apply the changes since that
- * position before it is searched; they bring every record that changed while it was written (or was deleted) to
- * its present state, and with that the whole is the state of one position again.
+ * The snapshot is fuzzy: rows are written a piece at a time, each in its current state. Some rows may be
+ * newer than the position in the header; none is older. After reading it, apply the changes since that
+ * position before searching it. They bring every record that changed or was deleted during the write to its
+ * current state, and then all rows are at one position again.
  */
 import { LodestoneError } from "../../errors.ts";
 import type { FeedBatch, FeedPosition } from "../../records/feed/feed-types.ts";
@@ -20,18 +20,18 @@ export interface SnapshotHeader {
   readonly version: number;
   readonly schema: FollowedSchema;
   readonly position: FeedPosition;
-  /** Id of the journal that has what changed since; older files have none. */
+  /** Id of the journal with the changes since the snapshot; older files have none. */
   readonly journal?: string;
 }
 
-/** What is written between two moments in which searches can run. */
+/** Bytes written before searches get a turn. */
 const PIECE_BYTES = 1 << 20;
 
 /**
- * @param position   one that the state has reached.
- * @param journal    id of the journal that takes what is applied from now on.
- * @param isCurrent  false when the state is no longer that of the branch: then the file is given up.
- * @returns the file's size in bytes, or null when it was given up (also when the schema changed meanwhile).
+ * @param position   a position that the state has reached.
+ * @param journal    id of the journal that receives what is applied from now on.
+ * @param isCurrent  false when the state is no longer that of the branch; the file is then abandoned.
+ * @returns the file's size in bytes, or null if it was abandoned (also when the schema changed meanwhile).
  */
 export async function writeBranchSnapshot(
   path: string,

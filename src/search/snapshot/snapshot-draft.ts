@@ -1,9 +1,10 @@
 /**
- * A snapshot that is written while its branch is read from the records. When all is read, little is left to do,
- * and a stop soon afterwards leaves it on disk.
+ * A snapshot that is written while its branch is read from the records. When the reading ends little is left
+ * to do, so a stop soon afterwards leaves a complete snapshot on disk.
  *
- * It holds the batches in the order in which they were read, and the position at which the reading began. Whoever
- * reads it back applies what has changed since, as with any snapshot. Its journal begins where the reading ended.
+ * It holds the batches in the order in which they were read, and the position at which the reading began. As
+ * with any snapshot, the changes since then have to be applied after reading it back. Its journal begins
+ * where the reading ended.
  */
 import { randomUUID } from "node:crypto";
 import type { FeedBatch, FeedPosition } from "../../records/feed/feed-types.ts";
@@ -13,7 +14,7 @@ import { BranchJournal, journalPath, removeOtherFiles } from "./branch-journal.t
 import type { SnapshotHeader } from "./branch-snapshot.ts";
 import { SnapshotWriter } from "./snapshot-file.ts";
 
-/** More than this that is not written yet keeps the next batch waiting: some MiB. */
+/** If more batches than this (some MiB) are not written yet, the next batch waits. */
 const MAX_BACKLOG_BATCHES = 8;
 
 export class SnapshotDraft {
@@ -36,7 +37,7 @@ export class SnapshotDraft {
     this.#position = position;
   }
 
-  /** Resolves when there is room for more: the writing itself is not waited for. */
+  /** Resolves when there is room for more; it does not wait for the write. */
   async add(batch: FeedBatch): Promise<void> {
     this.#backlog++;
     this.#write(async () => {
@@ -49,14 +50,14 @@ export class SnapshotDraft {
     if (this.#backlog > MAX_BACKLOG_BATCHES) await this.#writing;
   }
 
-  /** For what is applied after `position`, where the reading has ended. */
+  /** Creates the journal for what is applied after `position`, where the reading ended. */
   async createJournal(position: FeedPosition): Promise<BranchJournal> {
     const journal = await BranchJournal.create(journalPath(this.path, this.#id), this.#position);
     await journal.append([], position);
     return journal;
   }
 
-  /** Makes it the branch's snapshot. @returns what it has, and its size; null when it could not be written. */
+  /** Makes it the branch's snapshot. @returns its position and size; null if it could not be written. */
   async finish(journal: BranchJournal): Promise<{ readonly position: FeedPosition; readonly bytes: number } | null> {
     let bytes: number | undefined;
     this.#write(async () => {
@@ -76,7 +77,7 @@ export class SnapshotDraft {
   async abandon(): Promise<void> {
     this.#fault ??= new Error("The draft was given up.");
     await this.#writing;
-    // What cannot be removed goes with the next snapshot.
+    // A file that cannot be removed is removed with the next snapshot.
     await this.#writer?.abandon().catch(() => {});
     this.#writer = undefined;
   }
@@ -92,7 +93,7 @@ export class SnapshotDraft {
   #write(step: () => Promise<void>): void {
     this.#writing = this.#writing.then(async () => {
       if (this.#fault !== undefined) return;
-      // A full disk, say: then there is no draft, and the snapshot is written later.
+      // On a failure, such as a full disk, there is no draft, and the snapshot is written later.
       await step().catch((error: unknown) => {
         this.#fault = error;
       });

@@ -1,14 +1,14 @@
 /**
- * Files of checksummed messages, written beside and renamed when they are whole, so that a file under its final
- * name was once complete.
+ * Files of checksummed messages. They are written under a temporary name and renamed when complete, so a file
+ * under its final name was once complete.
  *
  *   0  "LODESEAR"      8 bytes
  *   8  format u32      little-endian
  *   then per message:  length u32, checksum u32, payload (the structured-clone serialization of V8)
  *
- * A checksum is the CRC-32 of the payload continued from that of the message before: a message that is damaged,
- * missing, added or out of place does not fit. The last message says that it is the last; a file without it was
- * cut off.
+ * A checksum is the CRC-32 of the payload, continued from that of the previous message, so it detects a
+ * message that is damaged, missing, added or out of place. The last message is marked as the last; a file
+ * without it was cut off.
  */
 import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -19,12 +19,12 @@ import { crashPoint } from "../../fault-points.ts";
 import { syncDirectory } from "../../replace-file.ts";
 
 const MAGIC = Buffer.from("LODESEAR");
-/** Grows with every change of what the messages mean. */
+/** Increment it with every change of what the messages mean. */
 const FORMAT = 1;
 const HEADER_BYTES = 12;
 const FRAME_BYTES = 8;
 const MAX_MESSAGE_BYTES = 1 << 30;
-/** So often what was written is made durable, so that little is left for the end. */
+/** Synced to disk after this many bytes, so that little is left for the end. */
 const SYNC_EVERY_BYTES = 1 << 26;
 const END = { isEnd: true } as const;
 
@@ -42,9 +42,9 @@ export class SnapshotWriter {
     this.#finalPath = finalPath;
   }
 
-  /** @param temporary  its name until it is whole. */
+  /** @param temporary  the file's name until it is complete. */
   static async create(path: string, temporary = `${path}.tmp`): Promise<SnapshotWriter> {
-    // Records' values stand in it: for the owner's eyes only.
+    // The file contains values of records, so only the owner may read it.
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const file = await open(temporary, "w", 0o600);
     const header = Buffer.alloc(HEADER_BYTES);
@@ -68,7 +68,7 @@ export class SnapshotWriter {
     await this.#file.datasync();
   }
 
-  /** Makes it durable and gives it its name. @returns its size in bytes. */
+  /** Syncs the file and gives it its final name. @returns its size in bytes. */
   async finish(): Promise<number> {
     await this.write(END);
     await this.#file.sync();
@@ -86,9 +86,10 @@ export class SnapshotWriter {
 }
 
 /**
- * The messages of a file in order; the last has been read only when the iteration ends.
+ * Yields the messages of a file in order. The file is known to be sound only when the iteration has ended.
  *
- * @throws {LodestoneError} CORRUPT when the file is damaged, cut off, or of another format: nothing that came from it may be used.
+ * @throws {LodestoneError} CORRUPT when the file is damaged, cut off, or of another format. Discard
+ *   everything that came from it.
  */
 export async function* readSnapshot(path: string): AsyncGenerator<unknown, void> {
   const file = await open(path, "r");

@@ -1,4 +1,4 @@
-/** When snapshots are written, where they stand, and which of them are nobody's any more. */
+/** Decides when snapshots are written and where, and deletes those that belong to no branch any more. */
 import { createHash } from "node:crypto";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,21 +10,24 @@ export interface SnapshotScheduleOptions {
   readonly onFault: (error: unknown) => void;
 }
 
-/** One that takes long is written less often: it may take this part of the time. */
+/** The share of time that writing a snapshot may take; slow ones are written less often. */
 const MAX_SHARE_OF_TIME = 0.05;
 const CHECKS_PER_INTERVAL = 10;
-/** A close waits this long for the last ones; what is not whole then is left as it was, and the next start reads more from the records. */
+/**
+ * A close waits this long for the last snapshots. Unfinished ones are discarded, and the next start reads
+ * more from the records.
+ */
 const CLOSE_MS = 3_000;
 
 const OURS = /^([0-9a-f]{32})\.(snapshot(\.tmp)?|[0-9a-f]{8}\.(journal|draft))$/;
-/** What has changed is on disk this soon. */
+/** Changes are on disk after at most this long. */
 const FLUSH_EVERY_MS = 5_000;
 
 export class SnapshotSchedule {
   readonly #directory: string;
   readonly #followers: () => Iterable<BranchFollower>;
   readonly #options: SnapshotScheduleOptions;
-  /** When the branch may have its next one. */
+  /** When the branch may get its next one. */
   readonly #dueAt = new Map<BranchKey, number>();
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
@@ -54,7 +57,7 @@ export class SnapshotSchedule {
     }
   }
 
-  /** Writes what is not saved, for a few seconds at most. */
+  /** Writes what is not saved, within a few seconds at most. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -63,7 +66,7 @@ export class SnapshotSchedule {
       timer = setTimeout(resolve, CLOSE_MS);
     });
     const all = this.#running.then(async () => {
-      // Short what can be short; then what has no snapshot to continue from.
+      // First the quick writes, then the branches without a snapshot to continue.
       for (const follower of this.#followers()) await this.#flush(follower);
       for (const follower of this.#followers()) if (!follower.hasJournal) await this.#save(follower);
     });
@@ -112,7 +115,7 @@ export class SnapshotSchedule {
   }
 }
 
-/** Names of branches have characters that file systems take for their own. */
+/** Hashed, because branch names contain characters that are special to file systems. */
 export function snapshotFileName(key: BranchKey): string {
   return `${createHash("sha256").update(key).digest("hex").slice(0, 32)}.snapshot`;
 }

@@ -1,4 +1,7 @@
-/** The row of a branch in the search database: what its tables are, and the position of the change feed that they are at. */
+/**
+ * The row of a branch in the search database: its tables, and the position of the change feed that they are
+ * at.
+ */
 import { createHash } from "node:crypto";
 import type pg from "pg";
 import type { BranchKey } from "../search-messages.ts";
@@ -25,7 +28,9 @@ export async function readBranch(statements: Statements, key: BranchKey, lock = 
   return row;
 }
 
-/** The number of the branch's locks. Two branches may share one; then they wait for each other now and then. */
+/**
+ * The number of the branch's locks. Two branches may share a number; they then sometimes wait for each other.
+ */
 export function lockOf(key: BranchKey): number {
   return createHash("sha256").update(key).digest().readInt32BE();
 }

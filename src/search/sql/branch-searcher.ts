@@ -15,7 +15,7 @@ const UNDEFINED_COLUMN = "42703";
 
 export class BranchSearcher {
   readonly #database: SearchDatabase;
-  /** Of the branches that were searched: parsed once for each version. */
+  /** Parsed schemas of the branches that were searched, one per version. */
   readonly #schemas = new Map<BranchKey, { readonly generation: string; readonly version: string; readonly schema: FollowedSchema }>();
 
   constructor(database: SearchDatabase) {
@@ -27,7 +27,7 @@ export class BranchSearcher {
     this.#schemas.delete(key);
   }
 
-  /** The whole answer is of one state of the branch. */
+  /** The whole answer comes from one state of the branch. */
   async search(job: SearchJob): Promise<SearchOutcome> {
     let version = Number.POSITIVE_INFINITY;
     try {
@@ -64,7 +64,7 @@ export class BranchSearcher {
     } catch (error) {
       if (error instanceof LodestoneError && error.code === "INVALID")
         return { kind: "invalid", message: error.message, schemaVersion: version };
-      // What was searched went between the reading of the branch's row and the search.
+      // What was searched was dropped between reading the branch's row and the search.
       if (error instanceof pg.DatabaseError && (error.code === UNDEFINED_TABLE || error.code === UNDEFINED_COLUMN))
         return { kind: "behind" };
       throw error;

@@ -46,14 +46,17 @@ const UNDERFLOW = 2 ** -126;
 export const ROW_KIND = { zero: 0, tiny: 1, huge: 2 } as const;
 export type RowKind = (typeof ROW_KIND)[keyof typeof ROW_KIND] | null;
 
-/** @param squares  Σx² in float64, of a finite vector. */
+/** @param squares  Σx² of a finite vector, in float64. */
 export function rowKind(squares: number): RowKind {
   if (squares === 0) return ROW_KIND.zero;
   if (squares < MIN_ORDINARY_SQUARES) return ROW_KIND.tiny;
   return squares > MAX_ORDINARY_SQUARES ? ROW_KIND.huge : null;
 }
 
-/** The kinds of rows that no distance rules out. Zero vectors are not among them in a cosine search: their score is known. */
+/**
+ * The kinds of rows that no distance can rule out. Zero vectors are not among them in a cosine search,
+ * because their score is known.
+ */
 export function alwaysFetched(similarity: Similarity): readonly number[] {
   return similarity === "cosineSimilarity" ? [ROW_KIND.tiny, ROW_KIND.huge] : [ROW_KIND.huge];
 }
@@ -65,8 +68,8 @@ export function isOrdinaryQuery(similarity: Similarity, squares: number): boolea
 }
 
 /**
- * The largest score that the core can give to a row to which pgvector gives at least this distance. For the kinds of rows that `alwaysFetched` does not
- * name, and queries that `isOrdinaryQuery` accepts.
+ * The largest score that the core can give to a row whose pgvector distance is at least `distance`. Valid for
+ * the kinds of rows that `alwaysFetched` does not name, and for queries that `isOrdinaryQuery` accepts.
  */
 export function bestScoreBeyond(similarity: Similarity, dimension: number, distance: number): number {
   const n = dimension;

@@ -1,11 +1,14 @@
 /**
- * The k best rows of a table in the search database. They are identical, in every bit, to those of a search in memory.
+ * Finds the k best rows of a table in the search database. They are identical, in every bit, to those of a
+ * search in memory.
  *
- * pgvector orders the rows by its float32 distance. They are fetched in that order, a few more than k at first, then more and more, and scored again in
- * float64 by the core's own sums. Once the k-th best score is above what any remaining row can have (error-bounds.ts), the rest is ruled out. An equal
- * score does not rule it out: a remaining row may have the same score and a lower id. Rows about which distances prove nothing are always fetched.
+ * pgvector orders the rows by its float32 distance. Rows are fetched in that order, at first a few more than
+ * k, then more and more, and scored again in float64 by the core's own sums. Once the k-th best score is
+ * above what any remaining row can have (error-bounds.ts), the rest is ruled out. An equal score does not
+ * rule it out: a remaining row may have the same score and a lower id. Rows about which distances prove
+ * nothing are always fetched.
  *
- * Held in memory: the candidates' ids and distances, PAGE_BYTES of vectors, and the best so far.
+ * Held in memory: the candidates' ids and distances, PAGE_BYTES of vectors, and the best rows so far.
  */
 import { compareText } from "../../code-point-order.ts";
 import { scorer, squares } from "../../core/exact.ts";
@@ -23,9 +26,9 @@ const MAX_CANDIDATES = 32_000;
 const DISTANCES: Readonly<Record<Similarity, string>> = { cosineSimilarity: "cosine_distance", l1: "l1_distance", l2: "l2_distance" };
 
 export interface SearchedColumn {
-  /** Qualified. */
+  /** Schema-qualified and quoted. */
   readonly table: string;
-  /** The vector's column, and that of its kind. */
+  /** The vector's column, and the column of its kind. */
   readonly column: string;
   readonly kindColumn: string;
   readonly dimension: number;
@@ -49,7 +52,7 @@ export async function countRows(statements: Statements, { table, column, conditi
 }
 
 /**
- * @param query  finite, and not zero for the cosine.
+ * @param query  finite, and for the cosine not zero.
  * @returns best first; equal scores: lower id first.
  */
 export async function searchExactly(
@@ -92,7 +95,7 @@ class ExactSearch {
     this.#pageRows = Math.max(1, Math.min(MAX_PAGE_ROWS, Math.floor(PAGE_BYTES / (6 * searched.dimension))));
   }
 
-  /** All rows of those kinds, in the order of their ids. */
+  /** All rows of those kinds, in id order. */
   async scoreAll(which: string): Promise<void> {
     const { table, column, condition } = this.#searched;
     const after = `$${condition.values.length + 1}::text`;
@@ -133,7 +136,10 @@ class ExactSearch {
     }
   }
 
-  /** Whether neither this candidate nor any with a larger distance can be among the best. False for a distance that is NaN. */
+  /**
+   * Whether neither this candidate nor any with a larger distance can be among the best. False if the
+   * distance is NaN.
+   */
   #isRuledOut({ distance }: Candidate): boolean {
     return this.best.worst > bestScoreBeyond(this.#similarity, this.#searched.dimension, distance);
   }

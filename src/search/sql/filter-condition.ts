@@ -20,7 +20,10 @@ export const EVERY_ROW: Condition = { text: "TRUE", values: [] };
 
 const SYSTEM_COLUMNS: ReadonlyMap<string, FollowedColumn> = new Map(FOLLOWED_SYSTEM_COLUMNS.map((column) => [column.name, column]));
 
-/** @throws {LodestoneError} INVALID for a filter that does not parse, or whose exact answer needs a value that was too large to be kept. */
+/**
+ * @throws {LodestoneError} INVALID for a filter that does not parse, or whose exact answer needs a value that
+ *   was too large to keep.
+ */
 export async function filterCondition(
   statements: Statements,
   generation: string,
@@ -71,7 +74,9 @@ async function requireKept(statements: Statements, generation: string, schema: F
   );
 }
 
-/** Of values that are not kept it is still known whether they exist, and that they equal no text of a filter. */
+/**
+ * For values that are not kept, two facts are still known: they exist, and they equal no text of a filter.
+ */
 function* leavesThatNeedWhole(node: FilterNode): Generator<FilterLeaf> {
   if (node.kind === "and" || node.kind === "or") for (const inner of node.nodes) yield* leavesThatNeedWhole(inner);
   else if (node.kind === "not") yield* leavesThatNeedWhole(node.node);

@@ -1,8 +1,10 @@
 /**
- * The other PostgreSQL, with pgvector, that `--search-url` names: its connections, its transactions, and the schema that it needs.
+ * The other PostgreSQL, with pgvector, that `--search-url` names: its connections, its transactions, and the
+ * schema that it needs.
  *
- * Invariants: a session keeps nothing between two transactions (settings are SET LOCAL), except for the locks of builds, which have their own
- * connection. No user text is ever part of a statement: names are made of numbers (table-layout.ts), and values are bound.
+ * Invariants: a session keeps nothing between two transactions (settings are SET LOCAL), except for the locks
+ * of builds, which have their own connection. No user text is ever part of a statement: names are made of
+ * numbers (table-layout.ts), and values are bound.
  */
 import type { QueryResultRow } from "pg";
 import pg from "pg";
@@ -35,7 +37,10 @@ const LEAST_PGVECTOR = [0, 5] as const;
 const LEAST_POSTGRESQL = 150_000;
 
 export interface SearchDatabaseOptions {
-  /** The most connections, besides one that holds locks. At least 2 are used. Half of them are only for searches. */
+  /**
+   * The most connections, besides one that holds locks. At least 2 are used. Half of them are only for
+   * searches.
+   */
   readonly connections: number;
   /** The time limit of one statement of a search. */
   readonly statementTimeoutMs: number;
@@ -115,11 +120,11 @@ export class SearchDatabase {
   }
 
   /**
-   * Runs statements that all see one state. Citus has no snapshot across its nodes. There, commits wait for running searches, and searches for commits
-   * (see `commitLock`).
+   * Runs statements that all see one state. Citus has no snapshot across its nodes. There, commits wait for
+   * running searches, and searches wait for commits (see `commitLock`).
    *
    * @param lock  a number for what is read.
-   * @throws {LodestoneError} UNAVAILABLE, TIMEOUT, OVERLOADED; else what the database says.
+   * @throws {LodestoneError} UNAVAILABLE, TIMEOUT, OVERLOADED; otherwise the database's own error.
    */
   async read<Result>(lock: number, work: (statements: Statements) => Promise<Result>): Promise<Result> {
     const timeoutMs = this.#options.statementTimeoutMs;
@@ -134,9 +139,9 @@ export class SearchDatabase {
   }
 
   /**
-   * Begins a transaction that writes. Few can be open at once; the caller has to end it.
+   * Begins a transaction that writes. Only a few can be open at once, and the caller has to end it.
    *
-   * @param lock  a number for what it writes, if searches must not see that half changed.
+   * @param lock  a number for what it writes, if searches must not see it half changed.
    */
   async begin(lock?: number): Promise<OpenTransaction> {
     await this.#writers.take();
@@ -216,7 +221,7 @@ export class SearchDatabase {
   }
 }
 
-/** Does the work and commits; rolls back when either fails. */
+/** Does the work and commits. Rolls back when either fails. */
 async function committed<Result>(transaction: OpenTransaction, work: (statements: Statements) => Promise<Result>): Promise<Result> {
   try {
     const result = await work(transaction);
@@ -229,7 +234,7 @@ async function committed<Result>(transaction: OpenTransaction, work: (statements
 }
 
 function settings(timeoutMs: number): string {
-  // JIT compiles for longer than most of these statements take.
+  // JIT compilation would take longer than most of these statements.
   return `SET LOCAL search_path = pg_catalog; SET LOCAL jit = off; SET LOCAL statement_timeout = ${Math.ceil(timeoutMs)}; SET LOCAL extra_float_digits = 1`;
 }
 

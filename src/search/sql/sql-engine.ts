@@ -1,12 +1,13 @@
 /**
- * The search engine that keeps nothing in memory: vectors and filter columns are in tables of another
- * PostgreSQL with pgvector, which answers.
+ * A search engine that keeps nothing in memory. Vectors and filter columns are in tables of another
+ * PostgreSQL with pgvector, which answers the searches.
  *
- * A branch's tables and its position in the change feed are changed in one transaction. So a crash at any moment leaves tables that match their
- * position, and the next process goes on from there (`restore`).
+ * A branch's tables and its position in the change feed change in one transaction. So a crash at any moment
+ * leaves tables that match their position, and the next process continues from there (`restore`).
  *
- * Several servers may share the database. Each follows the feed. A server commits only onto the revision that it has read; if there is a newer one,
- * it gets EngineChangedError and takes up what is there. So each change is applied once, and in order.
+ * Several servers may share the database. Each follows the feed. A server commits only on top of the revision
+ * that it has read. If there is a newer one, it gets EngineChangedError and adopts that state. So each change
+ * is applied once, and in order.
  */
 import { LodestoneError } from "../../errors.ts";
 import type { FeedBatch } from "../../records/feed/feed-types.ts";
@@ -23,7 +24,7 @@ import { type VectorCounts, writeBatch } from "./write-batch.ts";
 /** What this process knows of a branch in the database. */
 interface Known {
   readonly generation: string;
-  /** Grows with each commit, whoever makes it. */
+  /** Incremented by each commit of any server. */
   readonly revision: string;
   readonly schema: FollowedSchema;
   readonly counts: ReadonlyMap<number, number>;
@@ -85,7 +86,7 @@ class SqlEngine implements SearchEngine {
     unstage: ({ key }) => this.#unstage(key),
     commit: (call) => this.#commit(call),
     restore: ({ key, incarnation }) => this.#restore(key, incarnation),
-    // Everything that is committed is on disk there already.
+    // Every commit is on disk there already.
     snapshot: async () => null,
     flush: async () => null,
     drop: ({ key }) => this.#drop(key),
@@ -202,7 +203,7 @@ class SqlEngine implements SearchEngine {
         [key, position, countsToJson(counts), schema?.version ?? null, schema === undefined ? null : schemaToJson(schema.tables)],
       );
       revision = row!.revision;
-      // If this fails, it is not known whether the commit was made. The next revision that is read tells.
+      // If this fails, it is unknown whether the commit was made. The next revision that is read will tell.
       await transaction.commit();
     } catch (error) {
       await this.#unstage(key);
@@ -214,13 +215,17 @@ class SqlEngine implements SearchEngine {
     return statsOf(counts);
   }
 
-  /** The transaction of the next commit, which is begun if there is none. It holds the branch's row at the revision that this process knows. */
+  /**
+   * The transaction of the next commit. Begins one if there is none. It locks the branch's row at the
+   * revision that this process knows.
+   */
   async #open(key: BranchKey, schema: FollowedSchema | undefined): Promise<Staged> {
     const open = this.#staged.get(key);
     if (open !== undefined) return open;
     const known = this.#known.get(key);
     if (known === undefined) throw new EngineChangedError(key);
-    // Before the transaction, which must not lock whole tables. Searches do not see it before the commit names it.
+    // Done before the transaction, which must not lock whole tables. Searches do not see it until the commit
+    // names it.
     if (schema !== undefined) await createMissing(this.#database, known.generation, schema);
     const transaction = await this.#database.begin(lockOf(key));
     try {
@@ -280,7 +285,7 @@ class SqlEngine implements SearchEngine {
       const lock = await this.#database.locks.tryLock(LOCKED.generation, Number(generation));
       if (lock === null) continue;
       try {
-        // It may have been installed since.
+        // It may have been installed meanwhile.
         const rows = await this.#database.write((statements) =>
           statements.query(`SELECT 1 FROM ${SCHEMA}.branches WHERE generation = $1`, [generation]),
         );

@@ -1,11 +1,14 @@
 /**
- * The layout of a followed branch in the search database. Each build of a branch is a generation. Its tables are `g<generation>_t<table>`, their columns
- * `c<column>`, with the numbers of the catalog. So a rename changes nothing here, and no user's name is part of a statement.
+ * The layout of a followed branch in the search database. Each build of a branch is a generation. Its tables
+ * are named `g<generation>_t<table>`, their columns `c<column>`, with the numbers of the catalog. So a rename
+ * changes nothing here, and no user's name is part of a statement.
  *
- * A vector column becomes three. `c` is the vector; it is null also for a vector with NaN or an infinity (SQL can store those), which is not searched.
- * `e` is true for such vectors. `k` is the kind (error-bounds.ts): null for an ordinary one; an index finds the others.
+ * A vector column becomes three columns. `c` is the vector. It is null also for a vector with NaN or an
+ * infinity (SQL can store those), which is not searched. `e` is true for such vectors. `k` is the kind
+ * (error-bounds.ts): null for an ordinary vector; an index finds the others.
  *
- * Datetimes are microseconds since 1970, as in the feed. `id` is COLLATE "C", so that ties are ordered as everywhere else.
+ * Datetimes are microseconds since 1970, as in the feed. `id` is COLLATE "C", so that ties are ordered as
+ * everywhere else.
  */
 import { VALUE_KINDS } from "../../filter/column-path.ts";
 import { FOLLOWED_SYSTEM_COLUMNS, type FollowedColumn, type FollowedSchema, type FollowedTable } from "../followed-schema.ts";
@@ -36,7 +39,7 @@ export const valueColumn = (columnId: number): string => `c${number(columnId)}`;
 export const unsearchableColumn = (columnId: number): string => `e${number(columnId)}`;
 export const kindColumn = (columnId: number): string => `k${number(columnId)}`;
 
-/** The columns of users, and the system's. */
+/** User columns and system columns. */
 export function allColumns(table: FollowedTable): readonly FollowedColumn[] {
   return [...FOLLOWED_SYSTEM_COLUMNS, ...table.columns.values()];
 }
@@ -66,14 +69,17 @@ function definitions(column: FollowedColumn, vectorSchema: string): string[] {
   ];
 }
 
-/** The tables that links lead to: filters on every node read them. */
+/** The tables that links lead to. Filters on every node read them. */
 function linkTargets(schema: FollowedSchema): Set<string> {
   const targets = new Set<string>();
   for (const table of schema.values()) for (const { link } of table.columns.values()) if (link !== undefined) targets.add(link.table);
   return targets;
 }
 
-/** Creates the tables and columns of the schema that are missing, and drops nothing. Idempotent. Searches of an older schema do not see it. */
+/**
+ * Creates the tables and columns of the schema that are missing, and drops nothing. Idempotent. Searches of
+ * an older schema do not see it.
+ */
 export async function createMissing(database: SearchDatabase, generation: string, schema: FollowedSchema): Promise<void> {
   const targets = linkTargets(schema);
   await database.write(async (statements) => {
@@ -138,7 +144,7 @@ async function place(statements: Statements, table: string, isTarget: boolean): 
   else await statements.query("SELECT create_distributed_table($1::text::regclass, 'id')", [table]);
 }
 
-/** Their columns by table, with the names that they have here. */
+/** The existing columns by table, with their names in this database. */
 async function existingColumns(statements: Statements, generation: string): Promise<Map<string, Set<string>>> {
   const rows = await statements.query<{ name: string; columns: string[] }>(
     `SELECT relname::text AS name, array_agg(attname::text) AS columns FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
@@ -149,7 +155,10 @@ async function existingColumns(statements: Statements, generation: string): Prom
   return new Map(rows.map(({ name, columns }) => [name, new Set(columns)]));
 }
 
-/** Drops what is not in the schema (any more). Waits only briefly for searches that read it. `null`: drops the whole generation. */
+/**
+ * Drops what is not in the schema (any more). Waits only briefly for searches that read it. `null`: drops the
+ * whole generation.
+ */
 export async function dropSurplus(database: SearchDatabase, generation: string, schema: FollowedSchema | null): Promise<void> {
   await database.write(async (statements) => {
     const tables = new Map([...(schema?.values() ?? [])].map((table) => [bareTableName(generation, table.id), table]));

@@ -1,6 +1,6 @@
 /**
- * Vectors in pgvector's binary form (`vector_recv`, `vector_send`): int16 dimension, int16 0, then the elements as big-endian float32. It loses nothing,
- * and takes a quarter of the bytes of decimal numbers.
+ * Vectors in pgvector's binary form (`vector_recv`, `vector_send`): int16 dimension, int16 0, then the
+ * elements as big-endian float32. It is lossless and takes a quarter of the bytes of decimal numbers.
  */
 import type { FeedColumn } from "../../records/feed/feed-types.ts";
 
@@ -9,11 +9,12 @@ type VectorColumn = Extract<FeedColumn, { kind: "vector" }>;
 const HEADER_BYTES = 4;
 
 /**
- * A parameter of type `vector[]` in PostgreSQL's binary form of arrays: the number of dimensions, whether there are nulls, the element type, length and
- * lower bound; then the length (−1: null) and bytes of each element. `pg` sends a Buffer as binary.
+ * A parameter of type `vector[]` in PostgreSQL's binary array format: the number of dimensions, whether there
+ * are nulls, the element type, length and lower bound; then the length (−1: null) and bytes of each element.
+ * `pg` sends a Buffer as binary.
  *
  * @param count  rows, in the order of the batch.
- * @param isKept  by place among the column's vectors; the others are sent as null.
+ * @param isKept  by index among the column's vectors; the others are sent as null.
  */
 export function vectorArray(column: VectorColumn, count: number, typeOid: number, isKept: (n: number) => boolean): Buffer {
   const { dimension, rows, elements } = column;
@@ -41,12 +42,15 @@ export function vectorArray(column: VectorColumn, count: number, typeOid: number
   return bytes;
 }
 
-/** One vector as text for a parameter of type `vector`. JavaScript's decimal numbers are read back as the same float32. */
+/**
+ * One vector as text for a parameter of type `vector`. JavaScript's decimal numbers read back as the same
+ * float32.
+ */
 export function vectorText(vector: Float32Array): string {
   return `[${vector.join(",")}]`;
 }
 
-/** What `encode(vector_send(v), 'base64')` gives, written to `target`. */
+/** Decodes the output of `encode(vector_send(v), 'base64')` into `target`. */
 export function readVector(base64: string, target: Float32Array): void {
   const bytes = Buffer.from(base64, "base64");
   if (bytes.length !== HEADER_BYTES + 4 * target.length)

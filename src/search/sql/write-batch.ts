@@ -1,4 +1,7 @@
-/** Writes a batch of the change feed to the tables of the search database, as `SearchTable.apply` does in memory. */
+/**
+ * Writes a batch of the change feed to the tables of the search database, as `SearchTable.apply` does in
+ * memory.
+ */
 import { squares } from "../../core/exact.ts";
 import { VALUE_KINDS } from "../../filter/column-path.ts";
 import type { FeedBatch, FeedColumn } from "../../records/feed/feed-types.ts";
@@ -11,10 +14,16 @@ import { vectorArray } from "./vector-array.ts";
 /** The number of searchable vectors by column id, or the change of that number. */
 export type VectorCounts = Map<number, number>;
 
-/** The length of the text that stands for one that is not kept. It is longer than any operand of a filter, so it exists and equals none. */
+/**
+ * The length of the text that replaces one that is too large to keep. It is longer than any operand of a
+ * filter, so it exists but equals none.
+ */
 const OMITTED_TEXT_LENGTH = 100_001;
 
-/** One column of the statement: its name, the type of its array, an expression over an element called `x`, and the array. */
+/**
+ * One column of the statement: its name, the type of its array, an expression over an element called `x`, and
+ * the array.
+ */
 interface Written {
   readonly name: string;
   readonly type: string;
@@ -64,7 +73,7 @@ async function countVectors(statements: Statements, name: string, table: Followe
   return new Map(columns.map((id, i) => [id, row![`n${i}`]!]));
 }
 
-/** Replaces the list of values of these records that are not kept. It is almost always empty. */
+/** Replaces the list of these records' values that are not kept. It is almost always empty. */
 async function writeOmitted(
   statements: Statements,
   generation: string,
