@@ -1,4 +1,4 @@
-/** An `AbortSignal`, as far as it is used: named so that these types do not need `lib: dom`. */
+/** The parts of an `AbortSignal` that are used here. Declared so that these types do not need `lib: dom`. */
 export interface AbortSignalLike {
   readonly aborted: boolean;
   readonly reason: unknown;
@@ -6,7 +6,7 @@ export interface AbortSignalLike {
   removeEventListener(type: "abort", listener: () => void): void;
 }
 
-/** @throws the signal's reason, when it is aborted. */
+/** @throws the signal's reason, if it is aborted. */
 export function throwIfAborted(signal: AbortSignalLike | undefined): void {
   if (signal?.aborted) throw signal.reason;
 }

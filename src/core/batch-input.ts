@@ -1,10 +1,13 @@
-/** What upsertMany and fromBytes take, checked once for both kinds of index. */
+/** Checks the input of upsertMany and fromBytes, for both kinds of index. */
 import type { CheckedValues, RowColumns, RowValues } from "./row-columns.ts";
 import { checkId } from "./row-directory.ts";
 import { withColumns } from "./search-input.ts";
 import { checkMatrix } from "./vector-input.ts";
 
-/** @returns the values, checked, by place in `ids`. @throws {TypeError | RangeError}; {LodestoneError} INVALID for bad values. */
+/**
+ * @returns the checked values, by index in `ids`.
+ * @throws {TypeError | RangeError}; {LodestoneError} INVALID for bad values.
+ */
 export function checkMany(
   ids: readonly string[],
   matrix: Float32Array,
@@ -22,7 +25,7 @@ export function checkMany(
   return values.map((own: RowValues | undefined) => own && rowColumns.check(own));
 }
 
-/** @throws {TypeError} unless a Uint8Array, of whatever realm. */
+/** @throws {TypeError} if it is not a Uint8Array (of any realm). */
 export function checkBytes(bytes: Uint8Array): void {
   if (!ArrayBuffer.isView(bytes) || bytes[Symbol.toStringTag] !== "Uint8Array") {
     throw new TypeError("bytes is not a Uint8Array; expected what toBytes gave.");

@@ -1,7 +1,7 @@
-/** Bytes that come in pieces, from whatever a platform has for it. */
+/** Reads bytes in pieces from any source that a platform offers. */
 import { type AbortSignalLike, throwIfAborted } from "./abort-signal.ts";
 
-/** A `ReadableStream` of bytes, named so that these types do not need `lib: dom`. */
+/** A `ReadableStream` of bytes, declared so that these types do not need `lib: dom`. */
 export type ByteStream = typeof globalThis extends { Response: { prototype: { body: infer Stream } } }
   ? NonNullable<Stream>
   : { getReader(): unknown };
@@ -11,7 +11,7 @@ interface Reader {
   cancel(reason?: unknown): Promise<void>;
 }
 
-/** A stream, a Blob or File, a whole, or pieces of it. */
+/** A stream, a Blob or File, all bytes at once, or pieces of them. */
 export type ByteSource =
   | { getReader(): unknown }
   | { stream(): { getReader(): unknown } }
@@ -19,14 +19,14 @@ export type ByteSource =
   | Iterable<Uint8Array>
   | Uint8Array;
 
-/** Takes exact lengths from a source. */
+/** Reads exact lengths from a source. */
 export class ByteReader {
   readonly #reader: Reader;
   readonly #signal: AbortSignalLike | undefined;
   readonly #onAbort = () => void this.#reader.cancel(this.#signal?.reason).catch(() => {});
   #piece: Uint8Array = new Uint8Array(0);
 
-  /** @throws {TypeError} for what is no source of bytes. */
+  /** @throws {TypeError} if it is not a source of bytes. */
   constructor(source: ByteSource, signal: AbortSignalLike | undefined) {
     this.#reader = readerOf(source);
     this.#signal = signal;
@@ -60,7 +60,7 @@ export class ByteReader {
     return (await this.take(1)).length === 0;
   }
 
-  /** The source is not read any further. */
+  /** Stops reading from the source. */
   async close(reason?: unknown): Promise<void> {
     this.#signal?.removeEventListener("abort", this.#onAbort);
     await this.#reader.cancel(reason).catch(() => {});

@@ -1,4 +1,7 @@
-/** XXH32, seed 0 (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md): not for secrets, only against damage. */
+/**
+ * XXH32, seed 0 (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md). It detects damage; it is
+ * not cryptographic.
+ */
 
 const P1 = 0x9e3779b1;
 const P2 = 0x85ebca77;
@@ -16,14 +19,14 @@ function round(accumulator: number, word: number): number {
 
 const BLOCK_BYTES = 16;
 
-/** Of bytes that come in pieces. */
+/** Computes the checksum of bytes that arrive in pieces. */
 export class Xxh32 {
   #a = (P1 + P2) | 0;
   #b = P2 | 0;
   #c = 0;
   #d = -P1 | 0;
   #length = 0;
-  /** What is not a whole block yet. */
+  /** The bytes of an incomplete block. */
   readonly #rest = new Uint8Array(BLOCK_BYTES);
   #restLength = 0;
 

@@ -3,12 +3,15 @@ import type { ShardOptions, VectorShard } from "./vector-shard.ts";
 import { coreModule, type WasmModule } from "./wasm-module.ts";
 import { WasmShard } from "./wasm-shard.ts";
 
-/** An empty shard of the build that this runtime has. @throws {LodestoneError} OUT_OF_MEMORY when the memory allowed does not hold one. */
+/**
+ * Creates an empty shard with the build that this runtime supports.
+ * @throws {LodestoneError} OUT_OF_MEMORY when the memory limit is too small for one.
+ */
 export async function createShard(options: ShardOptions): Promise<VectorShard> {
   return createShardOf(await coreModule(), options);
 }
 
-/** An empty shard of a compiled build, or of the scalar one. */
+/** Creates an empty shard of a compiled build, or of the scalar one. */
 export async function createShardOf(module: WasmModule | undefined, options: ShardOptions): Promise<VectorShard> {
   return module === undefined ? new ScalarShard(options) : WasmShard.create(module, options);
 }

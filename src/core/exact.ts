@@ -1,10 +1,11 @@
 /**
- * The scores of assembly/exact/exact.ts and assembly/exact/similarity.ts in plain JavaScript, operation by operation: lane j adds the terms of the elements
- * i ≡ j (mod 8) in ascending i, and the lanes are joined as ((l0 + l2) + (l4 + l6)) + ((l1 + l3) + (l5 + l7)). Same bits.
+ * The scores of assembly/exact/exact.ts and assembly/exact/similarity.ts in plain JavaScript, operation by
+ * operation, so the results are identical in every bit. Lane j adds the terms of the elements i ≡ j (mod 8)
+ * in ascending i. The lanes are joined as ((l0 + l2) + (l4 + l6)) + ((l1 + l3) + (l5 + l7)).
  */
 import type { Similarity } from "./similarity.ts";
 
-/** Rows are f32 in `data` from `at`; the query is float32 widened to float64. */
+/** Rows are f32 in `data`, starting at `at`. The query is float32 widened to float64. */
 type Sum = (data: Float32Array, at: number, query: Float64Array) => number;
 
 const lanes = new Float64Array(8);
@@ -34,7 +35,7 @@ const sumOfSquaredDistances: Sum = (data, at, query) => {
   return joinLanes();
 };
 
-/** Σ x², in the defined order. */
+/** Σ x², added in the defined order. */
 export function squares(data: Float32Array, at: number, dimension: number): number {
   lanes.fill(0);
   for (let i = 0; i < dimension; i++) lanes[i & 7]! += data[at + i]! * data[at + i]!;

@@ -1,12 +1,15 @@
 /**
- * Ids and their rows in typed arrays: the ids as UTF-8 one behind the other, and an open hash table over them. Nothing of it is an object of its own, so that
- * a hundred million ids are no work for the garbage collector; about 22 bytes an id besides its own (a Map and an array of strings take 100 and more).
+ * Ids and their rows in typed arrays: the ids as consecutive UTF-8, and an open hash table over them. Nothing
+ * in it is a separate object, so a hundred million ids cost the garbage collector nothing. It takes about 22
+ * bytes per id besides the id itself (a Map and an array of strings take 100 and more).
  *
  *   #blocks     the ids: a length (LEB128), the bytes, padding to 4
  *   #positions  u32 by row: where its id begins, in units of 4 bytes over all blocks; FREE for none
- *   #slots      u32 pairs (row + 1, hash), 0 for an empty one; linear probing, at most three quarters full, deleted by shifting back
+ *   #slots      u32 pairs (row + 1, hash), 0 for an empty one; linear probing, at most three quarters full,
+ *               deleted by shifting back
  *
- * The hash is HalfSipHash-1-3 with a key of the process (Aumasson, Bernstein: SipHash, 2012): ids are chosen by users, who could make others collide.
+ * The hash is HalfSipHash-1-3 with a per-process key (Aumasson, Bernstein: SipHash, 2012), because users
+ * choose the ids and could otherwise cause collisions.
  */
 import { utf8Decoder, utf8Encoder } from "./utf8.ts";
 
@@ -17,12 +20,12 @@ const FIRST_BLOCK_UNITS = 64;
 const FREE = 0xffff_ffff;
 const FIRST_SLOTS = 16;
 const FIRST_ROWS = 16;
-/** Below, what deleted ids have left is not worth tidying. */
+/** With less garbage than this, compacting is not worthwhile. */
 const MIN_GARBAGE_UNITS = 1 << 14;
 
 export class IdTable {
   #blocks: Uint8Array[] = [];
-  /** Where the next id goes, in units. */
+  /** Where the next id goes, in units of 4 bytes. */
   #end = 0;
   #garbageUnits = 0;
   #positions = new Uint32Array(0);
@@ -34,7 +37,7 @@ export class IdTable {
     return this.#size;
   }
 
-  /** Every row that was ever used is below. */
+  /** All rows that were ever used are below this. */
   get capacity(): number {
     return this.#capacity;
   }
@@ -45,7 +48,7 @@ export class IdTable {
     return bytes;
   }
 
-  /** undefined too for what cannot be an id: no string, or one with a lone surrogate. */
+  /** undefined also for anything that cannot be an id: a non-string, or a string with a lone surrogate. */
   rowOf(id: string): number | undefined {
     const slot = this.#find(id);
     return slot < 0 ? undefined : this.#slots[slot]! - 1;
@@ -59,11 +62,11 @@ export class IdTable {
     return decode(block, start, length);
   }
 
-  /** `id` is well-formed and not there; `row` has none. */
+  /** Requires that `id` is well-formed and not in the table, and that `row` has no id. */
   set(row: number, id: string): void {
     const length = encode(id);
     const hash = hashOf(length);
-    // What may fail for want of memory comes first.
+    // Steps that may run out of memory come first.
     if (4 * (this.#size + 1) > 3 * (this.#slots.length / 2)) this.#growSlots();
     if (row >= this.#positions.length) this.#growRows(row);
     const position = this.#store(length);
@@ -73,7 +76,7 @@ export class IdTable {
     this.#size++;
   }
 
-  /** @returns the row that the id had; undefined when it was not there. */
+  /** @returns the row that the id had; undefined when the id was not in the table. */
   delete(id: string): number | undefined {
     const slot = this.#find(id);
     if (slot < 0) return undefined;
@@ -86,7 +89,10 @@ export class IdTable {
     return row;
   }
 
-  /** Whether the id of `rowA` comes before that of `rowB` in the order of their bytes, which is that of their code points. A row without an id comes first. */
+  /**
+   * Whether the id of `rowA` sorts before that of `rowB` in byte order, which equals code point order. A row
+   * without an id comes first.
+   */
   isBefore(rowA: number, rowB: number): boolean {
     const a = rowA < this.#capacity ? this.#positions[rowA]! : FREE;
     const b = rowB < this.#capacity ? this.#positions[rowB]! : FREE;
@@ -117,7 +123,7 @@ export class IdTable {
     return -1;
   }
 
-  /** Whether the id at `position` is the one that was encoded. */
+  /** Whether the id at `position` equals the encoded one. */
   #isAt(position: number, length: number): boolean {
     const block = this.#blocks[position >>> BLOCK_SHIFT]!;
     const [start, found] = entryAt(block, (position & (BLOCK_UNITS - 1)) * 4);
@@ -131,7 +137,7 @@ export class IdTable {
     return Math.ceil((start + length) / 4) - (position & (BLOCK_UNITS - 1));
   }
 
-  /** Appends the id that was encoded. @returns its position. */
+  /** Appends the encoded id. @returns its position. */
   #store(length: number): number {
     const units = Math.ceil((lengthBytes(length) + length) / 4);
     const position = this.#reserve(units);
@@ -145,7 +151,10 @@ export class IdTable {
     return position;
   }
 
-  /** Room for an entry, which lies in one block. The first block grows, so that a small table stays small; an entry longer than a block has one of its own length. */
+  /**
+   * Reserves room for an entry. An entry is never split between blocks. The first block grows, so that a
+   * small table stays small. An entry longer than a block gets a block of its own.
+   */
   #reserve(units: number): number {
     const used = this.#end & (BLOCK_UNITS - 1);
     if (this.#blocks.length <= 1 && this.#end + units <= BLOCK_UNITS) {
@@ -166,7 +175,7 @@ export class IdTable {
     }
     const position = this.#end;
     this.#end += units;
-    // After an entry of several blocks the next one begins in a block of its own.
+    // After an entry that takes several block lengths, the next entry starts a new block.
     if (units > BLOCK_UNITS) this.#end = this.#blocks.length * BLOCK_UNITS;
     return position;
   }
@@ -187,14 +196,17 @@ export class IdTable {
     this.#slots = slots;
   }
 
-  /** Empties a slot; those behind that would no longer be found move up (Knuth, The Art of Computer Programming 3, 6.4, algorithm R). */
+  /**
+   * Empties a slot. Later entries that could then no longer be found move up (Knuth, The Art of Computer
+   * Programming 3, 6.4, algorithm R).
+   */
   #empty(emptied: number): void {
     const slots = this.#slots;
     const mask = slots.length - 1;
     let hole = emptied;
     for (let slot = (hole + 2) & mask; slots[slot] !== 0; slot = (slot + 2) & mask) {
       const home = (slots[slot + 1]! << 1) & mask;
-      // It may stay where it is found from its home without passing the hole.
+      // The entry can stay: the probe from its home slot does not pass the hole.
       if (((slot - home) & mask) < ((slot - hole) & mask)) continue;
       slots[hole] = slots[slot]!;
       slots[hole + 1] = slots[slot + 1]!;
@@ -204,7 +216,10 @@ export class IdTable {
     slots[hole + 1] = 0;
   }
 
-  /** Writes the ids anew without what the deleted ones have left. O(size), after at least half as many bytes were deleted. */
+  /**
+   * Rewrites the ids without the garbage of deleted ones. O(size), and only after at least half as many bytes
+   * were deleted.
+   */
   #tidy(): void {
     const before = this.#blocks;
     this.#blocks = [];
@@ -230,7 +245,7 @@ function place(slots: Uint32Array, entry: number, hash: number): void {
   slots[slot + 1] = hash;
 }
 
-/** Where the bytes of the entry at `at` begin, and how many they are. */
+/** Start and length of the bytes of the entry at `at`. */
 function entryAt(block: Uint8Array, at: number): readonly [start: number, length: number] {
   let length = block[at]!;
   if (length < 0x80) return [at + 1, length];
@@ -248,12 +263,12 @@ function lengthBytes(length: number): number {
   return bytes;
 }
 
-/** The id that is looked for or stored, as UTF-8. */
+/** The id being looked up or stored, as UTF-8. */
 let scratch = new Uint8Array(1024);
 
 export const LONE_SURROGATE = /\p{Surrogate}/u;
 
-/** Writes `id` to `scratch`. @returns its length in bytes; −1 when it has a lone surrogate. */
+/** Writes `id` to `scratch` as UTF-8. @returns its length in bytes; −1 when it has a lone surrogate. */
 function encode(id: string): number {
   const { length } = id;
   if (3 * length > scratch.length) scratch = new Uint8Array(3 * length);
@@ -265,12 +280,12 @@ function encode(id: string): number {
   return length;
 }
 
-/** Of longer texts the decoder takes less time. */
+/** For longer texts the decoder is faster. */
 const SHORT = 24;
 
 function decode(block: Uint8Array, start: number, length: number): string {
   if (length <= SHORT) {
-    // An array of its own, since `apply` takes a typed array's elements one by one through the runtime.
+    // A plain array, because `apply` reads a typed array's elements one by one through the runtime.
     const units = new Array<number>(length);
     let all = 0;
     for (let i = 0; i < length; i++) {
@@ -283,8 +298,8 @@ function decode(block: Uint8Array, start: number, length: number): string {
 }
 
 /**
- * Drawn with the first hash, not at import: workerd draws no random numbers then. Where `crypto` is hidden (Jest's jsdom of old) Math.random has to do, whose
- * numbers users of a page cannot see either.
+ * Generated with the first hash, not at import, when workerd does not allow random numbers. Where `crypto` is
+ * hidden (old versions of Jest's jsdom) Math.random is used; users of a page cannot see its numbers either.
  */
 let keys: readonly [number, number] | undefined;
 
@@ -302,7 +317,7 @@ function hashOf(length: number): number {
   let v2 = 0x6c796765 ^ key0;
   let v3 = 0x74656462 ^ key1;
   const words = length >>> 2;
-  // The words, the last one with the length in its highest byte, and three rounds to finish.
+  // The words (the last one has the length in its highest byte), then three rounds to finish.
   for (let i = 0; i < words + 4; i++) {
     let word = 0;
     if (i < words) word = scratch[4 * i]! | (scratch[4 * i + 1]! << 8) | (scratch[4 * i + 2]! << 16) | (scratch[4 * i + 3]! << 24);

@@ -1,9 +1,10 @@
 /**
- * Views of a shard's linear memory. They cover all of it, and are taken once: making one costs as much as a small search's result. Growing detaches them, which
- * their length shows; then they are taken anew.
+ * Views of a shard's linear memory. They cover all of it and are created once, because creating one costs as
+ * much as a small search's result. Growing the memory detaches them, which shows in their length; they are
+ * then created again.
  */
 
-/** u32 of an entry of a heap (assembly/exact/top-k.ts): score f64, row u32, unused u32. */
+/** Size in u32 of a heap entry (assembly/exact/top-k.ts): score f64, row u32, unused u32. */
 const ENTRY_WORDS = 4;
 const ROW_WORD = 2;
 
@@ -20,19 +21,19 @@ export class LinearMemory {
     this.#words = new Uint32Array(memory.buffer);
   }
 
-  /** Element i is at address 4 i. To be asked for again after a call that can grow memory. */
+  /** Element i is at address 4 i. Get the view again after any call that can grow memory. */
   get floats(): Float32Array<ArrayBuffer> {
     this.#renew();
     return this.#floats;
   }
 
-  /** Element i is at address 4 i. To be asked for again after a call that can grow memory. */
+  /** Element i is at address 4 i. Get the view again after any call that can grow memory. */
   get words(): Uint32Array<ArrayBuffer> {
     this.#renew();
     return this.#words;
   }
 
-  /** Copies of the `count` entries of a heap at address `ptr`. */
+  /** Copies the `count` heap entries at address `ptr`. */
   results(ptr: number, count: number): { rows: Uint32Array<ArrayBuffer>; scores: Float64Array<ArrayBuffer> } {
     this.#renew();
     const rows = new Uint32Array(count);

@@ -1,9 +1,11 @@
 /**
- * Decodes LZMA (Igor Pavlov, "LZMA specification", in the public domain with the LZMA SDK): for code a fifth smaller than deflate, which is what the builds
- * of the core weigh in a page. Trusts what it is given, which is the library's own. Literals by 3 bits of the byte before, positions modulo 4 (lc 3, lp 0, pb 2).
+ * Decodes LZMA (Igor Pavlov, "LZMA specification", in the public domain with the LZMA SDK). The builds of the
+ * core account for the size of the library in a page, and LZMA makes them a fifth smaller than deflate does.
+ * Trusts its input, which is the library's own. Literals by 3 bits of the byte before, positions modulo 4 (lc
+ * 3, lp 0, pb 2).
  */
 
-/** Where the probabilities of each kind of bit begin; twelve states, four positions. */
+/** Start offsets of the probabilities of each kind of bit: twelve states, four positions. */
 const IS_MATCH = 0;
 const IS_REPEAT = IS_MATCH + 12 * 16;
 const IS_REPEAT_0 = IS_REPEAT + 12;
@@ -18,7 +20,10 @@ const REPEAT_LENGTH = LENGTH + 514;
 const LITERAL = REPEAT_LENGTH + 514;
 const PROBABILITIES = LITERAL + 0x300 * 8;
 
-/** @param packed  without the header. @param length  of what was packed, in bytes. */
+/**
+ * @param packed  without the header.
+ * @param length  of the unpacked data, in bytes.
+ */
 export function decodeLzma(packed: Uint8Array, length: number): Uint8Array<ArrayBuffer> {
   const out = new Uint8Array(length);
   const probabilities = new Uint16Array(PROBABILITIES).fill(1024);
@@ -86,14 +91,14 @@ export function decodeLzma(packed: Uint8Array, length: number): Uint8Array<Array
   };
 
   let state = 0;
-  /** The last four distances, less one. */
+  /** The last four distances, minus one. */
   let [last, second, third, fourth] = [0, 0, 0, 0];
   for (let to = 0; to < length; ) {
     const place = to & 3;
     if (bit(IS_MATCH + state * 16 + place) === 0) {
       const base = LITERAL + 0x300 * ((out[to - 1] ?? 0) >> 5);
       let symbol = 1;
-      // After a match: by the bits of the byte that would have gone on with it, until one differs.
+      // After a match, the bits of the byte that would have continued it predict this one, until one differs.
       for (let guess = out[to - last - 1]!, isSame = state >= 7; isSame && symbol < 0x100; guess <<= 1) {
         const expected = (guess >> 7) & 1;
         const next = bit(base + 0x100 * (1 + expected) + symbol);

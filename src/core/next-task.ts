@@ -1,11 +1,11 @@
-/** Long work in slices, between which a page paints and answers. */
+/** Runs long work in slices, so that a page can paint and respond in between. */
 
-/** Far below the 50 ms at which browsers speak of a long task. */
+/** Far below 50 ms, from which browsers report a long task. */
 const SLICE_MS = 8;
 
 /**
- * Lets everything else that waits have its turn. Not by `scheduler.yield`, whose continuation comes before the timers of the page, nor by timers, which browsers
- * hold back for 4 ms when they follow each other.
+ * Lets all other pending work run. `scheduler.yield` is no substitute, because its continuation runs before
+ * the page's timers; nor are timers, which browsers delay by 4 ms when nested.
  */
 function nextTask(): Promise<void> {
   const { setImmediate, MessageChannel } = globalThis as Partial<Pick<typeof globalThis, "setImmediate" | "MessageChannel">>;
@@ -22,11 +22,11 @@ function nextTask(): Promise<void> {
   });
 }
 
-/** Between two steps of work. */
+/** Call `pause` between two steps of work. */
 export class Slices {
   #began = Date.now();
 
-  /** Resolves at once while the slice lasts, else in a task of its own. */
+  /** Resolves at once while the current slice lasts, otherwise in a new task. */
   async pause(): Promise<void> {
     if (Date.now() - this.#began < SLICE_MS) return;
     await nextTask();

@@ -1,6 +1,7 @@
 /**
- * Node's own modules, where there is Node (or Bun, or Deno). Asked for at run time: an import of `node:…` is what bundlers for browsers stumble over.
- * Node has `process.getBuiltinModule` since 20.16.
+ * Access to Node's built-in modules, where they exist (Node, Bun, Deno). They are looked up at run time,
+ * because bundlers for browsers fail on an import of `node:…`. Node has `process.getBuiltinModule` since
+ * 20.16.
  */
 interface NodeModules {
   "node:worker_threads": typeof import("node:worker_threads");
@@ -9,7 +10,7 @@ interface NodeModules {
 }
 
 export function nodeModule<Name extends keyof NodeModules>(name: Name): NodeModules[Name] | undefined {
-  // As a property: bundlers replace the free name `process` in what goes to browsers.
+  // Read as a property, because bundlers replace the free name `process` in browser builds.
   const { process } = globalThis;
   return process?.versions?.node === undefined ? undefined : (process.getBuiltinModule?.(name) as NodeModules[Name] | undefined);
 }

@@ -1,8 +1,10 @@
 /**
- * VectorIndex over several shards, each in a worker with a linear memory of its own: searches use several cores and columns may be larger than 4 GiB. The same
- * answers, as promises. Only queries and lists of the best travel. No SharedArrayBuffer is needed; where there is one, shards skip what others have outdone.
+ * VectorIndex over several shards, each in a worker with its own linear memory. Searches use several cores,
+ * and columns may be larger than 4 GiB. Answers are the same, as promises. Only queries and top-k lists are
+ * sent. SharedArrayBuffer is not required; where it exists, shards use it to skip rows that other shards have
+ * already beaten.
  *
- * Invariant: operations take effect in the order in which they are called, whether or not their promises are awaited.
+ * Invariant: operations take effect in call order, whether or not their promises are awaited.
  */
 import { compareText } from "../code-point-order.ts";
 import type { AbortSignalLike } from "./abort-signal.ts";
@@ -31,33 +33,36 @@ import { type Build, coreModule } from "./wasm-module.ts";
 export interface ParallelVectorIndexOptions {
   /** 1 to 10,000. */
   dimension: number;
-  /** How many workers; default: as many as there are processors. */
+  /** Number of workers; default: the number of processors. */
   shards?: number | undefined;
   /** A directory to share with other indexes; see VectorIndexOptions. */
   rows?: RowDirectory | undefined;
-  /** At most this much memory for each shard, in bytes; default and maximum 4 GiB. */
+  /** Memory limit of each shard in bytes; default and maximum 4 GiB. */
   maximumMemoryBytes?: number | undefined;
   /** See VectorIndexOptions. The values and filters stay in this thread. */
   columns?: RowColumns | undefined;
 }
 
 export interface ParallelSearchOptions extends SearchOptions {
-  /** Gives up: the promise is rejected with the signal's reason at once. A scan that has begun goes on to its end unheard; one that waits is not begun. */
+  /**
+   * Cancels the call: the promise rejects at once with the signal's reason. A scan that has begun runs to its
+   * end and its result is discarded; a waiting one is not started.
+   */
   signal?: AbortSignalLike | undefined;
 }
 
-/** Of fromBytes and fromStream. */
+/** Options of fromBytes and fromStream. */
 export type LoadParallelIndexOptions = Omit<ParallelVectorIndexOptions, "dimension"> & TransferOptions;
 
 export class ParallelVectorIndex {
   readonly dimension: number;
   readonly rows: RowDirectory;
-  /** Which build of the core runs; all give identical answers. */
+  /** Which build of the core runs. All builds give identical answers. */
   readonly build: Build;
   readonly #shards: readonly ShardClient[];
   readonly #ownsRows: boolean;
   readonly #holder = { clearRow: (row: number) => this.#clear(row) };
-  /** Rows that have a vector, and the number of the write that last changed each. */
+  /** Rows that have a vector, with the number of the last write that changed each. */
   readonly #live = new Set<number>();
   readonly #writes = new Map<number, number>();
   #write = 0;
@@ -75,7 +80,10 @@ export class ParallelVectorIndex {
     this.rows.attach(this.#holder);
   }
 
-  /** @throws {TypeError | RangeError} for a bad dimension or number of shards; {LodestoneError} UNAVAILABLE when workers cannot be started. */
+  /**
+   * @throws {TypeError | RangeError} for a bad dimension or number of shards; {LodestoneError} UNAVAILABLE
+   *   when workers cannot be started.
+   */
   static async create(options: ParallelVectorIndexOptions): Promise<ParallelVectorIndex> {
     const { dimension, maximumMemoryBytes } = options;
     checkDimension(dimension);
@@ -93,12 +101,12 @@ export class ParallelVectorIndex {
     }
   }
 
-  /** How many ids have a vector here, counting writes that are under way. */
+  /** Number of ids with a vector in this index, including writes in progress. */
   get size(): number {
     return this.#live.size;
   }
 
-  /** Rows of a mask: `rows.capacity`. */
+  /** Number of rows of a mask: `rows.capacity`. */
   get capacity(): number {
     return this.rows.capacity;
   }
@@ -107,7 +115,7 @@ export class ParallelVectorIndex {
     return this.#shards.length;
   }
 
-  /** Bytes of linear memory held by all shards. */
+  /** Bytes of linear memory of all shards. */
   async memoryBytes(): Promise<number> {
     const bytes = await Promise.all(this.#shards.map((shard) => shard.call<"memory">({ type: "memory" })));
     return bytes.reduce((sum, own) => sum + own, 0);
@@ -125,7 +133,9 @@ export class ParallelVectorIndex {
     return this.#read([row]);
   }
 
-  /** As `get` of each, by one message to each worker; undefined for those that have none. @internal */
+  /**
+   * Like `get` for each id, with one message to each worker; undefined for ids without a vector. @internal
+   */
   async getMany(ids: readonly string[]): Promise<(Float32Array | undefined)[]> {
     const rows = ids.map((id) => this.rows.rowOf(id));
     const present = rows.filter((row): row is number => row !== undefined && this.#live.has(row));
@@ -137,14 +147,14 @@ export class ParallelVectorIndex {
     });
   }
 
-  /** As VectorIndex.getColumns. */
+  /** Like VectorIndex.getColumns. */
   async getColumns(id: string, names?: readonly string[]): Promise<Record<string, unknown> | undefined> {
     const row = this.rows.rowOf(id);
     const columns = withColumns(this.#columns, "getColumns");
     return row === undefined || !this.#live.has(row) ? undefined : columns.get(row, names);
   }
 
-  /** As VectorIndex.upsert. */
+  /** Like VectorIndex.upsert. */
   async upsert(id: string, vector: ArrayLike<number>, values?: RowValues): Promise<void> {
     checkId(id);
     const floats = toFloat32("vector", vector, this.dimension);
@@ -152,15 +162,18 @@ export class ParallelVectorIndex {
   }
 
   /**
-   * As VectorIndex.upsertMany; `matrix` is read before the call returns. When a shard runs out of memory, the ids of that shard are as before and
-   * those of the others are stored.
+   * Like VectorIndex.upsertMany; `matrix` is read before the call returns. When a shard runs out of memory,
+   * that shard's ids are unchanged, and those of the other shards are stored.
    */
   async upsertMany(ids: readonly string[], matrix: Float32Array, values?: readonly (RowValues | undefined)[]): Promise<void> {
     const checked = checkMany(ids, matrix, this.dimension, values, this.#columns);
     await this.#set(this.#rowsFor(ids), ids, matrix, checked);
   }
 
-  /** As upsertMany, where the caller has given each id its row and has seen that the elements are finite. @internal */
+  /**
+   * Like upsertMany, for a caller that has already assigned the rows and checked that the elements are
+   * finite. @internal
+   */
   async setRows(rows: readonly number[], ids: readonly string[], matrix: Float32Array): Promise<void> {
     await this.#set(rows, ids, matrix, undefined);
   }
@@ -175,46 +188,52 @@ export class ParallelVectorIndex {
     return had;
   }
 
-  /** As VectorIndex.search, off this thread. @throws as VectorIndex.search; the signal's reason. */
+  /** Like VectorIndex.search, off this thread. @throws as VectorIndex.search; the signal's reason. */
   async search(query: ArrayLike<number>, options: ParallelSearchOptions = {}): Promise<SearchResult> {
     return (await this.#search([query], options, () => "query"))[0]!;
   }
 
-  /** As VectorIndex.searchMany. */
+  /** Like VectorIndex.searchMany. */
   async searchMany(queries: readonly ArrayLike<number>[], options: ParallelSearchOptions = {}): Promise<SearchResult[]> {
     return this.#search(queries, options, (i) => `queries[${i}]`);
   }
 
-  /** As VectorIndex.toBytes, in the same format, piece by piece. @throws {LodestoneError} CONFLICT when the index is changed meanwhile. */
+  /**
+   * Like VectorIndex.toBytes, in the same format, piece by piece.
+   * @throws {LodestoneError} CONFLICT when the index is changed meanwhile.
+   */
   async toBytes(options: TransferOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
     const pieces: Uint8Array[] = [];
     for await (const piece of snapshotPieces(this.#contents(), options)) pieces.push(piece);
     return joined(pieces);
   }
 
-  /** As VectorIndex.toStream. */
+  /** Like VectorIndex.toStream. */
   toStream(options: TransferOptions = {}): ByteStream {
     return snapshotStream(this.#contents(), options);
   }
 
-  /** The index that toBytes of either kind of index wrote. @throws as VectorIndex.fromBytes. */
+  /**
+   * Loads an index from the bytes that toBytes of either kind of index wrote. @throws as
+   * VectorIndex.fromBytes.
+   */
   static async fromBytes(bytes: Uint8Array, options: LoadParallelIndexOptions = {}): Promise<ParallelVectorIndex> {
     checkBytes(bytes);
     return ParallelVectorIndex.fromStream(bytes, options);
   }
 
-  /** As VectorIndex.fromStream. */
+  /** Like VectorIndex.fromStream. */
   static async fromStream(source: ByteSource, options: LoadParallelIndexOptions = {}): Promise<ParallelVectorIndex> {
     return loadSnapshot(source, options, (dimension) => ParallelVectorIndex.create({ ...options, dimension }));
   }
 
-  /** Ends the workers. The index cannot be used afterwards; a shared directory stays as it is. */
+  /** Ends the workers. The index cannot be used afterwards; a shared directory is left unchanged. */
   async free(): Promise<void> {
     this.rows.detach(this.#holder);
     await Promise.all(this.#shards.map((shard) => shard.stop()));
   }
 
-  /** Vectors of rows that are live, f32[rows.length × dimension]. */
+  /** Vectors of live rows, f32[rows.length × dimension]. */
   async #read(rows: readonly number[]): Promise<Float32Array> {
     const d = this.dimension;
     const count = this.#shards.length;
@@ -252,7 +271,7 @@ export class ParallelVectorIndex {
     if (!this.#live.delete(row)) return;
     this.#writes.set(row, ++this.#write);
     const count = this.#shards.length;
-    // A failure here is that of a dead worker, which every later call reports.
+    // This fails only if the worker is dead, and every later call reports that.
     this.#shards[shardOfRow(row, count)]!.call<"clear">({ type: "clear", row: rowInShard(row, count) }).catch(() => {});
   }
 
@@ -260,7 +279,7 @@ export class ParallelVectorIndex {
     return ids.map((id) => this.rows.add(id));
   }
 
-  /** Cuts the rows by shard and sends each its own, in this very turn of the event loop. */
+  /** Splits the rows by shard and sends each shard its own, synchronously. */
   async #set(
     all: readonly number[],
     ids: readonly string[],
@@ -271,7 +290,7 @@ export class ParallelVectorIndex {
     const count = this.#shards.length;
     const write = ++this.#write;
     const parts = this.#shards.map(() => ({ from: [] as number[], rows: [] as number[], added: new Set<number>() }));
-    /** Values that a failed write has to bring back. */
+    /** Values to restore if the write fails. */
     const before = new Map<number, CheckedValues | undefined>();
     all.forEach((row, i) => {
       const part = parts[shardOfRow(row, count)]!;
@@ -308,7 +327,7 @@ export class ParallelVectorIndex {
     if (failed !== undefined) throw failed.reason;
   }
 
-  /** A row whose first write failed. */
+  /** Undoes the first write of a row, after it failed. */
   #forget(row: number): void {
     this.#live.delete(row);
     this.#columns?.clear(row);
@@ -344,7 +363,7 @@ export class ParallelVectorIndex {
     );
   }
 
-  /** The k best of all shards' best. */
+  /** Merges the k best of each shard into the k best of all. */
   #merge(answers: readonly ShardAnswer[], plan: SearchPlan): SearchResult {
     const best: SearchResult["results"] = answers.flatMap(({ ids, scores }) => ids.map((id, i) => ({ id, score: scores[i]! })));
     best.sort((a, b) => b.score - a.score || compareText(a.id, b.id));
@@ -354,7 +373,7 @@ export class ParallelVectorIndex {
   }
 }
 
-/** All of them, or none: what did start is ended when one does not. */
+/** Starts all or none: if one fails, the others are ended. */
 async function startAll(count: number): Promise<ShardClient[]> {
   const started = await Promise.allSettled(Array.from({ length: count }, () => ShardClient.start()));
   const failed = started.find((result) => result.status === "rejected");

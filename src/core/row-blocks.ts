@@ -1,8 +1,9 @@
 /**
- * How the rows of one directory are spread over shards: in blocks that take turns, so that shards fill evenly and a row mask is cut into the shards' own
- * masks by copying words.
+ * How the rows of one directory are distributed over shards: in blocks, round-robin. Shards then fill evenly,
+ * and a row mask is split into the shards' masks by copying words.
  *
- *   row = block · BLOCK_ROWS + rest;  shard = block mod shards;  row in the shard = ⌊block / shards⌋ · BLOCK_ROWS + rest
+ *   row = block · BLOCK_ROWS + rest;  shard = block mod shards
+ *   row in the shard = ⌊block / shards⌋ · BLOCK_ROWS + rest
  */
 const BLOCK_ROWS = 512;
 const BLOCK_WORDS = BLOCK_ROWS / 32;

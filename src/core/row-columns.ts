@@ -1,35 +1,40 @@
 /**
- * Values beside the vectors, by row: what an index asks of them. The core knows no types and no filter language; `Columns` (src/columns) does, and is given
- * to an index by whoever wants it, so that an index without values does not carry it.
+ * What an index needs from the values stored beside its vectors, by row. The core knows neither types nor a
+ * filter language. `Columns` (src/columns) does. The caller passes it to an index, so an index without values
+ * does not include its code.
  */
 import type { RowDirectory } from "./row-directory.ts";
 
 /** Values of one record by column name; null or absent: none. */
 export type RowValues = Readonly<Record<string, unknown>>;
 
-/** Values that were checked and can be stored; what is in them is the columns' own affair. */
+/** Checked values that can be stored. Their form is private to the columns. */
 export type CheckedValues = object;
 
 export interface RowColumns {
-  /** From now on the rows are those of this directory. @throws {TypeError} when they are another's already. */
+  /**
+   * Uses the rows of this directory from now on. @throws {TypeError} if bound to another directory already.
+   */
   bind(rows: RowDirectory): void;
-  /** Nothing is stored. @throws {LodestoneError} INVALID, naming the column. */
+  /** Only checks; stores nothing. @throws {LodestoneError} INVALID, naming the column. */
   check(values: RowValues): CheckedValues;
-  /** The values of a row, all of them replaced; undefined: it keeps those it has. The row is among those that filters select from. */
+  /**
+   * Replaces all values of a row; undefined keeps the existing ones. Filters can select the row from now on.
+   */
   set(row: number, values: CheckedValues | undefined): void;
-  /** @param names  of columns; undefined: all. @throws {LodestoneError} INVALID for a name that is no column's. */
+  /** @param names  of columns; undefined: all. @throws {LodestoneError} INVALID for an unknown column. */
   get(row: number, names?: readonly string[]): Record<string, unknown>;
-  /** What `set` takes to bring the row back to what it is now; undefined when it has no values. */
+  /** The values that `set` needs to restore the row's current state; undefined when it has no values. */
   keep(row: number): CheckedValues | undefined;
   clear(row: number): void;
   /** Rows for which the filter is true. @throws {LodestoneError} INVALID, with the path to the fault. */
   toMask(filter: object): Uint32Array;
-  /** @throws {LodestoneError} INVALID for a name that is no column's. */
+  /** @throws {LodestoneError} INVALID for an unknown column. */
   checkNames(names: readonly string[]): void;
-  /** Names and types, as text; snapshots of the same columns have the same. */
+  /** Names and types as text. Equal columns have equal text in snapshots. */
   readonly schema: string;
-  /** Values of rows as text, and back. */
+  /** Values of rows as text. `decode` reads it. */
   encode(rows: readonly number[]): string;
-  /** @throws {LodestoneError} INVALID for what `encode` cannot have written. */
+  /** @throws {LodestoneError} INVALID for text that `encode` cannot have written. */
   decode(text: string): CheckedValues[];
 }

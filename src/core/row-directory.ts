@@ -1,29 +1,30 @@
 /**
- * Which row belongs to which id. Several indexes (the vector columns of one table) may share one directory, so that one row mask
- * serves them all. Rows are small integers; a released row is given to the next new id.
+ * Maps ids to rows. Several indexes (the vector columns of one table) may share one directory, so that one
+ * row mask serves them all. Rows are small integers; a released row is assigned to the next new id.
  *
- * Invariant: no attached index holds a vector at a row that has no id. Room for 4 billion rows and 16 GiB of ids; see id-table.ts.
+ * Invariant: no attached index holds a vector at a row that has no id. Room for 4 billion rows and 16 GiB of
+ * ids; see id-table.ts.
  */
 import { IdTable, LONE_SURROGATE } from "./id-table.ts";
 
-/** What an index gives to the directory that it shares. */
+/** What an index provides to the directory that it shares. */
 export interface RowHolder {
-  /** Forgets whatever it holds at `row`. */
+  /** Discards whatever it holds at `row`. */
   clearRow(row: number): void;
 }
 
 export class RowDirectory {
   readonly #ids = new IdTable();
-  /** Rows below the capacity that have no id, the one released last at the end. */
+  /** Rows below the capacity that have no id, most recently released last. */
   readonly #free: number[] = [];
   readonly #holders = new Set<RowHolder>();
 
-  /** How many ids there are. */
+  /** Number of ids. */
   get size(): number {
     return this.#ids.size;
   }
 
-  /** Every row is below this: a row mask has Math.ceil(capacity / 32) words. It grows and never shrinks. */
+  /** All rows are below this: a row mask has Math.ceil(capacity / 32) words. It grows and never shrinks. */
   get capacity(): number {
     return this.#ids.capacity;
   }
@@ -42,9 +43,10 @@ export class RowDirectory {
   }
 
   /**
-   * The row of `id`; an unknown id is given one: the row released last, else a new one.
+   * The row of `id`. An unknown id is assigned one: the row released last, otherwise a new one.
    *
-   * @throws {TypeError} when id is not a string, {RangeError} when it has a lone surrogate (it has no place in code point order).
+   * @throws {TypeError} when id is not a string, {RangeError} when it has a lone surrogate (which has no
+   *   place in code point order).
    */
   add(id: string): number {
     const known = this.#ids.rowOf(id);
@@ -56,7 +58,10 @@ export class RowDirectory {
     return row;
   }
 
-  /** Forgets `id`, frees its row, and clears that row in every attached index. @returns whether the id was there. */
+  /**
+   * Removes `id`, frees its row, and clears that row in every attached index. @returns whether the id
+   * existed.
+   */
   release(id: string): boolean {
     const row = this.#ids.rowOf(id);
     if (row === undefined) return false;
@@ -71,7 +76,7 @@ export class RowDirectory {
     return this.#ids.isBefore(rowA, rowB);
   }
 
-  /** Pairs [id, row], in the order of the rows. */
+  /** Pairs [id, row], in row order. */
   *entries(): IterableIterator<[string, number]> {
     for (let row = 0; row < this.#ids.capacity; row++) {
       const id = this.#ids.idOf(row);
@@ -79,7 +84,7 @@ export class RowDirectory {
     }
   }
 
-  /** @internal An index that shares the directory is told of released rows. */
+  /** @internal Registers an index that shares the directory, to be told of released rows. */
   attach(holder: RowHolder): void {
     this.#holders.add(holder);
   }
@@ -90,7 +95,7 @@ export class RowDirectory {
   }
 }
 
-/** @throws {TypeError | RangeError} for what cannot be an id. */
+/** @throws {TypeError | RangeError} for a value that cannot be an id. */
 export function checkId(id: string): void {
   if (typeof id !== "string") throw new TypeError(`id is of type ${typeof id}; expected a string.`);
   if (LONE_SURROGATE.test(id)) {

@@ -1,12 +1,13 @@
 /**
- * VectorShard in plain JavaScript, for where WebAssembly is forbidden (a Content-Security-Policy without 'wasm-unsafe-eval'). It scores every
- * selected row exactly: the same ids, order and scores as the WASM builds, without their speed.
+ * VectorShard in plain JavaScript, for places where WebAssembly is forbidden (a Content-Security-Policy
+ * without 'wasm-unsafe-eval'). It scores every selected row exactly. Ids, order and scores are those of the
+ * WASM builds, but it is slower.
  */
 import { LodestoneError } from "../errors.ts";
 import { scorer, squares } from "./exact.ts";
 import type { ShardHits, ShardOptions, ShardSearch, VectorShard } from "./vector-shard.ts";
 
-/** Bytes that one block of rows aims at. */
+/** Target size of one block of rows, in bytes. */
 const BLOCK_TARGET_BYTES = 1 << 20;
 
 interface Hit {
@@ -20,7 +21,7 @@ export class ScalarShard implements VectorShard {
   readonly dimension: number;
   readonly #isIdBefore: (rowA: number, rowB: number) => boolean;
   readonly #maximumBytes: number;
-  /** Rows of a block, a power of two. */
+  /** Rows per block, a power of two. */
   readonly #blockRows: number;
   #blocks: Float32Array[] = [];
   #squares: Float64Array[] = [];
@@ -143,7 +144,7 @@ export class ScalarShard implements VectorShard {
   }
 }
 
-/** The k best hits: collects up to 2k, then sorts and cuts. */
+/** Keeps the k best hits: collects up to 2k, then sorts and truncates. */
 class TopHits {
   readonly #k: number;
   readonly #compare: (a: Hit, b: Hit) => number;

@@ -1,4 +1,4 @@
-/** What search and searchMany take, checked once for both kinds of index. */
+/** Checks the input of search and searchMany, for both kinds of index. */
 import type { RowColumns } from "./row-columns.ts";
 import type { RowDirectory } from "./row-directory.ts";
 import type { Similarity } from "./similarity.ts";
@@ -7,29 +7,30 @@ import { checkK, toFloat32 } from "./vector-input.ts";
 import type { Plan, ShardSearch } from "./vector-shard.ts";
 
 /**
- * Selects rows: a bit mask over rows of the directory (word row >> 5, bit row & 31; missing words select nothing), a test of ids, or a filter over the index's
- * columns, as `{ year: { $ge: 2020 } }`.
+ * Selects rows: a bit mask over rows of the directory (word row >> 5, bit row & 31; missing words select
+ * nothing), a predicate on ids, or a filter over the index's columns, such as `{ year: { $ge: 2020 } }`.
  */
 export type SearchFilter = Uint32Array | ((id: string) => boolean) | ColumnFilter;
 
-/** In the grammar of the service's `filter`. */
+/** Uses the grammar of the service's `filter`. */
 export type ColumnFilter = { readonly [name: string]: unknown };
 
 export interface SearchOptions {
-  /** How many results at most; an integer of at least 1, default 10. */
+  /** Maximum number of results; an integer of at least 1, default 10. */
   k?: number;
   /** Default "cosineSimilarity". */
   similarity?: Similarity;
   filter?: SearchFilter | undefined;
-  /** Leaves out so many of the best; default 0. */
+  /** Number of best results to skip; default 0. */
   offset?: number | undefined;
-  /** Leaves out results that score less; `totalCount` counts them still. */
+  /** Drops results with a lower score; `totalCount` still counts them. */
   scoreThreshold?: number | undefined;
-  /** Columns whose values come with each result; default none. */
+  /** Columns whose values are returned with each result; default none. */
   columns?: readonly string[] | undefined;
   /**
-   * For measurements and tests: the same answer, later. "floats" reads float32 only, without the codes. "sketches" first learns and makes
-   * sketches of all rows (docs/core.md), whether they pay or not. Default "auto".
+   * For measurements and tests: the same answer, but slower. "floats" reads float32 only, without the codes.
+   * "sketches" first learns and makes sketches of all rows (docs/core.md), whether they pay or not. Default
+   * "auto".
    */
   plan?: Plan;
 }
@@ -37,18 +38,18 @@ export interface SearchOptions {
 export interface SearchHit {
   id: string;
   score: number;
-  /** The values of the columns that were asked for. */
+  /** The values of the requested columns. */
   columns?: Record<string, unknown>;
 }
 
 export interface SearchResult {
-  /** How many vectors pass the filter. */
+  /** Number of vectors that pass the filter. */
   totalCount: number;
   /** Best first; equal scores: lower id first, by code points. */
   results: SearchHit[];
 }
 
-/** A search, checked: what shards do, and what is made of their answers. */
+/** A checked search: what shards do, and how their answers become the result. */
 export interface SearchPlan {
   shardSearch: ShardSearch;
   offset: number;
@@ -56,7 +57,10 @@ export interface SearchPlan {
   columns: readonly string[] | undefined;
 }
 
-/** @throws {TypeError | RangeError} for a bad k, similarity, filter, offset or threshold; {LodestoneError} INVALID for a bad filter over columns. */
+/**
+ * @throws {TypeError | RangeError} for a bad k, similarity, filter, offset or threshold; {LodestoneError}
+ *   INVALID for a bad filter over columns.
+ */
 export function toSearchPlan(options: SearchOptions, rows: RowDirectory, rowColumns: RowColumns | undefined): SearchPlan {
   const { k = 10, similarity = "cosineSimilarity", filter, plan, offset = 0, scoreThreshold, columns } = options;
   checkK(k);
@@ -69,13 +73,13 @@ export function toSearchPlan(options: SearchOptions, rows: RowDirectory, rowColu
   return { shardSearch: { k: k + offset, similarity, mask: toMask(filter, rows, rowColumns), plan }, offset, scoreThreshold, columns };
 }
 
-/** @throws {TypeError} where there are none. */
+/** @throws {TypeError} if there are no columns. */
 export function withColumns(columns: RowColumns | undefined, what: string): RowColumns {
   if (columns === undefined) throw new TypeError(`${what} needs columns; give the option \`columns\` when the index is created.`);
   return columns;
 }
 
-/** Offset and threshold are applied to the best, and the values looked up. */
+/** Applies offset and threshold to the best hits, and looks up the values. */
 export function toSearchResult(
   totalCount: number,
   best: SearchHit[],
@@ -88,14 +92,14 @@ export function toSearchResult(
   if (columns !== undefined && rowColumns !== undefined) {
     for (const hit of results) {
       const row = rows.rowOf(hit.id);
-      // The id may have been deleted while its shards searched.
+      // The id may have been deleted during the search.
       hit.columns = row === undefined ? {} : rowColumns.get(row, columns);
     }
   }
   return { totalCount, results };
 }
 
-/** By its tag: it may come from another realm. */
+/** Checked by tag, because it may come from another realm. */
 function isMask(filter: object): filter is Uint32Array {
   return ArrayBuffer.isView(filter) && (filter as Uint32Array)[Symbol.toStringTag] === "Uint32Array";
 }
@@ -129,7 +133,7 @@ export function toQueryMatrix(
 }
 
 /**
- * One query as f32[dimension]: a Float32Array itself, not a copy.
+ * One query as f32[dimension]. A Float32Array is returned as it is, not copied.
  *
  * @throws as toQueryMatrix.
  */

@@ -1,4 +1,7 @@
-/** One worker as its owner sees it: requests in order, a promise for each. The same over worker_threads and Web Workers. */
+/**
+ * The owner's side of one worker: requests are sent in order, and each gets a promise. The same for
+ * worker_threads and Web Workers.
+ */
 import { LodestoneError } from "../errors.ts";
 import { PendingCalls, rebuildError } from "../worker-calls.ts";
 import type { AbortSignalLike } from "./abort-signal.ts";
@@ -11,18 +14,21 @@ interface Waiting {
   transfer: ArrayBuffer[];
 }
 
-/** Requests that a worker has and has not answered: enough to keep it busy; the rest wait here, where they can still be given up. */
+/**
+ * Limit of unanswered requests in a worker: enough to keep it busy. The rest waits here, where it can still
+ * be cancelled.
+ */
 const MAX_SENT = 4;
 
 export class ShardClient {
   readonly #pending = new PendingCalls();
   #transport: Transport | undefined;
-  /** In the order of the calls. */
+  /** In call order. */
   readonly #waiting: Waiting[] = [];
   #sent = 0;
   #failure: Error | undefined;
 
-  /** @throws {LodestoneError} UNAVAILABLE where there are no workers. */
+  /** @throws {LodestoneError} UNAVAILABLE where workers do not exist. */
   static async start(): Promise<ShardClient> {
     const client = new ShardClient();
     client.#transport = await startTransport({ receive: (reply) => client.#receive(reply), crash: (why) => client.#crash(why) });
@@ -30,8 +36,8 @@ export class ShardClient {
   }
 
   /**
-   * @param transfer  buffers that are handed over, not copied.
-   * @param signal  rejects with its reason at once; a request that is not sent yet is not sent any more.
+   * @param transfer  buffers that are transferred, not copied.
+   * @param signal  rejects at once with its reason. A request that has not been sent is dropped.
    */
   call<T extends ShardRequest["type"]>(
     request: Extract<ShardRequest, { type: T }>,
@@ -49,7 +55,7 @@ export class ShardClient {
     return answer.finally(() => signal.removeEventListener("abort", onAbort));
   }
 
-  /** Ends the worker; what is pending is rejected. */
+  /** Ends the worker. Pending requests are rejected. */
   async stop(): Promise<void> {
     this.#fail(new TypeError("The index was freed; create another one."));
     await this.#transport?.terminate();
@@ -73,7 +79,8 @@ export class ShardClient {
   #receive({ number, value, error }: ShardReply): void {
     this.#sent--;
     this.#send();
-    // Not once it is stopped: a process waits for the end of a worker that it awaits, though late replies come before.
+    // Not after it was stopped: the process must stay alive until the awaited end of the worker, even if late
+    // replies arrive first.
     if (this.#sent === 0 && this.#failure === undefined) this.#transport?.hold(false);
     if (error === undefined) this.#pending.resolve(number, value);
     else this.#pending.reject(number, rebuildError(error));

@@ -1,19 +1,25 @@
-/** What a ParallelVectorIndex and its workers say to each other. Each request is answered by one reply with its number, in order. */
+/**
+ * The messages between a ParallelVectorIndex and its workers. Each request gets one reply with its number, in
+ * order.
+ */
 import type { ErrorReply } from "../worker-calls.ts";
 import type { ShardSearch } from "./vector-shard.ts";
 import type { Build, WasmModule } from "./wasm-module.ts";
 
 export type ShardRequest =
   | { type: "open"; dimension: number; module: WasmModule | undefined; maximumMemoryBytes: number | undefined }
-  /** `rows` are the worker's own; `matrix` is f32[rows.length × dimension]. Rows are reserved before any is set. */
+  /**
+   * `rows` are the worker's own row numbers; `matrix` is f32[rows.length × dimension]. Rows are reserved
+   * before any is set.
+   */
   | { type: "set"; rows: Uint32Array; ids: string[]; matrix: Float32Array }
   | { type: "clear"; row: number }
-  /** Vectors of rows, f32[rows.length × dimension]; zeros for a row that has none. */
+  /** Vectors of rows, f32[rows.length × dimension]; zeros for a row without a vector. */
   | { type: "read"; rows: Uint32Array }
   | { type: "search"; queries: Float32Array; search: Omit<ShardSearch, "exchange">; shard: number; exchange: SharedArrayBuffer | undefined }
   | { type: "memory" };
 
-/** One answer of one worker; ids and scores, best first. */
+/** One worker's answer: ids and scores, best first. */
 export interface ShardAnswer {
   totalCount: number;
   ids: string[];

@@ -1,7 +1,9 @@
 /**
- * The program of one worker of a ParallelVectorIndex: a shard, and the ids of its rows, which decide between equal scores and go out with the answers, so that
- * an answer is right even when rows change hands while it is on its way. Runs in worker_threads and in Web Workers. It is shipped as one script,
- * as text inside the library and as a file (scripts/build.mjs): so it has no top-level await and no import that stays.
+ * The program of one worker of a ParallelVectorIndex. It has a shard and the ids of its rows. The ids decide
+ * between equal scores and are sent with the answers, so an answer is right even if a row gets another id
+ * while it is on its way. Runs in worker_threads and in Web Workers. It is shipped as one script, as text
+ * inside the library and as a file (scripts/build.mjs), so it has no top-level await and no remaining
+ * imports.
  */
 
 import { compareText } from "../code-point-order.ts";
@@ -58,7 +60,7 @@ async function handle(request: ShardRequest): Promise<unknown> {
   }
 }
 
-/** Requests are answered strictly one after the other: opening is the only one that waits. */
+/** Requests are answered strictly one after the other. Only opening the shard is asynchronous. */
 let last: Promise<void> = Promise.resolve();
 
 function serve(post: (reply: ShardReply) => void): (message: { number: number; request: ShardRequest }) => void {
@@ -82,6 +84,7 @@ if (port) {
 } else {
   const answer = serve((reply) => globalThis.postMessage(reply));
   globalThis.addEventListener("message", (event: MessageEvent) => answer(event.data));
-  // Tells its owner that the program runs: otherwise a page could not tell a worker that is slow from one that was forbidden.
+  // Tells the owner that the program runs. Otherwise a page could not distinguish a slow worker from a
+  // forbidden one.
   globalThis.postMessage({ number: 0 } satisfies ShardReply);
 }

@@ -1,5 +1,6 @@
 /**
- * How rows are scored. The sums are float64 over the stored float32 values, in the one order that assembly/exact/exact.ts defines:
+ * How rows are scored. The sums are float64 over the stored float32 values, in the one order that
+ * assembly/exact/exact.ts defines:
  *
  *   cosineSimilarity  1 + cos(x, q), 0 to 2; a stored zero vector has cos 0 (score 1); a zero query is refused
  *   l1                1 / (1 + Σ|x − q|)
@@ -9,7 +10,7 @@
  */
 export type Similarity = "cosineSimilarity" | "l1" | "l2";
 
-/** Numbers of assembly/exact/similarity.ts. */
+/** The numbers of assembly/exact/similarity.ts. */
 const SIMILARITY_CODES: Record<Similarity, number> = { cosineSimilarity: 0, l1: 1, l2: 2 };
 
 export const SIMILARITIES = Object.keys(SIMILARITY_CODES) as readonly Similarity[];

@@ -9,13 +9,16 @@
  *   24 idEnd u32[count]        where each id ends
  *      ids, UTF-8, padded with zeros to 4
  *      vectors f32[count × dimension]
- *      version 2: texts, each a byte length u32 and UTF-8 padded with zeros to 4: the schema of the columns, then the values of ROWS_PER_TEXT rows each
+ *      version 2: texts, each a byte length u32 and UTF-8 padded with zeros to 4: the schema of the columns,
+ *                 then the values of ROWS_PER_TEXT rows each
  *      checksum u32    XXH32 (seed 0) of everything before it
  *
- * A change of any single bit changes the checksum: each step of XXH32 is a bijection of the word that it takes in.
- * Codes are not stored: they are made again from the vectors, so a snapshot cannot make a search skip what it must not.
+ * A change of any single bit changes the checksum: each step of XXH32 is a bijection of the word that it
+ * takes in. Codes are not stored. They are recomputed from the vectors, so a snapshot cannot make a search
+ * skip a row wrongly.
  *
- * Written and read in pieces of about PIECE_BYTES, so that nobody has to hold or wait for the whole.
+ * Snapshots are written and read in pieces of about PIECE_BYTES, so nobody has to hold the whole or wait for
+ * it.
  */
 
 import { MAX_DIMENSION } from "../dimension.ts";
@@ -27,33 +30,34 @@ const MAGIC = "LODESTN\0";
 const HEADER_BYTES = 24;
 const CHECKSUM_BYTES = 4;
 const PIECE_BYTES = 2 ** 20;
-/** Of ids, which take longer by the byte. */
+/** Size of a piece of ids, which take longer per byte. */
 const ID_PIECE_BYTES = 2 ** 17;
 const ENDS_PER_PIECE = 2 ** 14;
-/** Of values, which are text: some milliseconds to write or read. */
+/** Rows per text of values: some milliseconds to write or read. */
 const ROWS_PER_TEXT = 1024;
-/** A length that only damage can have made. */
+/** A greater length can only come from damage. */
 const MAX_TEXT_BYTES = 2 ** 30;
 
-/** Rows of vectors that are one piece. */
+/** Rows of vectors in one piece. */
 function rowsPerPiece(dimension: number): number {
   return Math.max(1, Math.floor(PIECE_BYTES / (4 * dimension)));
 }
 
-/** What the writer needs in order to go on. `totalRows`: how many ids there are. */
+/** What the writer needs next. `totalRows`: number of ids. */
 export type SnapshotWant = { vectors: [from: number, to: number]; totalRows: number } | { values: [from: number, to: number] };
 
 export interface SnapshotContents {
   readonly dimension: number;
-  /** All ids in the order of their rows, in steps of some milliseconds at most. Asked for once, before vectors and values. */
+  /** All ids in row order, in steps of some milliseconds at most. Called once, before vectors and values. */
   gatherIds(): Iterable<readonly string[]>;
-  /** Of the columns, when the index has any. */
+  /** The schema of the columns, if the index has any. */
   readonly schema: string | undefined;
 }
 
 /**
- * The pieces of a snapshot in order. It yields bytes, and where it needs vectors or values yields what it wants and is sent them by `next`: f32[rows × dimension]
- * as a Float32Array, values as text. While it gathers ids it yields undefined: nothing is wanted, but others may have their turn.
+ * Yields the pieces of a snapshot in order. Where it needs vectors or values, it yields a SnapshotWant and
+ * expects them through `next`: f32[rows × dimension] as a Float32Array, values as text. While it gathers ids
+ * it yields undefined: it needs nothing, but lets others run.
  */
 export function* writeSnapshot({
   dimension,
@@ -104,21 +108,27 @@ export function* writeSnapshot({
   yield bytesOf(Uint32Array.of(checksum.digest()));
 }
 
-/** What a reader is told of, in this order. It may have stored rows before a damaged byte is found: then it has to undo that. */
+/**
+ * Receives what a reader finds, in this order. It may have stored rows before a damaged byte is found, and
+ * must then undo that.
+ */
 export interface SnapshotVisitor {
-  /** Before any row. @param schema  of the columns; undefined: there are none. */
+  /** Called before any row. `hasValues`: values will follow. */
   start(dimension: number, count: number, hasValues: boolean): void;
   rows(ids: readonly string[], matrix: Float32Array<ArrayBuffer>): void;
   schema(schema: string): void;
-  /** Of the next `ids`, in the order of `rows`. */
+  /** The values of the next `ids`, in the order of `rows`. */
   values(ids: readonly string[], text: string): void;
 }
 
-/** Reads a snapshot: yields how many bytes it needs next and is sent that many. @throws {LodestoneError} CORRUPT. */
+/**
+ * Reads a snapshot: yields the number of bytes that it needs next and expects exactly that many. @throws
+ * {LodestoneError} CORRUPT.
+ */
 export function* readSnapshot(visitor: SnapshotVisitor): Generator<number, void, Uint8Array> {
   const checksum = new Xxh32();
   function* take(length: number): Generator<number, Uint8Array<ArrayBuffer>, Uint8Array> {
-    // A copy, so that views of it begin where they must.
+    // A copy, so that views of it are aligned.
     const bytes = new Uint8Array(yield length);
     checksum.update(bytes);
     return bytes;
@@ -156,7 +166,7 @@ export function* readSnapshot(visitor: SnapshotVisitor): Generator<number, void,
 
 type Take = (length: number) => Generator<number, Uint8Array<ArrayBuffer>, Uint8Array>;
 
-/** In pieces too: a damaged count asks for no more than what is there. */
+/** Also in pieces, so that a damaged count does not allocate more than there is. */
 function* takeIds(take: Take, count: number, idBytes: number): Generator<number, string[], Uint8Array> {
   const ends: Uint32Array[] = [];
   for (let from = 0; from < count; from += ENDS_PER_PIECE) {
@@ -206,7 +216,7 @@ function padding(bytes: number): number {
   return (4 - (bytes % 4)) % 4;
 }
 
-/** Ids are well-formed, so a surrogate is half of four bytes. */
+/** Ids are well-formed, so a surrogate is half of a sequence of four bytes. */
 function utf8Length(text: string): number {
   let length = text.length;
   for (let i = 0; i < text.length; i++) {
@@ -216,7 +226,7 @@ function utf8Length(text: string): number {
   return length;
 }
 
-/** Typed arrays are little-endian on every machine that this runs on (WebAssembly is), as the file is. */
+/** Typed arrays are little-endian on every machine that this runs on (WebAssembly is), like the file. */
 function bytesOf(words: Uint32Array<ArrayBuffer> | Float32Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   return new Uint8Array(words.buffer, words.byteOffset, words.byteLength);
 }

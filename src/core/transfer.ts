@@ -1,4 +1,7 @@
-/** Indexes to bytes and back without stopping whoever else runs in this thread: piece by piece, with progress, and given up on request. */
+/**
+ * Converts indexes to bytes and back, piece by piece, without blocking the thread. Reports progress and can
+ * be cancelled.
+ */
 import { LodestoneError } from "../errors.ts";
 import { type AbortSignalLike, throwIfAborted } from "./abort-signal.ts";
 import { ByteReader, type ByteSource, type ByteStream } from "./byte-stream.ts";
@@ -8,29 +11,29 @@ import type { RowDirectory } from "./row-directory.ts";
 import { corrupt, readSnapshot, type SnapshotContents, type SnapshotWant, writeSnapshot } from "./snapshot.ts";
 
 export interface TransferProgress {
-  /** Vectors that are over. */
+  /** Number of vectors done. */
   rows: number;
   totalRows: number;
 }
 
 export interface TransferOptions {
-  /** Gives up: the promise or the stream fails with the signal's reason, and nothing is left behind. */
+  /** Cancels: the promise or stream fails with the signal's reason, and nothing is left behind. */
   signal?: AbortSignalLike | undefined;
   /** Called after each piece of about 1 MB. */
   onProgress?: ((progress: TransferProgress) => void) | undefined;
 }
 
-/** What an index gives to be written. */
+/** What an index provides to be written. */
 export interface TransferSource extends SnapshotContents {
   give(want: SnapshotWant): Promise<Float32Array | string> | Float32Array | string;
-  /** A number that every change of the index changes. */
+  /** A number that changes with every change of the index. */
   changes(): number;
 }
 
-/** Rows that are looked at before others have their turn: about a millisecond. */
+/** Rows examined before others get a turn: about a millisecond. */
 const ROWS_PER_STEP = 2 ** 12;
 
-/** The rows of a directory that have a vector, filled as `gatherIds` finds them. */
+/** The rows of a directory that have a vector. `gatherIds` fills the list. */
 export function gatherRows(
   directory: RowDirectory,
   hasVector: (row: number) => boolean,
@@ -52,7 +55,7 @@ export function gatherRows(
   };
 }
 
-/** The snapshot, all at once. */
+/** The whole snapshot at once. */
 export function snapshotBytes(source: SnapshotContents & { give(want: SnapshotWant): Float32Array | string }): Uint8Array<ArrayBuffer> {
   const pieces: Uint8Array[] = [];
   const writer = writeSnapshot(source);
@@ -75,9 +78,10 @@ export function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * The pieces of a snapshot as they are asked for.
+ * The pieces of a snapshot, produced on demand.
  *
- * @throws {LodestoneError} from the generator: CONFLICT when the index is changed after this call and before the end; the signal's reason.
+ * @throws {LodestoneError} from the generator: CONFLICT when the index is changed after this call and before
+ *   the end; the signal's reason.
  */
 export function snapshotPieces(source: TransferSource, options: TransferOptions): AsyncGenerator<Uint8Array<ArrayBuffer>, void, void> {
   return piecesSince(source.changes(), source, options);
@@ -139,7 +143,7 @@ export interface LoadOptions extends TransferOptions {
   columns?: RowColumns | undefined;
 }
 
-/** What loading asks of either kind of index. */
+/** What loading needs from either kind of index. */
 interface Loadable {
   readonly rows: RowDirectory;
   upsertMany(ids: readonly string[], matrix: Float32Array): void | Promise<void>;
@@ -147,10 +151,11 @@ interface Loadable {
 }
 
 /**
- * The index in a snapshot.
+ * Loads the index in a snapshot.
  *
- * @param create  of the snapshot's dimension, otherwise as `options` say.
- * @throws {LodestoneError} CORRUPT; INVALID when its values are those of other columns than the options'. Then a shared directory is as it was before.
+ * @param create  makes an empty index of the given dimension, otherwise by `options`.
+ * @throws {LodestoneError} CORRUPT; INVALID when its values belong to other columns than those of the
+ *   options. A shared directory is then unchanged.
  */
 export async function loadSnapshot<Index extends Loadable>(
   source: ByteSource,
@@ -164,7 +169,7 @@ export async function loadSnapshot<Index extends Loadable>(
   let totalRows = 0;
   let rows = 0;
   let fault: LodestoneError | undefined;
-  /** What the parser has found and what takes time to store. */
+  /** Asynchronous work for what the parser has found. */
   const found: (() => void | Promise<void>)[] = [];
   const parser = readSnapshot({
     start(dimension, count, hasValues) {
@@ -185,7 +190,7 @@ export async function loadSnapshot<Index extends Loadable>(
       });
     },
     schema(schema) {
-      // Told at the end: a damaged text is CORRUPT.
+      // Reported at the end: damaged text must be reported as CORRUPT.
       if (schema !== options.columns?.schema) {
         fault = new LodestoneError(
           "INVALID",
@@ -222,7 +227,7 @@ export async function loadSnapshot<Index extends Loadable>(
   }
 }
 
-/** Rows of a shared directory that loading has touched. */
+/** The rows of a shared directory that loading has touched. */
 class LoadedRows {
   readonly #options: LoadOptions;
   readonly #added: string[] = [];
@@ -232,7 +237,7 @@ class LoadedRows {
     this.#options = options;
   }
 
-  /** Before they are stored. */
+  /** Call it before they are stored. */
   note(ids: readonly string[]): void {
     const { rows, columns } = this.#options;
     if (rows === undefined) return;

@@ -1,4 +1,4 @@
-/** The WebAssembly inside the library, as bytes. */
+/** Unpacks the WebAssembly inside the library. */
 import { decodeLzma } from "./lzma.ts";
 import { PACKED_BUILDS, RELAXED_BYTES, SIMD_BYTES } from "./wasm-bytes.js";
 
@@ -7,7 +7,7 @@ export interface UnpackedBuilds {
   relaxed: Uint8Array<ArrayBuffer>;
 }
 
-/** Takes some 40 ms of CPU time; called once a process. */
+/** Takes about 40 ms of CPU time. Called once per process. */
 export function unpackBuilds(): UnpackedBuilds {
   const both = decodeLzma(decodeBase64(PACKED_BUILDS), SIMD_BYTES + RELAXED_BYTES);
   return { simd: both.slice(0, SIMD_BYTES), relaxed: both.slice(SIMD_BYTES) };

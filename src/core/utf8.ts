@@ -1,4 +1,7 @@
-/** UTF-8 of ids. Made when first used, so that importing needs neither; Jest's jsdom hides them, and Node has them in a module as well. */
+/**
+ * UTF-8 of ids. The coders are created on first use, so that importing needs neither. Jest's jsdom hides
+ * them, but Node has them in a module as well.
+ */
 import { nodeModule } from "./node-modules.ts";
 
 let knownEncoder: TextEncoder | undefined;
@@ -12,7 +15,7 @@ export function utf8Encoder(): TextEncoder {
   return knownEncoder;
 }
 
-/** Refuses what is not UTF-8, and keeps a byte order mark. */
+/** Rejects malformed UTF-8 and keeps a byte order mark. */
 export function utf8Decoder(): TextDecoder {
   if (knownDecoder === undefined) {
     const Decoder = typeof TextDecoder === "undefined" ? nodeModule("node:util")?.TextDecoder : TextDecoder;

@@ -1,7 +1,8 @@
 /**
- * Exact search over vectors with ids, in one linear memory (4 GiB; beyond: ParallelVectorIndex).
+ * Exact search over vectors with ids, in one linear memory (4 GiB; for more see ParallelVectorIndex).
  *
- * Answers are those of an exhaustive float64 computation over the stored float32 values: same ids, same order, same scores, whatever build runs.
+ * Answers equal those of an exhaustive float64 computation over the stored float32 values: same ids, same
+ * order, same scores, whichever build runs.
  */
 import { checkBytes, checkMany } from "./batch-input.ts";
 import type { ByteSource, ByteStream } from "./byte-stream.ts";
@@ -28,21 +29,25 @@ export interface VectorIndexOptions {
   /** 1 to 10,000. */
   dimension: number;
   /**
-   * A directory to share with other indexes. Then `delete` removes only this index's vector and leaves the id its row; `rows.release(id)` removes
-   * the id and its vectors in all indexes. Without it the index has a directory of its own and `delete` frees the row.
+   * A directory to share with other indexes. `delete` then removes only this index's vector, and the id keeps
+   * its row; `rows.release(id)` removes the id and its vectors in all indexes. Without it the index has its
+   * own directory and `delete` frees the row.
    */
   rows?: RowDirectory | undefined;
-  /** At most this much memory, in bytes; default and maximum 4 GiB. */
+  /** Memory limit in bytes; default and maximum 4 GiB. */
   maximumMemoryBytes?: number | undefined;
-  /** Values beside the vectors, to filter by and to have with results: `new Columns({ year: "int" })`. Indexes that share a directory share its columns too. */
+  /**
+   * Values beside the vectors, for filters and to return with results: `new Columns({ year: "int" })`.
+   * Indexes that share a directory also share its columns.
+   */
   columns?: RowColumns | undefined;
 }
 
-/** Of fromBytes and fromStream. */
+/** Options of fromBytes and fromStream. */
 export type LoadIndexOptions = Omit<VectorIndexOptions, "dimension"> & TransferOptions;
 
 export class VectorIndex {
-  /** Which row belongs to which id; masks are made with it. */
+  /** Maps ids to rows. Use it to make masks. */
   readonly rows: RowDirectory;
   readonly #shard: VectorShard;
   readonly #ownsRows: boolean;
@@ -66,7 +71,7 @@ export class VectorIndex {
 
   /**
    * @throws {TypeError | RangeError} for a dimension that is not an integer from 1 to 10,000.
-   * @throws {LodestoneError} OUT_OF_MEMORY when the memory allowed does not hold an empty index.
+   * @throws {LodestoneError} OUT_OF_MEMORY when the memory limit is too small for an empty index.
    */
   static async create(options: VectorIndexOptions): Promise<VectorIndex> {
     checkDimension(options.dimension);
@@ -80,7 +85,7 @@ export class VectorIndex {
     return new VectorIndex(shard, rows, options.rows === undefined, options.columns);
   }
 
-  /** Which build of the core runs; all give identical answers. */
+  /** Which build of the core runs. All builds give identical answers. */
   get build(): Build {
     return this.#shard.build;
   }
@@ -89,12 +94,12 @@ export class VectorIndex {
     return this.#shard.dimension;
   }
 
-  /** How many ids have a vector here. */
+  /** Number of ids with a vector in this index. */
   get size(): number {
     return this.#shard.size;
   }
 
-  /** Rows of a mask: `rows.capacity`. */
+  /** Number of rows of a mask: `rows.capacity`. */
   get capacity(): number {
     return this.rows.capacity;
   }
@@ -104,7 +109,7 @@ export class VectorIndex {
     return this.#shard.memoryBytes;
   }
 
-  /** What the last search read, for measurements. */
+  /** What the last search read; for measurements. */
   get lastScan(): ScanCounts {
     return this.#shard.lastScan;
   }
@@ -120,7 +125,10 @@ export class VectorIndex {
     return row === undefined ? undefined : this.#shard.read(row);
   }
 
-  /** The values of `id`, of all columns or of those named; undefined for an id that has no vector. @throws {LodestoneError} INVALID for an unknown name. */
+  /**
+   * The values of `id`, of all columns or of the named ones; undefined for an id without a vector.
+   * @throws {LodestoneError} INVALID for an unknown name.
+   */
   getColumns(id: string, names?: readonly string[]): Record<string, unknown> | undefined {
     const row = this.rows.rowOf(id);
     const columns = withColumns(this.#columns, "getColumns");
@@ -131,8 +139,10 @@ export class VectorIndex {
    * Stores or replaces the vector of `id`, rounded to float32.
    *
    * @param vector  `dimension` finite numbers.
-   * @param values  of the index's columns, all of them replaced (a column that is not named has none then); left out: the id keeps those it has.
-   * @throws {TypeError | RangeError} for a bad id or vector; {LodestoneError} INVALID for bad values, OUT_OF_MEMORY at the limit. Then nothing has changed.
+   * @param values  of the index's columns. They replace all previous values; a column that is not named then
+   *   has none. If omitted, the id keeps its values.
+   * @throws {TypeError | RangeError} for a bad id or vector; {LodestoneError} INVALID for bad values,
+   *   OUT_OF_MEMORY at the limit. Nothing has changed then.
    */
   upsert(id: string, vector: ArrayLike<number>, values?: RowValues): void {
     checkId(id);
@@ -151,11 +161,11 @@ export class VectorIndex {
   }
 
   /**
-   * Stores or replaces many vectors; an id that is given twice keeps the last.
+   * Stores or replaces many vectors. If an id is given twice, the last one counts.
    *
    * @param matrix  f32[ids.length × dimension], row-major, finite.
-   * @param values  for each id, as upsert takes them.
-   * @throws as upsert; then nothing has changed.
+   * @param values  for each id, as for upsert.
+   * @throws as upsert; nothing has changed then.
    */
   upsertMany(ids: readonly string[], matrix: Float32Array, values?: readonly (RowValues | undefined)[]): void {
     const checked = checkMany(ids, matrix, this.dimension, values, this.#columns);
@@ -176,7 +186,10 @@ export class VectorIndex {
     if (this.#columns !== undefined) for (let i = 0; i < rows.length; i++) this.#columns.set(rows[i]!, checked?.[i]);
   }
 
-  /** As upsertMany, where the caller has given each id its row and has seen that the elements are finite. @internal */
+  /**
+   * Like upsertMany, for a caller that has already assigned the rows and checked that the elements are
+   * finite. @internal
+   */
   setRows(rows: readonly number[], matrix: Float32Array): void {
     this.#shard.reserve(rows.reduce((most, row) => Math.max(most, row + 1), 0));
     this.#changes++;
@@ -205,7 +218,7 @@ export class VectorIndex {
   }
 
   /**
-   * One answer for each of `queries`, which are scanned together.
+   * One answer for each of `queries`. They are scanned together.
    *
    * @throws as search.
    */
@@ -213,39 +226,47 @@ export class VectorIndex {
     return this.#search(queries, options, (i) => `queries[${i}]`);
   }
 
-  /** One buffer that fromBytes reads: versioned and checksummed, the same in Node and browsers. Takes its time in one go; toStream does not. */
+  /**
+   * One buffer that fromBytes reads: versioned and checksummed, the same in Node and browsers. It blocks the
+   * thread until done; toStream does not.
+   */
   toBytes(): Uint8Array<ArrayBuffer> {
     return snapshotBytes(this.#contents());
   }
 
   /**
-   * The same bytes in pieces of about 1 MB, as they are asked for; in between whoever else runs in this thread has its turn.
+   * The same bytes in pieces of about 1 MB, produced on demand. Other work in this thread can run in between.
    *
-   * @throws {LodestoneError} from the stream: CONFLICT when the index is changed before its end. The signal's reason.
+   * @throws {LodestoneError} from the stream: CONFLICT when the index is changed before its end. The signal's
+   *   reason.
    */
   toStream(options: TransferOptions = {}): ByteStream {
     return snapshotStream(this.#contents(), options);
   }
 
   /**
-   * The index that toBytes wrote. Whoever else runs in this thread has its turn meanwhile.
+   * Loads an index from the bytes that toBytes wrote. Other work in this thread can run meanwhile.
    *
    * With `options.rows`, a shared directory as in create, ids that it lacks are added.
    *
-   * @throws {LodestoneError} CORRUPT when the bytes are truncated, changed, or of another version; INVALID when they hold values and `options.columns` are not
-   *   the same columns. Then a shared directory is as it was.
+   * @throws {LodestoneError} CORRUPT when the bytes are truncated, changed, or of another version; INVALID
+   *   when they hold values and `options.columns` are not the same columns. A shared directory is then
+   *   unchanged.
    */
   static async fromBytes(bytes: Uint8Array, options: LoadIndexOptions = {}): Promise<VectorIndex> {
     checkBytes(bytes);
     return VectorIndex.fromStream(bytes, options);
   }
 
-  /** The same from a `ReadableStream`, a `Blob` or `File`, or pieces of bytes. @throws as fromBytes; what the source throws; the signal's reason. */
+  /**
+   * The same from a `ReadableStream`, a `Blob` or `File`, or pieces of bytes. @throws as fromBytes; what the
+   * source throws; the signal's reason.
+   */
   static async fromStream(source: ByteSource, options: LoadIndexOptions = {}): Promise<VectorIndex> {
     return loadSnapshot(source, options, (dimension) => VectorIndex.create({ ...options, dimension }));
   }
 
-  /** Drops the memory. The index cannot be used afterwards; a shared directory stays as it is. */
+  /** Frees the memory. The index cannot be used afterwards; a shared directory is left unchanged. */
   free(): void {
     this.rows.detach(this.#holder);
     this.#shard.free();
@@ -254,7 +275,8 @@ export class VectorIndex {
   #search(queries: readonly ArrayLike<number>[], options: SearchOptions, nameAt: (i: number) => string): SearchResult[] {
     const plan = toSearchPlan(options, this.rows, this.#columns);
     const search = plan.shardSearch;
-    // One query is not copied on its way into linear memory: it shows where a filter leaves little else to do.
+    // A single query is not copied on its way into linear memory. The copy would be noticeable when a filter
+    // leaves little else to do.
     const matrix =
       queries.length === 1
         ? toQuery(queries[0]!, this.dimension, search.similarity, nameAt(0))

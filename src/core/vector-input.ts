@@ -1,8 +1,11 @@
-/** Checks what callers give as vectors: the one edge where a wrong type is a TypeError and a wrong value a RangeError. */
+/**
+ * Checks the vectors that callers pass. This is the one edge where a wrong type is a TypeError and a wrong
+ * value a RangeError.
+ */
 import { MAX_DIMENSION } from "../dimension.ts";
 import { inWords } from "../value-in-words.ts";
 
-/** @throws {TypeError | RangeError} unless an integer from 1 to 10,000. */
+/** @throws {TypeError | RangeError} if it is not an integer from 1 to 10,000. */
 export function checkDimension(dimension: number): void {
   if (typeof dimension !== "number")
     throw new TypeError(`dimension is ${inWords(dimension)}; expected an integer from 1 to ${MAX_DIMENSION}.`);
@@ -11,19 +14,19 @@ export function checkDimension(dimension: number): void {
   }
 }
 
-/** @throws {TypeError | RangeError} unless an integer of at least 1. */
+/** @throws {TypeError | RangeError} if it is not an integer of at least 1. */
 export function checkK(k: number): void {
   if (typeof k !== "number") throw new TypeError(`k is ${inWords(k)}; expected an integer of at least 1.`);
   if (!Number.isInteger(k) || k < 1) throw new RangeError(`k is ${k}; expected an integer of at least 1.`);
 }
 
 /**
- * Takes `vector` as float32, rounding each element to the nearest.
+ * Converts `vector` to float32, rounding each element to the nearest.
  *
- * @param name  what the message calls it.
- * @returns the vector itself if it is a Float32Array, else a copy.
- * @throws {TypeError} not an array of numbers; {RangeError} another length than `dimension`, or an element that is not finite as float32 (NaN,
- *   ±Infinity, or beyond ±3.4028235e38).
+ * @param name  the vector's name in messages.
+ * @returns the vector itself if it is a Float32Array, otherwise a copy.
+ * @throws {TypeError} not an array of numbers; {RangeError} another length than `dimension`, or an element
+ *   that is not finite as float32 (NaN, ±Infinity, or beyond ±3.4028235e38).
  */
 export function toFloat32(name: string, vector: ArrayLike<number>, dimension: number): Float32Array {
   if (vector === null || typeof vector !== "object" || typeof vector.length !== "number") {
@@ -62,7 +65,10 @@ export function checkMatrix(name: string, matrix: Float32Array, rows: number, di
   checkFinite(name, matrix, dimension);
 }
 
-/** By its tag: an array may come from another realm (an iframe, Jest), whose Float32Array is another class. */
+/**
+ * Checked by tag, because an array may come from another realm (an iframe, Jest), whose Float32Array is
+ * another class.
+ */
 function isFloat32Array(values: unknown): values is Float32Array {
   return ArrayBuffer.isView(values) && (values as Float32Array)[Symbol.toStringTag] === "Float32Array";
 }
@@ -71,7 +77,8 @@ function isFloat32Array(values: unknown): values is Float32Array {
 function checkFinite(name: string, values: Float32Array, dimension: number): void {
   for (let i = 0; i < values.length; i++) {
     const x = values[i]!;
-    // NaN for NaN and ±Infinity, 0 otherwise: half the time of Number.isFinite in this loop.
+    // x − x is NaN for NaN and ±Infinity, otherwise 0. It takes half the time of Number.isFinite in this
+    // loop.
     if (x - x !== 0)
       throw notFinite(
         values.length === dimension ? `${name}[${i}]` : `${name} row ${Math.floor(i / dimension)}, element ${i % dimension}`,

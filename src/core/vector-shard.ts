@@ -1,4 +1,4 @@
-/** One linear memory's worth of rows, addressed by number. Knows no ids; see VectorIndex for those. */
+/** The rows of one linear memory, addressed by number. It knows no ids; VectorIndex does. */
 import type { Similarity } from "./similarity.ts";
 import type { ThresholdExchange } from "./threshold-exchange.ts";
 import type { Build } from "./wasm-module.ts";
@@ -7,14 +7,17 @@ export interface ShardSearch {
   /** At least 1. */
   k: number;
   similarity: Similarity;
-  /** Bit r of the mask (word r >> 5, bit r & 31) selects row r. Rows past its end are not selected; without a mask all are. */
+  /**
+   * Bit r of the mask (word r >> 5, bit r & 31) selects row r. Rows past its end are not selected. Without a
+   * mask all rows are selected.
+   */
   mask?: Uint32Array | undefined;
   /**
-   * "floats": read float32 only, without the codes; for measurements. "sketches": learn and make sketches of all rows first, whether
-   * they pay or not; for tests. The same answer, later.
+   * "floats": reads float32 only, without the codes; for measurements. "sketches": first learns and makes
+   * sketches of all rows, whether they pay or not; for tests. The answer is the same, but slower.
    */
   plan?: Plan | undefined;
-  /** What the shards of one search, of one query, tell each other. */
+  /** Where the shards of one search, of one query, share their scores. */
   exchange?: ThresholdExchange | undefined;
 }
 
@@ -22,16 +25,19 @@ export type Plan = "auto" | "floats" | "sketches";
 
 /** What the last search read. */
 export interface ScanCounts {
-  /** Rows whose whole code was read, not its head or sketch alone. */
+  /** Rows whose whole code was read, not just its head or sketch. */
   fullRows: number;
-  /** Rows that their codes did not rule out, scored from float32. */
+  /** Rows that their codes did not rule out and that were scored from float32. */
   exactRows: number;
-  /** Bytes of rows, in whatever form: codes, their metadata, float32. Counted each time they are read; where queries share a reading, once. */
+  /**
+   * Bytes of rows read, in any form: codes, their metadata, float32. Repeated reads count each time. A read
+   * shared by several queries counts once.
+   */
   bytes: number;
 }
 
 export interface ShardHits {
-  /** How many rows have a vector and are selected. */
+  /** Number of selected rows that have a vector. */
   totalCount: number;
   /** Best first; equal scores in the order of isIdBefore. */
   rows: Uint32Array;
@@ -41,35 +47,43 @@ export interface ShardHits {
 export interface ShardOptions {
   /** 1 to 10,000. */
   dimension: number;
-  /** Whether the id of row a sorts before that of row b; asked only when two scores are equal to the last bit. */
+  /**
+   * Whether the id of row a sorts before that of row b. Called only when two scores are equal to the last
+   * bit.
+   */
   isIdBefore: (rowA: number, rowB: number) => boolean;
-  /** At most this much memory, in bytes; default and maximum 4 GiB. */
+  /** Memory limit in bytes; default and maximum 4 GiB. */
   maximumMemoryBytes?: number | undefined;
 }
 
-/** Vectors given to a shard are finite float32 of its dimension: callers check (vector-input.ts). */
+/**
+ * Vectors passed to a shard must be finite float32 of its dimension. Callers check that (vector-input.ts).
+ */
 export interface VectorShard {
   readonly build: Build;
   readonly dimension: number;
-  /** Rows that have room without growing. */
+  /** Rows that fit without growing. */
   readonly capacity: number;
   /** Rows that have a vector. */
   readonly size: number;
   /** Bytes of memory held. */
   readonly memoryBytes: number;
-  /** Makes room for rows 0..rows − 1. @throws {LodestoneError} OUT_OF_MEMORY at the limit; everything stored stays and answers. */
+  /**
+   * Makes room for rows 0..rows − 1. @throws {LodestoneError} OUT_OF_MEMORY at the limit; stored rows stay
+   * searchable.
+   */
   reserve(rows: number): void;
-  /** Stores a vector at a row, growing as needed. @throws as reserve; then nothing has changed. */
+  /** Stores a vector at a row, growing as needed. @throws as reserve; nothing has changed then. */
   set(row: number, vector: Float32Array): void;
   /** @returns whether there was a vector. */
   clear(row: number): boolean;
   has(row: number): boolean;
   /** A copy of the vector at `row`. */
   read(row: number): Float32Array | undefined;
-  /** `queries` is one or more queries, n × dimension; one answer each. */
+  /** `queries` is one or more queries, n × dimension. There is one answer for each. */
   search(queries: Float32Array, options: ShardSearch): ShardHits[];
-  /** For measurements; no rows in builds and plans that read no codes. */
+  /** For measurements. Counts no rows in builds and plans that read no codes. */
   readonly lastScan: ScanCounts;
-  /** Drops the memory. The shard cannot be used afterwards. */
+  /** Frees the memory. The shard cannot be used afterwards. */
   free(): void;
 }

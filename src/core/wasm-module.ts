@@ -1,5 +1,6 @@
 /**
- * Chooses the build of the scoring core: the best that this runtime has, or what `init` asked for. All give identical answers.
+ * Chooses the build of the scoring core: the best one that this runtime supports, or the one requested by
+ * `init`. All builds give identical answers.
  *
  *   relaxed  WebAssembly with relaxed SIMD: Node 22, Chrome 114, Firefox 145; Node 20 with RELAXED_SIMD_FLAG
  *   simd     WebAssembly with SIMD: Node 16.4, Chrome 91, Firefox 89, Safari 16.4
@@ -8,29 +9,40 @@
 import { LodestoneError } from "../errors.ts";
 import { type UnpackedBuilds, unpackBuilds } from "./unpack-builds.ts";
 
-/** A compiled `WebAssembly.Module`. Named so that these types do not need `lib: dom`, which declares WebAssembly. */
+/**
+ * A compiled `WebAssembly.Module`. Declared so that these types do not need `lib: dom`, which declares
+ * WebAssembly.
+ */
 export type WasmModule = typeof globalThis extends { WebAssembly: { Module: { prototype: infer Module } } } ? Module : object;
 
-/** Bytes of a module, or a compiled one, as `import module from "lodestone/core.wasm"` gives it on edge runtimes. */
+/**
+ * Bytes of a module, or a compiled module, such as `import module from "lodestone/core.wasm"` gives on edge
+ * runtimes.
+ */
 export type WasmSource = WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
 
 export type Build = "relaxed" | "simd" | "scalar";
 
 export interface InitOptions {
-  /** Replaces the WebAssembly inside the library by that of `lodestone/core.wasm` or `lodestone/core.relaxed.wasm`, for runtimes that only take modules compiled ahead of time. */
+  /**
+   * Replaces the WebAssembly inside the library by `lodestone/core.wasm` or `lodestone/core.relaxed.wasm`,
+   * for runtimes that accept only modules compiled ahead of time.
+   */
   wasm?: WasmSource | undefined;
-  /** Asks for one build; an index cannot be created if the runtime does not have it. */
+  /** Requests one build. An index cannot be created if the runtime does not support it. */
   build?: Build | undefined;
   /**
-   * Where browsers load the worker of a ParallelVectorIndex from: the address of `lodestone/shard-worker.js` as you serve it, from the page's own origin. For
-   * pages whose Content-Security-Policy does not allow `blob:` workers; without it the worker that is inside the library is used.
+   * Where browsers load the worker of a ParallelVectorIndex from: the URL at which you serve
+   * `lodestone/shard-worker.js`, on the page's own origin. For pages whose Content-Security-Policy does not
+   * allow `blob:` workers. Without it the worker inside the library is used.
    */
   workerUrl?: string | { readonly href: string } | undefined;
 }
 
 /**
- * Node 20 runs the relaxed build, the faster one, after `v8.setFlagsFromString(RELAXED_SIMD_FLAG)`, called before the first index is created. That
- * changes the whole process, so an application may do it and this library never does. Node 22 and later need nothing.
+ * Node 20 runs the faster, relaxed build after `v8.setFlagsFromString(RELAXED_SIMD_FLAG)`, called before the
+ * first index is created. The flag affects the whole process, so an application may set it, and this library
+ * never does. Node 22 and later need nothing.
  */
 export const RELAXED_SIMD_FLAG = "--experimental-wasm-relaxed-simd";
 
@@ -45,21 +57,24 @@ export function init(options: InitOptions): void {
   chosen = undefined;
 }
 
-/** @internal What was asked for. */
+/** @internal The options passed to `init`. */
 export function requestedInit(): InitOptions {
   return requested;
 }
 
 /**
- * The module that stands in for the bytes inside the library where a runtime compiles none itself. The library's own file for workerd calls it; `init`, which
- * is the application's, is not touched.
+ * Provides the module that replaces the bytes inside the library where a runtime cannot compile any. The
+ * library's own file for workerd calls it. It does not affect `init`, which belongs to the application.
  */
 export function provideModule(module: WasmModule): void {
   compiledAhead = module;
   chosen = undefined;
 }
 
-/** @internal The compiled module, once for all shards, or undefined for the scalar build. @throws {LodestoneError} UNAVAILABLE when what was asked for does not run here. */
+/**
+ * @internal The compiled module, one for all shards, or undefined for the scalar build.
+ * @throws {LodestoneError} UNAVAILABLE when the requested build does not run here.
+ */
 export function coreModule(): Promise<WasmModule | undefined> {
   chosen ??= choose(requested);
   return chosen;
@@ -73,7 +88,7 @@ async function choose({ wasm, build }: InitOptions): Promise<WasmModule | undefi
     if (source !== undefined && isModule(source)) return source;
     return await WebAssembly.compile((source as BufferSource | undefined) ?? insideBytes(build));
   } catch (error) {
-    // A Content-Security-Policy forbids the compile, or the runtime has no SIMD or no WebAssembly.
+    // A Content-Security-Policy forbids compilation, or the runtime has no SIMD or no WebAssembly.
     if (wasm === undefined && build === undefined) return undefined;
     const what = wasm === undefined ? `The ${build} build of the core` : "The WebAssembly given to init";
     const why = error instanceof Error ? error.message : String(error);
@@ -83,7 +98,7 @@ async function choose({ wasm, build }: InitOptions): Promise<WasmModule | undefi
   }
 }
 
-/** By its tag: a module may come from another realm, as in Jest. */
+/** Checked by tag, because a module may come from another realm, as in Jest. */
 function isModule(source: WasmSource): source is WasmModule {
   return Object.prototype.toString.call(source) === "[object WebAssembly.Module]";
 }
@@ -94,7 +109,7 @@ function insideBytes(build: Build | undefined): Uint8Array<ArrayBuffer> {
   return build === "relaxed" || WebAssembly.validate(unpacked.relaxed) ? unpacked.relaxed : unpacked.simd;
 }
 
-/** Whether this runtime takes the relaxed build, as it is now. */
+/** Whether this runtime accepts the relaxed build at this moment. */
 export function isRelaxedAvailable(): boolean {
   unpacked ??= unpackBuilds();
   return typeof WebAssembly !== "undefined" && WebAssembly.validate(unpacked.relaxed);

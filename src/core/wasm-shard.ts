@@ -9,7 +9,7 @@ import type { Build } from "./wasm-module.ts";
 
 const PAGE_BYTES = 65536;
 const MAX_PAGES = 65536;
-/** As assembly/plans/search.ts has them. */
+/** The numbers of assembly/plans/search.ts. */
 const PLAN_CODES: Record<Plan, number> = { floats: 0, auto: 1, sketches: 2 };
 
 /** The exports of assembly/index.ts. Booleans and addresses come as i32. */
@@ -43,7 +43,7 @@ interface Instance {
   memory: LinearMemory;
 }
 
-/** The search that runs, for the host's functions. */
+/** The search in progress, for the host functions. */
 interface Running {
   exchange?: ThresholdExchange | undefined;
 }
@@ -63,7 +63,7 @@ export class WasmShard implements VectorShard {
     this.#running = running;
   }
 
-  /** @throws {LodestoneError} OUT_OF_MEMORY when the memory allowed does not hold an empty shard. */
+  /** @throws {LodestoneError} OUT_OF_MEMORY when the memory limit is too small for an empty shard. */
   static async create(module: WebAssembly.Module, options: ShardOptions): Promise<WasmShard> {
     const isIdBefore = (a: number, b: number): number => (options.isIdBefore(a >>> 0, b >>> 0) ? 1 : 0);
     const running: Running = {};
@@ -157,7 +157,7 @@ export class WasmShard implements VectorShard {
     this.#instance = undefined;
   }
 
-  /** Copies the mask, cut or zero-filled to the capacity. @returns 1. */
+  /** Copies the mask, truncated or zero-filled to the capacity. @returns 1. */
   #writeMask(mask: Uint32Array): number {
     const { core, memory } = this.#parts;
     const count = Math.ceil((core.capacity() >>> 0) / 32);

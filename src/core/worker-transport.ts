@@ -1,6 +1,7 @@
 /**
- * Starts the worker of a shard: a thread of Node (Bun, Deno), or a Web Worker. Its program is inside the library, so that no bundler has to find a file; a page
- * whose Content-Security-Policy forbids that gives the address of the same file (init's `workerUrl`).
+ * Starts the worker of a shard: a thread in Node (Bun, Deno), or a Web Worker. Its program is inside the
+ * library, so bundlers need not find a file. A page whose Content-Security-Policy forbids that sets the URL
+ * of the same file (init's `workerUrl`).
  */
 import { LodestoneError } from "../errors.ts";
 import { nodeModule } from "./node-modules.ts";
@@ -8,25 +9,26 @@ import type { ShardReply } from "./shard-messages.ts";
 import { SHARD_WORKER_SOURCE } from "./shard-worker-source.js";
 import { requestedInit } from "./wasm-module.ts";
 
-/** What both kinds of worker are reduced to. */
+/** The common interface of both kinds of worker. */
 export interface Transport {
   post(message: unknown, transfer: ArrayBuffer[]): void;
-  /** Keeps the process alive, or does not. */
+  /** Sets whether the worker keeps the process alive. */
   hold(isBusy: boolean): void;
   terminate(): Promise<void>;
 }
 
 export interface TransportEvents {
   receive(reply: ShardReply): void;
-  /** The worker is gone. */
+  /** Called when the worker has ended. */
   crash(why: string): void;
 }
 
-/** @throws {LodestoneError} UNAVAILABLE, saying what this runtime lacks. */
+/** @throws {LodestoneError} UNAVAILABLE, naming what this runtime lacks. */
 export async function startTransport(events: TransportEvents): Promise<Transport> {
   const threads = nodeModule("node:worker_threads");
   const hasWebWorker = typeof Worker === "function";
-  // A page that is given Node's modules as well (Electron) still runs its workers as a page does; one without workers (jsdom) is run by Node.
+  // A page that also has Node's modules (Electron) runs its workers as a page does. One without workers
+  // (jsdom) uses Node's.
   const isPage = typeof document !== "undefined" && hasWebWorker;
   if (threads !== undefined && !isPage) return startThread(threads, events);
   if (hasWebWorker) return startWebWorker(events);
@@ -48,7 +50,8 @@ function startThread({ Worker }: typeof import("node:worker_threads"), events: T
     post: (message, transfer) => worker.postMessage(message, transfer),
     hold: (isBusy) => (isBusy ? worker.ref() : worker.unref()),
     terminate: async () => {
-      // A process that has nothing else to do would end before the thread has, and leave whoever awaits this unanswered.
+      // Otherwise a process with nothing else to do would end before the thread has, and this promise would
+      // never settle.
       worker.ref();
       await worker.terminate();
     },
@@ -84,7 +87,10 @@ async function startWebWorker(events: TransportEvents): Promise<Transport> {
   };
 }
 
-/** Its program says so: what is posted before a worker listens is kept by the browser, but an error would go unheard. */
+/**
+ * The program reports that it runs. The browser keeps messages posted before a worker listens, but nobody
+ * would hear of an error.
+ */
 function hasStarted(worker: Worker): Promise<void> {
   return new Promise((resolve, reject) => {
     worker.addEventListener("message", () => resolve(), { once: true });

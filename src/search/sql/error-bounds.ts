@@ -1,35 +1,40 @@
 /**
  * What pgvector's distance of a row proves about its exact score, so that rows can be ruled out by it.
  *
- * pgvector sums in float32, in the order that its compiler chose, with or without fused multiply-add, and ends in float64 (vector.c of pgvector:
- * `VectorL2SquaredDistance`, `VectorL1Distance`, `VectorCosineSimilarity`).
+ * pgvector sums in float32, in the order that its compiler chose, with or without fused multiply-add, and
+ * ends in float64 (vector.c of pgvector: `VectorL2SquaredDistance`, `VectorL1Distance`,
+ * `VectorCosineSimilarity`).
  *
- * Notation: n is the dimension, u = 2^-24, γ(m) = m·u / (1 − m·u); d̂ is pgvector's answer; η = 2^-126 is what one operation may lose by underflow.
+ * Notation: n is the dimension, u = 2^-24, γ(m) = m·u / (1 − m·u); d̂ is pgvector's answer; η = 2^-126 is
+ * what one operation may lose by underflow.
  *
- * The standard result (Higham, Accuracy and Stability of Numerical Algorithms, 3.1 and 4.2): a float32 sum of m products, whose factors were rounded j
- * times, differs from the real sum by at most γ(m + j)·Σ|terms| + m·η. The order of the additions does not matter; a fused operation only has
- * fewer roundings.
+ * The standard result (Higham, Accuracy and Stability of Numerical Algorithms, 3.1 and 4.2): a float32 sum of
+ * m products, whose factors were rounded j times, differs from the real sum by at most γ(m + j)·Σ|terms| +
+ * m·η. The order of the additions does not matter; a fused operation only has fewer roundings.
  *
- * This holds only if nothing overflows and no norm is lost to underflow. Hence ORDINARY rows and queries: with Σx² and Σq² at most 2^100, no square,
- * product or sum of 16,000 of them (pgvector's largest dimension; ours is 10,000) reaches float32's 2^128. For the cosine they are also at least
- * 2^-60, so n·η is below 2^-112, which is 2^-52 of the product of the norms.
+ * This holds only if nothing overflows and no norm is lost to underflow. Hence ORDINARY rows and queries:
+ * with Σx² and Σq² at most 2^100, no square, product or sum of 16,000 of them (pgvector's largest dimension;
+ * ours is 10,000) reaches float32's 2^128. For the cosine they are also at least 2^-60, so n·η is below
+ * 2^-112, which is 2^-52 of the product of the norms.
  *
- * Where a row is not ordinary, pgvector's distance may be NaN, infinite or wrong. Such rows are never ruled out: they are fetched and scored exactly
- * each time (exact-search.ts). A stored zero vector, whose cosine distance is NaN, has score 1 by definition.
+ * Where a row is not ordinary, pgvector's distance may be NaN, infinite or wrong. Such rows are never ruled
+ * out: they are fetched and scored exactly each time (exact-search.ts). A stored zero vector, whose cosine
+ * distance is NaN, has score 1 by definition.
  *
  * l1, D = Σ|x − q|: each term is rounded once, so |D̂ − D| ≤ γ(n)·D + nη: the terms are not negative, and the
  * bound is relative. d̂ = D̂. Hence
  *   D ≥ (d̂ − nη) / (1 + γ(n + 2)).
- * l2, D = Σ(x − q)²: a difference is rounded once and enters twice, so |D̂ − D| ≤ γ(n + 2)·D + nη. d̂ = √D̂, rounded in float64, so
- * D̂ ≥ d̂²·(1 − 2^-51). Hence
+ * l2, D = Σ(x − q)²: a difference is rounded once and enters twice, so |D̂ − D| ≤ γ(n + 2)·D + nη. d̂ = √D̂,
+ * rounded in float64, so D̂ ≥ d̂²·(1 − 2^-51). Hence
  *   D ≥ (d̂²·(1 − 2^-51) − nη) / (1 + γ(n + 2)).
  * In both, the core's score is 1 / (1 + D) with D summed in float64: at most (1 + 2^-50) / (1 + D·(1 − (n +
  * 4)·2^-52)), and falling in D.
  *
- * Cosine, c = x·q / (‖x‖‖q‖): by Cauchy and Schwarz |fl(x·q) − x·q| ≤ γ(n)·Σ|xᵢqᵢ| + nη ≤ ε·‖x‖‖q‖ with ε = γ(n) + 2^-52. Also
- * fl(Σx²) = ‖x‖²(1 + θ) with |θ| ≤ ε, and likewise fl(Σq²). So pgvector's ĉ = fl(x·q) / √(fl(Σx²)·fl(Σq²)) satisfies |ĉ·(1 + ϑ) − c| ≤ ε with
- * |ϑ| ≤ ε + 2^-50 (the root of a product of two factors within 1 ± ε is within 1 ± ε; the rest is float64). It is then clamped to [−1, 1], where c
- * is, which can only bring it nearer; |ĉ| ≤ 1. Hence
+ * Cosine, c = x·q / (‖x‖‖q‖): by Cauchy and Schwarz |fl(x·q) − x·q| ≤ γ(n)·Σ|xᵢqᵢ| + nη ≤ ε·‖x‖‖q‖ with ε =
+ * γ(n) + 2^-52. Also fl(Σx²) = ‖x‖²(1 + θ) with |θ| ≤ ε, and likewise fl(Σq²). So pgvector's ĉ = fl(x·q) /
+ * √(fl(Σx²)·fl(Σq²)) satisfies |ĉ·(1 + ϑ) − c| ≤ ε with |ϑ| ≤ ε + 2^-50 (the root of a product of two factors
+ * within 1 ± ε is within 1 ± ε; the rest is float64). It is then clamped to [−1, 1], where c is, which can
+ * only bring it nearer; |ĉ| ≤ 1. Hence
  *   c ≤ ĉ + 2ε + 2^-50 and d̂ = fl(1 − ĉ) gives c ≤ 1 − d̂ + 2ε + 2^-49.
  * The core's score is 1 + c, computed in float64 with an error of at most (n + 8)·2^-51.
  *
@@ -42,7 +47,7 @@ const MAX_ORDINARY_SQUARES = 2 ** 100;
 const MIN_ORDINARY_SQUARES = 2 ** -60;
 const UNDERFLOW = 2 ** -126;
 
-/** The kinds of rows, found out when they are written. In the database, null is an ordinary one. */
+/** The kinds of rows, determined when they are written. In the database, null means an ordinary row. */
 export const ROW_KIND = { zero: 0, tiny: 1, huge: 2 } as const;
 export type RowKind = (typeof ROW_KIND)[keyof typeof ROW_KIND] | null;
 

@@ -26,7 +26,7 @@ const MAX_CANDIDATES = 32_000;
 const DISTANCES: Readonly<Record<Similarity, string>> = { cosineSimilarity: "cosine_distance", l1: "l1_distance", l2: "l2_distance" };
 
 export interface SearchedColumn {
-  /** Schema-qualified and quoted. */
+  /** Schema-qualified. */
   readonly table: string;
   /** The vector's column, and the column of its kind. */
   readonly column: string;
