@@ -1,7 +1,9 @@
 /**
- * What test/core/bounds.test.ts sees of the core: each bound by itself, for rows of segment 0. Compiled by that test, in no build that
- * ships.
- * Order of calls: initialize, reserveRows, set…; encode; reserveQueries, the queries at queryPtr(i), prepare; then any of the others.
+ * Exposes each bound of the core by itself to test/core/bounds.test.ts, for rows of segment 0. That test
+ * compiles it; no shipped build contains it.
+ *
+ * Order of calls: initialize, reserveRows, set…; encode; reserveQueries, the queries at queryPtr(i), prepare;
+ * then any of the others.
  */
 
 import { encodeSegment } from "./codes/codes";
@@ -61,12 +63,12 @@ export function scoreOf(similarity: i32, query: i32, row: u32): f64 {
   return exactScore(queryAt(query), similarity, segmentPtr(0), row);
 }
 
-/** The limit that bounds are held against when the k-th best score is `score`. */
+/** The limit that bounds are compared with when the k-th best score is `score`. */
 export function limitOf(similarity: i32, query: i32, score: f64): f32 {
   return costLimit(similarity, score, queryAt(query));
 }
 
-/** The bound of a row by its code, or by the head of it; −infinity when the query cannot be coded. */
+/** The bound of a row by its code, or by its head; −infinity when the query cannot be coded. */
 export function boundOf(similarity: i32, query: i32, row: u32, isHead: bool): f32 {
   const segment = segmentPtr(0);
   const q = queryAt(query);
@@ -85,7 +87,7 @@ export function boundOf(similarity: i32, query: i32, row: u32, isHead: bool): f3
   return load<f32>(bounds + at);
 }
 
-/** Whether the float32 sum of a row rules it out when its own score is the k-th best. */
+/** Whether the float32 sum of a row would rule it out when its own score is the k-th best. */
 export function isLostAsFloats(similarity: i32, query: i32, row: u32): bool {
   const q = queryAt(query);
   const score = scoreOf(similarity, query, row);
@@ -102,7 +104,10 @@ function manyAt(i: i32): ManyQuery {
   return changetype<ManyQuery>(states + <usize>i * manyQueryBytes());
 }
 
-/** Readies an even number of queries, which share the first test, and a block of `rows` rows, 0 … rows − 1, a multiple of 4. */
+/**
+ * Prepares an even number of queries, which share the first test, and a block of `rows` rows, 0 … rows − 1, a
+ * multiple of 4.
+ */
 export function prepareMany(count: i32, similarity: i32, rows: u32): void {
   const segment = segmentPtr(0);
   const stateBytes = <usize>count * manyQueryBytes();
@@ -134,8 +139,8 @@ export function prepareMany(count: i32, similarity: i32, rows: u32): void {
 }
 
 /**
- * Which tests for many queries would drop a row of the block when its own score is the k-th best: 1 the first test of the head, 2 the head,
- * 4 the first test of all dimensions, 8 all dimensions, 16 the last bit.
+ * Which tests for many queries would drop a row of the block when its own score is the k-th best: 1 the first
+ * test of the head, 2 the head, 4 the first test of all dimensions, 8 all dimensions, 16 the last bit.
  */
 export function lostAmongMany(similarity: i32, query: i32, row: u32, rows: u32): i32 {
   const many = manyAt(query);
@@ -169,7 +174,9 @@ export function lostAmongMany(similarity: i32, query: i32, row: u32, rows: u32):
 let basisRows: usize = 0;
 let basisCentre: usize = 0;
 
-/** Where the host writes a basis of up to `dimensions` rows, f32[dimensions × basisPitch()], for takeBasis. */
+/**
+ * Where the host writes a basis of up to `dimensions` rows, f32[dimensions × basisPitch()], for takeBasis.
+ */
 export function basisPtr(dimensions: i32): usize {
   reserveSketching(dimensions);
   basisRows = allocate(<u64>dimensions * ((<u64>pitch()) << 2));
@@ -186,7 +193,7 @@ export function basisPitch(): i32 {
   return pitch();
 }
 
-/** Takes the basis that was written and sketches segment 0 and `count` queries. @returns ε. */
+/** Uses the basis that was written, and sketches segment 0 and `count` queries. @returns ε. */
 export function takeBasis(dimensions: i32, count: i32): f64 {
   const panels = allocate(<u64>dimensions * ((<u64>pitch()) << 2));
   storePanels(basisRows, dimensions, panels);

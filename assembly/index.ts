@@ -1,6 +1,7 @@
 /**
- * What the host sees of a shard. Addresses are unsigned: the host reads them with `>>> 0`. Every view is to be taken again after a call that can grow memory
- * (reserveRows, reserveQueries, filterPtr, search).
+ * The interface of a shard to the host. Addresses are unsigned: the host reads them with `>>> 0`. Views of
+ * memory must be taken again after any call that can grow memory (reserveRows, reserveQueries, filterPtr,
+ * search).
  */
 import { initializeCodes } from "./codes/codes";
 import { setMemoryLimit } from "./rows/memory";
@@ -14,7 +15,7 @@ export { usedBytes } from "./rows/memory";
 export { capacity, clearRow, hasRow, reserveRows, rowPtr, stagingPtr } from "./rows/rows";
 export { exactRowCount, fullRowCount, scannedBytes } from "./rows/scan-counts";
 
-/** Call once, first. @returns false when `maximumPages` does not suffice for an empty shard. */
+/** Call once, first. @returns false when `maximumPages` is too small for an empty shard. */
 export function initialize(dimension: i32, maximumPages: u32): bool {
   setMemoryLimit(maximumPages);
   return initializeRows(dimension) && initializeCodes();
@@ -30,7 +31,10 @@ export function size(): u32 {
   return liveRows;
 }
 
-/** Stores the staged vector at a row within capacity. A segment that is all new is coded at once, others when they are searched. */
+/**
+ * Stores the staged vector at a row within capacity. A segment whose rows are all new is coded at once,
+ * others when they are searched.
+ */
 export function set(row: u32): void {
   noteWritten();
   if (setRow(row) !== segmentRows) return;

@@ -26,7 +26,7 @@ export function addF32Wide(v: v128): f64 {
   return <f64>f32x4.extract_lane(v, 0) + <f64>f32x4.extract_lane(v, 1) + <f64>f32x4.extract_lane(v, 2) + <f64>f32x4.extract_lane(v, 3);
 }
 
-/** Neighbours of two f32x4 added: | a0+a1 | a2+a3 | b0+b1 | b2+b3 |. */
+/** Adds neighbours of two f32x4: | a0+a1 | a2+a3 | b0+b1 | b2+b3 |. */
 export function addF32Neighbours(a: v128, b: v128): v128 {
   return f32x4.add(i32x4.shuffle(a, b, 0, 2, 4, 6), i32x4.shuffle(a, b, 1, 3, 5, 7));
 }
@@ -46,14 +46,14 @@ export function leastF32(v: v128): f32 {
   return min(min(f32x4.extract_lane(v, 0), f32x4.extract_lane(v, 1)), min(f32x4.extract_lane(v, 2), f32x4.extract_lane(v, 3)));
 }
 
-/** The squares of f32x4, exact, neighbours of two lanes added: f64x2. */
+/** The exact squares of f32x4, with neighbouring lanes added: f64x2. */
 export function squaresOfF32(v: v128): v128 {
   const low = f64x2.promote_low_f32x4(v);
   const high = f64x2.promote_low_f32x4(i32x4.shuffle(v, v, 2, 3, 2, 3));
   return f64x2.add(f64x2.mul(low, low), f64x2.mul(high, high));
 }
 
-/** Four values of 32 bits, `offset` bytes from each address. */
+/** Four 32-bit values, `offset` bytes from each address. */
 export function gather32(ptr0: usize, ptr1: usize, ptr2: usize, ptr3: usize, offset: usize): v128 {
   const one = v128.load32_zero(ptr0 + offset);
   const two = v128.load32_lane(ptr1 + offset, one, 1);
@@ -66,13 +66,13 @@ export function loadHalves(ptr: usize): v128 {
   return i32x4.shl(i32x4.extend_low_i16x8_u(v128.load64_zero(ptr)), 16);
 }
 
-/** The lanes of four bits, each all ones or zero. */
+/** Expands four bits to lanes, each all ones or zero. */
 export function lanesOf(four: u32): v128 {
   const bits = i32x4(1, 2, 4, 8);
   return i32x4.eq(v128.and(i32x4.splat(four), bits), bits);
 }
 
-/** Bits of the 32 float32 at `ptr` that are above the limit; NaN is not. */
+/** A bit mask of those of the 32 float32 at `ptr` that are above the limit. NaN is not. */
 export function rowsAbove(ptr: usize, limit: f32): u32 {
   const limits = f32x4.splat(limit);
   let bits: u32 = 0;
@@ -80,7 +80,7 @@ export function rowsAbove(ptr: usize, limit: f32): u32 {
   return bits;
 }
 
-/** Bits of the 32 float32 at `ptr` that are below the limit; NaN is not. */
+/** A bit mask of those of the 32 float32 at `ptr` that are below the limit. NaN is not. */
 export function rowsBelow(ptr: usize, limit: f32): u32 {
   const limits = f32x4.splat(limit);
   let bits: u32 = 0;

@@ -1,10 +1,12 @@
 /**
- * Centres of segments, shared by those whose rows have about the same mean: then a query is coded once for all of them.
+ * Centres of segments. Segments whose rows have about the same mean share one, so a query is coded only once
+ * for all of them.
  *
  *   centre: | segments that have it u32 | next free one u32 | unused | f32[codeDimension], padding 0, on a cache line |
  *
- * Invariant: a centre that a segment has does not change, so its address tells it from others for as long as a search may have coded
- * queries for it: a segment's centre changes only in encodeSegment, which comes before the search's first look at the segment.
+ * Invariant: a centre that a segment has does not change. So its address identifies it for as long as a
+ * search may have coded queries for it: a segment's centre changes only in encodeSegment, which comes before
+ * the search's first look at the segment.
  */
 import { allocate } from "../rows/memory";
 import { centreOf, codeDimension, dimension, setCentre } from "../rows/rows";
@@ -12,12 +14,12 @@ import { centreOf, codeDimension, dimension, setCentre } from "../rows/rows";
 const HEADER_BYTES: usize = 64;
 
 /**
- * A centre is near enough when it makes Σ|y|² at most this much larger than the mean would: the rows' norms, and with them the losses, by 4
- * %.
+ * A centre is near enough if Σ|y|² is at most this much larger than with the mean: the rows' norms, and with
+ * them the losses, then grow by 4 %.
  */
 const NEAR: f64 = 0.08;
 
-/** The last one made, or 0. */
+/** The most recently made centre, or 0. */
 let latest: usize = 0;
 let firstFree: usize = 0;
 
@@ -29,7 +31,7 @@ function setSegmentsOf(centre: usize, count: u32): void {
   store<u32>(centre - HEADER_BYTES, count);
 }
 
-/** Gives a segment a centre (0 for zero) in place of the one it has. */
+/** Replaces the centre of a segment (0 for zero). */
 function replaceCentre(segment: usize, centre: usize): void {
   const old = centreOf(segment);
   if (centre !== 0) setSegmentsOf(centre, segmentsOf(centre) + 1);
@@ -69,7 +71,7 @@ function newCentre(means: usize): usize {
   return centre;
 }
 
-/** Takes the centre of a segment away. @returns whether it had one. */
+/** Removes the centre of a segment. @returns whether it had one. */
 export function clearCentre(segment: usize): bool {
   if (centreOf(segment) === 0) return false;
   replaceCentre(segment, 0);

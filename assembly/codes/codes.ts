@@ -7,24 +7,26 @@
  *   ŷ6 = ((c | 1) − 64.5) Δ                    the middle of the two codes that share the upper 6 bits, for many queries at once
  *                                              (dot/many-dots.ts)
  *
- * Seven bits, since a byte of them is what relaxed SIMD multiplies at once: such codes are read as fast as memory gives them, in every
- * build. (Planes of four bits are half as long and take more instructions to unpack than the other half takes to read; they were this
- * project's first plan.) Δ makes the loss nearly smallest: outliers may be clipped. It has 4 significant bits (1 + e/8) 2^n, so ŷ and ŷ6
- * are exact in float32, and so few different Δ occur that l1, whose query must be quantised with the row's own step, can keep its codes for
- * each.
+ * Seven bits, since a byte of them is what relaxed SIMD multiplies at once: such codes are read as fast as
+ * memory gives them, in every build. (Planes of four bits are half as long and take more instructions to
+ * unpack than the other half takes to read; they were this project's first plan.) Δ makes the loss nearly
+ * smallest: outliers may be clipped. It has 4 significant bits (1 + e/8) 2^n, so ŷ and ŷ6 are exact in
+ * float32, and so few different Δ occur that l1, whose query must be quantised with the row's own step, can
+ * keep its codes for each.
  *
- * Kept of a row: ‖y − ŷ‖₂, ‖y − ŷ6‖₂, ‖y − ŷ‖₁, and what is lost without the codes of the tail (the dimensions from headDimension on),
- * ‖y_t‖₂; none is ever below the true one. Proof (u = 2^-24): let y' = fl(x − centre), so
- * |y − y'| ≤ u|y'|(1 + u) elementwise, and e' = fl(y' − ŷ), |e' − (y' − ŷ)| ≤ u|e'|. So ‖y − ŷ‖ ≤ ‖e'‖(1 + u) + 2u‖y'‖ in either norm. A
- * float32 sum of n terms ≥ 0 is at least (1 − (n + 2)u) times the true one. Both are covered by (1 + (n + 64) 2^-23), and by + 2^-22 ‖y'‖
- * with ‖y'‖ from such a sum.
- * Underflow: all of it is at most n·2^-149 while ‖y'‖ ≥ 2^-40, hence covered too.
- * Codable rows: 0 or 2^-40 ≤ max |y'| ≤ 2^40, and x = 0 or ‖x‖ ≥ 2^-40 and ‖x‖ ≥ 2^-20 ‖y'‖. All others get infinite losses, so that no
- * bound ever skips them and no product or quotient of the bounds (dot/bounds.ts, dot/many-bounds.ts) overflows. The last two matter beside
- * a centre, where x may be next to nothing and y is not; of such a row bounds of the cosine would say nothing anyway, since their slack
- * alone, 2^-19 ‖p‖ ‖y‖ / ‖x‖, is more than the cosine's whole range.
- * The tail: ‖y'_t‖ ≤ ‖y'‖, of which 2^-22 is added; it is a float64 sum, so that this covers ‖y_t‖ ≤ ‖y'_t‖ + u(1 + u)‖y'‖ and its
- * roundings. Nothing added to a row that is not all zeros is below 2^-62, so roundUp16 meets no subnormals.
+ * Kept of a row: ‖y − ŷ‖₂, ‖y − ŷ6‖₂, ‖y − ŷ‖₁, and what is lost without the codes of the tail (the
+ * dimensions from headDimension on), ‖y_t‖₂; none is ever below the true one. Proof (u = 2^-24): let y' =
+ * fl(x − centre), so |y − y'| ≤ u|y'|(1 + u) elementwise, and e' = fl(y' − ŷ), |e' − (y' − ŷ)| ≤ u|e'|. So ‖y
+ * − ŷ‖ ≤ ‖e'‖(1 + u) + 2u‖y'‖ in either norm. A float32 sum of n terms ≥ 0 is at least (1 − (n + 2)u) times
+ * the true one. Both are covered by (1 + (n + 64) 2^-23), and by + 2^-22 ‖y'‖ with ‖y'‖ from such a sum.
+ * Underflow: all of it is at most n·2^-149 while ‖y'‖ ≥ 2^-40, hence covered too. Codable rows: 0 or 2^-40 ≤
+ * max |y'| ≤ 2^40, and x = 0 or ‖x‖ ≥ 2^-40 and ‖x‖ ≥ 2^-20 ‖y'‖. All others get infinite losses, so that no
+ * bound ever skips them and no product or quotient of the bounds (dot/bounds.ts, dot/many-bounds.ts)
+ * overflows. The last two matter beside a centre, where x may be next to nothing and y is not; of such a row
+ * bounds of the cosine would say nothing anyway, since their slack alone, 2^-19 ‖p‖ ‖y‖ / ‖x‖, is more than
+ * the cosine's whole range. The tail: ‖y'_t‖ ≤ ‖y'‖, of which 2^-22 is added; it is a float64 sum, so that
+ * this covers ‖y_t‖ ≤ ‖y'_t‖ + u(1 + u)‖y'‖ and its roundings. Nothing added to a row that is not all zeros
+ * is below 2^-62, so roundUp16 meets no subnormals.
  */
 
 import { addF32Wide, addF64, addI32, largestF32, squaresOfF32 } from "../lanes";
@@ -70,14 +72,18 @@ export const MAX_CODABLE: f64 = 1099511627776;
 const MIN_NORM_SHARE: f64 = 9.5367431640625e-7;
 
 /**
- * The last row's step, at first 2^-44. A row whose residual is zero takes it, since any will do, and l1 then needs no codes for another.
+ * The last row's step, at first 2^-44. A row whose residual is zero takes it. Any step would do for such a
+ * row, and with this one l1 needs no codes for another step.
  */
 let latestStep: f32 = 1 / (<f32>(1 << 30) * <f32>(1 << 14));
 
-/** A centre pays when its norm is at least this share of the rows' norm: then it shrinks them, and the losses with them, by 2 % or more. */
+/**
+ * A centre pays when its norm is at least this share of the rows' norm. It then reduces their norms, and with
+ * them the losses, by 2 % or more.
+ */
 const CENTRE_SHARE: f64 = 0.2;
 
-/** f32[codeDimension]: the residual of the row in hand. */
+/** f32[codeDimension]: the residual of the current row. */
 let residualPtr: usize = 0;
 /** f64[codeDimension]: sums for a centre. */
 let meanPtr: usize = 0;
@@ -92,7 +98,7 @@ export function initializeCodes(): bool {
   return residualPtr !== 0 && meanPtr !== 0 && zeroPtr !== 0;
 }
 
-/** Brings the codes of a segment up to date; when half of its rows or more are stale, its centre is chosen anew first. */
+/** Updates the codes of a segment. If half of its rows or more are stale, it first chooses a new centre. */
 export function encodeSegment(segment: usize): void {
   const stale = load<u32>(staleCountPtr(segment));
   if (stale === 0) return;
@@ -111,7 +117,10 @@ export function encodeSegment(segment: usize): void {
   store<u32>(staleCountPtr(segment), 0);
 }
 
-/** Gives the segment a centre near the mean of the live rows if that pays, else none. @returns whether it changed. */
+/**
+ * Gives the segment a centre near the mean of the live rows if that pays, otherwise none. @returns whether it
+ * changed.
+ */
 function chooseCentre(segment: usize, live: u32): bool {
   memory.fill(meanPtr, 0, (<usize>codeDimension) << 3);
   let squares: f64 = 0;
@@ -136,7 +145,7 @@ function chooseCentre(segment: usize, live: u32): bool {
   return pays ? moveCentre(segment, meanPtr, squares - meanSquares) : clearCentre(segment);
 }
 
-/** ‖y' − ŷ‖² for a step, nearly: it only chooses. */
+/** Approximately ‖y' − ŷ‖² for a step. Used only to choose the step. */
 function tryStep(step: f32): f64 {
   const inverse = f32x4.splat(1 / step);
   const lowest = f32x4.splat(-64);
@@ -153,23 +162,25 @@ function tryStep(step: f32): f64 {
   return addF32Wide(sum);
 }
 
-/** The next smaller or equal float32 of 4 significant bits. */
+/** The largest float32 of 4 significant bits that is not above x. */
 export function coarse(x: f32): f32 {
   return reinterpret<f32>(reinterpret<u32>(x) & 0xfff00000);
 }
 
-/** The grid's neighbour below. */
+/** The next smaller step of the grid. */
 function below(step: f32): f32 {
   return reinterpret<f32>(reinterpret<u32>(step) - 0x00100000);
 }
 
-/** A smaller step, which clips outliers, is taken when it makes the squared loss at least this much smaller. */
+/**
+ * A smaller step, which clips outliers, is chosen when it reduces the squared loss at least to this share.
+ */
 const WORTHWHILE: f64 = 0.96;
 
 function chooseStep(largest: f32): f32 {
   let step = coarse((largest / 63.5) * 1.12);
   let loss = tryStep(step);
-  // From no clipping downwards; the loss falls, then rises. At most 4 octaves.
+  // Goes down from the step without clipping. The loss falls, then rises. At most 4 octaves.
   for (let i = 0; i < 32; i++) {
     const smaller = below(step);
     const smallerLoss = tryStep(smaller);
@@ -180,14 +191,14 @@ function chooseStep(largest: f32): f32 {
   return step;
 }
 
-/** Upper half of a float32 that is not below `x` (≥ 0). */
+/** The upper half of a float32 that is not below `x` (≥ 0). */
 export function roundUp16(x: f64): u16 {
   const bits = reinterpret<u32>(<f32>(x * 1.0000002));
   if (!(x < 1e38)) return 0x7f80;
   return <u16>((bits + 0xffff) >> 16);
 }
 
-/** Whether a row can be coded, of which are given max |y'|, ‖y'‖ and ‖x‖. */
+/** Whether a row can be coded, given max |y'|, ‖y'‖ and ‖x‖. */
 export function isCodable(peak: f64, norm: f64, rowNorm: f64): bool {
   if (peak !== 0 && !(peak >= MIN_CODABLE && peak <= MAX_CODABLE)) return false;
   return rowNorm === 0 || rowNorm >= Math.max(MIN_CODABLE, MIN_NORM_SHARE * norm);
@@ -199,7 +210,7 @@ function encodeRow(segment: usize, row: u32): void {
   const centre = isCentred ? centreOf(segment) : zeroPtr;
   let largest = f32x4.splat(0);
   let absolutes = f32x4.splat(0);
-  // Of the head at first, then of the tail.
+  // First of the head, then of the tail.
   let squares = f64x2.splat(0);
   let headSquares = squares;
   const head = min(headDimension, stride);
@@ -232,12 +243,14 @@ function encodeRow(segment: usize, row: u32): void {
   const losses = lossesPtr(segment, row);
   const secondLosses = secondLossesPtr(segment, row);
   const rowSquares = load<f64>(squaresPtr(segment) + ((<usize>row) << 3));
-  // While |y'| ≤ 2^40 no square overflows. 1.4e-45 · n is far below what the slack adds to a norm of at least 2^-40.
+  // While |y'| ≤ 2^40 no square overflows. 1.4e-45 · n is far below what the slack adds to a norm of at least
+  // 2^-40.
   const tailSum = addF64(squares);
   const norm = Math.sqrt(addF64(headSquares) + tailSum);
   const rowNorm = Math.sqrt(rowSquares);
   if (!isCodable(peak, norm, rowNorm)) {
-    // Not codable. 0x7f80 is the upper half of infinity; other values are such that nothing else becomes infinite.
+    // Not codable. 0x7f80 is the upper half of infinity. The other values are such that nothing else becomes
+    // infinite.
     store<f32>(words, 1, NORMS);
     store<f32>(words, 0, RESIDUAL_NORMS);
     store<f32>(words, 0, SHIFTS);
@@ -264,12 +277,12 @@ function encodeRow(segment: usize, row: u32): void {
   store<u16>(secondLosses, roundUp16(Math.sqrt(addF32Wide(sixLossSquares)) * slack + l2Rounding), SIX_LOSS_L2);
 }
 
-// What writeCode measures, four lanes each.
+// The losses that writeCode measures, four lanes each.
 let lossSquares: v128 = f32x4.splat(0);
 let lossAbsolutes: v128 = f32x4.splat(0);
 let sixLossSquares: v128 = f32x4.splat(0);
 
-/** The codes of four residuals, i32x4 in 0..127, adding what they lose. */
+/** Codes four residuals, i32x4 in 0..127, and adds their losses. */
 function encodeFour(at: usize, inverse: v128, step: v128): v128 {
   const y = v128.load(at);
   const centred = f32x4.min(f32x4.max(f32x4.nearest(f32x4.mul(y, inverse)), f32x4.splat(-64)), f32x4.splat(63));
@@ -293,7 +306,8 @@ function encodeSixteen(at: usize, inverse: v128, step: v128): v128 {
 }
 
 /**
- * Padding dimensions have y = 0, code 64, and lose nothing; with 6 bits, up to 15 of them, which would lose Δ/2, may count as if they did.
+ * Padding dimensions have y = 0 and code 64, and lose nothing. With 6 bits, up to 15 of them, each of which
+ * would lose Δ/2, may be counted as lossy.
  */
 function writeCode(segment: usize, row: u32, step: f32): void {
   const inverse = f32x4.splat(1 / step);

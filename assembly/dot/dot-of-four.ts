@@ -1,37 +1,42 @@
 /**
- * Integer dot products of a query's codes with those of four rows, Σ Q_j (c_j − 64) for c_j in 0..127 (codes/codes.ts), |Q_j| ≤ 127. Exact in every build.
- * Few instructions a cache line, so that a processor which looks a few hundred of them ahead has as many lines in flight as a scan of float32 has.
+ * Integer dot products of a query's codes with those of four rows, Σ Q_j (c_j − 64) for c_j in 0..127
+ * (codes/codes.ts), |Q_j| ≤ 127. Exact in every build. It needs few instructions per cache line, so a
+ * processor that looks a few hundred of them ahead keeps as many lines in flight as in a scan of float32.
  *
- *   relaxed SIMD  i16x8.relaxed_dot_i8x16_i7x16_s multiplies bytes and adds pairs: |pair| ≤ 2 · 127 · 127 < 2^15. Its second operand stays within 0..127, so all
- *                 engines agree. The pairs of 64 dimensions, eight a lane, are added up in 16 bits, beginning with −64 ΣQ of the lane. A lane ends within
- *                 64 Σ|Q|, which LANE_LIMIT keeps below 2^15, so that sums which wrap around on the way are right in the end.
+ *   relaxed SIMD  i16x8.relaxed_dot_i8x16_i7x16_s multiplies bytes and adds pairs: |pair| ≤ 2 · 127 · 127 < 2^15.
+ *                 Its second operand stays within 0..127, so all engines agree. The pairs of 64 dimensions, eight
+ *                 per lane, are added up in 16 bits, starting with −64 ΣQ of the lane. A lane ends within 64 Σ|Q|,
+ *                 which LANE_LIMIT keeps below 2^15, so sums that wrap around on the way are right in the end.
  *                 codes: | Q i8[codeDimension] | −64 ΣQ of the lanes, i16x8, for each 64 dimensions |
- *   plain SIMD    two codes are a 16-bit lane w = c + 256 c', and Q c + Q' c' = (Q' w + (256 Q − Q') c) / 256: two multiplications of 16-bit integers, and only one of
- *                 them wants its codes masked. |256 Q − Q'| < 2^15. The sums, in 32 bits, begin with −64 · 256 ΣQ of the lane and end within 2^14 Σ|Q|,
- *                 which LANE_LIMIT keeps below 2^31; they may wrap around on the way.
- *                 codes, 16 dimensions: | Q' i16x8 | 256 Q − Q' i16x8 |; behind them | −2^14 ΣQ of the lanes, i32x4, over the head | over the tail |
+ *   plain SIMD    two codes are a 16-bit lane w = c + 256 c', and Q c + Q' c' = (Q' w + (256 Q − Q') c) / 256: two
+ *                 multiplications of 16-bit integers, only one of which needs its codes masked.
+ *                 |256 Q − Q'| < 2^15. The sums, in 32 bits, start with −64 · 256 ΣQ of the lane and end within
+ *                 2^14 Σ|Q|, which LANE_LIMIT keeps below 2^31; they may wrap around on the way.
+ *                 codes, 16 dimensions: | Q' i16x8 | 256 Q − Q' i16x8 |; after them
+ *                 | −2^14 ΣQ of the lanes, i32x4, over the head | over the tail |
  *
- * A code has two parts, the head (headBytes) and the tail, which can be read by themselves. Four rows at a time, so that loads of the query's codes are shared.
+ * A code has two parts, the head (headBytes) and the tail, which can be read separately. Four rows are
+ * processed at a time to share the loads of the query's codes.
  */
 
 import { Query } from "../exact/query";
 import { addI32OfFour } from "../lanes";
 import { codeDimension, headBytes, tailBytes } from "../rows/rows";
 
-/** What the |Q| of a lane may come to: 64 · 511 < 2^15, 2^14 · 131071 < 2^31. */
+/** Limit of the sum of |Q| in a lane: 64 · 511 < 2^15, 2^14 · 131071 < 2^31. */
 const LANE_LIMIT: i32 = ASC_FEATURE_RELAXED_SIMD ? 511 : 131071;
 
-/** Dimensions of a lane, relaxed SIMD. */
+/** Dimensions per lane, relaxed SIMD. */
 const LANE_DIMENSIONS: i32 = 8;
 
-/** The largest |Q| to code a query with at first. Plain SIMD: one that keeps the limit in any case. */
+/** The largest |Q| to code a query with at first. In plain SIMD it always keeps the limit. */
 export function largestDotCode(): i32 {
   return ASC_FEATURE_RELAXED_SIMD ? 127 : min(127, (LANE_LIMIT << 2) / codeDimension);
 }
 
 /**
- * The largest |Q| that codes are to be made with anew, since a lane of those made with `largest` exceeds the limit; or 0: they do not. Rounding moves the sum of a lane,
- * Σ|Q|, by half of its dimensions at most, at either time.
+ * The largest |Q| to make the codes again with, if a lane of those made with `largest` exceeds the limit;
+ * otherwise 0. Rounding changes the sum of a lane, Σ|Q|, by at most half of its dimensions, both times.
  */
 export function smallerDotCode(codes: usize, largest: i32): i32 {
   if (!ASC_FEATURE_RELAXED_SIMD) return 0;
@@ -67,7 +72,7 @@ export function storeTwoCodes(codes: usize, j: i32, first: i32, second: i32): vo
   }
 }
 
-/** Stores what sums begin with. To be called when all codes are stored. */
+/** Stores the starting values of the sums. Call it when all codes are stored. */
 export function storeStarts(codes: usize): void {
   if (ASC_FEATURE_RELAXED_SIMD) {
     let start = codes + <usize>codeDimension;
@@ -101,15 +106,15 @@ function storeStart(from: usize, to: usize, start: usize): void {
   v128.store(start, i32x4.neg(sums));
 }
 
-/** What is read of a code. */
+/** Which part of a code is read. */
 export const WHOLE: i32 = 0;
 export const HEAD: i32 = 1;
 export const TAIL: i32 = 2;
 
-/** u32[4]: where the tails of the four rows in hand are. */
+/** u32[4]: addresses of the tails of the current four rows. */
 const fourTails = memory.data(16, 16);
 
-/** To be called before dotOfFour, unless it reads one part alone. */
+/** Call it before dotOfFour, unless that reads only one part. */
 export function setTails(tail0: usize, tail1: usize, tail2: usize, tail3: usize): void {
   store<u32>(fourTails, <u32>tail0);
   store<u32>(fourTails, <u32>tail1, 4);
@@ -117,13 +122,16 @@ export function setTails(tail0: usize, tail1: usize, tail2: usize, tail3: usize)
   store<u32>(fourTails, <u32>tail3, 12);
 }
 
-/** Σ Q_j (c_j − 64) over four rows' codes, i32x4: of the WHOLE, whose tails are where setTails said and whose heads are given, or of a part, which is given. */
+/**
+ * Σ Q_j (c_j − 64) over four rows' codes, i32x4. For WHOLE, the heads are passed and the tails are those of
+ * setTails. For one part, the addresses of that part are passed.
+ */
 export function dotOfFour(query: Query, row0: usize, row1: usize, row2: usize, row3: usize, part: i32): v128 {
   if (ASC_FEATURE_RELAXED_SIMD) return relaxedDotOfFour(query, row0, row1, row2, row3, part);
   return plainDotOfFour(query, row0, row1, row2, row3, part);
 }
 
-/** Of 64 dimensions of a row, i32x4. */
+/** 64 dimensions of a row, i32x4. */
 function relaxedChunk(row: usize, start: v128, codes0: v128, codes1: v128, codes2: v128, codes3: v128): v128 {
   const first = i16x8.add(start, i16x8.relaxed_dot_i8x16_i7x16_s(codes0, v128.load(row)));
   const second = i16x8.add(first, i16x8.relaxed_dot_i8x16_i7x16_s(codes1, v128.load(row, 16)));
@@ -174,7 +182,7 @@ function relaxedDotOfFour(query: Query, row0: usize, row1: usize, row2: usize, r
   return addI32OfFour(sum0, sum1, sum2, sum3);
 }
 
-/** Of 32 dimensions of a row, i32x4; each 256 times. */
+/** 32 dimensions of a row, i32x4, times 256. */
 function plainChunk(row: usize, codes0: v128, codes1: v128, codes2: v128, codes3: v128): v128 {
   const mask = i16x8.splat(0x00ff);
   const v = v128.load(row);

@@ -1,8 +1,8 @@
 /**
- * Integer dot products of a query's codes with the codes of the rows of a list, Σ Q_j (c_j − 64) (dot-of-four.ts).
+ * Integer dot products of a query's codes with the codes of listed rows, Σ Q_j (c_j − 64) (dot-of-four.ts).
  *
- * The four rows at a time are each from another quarter of the list: memory is read as four streams, which is up to 2.8 times as fast as
- * one (hardware prefetchers stop at each page's end).
+ * Each of the four rows processed together comes from another quarter of the list. Memory is then read as
+ * four streams, which is up to 2.8 times as fast as one (hardware prefetchers stop at each page's end).
  */
 
 import { Query } from "../exact/query";
@@ -14,8 +14,9 @@ import { dotOfFour, HEAD, setTails, TAIL, WHOLE } from "./dot-of-four";
 let touched: u32 = 0;
 
 /**
- * Loads a byte of the cache lines of the codes, or a part of them, of the rows listed (all but the last three). Where these have gaps,
- * hardware prefetchers fetch the wrong lines; independent loads wait for memory together.
+ * Loads one byte of each cache line of the codes, or a part of them, of the rows listed (all but the last
+ * three). Where the list has gaps, hardware prefetchers fetch the wrong lines; independent loads wait for
+ * memory together.
  */
 export function touchCodes(segment: usize, rows: usize, count: u32, part: i32): void {
   if (part !== TAIL) touch(headPtr(segment, 0), headBytes, rows, count);

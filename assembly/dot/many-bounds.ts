@@ -1,23 +1,23 @@
 /**
- * Bounds of the rows of a block for plans/cascade-many.ts. In the terms of bounds.ts and codes/codes.ts, with c6 = c >> 1 and t = c & 1, so
- * that c − 64 = 2 (c6 − 32) + t and
- * ŷ6 = (2 (c6 − 32) + 1/2) Δ:
+ * Bounds of the rows of a block for plans/cascade-many.ts. In the terms of bounds.ts and codes/codes.ts, with
+ * c6 = c >> 1 and t = c & 1, so that c − 64 = 2 (c6 − 32) + t and ŷ6 = (2 (c6 − 32) + 1/2) Δ:
  *   p·y = p̂·ŷ + p̂·(y − ŷ) + (p − p̂)·y ≤ p̂·ŷ + ‖p̂‖ A + ρ ‖y‖,   A = ‖y − ŷ‖          for ŷ6 (6 bits) or ŷ (all 7), each with its own A
  *   p̂·ŷ6 = unit · Δ/2 · (4 Σ Q (c6 − 32) + Σ Q),   p̂·ŷ = unit · Δ · (2 Σ Q (c6 − 32) + Σ Q t) = unit · Δ · Σ Q (c − 64)
- * The sums are exact integers below 2^31: those of relaxed SIMD at most 127 · 127 · MAX_CODE_DIMENSION (rows/rows.ts), and many-dots.ts
- * says it of the others. p̂ is 0 on the padding.
- * Head: with h for its dimensions and t for the others, p·y ≤ p̂_h·ŷ_h + (as above: |p̂_h| ≤ |p̂|) + ρ‖y‖ + ‖p_t‖ ‖y_t‖, ‖y_t‖ from
- * codes/codes.ts where its tail begins there too, else ‖y_t‖ ≤ ‖ŷ_t‖ + A (ŷ6 is not 0 on the padding, which only adds to ‖ŷ_t‖).
+ * The sums are exact integers below 2^31: those of relaxed SIMD at most 127 · 127 · MAX_CODE_DIMENSION
+ * (rows/rows.ts), and many-dots.ts says it of the others. p̂ is 0 on the padding. Head: with h for its
+ * dimensions and t for the others, p·y ≤ p̂_h·ŷ_h + (as above: |p̂_h| ≤ |p̂|) + ρ‖y‖ + ‖p_t‖ ‖y_t‖, ‖y_t‖
+ * from codes/codes.ts where its tail begins there too, else ‖y_t‖ ≤ ‖ŷ_t‖ + A (ŷ6 is not 0 on the padding,
+ * which only adds to ‖ŷ_t‖).
  *
- * Float32 roundings: at most 16 touch any term (five additions, three factors, their products, the conversion of the sum, the first test's
- * more), so what is computed is within 2^-20 of the terms' magnitudes M; those are, |p̂·ŷ| ≤ ‖p̂‖ (‖y‖ + A) aside, the terms themselves.
- * SLACK_OF_MANY = 2^-18 of them is four times that, half of which the term and p̂·ŷ use; it leaves room for ‖p‖ (relative 2^-21) and the
- * stored norms (2^-21). COSINE is not divided by ‖x‖:
- * −limit ‖x‖ is compared, with the limit enlarged by 2^-20 of itself for the roundings of ‖x‖ and the product. A NaN, from infinite losses,
- * skips nothing.
- * Nothing else overflows, divided by ‖x‖ or not: ‖p‖ < 2^47, ‖y‖ / ‖x‖ ≤ 2^20, ‖centre‖ < 2^20 and 2^-40 ≤ ‖x‖ (codes/codes.ts says which
- * rows are codable), so all terms stay below 2^110, and none that matters is below 2^-120: the slack alone is 2^-18 ‖p‖ ‖y‖ / ‖x‖ with ‖p‖
- * ≥ 2^-40 and ‖y‖ ≥ 2^-40, and ‖y‖ ≥ ‖x‖ / 2 unless ‖x‖ < 2^21.
+ * Float32 roundings: at most 16 touch any term (five additions, three factors, their products, the conversion
+ * of the sum, the first test's more), so what is computed is within 2^-20 of the terms' magnitudes M; those
+ * are, |p̂·ŷ| ≤ ‖p̂‖ (‖y‖ + A) aside, the terms themselves. SLACK_OF_MANY = 2^-18 of them is four times that,
+ * half of which the term and p̂·ŷ use; it leaves room for ‖p‖ (relative 2^-21) and the stored norms (2^-21).
+ * COSINE is not divided by ‖x‖: −limit ‖x‖ is compared, with the limit enlarged by 2^-20 of itself for the
+ * roundings of ‖x‖ and the product. A NaN, from infinite losses, skips nothing. Nothing else overflows,
+ * divided by ‖x‖ or not: ‖p‖ < 2^47, ‖y‖ / ‖x‖ ≤ 2^20, ‖centre‖ < 2^20 and 2^-40 ≤ ‖x‖ (codes/codes.ts says
+ * which rows are codable), so all terms stay below 2^110, and none that matters is below 2^-120: the slack
+ * alone is 2^-18 ‖p‖ ‖y‖ / ‖x‖ with ‖p‖ ≥ 2^-40 and ‖y‖ ≥ 2^-40, and ‖y‖ ≥ ‖x‖ / 2 unless ‖x‖ < 2^21.
  */
 
 import { costLimit } from "../exact/cost-limit";
@@ -45,17 +45,18 @@ import { ManyQuery } from "./many-query-codes";
 
 export const MAX_BLOCK_ROWS: u32 = 256;
 
-// Of the block in hand, one entry a row: its number in the segment, and what the bounds need, f32.
+// Of the current block, one entry per row: its number in the segment, and what the bounds need, f32.
 const rowNumbers = memory.data(2 * 256, 16);
 const steps = memory.data(4 * 256, 16);
-/** A of the bounds above, for the codes that the kernel takes, and, relaxed SIMD, for all 7 bits. */
+/** A of the bounds above, for the codes that the kernel reads, and, in relaxed SIMD, for all 7 bits. */
 const losses = memory.data(4 * 256, 16);
 const fullLosses = memory.data(4 * 256, 16);
 const norms = memory.data(4 * 256, 16);
 const shifts = memory.data(4 * 256, 16);
 const rowNorms = memory.data(4 * 256, 16);
 const tailNorms = memory.data(4 * 256, 16);
-// For the first test, see describeBlock: what multiplies the sum, the losses of all dimensions and of the head, and what is added.
+// For the first test, see describeBlock: the factor of the sum, the losses of all dimensions and of the head,
+// and the summand.
 const ratios = memory.data(4 * 256, 16);
 const sharedLosses = memory.data(4 * 256, 16);
 const headLosses = memory.data(4 * 256, 16);
@@ -63,7 +64,7 @@ const shares = memory.data(4 * 256, 16);
 let leastInverse: f64 = 0;
 let largestInverse: f64 = 0;
 
-// The largest coefficients of the queries that take the first test, as multiples of their lossFactor.
+// The largest coefficients of the queries in the first test, as multiples of their lossFactor.
 let normRatio: f32 = 0;
 let tailRatio: f32 = 0;
 
@@ -71,7 +72,7 @@ export function setRowNumber(i: u32, row: u32): void {
   store<u16>(rowNumbers + ((<usize>i) << 1), <u16>row);
 }
 
-/** The row of the segment that is number `i` of the block. */
+/** The row number in the segment of entry `i` of the block. */
 export function rowNumber(i: usize): u32 {
   return load<u16>(rowNumbers + (i << 1));
 }
@@ -80,7 +81,7 @@ function loadLoss(ptr: usize): f32 {
   return reinterpret<f32>((<u32>load<u16>(ptr)) << 16);
 }
 
-/** Takes what bounds need of row number `i`, unpacked at `tile`. */
+/** Stores what the bounds need of entry `i`, whose row is unpacked at `tile`. */
 export function describeRow(i: u32, segment: usize, tile: usize, needsTail: bool): void {
   const row = rowNumber(i);
   const words = wordsPtr(segment, row);
@@ -107,18 +108,18 @@ export function describeRow(i: u32, segment: usize, tile: usize, needsTail: bool
   store<f32>(rowNorms + at, load<f32>(words, NORMS));
 }
 
-/** To be called for each segment before its queries are shared. */
+/** Call it for each segment before shareQuery. */
 export function clearShared(): void {
   normRatio = 0;
   tailRatio = 0;
 }
 
-/** A query near the segment's centre is unlike the others: it does without the first test. */
+/** A query near the segment's centre is unlike the others and skips the first test. */
 function isShared(many: ManyQuery): bool {
   return many.lossFactor > 0 && many.normFactor <= many.lossFactor;
 }
 
-/** Lets the first test serve this query too. */
+/** Extends the first test to this query. */
 export function shareQuery(many: ManyQuery): void {
   if (!many.isReady || !isShared(many)) return;
   const inverse: f32 = 1 / many.lossFactor;
@@ -127,15 +128,15 @@ export function shareQuery(many: ManyQuery): void {
 }
 
 /**
- * To be called when all rows of a block are described. With the largest ratios of the queries' coefficients, all losses of a row come to
- * one number times lossFactor, no less than with the query's own coefficients. For COSINE everything is divided by ‖x‖. With that, 12
- * roundings touch any term at most.
+ * Call it when all rows of a block are described. With the largest ratios of the queries' coefficients, all
+ * losses of a row add up to one number times lossFactor, no less than with the query's own coefficients. For
+ * COSINE everything is divided by ‖x‖. With that, at most 12 roundings touch any term.
  */
 export function describeBlock(rows: u32, similarity: i32): void {
   const one = f32x4.splat(1);
   let most = f32x4.splat(0);
   let least = f32x4.splat(Infinity);
-  // What lies behind the last row is of earlier rows, or 0, and never looked at.
+  // Entries after the last row belong to earlier rows, or are 0, and are never read.
   for (let at: usize = 0; at < (<usize>rows) << 2; at += 16) {
     const norm = v128.load(norms + at);
     const shared = f32x4.add(v128.load(losses + at), f32x4.mul(norm, f32x4.splat(normRatio)));
@@ -159,7 +160,7 @@ export function describeBlock(rows: u32, similarity: i32): void {
   leastInverse = <f64>leastF32(least);
 }
 
-/** To be called when the query has new codes. */
+/** Call it when the query has new codes. */
 export function setManyCoefficients(many: ManyQuery, similarity: i32): void {
   const codedNorm = many.norm + many.codeLoss;
   many.productFactor = <f32>(many.unit * (ASC_FEATURE_RELAXED_SIMD ? 0.5 : 1));
@@ -172,7 +173,7 @@ export function setManyCoefficients(many: ManyQuery, similarity: i32): void {
       : squaredConstant(many.norm, SLACK_OF_MANY);
 }
 
-/** To be called when the heap's threshold may have changed. The limit is infinite while there is no threshold. */
+/** Call it when the heap's threshold may have changed. The limit is infinite while there is no threshold. */
 export function updateLimit(many: ManyQuery, similarity: i32): void {
   const threshold = many.query.heap.threshold;
   if (many.threshold === threshold) return;
@@ -182,9 +183,9 @@ export function updateLimit(many: ManyQuery, similarity: i32): void {
 }
 
 /**
- * Stores at left[group] which of four rows the first test leaves: the bounds of markLeft with describeBlock's losses, which are no less, so
- * that little is to be computed. It leaves few more rows than markLeft when the queries are alike in all but direction. `isHead`: the sums
- * are those of the head.
+ * Stores at left[group] which of four rows pass the first test: the bounds of markLeft with describeBlock's
+ * losses. These are no less and need little computation. The test keeps few more rows than markLeft when the
+ * queries differ only in direction. `isHead`: the sums are those of the head.
  */
 export function markPossible(many: ManyQuery, similarity: i32, groups: u32, sums: usize, left: usize, isHead: bool): void {
   if (!many.isReady || !isShared(many)) {
@@ -221,7 +222,10 @@ export function nextLeft(left: usize, group: u32, to: u32): u32 {
   return to;
 }
 
-/** Clears those of the rows at left[group] that the bounds rule out, for groups from..to−1; `last` masks the last of them. */
+/**
+ * Clears the rows at left[group] that the bounds rule out, for groups from..to−1; `last` masks the last of
+ * them.
+ */
 export function markLeft(many: ManyQuery, similarity: i32, from: u32, to: u32, last: u32, sums: usize, left: usize, isHead: bool): void {
   if (!many.isReady) return;
   store<u8>(left + to - 1, <u8>(<u32>load<u8>(left + to - 1) & last));
@@ -258,7 +262,7 @@ export function markLeft(many: ManyQuery, similarity: i32, from: u32, to: u32, l
   }
 }
 
-/** Relaxed SIMD: whether all 7 bits rule out row number `i` of the block. `sum` is its Σ Q (c6 − 32). */
+/** Relaxed SIMD: whether all 7 bits rule out entry `i` of the block. `sum` is its Σ Q (c6 − 32). */
 export function isBelow(many: ManyQuery, similarity: i32, segment: usize, i: usize, sum: i32): bool {
   const at = i << 2;
   const row = <usize>rowNumber(i);
@@ -273,7 +277,10 @@ export function isBelow(many: ManyQuery, similarity: i32, segment: usize, i: usi
   return norm * norm * (1 - SLACK_OF_MANY) + <f64>many.constant - 2 * upper > limit;
 }
 
-/** Offers the block's rows as seeds (row numbers firstRow + …), by their cost as the codes have it, from the sums of all vectors. */
+/**
+ * Offers the block's rows as seeds (row numbers firstRow + …), by their cost according to the codes, from the
+ * sums of all vectors.
+ */
 export function takeSeeds(many: ManyQuery, similarity: i32, firstRow: u32, rows: u32, sums: usize): void {
   if (!many.isReady) return;
   const seeds = many.query.seeds;

@@ -1,31 +1,36 @@
 /**
- * Integer dot products of many queries with many rows: rows are unpacked once for all queries, then tiles of four rows × two queries share
- * every load.
+ * Integer dot products of many queries with many rows. Rows are unpacked once for all queries; then tiles of
+ * four rows × two queries share every load.
  *
- *   relaxed SIMD  rows as c6 = c >> 1, 0..63, one byte a dimension; queries as i8. Σ Q (c6 − 32) in 16 bits, from −32 ΣQ of the lane on:
- *                 what a window adds to a lane ends within ±32 Σ|Q|, and many-query-codes.ts keeps a lane's Σ|Q| ≤ LANE_LIMIT. So sums that
- *                 wrap around on the way are right in the end. The second operand stays within 0..63 and a pair within ±2 · 63 · 127, so
- *                 all engines agree.
- *   plain SIMD    rows as c − 64, −64..63, and queries, both i16. Σ Q (c − 64) in 32 bits: largestManyCode keeps 64 · |Q| · codeDimension <
- *                 2^31.
+ *   relaxed SIMD  rows as c6 = c >> 1, 0..63, one byte per dimension; queries as i8. Σ Q (c6 − 32) in 16 bits,
+ *                 starting with −32 ΣQ of the lane: what a window adds to a lane ends within ±32 Σ|Q|, and
+ *                 many-query-codes.ts keeps a lane's Σ|Q| ≤ LANE_LIMIT. So sums that wrap around on the way are
+ *                 right in the end. The second operand stays within 0..63 and a pair within ±2 · 63 · 127, so all
+ *                 engines agree.
+ *   plain SIMD    rows as c − 64, −64..63, and queries, both i16. Σ Q (c − 64) in 32 bits: largestManyCode keeps
+ *                 64 · |Q| · codeDimension < 2^31.
  *
- *   rows, a tile:     | vector 0 of rows 0 1 2 3 | vector 1 of rows 0 1 2 3 | …      16 bytes each; 16 dimensions (relaxed) or 8
- *   queries, a pair:  | vector 0 of a, of b | vector 1 of a, of b | …                relaxed: each window begins with −32 ΣQ of a's and of
- *                     b's lanes
+ *   rows, a tile:     | vector 0 of rows 0 1 2 3 | vector 1 of rows 0 1 2 3 | …
+ *                     16 bytes each; 16 dimensions (relaxed) or 8
+ *   queries, a pair:  | vector 0 of a, of b | vector 1 of a, of b | …
+ *                     relaxed: each window begins with −32 ΣQ of a's and of b's lanes
  *
- * Short codes follow once more as one window, for all dimensions at a time: | −32 ΣQ | all vectors |.
+ * Short codes are stored once more as one window, for all dimensions at a time: | −32 ΣQ | all vectors |.
  *
- * The first windows, a quarter to a third of the dimensions, are the head: for most rows of clustered data it suffices (see
- * plans/cascade-many.ts).
+ * The first windows, a quarter to a third of the dimensions, are the head. For most rows of clustered data it
+ * suffices (see plans/cascade-many.ts).
  */
 import { addI32, addI32OfFour } from "../lanes";
 import { codeDimension, headBytes, headPtr, tailBytes, tailPtr } from "../rows/rows";
 
-/** Vectors of a window at most; 2 · 24 values a lane. */
+/** Maximum number of vectors of a window; 2 · 24 values per lane. */
 const MAX_WINDOW_VECTORS: i32 = 24;
-/** Codes of so many vectors are kept as one window too: widening a second time takes a fifth of the kernel's time at 8. */
+/**
+ * Codes of up to this many vectors are also stored as one window: widening a second time takes a fifth of the
+ * kernel's time at 8.
+ */
 const MAX_SINGLE_VECTORS: i32 = 12;
-/** What a lane's |Q| may add up to in a window: 32 · 1023 < 2^15. */
+/** Limit of a lane's Σ|Q| in a window: 32 · 1023 < 2^15. */
 export const LANE_LIMIT: i32 = 1023;
 
 /** The largest |Q|. */
@@ -33,45 +38,45 @@ export function largestManyCode(): i32 {
   return ASC_FEATURE_RELAXED_SIMD ? 127 : min(2047, i32.MAX_VALUE / (64 * codeDimension));
 }
 
-/** Vectors of 16 bytes in a row's unpacked code: a multiple of 4. */
+/** Number of 16-byte vectors in a row's unpacked code: a multiple of 4. */
 export function codeVectors(): i32 {
   return ASC_FEATURE_RELAXED_SIMD ? codeDimension >> 4 : codeDimension >> 3;
 }
 
-/** Vectors between two widenings, a multiple of 4; the last window may be shorter. */
+/** Number of vectors between two widenings, a multiple of 4; the last window may be shorter. */
 export function windowVectors(): i32 {
   if (!ASC_FEATURE_RELAXED_SIMD) return codeVectors();
   return min(MAX_WINDOW_VECTORS, (codeVectors() / 3 + 3) & ~3);
 }
 
-/** Relaxed SIMD: whether the codes of queries follow as one window. */
+/** Relaxed SIMD: whether the codes of queries are also stored as one window. */
 export function hasSingleWindow(): bool {
   return ASC_FEATURE_RELAXED_SIMD && codeVectors() <= MAX_SINGLE_VECTORS;
 }
 
-/** Vectors of the longest window. */
+/** Number of vectors of the longest window. */
 export function longestWindow(): i32 {
   return hasSingleWindow() ? codeVectors() : windowVectors();
 }
 
-/** Vectors of the head: whole windows; relaxed SIMD: as long as that leaves some. */
+/** Number of vectors of the head: whole windows; relaxed SIMD: as long as that leaves some. */
 export function headVectors(): i32 {
   if (!ASC_FEATURE_RELAXED_SIMD) return (codeVectors() / 3 + 3) & ~3;
   return windowVectors() * max(1, codeVectors() / (4 * windowVectors()));
 }
 
-/** Dimensions of the head. */
+/** Number of dimensions of the head. */
 export function manyHeadDimensions(): i32 {
   return headVectors() << (ASC_FEATURE_RELAXED_SIMD ? 4 : 3);
 }
 
-/** Bytes of the codes of a pair of queries for `vectors` vectors, whole windows or all. */
+/** Size of the codes of a pair of queries for `vectors` vectors, whole windows or all. */
 export function pairBytes(vectors: i32): usize {
   const windows = ASC_FEATURE_RELAXED_SIMD ? (vectors + windowVectors() - 1) / windowVectors() : 0;
   return (<usize>(vectors + windows)) << 5;
 }
 
-/** Bytes of a tile of four rows. */
+/** Size of a tile of four rows. */
 export function tileBytes(): usize {
   return (<usize>codeVectors()) << 6;
 }
@@ -87,7 +92,7 @@ function unpackPart(from: usize, bytes: usize, to: usize): void {
   if (ASC_FEATURE_RELAXED_SIMD) {
     const sixBits = i8x16.splat(63);
     while (from < end) {
-      // Bits that the shift moves from one byte to another are masked out.
+      // Masks out the bits that the shift moves from one byte to another.
       v128.store(to, v128.and(i16x8.shr_u(v128.load(from), 1), sixBits));
       from += 16;
       to += 64;
@@ -105,11 +110,13 @@ function unpackPart(from: usize, bytes: usize, to: usize): void {
 }
 
 /**
- * Sums of tiles for a pair of queries over the vectors from..until−1 (`from`: the start of a window): i32[4] a tile, those of query a at
- * `sums`, of b at `sumsOfB`; stored when `from` is 0, else added to what is there.
+ * Sums of tiles for a pair of queries over the vectors from..until−1 (`from`: the start of a window): i32[4]
+ * per tile, those of query a at `sums`, of b at `sumsOfB`. They are stored when `from` is 0, otherwise added
+ * to the present values.
  *
- * Four vectors a turn. The breaks between them are never taken (windows are multiples of four vectors); they keep V8 from moving all loads
- * to the front, which costs a dozen spills (a fifth of the time, measured).
+ * Four vectors per iteration. The breaks between them are never taken (windows are multiples of four
+ * vectors). They keep V8 from moving all loads to the front, which causes a dozen spills (a fifth of the
+ * time, measured).
  */
 export function dotTiles(rows: usize, tiles: u32, from: i32, until: i32, queries: usize, sums: usize, sumsOfB: usize): void {
   const used = (<usize>(until - from)) << 6;
@@ -325,9 +332,13 @@ function plainTiles(tile: usize, tiles: u32, used: usize, queries: usize, sums: 
   }
 }
 
-/** Relaxed SIMD: Σ Q (c & 1) of one row, whose code is at `head` and `tail`, and one query of a pair (`queries`: the pair, + 16 for b). */
+/**
+ * Relaxed SIMD: Σ Q (c & 1) of one row, whose code is at `head` and `tail`, and one query of a pair
+ * (`queries`: the pair, + 16 for b).
+ */
 export function dotLowBits(queries: usize, head: usize, tail: usize): i32 {
-  // A lane adds at most LANE_LIMIT in a window, and there are at most 32 of them up to 12288 dimensions: 32 · 1023 < 2^15.
+  // A lane adds at most LANE_LIMIT in a window, and there are at most 32 of them up to 12288 dimensions: 32 ·
+  // 1023 < 2^15.
   const vectors = codeVectors();
   const window = windowVectors();
   const storedHeadVectors = <i32>(headBytes >> 4);
@@ -337,7 +348,7 @@ export function dotLowBits(queries: usize, head: usize, tail: usize): i32 {
   for (let first = 0; first < vectors; first += window) {
     const until = min(vectors, first + window);
     queries += 32;
-    // Two vectors a turn: windows and heads are multiples of four.
+    // Two vectors per iteration: windows and heads are multiples of four.
     for (let v = first; v < until; v += 2) {
       if (v === storedHeadVectors) row = tail;
       sum = i16x8.add(sum, i16x8.relaxed_dot_i8x16_i7x16_s(v128.load(queries), v128.and(v128.load(row), lowBit)));
@@ -350,11 +361,10 @@ export function dotLowBits(queries: usize, head: usize, tail: usize): i32 {
 }
 
 /**
- * What the vectors from the head on weigh in a row, to be called after unpackRow (`to` as there).
+ * The squares of a row's vectors after the head. Call it after unpackRow (`to` as there).
  *
- * @returns relaxed SIMD: Σ (4 (c6 − 32) + 1)², which is Σ ŷ6² in units of (Δ/2)²; plain SIMD: Σ (c − 64)², Σ ŷ² in units of Δ². At most
- * 127² a dimension,
- *   which stays below 2^31 for MAX_CODE_DIMENSION of them.
+ * @returns relaxed SIMD: Σ (4 (c6 − 32) + 1)², which is Σ ŷ6² in units of (Δ/2)²; plain SIMD: Σ (c − 64)², Σ
+ *   ŷ² in units of Δ². At most 127² per dimension, which stays below 2^31 for MAX_CODE_DIMENSION of them.
  */
 export function tailSquares(to: usize): i32 {
   let at = to + ((<usize>headVectors()) << 6);

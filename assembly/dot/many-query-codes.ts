@@ -1,12 +1,12 @@
 /**
- * Codes of a query for many-dots.ts: p = q − centre ≈ p̂ = Q · unit, integers |Q| ≤ largestManyCode(), for relaxed SIMD also Σ|Q| ≤
- * LANE_LIMIT over a lane of a window: scaled by s/largest, Σ|Q| ≤ (s/largest) Σ|p| + 1/2 for each of 2W values ≤ LANE_LIMIT for the s that
- * is chosen.
+ * Codes of a query for many-dots.ts: p = q − centre ≈ p̂ = Q · unit, integers |Q| ≤ largestManyCode(), for
+ * relaxed SIMD also Σ|Q| ≤ LANE_LIMIT over a lane of a window: scaled by s/largest, Σ|Q| ≤ (s/largest) Σ|p| +
+ * 1/2 for each of 2W values ≤ LANE_LIMIT for the s that is chosen.
  *
- * In float32, u = 2^-24: p' = fl(q − c), |p − p'| ≤ u|p|; any Q will do, and e' = fl(p' − fl(Q · unit)) is within u(|p'| + |Q unit| + |e'|)
- * of p' − Q · unit. So
- * ρ = ‖p − p̂‖ ≤ ‖e'‖ + 2u(2‖p‖ + 2‖e'‖). Sums of squares are taken in float64. + 2^-20 ‖p‖ covers this and underflow (‖p‖ ≥ 2^-40
- * or = 0). Norms have a relative error of u from p' and far less from the sums; NORM_SLACK covers it.
+ * In float32, u = 2^-24: p' = fl(q − c), |p − p'| ≤ u|p|; any Q will do, and e' = fl(p' − fl(Q · unit)) is
+ * within u(|p'| + |Q unit| + |e'|) of p' − Q · unit. So ρ = ‖p − p̂‖ ≤ ‖e'‖ + 2u(2‖p‖ + 2‖e'‖). Sums of
+ * squares are taken in float64. + 2^-20 ‖p‖ covers this and underflow (‖p‖ ≥ 2^-40 or = 0). Norms have a
+ * relative error of u from p' and far less from the sums; NORM_SLACK covers it.
  */
 
 import { MAX_CODABLE, MIN_CODABLE } from "../codes/codes";
@@ -26,14 +26,17 @@ import {
 
 const NORM_SLACK: f64 = 1 + 2.384185791015625e-7; // 1 + 2^-22
 
-/** A query of the many, with its coefficients for one centre. What is read for each block of rows comes first, in one cache line. */
+/**
+ * One of many queries, with its coefficients for one centre. The fields read for each block of rows come
+ * first, in one cache line.
+ */
 @unmanaged
 export class ManyQuery {
   query: Query;
-  /** Whether it has a part in the batch in hand, and has codes for the segment in hand. */
+  /** Whether it takes part in the current batch and has codes for the current segment. */
   isActive: bool;
   isReady: bool;
-  /** Σ Q, and that of the head. */
+  /** Σ Q, and Σ Q over the head. */
   codeSum: i32;
   headSum: i32;
   /** Coefficients of many-bounds.ts. */
@@ -44,20 +47,20 @@ export class ManyQuery {
   constant: f32;
   /** Limit of the costs. */
   limit: f32;
-  /** What is left of it in the batch in hand: rows checked with all 7 bits, rows scored. */
+  /** Counts of its rows in the current batch: rows checked with all 7 bits, rows scored. */
   checked: u32;
   scored: u32;
-  /** First vector of its codes; the others follow at a distance of 32 bytes. */
+  /** The first vector of its codes. The others follow at intervals of 32 bytes. */
   codes: usize;
 
-  /** The heap's threshold that the limit was made of. */
+  /** The heap's threshold from which the limit was computed. */
   threshold: f64;
   /** Address of the centre that the codes are for; 0: the zero centre; 1: none yet. */
   centre: usize;
-  /** False when p cannot be coded: then no bound may be used. */
+  /** False when p cannot be coded: no bound may be used then. */
   isCodable: bool;
   unit: f64;
-  /** ‖p‖, ‖p − p̂‖, ‖p‖ over the dimensions behind the head, ‖centre‖: upper bounds. q · centre. */
+  /** ‖p‖, ‖p − p̂‖, ‖p‖ over the dimensions after the head, ‖centre‖: upper bounds. q · centre. */
   norm: f64;
   codeLoss: f64;
   tailNorm: f64;
@@ -65,7 +68,7 @@ export class ManyQuery {
   shift: f64;
 }
 
-/** Bytes from one to the next: whole cache lines. */
+/** Distance in bytes from one to the next: whole cache lines. */
 export function manyQueryBytes(): usize {
   return (offsetof<ManyQuery>() + 63) & ~63;
 }
@@ -117,7 +120,7 @@ export function prepareManyCodes(many: ManyQuery, centre: usize, residuals: usiz
   let scale = <f32>largestManyCode();
   if (ASC_FEATURE_RELAXED_SIMD) {
     const lane = largestLaneSum(residuals);
-    // Rounded down to a whole number, so that the largest value is coded without loss.
+    // Rounded down to an integer, so that the largest value is coded without loss.
     if (lane > 0) scale = min(scale, floor((<f32>(LANE_LIMIT - longestWindow()) * peak) / lane));
   }
   writeCodes(many, residuals, peak, scale);
@@ -147,7 +150,7 @@ function largestLaneSum(residuals: usize): f32 {
   return largestF32(largest) * <f32>1.00001;
 }
 
-// What four codes at a time add up to.
+// The sums of four codes at a time.
 let sums: v128 = i32x4.splat(0);
 let losses: v128 = f64x2.splat(0);
 
@@ -201,7 +204,7 @@ function writeCodes(many: ManyQuery, residuals: usize, peak: f32, scale: f32): v
   many.codeLoss = Math.sqrt(addF64(losses)) * NORM_SLACK + many.norm * 9.5367431640625e-7;
 }
 
-/** Copies the windows at `from` to `to` as one. */
+/** Copies the windows at `from` to `to` as one window. */
 function copyCodes(from: usize, to: usize): void {
   const end = to;
   const first = to;
@@ -218,7 +221,7 @@ function copyCodes(from: usize, to: usize): void {
   v128.store(first, lanes);
 }
 
-/** Bytes of the codes of one pair of queries. */
+/** Size of the codes of one pair of queries. */
 export function manyCodeBytes(): usize {
   return pairBytes(codeVectors()) + (hasSingleWindow() ? (<usize>(codeVectors() + 1)) << 5 : 0);
 }

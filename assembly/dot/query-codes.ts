@@ -1,6 +1,9 @@
 /**
- * Codes of a query for dot products: p = q − centre ≈ p̂ = Q · unit, integers |Q| ≤ 127, fewer where dot-of-four.ts has no room.
- * All in float64 from float32 values (two lanes: a centre for each segment asks for as many sets of codes), so a norm computed here is within a relative n·2^-52 of the true one; NORM_SLACK covers that.
+ * Codes of a query for dot products: p = q − centre ≈ p̂ = Q · unit, integers |Q| ≤ 127, fewer where
+ * dot-of-four.ts has no room.
+ *
+ * All in float64 from float32 values (in two lanes, because there are as many sets of codes as centres). So a
+ * norm computed here is within a relative n·2^-52 of the true one; NORM_SLACK covers that.
  */
 
 import { MAX_CODABLE, MIN_CODABLE } from "../codes/codes";
@@ -22,7 +25,7 @@ function residual(query: Query, centre: usize, j: i32): v128 {
   return centre === 0 ? q : f64x2.sub(q, centreAt(centre, j));
 }
 
-/** Makes the codes for a segment's centre, unless they are there. Sets query.isCodable. */
+/** Makes the codes for a segment's centre, unless they exist. Sets query.isCodable. */
 export function prepareDotCodes(query: Query, segment: usize): void {
   const centre = centreOf(segment);
   if (query.dotCentre === centre) return;
@@ -54,7 +57,7 @@ export function prepareDotCodes(query: Query, segment: usize): void {
   storeStarts(query.dotCodes);
 }
 
-/** Makes the codes of a query whose largest |p| is to have the code `largestCode`, and measures them. */
+/** Makes the codes of a query whose largest |p| gets the code `largestCode`, and measures their losses. */
 function writeCodes(query: Query, centre: usize, largest: f64, largestCode: i32): void {
   const unit = largest / <f64>largestCode;
   const inverse = largest === 0 ? 0 : <f64>largestCode / largest;

@@ -1,10 +1,10 @@
-/** The limit that the bounds of dot/bounds.ts and l1/bounds.ts are held against. */
+/** The limit that the bounds of dot/bounds.ts and l1/bounds.ts are compared with. */
 import { Query } from "./query";
 import { COSINE, cosineFloor, distanceCeiling } from "./similarity";
 
 /**
- * The cost above which a row scores below `score`, rounded up to float32; at most the largest float32, so that an infinite bound is above
- * it.
+ * The cost above which a row scores below `score`, rounded up to float32. It is at most the largest float32,
+ * so that an infinite bound is above it.
  */
 export function costLimit(similarity: i32, score: f64, query: Query): f32 {
   if (score < 0) return f32.MAX_VALUE;

@@ -1,12 +1,13 @@
 /**
- * The truth: float64 sums over float32 values, in one defined order that the scalar JavaScript build repeats operation by operation.
+ * The reference that defines every score: float64 sums over float32 values, in one defined order that the
+ * scalar JavaScript build repeats operation by operation.
  *
  *   lane j (0..7) adds the terms of the elements i ≡ j (mod 8), in ascending i, starting from +0
  *   sum = ((l0 + l2) + (l4 + l6)) + ((l1 + l3) + (l5 + l7))
  *
- * A product of two float32 values is exact in float64; a difference, a square of it and each addition round once, to nearest even. Padding
- * elements are +0 in row and query and add +0 to a lane that is never −0, so they change nothing. ±3e38 squared, 10,000 times, stays below
- * 1e82.
+ * A product of two float32 values is exact in float64. A difference, a square of it and each addition round
+ * once, to nearest even. Padding elements are +0 in row and query and add +0 to a lane that is never −0, so
+ * they change nothing. ±3e38 squared, 10,000 times, stays below 1e82.
  */
 
 import { addF64 } from "../lanes";
@@ -16,7 +17,7 @@ function join(a: v128, b: v128, c: v128, d: v128): f64 {
   return addF64(f64x2.add(f64x2.add(a, b), f64x2.add(c, d)));
 }
 
-/** Two float32 at `ptr`, widened. */
+/** Two float32 at `ptr`, widened to float64. */
 function pair(ptr: usize): v128 {
   return f64x2.promote_low_f32x4(v128.load64_zero(ptr));
 }

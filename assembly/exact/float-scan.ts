@@ -1,14 +1,17 @@
 /**
- * The plain plan: a float32 SIMD pass over every selected row, exact float64 scores for those that it cannot rule out.
+ * The plain plan: a float32 SIMD pass over every selected row, exact float64 scores for those that it cannot
+ * rule out.
  *
- * Bounds (u = 2^-24, n = stride; Higham, Accuracy and Stability of Numerical Algorithms, §3.1). A lane sums at most ⌊n/16⌋ + 3 terms, by
- * ⌊n/16⌋ + 2 additions that round (the first adds to 0). The four accumulators and the four lanes are joined by 4 more, and a term itself has
- * at most 3 roundings. So at most ⌊n/16⌋ + 9 roundings touch any term. With m = ⌊n/16⌋ + 8:
+ * Bounds (u = 2^-24, n = stride; Higham, Accuracy and Stability of Numerical Algorithms, §3.1). A lane sums
+ * at most ⌊n/16⌋ + 3 terms, by ⌊n/16⌋ + 2 additions that round (the first adds to 0). The four accumulators
+ * and the four lanes are joined by 4 more, and a term itself has at most 3 roundings. So at most ⌊n/16⌋ + 9
+ * roundings touch any term. With m = ⌊n/16⌋ + 8:
  *   dot:     |computed − Σxq| ≤ γ · ‖x‖‖q‖ + n·2^-149,  γ = m·u / (1 − m·u)   (Cauchy–Schwarz over Σ|xq|)
  *   l1, l2:  all terms are ≥ 0, so computed ≤ true · (1 + γ) + n·2^-149, hence true ≥ (computed − n·2^-149)(1 − γ)
- * The float64 sum that defines the score is itself within a relative 2^-39 of the true one (n·2^-53 for n ≤ 10,000). γ is doubled, which covers
- * that, the ninth rounding, and the float64 roundings of the test. Overflow: an infinite or NaN result rules nothing out; for dot, no partial sum can overflow while
- * ‖x‖‖q‖ < 2^126, and rows beyond are not ruled out.
+ * The float64 sum that defines the score is itself within a relative 2^-39 of the true one (n·2^-53 for n ≤
+ * 10,000). γ is doubled, which covers that, the ninth rounding, and the float64 roundings of the test.
+ * Overflow: an infinite or NaN result rules nothing out; for dot, no partial sum can overflow while ‖x‖‖q‖ <
+ * 2^126, and rows beyond are not ruled out.
  */
 import { addF32 } from "../lanes";
 import { floatBytes, floatsPtr, segmentPtr, segmentRows, segmentShift, squaresPtr, stride } from "../rows/rows";
@@ -96,7 +99,7 @@ function floatL2(x: usize, q: usize, n: i32): f32 {
   return addF32(f32x4.add(f32x4.add(a, b), f32x4.add(c, d)));
 }
 
-/** The score of a row of a segment, exactly as similarity.ts defines it. */
+/** The score of a row of a segment, exactly as defined in similarity.ts. */
 export function exactScore(query: Query, similarity: i32, segment: usize, row: u32): f64 {
   const x = floatsPtr(segment) + <usize>row * ((<usize>stride) << 2);
   if (similarity === L1) return distanceScore(exactL1(x, query.doubles, stride));
@@ -109,12 +112,15 @@ function roundingShare(): f64 {
   return 2 * <f64>(stride / 16 + 8) * 5.9604644775390625e-8 * 1.0001220703125;
 }
 
-/** What a row's float32 sum is held against: the cosine below which it is ruled out, or the distance above. */
+/**
+ * The limit for a row's float32 sum: the cosine below which, or the distance above which, the row is ruled
+ * out.
+ */
 export function floatLimit(similarity: i32, threshold: f64): f64 {
   return similarity === COSINE ? cosineFloor(threshold) - roundingShare() : distanceCeiling(threshold);
 }
 
-/** Whether the float32 sum of a row of a segment shows that it scores below the threshold that `limit` was made of. */
+/** Whether the float32 sum of a row of a segment proves that it scores below the threshold of `limit`. */
 export function isRuledOut(query: Query, similarity: i32, segment: usize, row: u32, limit: f64, queryNorm: f64): bool {
   const x = floatsPtr(segment) + <usize>row * ((<usize>stride) << 2);
   const tiny = TINY * <f64>stride;
@@ -126,7 +132,10 @@ export function isRuledOut(query: Query, similarity: i32, segment: usize, row: u
   return sum <= f32.MAX_VALUE && (<f64>sum - tiny) * (1 - roundingShare()) > limit;
 }
 
-/** Scores a row of a segment exactly, unless its float32 sum rules it out, which takes a third of the time. */
+/**
+ * Scores a row of a segment exactly, unless its float32 sum rules it out. That test takes a third of the
+ * time.
+ */
 export function scoreRow(query: Query, similarity: i32, segment: usize, row: u32, firstRow: u32): void {
   const heap = query.heap;
   countBytes(floatBytes());
@@ -136,7 +145,10 @@ export function scoreRow(query: Query, similarity: i32, segment: usize, row: u32
 
 let touched: u32 = 0;
 
-/** Loads what scoring a row of a segment will read: independent loads of several rows wait for memory together. */
+/**
+ * Loads what scoring a row of a segment will read. Independent loads of several rows wait for memory
+ * together.
+ */
 export function touchFloats(segment: usize, row: u32): void {
   const strideBytes = (<usize>stride) << 2;
   const x = floatsPtr(segment) + <usize>row * strideBytes;

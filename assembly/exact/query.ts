@@ -1,6 +1,7 @@
 /**
- * The queries of one search in linear memory: float32 (for the float scan), float64 (for the exact score), codes (for those of rows), and a heap.
- * Buffers grow by doubling and are kept for the next search; what was outgrown stays unused (together less than what is in use).
+ * The queries of one search in linear memory: float32 (for the float scan), float64 (for the exact score),
+ * codes (to compare with those of rows), and a heap. Buffers grow by doubling and are kept for the next
+ * search. Outgrown buffers stay unused (together less than what is in use).
  */
 
 import { allocate } from "../rows/memory";
@@ -9,13 +10,16 @@ import { exactSquares } from "./exact";
 import { Seeds } from "./seeds";
 import { ENTRY_BYTES, resetTopK, TopK } from "./top-k";
 
-/** Steps whose l1 codes are kept at a time, a power of two: those of eight octaves, or less where many queries would take more than MAX_SLOT_BYTES. */
+/**
+ * Number of steps whose l1 codes are kept at a time, a power of two: those of eight octaves, or fewer where
+ * many queries would take more than MAX_SLOT_BYTES.
+ */
 export let stepSlots: u32 = 0;
 const MAX_STEP_SLOTS: u32 = 64;
 const MIN_STEP_SLOTS: u32 = 16;
 const MAX_SLOT_BYTES: u64 = 4 << 20;
 
-/** One query. Addresses are of its own part of the buffers. */
+/** One query. Its addresses point to its own part of the buffers. */
 @unmanaged
 export class Query {
   floats: usize;
@@ -26,11 +30,11 @@ export class Query {
   /** Its number in the search. */
   number: i32;
 
-  /** Codes for dot products, as dot/dot-of-four.ts lays them out. */
+  /** Codes for dot products, in the layout of dot/dot-of-four.ts. */
   dotCodes: usize;
-  /** Centre that dotCodes belong to; 0: the zero centre; 1: none yet. */
+  /** The centre that dotCodes belong to; 0: the zero centre; 1: none yet. */
   dotCentre: usize;
-  /** False when p = q − centre cannot be coded: then no bound may be used. */
+  /** False when p = q − centre cannot be coded: no bound may be used then. */
   isCodable: bool;
   /** Unit of the codes. */
   dotUnit: f64;
@@ -48,18 +52,18 @@ export class Query {
   slots: usize;
   slotMisses: i32;
 
-  /** Segments until heads are tried again, and how long they will be put off then; see plans/heads.ts. */
+  /** Number of segments until heads are tried again, and the length of the next pause; see plans/heads.ts. */
   headPause: u32;
   nextHeadPause: u32;
 
   /** Whether it has a sketch; see sketch/query-sketch.ts. */
   isSketched: bool;
 
-  /** Segment from which on the cascade may be tried again, and for how many segments it was put off last. */
+  /** The segment from which the cascade may be tried again, and the length of its last pause in segments. */
   floatsUntilSegment: u32;
   backoff: u32;
 
-  /** Whether the cascade has a part in the batch in hand. */
+  /** Whether the cascade handles it in the current batch. */
   isActive: bool;
   seeds: Seeds;
   heap: TopK;
@@ -71,12 +75,15 @@ export function slotBytes(): usize {
   return SLOT_HEADER_BYTES + <usize>codeDimension;
 }
 
-/** Bytes of the codes for dot products, with what sums begin with, in the larger of dot/dot-of-four.ts's two layouts. */
+/**
+ * Size of the codes for dot products, including the starting values of sums, in the larger of
+ * dot/dot-of-four.ts's two layouts.
+ */
 function dotCodeBytes(): usize {
   return ((<usize>codeDimension) << 1) + 32;
 }
 
-/** What a query has for codes: those for dot products, then slots and one more for none. */
+/** Size of all codes of a query: those for dot products, then the slots and one more for none. */
 function codeBytes(): usize {
   return dotCodeBytes() + <usize>(stepSlots + 1) * slotBytes();
 }
@@ -115,10 +122,10 @@ function ensure(buffer: Buffer, bytes: u64): bool {
 
 let heapCapacity: i32 = 0;
 
-/** Room for seeds, beside the k that most plans take; see plans/by-sketches.ts. */
+/** Room for seeds, besides the k that most plans take; see plans/by-sketches.ts. */
 export const SEEDS_PER_RESULT: usize = 4;
 
-/** Room for `count` queries with `k` results each. @returns false at the memory limit. */
+/** Makes room for `count` queries with `k` results each. @returns false at the memory limit. */
 export function reserveQueries(count: i32, k: i32): bool {
   heapCapacity = k;
   const n = <u64>count;
@@ -136,17 +143,17 @@ export function reserveQueries(count: i32, k: i32): bool {
   );
 }
 
-/** Room for what plans/cascade.ts keeps of a batch of rows. 0 at the memory limit. */
+/** Room for what plans/cascade.ts keeps for a batch of rows. 0 at the memory limit. */
 export function reserveBounds(bytes: u64): usize {
   return ensure(bounds, bytes) ? bounds.ptr : 0;
 }
 
-/** Room for what plans/cascade-many.ts keeps of queries and rows. 0 at the memory limit. */
+/** Room for what plans/cascade-many.ts keeps for queries and rows. 0 at the memory limit. */
 export function reserveMany(bytes: u64): usize {
   return ensure(many, bytes) ? many.ptr : 0;
 }
 
-/** Where the host writes f32[dimension] of query `i`; padding is made +0 here. */
+/** Where the host writes f32[dimension] of query `i`; padding is set to +0 here. */
 export function queryPtr(i: i32): usize {
   const ptr = floats.ptr + <usize>i * ((<usize>stride) << 2);
   for (let j = dimension; j < stride; j++) store<f32>(ptr + ((<usize>j) << 2), 0);
@@ -166,7 +173,7 @@ export function queryAt(i: i32): Query {
   return changetype<Query>(states.ptr + <usize>i * offsetof<Query>());
 }
 
-/** Widens query `i`, forgets its codes and empties its heap. */
+/** Widens query `i`, discards its codes and empties its heap. */
 export function prepareQuery(i: i32): Query {
   const query = queryAt(i);
   const q = queryPtr(i);

@@ -1,6 +1,7 @@
 /**
- * The rows with the lowest bounds of a batch: scored first, they give a k-th best score that is nearly the final one, so that far fewer of
- * the other rows survive. A heap for each query whose root has the highest bound; which of equal bounds stay does not matter.
+ * The rows with the lowest bounds of a batch. They are scored first and give a k-th best score that is nearly
+ * final, so that far fewer of the other rows survive. Each query has a heap whose root has the highest bound.
+ * Which of equal bounds stay does not matter.
  *
  *   entry, 8 bytes: | bound f32 | row u32 |
  */
@@ -24,12 +25,12 @@ function put(seeds: Seeds, i: i32, bound: f32, row: u32): void {
   store<u32>(seeds.ptr + ((<usize>i) << 3), row, 4);
 }
 
-/** A row whose bound is not below this is not taken. */
+/** Only a row whose bound is below this is added. */
 export function seedLimit(seeds: Seeds): f32 {
   return seeds.count < seeds.capacity ? Infinity : boundAt(seeds, 0);
 }
 
-/** Takes a row whose bound is below seedLimit, dropping the one with the highest bound when full. */
+/** Adds a row whose bound is below seedLimit. When full, drops the row with the highest bound. */
 export function addSeed(seeds: Seeds, bound: f32, row: u32): void {
   let i = 0;
   if (seeds.count < seeds.capacity) {

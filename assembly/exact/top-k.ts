@@ -1,6 +1,7 @@
 /**
- * The k best rows seen so far: a heap in linear memory whose root is the worst of them.
- * Order: higher score first; equal scores: the row whose id comes first, which only the host knows, so it is asked on exact ties alone.
+ * The k best rows seen so far: a heap in linear memory whose root is the worst of them. Order: higher score
+ * first; equal scores: the row whose id comes first. Only the host knows ids, so it is asked, on exact ties
+ * only.
  *
  *   entry, 16 bytes: | score f64 | row u32 | unused u32 |
  */
@@ -9,17 +10,23 @@ import { isIdBefore } from "../host";
 
 export const ENTRY_BYTES: usize = 16;
 
-/** A heap of at most `capacity` entries at `ptr`. Several may be alive (one a query), so the state is passed, not kept. */
+/**
+ * A heap of at most `capacity` entries at `ptr`. Several may exist (one per query), so the state is passed,
+ * not global.
+ */
 @unmanaged
 export class TopK {
   ptr: usize;
   capacity: i32;
   count: i32;
-  /** The score that a row must reach to matter: the root's when full, what other shards have found if that is higher, else −1 (no score is below 0). */
+  /**
+   * The score that a row must reach to matter: the root's when full; a higher one if other shards have found
+   * it; otherwise −1 (no score is below 0).
+   */
   threshold: f64;
 }
 
-/** The k best rows are known to score at least `score`. */
+/** Call it when the k best rows are known to score at least `score`. */
 export function raiseThreshold(heap: TopK, score: f64): void {
   if (score > heap.threshold) heap.threshold = score;
 }
@@ -74,7 +81,7 @@ function sink(ptr: usize, count: i32, score: f64, row: u32): void {
   put(ptr, i, score, row);
 }
 
-/** Offers one row; cost O(log k) when it enters. */
+/** Offers one row; costs O(log k) when it enters. */
 export function offer(heap: TopK, score: f64, row: u32): void {
   const ptr = heap.ptr;
   if (heap.count < heap.capacity) {
@@ -96,7 +103,7 @@ export function offer(heap: TopK, score: f64, row: u32): void {
   if (heap.count === heap.capacity) raiseThreshold(heap, scoreAt(ptr, 0));
 }
 
-/** Turns the heap into a list, best first. The heap is used up. */
+/** Turns the heap into a list, best first. It is no longer a heap then. */
 export function sortBestFirst(heap: TopK): void {
   const ptr = heap.ptr;
   for (let last = heap.count - 1; last > 0; last--) {

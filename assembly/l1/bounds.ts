@@ -1,15 +1,17 @@
 /**
- * Lower bounds of a row's cost for L1, Σ|x−q|; costLimit (exact/cost-limit.ts) says which skip a row.
+ * Lower bounds of a row's cost for L1, Σ|x−q|; costLimit (exact/cost-limit.ts) says which of them rule out a
+ * row.
  *
  *   Σ|x − q| ≥ Δ Σ|P − c| + o − ε − ‖y − ŷ‖₁     slots.ts; the sum is an exact integer, below 2^24
  *
- * and no less with the sum, o and ε over the head alone.
+ * This also holds with the sum, o and ε over the head alone.
  *
- * Float32 roundings, u = 2^-24: each term is the product of at most four rounded factors, and there are three. L1_SLACK = 2^-19 of each
- * term covers them. Losses are stored rounded up. A bound of −infinity or NaN skips nothing.
+ * Float32 roundings, u = 2^-24: there are three terms, each the product of at most four rounded factors.
+ * L1_SLACK = 2^-19 of each term covers them. Losses are stored rounded up. A bound of −infinity or NaN skips
+ * nothing.
  *
- * The query's codes are those of a row's step, of which a segment's rows have about six. They are not taken step by step, since memory is
- * read fastest in the rows' order: as four streams, see dot/dots-of-list.ts.
+ * The query's codes depend on a row's step, of which a segment's rows have about six. Rows are not processed
+ * step by step, because memory is read fastest in the rows' order: as four streams, see dot/dots-of-list.ts.
  */
 
 import { Query } from "../exact/query";
@@ -38,22 +40,25 @@ import { CODE_SUM, HEAD_CODE_SUM, HEAD_OFFSET, hasCodes, makeCodes, noSlot, OFFS
 /** Relative slack for float32 roundings: 2^-19. */
 const L1_SLACK: f64 = 1.9073486328125e-6;
 
-/** Steps for which codes are made in one segment, before its other rows are taken as survivors. */
+/**
+ * Maximum number of steps for which codes are made in one segment. The segment's other rows then count as
+ * survivors.
+ */
 const MAX_SLOT_MISSES: i32 = 16;
 
-/** Σ|P − c| but for Σ c, i32[segmentRows], and o − ε, f32[segmentRows]. */
+/** Σ|P − c| without the term Σ c, i32[segmentRows], and o − ε, f32[segmentRows]. */
 const sums = memory.data(<i32>MAX_SEGMENT_ROWS * 4, 16);
 const rowOffsets = memory.data(<i32>MAX_SEGMENT_ROWS * 4, 16);
 
 /**
- * Stores at bounds[row], f32, the bound of each row listed, by its code or the head of it.
+ * Stores at bounds[row], f32, the bound of each row listed, by its code or its head.
  *
  * @param rows  u16[count], with room for LIST_PADDING more, which are overwritten.
- * @param rowBits  u32[segmentRows / 32]: of other rows the bounds are kept.
+ * @param rowBits  u32[segmentRows / 32]: the bounds of other rows are left unchanged.
  */
 export function l1Bounds(query: Query, segment: usize, rows: usize, count: u32, isHead: bool, rowBits: usize, bounds: usize): void {
   if (count === 0) return;
-  // The steps, one group of either metadata for each four rows, and the codes.
+  // The steps, one group of either metadata for every four rows, and the codes.
   countBytes(
     groupBytes(count) + <u64>((count + 3) >> 2) * <u64>SECOND_GROUP_BYTES + <u64>count * (isHead ? headBytes : headBytes + tailBytes),
   );
@@ -87,7 +92,7 @@ export function l1Bounds(query: Query, segment: usize, rows: usize, count: u32, 
       makeCodes(query, step1, centre);
       makeCodes(query, step2, centre);
       makeCodes(query, step3, centre);
-      // Not all may have got their codes, or kept them.
+      // Some rows may not have got codes, or may have lost them again.
       if (!hasCodes(slot0, step0, centre)) slot0 = noSlot(query);
       if (!hasCodes(slot1, step1, centre)) slot1 = noSlot(query);
       if (!hasCodes(slot2, step2, centre)) slot2 = noSlot(query);
@@ -120,7 +125,7 @@ export function l1Bounds(query: Query, segment: usize, rows: usize, count: u32, 
   finishBounds(segment, isHead ? HEAD_SUMS : CODE_SUMS, rowBits, bounds);
 }
 
-/** Makes bounds of what l1Bounds stored, in the rows' order. */
+/** Computes the bounds from what l1Bounds stored, in row order. */
 function finishBounds(segment: usize, rowSumsAt: usize, rowBits: usize, bounds: usize): void {
   const unit = f32x4.splat(<f32>(1 - L1_SLACK));
   const lossFactor = f32x4.splat(<f32>(1 + L1_SLACK));

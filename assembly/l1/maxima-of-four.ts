@@ -1,15 +1,18 @@
 /**
- * Sums of maxima of bytes: a query's codes P_j and a row's c_j (see codes/codes.ts), both in 0..127, which make Σ |P − c| = 2 Σ max(P, c) −
- * Σ P − Σ c. Exact in every build.
- * Four rows at a time, so that their loads wait for memory together; each has codes of its own.
+ * Sums of maxima of bytes: a query's codes P_j and a row's c_j (see codes/codes.ts), both in 0..127. They
+ * give Σ |P − c| = 2 Σ max(P, c) − Σ P − Σ c. Exact in every build. Four rows at a time, so that their loads
+ * wait for memory together; each has its own query codes.
  */
 import { addI32OfFour } from "../lanes";
 import { headBytes, headPtr, tailBytes, tailPtr } from "../rows/rows";
 
-/** 64-byte chunks that 16 bits hold: a pair of sums of two maxima is at most 508, two of them 1016, and 64 · 1016 < 2^16. */
+/**
+ * 64-byte chunks that fit 16 bits: a pair of sums of two maxima is at most 508, two of them 1016, and 64 ·
+ * 1016 < 2^16.
+ */
 const WIDEN_BYTES: usize = 4096;
 
-// What the rows in hand add up to, i32x4 each.
+// The sums of the current rows, i32x4 each.
 let sum0: v128 = i32x4.splat(0);
 let sum1: v128 = i32x4.splat(0);
 let sum2: v128 = i32x4.splat(0);

@@ -1,12 +1,14 @@
 /**
- * A query's codes for l1, one set for each step Δ that its rows have (kept in a few slots): p = q − centre in units of Δ,
+ * A query's codes for l1, one set for each step Δ that its rows have (kept in a few slots): p = q − centre in
+ * units of Δ,
  *
  *   P = clamp(nearest(p/Δ) + 64, 0, 127)
  *
- * With p̂ the clamped but unrounded value, o = ‖p − p̂‖₁ and ε = Σ|p̂ − P's value|: every ŷ lies in the range that p̂ is clamped to, hence
+ * With p̂ the clamped but unrounded value, o = ‖p − p̂‖₁ and ε = Σ|p̂ − P's value|: every ŷ lies in the range
+ * that p̂ is clamped to, hence
  *   Σ|p − y| ≥ Σ|p − ŷ| − ‖y − ŷ‖₁ = Σ|p̂ − ŷ| + o − ‖y − ŷ‖₁ ≥ Δ Σ|P − c| − ε + o − ‖y − ŷ‖₁.
- * The slot's offset is o − ε; the same over the head bounds what lies in the head, and the tail adds nothing below 0. Float64 from float32
- * values; OFFSET_SLACK · (o + ε) covers its roundings and that to float32.
+ * The slot's offset is o − ε; the same over the head bounds what lies in the head, and the tail adds nothing
+ * below 0. Float64 from float32 values; OFFSET_SLACK · (o + ε) covers its roundings and that to float32.
  *
  *   slot: | step f32 | centre u32 | offset f32 | Σ P i32 | offset of the head f32 | Σ P of the head i32 | 8 bytes unused | codes
  *   u8[codeDimension] |
@@ -19,7 +21,7 @@ import { codeDimension, headDimension, stride } from "../rows/rows";
 
 const OFFSET_SLACK: f64 = 9.5367431640625e-7; // 2^-20
 
-/** Where a slot has them. */
+/** Offsets of the fields of a slot. */
 export const OFFSET: usize = 8;
 export const CODE_SUM: usize = 12;
 export const HEAD_OFFSET: usize = 16;
@@ -29,19 +31,22 @@ export function slotCodes(slot: usize): usize {
   return slot + SLOT_HEADER_BYTES;
 }
 
-/** A slot whose offsets of −infinity make bounds that skip nothing. */
+/** A slot whose offsets of −infinity give bounds that skip nothing. */
 export function noSlot(query: Query): usize {
   return query.slots + <usize>stepSlots * slotBytes();
 }
 
-/** Empties the slots (a step of NaN is equal to none) and readies noSlot behind them. */
+/** Empties the slots (a step of NaN equals none) and prepares noSlot after them. */
 export function clearSlots(query: Query): void {
   for (let i: u32 = 0; i < stepSlots; i++) store<f32>(query.slots + <usize>i * slotBytes(), NaN);
   store<f32>(noSlot(query), -Infinity, OFFSET);
   store<f32>(noSlot(query), -Infinity, HEAD_OFFSET);
 }
 
-/** The one slot that a step may have: neighbours on the steps' grid (codes/codes.ts), of two octaves or more, have slots of their own. */
+/**
+ * The one slot that a step may have. Neighbours on the steps' grid (codes/codes.ts), over two octaves or
+ * more, have different slots.
+ */
 export function slotOf(query: Query, step: f32): usize {
   return query.slots + <usize>((reinterpret<u32>(step) >> 20) & (stepSlots - 1)) * slotBytes();
 }
@@ -51,7 +56,9 @@ export function hasCodes(slot: usize, step: f32, centre: usize): bool {
   return load<f32>(slot) === step && <usize>load<u32>(slot, 4) === centre;
 }
 
-/** Makes the codes for a step unless they are there; not when that would be more than query.slotMisses allows. */
+/**
+ * Makes the codes for a step unless they exist, or unless that would be more than query.slotMisses allows.
+ */
 export function makeCodes(query: Query, step: f32, centre: usize): void {
   const slot = slotOf(query, step);
   if (step === 0 || hasCodes(slot, step, centre) || query.slotMisses <= 0) return;
@@ -73,7 +80,7 @@ function fillSlot(slot: usize, query: Query, centre: usize, step: f32): bool {
   let headSum = f64x2.splat(0);
   const head = <usize>headDimension;
   const codes = slotCodes(slot);
-  // Two at a time; the query's padding is 0, as the centre's is, and gets the codes of 0.
+  // Two at a time. The query's padding is 0, like the centre's, and gets the codes of 0.
   for (let j: usize = 0; j < <usize>stride; j += 2) {
     if (j === head) {
       headOffset = offset;

@@ -1,7 +1,8 @@
 /**
- * The cascade's first step where rows have sketches, COSINE and L2; it takes the heads' place. All sketches of a batch are read first, and
- * the rows that look best by them are scored, since the limit must be good before whole codes are read: of embeddings, whose nearest rows
- * are not much nearer than many others, a limit from a few segments rules out little.
+ * The cascade's first step where rows have sketches, COSINE and L2; it replaces the heads. All sketches of a
+ * batch are read first, and the rows that look best by them are scored, because a good limit is needed before
+ * whole codes are read. The nearest rows of embeddings are not much nearer than many others, so a limit from
+ * only a few segments rules out little.
  */
 import { costLimit } from "../exact/cost-limit";
 import { exactScore, touchFloats } from "../exact/float-scan";
@@ -15,16 +16,16 @@ import { setSketchCoefficients, sketchBounds } from "../sketch/bounds";
 import { sketchDots } from "../sketch/query-sketch";
 import { hasSketches, SKETCH_GROUP_BYTES } from "../sketch/sketches";
 
-/** Whether the first step goes over the sketches of a segment. */
+/** Whether the first step reads the sketches of a segment. */
 export function usesSketches(query: Query, segment: usize): bool {
   return query.isSketched && hasSketches(segment);
 }
 
 /**
- * Bounds `count` selected rows of segment `s`, which are listed at `rows`, by their sketches; the best become seeds.
+ * Bounds `count` selected rows of segment `s`, listed at `rows`, by their sketches. The best become seeds.
  *
- * @param listed  rows that are listed; there may be more than are selected.
- * @param bounds  f32[segmentRows], where the bounds go, and first the sums.
+ * @param listed  number of listed rows; may be larger than the number of selected ones.
+ * @param bounds  f32[segmentRows]: receives the bounds, and temporarily the sums.
  */
 export function boundBySketches(query: Query, similarity: i32, s: u32, filter: usize, rows: usize, listed: u32, bounds: usize): void {
   const segment = segmentPtr(s);
@@ -60,18 +61,20 @@ export function boundBySketches(query: Query, similarity: i32, s: u32, filter: u
 }
 
 /**
- * One row in so many is a seed, if that is more than the results that are wanted: the k-th best of these is nearly the k-th best of all.
+ * One row in this many is a seed, if that gives more seeds than results are wanted. The k-th best of these is
+ * nearly the k-th best of all.
  */
 const ROWS_PER_SEED: u32 = 256;
 
-/** Makes room for seeds among `rows` rows. */
+/** Makes room for the seeds of `rows` rows. */
 export function widenSeeds(query: Query, rows: u32): void {
   const k = query.heap.capacity;
   query.seeds.capacity = max(k, <i32>min<u32>(<u32>k * <u32>SEEDS_PER_RESULT, rows / ROWS_PER_SEED));
 }
 
 /**
- * Raises the threshold to the k-th best score of the seeds, and empties them. The scores are not kept: the search meets these rows again.
+ * Raises the threshold to the k-th best score of the seeds, and empties them. The scores are discarded: the
+ * search meets these rows again.
  */
 export function raiseBySeeds(query: Query, similarity: i32): void {
   const seeds = query.seeds;
@@ -93,9 +96,10 @@ export function raiseBySeeds(query: Query, similarity: i32): void {
 }
 
 /**
- * Leaves in rowBits, u32[segmentRows / 32], the rows that boundBySketches did not rule out, and lists them at `rows`.
+ * Keeps in rowBits, u32[segmentRows / 32], the rows that boundBySketches did not rule out, and lists them at
+ * `rows`.
  *
- * @returns how many they are.
+ * @returns how many there are.
  */
 export function keepBySketches(query: Query, similarity: i32, rowBits: usize, rows: usize, bounds: usize): u32 {
   const limits = f32x4.splat(costLimit(similarity, query.heap.threshold, query));

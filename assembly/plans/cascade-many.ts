@@ -1,19 +1,19 @@
 /**
- * The cascade for many queries at once, COSINE and L2: a block of rows is unpacked once, then all queries go over it while it stays in the
- * second-level cache (dot/many-dots.ts). A row and a query go through these steps until one of them shows that the row scores below the
- * query's k-th best:
+ * The cascade for many queries at once, COSINE and L2. A block of rows is unpacked once; then all queries
+ * process it while it stays in the second-level cache (dot/many-dots.ts). A row and a query go through these
+ * steps until one of them shows that the row scores below the query's k-th best:
  *
- *   1. the head, a quarter to a third of the dimensions, the rest bounded by norms; left out while it rules out too few
+ *   1. the head, a quarter to a third of the dimensions, the rest bounded by norms; skipped while it rules out too few
  *   2. all dimensions: 6 bits (relaxed SIMD), 7 bits (plain SIMD)
  *   3. relaxed SIMD: the last bit
  *   4. the exact score
  *
- * dot/many-bounds.ts says why no row that is skipped can be a result.
+ * dot/many-bounds.ts proves that no row that is skipped can be a result.
  *
- * Limits from the start: the dot products with the first segments are taken first of all, to score the k rows exactly that look best by
- * their codes.
- * What the worst of them scores is the heap's first threshold. The sums are kept for the search proper, the scores are not: it meets these
- * rows again.
+ * Limits are available from the start: the dot products with the first segments are computed before anything
+ * else, and the k rows that look best by their codes are scored exactly. The worst of these scores is the
+ * heap's first threshold. The sums are kept for the search itself. The scores are not, because the search
+ * meets these rows again.
  */
 
 import {
@@ -53,35 +53,41 @@ import { countBytes, countExactRows, countFullRows } from "../rows/scan-counts";
 import { filterOf, selected } from "../rows/selection";
 import { refreshSegment } from "../sketch/refresh";
 
-/** From so many queries on, unpacking pays. */
+/** From this many queries on, unpacking pays. */
 export const MANY_QUERIES: i32 = 6;
 /**
- * Unpacked rows of a block: what leaves room in a second-level cache of 256 KiB for the codes of the queries. The kernel keeps up with that
- * cache; a block that fits the first level (24 KiB) is 4 % slower, since what a query costs per block comes four times as often.
+ * Size of the unpacked rows of a block. It leaves room in a second-level cache of 256 KiB for the codes of
+ * the queries. The kernel keeps up with that cache. A block that fits the first level (24 KiB) is 4 % slower,
+ * because the per-block cost of a query arises four times as often.
  */
 const BLOCK_BYTES: usize = 98304;
 /**
- * The share of the segments that give the first thresholds. With more of them random directions need fewer exact scores, and clusters,
- * which do without most of the head's rest otherwise, take longer.
+ * One in this many segments is used for the first thresholds. With more segments, random directions need
+ * fewer exact scores, but clusters, which otherwise skip most of the codes beyond the head, take longer.
  */
 const SEED_SEGMENTS: u32 = 16;
-/** Of so many sums (4 MiB) or more, only the seeds of one batch are kept. */
+/** With this many sums (4 MiB) or more, only the seeds of one batch are kept. */
 const MAX_SEED_SUMS: u32 = 1 << 20;
-/** A batch, after which queries whose codes do not help change their plan, is this share of the segments. */
+/**
+ * A batch is this share of the segments. After each batch, queries whose codes do not help change their plan.
+ */
 const BATCHES: u32 = 32;
-/** With fewer selected rows in a segment of its own centre, coding the queries costs more than reading the rows. */
+/**
+ * With fewer selected rows in a segment with its own centre, coding the queries costs more than reading the
+ * rows.
+ */
 const MIN_CENTRED_ROWS: u32 = 8;
 
 /** i32 sums of a pair of queries. */
 const sumsOfA = memory.data(4 * 256, 16);
 const sumsOfB = memory.data(4 * 256, 16);
-/** u8 for four rows each: those that the bounds leave. */
+/** u8 per four rows: those that the bounds leave. */
 const leftOfA = memory.data(64, 16);
 const leftOfB = memory.data(64, 16);
 
 /**
- * Rows to be scored, in the segment in hand: | ManyQuery u32 | row u32 |. So many at a time that they fit the second-level cache beside the
- * rest.
+ * Rows to be scored, in the current segment: | ManyQuery u32 | row u32 |. They are limited so that they fit
+ * the second-level cache beside the rest.
  */
 const pending = memory.data(8 * 64, 16);
 const PENDING_BYTES: u32 = 131072;
@@ -93,7 +99,10 @@ let codes: usize = 0;
 let residuals: usize = 0;
 let tiles: usize = 0;
 let blockRows: u32 = 0;
-/** Of segments 0..seedSegments−1, for each pair: | sums of a, i32[segmentRows] | of b |, in the order of the blocks' rows. */
+/**
+ * Of segments 0..seedSegments−1, for each pair: | sums of a, i32[segmentRows] | of b |, in the order of the
+ * blocks' rows.
+ */
 let seedSums: usize = 0;
 let seedSegments: u32 = 0;
 
@@ -101,7 +110,10 @@ function seedSumsOf(s: u32, pair: i32, first: u32): usize {
   return seedSums + ((<usize>((s * <u32>pairCount + <u32>pair) * 2 * segmentRows + first)) << 2);
 }
 
-/** Two queries that share each pass over the codes: whether it uses the head, for how many segments it will not, and its next pause. */
+/**
+ * Two queries that share each pass over the codes: whether it uses the head, for how many segments it will
+ * not, and the length of its next pause.
+ */
 @unmanaged
 class Pair {
   a: ManyQuery;
@@ -124,7 +136,9 @@ function manyAt(i: i32): ManyQuery {
   return changetype<ManyQuery>(states + <usize>i * manyQueryBytes());
 }
 
-/** Searches queries 0..count−1 over all segments. @returns false at the memory limit; then another plan is to be used. */
+/**
+ * Searches queries 0..count−1 over all segments. @returns false at the memory limit: use another plan then.
+ */
 export function cascadeMany(count: i32, similarity: i32, filterBits: usize): bool {
   if (!beginMany(count)) return false;
   const batch = max<u32>(1, segmentCount / BATCHES);
@@ -134,9 +148,9 @@ export function cascadeMany(count: i32, similarity: i32, filterBits: usize): boo
   return true;
 }
 
-/** Readies queries 0..count−1. @returns false at the memory limit. */
+/** Prepares queries 0..count−1. @returns false at the memory limit. */
 function beginMany(count: i32): bool {
-  // Their sums are 4 bytes a row and query, of which there is an even number.
+  // Their sums take 4 bytes per row and query, and the number of queries is rounded up to even.
   const room = MAX_SEED_SUMS / (<u32>(count + 1) * segmentRows);
   seedSegments = max<u32>(1, min<u32>(max<u32>(room, segmentCount / BATCHES), segmentCount / SEED_SEGMENTS));
   seedSums = reserveBounds((<u64>seedSegments * segmentRows * <u64>(count + (count & 1))) << 2);
@@ -175,8 +189,8 @@ function beginMany(count: i32): bool {
 }
 
 /**
- * Searches segments start..end−1 for queries 0..count−1. Where more than half of a query's rows came down to float32, the codes are not
- * worth reading: its next segments are scanned as floats, as in cascade.ts.
+ * Searches segments start..end−1 for queries 0..count−1. If more than half of a query's rows had to be read
+ * as float32, the codes are not worth reading: its next segments are scanned as floats, as in cascade.ts.
  */
 function searchBatch(count: i32, similarity: i32, start: u32, end: u32, filterBits: usize): void {
   for (let i = 0; i < count; i++) {
@@ -208,7 +222,7 @@ function searchBatch(count: i32, similarity: i32, start: u32, end: u32, filterBi
   }
 }
 
-/** Gives heaps their first thresholds. */
+/** Sets the first thresholds of the heaps. */
 function seedHeaps(count: i32, similarity: i32, filterBits: usize): void {
   for (let i = 0; i < count; i++) queryAt(i).seeds.count = 0;
   for (let s: u32 = 0; s < seedSegments; s++) {
@@ -228,7 +242,9 @@ function seedHeaps(count: i32, similarity: i32, filterBits: usize): void {
   }
 }
 
-/** Searches segment `s`, or takes seeds there, for the queries that are active. @returns how many rows are selected. */
+/**
+ * Searches segment `s`, or takes seeds there, for the active queries. @returns the number of selected rows.
+ */
 function searchSegment(similarity: i32, s: u32, filter: usize, isSeeding: bool): u32 {
   const segment = segmentPtr(s);
   const centre = centreOf(segment);
@@ -278,7 +294,9 @@ function searchSegment(similarity: i32, s: u32, filter: usize, isSeeding: bool):
   return count;
 }
 
-/** Makes the query's codes for the segment's centre; without codes (isReady) it is to be scanned as floats. */
+/**
+ * Makes the query's codes for the segment's centre. Without codes (isReady) it has to be scanned as floats.
+ */
 function readyQuery(many: ManyQuery, similarity: i32, centre: usize, isRead: bool): void {
   many.isReady = false;
   if (!many.isActive || !isRead) return;
@@ -287,7 +305,7 @@ function readyQuery(many: ManyQuery, similarity: i32, centre: usize, isRead: boo
   many.isReady = many.isCodable;
 }
 
-/** A head that leaves most of the tiles costs more than it saves: it is tried again later. */
+/** A head that leaves most of the tiles costs more than it saves. It is tried again later. */
 function restHead(pair: Pair): void {
   if (pair.triedTiles === 0) return;
   if (pair.leftTiles * 2 <= pair.triedTiles) {
@@ -310,7 +328,9 @@ function unpackBlock(segment: usize, similarity: i32, rows: u32, needsTails: boo
   describeBlock(rows, similarity);
 }
 
-/** Takes sums and seeds of every query from the block; `first`: how many rows of the segment come before it. */
+/**
+ * Computes sums and seeds of every query from the block; `first`: how many rows of the segment precede it.
+ */
 function seedBlock(similarity: i32, s: u32, first: u32, rows: u32): void {
   for (let i = 0; i < pairCount; i++) {
     const pair = pairAt(i);
@@ -323,7 +343,7 @@ function seedBlock(similarity: i32, s: u32, first: u32, rows: u32): void {
   }
 }
 
-/** Searches the block for every pair; `first`: how many rows of the segment come before it. */
+/** Searches the block for every pair; `first`: how many rows of the segment precede it. */
 function searchBlock(similarity: i32, s: u32, first: u32, rows: u32): void {
   const groups = (rows + 3) >> 2;
   const lastGroup: u32 = (rows & 3) === 0 ? 15 : ((<u32>1) << (rows & 3)) - 1;
@@ -368,7 +388,7 @@ function searchBlock(similarity: i32, s: u32, first: u32, rows: u32): void {
   scorePending(similarity, s);
 }
 
-/** Notes the rows that are left, after a look at all 7 bits. */
+/** Adds the rows that are left to the pending ones, after a check with all 7 bits. */
 function checkLeft(many: ManyQuery, similarity: i32, s: u32, groups: u32, sums: usize, left: usize): void {
   if (!many.isReady) return;
   const segment = segmentPtr(s);
@@ -377,7 +397,7 @@ function checkLeft(many: ManyQuery, similarity: i32, s: u32, groups: u32, sums: 
     while (bits !== 0) {
       const i = <usize>((group << 2) + ctz(bits));
       bits &= bits - 1;
-      // When nearly all that get here are scored anyway, their last bits are not read first.
+      // If nearly all rows that reach this point are scored anyway, their last bits are not read first.
       if (ASC_FEATURE_RELAXED_SIMD && (many.checked < 256 || 4 * many.scored <= 3 * many.checked)) {
         many.checked++;
         countBytes(codeDimension);
@@ -391,7 +411,7 @@ function checkLeft(many: ManyQuery, similarity: i32, s: u32, groups: u32, sums: 
   }
 }
 
-/** Scores what is pending. All these rows are loaded first: independent loads wait for memory together. */
+/** Scores the pending rows. All of them are loaded first: independent loads wait for memory together. */
 function scorePending(similarity: i32, s: u32): void {
   const segment = segmentPtr(s);
   const firstRow = s << segmentShift;
@@ -400,7 +420,7 @@ function scorePending(similarity: i32, s: u32): void {
   for (let at = pending; at < end; at += 8) {
     const many = changetype<ManyQuery>(<usize>load<u32>(at));
     const heap = many.query.heap;
-    // The first k are always scored; only what comes on top tells of the codes.
+    // The first k are always scored; only the number beyond them tells how good the codes are.
     if (heap.count === heap.capacity) many.scored++;
     scoreRow(many.query, similarity, segment, load<u32>(at, 4), firstRow);
     updateLimit(many, similarity);

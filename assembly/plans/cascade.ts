@@ -1,9 +1,11 @@
 /**
- * The cascade: bounds the rows of a batch of segments by their codes, or by sketches or the heads of codes where that suffices; scores the rows with the best bounds; then goes over
- * the bounds and scores the rows that they do not rule out.
+ * The cascade. It bounds the rows of a batch of segments by their codes, or by sketches or the heads of codes
+ * where that suffices. It scores the rows with the best bounds. Then it goes over the bounds and scores the
+ * rows that they do not rule out.
  *
- * What a query's batch costs depends on its data. When more than half of the rows came down to float32, the codes are not worth reading: the next
- * segments are scanned as floats, twice as many each time, before the cascade is tried again on a small batch.
+ * The cost of a query's batch depends on its data. If more than half of the rows had to be read as float32,
+ * the codes are not worth reading: the next segments are scanned as floats, twice as many each time, before
+ * the cascade is tried again on a small batch.
  */
 
 import { codeDotBounds, setDotCoefficients } from "../dot/bounds";
@@ -30,15 +32,15 @@ import { boundBySketches, keepBySketches, raiseBySeeds, usesSketches, widenSeeds
 import { addTails, isHeadWorthTrying, keepByHeads } from "./heads";
 import { beginSurvivors, listSurvivor, scoredRows, scoreListed } from "./survivors";
 
-/** Bounds and sums of at most this many (row, query) pairs are held at a time: 8 MiB. */
+/** Limit of the (row, query) pairs whose bounds and sums are held at a time: 8 MiB. */
 const MAX_BOUNDS: u32 = 1 << 20;
 /** A small batch is this share of the segments. */
 const SMALL_BATCH: u32 = 32;
 
-/** From one row in so many on, all rows of a segment are read. */
+/** If at least one row in this many is selected, all rows of a segment are read. */
 const DENSE: u32 = 3;
 
-/** u16[segmentRows + LIST_PADDING], with room for listRows: rows of the segment in hand. */
+/** u16[segmentRows + LIST_PADDING], with room for listRows: rows of the current segment. */
 const rowList = memory.data(2 * (<i32>MAX_SEGMENT_ROWS + 32), 16);
 /** u32[segmentRows / 32]: the same as bits. */
 const rowBits = memory.data(<i32>MAX_SEGMENT_ROWS / 8, 16);
@@ -46,12 +48,14 @@ const rowBits = memory.data(<i32>MAX_SEGMENT_ROWS / 8, 16);
 const sums = memory.data(<i32>MAX_SEGMENT_ROWS * 4, 16);
 const tailSums = memory.data(<i32>MAX_SEGMENT_ROWS * 4, 16);
 
-/** Address of the bounds of segment `s`; `bounds` are those of a batch that begins with segment `start`. */
+/** Address of the bounds of segment `s`; `bounds` are those of a batch that starts with segment `start`. */
 function boundsOf(bounds: usize, s: u32, start: u32): usize {
   return bounds + ((<usize>((s - start) << segmentShift)) << 2);
 }
 
-/** Searches queries 0..count−1 over all segments. @returns false at the memory limit; then float scans are to be used. */
+/**
+ * Searches queries 0..count−1 over all segments. @returns false at the memory limit: use float scans then.
+ */
 export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
   const small = max<u32>(1, segmentCount / SMALL_BATCH);
   const large = max<u32>(1, min<u32>(segmentCount, MAX_BOUNDS / (<u32>count * segmentRows)));
@@ -63,7 +67,7 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
   let start: u32 = 0;
   let size = min(small, large);
   if (similarity !== L1 && sketchDimension > 0 && reserveQuerySketches(count)) {
-    // Sketches give a limit before anything else is read: no batch has to be small.
+    // Sketches give a limit before anything else is read, so no batch has to be small.
     size = large;
     for (let i = 0; i < count; i++) sketchQuery(queryAt(i));
   }
@@ -93,7 +97,7 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
     for (let s = start; s < end; s++) {
       const filter = filterOf(filterBits, s);
       let selectedRows: u32 = 0;
-      // Query by query over one segment: its codes are read from memory once.
+      // Query by query over one segment, so that its codes are read from memory once.
       for (let i = 0; i < count; i++) {
         const query = queryAt(i);
         if (query.isActive) {
@@ -102,7 +106,8 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
       }
       rows += selectedRows;
     }
-    // Batches grow, so that the limit which heads are held against is that of a good share of the rows (clusters) and few batches remain.
+    // Batches grow. The limit that heads are compared with then comes from a good share of the rows
+    // (clusters), and there are few batches.
     let next = min(large, 4 * size);
     for (let i = 0; i < count; i++) {
       const query = queryAt(i);
@@ -116,7 +121,10 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
   return true;
 }
 
-/** Scores what the bounds of a batch of `rows` rows leave. @returns false when the codes did not help; then query.floatsUntilSegment says from where to try again. */
+/**
+ * Scores what the bounds of a batch of `rows` rows leave. @returns false when the codes did not help;
+ * query.floatsUntilSegment then says from where to try again.
+ */
 function finishBatch(query: Query, similarity: i32, start: u32, end: u32, filterBits: usize, bounds: usize, rows: u32): bool {
   const seeds = query.seeds;
   beginSurvivors();
@@ -133,7 +141,7 @@ function finishBatch(query: Query, similarity: i32, start: u32, end: u32, filter
   for (let s = start; s < end; s++) scoreSurvivors(query, similarity, s, filterOf(filterBits, s), boundsOf(bounds, s, start));
   scoreListed(query, similarity);
   countExactRows(scoredRows);
-  // The best k of a batch are always scored; only what comes on top tells of the codes.
+  // The best k of a batch are always scored; only the number beyond them tells how good the codes are.
   if (scoredRows * 2 <= rows) {
     query.backoff = 0;
     return true;
@@ -143,7 +151,7 @@ function finishBatch(query: Query, similarity: i32, start: u32, end: u32, filter
   return false;
 }
 
-/** Readies a query for the codes of a segment. @returns whether it has bounds there. */
+/** Prepares a query for the codes of a segment. @returns whether it has bounds there. */
 export function prepareCodes(query: Query, similarity: i32, segment: usize): bool {
   if (similarity === L1) return true;
   prepareDotCodes(query, segment);
@@ -151,7 +159,7 @@ export function prepareCodes(query: Query, similarity: i32, segment: usize): boo
   return query.isCodable;
 }
 
-/** Stores the selected rows as rowBits. @returns how many they are. */
+/** Stores the selected rows as rowBits. @returns their number. */
 function selectRows(segment: usize, filter: usize): u32 {
   let rows: u32 = 0;
   for (let w: u32 = 0; w < segmentRows >> 5; w++) {
@@ -162,7 +170,7 @@ function selectRows(segment: usize, filter: usize): u32 {
   return rows;
 }
 
-/** Bounds the selected rows of segment `s`. @returns how many they are. */
+/** Bounds the selected rows of segment `s`. @returns their number. */
 function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, bounds: usize): u32 {
   const segment = segmentPtr(s);
   const rows = selectRows(segment, filter);
@@ -217,10 +225,10 @@ function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, boun
 }
 
 /**
- * Stores at `to`, f32[32], the bounds of the rows `bits` of word `w` by the sums over their codes. Rows beside them, of the same group of four, that sketch or head
- * ruled out get infinite bounds.
+ * Stores at `to`, f32[32], the bounds of the rows `bits` of word `w` by the sums over their codes. Other rows
+ * of the same group of four, which sketch or head ruled out, get infinite bounds.
  *
- * @returns how many groups were read.
+ * @returns the number of groups read.
  */
 function storeCodeBounds(segment: usize, w: u32, bits: u32, to: usize): u32 {
   const first = w << 5;
@@ -245,15 +253,16 @@ function storeCodeBounds(segment: usize, w: u32, bits: u32, to: usize): u32 {
 }
 
 /**
- * Lists the rows of rowBits; `isDense`: all rows of the words that have any, since reading on is faster than jumping over few.
+ * Lists the rows of rowBits. `isDense`: lists all rows of every non-empty word, because reading on is faster
+ * than jumping over a few.
  *
- * @returns how many are listed.
+ * @returns the number of listed rows.
  */
 function listSelected(isDense: bool): u32 {
   let list = rowList;
   for (let w: u32 = 0; w < segmentRows >> 5; w++) {
     const bits = load<u32>(rowBits + ((<usize>w) << 2));
-    // A segment that is not full yet ends with empty words.
+    // The last segment ends with empty words if it is not full.
     list = listRows(list, w, isDense && bits !== 0 ? 0xffffffff : bits);
   }
   return <u32>(list - rowList) >> 1;
@@ -265,14 +274,14 @@ function readCodes(query: Query, segment: usize, rows: u32, to: usize, part: i32
   codeDots(query, segment, rowList, rows, to, part);
 }
 
-/** Listed rows with gaps between them are fetched first. */
+/** Prefetches listed rows with gaps between them. */
 function touchIfApart(segment: usize, rows: u32, part: i32): void {
   if (rows === 0) return;
   const span = <u32>load<u16>(rowList + ((<usize>rows - 1) << 1)) - <u32>load<u16>(rowList) + 1;
   if (rows * 8 < span * 7) touchCodes(segment, rowList, rows, part);
 }
 
-/** Scores the rows of segment `s` that their bounds do not rule out; the last of them stay listed. */
+/** Scores the rows of segment `s` that their bounds do not rule out. The last of them remain listed. */
 function scoreSurvivors(query: Query, similarity: i32, s: u32, filter: usize, bounds: usize): void {
   const segment = segmentPtr(s);
   const firstRow = s << segmentShift;

@@ -1,6 +1,7 @@
 /**
- * The cascade's first step: of many rows the head of the code says enough, five twelfths of its bytes (clusters: all rows but those of the
- * query's own). It needs a limit, so it begins with the second batch, and it is not tried where it cannot help.
+ * The cascade's first step: for many rows the head of the code, five twelfths of its bytes, is enough
+ * (clusters: for all rows outside the query's own). It needs a limit, so it starts with the second batch, and
+ * it is not tried where it cannot help.
  */
 
 import { headDotBounds } from "../dot/bounds";
@@ -11,13 +12,14 @@ import { groupBytes, segmentRows, tailBytes } from "../rows/rows";
 import { countBytes } from "../rows/scan-counts";
 import { listRows } from "../rows/selection";
 
-/** Segments that a head which does not help is left out for, at first. */
+/** The first pause of a head that does not help, in segments. */
 const FIRST_PAUSE: u32 = 4;
 const LONGEST_PAUSE: u32 = 1024;
 
 /**
- * Whether the heads of `count` rows (listed at `rows`, u16) are to be read by themselves: not before there is a limit, not when they left
- * too much lately, and, COSINE and L2, not when the tails' norms alone are too large for most of eight of the rows.
+ * Whether to read the heads of `count` rows (listed at `rows`, u16) separately: not before there is a limit,
+ * not when they recently left too many rows, and for COSINE and L2 not when the tails' norms alone are too
+ * large for most of eight sampled rows.
  */
 export function isHeadWorthTrying(query: Query, similarity: i32, segment: usize, rows: usize, count: u32): bool {
   if (query.heap.threshold < 0 || tailBytes === 0) return false;
@@ -34,11 +36,11 @@ export function isHeadWorthTrying(query: Query, similarity: i32, segment: usize,
 }
 
 /**
- * Leaves of `count` rows those that their heads do not rule out.
+ * Keeps those of `count` rows that their heads do not rule out.
  *
  * @param rowBits  u32[segmentRows / 32], and `rows`, u16: the same list; both are overwritten.
  * @param sums  i32[segmentRows]: Σ Q (c − 64) over the head; L1: f32[segmentRows], the bounds by the head.
- * @returns how many they are.
+ * @returns how many there are.
  */
 export function keepByHeads(query: Query, similarity: i32, segment: usize, rowBits: usize, rows: usize, count: u32, sums: usize): u32 {
   const limits = f32x4.splat(costLimit(similarity, query.heap.threshold, query));
@@ -68,7 +70,7 @@ export function keepByHeads(query: Query, similarity: i32, segment: usize, rowBi
   return left;
 }
 
-/** Adds to sums over heads those over tails, in all words of `rowBits` that have a row. */
+/** Adds the sums over tails to those over heads, in all words of `rowBits` that have a row. */
 export function addTails(rowBits: usize, sums: usize, tailSums: usize): void {
   for (let w: u32 = 0; w < segmentRows >> 5; w++) {
     if (load<u32>(rowBits + ((<usize>w) << 2)) === 0) continue;

@@ -1,8 +1,8 @@
 /**
- * The plan for few rows that lie far apart, COSINE and L2: memory is what they cost, so the codes of a batch are read
- * with independent loads that wait for memory together; then the rows with the best bounds are scored, and those that these do not rule
- * out.
- * When more than half of a batch is left, the rest is scored without codes.
+ * The plan for a few rows that lie far apart, COSINE and L2. Their cost is memory latency, so the codes of a
+ * batch are read with independent loads that wait for memory together. Then the rows with the best bounds are
+ * scored, and those that these do not rule out. If more than half of a batch is left, the rest is scored
+ * without codes.
  */
 
 import { codeDotBounds } from "../dot/bounds";
@@ -31,11 +31,14 @@ import { filterOf, selected } from "../rows/selection";
 import { refreshSegment } from "../sketch/refresh";
 import { prepareCodes } from "./cascade";
 
-/** Rows of the first batch, if not more results are wanted; each further batch has four times as many. */
+/** Rows of the first batch, unless more results are wanted. Each further batch has four times as many. */
 const FIRST_BATCH_ROWS: u32 = 256;
-/** Rows whose codes, or float32, are fetched together; they are to stay in the L1 cache until they are used. */
+/**
+ * Number of rows whose codes, or float32, are fetched together. They should stay in the L1 cache until they
+ * are used.
+ */
 const GROUP_ROWS: u32 = 8;
-/** Codes of a query for another centre cost about as much as so many rows read as floats. */
+/** Coding a query for another centre costs about as much as reading this many rows as floats. */
 const CENTRE_CODES_ROWS: u32 = 12;
 
 /** f32x4 and i32x4: bounds and sums of four rows. */
@@ -43,7 +46,7 @@ const four = memory.data(32, 16);
 
 let touched: u32 = 0;
 
-// Addresses of three lists: the selected rows, u32; their bounds, f32; which of them are to be scored, u32.
+// Addresses of three lists: the selected rows, u32; their bounds, f32; the rows to be scored, u32.
 let rowList: usize = 0;
 let boundList: usize = 0;
 let scoreList: usize = 0;
@@ -52,7 +55,10 @@ function rowAt(i: u32): u32 {
   return load<u32>(rowList + ((<usize>i) << 2));
 }
 
-/** Searches queries 0..count−1 over `most` selected rows. @returns false at the memory limit; then float scans are to be used. */
+/**
+ * Searches queries 0..count−1 over `most` selected rows. @returns false at the memory limit: use float scans
+ * then.
+ */
 export function searchScattered(count: i32, similarity: i32, filterBits: usize, most: u32): bool {
   rowList = reserveBounds(<u64>most * 12);
   if (rowList === 0) return false;
@@ -78,8 +84,8 @@ export function searchScattered(count: i32, similarity: i32, filterBits: usize, 
 }
 
 /**
- * Lists the selected rows. Those of a segment with a centre of its own and few of them are scored as floats at once. @returns how many are
- * listed.
+ * Lists the selected rows. If a segment with its own centre has only a few of them, they are scored as floats
+ * at once. @returns the number of listed rows.
  */
 function listScattered(count: i32, similarity: i32, filterBits: usize): u32 {
   let end = rowList;
@@ -116,7 +122,7 @@ function touchRows(start: u32, end: u32): void {
     const segment = segmentPtr(rowAt(i) >> segmentShift);
     const row = <usize>(rowAt(i) & (segmentRows - 1));
     sum += touchBytes(headPtr(segment, row), headBytes) + touchBytes(tailPtr(segment, row), tailBytes);
-    // At most 64 bytes apart, so that every cache line of what lies between is one of theirs.
+    // At most 64 bytes apart, so that every cache line in between belongs to the row.
     const group = groupPtr(segment, <u32>row);
     sum += load<u8>(group) + load<u8>(group, STEPS) + load<u8>(group, TAIL_NORM);
   }
@@ -129,12 +135,12 @@ function touchBytes(ptr: usize, bytes: usize): u32 {
   return sum;
 }
 
-/** Bounds rows start..end−1 of the list; the best become seeds. */
+/** Bounds rows start..end−1 of the list. The best become seeds. */
 function boundRows(query: Query, similarity: i32, start: u32, end: u32): void {
   touchRows(start, end);
   const seeds = query.seeds;
   while (start < end) {
-    // Rows of one centre have the same codes of the query.
+    // Rows with the same centre use the same codes of the query.
     const centre = centreOf(segmentPtr(rowAt(start) >> segmentShift));
     const isCodable = prepareCodes(query, similarity, segmentPtr(rowAt(start) >> segmentShift));
     while (start < end && centreOf(segmentPtr(rowAt(start) >> segmentShift)) === centre) {
@@ -184,7 +190,8 @@ function scoreListed(query: Query, similarity: i32, i: u32): void {
 }
 
 /**
- * Scores the seeds, then what they leave of rows start..end−1. @returns whether the bounds were worth it: whether they left less than half.
+ * Scores the seeds, then what they leave of rows start..end−1. @returns whether the bounds paid: whether they
+ * left less than half.
  */
 function scoreRows(query: Query, similarity: i32, start: u32, end: u32): bool {
   const seeds = query.seeds;
@@ -201,7 +208,10 @@ function scoreRows(query: Query, similarity: i32, start: u32, end: u32): bool {
   return scoreWhatBoundsLeave(query, similarity, left) * 2 <= end - start;
 }
 
-/** Scores those of the first `count` rows of the score list that their bounds do not rule out. @returns how many. */
+/**
+ * Scores those of the first `count` rows of the score list that their bounds do not rule out. @returns their
+ * number.
+ */
 function scoreWhatBoundsLeave(query: Query, similarity: i32, count: u32): u32 {
   const heap = query.heap;
   let threshold = heap.threshold;

@@ -12,28 +12,31 @@ import { cascade } from "./cascade";
 import { cascadeMany, MANY_QUERIES } from "./cascade-many";
 import { searchScattered } from "./scattered";
 
-/** Below this share of rows that are not results, bounding them first saves nothing. */
+/** If fewer than this many rows are selected per result, bounding them first saves nothing. */
 const CASCADE_ROWS_PER_RESULT: u32 = 8;
 
-/** Fewer rows than one in this many lie far apart. */
+/** Selected rows lie far apart if they are fewer than one in this many. */
 const SCATTERED: u32 = 4;
-/** Fewer than one in this many: then l1 codes, made for each centre and step, cost more than they save, and so do codes of many queries, who share the rows' floats. */
+/**
+ * With fewer than one in this many, l1 codes, made for each centre and step, cost more than they save. So do
+ * the codes of many queries, which share the rows' floats.
+ */
 const VERY_SCATTERED: u32 = 64;
 
-// How a search goes over the rows, as the host says it.
+// How a search reads the rows, as set by the host.
 /** By float32 alone, for comparison. */
 export const BY_FLOATS: i32 = 0;
-/** As here chosen. */
+/** By the plan chosen here. */
 export const BY_CHOICE: i32 = 1;
-/** As here chosen, with sketches of all rows, whether they pay or not: for tests. */
+/** By the plan chosen here, with sketches of all rows, whether they pay or not: for tests. */
 export const WITH_SKETCHES: i32 = 2;
 
 let touched: u32 = 0;
 
-/** @returns how many rows have a vector and pass the mask. */
+/** @returns the number of rows that have a vector and pass the mask. */
 export function countSelected(isFiltered: bool): u32 {
   if (!isFiltered) return liveRows;
-  // Segments lie on pages of their own: independent loads wait for memory together.
+  // Segments lie on different pages: independent loads wait for memory together.
   let sum: u32 = 0;
   for (let s: u32 = 0; s < segmentCount; s++) sum += load<u32>(livePtr(segmentPtr(s))) + load<u32>(staleCountPtr(segmentPtr(s)));
   touched = sum;
@@ -49,7 +52,7 @@ export function countSelected(isFiltered: bool): u32 {
 /**
  * Fills and sorts the heaps of queries 0..count−1, which the host wrote at queryPtr(i).
  *
- * @param selected  what countSelected gave.
+ * @param selected  the result of countSelected.
  * @param plan  BY_FLOATS, BY_CHOICE or WITH_SKETCHES.
  */
 export function search(count: i32, similarity: i32, isFiltered: bool, selected: u32, plan: i32): void {

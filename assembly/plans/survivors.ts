@@ -1,11 +1,14 @@
-/** Rows that are left when all bounds were tried: a few are gathered, so that their float32 are fetched together, and scored. */
+/**
+ * Rows that are left after all bounds. A few are gathered, so that their float32 are fetched together, and
+ * then scored.
+ */
 import { costLimit } from "../exact/cost-limit";
 import { scoreRow, touchFloats } from "../exact/float-scan";
 import { Query } from "../exact/query";
 import { segmentPtr, segmentRows, segmentShift } from "../rows/rows";
 
 const MAX_LISTED: u32 = 8;
-/** Of each: row u32, bound f32. */
+/** Entries: row u32, bound f32. */
 const list = memory.data(64, 16);
 let listed: u32 = 0;
 
@@ -17,7 +20,7 @@ export function beginSurvivors(): void {
   scoredRows = 0;
 }
 
-/** Takes a row that its bound does not rule out yet. */
+/** Adds a row that its bound does not rule out yet. */
 export function listSurvivor(query: Query, similarity: i32, row: u32, bound: f32): void {
   const at = list + ((<usize>listed) << 3);
   store<u32>(at, row);
@@ -26,7 +29,7 @@ export function listSurvivor(query: Query, similarity: i32, row: u32, bound: f32
   if (listed === MAX_LISTED) scoreListed(query, similarity);
 }
 
-/** Scores those that are listed still, unless one of them has raised the limit above the bounds of others. */
+/** Scores the listed rows, except those whose bounds have been overtaken by a limit raised meanwhile. */
 export function scoreListed(query: Query, similarity: i32): void {
   const end = list + ((<usize>listed) << 3);
   listed = 0;

@@ -1,7 +1,10 @@
 /**
- * The bump allocator. This is the one file that calls memory.grow. A shard is freed by dropping its instance. Of blocks that are given
- * back before, one stretch is kept, from which the next blocks are taken that fit.
- * Invariant: every address handed out lies wholly inside linear memory. Sizes are u64, so that a request past 4 GiB fails instead of wrapping.
+ * The bump allocator. This is the only file that calls memory.grow. A shard is freed by dropping its
+ * instance. Of blocks that are released earlier, one contiguous range is kept, and later blocks are taken
+ * from it if they fit.
+ *
+ * Invariant: every address handed out lies wholly inside linear memory. Sizes are u64, so that a request past
+ * 4 GiB fails instead of wrapping.
  */
 
 const PAGE_BYTES: u64 = 65536;
@@ -11,7 +14,7 @@ const ALIGNMENT: u64 = 64;
 let top: u64 = (<u64>__heap_base + ALIGNMENT - 1) & ~(ALIGNMENT - 1);
 let limitBytes: u64 = 65536 * PAGE_BYTES;
 
-/** The stretch that was given back. */
+/** The range that was released. */
 let spare: u64 = 0;
 let spareEnd: u64 = 0;
 
@@ -19,12 +22,14 @@ function aligned(bytes: u64): u64 {
   return (bytes + ALIGNMENT - 1) & ~(ALIGNMENT - 1);
 }
 
-/** @param pages  The most pages of 64 KiB that this instance may use, 1..65536. */
+/** @param pages  The maximum number of 64 KiB pages that this instance may use, 1..65536. */
 export function setMemoryLimit(pages: u32): void {
   limitBytes = <u64>pages * PAGE_BYTES;
 }
 
-/** @returns the address of `bytes` new zeroed bytes, or 0 when the limit is reached; then nothing has changed. */
+/**
+ * @returns the address of `bytes` new zeroed bytes, or 0 when the limit is reached; nothing has changed then.
+ */
 export function allocate(bytes: u64): usize {
   if (aligned(bytes) <= spareEnd - spare) {
     const ptr = <usize>spare;
@@ -43,8 +48,8 @@ export function allocate(bytes: u64): usize {
 }
 
 /**
- * Gives back a block, or what follows an aligned address in it. It is joined to the stretch that is kept if it lies beside it; of two
- * that lie apart the longer one is kept.
+ * Releases a block, or the part of it from an aligned address on. If it is adjacent to the kept range, it is
+ * joined to it. Otherwise the longer of the two is kept.
  */
 export function release(ptr: usize, bytes: u64): void {
   const start = <u64>ptr;
@@ -59,7 +64,7 @@ export function release(ptr: usize, bytes: u64): void {
   }
 }
 
-/** @returns the bytes handed out so far, the module's own static data included. */
+/** @returns the number of bytes handed out so far, including the module's own static data. */
 export function usedBytes(): u64 {
   return top;
 }

@@ -1,36 +1,52 @@
 /**
- * Rows in linear memory, in segments of a fixed number of rows, so that growing never moves what is there.
+ * Rows in linear memory, in segments of a fixed number of rows, so that growing never moves existing data.
  *
- *   segment: | live bits | address of the centre, count of stale rows u32, state of the sketches | squares f64 | stale bits | first metadata | second metadata | heads of the codes | their tails | float32 |
+ *   segment: | live bits | address of the centre, count of stale rows u32, state of the sketches | squares f64
+ *            | stale bits | first metadata | second metadata | heads of the codes | their tails | float32 |
  *
- * Each part starts on a cache line and has one entry a row, the metadata one group for four rows; see codes/codes.ts for what the codes' parts mean.
+ * Each part starts on a cache line and has one entry per row; the metadata has one group for four rows.
+ * codes/codes.ts explains the parts of the codes.
  *
- *   first group:  | norms f32x4 | residual norms f32x4 | shifts f32x4 | steps f32x4 | losses 2 × u16x4 |     80 bytes: what a pass over all rows reads
- *   second group: | losses 2 × u16x4 | sums i32x4 | sums of the heads i32x4 |                                48 bytes: l1, and many queries
+ *   first group:  | norms f32x4 | residual norms f32x4 | shifts f32x4 | steps f32x4 | losses 2 × u16x4 |
+ *                 80 bytes: what a pass over all rows reads
+ *   second group: | losses 2 × u16x4 | sums i32x4 | sums of the heads i32x4 |
+ *                 48 bytes: l1, and many queries
  *
- * So what bounds need of a row read at random lies in one or two cache lines, and a dense scan passes over nothing that it does not use.
- * Invariants: stride is the dimension rounded up to 4 and padding elements are +0; bits of rows that were never set are 0; squares[row] is
- * exactSquares of the row; the codes of a row whose stale bit is 0 belong to its float32 values and its segment's centre.
+ * So what the bounds need of a row read at random lies in one or two cache lines, and a dense scan reads
+ * nothing that it does not use.
+ *
+ * Invariants: stride is the dimension rounded up to 4, and padding elements are +0. Bits of rows that were
+ * never set are 0. squares[row] is exactSquares of the row. The codes of a row whose stale bit is 0 belong to
+ * its float32 values and its segment's centre.
  */
 import { exactSquares } from "../exact/exact";
 import { allocate } from "./memory";
 
-/** What a segment's float32 part should come to: large enough to stream, small enough that a little column stays little. */
+/**
+ * Target size of a segment's float32 part: large enough to stream, small enough that a little column stays
+ * little.
+ */
 const SEGMENT_TARGET_BYTES: u32 = 4 << 20;
 const MIN_SEGMENT_ROWS: u32 = 32;
 export const MAX_SEGMENT_ROWS: u32 = 2048;
-/** 4 GiB / the smallest segment (2048 rows of 16 bytes and 12 bytes of metadata) is below this. */
+/** 4 GiB divided by the smallest segment (2048 rows of 16 bytes and 12 bytes of metadata) is below this. */
 const MAX_SEGMENTS: u32 = 98304;
 /**
- * Dimensions of a code at most: 10,000 rounded up to 64. The proofs use it: sums of products of codes stay below 2^31, and a float32 sum of so many terms has a relative
- * error below 2^-10.
+ * Maximum number of dimensions of a code: 10,000 rounded up to 64. The proofs use it: sums of products of
+ * codes stay below 2^31, and a float32 sum of that many terms has a relative error below 2^-10.
  */
 export const MAX_CODE_DIMENSION: i32 = 10048;
-/** Below this, codes padded to 64 dimensions are hardly shorter than the rows. A choice by size, not yet by a bench. */
+/**
+ * Below this, codes padded to 64 dimensions are hardly shorter than the rows. Chosen by size, not yet by a
+ * benchmark.
+ */
 const MIN_CODED_DIMENSION: i32 = 48;
 
 // Byte offsets in a first group.
-/** ‖x‖, f32 to nearest, 2^-40 to 2^61; 1 for a zero row, whose dot products are 0 whatever they are divided by, and for one that is not codable. */
+/**
+ * ‖x‖, f32 to nearest, 2^-40 to 2^61. It is 1 for a zero row, whose dot products are 0 whatever they are
+ * divided by, and for a row that is not codable.
+ */
 export const NORMS: usize = 0;
 /** ‖y‖ of the residual y = x − centre, f32, rounded up, at most 2^-21 too large. */
 export const RESIDUAL_NORMS: usize = 16;
@@ -53,13 +69,17 @@ export const HEAD_SUMS: usize = 32;
 export const SECOND_GROUP_BYTES: usize = 48;
 
 export let dimension: i32 = 0;
-/** Elements between two rows. */
+/** Elements from one row to the next. */
 export let stride: i32 = 0;
-/** Dimensions of a code, and its bytes, a multiple of 64; 0 when the dimension is too small for codes. */
+/**
+ * Dimensions of a code, and its size in bytes, a multiple of 64; 0 when the dimension is too small for codes.
+ */
 export let codeDimension: i32 = 0;
-/** Dimensions of a code's head: about five twelfths of them, a multiple of 64. The rest, which may be none, is its tail. */
+/**
+ * Dimensions of a code's head: about five twelfths, a multiple of 64. The rest, possibly none, is its tail.
+ */
 export let headDimension: i32 = 0;
-/** Bytes of either. */
+/** Their sizes in bytes. */
 export let headBytes: usize = 0;
 export let tailBytes: usize = 0;
 export let segmentRows: u32 = 0;
@@ -88,7 +108,7 @@ export function floatBytes(): u64 {
   return ((<u64>stride) << 2) + 8;
 }
 
-/** Bytes of the first metadata of as many groups of four as `rows` rows lie in when they lie together. */
+/** Bytes of the first metadata of the groups of `rows` adjacent rows. */
 export function groupBytes(rows: u32): u64 {
   return <u64>((rows + 3) >> 2) * <u64>GROUP_BYTES;
 }
@@ -100,7 +120,10 @@ function part(bytes: u64): usize {
   return offset;
 }
 
-/** @returns false when memory does not suffice even for an empty shard, or for a dimension that the proofs are not made for. */
+/**
+ * @returns false when memory is too small even for an empty shard, or for a dimension that the proofs do not
+ *   cover.
+ */
 export function initializeRows(dim: i32): bool {
   if (dim < 1 || dim > MAX_CODE_DIMENSION) return false;
   dimension = dim;
@@ -117,7 +140,8 @@ export function initializeRows(dim: i32): bool {
   }
   const rows = <u64>segmentRows;
   part(rows >> 3);
-  // Beside the live bits, since every search reads both: the address of the centre, a word that counts stale rows, and three of the sketches.
+  // Next to the live bits, because every search reads both: the address of the centre, the count of stale
+  // rows, and three words of the sketches.
   if (codeDimension > 0) centreOffset = part(64);
   squaresOffset = part(rows << 3);
   if (codeDimension > 0) {
@@ -133,7 +157,7 @@ export function initializeRows(dim: i32): bool {
   return stagingRowPtr !== 0;
 }
 
-/** Where the host writes the f32[dimension] that setRow then takes. */
+/** Where the host writes the f32[dimension] for setRow. */
 export function stagingPtr(): usize {
   return stagingRowPtr;
 }
@@ -142,7 +166,9 @@ export function capacity(): u32 {
   return segmentCount << segmentShift;
 }
 
-/** Makes room for rows 0..rows−1. @returns false at the memory limit; segments added before it stay and are usable. */
+/**
+ * Makes room for rows 0..rows−1. @returns false at the memory limit; segments added before that stay usable.
+ */
 export function reserveRows(rows: u32): bool {
   const wanted = <u32>((<u64>rows + segmentRows - 1) >> segmentShift);
   if (wanted > MAX_SEGMENTS) return false;
@@ -171,7 +197,7 @@ export function livePtr(segment: usize): usize {
   return segment;
 }
 
-/** Bits of the rows whose codes are not those of their values. */
+/** Bits of the rows whose codes are out of date. */
 export function stalePtr(segment: usize): usize {
   return segment + staleOffset;
 }
@@ -190,27 +216,29 @@ export function secondGroupPtr(segment: usize, row: u32): usize {
   return segment + secondGroupsOffset + <usize>(row >> 2) * SECOND_GROUP_BYTES;
 }
 
-/** Of one row: NORMS to STEPS are offsets from here. */
+/** Of one row. Add NORMS to STEPS to it. */
 export function wordsPtr(segment: usize, row: u32): usize {
   return groupPtr(segment, row) + ((<usize>(row & 3)) << 2);
 }
 
-/** Of one row: LOSS_L2 and TAIL_NORM are offsets from here. */
+/** Of one row. Add LOSS_L2 or TAIL_NORM to it. */
 export function lossesPtr(segment: usize, row: u32): usize {
   return groupPtr(segment, row) + ((<usize>(row & 3)) << 1);
 }
 
-/** Of one row: CODE_SUMS and HEAD_SUMS are offsets from here. */
+/** Of one row. Add CODE_SUMS or HEAD_SUMS to it. */
 export function secondWordsPtr(segment: usize, row: u32): usize {
   return secondGroupPtr(segment, row) + ((<usize>(row & 3)) << 2);
 }
 
-/** Of one row: LOSS_L1 and SIX_LOSS_L2 are offsets from here. */
+/** Of one row. Add LOSS_L1 or SIX_LOSS_L2 to it. */
 export function secondLossesPtr(segment: usize, row: u32): usize {
   return secondGroupPtr(segment, row) + ((<usize>(row & 3)) << 1);
 }
 
-/** Address of the segment's centre, f32[codeDimension], padding 0; 0 when it is zero. See codes/centres.ts. */
+/**
+ * Address of the segment's centre, f32[codeDimension], padding 0; 0 when it is zero. See codes/centres.ts.
+ */
 export function centreOf(segment: usize): usize {
   return <usize>load<u32>(segment + centreOffset);
 }
@@ -224,12 +252,18 @@ export function staleCountPtr(segment: usize): usize {
   return segment + centreOffset + 4;
 }
 
-/** What a segment has of sketches (sketch/sketches.ts): u32 address of its block or 0, u32 which basis they are of or 0, u32 dimensions that the block has room for. */
+/**
+ * The state of a segment's sketches (sketch/sketches.ts): u32 address of its block or 0, u32 number of its
+ * basis or 0, u32 dimensions that the block has room for.
+ */
 export function sketchStatePtr(segment: usize): usize {
   return segment + centreOffset + 8;
 }
 
-/** A row's code, u8[codeDimension]: u8[headBytes] here, which a search may read alone, and u8[tailBytes] at tailPtr. */
+/**
+ * A row's code, u8[codeDimension]: u8[headBytes] here, which a search may read alone, and u8[tailBytes] at
+ * tailPtr.
+ */
 export function headPtr(segment: usize, row: usize): usize {
   return segment + headsOffset + row * headBytes;
 }
@@ -265,7 +299,10 @@ export function hasRow(row: u32): bool {
   return row < capacity() && bitAt(livePtr(segmentPtr(row >> segmentShift)), row & (segmentRows - 1));
 }
 
-/** Takes the staged vector (finite; checked by the host) as the row's, within capacity. @returns how many rows of its segment are stale. */
+/**
+ * Stores the staged vector (finite; checked by the host) at a row within capacity. @returns how many rows of
+ * its segment are stale.
+ */
 export function setRow(row: u32): u32 {
   const segment = segmentPtr(row >> segmentShift);
   const local = row & (segmentRows - 1);

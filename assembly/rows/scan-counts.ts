@@ -1,6 +1,9 @@
 /** What the last search did, for measurements. */
 
-/** Bytes of rows that were read: codes, metadata and float32, again each time they are. Bits that say which rows are selected are not rows. */
+/**
+ * Bytes of rows that were read: codes, metadata and float32. Repeated reads count each time. Bits that say
+ * which rows are selected do not count.
+ */
 let bytes: u64 = 0;
 /** Rows whose whole code was read. */
 let fullRows: u64 = 0;

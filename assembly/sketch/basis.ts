@@ -1,31 +1,33 @@
 /**
- * The basis of sketches: B, m × pitch float32 (pitch: the stride, rounded up to 8; padding 0), whose rows are directions along which the
- * rows of this shard spread most, and a centre, both learnt (learn.ts) for all segments together. What is projected on it is y' = fl(x −
- * centre), and s = B y is computed as s' = fl(B y'), both in float32.
+ * The basis of sketches: B, m × pitch float32 (pitch: the stride, rounded up to 8; padding 0), whose rows are
+ * directions along which the rows of this shard spread most, and a centre, both learnt (learn.ts) for all
+ * segments together. What is projected on it is y' = fl(x − centre), and s = B y is computed as s' = fl(B
+ * y'), both in float32.
  *
- * Nothing is taken for granted of B: that its rows are nearly orthonormal is measured, ε ≥ ‖B Bᵀ − I‖ in Frobenius' norm, in float64. Then
- * ‖B v‖ ≤ √(1 + ε) ‖v‖, since
- * ‖B‖² = ‖B Bᵀ‖, and with r = y − Bᵀ s, for all y and p, u = B p:
+ * Nothing is taken for granted of B: that its rows are nearly orthonormal is measured, ε ≥ ‖B Bᵀ − I‖ in
+ * Frobenius' norm, in float64. Then ‖B v‖ ≤ √(1 + ε) ‖v‖, since ‖B‖² = ‖B Bᵀ‖, and with r = y − Bᵀ s, for all
+ * y and p, u = B p:
  *   p·y = p·Bᵀs + p·r = u·s + p·r
  *   p·r = (p − Bᵀu)·r + u·B r,   B r = (I − B Bᵀ) s                  so  p·r ≤ ‖p − Bᵀu‖ ‖r‖ + ε ‖u‖ ‖s‖
  *   ‖r‖² = ‖y‖² − ‖s‖² + sᵀ(B Bᵀ − I) s ≤ ‖y‖² − (1 − ε) ‖s‖²        and so for p and u
- * Roundings: y' is within u (1 + u) |y'| of y elementwise, u = 2^-24; a lane of s' is one chain of `dimension` products and sums, fused or
- * not, so it is within γ ‖b_i‖ ‖y'‖ of b_i·y', γ = n u / (1 − n u), n ≤ stride + 5. Hence ‖s' − B y‖ ≤ δ ‖y'‖ with
+ * Roundings: y' is within u (1 + u) |y'| of y elementwise, u = 2^-24; a lane of s' is one chain of
+ * `dimension` products and sums, fused or not, so it is within γ ‖b_i‖ ‖y'‖ of b_i·y', γ = n u / (1 − n u), n
+ * ≤ stride + 5. Hence ‖s' − B y‖ ≤ δ ‖y'‖ with
  *   δ = √(m (1 + ε)) · (stride + 8) · 1.001 · 2^-24 + 2^-23
- * (‖B‖ ≤ 1.01: bases with ε > 2^-7 are not taken.) Underflow adds at most √m · stride · 2^-149, which is nothing beside δ · 2^-40; rows
- * with a smaller ‖y'‖ get no sketch.
+ * (‖B‖ ≤ 1.01: bases with ε > 2^-7 are not taken.) Underflow adds at most √m · stride · 2^-149, which is
+ * nothing beside δ · 2^-40; rows with a smaller ‖y'‖ get no sketch.
  *
  *   panels: for eight rows of B each | b_i[j], i = 0…7 | for j = 0…pitch − 1: what a tile of products reads in its order
  */
 import { stride } from "../rows/rows";
 import { multiplyRow, multiplyTile, wideDot } from "./products";
 
-/** Rows that are projected at a time, so that a panel stays in the first-level cache. */
+/** Rows projected at a time, so that a panel stays in the first-level cache. */
 export const BLOCK_ROWS: i32 = 32;
 
 /** Dimensions of the sketches, a multiple of 32; 0: there are none. */
 export let sketchDimension: i32 = 0;
-/** Which basis it is; segments whose sketches are of another one do without. */
+/** Number of the current basis. Segments with sketches of another basis do not use them. */
 export let basisNumber: u32 = 0;
 /** ε and δ. */
 export let skewness: f64 = 0;
@@ -34,12 +36,12 @@ export let projectionError: f64 = 0;
 export let basisCentre: usize = 0;
 let panels: usize = 0;
 
-/** Elements between two rows of a basis, or of residuals that are projected. */
+/** Elements from one row to the next of a basis, or of residuals that are projected. */
 export function pitch(): i32 {
   return (stride + 7) & ~7;
 }
 
-/** Takes a new basis. Sketches of the one before are not valid any more. */
+/** Installs a new basis. Sketches of the previous one become invalid. */
 export function setBasis(dimensions: i32, newPanels: usize, centre: usize, epsilon: f64): void {
   sketchDimension = dimensions;
   panels = newPanels;
@@ -49,13 +51,13 @@ export function setBasis(dimensions: i32, newPanels: usize, centre: usize, epsil
   basisNumber++;
 }
 
-/** From now on there are no sketches. */
+/** Removes the basis. There are no sketches from now on. */
 export function dropBasis(): void {
   sketchDimension = 0;
   basisNumber++;
 }
 
-/** Stores y' = fl(x − centre), f32[stride]; the pitch's padding is left as it is, 0. */
+/** Stores y' = fl(x − centre), f32[stride]. The pitch's padding is not written; it stays 0. */
 export function storeResidual(x: usize, centre: usize, to: usize): void {
   const end = x + ((<usize>stride) << 2);
   for (; x < end; x += 16, centre += 16, to += 16) v128.store(to, f32x4.sub(v128.load(x), v128.load(centre)));
@@ -65,8 +67,8 @@ export function storeResidual(x: usize, centre: usize, to: usize): void {
  * Projects rows on a basis.
  *
  * @param from  f32[rows × pitch], with room for the next multiple of four rows.
- * @param to  f32[rows × dimensions], with such room too.
- * @param terms  the pitch, or fewer: of so many coordinates alone.
+ * @param to  f32[rows × dimensions], with the same extra room.
+ * @param terms  the pitch, or fewer: then only that many coordinates are used.
  */
 export function projectOn(basis: usize, dimensions: i32, from: usize, rows: i32, to: usize, terms: i32): void {
   const rowBytes = (<usize>pitch()) << 2;
@@ -104,7 +106,7 @@ export function storePanels(rows: usize, dimensions: i32, to: usize): void {
   }
 }
 
-/** Row i's part of ‖B Bᵀ − I‖², its products with rows 0…i. */
+/** Row i's part of ‖B Bᵀ − I‖²: its products with rows 0…i. */
 export function skewOf(rows: usize, i: i32): f64 {
   const bytes = (<usize>pitch()) << 2;
   const own = rows + <usize>i * bytes;
@@ -117,7 +119,7 @@ export function skewOf(rows: usize, i: i32): f64 {
   return sum;
 }
 
-/** ε, from the sum of the parts; the float64 sums are within 1e-11 of the true ones. */
+/** ε, from the sum of the parts. The float64 sums are within 1e-11 of the true ones. */
 export function epsilonOf(sum: f64): f64 {
   return Math.sqrt(sum) * 1.0001 + 1e-7;
 }

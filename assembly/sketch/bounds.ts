@@ -1,11 +1,11 @@
 /**
- * Lower bounds of a row's cost by its sketch, of the form of dot/bounds.ts, whose count of roundings holds here too: as many terms of as
- * many factors. With the centre of the basis,
- * x = centre + y, q = centre + p, and what basis.ts shows,
+ * Lower bounds of a row's cost by its sketch, of the form of dot/bounds.ts, whose count of roundings holds
+ * here too: as many terms of as many factors. With the centre of the basis, x = centre + y, q = centre + p,
+ * and what basis.ts shows,
  *   p·y ≤ u·s + ‖p − Bᵀu‖ ‖y − Bᵀs‖ + ε ‖u‖ ‖s‖
  *   u·s = û·ŝ + û·(s − ŝ) + (u − û)·s ≤ û·ŝ + ‖û‖ ‖s − ŝ‖ + ‖u − û‖ ‖s‖
- * and ‖s‖ ≤ √(1 + ε) ‖y‖. Here û·ŝ = (unit / 2) Δ Σ Q (2c − 15), an exact integer below 2^20; |û·ŝ| ≤ ‖û‖ (√(1 + ε) ‖y‖ + ‖s − ŝ‖), of
- * which √(1 + ε) < 1.01 is covered by SLACK_OF_ONE being twice what is needed.
+ * and ‖s‖ ≤ √(1 + ε) ‖y‖. Here û·ŝ = (unit / 2) Δ Σ Q (2c − 15), an exact integer below 2^20; |û·ŝ| ≤ ‖û‖
+ * (√(1 + ε) ‖y‖ + ‖s − ŝ‖), of which √(1 + ε) < 1.01 is covered by SLACK_OF_ONE being twice what is needed.
  */
 import { cosineConstant, enlarged, normFactorOf, SLACK_OF_ONE, squaredConstant } from "../dot/coefficients";
 import { Query } from "../exact/query";
@@ -23,7 +23,7 @@ let normFactors: v128 = f32x4.splat(0);
 let constants: v128 = f32x4.splat(0);
 let isCosine: bool = true;
 
-/** To be called before sketchBounds, for each query. */
+/** Call it before sketchBounds, for each query. */
 export function setSketchCoefficients(query: Query, similarity: i32): void {
   const sketch = sketchOf(query);
   isCosine = similarity === COSINE;

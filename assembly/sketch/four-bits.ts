@@ -1,16 +1,18 @@
 /**
- * Codes of four bits: v ≈ v̂ = (c − 7.5) Δ, c = 0…15, of the values of a sketch, which are mixed (learn.ts) so that all spread alike and
- * one step serves them.
- * Δ has four significant bits, so that (2c − 15) (Δ / 2) is exact in float32. 32 dimensions are 16 bytes: byte i has the code of dimension
- * i in its lower half and that of dimension 16 + i in its upper half.
+ * Codes of four bits: v ≈ v̂ = (c − 7.5) Δ, c = 0…15, of the values of a sketch. The values are mixed
+ * (learn.ts) so that all have the same spread and one step serves them all. Δ has four significant bits, so
+ * (2c − 15) (Δ / 2) is exact in float32. 32 dimensions take 16 bytes: byte i has the code of dimension i in
+ * its lower half and that of dimension 16 + i in its upper half.
  */
 import { coarse } from "../codes/codes";
 import { addF32Wide } from "../lanes";
 
-/** The step that loses least of values with a Gaussian spread, in units of their root mean square. */
+/**
+ * The step with the least loss for values with a Gaussian distribution, in units of their root mean square.
+ */
 const GAUSSIAN_STEP: f64 = 0.3352;
 
-/** A step no smaller than this, so that no product of bounds is subnormal: 2^-60. */
+/** The smallest step, 2^-60, so that no product of bounds is subnormal. */
 const MIN_STEP: f32 = 8.673617379884035e-19;
 
 /** c − 7.5 of four values, f32x4. */
@@ -19,7 +21,10 @@ function levels(values: v128, inverse: v128): v128 {
   return f32x4.add(f32x4.max(f32x4.min(floor, f32x4.splat(7)), f32x4.splat(-8)), f32x4.splat(0.5));
 }
 
-/** Σ (v − v̂)² for a step, in float32 lanes: within a relative (count + 8) 2^-24 of that of the differences as computed. */
+/**
+ * Σ (v − v̂)² for a step, in float32 lanes: within a relative (count + 8) 2^-24 of that of the differences as
+ * computed.
+ */
 function squaredLoss(values: usize, count: i32, step: f32): f64 {
   const inverse = f32x4.splat(1 / step);
   const steps = f32x4.splat(step);
@@ -33,14 +38,15 @@ function squaredLoss(values: usize, count: i32, step: f32): f64 {
   return addF32Wide(sum);
 }
 
-/** What chooseStep found the step to lose, Σ (v − v̂)². */
+/** The loss Σ (v − v̂)² of the step that chooseStep found. */
 export let chosenLoss: f64 = 0;
 
-/** A step that loses nearly least of `count` values with the norm `norm`. */
+/** A step with nearly the least loss for `count` values with the norm `norm`. */
 export function chooseStep(values: usize, count: i32, norm: f64): f32 {
   let step = max(MIN_STEP, coarse(<f32>((GAUSSIAN_STEP * norm) / Math.sqrt(<f64>count))));
   let loss = squaredLoss(values, count, step);
-  // Tails heavier than Gauss': larger steps. The grid's neighbour is an eighth of an octave or more away.
+  // Tails heavier than Gaussian need larger steps. The grid's neighbour is an eighth of an octave or more
+  // away.
   for (let i = 0; i < 32; i++) {
     const larger = reinterpret<f32>(reinterpret<u32>(step) + 0x00100000);
     const largerLoss = squaredLoss(values, count, larger);
@@ -52,7 +58,7 @@ export function chooseStep(values: usize, count: i32, norm: f64): f32 {
   return step;
 }
 
-/** Replaces values by what their codes stand for. */
+/** Replaces values by their decoded codes. */
 export function decode(values: usize, count: i32, step: f32): void {
   const inverse = f32x4.splat(1 / step);
   const steps = f32x4.splat(step);

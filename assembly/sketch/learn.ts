@@ -1,21 +1,23 @@
 /**
- * Learns the basis of sketches from a sample of the rows, in steps that take a few milliseconds each, so that nobody waits for the whole
- * (schedule.ts says when):
+ * Learns the basis of sketches from a sample of the rows. It works in steps of a few milliseconds each, so
+ * that nobody waits for the whole (schedule.ts decides when):
  *
  *   centre      the sample's mean
  *   start       M directions, each a sum of sample rows with random signs
- *   pass        the directions times the sample's second moments (orthogonal iteration: Golub and Van Loan, Matrix Computations, §8.2.4;
- *               the leading directions come first)
+ *   pass        the directions times the sample's second moments (orthogonal iteration: Golub and Van Loan, Matrix
+ *               Computations, §8.2.4; the leading directions come first)
  *   orthonormal by Gram and Schmidt; these two PASSES times
- *   trial       some rows of the sample that the passes left out are queries to others: how many rows would sketches of m dimensions leave,
- *               for each m?
+ *   trial       some rows of the sample that the passes left out are queries to others: for each m, how many rows
+ *               would sketches of m dimensions leave?
  *   install     the best m, if it pays: B is its first m directions, mixed
  *   sketching   segment after segment
  *
- * Mixing: each 32 directions, taken from all parts of the spectrum, are replaced by their Walsh–Hadamard transform. The space is the same;
- * coordinates that spread alike, and nearly as Gauss has it, lose much less in four bits (LSA × 768, 384 dimensions: a quarter fewer rows
- * left).
- * Nothing here has to be right for an answer to be right: what bounds need of the basis is measured when it is installed.
+ * Mixing: each 32 directions, taken from all parts of the spectrum, are replaced by their Walsh–Hadamard
+ * transform. The space is the same. Coordinates that have the same spread, and are nearly Gaussian, lose much
+ * less in four bits (LSA × 768, 384 dimensions: a quarter fewer rows left).
+ *
+ * Answers do not depend on the quality of this work: what the bounds need of the basis is measured when it is
+ * installed.
  */
 import { MAX_CODABLE } from "../codes/codes";
 import { allocate, release } from "../rows/memory";
@@ -39,11 +41,11 @@ import { drawSample, nextRandom, QUERIES, sampleBytes, sampleCount, sampleRow } 
 import { freeSketches, MAX_SKETCH_DIMENSION, projectionsPtr, reserveSketching, residualsPtr } from "./sketches";
 import { beginTrial, bestDimension, chooseDimension, limitQueries, placeTrial, trialBytes, tryDimension, tryHeads } from "./trial";
 
-/** Rows that a basis is learnt from: so many for each direction, and at most. */
+/** Size of the sample: this many rows for each direction, and a maximum. */
 const SAMPLE_PER_DIMENSION: u32 = 16;
 const MAX_SAMPLE: u32 = 4096;
 const PASSES: i32 = 2;
-/** A basis that is less orthonormal is not taken: 2^-7. */
+/** A basis that is less orthonormal than this is rejected: 2^-7. */
 const MAX_SKEWNESS: f64 = 0.0078125;
 
 const IDLE: i32 = 0;
@@ -54,34 +56,34 @@ const TRIAL: i32 = 4;
 const MEASURE: i32 = 5;
 let phase: i32 = IDLE;
 
-/** Multiplications of the step in hand. */
+/** Multiplications of the current step. */
 let spent: i64 = 0;
 
-// Of the learning in hand.
+// State of the current learning.
 let most: i32 = 0;
 let passes: i32 = 0;
 let cursor: i32 = 0;
 /** f32[most × pitch], then the sample and the trial. */
 let directions: usize = 0;
 let directionsBytes: u64 = 0;
-/** The basis in the making: its centre, f32[stride], and f32[most × pitch], as panels. */
+/** The basis being made: its centre, f32[stride], and f32[most × pitch], as panels. */
 let centre: usize = 0;
 let panels: usize = 0;
-/** From the centre to the end of the panels. */
+/** Bytes from the centre to the end of the panels. */
 let basisBytes: u64 = 0;
-/** The same of the basis in use, or 0. */
+/** The same for the basis in use, or 0. */
 let installed: usize = 0;
 let installedBytes: u64 = 0;
-/** Whether the trial has no say. */
+/** Whether to ignore the result of the trial. */
 let isForced: bool = false;
 let skew: f64 = 0;
 
-/** Whether there is a step to be done. */
+/** Whether there is a step to do. */
 export function isLearning(): bool {
   return phase !== IDLE;
 }
 
-/** Does a step. @returns the multiplications that it took. */
+/** Does one step. @returns the number of multiplications that it took. */
 export function learnOn(): i64 {
   spent = 0;
   if (phase === PASS) passOver();
@@ -99,7 +101,7 @@ function giveUp(): void {
   stopSketching();
 }
 
-/** From now on there are no sketches, and their memory is free for rows. */
+/** Removes all sketches and frees their memory for rows. */
 export function stopSketching(): void {
   if (sketchDimension === 0) return;
   dropBasis();
@@ -107,12 +109,12 @@ export function stopSketching(): void {
   release(installed, installedBytes);
 }
 
-/** Directions at most, whatever the rows. */
+/** Maximum number of directions, whatever the rows. */
 export function largestDimension(): i32 {
   return min(MAX_SKETCH_DIMENSION, ((stride * 2) / 3) & ~31);
 }
 
-/** Multiplications that learning so many directions takes, sketching left aside. */
+/** Multiplications for learning this many directions, without sketching. */
 export function learningCost(dimensions: i32): i64 {
   const m = <i64>dimensions;
   const row = <i64>pitch();
@@ -126,11 +128,10 @@ function sampleSize(dimensions: i32): u32 {
 }
 
 /**
- * Takes a sample and directions to start with, unless memory is at its limit.
+ * Takes a sample and starting directions, unless memory is at its limit.
  *
- * @param dimensions  to be learnt, a multiple of 32 and at most a quarter of the rows and largestDimension(). @param forced  whether some
- * of them are
- *   taken even if none pay.
+ * @param dimensions  to be learnt, a multiple of 32 and at most a quarter of the rows and largestDimension().
+ * @param forced  whether some of them are used even if none pay.
  */
 export function beginLearning(dimensions: i32, forced: bool): void {
   isForced = forced;
@@ -140,7 +141,7 @@ export function beginLearning(dimensions: i32, forced: bool): void {
   drawSample(rows, directions + <usize>matrixBytes());
   placeTrial(directions + <usize>(matrixBytes() + sampleBytes(rows)));
   storeCentre();
-  // As centres of segments: bounds are computed in float32.
+  // As for centres of segments: bounds are computed in float32.
   if (!(wideDot(centre, centre, stride) < MAX_CODABLE)) {
     giveUp();
     return;
@@ -163,7 +164,7 @@ function centreBytes(): u64 {
   return (((<u64>stride) << 2) + 63) & ~63;
 }
 
-/** Room for a basis and for what learning it from `rows` rows takes. @returns false at the memory limit. */
+/** Makes room for a basis and for learning it from `rows` rows. @returns false at the memory limit. */
 function reserveLearning(rows: u32): bool {
   if (!reserveSketching(largestDimension())) return false;
   basisBytes = centreBytes() + matrixBytes();
@@ -213,8 +214,8 @@ function passOver(): void {
 }
 
 /**
- * One direction: what it has of those before is taken away, twice, since once is not enough where little is left; then it is made as long
- * as 1.
+ * Handles one direction: subtracts its components along the earlier ones, twice, because once is not enough
+ * where little is left. Then scales it to length 1.
  */
 function orthonormalize(): void {
   const own = rowOf(cursor);
@@ -228,7 +229,7 @@ function orthonormalize(): void {
     scale(own, pitch(), <f32>(1 / Math.sqrt(after)));
     cursor++;
   } else {
-    // The rows lie in fewer dimensions, or are not numbers that can be squared.
+    // The rows lie in fewer dimensions, or cannot be squared as numbers.
     most--;
     if (cursor < most) memory.copy(own, rowOf(most), (<usize>pitch()) << 2);
   }
@@ -252,7 +253,7 @@ function rowOf(i: i32): usize {
   return directions + ((<usize>(i * pitch())) << 2);
 }
 
-/** A block of the sample, to find the trial's limits. */
+/** Processes one block of the sample to find the trial's limits. */
 function findLimits(): void {
   const used = sampleCount - QUERIES;
   const count = min(BLOCK_ROWS, used - cursor);
@@ -264,7 +265,7 @@ function findLimits(): void {
   phase = TRIAL;
 }
 
-/** One number of dimensions; after the last the best is made a basis, if there is one. */
+/** Tries one number of dimensions. After the last, the best becomes a basis, if there is one. */
 function tryNext(): void {
   spent += tryDimension(cursor);
   cursor += 32;
@@ -283,7 +284,7 @@ function tryNext(): void {
   phase = MEASURE;
 }
 
-/** Measures row after row; after the last the basis is taken. */
+/** Measures row after row. After the last, the basis is installed. */
 function measure(): void {
   skew += skewOf(directions, cursor);
   spent += 4 * <i64>(cursor + 1) * <i64>pitch();
@@ -298,7 +299,7 @@ function measure(): void {
   setBasis(bestDimension, panels, centre, epsilon);
   installed = centre;
   installedBytes = centreBytes() + <u64>bestDimension * ((<u64>pitch()) << 2);
-  // What is beyond the directions in use lies beside the other memory of learning.
+  // The part beyond the directions in use is adjacent to the other memory of learning.
   release(installed + <usize>installedBytes, basisBytes - installedBytes);
   release(directions, directionsBytes);
 }

@@ -1,8 +1,8 @@
-/** Mixing of directions, so that the coordinates of sketches spread alike (learn.ts says why). */
+/** Mixes directions so that the coordinates of sketches have the same spread (learn.ts says why). */
 
 /**
- * Replaces groups of 32 of `count` float32, `step` bytes apart, by their Walsh–Hadamard transform; the members of a group are count / 32
- * elements apart.
+ * Replaces groups of 32 of `count` float32, `step` bytes apart, by their Walsh–Hadamard transform. The
+ * members of a group are count / 32 elements apart.
  */
 export function mix(values: usize, count: i32, step: usize): void {
   const groups = <usize>count >> 5;

@@ -1,6 +1,6 @@
 /**
- * Products of small matrices in float32: all that learning a basis and projecting rows on it multiply. Relaxed SIMD may fuse a product and
- * its addition, which rounds less; nothing else depends on it.
+ * Products of small matrices in float32: all multiplications for learning a basis and projecting rows on it.
+ * Relaxed SIMD may fuse a product and its addition, which rounds less; nothing else depends on it.
  */
 
 import { addF32 } from "../lanes";
@@ -11,7 +11,8 @@ function addProduct(sum: v128, a: v128, b: v128): v128 {
 }
 
 /**
- * c[i][0..7] = (adds ? c[i][0..7] : 0) + Σ_j a_i[j] · b[j][0..7] for i < 4 and j < terms, each lane in one chain of additions.
+ * c[i][0..7] = (adds ? c[i][0..7] : 0) + Σ_j a_i[j] · b[j][0..7] for i < 4 and j < terms, each lane in one
+ * chain of additions.
  *
  * @param aStep, bStep, cStep  bytes from one j, or row of c, to the next.
  */
@@ -79,8 +80,8 @@ export function multiplyTile(
 }
 
 /**
- * c[0..31] = Σ_j a[j] · b[j][0..31], of which each eight lie in a panel of their own, f32[terms × 8], one after the other. As long a chain
- * for each as multiplyTile has.
+ * c[0..31] = Σ_j a[j] · b[j][0..31], where each eight of them are in a separate panel, f32[terms × 8], one
+ * after the other. Each chain of additions is as long as in multiplyTile.
  */
 export function multiplyRow(a: usize, b: usize, terms: i32, c: usize): void {
   const apart = (<usize>terms) << 5;
@@ -137,7 +138,7 @@ export function wideDot(a: usize, b: usize, count: i32): f64 {
   return f64x2.extract_lane(sum, 0) + f64x2.extract_lane(sum, 1);
 }
 
-/** The same in float32, nearly. */
+/** The same in float32, approximately. */
 export function dot(a: usize, b: usize, count: i32): f32 {
   let sum0 = f32x4.splat(0);
   let sum1 = sum0;

@@ -1,11 +1,13 @@
 /**
- * A query's sketch: u = B (q − centre) ≈ û = unit · Q, integers |Q| ≤ 127, and what the bounds (bounds.ts) need of it. And the integer dot
- * products Σ Q (c − 7.5) with the sketches of rows, exact in every build: at most 512 · 127 · 15 / 2.
+ * A query's sketch: u = B (q − centre) ≈ û = unit · Q, integers |Q| ≤ 127, and what the bounds (bounds.ts)
+ * need of it. Also the integer dot products Σ Q (c − 7.5) with the sketches of rows, exact in every build: at
+ * most 512 · 127 · 15 / 2.
  *
- *   relaxed SIMD  codes: Q i8[sketchDimension]. Bytes of a row are halved into codes of 0…15 (7 bits: all engines agree on
- *                 i16x8.relaxed_dot_i8x16_i7x16_s); a pair of products is at most 3,810, and eight of them are added up in 16 bits.
- *   plain SIMD    codes, 32 dimensions: Q i16 of dimensions 0, 2, … 14 | 16, 18, … 30 | 1, 3, … 15 | 17, 19, … 31, which are the four
- *                 halves of 16-bit lanes, in their order.
+ *   relaxed SIMD  codes: Q i8[sketchDimension]. Bytes of a row are halved into codes of 0…15 (7 bits: all engines
+ *                 agree on i16x8.relaxed_dot_i8x16_i7x16_s); a pair of products is at most 3,810, and eight of them
+ *                 are added up in 16 bits.
+ *   plain SIMD    codes, 32 dimensions: Q i16 of dimensions 0, 2, … 14 | 16, 18, … 30 | 1, 3, … 15 | 17, 19, … 31,
+ *                 which are the four halves of 16-bit lanes, in their order.
  */
 import { MAX_CODABLE, MIN_CODABLE } from "../codes/codes";
 import { Query } from "../exact/query";
@@ -19,10 +21,10 @@ import { MAX_SKETCH_DIMENSION, projectionsPtr, residualsPtr, restOf, sketchCodes
 
 const NORM_SLACK: f64 = 1 + 1e-9;
 
-/** Of one query. */
+/** The sketch of one query. */
 @unmanaged
 export class QuerySketch {
-  /** Of the codes; Σ Q. */
+  /** Unit of the codes; Σ Q. */
   unit: f64;
   codeSum: i32;
   /** ‖û‖, an upper bound; ≥ ‖u − û‖ + ε ‖u‖; ≥ ‖p − Bᵀu‖; ‖p‖, q · centre, ‖centre‖. */
@@ -40,7 +42,7 @@ let capacity: i32 = 0;
 
 const CODE_BYTES: usize = 2 * <usize>MAX_SKETCH_DIMENSION;
 
-/** Room for `count` queries. @returns false at the memory limit. */
+/** Makes room for `count` queries. @returns false at the memory limit. */
 export function reserveQuerySketches(count: i32): bool {
   if (count <= capacity) return true;
   const block = allocate(<u64>count * <u64>(CODE_BYTES + ((offsetof<QuerySketch>() + 63) & ~63)));
@@ -59,14 +61,14 @@ function codesOf(query: Query): usize {
   return codes + <usize>query.number * CODE_BYTES;
 }
 
-/** Sketches a query; query.isSketched says whether that could be done. */
+/** Sketches a query. query.isSketched says whether that was possible. */
 export function sketchQuery(query: Query): void {
   const sketch = sketchOf(query);
   query.isSketched = false;
   const residual = residualsPtr();
   const values = projectionsPtr();
   storeResidual(query.floats, basisCentre, residual);
-  // Of p itself, in float64; and of p' as it is projected.
+  // Of p itself, in float64, and of p' as it is projected.
   let squares = f64x2.splat(0);
   let shifts = f64x2.splat(0);
   let centreSquares = f64x2.splat(0);
@@ -112,7 +114,7 @@ export function sketchQuery(query: Query): void {
   sketch.unit = unit;
   sketch.codeSum = codeSum;
   sketch.codedNorm = Math.sqrt(codeSquares) * unit * NORM_SLACK;
-  // ‖s‖ ≤ √(1 + ε) ‖y‖, by which both are multiplied.
+  // ‖s‖, by which both terms are multiplied, is at most √(1 + ε) ‖y‖.
   sketch.codeLoss =
     (Math.sqrt(lossSquares) + error + skewness * (sketchNorm + error) + sketchNorm * 1e-12) * Math.sqrt(1 + skewness) * NORM_SLACK;
   sketch.rest = restOf(sketch.norm, sketchNorm) * NORM_SLACK;
@@ -210,7 +212,7 @@ function dotOfFour(codes: usize, row0: usize, row1: usize, row2: usize, row3: us
   return addI32OfFour(sum0, sum1, sum2, sum3);
 }
 
-/** Of 32 dimensions of a row, i16x8. */
+/** 32 dimensions of a row, i16x8. */
 function relaxedChunk(row: usize, low: v128, high: v128): v128 {
   const v = v128.load(row);
   return i16x8.add(
@@ -219,7 +221,7 @@ function relaxedChunk(row: usize, low: v128, high: v128): v128 {
   );
 }
 
-/** Of 32 dimensions of a row, i32x4. */
+/** 32 dimensions of a row, i32x4. */
 function plainChunk(row: usize, q0: v128, q1: v128, q2: v128, q3: v128): v128 {
   const v = v128.load(row);
   const mask = i16x8.splat(15);

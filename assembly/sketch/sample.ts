@@ -1,14 +1,16 @@
-/** The sample that a basis is learnt from: live rows, the last QUERIES of which are kept for the trial. */
+/**
+ * The sample that a basis is learnt from: live rows, the last QUERIES of which are reserved for the trial.
+ */
 import { bitAt, livePtr, liveRows, rowPtr, segmentCount, segmentPtr, segmentRows, segmentShift } from "../rows/rows";
 
-/** Rows of the sample that are queries of the trial; a multiple of 8. */
+/** Number of sample rows used as queries of the trial; a multiple of 8. */
 export const QUERIES: i32 = 24;
 
 export let sampleCount: i32 = 0;
 /** u32[sampleCount] */
 let sample: usize = 0;
 
-/** Bytes of the list of `rows` rows. */
+/** Size of the list of `rows` rows. */
 export function sampleBytes(rows: u32): u64 {
   return (((<u64>rows) << 2) + 63) & ~63;
 }
@@ -29,9 +31,11 @@ export function sampleRow(i: i32): usize {
 }
 
 /**
- * Draws rows evenly from all live ones, one from each of sampleCount parts. Those that are to be queries, evenly too, go to the end.
+ * Draws rows evenly from all live ones, one from each of sampleCount parts. The future queries, also drawn
+ * evenly, go to the end.
  *
- * @param count  at most liveRows. @param to  where the list goes, sampleBytes(count).
+ * @param count  at most liveRows.
+ * @param to  where the list goes, sampleBytes(count).
  */
 export function drawSample(count: u32, to: usize): void {
   sample = to;
@@ -46,7 +50,7 @@ export function drawSample(count: u32, to: usize): void {
       if (seen++ !== next) continue;
       store<u32>(sample + ((<usize>drawn) << 2), (s << segmentShift) + row);
       if (++drawn === <u64>sampleCount) break;
-      // Somewhere in the next part.
+      // A random row of the next part.
       const from = (drawn * rows) / <u64>sampleCount;
       const to = ((drawn + 1) * rows) / <u64>sampleCount;
       next = max(seen, from + (<u64>nextRandom() % max<u64>(1, to - from)));

@@ -1,11 +1,13 @@
 /**
- * When a shard learns and makes sketches (learn.ts, sketches.ts), so that nobody waits for it and nobody pays for what does not pay.
+ * Decides when a shard learns and makes sketches (learn.ts, sketches.ts), so that nobody waits for it and
+ * nobody pays for work that does not pay.
  *
- *   rows come in       A shard that holds much already is learnt from at once, and each segment that comes in pays a part of the work.
- *                      It will be searched for long.
- *   searches           Fewer rows, and rows that came in one by one, are learnt from once searches have read so much that learning adds a
- *                      small share to the time they took (SHARE_OF_SEARCHES). Whoever searches a small set a few times does not notice,
- *                      nor does whoever searches a set in which there is nothing to learn. Then each search does a bounded part.
+ *   rows come in       A shard that holds much already learns at once, and each segment that comes in pays a part of
+ *                      the work. It will be searched for long.
+ *   searches           Fewer rows, and rows that came in one by one, are learnt from once searches have read so much
+ *                      that learning adds a small share to the time they took (SHARE_OF_SEARCHES). Whoever searches
+ *                      a small set a few times does not notice, nor does whoever searches a set in which there is
+ *                      nothing to learn. Then each search does a bounded part.
  *   learnt again       when several times as many rows were written as there were.
  */
 import { encodeSegment } from "../codes/codes";
@@ -14,63 +16,73 @@ import { projectionCost, sketchDimension } from "./basis";
 import { beginLearning, isLearning, largestDimension, learningCost, learnOn, stopSketching } from "./learn";
 import { hasSketches, sketchingCost, sketchSegment } from "./sketches";
 
-/** Fewer dimensions have too little that a sketch could leave out. */
+/** With fewer dimensions there is too little that a sketch could leave out. */
 const MIN_DIMENSION: i32 = 96;
-/** While rows come in, nothing is learnt from fewer than so many bytes of float32: 64 MiB. */
+/** While rows come in, nothing is learnt from less than this many bytes of float32: 64 MiB. */
 const MIN_BYTES_OF_LOAD: u64 = 67108864;
-/** Nor from fewer than one in so many of the rows that there is room for. */
+/** Nor from fewer than one in this many of the rows that there is room for. */
 const LOAD_SHARE: u32 = 4;
-/** There are so many rows for each direction, or more: so B and learning take 1/32 of the rows' memory, and projecting a query little. */
+/**
+ * Minimum number of rows per direction. B and learning then take 1/32 of the rows' memory, and projecting a
+ * query costs little.
+ */
 const ROWS_PER_DIMENSION: u32 = 64;
-/** For tests, fewer. */
+/** The minimum for tests. */
 const ROWS_PER_DIMENSION_NOW: u32 = 4;
 /**
- * A search that reads so many bytes takes as long as a multiplication (1 or 2), times the part of searches' time that learning may take
- * (1/32).
+ * Bytes that searches read per multiplication of learning: reading 1 or 2 bytes takes as long as a
+ * multiplication, and learning may take 1/32 of the searches' time.
  */
 const SHARE_OF_SEARCHES: i64 = 64;
-/** Multiplications for sketches in one search: some 12 ms, and as much again or twice for the segment that it ends with. */
+/**
+ * Multiplications for sketches in one search: about 12 ms, and as much again or twice that for the segment
+ * that it ends with.
+ */
 const WORK_OF_SEARCH: i64 = 150000000;
-/** Learnt again when so many times as many rows were written as there were. */
+/** Learnt again when this many times as many rows were written as there were. */
 const RELEARN: u32 = 3;
 
-/** Rows written since learning began last, and how many are to be before the next time. */
+/** Rows written since learning last began, and how many have to be written before it begins again. */
 let written: u32 = 0;
 let wanted: u32 = 1;
-/** Bytes that searches which sketches could have helped have read since then. */
+/** Bytes read since then by searches that sketches could have helped. */
 let searchedBytes: i64 = 0;
 /** Multiplications that may be done now. */
 let allowance: i64 = 0;
 
-/** To be called for each row that is written. */
+/** Call it for each row that is written. */
 export function noteWritten(): void {
   written++;
 }
 
-/** To be called when a segment has come in: it pays for its sketches, and a part of the learning. */
+/** Call it when a segment has come in: it pays for its own sketches and a part of the learning. */
 export function workWhileLoading(): void {
   const rows = max<u64>(MIN_BYTES_OF_LOAD / ((<u64>stride) << 2), <u64>(reservedRows() / LOAD_SHARE));
   work((3 * <i64>segmentRows * projectionCost(largestDimension())) / 2, <u64>liveRows >= rows);
 }
 
-/** To be called before a search that sketches could help. */
+/** Call it before a search that sketches could help. */
 export function workInSearch(): void {
   work(WORK_OF_SEARCH, searchedBytes >= SHARE_OF_SEARCHES * learningCost(dimensionsToLearn()));
 }
 
-/** To be called after it. @param bytes  what it read. */
+/** Call it after that search. @param bytes  what it read. */
 export function noteSearched(bytes: i64): void {
   searchedBytes += bytes;
 }
 
 /**
- * To be called before any other search: of sketches only those of rows that were changed are made. @param mayWork  false: nor are these.
+ * Call it before any other search. Only the sketches of changed rows are made. @param mayWork  false: nor are
+ * these.
  */
 export function refreshInSearch(mayWork: bool): void {
   allowance = mayWork ? WORK_OF_SEARCH : 0;
 }
 
-/** Learns if there is anything new, whether it pays or not, and sketches all rows, however long it takes: for tests. */
+/**
+ * For tests: learns if there is anything new, whether it pays or not, and sketches all rows, however long it
+ * takes.
+ */
 export function learnNow(): void {
   allowance = i64.MAX_VALUE >> 1;
   if (stride < MIN_DIMENSION) return;
@@ -79,7 +91,11 @@ export function learnNow(): void {
   workOn();
 }
 
-/** Learns and sketches for about `multiplications`. @param mayBegin  whether to learn anew, if so many rows were written. */
+/**
+ * Learns and sketches for about `multiplications`.
+ *
+ * @param mayBegin  whether to start learning again, if enough rows were written.
+ */
 function work(multiplications: i64, mayBegin: bool): void {
   allowance = multiplications;
   if (stride < MIN_DIMENSION) return;
@@ -110,7 +126,7 @@ function workOn(): void {
   }
 }
 
-/** Directions to be learnt, if anything is. */
+/** Number of directions to learn, if any. */
 function dimensionsToLearn(): i32 {
   return directionsFor(reservedRows() / ROWS_PER_DIMENSION);
 }
@@ -120,7 +136,7 @@ function directionsFor(most: u32): i32 {
   return min(largestDimension(), <i32>most & ~31);
 }
 
-/** Multiplications that are left of those that were given. */
+/** Multiplications left of the current allowance. */
 export function allowanceLeft(): i64 {
   return allowance;
 }

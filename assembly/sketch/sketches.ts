@@ -1,16 +1,18 @@
 /**
- * Sketches of rows: s = B (x − centre) of basis.ts in four bits a dimension, with bounds on what they lose. A segment's lie in a block of
- * their own, made when there is a basis:
+ * Sketches of rows: s = B (x − centre) of basis.ts in four bits a dimension, with bounds on what they lose. A
+ * segment's lie in a block of their own, made when there is a basis:
  *
  *   block: | groups | codes u8[segmentRows × sketchDimension / 2] |
  *   group, four rows: | ‖x‖ f32x4 | ‖y‖ f32x4 | centre·y f32x4 | steps u16x4 | losses u16x4 | rests u16x4 |      72 bytes
  *
- * The first three as in rows/rows.ts, but of this centre; the others are upper halves of float32, the step's exact, the others' rounded up:
+ * The first three as in rows/rows.ts, but of this centre; the others are upper halves of float32, the step's
+ * exact, the others' rounded up:
  *   loss ≥ ‖s − ŝ‖     rest ≥ ‖y − Bᵀs‖
- * Proof. Y' = ‖y'‖ from a float64 sum. ‖s − ŝ‖ ≤ ‖s' − ŝ‖ + δ Y' (basis.ts), ‖s' − ŝ‖ from a float32 sum of exact squares' roundings,
- * covered by 1 + (m + 64) 2^-23 as in codes/codes.ts. ‖y‖ ≤ Y' (1 + 2^-22) and ‖s‖ ≥ ‖s'‖ − δ Y', so ‖y − Bᵀs‖² ≤ (Y' (1 + 2^-22))² − (1 −
- * ε) max(0, ‖s'‖ − δ Y')²; 1e-7 Y' is added for the roundings of these float64 operations: under the root they come to 1e-15 Y'².
- * Rows that are not codable, with x, y' and ‖y'‖ as in codes/codes.ts, or outside 2^-40 … 2^40, have infinite losses, so that no bound
+ * Proof. Y' = ‖y'‖ from a float64 sum. ‖s − ŝ‖ ≤ ‖s' − ŝ‖ + δ Y' (basis.ts), ‖s' − ŝ‖ from a float32 sum of
+ * exact squares' roundings, covered by 1 + (m + 64) 2^-23 as in codes/codes.ts. ‖y‖ ≤ Y' (1 + 2^-22) and ‖s‖
+ * ≥ ‖s'‖ − δ Y', so ‖y − Bᵀs‖² ≤ (Y' (1 + 2^-22))² − (1 − ε) max(0, ‖s'‖ − δ Y')²; 1e-7 Y' is added for the
+ * roundings of these float64 operations: under the root they come to 1e-15 Y'². Rows that are not codable,
+ * with x, y' and ‖y'‖ as in codes/codes.ts, or outside 2^-40 … 2^40, have infinite losses, so that no bound
  * skips them.
  */
 import { isCodable, roundUp16 } from "../codes/codes";
@@ -31,7 +33,7 @@ import {
 } from "./basis";
 import { chooseStep, chosenLoss, encode } from "./four-bits";
 
-/** Of sketches at most, a multiple of 32. */
+/** Maximum dimension of sketches, a multiple of 32. */
 export const MAX_SKETCH_DIMENSION: i32 = 512;
 
 // Byte offsets in a group; NORMS, RESIDUAL_NORMS and SHIFTS of rows/rows.ts are valid here too.
@@ -40,20 +42,23 @@ export const SKETCH_LOSSES: usize = 56;
 export const SKETCH_RESTS: usize = 64;
 export const SKETCH_GROUP_BYTES: usize = 72;
 
-/** f32[BLOCK_ROWS × pitch] and f32[BLOCK_ROWS × largest dimension]: rows in hand, and their sketches. */
+/**
+ * f32[BLOCK_ROWS × pitch] and f32[BLOCK_ROWS × largest dimension]: the current rows' residuals and their
+ * sketches.
+ */
 let residuals: usize = 0;
 let projections: usize = 0;
-/** u32[BLOCK_ROWS]: which they are. */
+/** u32[BLOCK_ROWS]: the numbers of these rows. */
 const blockRows = memory.data(128, 16);
 
-/** Room for sketches of up to `dimensions`. @returns false at the memory limit. */
+/** Makes room for sketches of up to `dimensions`. @returns false at the memory limit. */
 export function reserveSketching(dimensions: i32): bool {
   if (residuals === 0) residuals = allocate(<u64>BLOCK_ROWS * ((<u64>pitch()) << 2));
   if (projections === 0) projections = allocate(<u64>BLOCK_ROWS * ((<u64>dimensions) << 2));
   return residuals !== 0 && projections !== 0;
 }
 
-/** Where learning may put rows and their projections too, between two calls. */
+/** Learning may store rows and their projections here too, between two calls. */
 export function residualsPtr(): usize {
   return residuals;
 }
@@ -62,12 +67,12 @@ export function projectionsPtr(): usize {
   return projections;
 }
 
-/** Whether the segment's sketches are those of its rows on the basis in use. */
+/** Whether the segment's sketches match its rows and the basis in use. */
 export function hasSketches(segment: usize): bool {
   return sketchDimension > 0 && load<u32>(sketchStatePtr(segment), 4) === basisNumber;
 }
 
-/** To be called when rows of a segment were changed and are not sketched anew. */
+/** Call it when rows of a segment were changed and are not sketched again. */
 export function dropSketches(segment: usize): void {
   store<u32>(sketchStatePtr(segment), 0, 4);
 }
@@ -76,23 +81,23 @@ export function sketchGroupPtr(segment: usize, row: u32): usize {
   return <usize>load<u32>(sketchStatePtr(segment)) + <usize>(row >> 2) * SKETCH_GROUP_BYTES;
 }
 
-/** Of row 0; further ones follow, sketchDimension / 2 bytes each. */
+/** Address of row 0's codes. The others follow, sketchDimension / 2 bytes each. */
 export function sketchCodesPtr(segment: usize): usize {
   return <usize>load<u32>(sketchStatePtr(segment)) + ((<usize>(segmentRows >> 2) * SKETCH_GROUP_BYTES + 63) & ~63);
 }
 
-/** Multiplications that sketching `rows` rows takes, nearly. */
+/** Approximate number of multiplications for sketching `rows` rows. */
 export function sketchingCost(rows: u32): i64 {
   return <i64>rows * projectionCost(sketchDimension);
 }
 
-/** Of a segment, with room for sketches of so many dimensions. */
+/** Size of a segment's block with room for sketches of this many dimensions. */
 function blockBytes(dimensions: i32): u64 {
   const groups = (<u64>(segmentRows >> 2) * <u64>SKETCH_GROUP_BYTES + 63) & ~63;
   return groups + ((<u64>segmentRows * <u64>dimensions) >> 1);
 }
 
-/** Gives a segment's sketches up, and their memory back. */
+/** Discards a segment's sketches and frees their memory. */
 export function freeSketches(segment: usize): void {
   const state = sketchStatePtr(segment);
   const room = load<u32>(state, 8);
@@ -149,7 +154,9 @@ function sketchBlock(segment: usize, count: i32): void {
   }
 }
 
-/** Of `values`, f32[sketchDimension] projected from f32[stride] at `residual`. */
+/**
+ * Writes the sketch of `values`, f32[sketchDimension], which were projected from f32[stride] at `residual`.
+ */
 function writeSketch(segment: usize, row: u32, residual: usize, values: usize): void {
   const words = sketchGroupPtr(segment, row) + ((<usize>(row & 3)) << 2);
   const halves = sketchGroupPtr(segment, row) + ((<usize>(row & 3)) << 1);
@@ -196,7 +203,7 @@ function writeSketch(segment: usize, row: u32, residual: usize, values: usize): 
   encode(values, sketchDimension, step, sketchCodesPtr(segment) + <usize>row * bytes);
 }
 
-/** ≥ ‖y − Bᵀs‖, from ‖y'‖ and ‖s'‖. */
+/** An upper bound of ‖y − Bᵀs‖, from ‖y'‖ and ‖s'‖. */
 export function restOf(norm: f64, sketchNorm: f64): f64 {
   const whole = norm * (1 + 2.384185791015625e-7);
   const part = Math.max(0, sketchNorm - projectionError * norm);

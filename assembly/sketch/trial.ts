@@ -1,7 +1,7 @@
 /**
- * The trial: how many dimensions of a sketch pay? Rows of the sample that learning left out are queries to others of its rows, and every
- * number of dimensions is asked how many of these the bound of l2 would leave, as sketch/bounds.ts has it but for the query's own codes.
- * The nearest row of the whole sample is the limit.
+ * The trial: how many dimensions of a sketch pay? Rows of the sample that learning left out serve as queries
+ * to others of its rows. For each number of dimensions it counts how many of these the l2 bound would leave,
+ * as in sketch/bounds.ts except for the query's own codes. The limit is the nearest row of the whole sample.
  */
 import { codeDimension, headDimension, liveRows, stride } from "../rows/rows";
 import { BLOCK_ROWS, pitch, projectionCost, projectOn, storePanels, storeResidual } from "./basis";
@@ -14,21 +14,24 @@ import { projectionsPtr, residualsPtr } from "./sketches";
 /** Rows of the trial. */
 const TRIAL_ROWS: i32 = 256;
 /**
- * What costs as much as a byte of codes that are read one after the other: a dimension of a sketch, one multiplication of a query's
- * projection, a row's metadata and bound.
+ * Costs relative to a byte of codes in a sequential read: a dimension of a sketch, one multiplication of a
+ * query's projection, a row's metadata and bound.
  */
 const SKETCH_COST: f64 = 0.75;
 const PROJECTION_COST: f64 = 0.75;
 const ROW_COST: f64 = 20;
-/** Rows that are left are read with gaps between them. */
+/** The rows that are left are read with gaps between them. */
 const GAP_COST: f64 = 2;
 /** A sketch has to save at least this share of the cost. */
 const MIN_SAVING: f64 = 0.15;
 
-// Of the trial in hand.
+// State of the current trial.
 let most: i32 = 0;
 let centre: usize = 0;
-/** f32[(TRIAL_ROWS + QUERIES) × most], f32[QUERIES × pitch] and f32[4 × QUERIES], of one row and three that are none. */
+/**
+ * f32[(TRIAL_ROWS + QUERIES) × most], f32[QUERIES × pitch] and f32[4 × QUERIES], of one row and three that
+ * are none.
+ */
 let trialSketches: usize = 0;
 let queryPanels: usize = 0;
 let headDots: usize = 0;
@@ -37,10 +40,10 @@ const squares = memory.data(8 * 280, 16);
 const tailSquares = memory.data(8 * 280, 16);
 const limits = memory.data(8 * 24, 16);
 let bestCost: f64 = 0;
-/** Dimensions that cost least so far; 0: none pays. */
+/** The number of dimensions with the least cost so far; 0: none pays. */
 export let bestDimension: i32 = 0;
 
-/** Bytes that a trial of up to `dimensions` directions needs. */
+/** Size of a trial of up to `dimensions` directions. */
 export function trialBytes(dimensions: i32): u64 {
   return queryPanelBytes() + headDotBytes() + ((<u64>(TRIAL_ROWS + QUERIES) * <u64>dimensions) << 2);
 }
@@ -53,7 +56,7 @@ function headDotBytes(): u64 {
   return (<u64>(4 * QUERIES)) << 2;
 }
 
-/** Takes room for the next trial, trialBytes at `ptr`. */
+/** Sets the memory for the next trial: trialBytes at `ptr`. */
 export function placeTrial(ptr: usize): void {
   queryPanels = ptr;
   headDots = queryPanels + <usize>queryPanelBytes();
@@ -68,7 +71,7 @@ function trialRows(): i32 {
   return min(TRIAL_ROWS, sampleCount - QUERIES);
 }
 
-/** Sample number of trial row `i`; its rows lie evenly among the sample's, the queries at its end. */
+/** Sample number of trial row `i`. The trial's rows lie evenly among the sample's, the queries at its end. */
 function trialSample(i: i32): i32 {
   const rows = trialRows();
   return i < rows ? (i * (sampleCount - QUERIES)) / rows : sampleCount - QUERIES + i - rows;
@@ -77,8 +80,9 @@ function trialSample(i: i32): i32 {
 /**
  * Begins a trial: sketches of its rows and queries, and the queries as panels.
  *
- * @param basis  panels of `dimensions` directions, the leading ones first. @param origin  the centre.
- * @returns multiplications, as all functions here do.
+ * @param basis  panels of `dimensions` directions, the leading ones first.
+ * @param origin  the centre.
+ * @returns the number of multiplications, as all functions here do.
  */
 export function beginTrial(basis: usize, dimensions: i32, origin: usize): i64 {
   most = dimensions;
@@ -104,7 +108,7 @@ export function beginTrial(basis: usize, dimensions: i32, origin: usize): i64 {
   return <i64>(rows + QUERIES) * projectionCost(most);
 }
 
-/** The queries' distances to a block of the sample: the least is what the trial's bounds are held against. */
+/** The queries' distances to a block of the sample. The least is the limit for the trial's bounds. */
 export function limitQueries(first: i32, count: i32): i64 {
   for (let i = 0; i < count; i++) storeResidual(sampleRow(first + i), centre, residualsPtr() + ((<usize>(i * pitch())) << 2));
   projectOn(queryPanels, QUERIES, residualsPtr(), count, projectionsPtr(), pitch());
@@ -124,12 +128,12 @@ function squaresOfQuery(k: i32): f64 {
   return load<f64>(squares + ((<usize>(trialRows() + k)) << 3));
 }
 
-/** Takes the trial's last say: some number of dimensions, whether it pays or not. */
+/** Overrides the trial's result: uses this number of dimensions, whether it pays or not. */
 export function chooseDimension(m: i32): void {
   bestDimension = m;
 }
 
-/** What a row costs without sketches: by heads, if these help, else by whole codes. */
+/** The cost of a row without sketches: by heads if these help, otherwise by whole codes. */
 export function tryHeads(): void {
   bestDimension = 0;
   bestCost = <f64>codeDimension + ROW_COST;
@@ -151,7 +155,7 @@ export function tryHeads(): void {
   bestCost = Math.min(bestCost, cost);
 }
 
-/** What a row costs with sketches of `m` dimensions, a multiple of 32. */
+/** The cost of a row with sketches of `m` dimensions, a multiple of 32. */
 export function tryDimension(m: i32): i64 {
   const rows = trialRows();
   const bytes = (<usize>m) << 2;

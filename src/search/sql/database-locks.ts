@@ -1,6 +1,7 @@
 /**
- * Locks between the servers that share one search database: one of them reads a branch, and the others wait for it. They are session-level advisory
- * locks of PostgreSQL on a connection of their own. A server that ends or loses this connection loses its locks.
+ * Locks between the servers that share one search database: one of them reads a branch, and the others wait
+ * for it. They are session-level advisory locks of PostgreSQL on a connection of their own. A server that
+ * ends or loses this connection loses its locks.
  */
 import pg from "pg";
 import { asSearchError } from "./search-errors.ts";

@@ -7,7 +7,10 @@ export function searchDatabaseAway(cause: unknown): DatabaseAwayError {
   return new DatabaseAwayError(cause, "The search database");
 }
 
-/** A lost connection becomes UNAVAILABLE, and a time limit TIMEOUT. Other errors of the database are returned unchanged. */
+/**
+ * A lost connection becomes UNAVAILABLE, and a time limit TIMEOUT. Other errors of the database are returned
+ * unchanged.
+ */
 export function asSearchError(error: unknown): unknown {
   if (error instanceof LodestoneError) return error;
   if (!(error instanceof pg.DatabaseError)) return searchDatabaseAway(error);
@@ -21,7 +24,8 @@ export function asSearchError(error: unknown): unknown {
       },
     );
   }
-  // A connection that broke, a server that shuts down or starts up, no free connection, a primary that became a standby.
+  // A connection that broke, a server that shuts down or starts up, no free connection, a primary that became
+  // a standby.
   if (code.startsWith("08") || code.startsWith("57P") || code === "53300" || code === "25006") return searchDatabaseAway(error);
   return error;
 }
