@@ -2,7 +2,8 @@
  * Centres of segments. Segments whose rows have about the same mean share one, so a query is coded only once
  * for all of them.
  *
- *   centre: | segments that have it u32 | next free one u32 | unused | f32[codeDimension], padding 0, on a cache line |
+ *   centre: | segments that have it u32 | next free one u32 | unused
+ *           | f32[codeDimension], padding 0, on a cache line |
  *
  * Invariant: a centre that a segment has does not change. So its address identifies it for as long as a
  * search may have coded queries for it: a segment's centre changes only in encodeSegment, which comes before

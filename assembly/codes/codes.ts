@@ -1,32 +1,38 @@
 /**
- * Codes of rows: 7 bits a dimension, a byte each, with proven bounds on what they lose.
+ * Codes of rows: 7 bits per dimension, a byte each, with proven bounds on what they lose.
  *
  *   y = x − centre                             the segment's centre, or 0
- *   c = clamp(nearest(y / Δ) + 64, 0, 127)     one step Δ a row; zeros are kept exactly
+ *   c = clamp(nearest(y / Δ) + 64, 0, 127)     one step Δ per row; zeros are kept exactly
  *   ŷ = (c − 64) Δ
- *   ŷ6 = ((c | 1) − 64.5) Δ                    the middle of the two codes that share the upper 6 bits, for many queries at once
- *                                              (dot/many-dots.ts)
+ *   ŷ6 = ((c | 1) − 64.5) Δ                    the middle of the two codes that share the upper 6 bits,
+ *                                              for many queries at once (dot/many-dots.ts)
  *
- * Seven bits, since a byte of them is what relaxed SIMD multiplies at once: such codes are read as fast as
- * memory gives them, in every build. (Planes of four bits are half as long and take more instructions to
- * unpack than the other half takes to read; they were this project's first plan.) Δ makes the loss nearly
- * smallest: outliers may be clipped. It has 4 significant bits (1 + e/8) 2^n, so ŷ and ŷ6 are exact in
- * float32, and so few different Δ occur that l1, whose query must be quantised with the row's own step, can
- * keep its codes for each.
+ * Seven bits in a byte, because relaxed SIMD multiplies such bytes directly. These codes are read as fast as
+ * memory delivers them, in every build. (Planes of four bits were this project's first plan. They are half as
+ * long, but unpacking them takes longer than reading the other half.)
  *
- * Kept of a row: ‖y − ŷ‖₂, ‖y − ŷ6‖₂, ‖y − ŷ‖₁, and what is lost without the codes of the tail (the
- * dimensions from headDimension on), ‖y_t‖₂; none is ever below the true one. Proof (u = 2^-24): let y' =
- * fl(x − centre), so |y − y'| ≤ u|y'|(1 + u) elementwise, and e' = fl(y' − ŷ), |e' − (y' − ŷ)| ≤ u|e'|. So ‖y
- * − ŷ‖ ≤ ‖e'‖(1 + u) + 2u‖y'‖ in either norm. A float32 sum of n terms ≥ 0 is at least (1 − (n + 2)u) times
- * the true one. Both are covered by (1 + (n + 64) 2^-23), and by + 2^-22 ‖y'‖ with ‖y'‖ from such a sum.
- * Underflow: all of it is at most n·2^-149 while ‖y'‖ ≥ 2^-40, hence covered too. Codable rows: 0 or 2^-40 ≤
- * max |y'| ≤ 2^40, and x = 0 or ‖x‖ ≥ 2^-40 and ‖x‖ ≥ 2^-20 ‖y'‖. All others get infinite losses, so that no
- * bound ever skips them and no product or quotient of the bounds (dot/bounds.ts, dot/many-bounds.ts)
- * overflows. The last two matter beside a centre, where x may be next to nothing and y is not; of such a row
- * bounds of the cosine would say nothing anyway, since their slack alone, 2^-19 ‖p‖ ‖y‖ / ‖x‖, is more than
- * the cosine's whole range. The tail: ‖y'_t‖ ≤ ‖y'‖, of which 2^-22 is added; it is a float64 sum, so that
- * this covers ‖y_t‖ ≤ ‖y'_t‖ + u(1 + u)‖y'‖ and its roundings. Nothing added to a row that is not all zeros
- * is below 2^-62, so roundUp16 meets no subnormals.
+ * Δ is chosen so that the loss is nearly minimal; outliers may be clipped. It has 4 significant bits, (1 +
+ * e/8) 2^n, so ŷ and ŷ6 are exact in float32. Few different Δ occur, so l1, whose query must be quantised
+ * with the row's own step, can keep its codes for each of them.
+ *
+ * Stored for each row: ‖y − ŷ‖₂, ‖y − ŷ6‖₂, ‖y − ŷ‖₁, and ‖y_t‖₂, the loss without the codes of the tail (the
+ * dimensions from headDimension on). None is ever below the true value.
+ *
+ * Proof (u = 2^-24). Let y' = fl(x − centre), so |y − y'| ≤ u|y'|(1 + u) elementwise, and e' = fl(y' − ŷ), so
+ * |e' − (y' − ŷ)| ≤ u|e'|. Hence ‖y − ŷ‖ ≤ ‖e'‖(1 + u) + 2u‖y'‖ in either norm. A float32 sum of n terms ≥ 0
+ * is at least (1 − (n + 2)u) times the true one. Both are covered by the factor (1 + (n + 64) 2^-23) and the
+ * summand 2^-22 ‖y'‖, with ‖y'‖ from such a sum. Underflow contributes at most n·2^-149 while ‖y'‖ ≥ 2^-40,
+ * so it is covered too.
+ *
+ * Codable rows: 0 or 2^-40 ≤ max |y'| ≤ 2^40, and x = 0 or ‖x‖ ≥ 2^-40 and ‖x‖ ≥ 2^-20 ‖y'‖. All others get
+ * infinite losses, so that no bound ever skips them and no product or quotient of the bounds (dot/bounds.ts,
+ * dot/many-bounds.ts) overflows. The last two conditions matter beside a centre, where x may be almost zero
+ * while y is not. For such a row, bounds of the cosine would prove nothing anyway: their slack alone, 2^-19
+ * ‖p‖ ‖y‖ / ‖x‖, exceeds the cosine's whole range.
+ *
+ * The tail: ‖y'_t‖ ≤ ‖y'‖, of which 2^-22 is added. It is a float64 sum, so this covers ‖y_t‖ ≤ ‖y'_t‖ + u(1
+ * + u)‖y'‖ and its roundings. Nothing added to a row that is not all zeros is below 2^-62, so roundUp16 meets
+ * no subnormals.
  */
 
 import { addF32Wide, addF64, addI32, largestF32, squaresOfF32 } from "../lanes";

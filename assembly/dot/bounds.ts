@@ -1,25 +1,27 @@
 /**
- * Lower bounds of a row's cost for COSINE and L2, from the dot products of dot-of-four.ts. Cost is what a
- * search makes small: −cos·‖q‖, Σ(x−q)². A row whose bound is above the limit that costLimit
- * (exact/cost-limit.ts) makes of the k-th best score scores below it, surely, and is skipped.
+ * Lower bounds of a row's cost for COSINE and L2, from the dot products of dot-of-four.ts. The cost is what a
+ * search minimizes: −cos·‖q‖, Σ(x−q)². costLimit (exact/cost-limit.ts) converts the k-th best score to a
+ * limit. A row whose bound is above the limit provably scores below the k-th best and is skipped.
  *
- * Exact arithmetic first. x = centre + y, q = centre + p, p̂ and ŷ the values of the codes, r = ‖y − ŷ‖₂, ρ =
- * ‖p − p̂‖₂:
+ * In exact arithmetic: let x = centre + y, q = centre + p, p̂ and ŷ the values of the codes, r = ‖y − ŷ‖₂, ρ
+ * = ‖p − p̂‖₂. Then
  *   p·y = p̂·ŷ + p̂·(y − ŷ) + (p − p̂)·y ≤ p̂·ŷ + ‖p̂‖ r + ρ ‖y‖                     (Cauchy–Schwarz)
- * For the head alone, with h for its dimensions and t for the tail's: p·y = p_h·y_h + p_t·y_t ≤ p̂_h·ŷ_h +
- * ‖p̂_h‖ r + ρ ‖y‖ + ‖p_t‖ ‖y_t‖, as r and ρ are no smaller than what they are over h alone.
- *   q·x = p·y + centre·y + q·centre                  cost = −q·x / ‖x‖            (0 for x = 0, where q·x = 0 ≤ any upper bound used)
+ * For the head alone, with h for its dimensions and t for the tail's:
+ *   p·y = p_h·y_h + p_t·y_t ≤ p̂_h·ŷ_h + ‖p̂_h‖ r + ρ ‖y‖ + ‖p_t‖ ‖y_t‖
+ * because r and ρ are no smaller than their values over h alone.
+ *   q·x = p·y + centre·y + q·centre
+ *   cost = −q·x / ‖x‖            (0 for x = 0, where q·x = 0 ≤ any upper bound used)
  *   Σ(x − q)² = ‖p − y‖² = ‖p‖² + ‖y‖² − 2 p·y
- * and p̂·ŷ = unit · Δ · Σ Q (c − 64). The sum is an exact integer, below 64 · 127 · codeDimension < 2^31.
+ * And p̂·ŷ = unit · Δ · Σ Q (c − 64). The sum is an exact integer, below 64 · 127 · codeDimension < 2^31.
  *
  * Float32 roundings, u = 2^-24. Every bound is a sum of at most eight terms, each the product of at most four
- * rounded factors, so what is computed is within 16 u = 2^-20 of the sum of the terms' magnitudes M. The
- * magnitudes: |p̂·ŷ| ≤ ‖p̂‖ (‖y‖ + r), |centre·y| ≤ ‖centre‖ ‖y‖, the rest are terms themselves. So the
+ * rounded factors. So the computed value is within 16 u = 2^-20 of the sum of the terms' magnitudes M. The
+ * magnitudes: |p̂·ŷ| ≤ ‖p̂‖ (‖y‖ + r), |centre·y| ≤ ‖centre‖ ‖y‖; the rest are terms themselves. So the
  * coefficients of losses and ‖y‖ and the constants are enlarged by SLACK_OF_ONE = 2^-19 of those magnitudes,
- * twice what is needed; that also covers the stored ‖y‖ (2^-21), ‖x‖ (u), centre·y (3 u ‖centre‖ ‖y‖) and the
+ * twice what is needed. That also covers the stored ‖y‖ (2^-21), ‖x‖ (u), centre·y (3 u ‖centre‖ ‖y‖) and the
  * float64 sum that defines the score (2^-39 of its terms; for COSINE relative to ‖q‖, which costLimit adds).
- * Losses are stored rounded up. Magnitudes stay below 2^100 and, where they matter, above 2^-100, since
- * codes/codes.ts and query-codes.ts refuse others; a bound of −infinity or NaN skips nothing.
+ * Losses are stored rounded up. Magnitudes stay below 2^100 and, where they matter, above 2^-100, because
+ * codes/codes.ts and query-codes.ts refuse others. A bound of −infinity or NaN skips nothing.
  */
 
 import { Query } from "../exact/query";

@@ -3,15 +3,17 @@
  * (codes/codes.ts), |Q_j| ≤ 127. Exact in every build. It needs few instructions per cache line, so a
  * processor that looks a few hundred of them ahead keeps as many lines in flight as in a scan of float32.
  *
- *   relaxed SIMD  i16x8.relaxed_dot_i8x16_i7x16_s multiplies bytes and adds pairs: |pair| ≤ 2 · 127 · 127 < 2^15.
- *                 Its second operand stays within 0..127, so all engines agree. The pairs of 64 dimensions, eight
- *                 per lane, are added up in 16 bits, starting with −64 ΣQ of the lane. A lane ends within 64 Σ|Q|,
- *                 which LANE_LIMIT keeps below 2^15, so sums that wrap around on the way are right in the end.
+ *   relaxed SIMD  i16x8.relaxed_dot_i8x16_i7x16_s multiplies bytes and adds pairs:
+ *                 |pair| ≤ 2 · 127 · 127 < 2^15. Its second operand stays within 0..127, so engines agree.
+ *                 The pairs of 64 dimensions, eight per lane, are added up in 16 bits, starting with −64 ΣQ
+ *                 of the lane. A lane ends within 64 Σ|Q|, which LANE_LIMIT keeps below 2^15, so sums that
+ *                 wrap around on the way are right in the end.
  *                 codes: | Q i8[codeDimension] | −64 ΣQ of the lanes, i16x8, for each 64 dimensions |
- *   plain SIMD    two codes are a 16-bit lane w = c + 256 c', and Q c + Q' c' = (Q' w + (256 Q − Q') c) / 256: two
- *                 multiplications of 16-bit integers, only one of which needs its codes masked.
- *                 |256 Q − Q'| < 2^15. The sums, in 32 bits, start with −64 · 256 ΣQ of the lane and end within
- *                 2^14 Σ|Q|, which LANE_LIMIT keeps below 2^31; they may wrap around on the way.
+ *   plain SIMD    two codes are a 16-bit lane w = c + 256 c', and
+ *                 Q c + Q' c' = (Q' w + (256 Q − Q') c) / 256: two multiplications of 16-bit integers, only
+ *                 one of which needs its codes masked. |256 Q − Q'| < 2^15. The sums, in 32 bits, start with
+ *                 −64 · 256 ΣQ of the lane and end within 2^14 Σ|Q|, which LANE_LIMIT keeps below 2^31; they
+ *                 may wrap around on the way.
  *                 codes, 16 dimensions: | Q' i16x8 | 256 Q − Q' i16x8 |; after them
  *                 | −2^14 ΣQ of the lanes, i32x4, over the head | over the tail |
  *

@@ -1,23 +1,29 @@
 /**
- * Bounds of the rows of a block for plans/cascade-many.ts. In the terms of bounds.ts and codes/codes.ts, with
- * c6 = c >> 1 and t = c & 1, so that c − 64 = 2 (c6 − 32) + t and ŷ6 = (2 (c6 − 32) + 1/2) Δ:
- *   p·y = p̂·ŷ + p̂·(y − ŷ) + (p − p̂)·y ≤ p̂·ŷ + ‖p̂‖ A + ρ ‖y‖,   A = ‖y − ŷ‖          for ŷ6 (6 bits) or ŷ (all 7), each with its own A
- *   p̂·ŷ6 = unit · Δ/2 · (4 Σ Q (c6 − 32) + Σ Q),   p̂·ŷ = unit · Δ · (2 Σ Q (c6 − 32) + Σ Q t) = unit · Δ · Σ Q (c − 64)
- * The sums are exact integers below 2^31: those of relaxed SIMD at most 127 · 127 · MAX_CODE_DIMENSION
- * (rows/rows.ts), and many-dots.ts says it of the others. p̂ is 0 on the padding. Head: with h for its
- * dimensions and t for the others, p·y ≤ p̂_h·ŷ_h + (as above: |p̂_h| ≤ |p̂|) + ρ‖y‖ + ‖p_t‖ ‖y_t‖, ‖y_t‖
- * from codes/codes.ts where its tail begins there too, else ‖y_t‖ ≤ ‖ŷ_t‖ + A (ŷ6 is not 0 on the padding,
- * which only adds to ‖ŷ_t‖).
+ * Bounds of the rows of a block for plans/cascade-many.ts. In the terms of bounds.ts and codes/codes.ts, let
+ * c6 = c >> 1 and t = c & 1, so that c − 64 = 2 (c6 − 32) + t and ŷ6 = (2 (c6 − 32) + 1/2) Δ. Then
+ *   p·y = p̂·ŷ + p̂·(y − ŷ) + (p − p̂)·y ≤ p̂·ŷ + ‖p̂‖ A + ρ ‖y‖
+ *   A = ‖y − ŷ‖          for ŷ6 (6 bits) or ŷ (all 7), each with its own A
+ *   p̂·ŷ6 = unit · Δ/2 · (4 Σ Q (c6 − 32) + Σ Q)
+ *   p̂·ŷ = unit · Δ · (2 Σ Q (c6 − 32) + Σ Q t) = unit · Δ · Σ Q (c − 64)
+ * The sums are exact integers below 2^31: those of relaxed SIMD are at most 127 · 127 · MAX_CODE_DIMENSION
+ * (rows/rows.ts); many-dots.ts proves it for the others. p̂ is 0 on the padding.
+ *
+ * The head: with h for its dimensions and t for the others,
+ *   p·y ≤ p̂_h·ŷ_h + (as above: |p̂_h| ≤ |p̂|) + ρ‖y‖ + ‖p_t‖ ‖y_t‖
+ * ‖y_t‖ is that of codes/codes.ts if its tail begins at the same dimension. Otherwise ‖y_t‖ ≤ ‖ŷ_t‖ + A (ŷ6
+ * is not 0 on the padding, which only adds to ‖ŷ_t‖).
  *
  * Float32 roundings: at most 16 touch any term (five additions, three factors, their products, the conversion
- * of the sum, the first test's more), so what is computed is within 2^-20 of the terms' magnitudes M; those
- * are, |p̂·ŷ| ≤ ‖p̂‖ (‖y‖ + A) aside, the terms themselves. SLACK_OF_MANY = 2^-18 of them is four times that,
- * half of which the term and p̂·ŷ use; it leaves room for ‖p‖ (relative 2^-21) and the stored norms (2^-21).
- * COSINE is not divided by ‖x‖: −limit ‖x‖ is compared, with the limit enlarged by 2^-20 of itself for the
- * roundings of ‖x‖ and the product. A NaN, from infinite losses, skips nothing. Nothing else overflows,
- * divided by ‖x‖ or not: ‖p‖ < 2^47, ‖y‖ / ‖x‖ ≤ 2^20, ‖centre‖ < 2^20 and 2^-40 ≤ ‖x‖ (codes/codes.ts says
- * which rows are codable), so all terms stay below 2^110, and none that matters is below 2^-120: the slack
- * alone is 2^-18 ‖p‖ ‖y‖ / ‖x‖ with ‖p‖ ≥ 2^-40 and ‖y‖ ≥ 2^-40, and ‖y‖ ≥ ‖x‖ / 2 unless ‖x‖ < 2^21.
+ * of the sum, and those of the first test). So the computed value is within 2^-20 of the terms' magnitudes M.
+ * These are the terms themselves, except |p̂·ŷ| ≤ ‖p̂‖ (‖y‖ + A). SLACK_OF_MANY = 2^-18 of them is four times
+ * that. The term and p̂·ŷ use half of it; the rest leaves room for ‖p‖ (relative 2^-21) and the stored norms
+ * (2^-21). COSINE is not divided by ‖x‖: the bound is compared with −limit ‖x‖, and the limit is enlarged by
+ * 2^-20 of itself for the roundings of ‖x‖ and the product. A NaN, from infinite losses, skips nothing.
+ *
+ * Nothing else overflows, divided by ‖x‖ or not: ‖p‖ < 2^47, ‖y‖ / ‖x‖ ≤ 2^20, ‖centre‖ < 2^20 and 2^-40 ≤
+ * ‖x‖ (codes/codes.ts says which rows are codable), so all terms stay below 2^110. No term that matters is
+ * below 2^-120: the slack alone is 2^-18 ‖p‖ ‖y‖ / ‖x‖ with ‖p‖ ≥ 2^-40 and ‖y‖ ≥ 2^-40, and ‖y‖ ≥ ‖x‖ / 2
+ * unless ‖x‖ < 2^21.
  */
 
 import { costLimit } from "../exact/cost-limit";

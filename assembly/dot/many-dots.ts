@@ -2,13 +2,13 @@
  * Integer dot products of many queries with many rows. Rows are unpacked once for all queries; then tiles of
  * four rows × two queries share every load.
  *
- *   relaxed SIMD  rows as c6 = c >> 1, 0..63, one byte per dimension; queries as i8. Σ Q (c6 − 32) in 16 bits,
- *                 starting with −32 ΣQ of the lane: what a window adds to a lane ends within ±32 Σ|Q|, and
- *                 many-query-codes.ts keeps a lane's Σ|Q| ≤ LANE_LIMIT. So sums that wrap around on the way are
- *                 right in the end. The second operand stays within 0..63 and a pair within ±2 · 63 · 127, so all
- *                 engines agree.
- *   plain SIMD    rows as c − 64, −64..63, and queries, both i16. Σ Q (c − 64) in 32 bits: largestManyCode keeps
- *                 64 · |Q| · codeDimension < 2^31.
+ *   relaxed SIMD  rows as c6 = c >> 1, 0..63, one byte per dimension; queries as i8. Σ Q (c6 − 32) in 16
+ *                 bits, starting with −32 ΣQ of the lane: what a window adds to a lane ends within ±32 Σ|Q|,
+ *                 and many-query-codes.ts keeps a lane's Σ|Q| ≤ LANE_LIMIT. So sums that wrap around on the
+ *                 way are right in the end. The second operand stays within 0..63 and a pair within
+ *                 ±2 · 63 · 127, so all engines agree.
+ *   plain SIMD    rows as c − 64, −64..63, and queries, both i16. Σ Q (c − 64) in 32 bits: largestManyCode
+ *                 keeps 64 · |Q| · codeDimension < 2^31.
  *
  *   rows, a tile:     | vector 0 of rows 0 1 2 3 | vector 1 of rows 0 1 2 3 | …
  *                     16 bytes each; 16 dimensions (relaxed) or 8

@@ -1,12 +1,12 @@
 /**
- * Codes of a query for many-dots.ts: p = q − centre ≈ p̂ = Q · unit, integers |Q| ≤ largestManyCode(), for
+ * Codes of a query for many-dots.ts: p = q − centre ≈ p̂ = Q · unit, integers |Q| ≤ largestManyCode(). For
  * relaxed SIMD also Σ|Q| ≤ LANE_LIMIT over a lane of a window: scaled by s/largest, Σ|Q| ≤ (s/largest) Σ|p| +
- * 1/2 for each of 2W values ≤ LANE_LIMIT for the s that is chosen.
+ * 1/2 for each of 2W values, which is ≤ LANE_LIMIT for the chosen s.
  *
- * In float32, u = 2^-24: p' = fl(q − c), |p − p'| ≤ u|p|; any Q will do, and e' = fl(p' − fl(Q · unit)) is
+ * In float32, u = 2^-24: let p' = fl(q − c), so |p − p'| ≤ u|p|. Any Q will do. e' = fl(p' − fl(Q · unit)) is
  * within u(|p'| + |Q unit| + |e'|) of p' − Q · unit. So ρ = ‖p − p̂‖ ≤ ‖e'‖ + 2u(2‖p‖ + 2‖e'‖). Sums of
- * squares are taken in float64. + 2^-20 ‖p‖ covers this and underflow (‖p‖ ≥ 2^-40 or = 0). Norms have a
- * relative error of u from p' and far less from the sums; NORM_SLACK covers it.
+ * squares are computed in float64. Adding 2^-20 ‖p‖ covers this and underflow (‖p‖ ≥ 2^-40 or = 0). Norms
+ * have a relative error of u from p' and far less from the sums; NORM_SLACK covers it.
  */
 
 import { MAX_CODABLE, MIN_CODABLE } from "../codes/codes";

@@ -1,17 +1,19 @@
 /**
- * The plain plan: a float32 SIMD pass over every selected row, exact float64 scores for those that it cannot
- * rule out.
+ * The plain plan: a float32 SIMD pass over every selected row, and exact float64 scores for those that it
+ * cannot rule out.
  *
  * Bounds (u = 2^-24, n = stride; Higham, Accuracy and Stability of Numerical Algorithms, §3.1). A lane sums
  * at most ⌊n/16⌋ + 3 terms, by ⌊n/16⌋ + 2 additions that round (the first adds to 0). The four accumulators
  * and the four lanes are joined by 4 more, and a term itself has at most 3 roundings. So at most ⌊n/16⌋ + 9
  * roundings touch any term. With m = ⌊n/16⌋ + 8:
  *   dot:     |computed − Σxq| ≤ γ · ‖x‖‖q‖ + n·2^-149,  γ = m·u / (1 − m·u)   (Cauchy–Schwarz over Σ|xq|)
- *   l1, l2:  all terms are ≥ 0, so computed ≤ true · (1 + γ) + n·2^-149, hence true ≥ (computed − n·2^-149)(1 − γ)
+ *   l1, l2:  all terms are ≥ 0, so computed ≤ true · (1 + γ) + n·2^-149,
+ *            hence true ≥ (computed − n·2^-149)(1 − γ)
  * The float64 sum that defines the score is itself within a relative 2^-39 of the true one (n·2^-53 for n ≤
  * 10,000). γ is doubled, which covers that, the ninth rounding, and the float64 roundings of the test.
- * Overflow: an infinite or NaN result rules nothing out; for dot, no partial sum can overflow while ‖x‖‖q‖ <
- * 2^126, and rows beyond are not ruled out.
+ *
+ * Overflow: an infinite or NaN result rules nothing out. For dot, no partial sum can overflow while ‖x‖‖q‖ <
+ * 2^126; rows beyond that are not ruled out.
  */
 import { addF32 } from "../lanes";
 import { floatBytes, floatsPtr, segmentPtr, segmentRows, segmentShift, squaresPtr, stride } from "../rows/rows";

@@ -1,17 +1,18 @@
 /**
- * A query's codes for l1, one set for each step Δ that its rows have (kept in a few slots): p = q − centre in
- * units of Δ,
+ * A query's codes for l1, one set for each step Δ of the rows (kept in a few slots): p = q − centre in units
+ * of Δ,
  *
  *   P = clamp(nearest(p/Δ) + 64, 0, 127)
  *
- * With p̂ the clamped but unrounded value, o = ‖p − p̂‖₁ and ε = Σ|p̂ − P's value|: every ŷ lies in the range
- * that p̂ is clamped to, hence
+ * Let p̂ be the clamped but unrounded value, o = ‖p − p̂‖₁ and ε = Σ|p̂ − P's value|. Every ŷ lies in the
+ * range that p̂ is clamped to, hence
  *   Σ|p − y| ≥ Σ|p − ŷ| − ‖y − ŷ‖₁ = Σ|p̂ − ŷ| + o − ‖y − ŷ‖₁ ≥ Δ Σ|P − c| − ε + o − ‖y − ŷ‖₁.
- * The slot's offset is o − ε; the same over the head bounds what lies in the head, and the tail adds nothing
- * below 0. Float64 from float32 values; OFFSET_SLACK · (o + ε) covers its roundings and that to float32.
+ * The slot's offset is o − ε. The same over the head bounds the head's share, and the tail adds nothing below
+ * 0. All is computed in float64 from float32 values. OFFSET_SLACK · (o + ε) covers these roundings and the
+ * one to float32.
  *
- *   slot: | step f32 | centre u32 | offset f32 | Σ P i32 | offset of the head f32 | Σ P of the head i32 | 8 bytes unused | codes
- *   u8[codeDimension] |
+ *   slot: | step f32 | centre u32 | offset f32 | Σ P i32 | offset of the head f32 | Σ P of the head i32
+ *         | 8 bytes unused | codes u8[codeDimension] |
  */
 
 import { MAX_CODABLE } from "../codes/codes";

@@ -3,10 +3,11 @@
  * process it while it stays in the second-level cache (dot/many-dots.ts). A row and a query go through these
  * steps until one of them shows that the row scores below the query's k-th best:
  *
- *   1. the head, a quarter to a third of the dimensions, the rest bounded by norms; skipped while it rules out too few
- *   2. all dimensions: 6 bits (relaxed SIMD), 7 bits (plain SIMD)
- *   3. relaxed SIMD: the last bit
- *   4. the exact score
+ * 1. the head, a quarter to a third of the dimensions, the rest bounded by norms; skipped while it rules out
+ *   too few
+ * 2. all dimensions: 6 bits (relaxed SIMD), 7 bits (plain SIMD)
+ * 3. relaxed SIMD: the last bit
+ * 4. the exact score
  *
  * dot/many-bounds.ts proves that no row that is skipped can be a result.
  *

@@ -1,8 +1,9 @@
 /**
  * Rows in linear memory, in segments of a fixed number of rows, so that growing never moves existing data.
  *
- *   segment: | live bits | address of the centre, count of stale rows u32, state of the sketches | squares f64
- *            | stale bits | first metadata | second metadata | heads of the codes | their tails | float32 |
+ *   segment: | live bits | address of the centre, count of stale rows u32, state of the sketches
+ *            | squares f64 | stale bits | first metadata | second metadata
+ *            | heads of the codes | their tails | float32 |
  *
  * Each part starts on a cache line and has one entry per row; the metadata has one group for four rows.
  * codes/codes.ts explains the parts of the codes.

@@ -1,23 +1,25 @@
 /**
- * The basis of sketches: B, m × pitch float32 (pitch: the stride, rounded up to 8; padding 0), whose rows are
- * directions along which the rows of this shard spread most, and a centre, both learnt (learn.ts) for all
- * segments together. What is projected on it is y' = fl(x − centre), and s = B y is computed as s' = fl(B
- * y'), both in float32.
+ * The basis of sketches and its centre, both learnt (learn.ts) for all segments together. The basis is B, m ×
+ * pitch float32 (pitch: the stride, rounded up to 8; padding 0). Its rows are directions along which the rows
+ * of this shard spread most. What is projected on it is y' = fl(x − centre), and s = B y is computed as s' =
+ * fl(B y'), both in float32.
  *
- * Nothing is taken for granted of B: that its rows are nearly orthonormal is measured, ε ≥ ‖B Bᵀ − I‖ in
- * Frobenius' norm, in float64. Then ‖B v‖ ≤ √(1 + ε) ‖v‖, since ‖B‖² = ‖B Bᵀ‖, and with r = y − Bᵀ s, for all
- * y and p, u = B p:
+ * No property of B is assumed. How far its rows are from orthonormal is measured in float64: ε ≥ ‖B Bᵀ − I‖
+ * in the Frobenius norm. Then ‖B v‖ ≤ √(1 + ε) ‖v‖, since ‖B‖² = ‖B Bᵀ‖. With r = y − Bᵀ s, for all y and p,
+ * and u = B p:
  *   p·y = p·Bᵀs + p·r = u·s + p·r
  *   p·r = (p − Bᵀu)·r + u·B r,   B r = (I − B Bᵀ) s                  so  p·r ≤ ‖p − Bᵀu‖ ‖r‖ + ε ‖u‖ ‖s‖
  *   ‖r‖² = ‖y‖² − ‖s‖² + sᵀ(B Bᵀ − I) s ≤ ‖y‖² − (1 − ε) ‖s‖²        and so for p and u
- * Roundings: y' is within u (1 + u) |y'| of y elementwise, u = 2^-24; a lane of s' is one chain of
+ *
+ * Roundings: y' is within u (1 + u) |y'| of y elementwise, u = 2^-24. A lane of s' is one chain of
  * `dimension` products and sums, fused or not, so it is within γ ‖b_i‖ ‖y'‖ of b_i·y', γ = n u / (1 − n u), n
  * ≤ stride + 5. Hence ‖s' − B y‖ ≤ δ ‖y'‖ with
  *   δ = √(m (1 + ε)) · (stride + 8) · 1.001 · 2^-24 + 2^-23
- * (‖B‖ ≤ 1.01: bases with ε > 2^-7 are not taken.) Underflow adds at most √m · stride · 2^-149, which is
- * nothing beside δ · 2^-40; rows with a smaller ‖y'‖ get no sketch.
+ * (‖B‖ ≤ 1.01: bases with ε > 2^-7 are rejected.) Underflow adds at most √m · stride · 2^-149, which is
+ * negligible beside δ · 2^-40; rows with a smaller ‖y'‖ get no sketch.
  *
- *   panels: for eight rows of B each | b_i[j], i = 0…7 | for j = 0…pitch − 1: what a tile of products reads in its order
+ *   panels: for each eight rows of B | b_i[j], i = 0…7 | for j = 0…pitch − 1: in the order in which a tile of
+ *           products reads it
  */
 import { stride } from "../rows/rows";
 import { multiplyRow, multiplyTile, wideDot } from "./products";

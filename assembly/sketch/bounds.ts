@@ -1,11 +1,12 @@
 /**
- * Lower bounds of a row's cost by its sketch, of the form of dot/bounds.ts, whose count of roundings holds
- * here too: as many terms of as many factors. With the centre of the basis, x = centre + y, q = centre + p,
- * and what basis.ts shows,
+ * Lower bounds of a row's cost by its sketch, in the form of dot/bounds.ts. The count of roundings there
+ * holds here too: the bounds have as many terms of as many factors. With the centre of the basis, x = centre
+ * + y, q = centre + p, and by basis.ts,
  *   p·y ≤ u·s + ‖p − Bᵀu‖ ‖y − Bᵀs‖ + ε ‖u‖ ‖s‖
  *   u·s = û·ŝ + û·(s − ŝ) + (u − û)·s ≤ û·ŝ + ‖û‖ ‖s − ŝ‖ + ‖u − û‖ ‖s‖
- * and ‖s‖ ≤ √(1 + ε) ‖y‖. Here û·ŝ = (unit / 2) Δ Σ Q (2c − 15), an exact integer below 2^20; |û·ŝ| ≤ ‖û‖
- * (√(1 + ε) ‖y‖ + ‖s − ŝ‖), of which √(1 + ε) < 1.01 is covered by SLACK_OF_ONE being twice what is needed.
+ * and ‖s‖ ≤ √(1 + ε) ‖y‖. Here û·ŝ = (unit / 2) Δ Σ Q (2c − 15), an exact integer below 2^20, and |û·ŝ| ≤ ‖û‖
+ * (√(1 + ε) ‖y‖ + ‖s − ŝ‖). The factor √(1 + ε) < 1.01 is covered because SLACK_OF_ONE is twice what is
+ * needed.
  */
 import { cosineConstant, enlarged, normFactorOf, SLACK_OF_ONE, squaredConstant } from "../dot/coefficients";
 import { Query } from "../exact/query";

@@ -4,11 +4,11 @@
  *
  *   centre      the sample's mean
  *   start       M directions, each a sum of sample rows with random signs
- *   pass        the directions times the sample's second moments (orthogonal iteration: Golub and Van Loan, Matrix
- *               Computations, §8.2.4; the leading directions come first)
+ *   pass        the directions times the sample's second moments (orthogonal iteration: Golub and Van Loan,
+ *               Matrix Computations, §8.2.4; the leading directions come first)
  *   orthonormal by Gram and Schmidt; these two PASSES times
- *   trial       some rows of the sample that the passes left out are queries to others: for each m, how many rows
- *               would sketches of m dimensions leave?
+ *   trial       some rows of the sample that the passes left out are queries to others: for each m, how many
+ *               rows would sketches of m dimensions leave?
  *   install     the best m, if it pays: B is its first m directions, mixed
  *   sketching   segment after segment
  *

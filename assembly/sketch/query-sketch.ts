@@ -3,11 +3,11 @@
  * need of it. Also the integer dot products Σ Q (c − 7.5) with the sketches of rows, exact in every build: at
  * most 512 · 127 · 15 / 2.
  *
- *   relaxed SIMD  codes: Q i8[sketchDimension]. Bytes of a row are halved into codes of 0…15 (7 bits: all engines
- *                 agree on i16x8.relaxed_dot_i8x16_i7x16_s); a pair of products is at most 3,810, and eight of them
- *                 are added up in 16 bits.
- *   plain SIMD    codes, 32 dimensions: Q i16 of dimensions 0, 2, … 14 | 16, 18, … 30 | 1, 3, … 15 | 17, 19, … 31,
- *                 which are the four halves of 16-bit lanes, in their order.
+ *   relaxed SIMD  codes: Q i8[sketchDimension]. Bytes of a row are split into two codes of 0…15 (7 bits: all
+ *                 engines agree on i16x8.relaxed_dot_i8x16_i7x16_s). A pair of products is at most 3,810, and
+ *                 eight of them are added up in 16 bits.
+ *   plain SIMD    codes, 32 dimensions: Q i16 of dimensions 0, 2, … 14 | 16, 18, … 30 | 1, 3, … 15 |
+ *                 17, 19, … 31, which are the four halves of 16-bit lanes, in their order.
  */
 import { MAX_CODABLE, MIN_CODABLE } from "../codes/codes";
 import { Query } from "../exact/query";

@@ -2,13 +2,13 @@
  * Decides when a shard learns and makes sketches (learn.ts, sketches.ts), so that nobody waits for it and
  * nobody pays for work that does not pay.
  *
- *   rows come in       A shard that holds much already learns at once, and each segment that comes in pays a part of
- *                      the work. It will be searched for long.
- *   searches           Fewer rows, and rows that came in one by one, are learnt from once searches have read so much
- *                      that learning adds a small share to the time they took (SHARE_OF_SEARCHES). Whoever searches
- *                      a small set a few times does not notice, nor does whoever searches a set in which there is
- *                      nothing to learn. Then each search does a bounded part.
- *   learnt again       when several times as many rows were written as there were.
+ * - While rows come in: a shard that holds much already learns at once, because it will be searched for long.
+ *   Each segment that comes in pays a part of the work.
+ * - In searches: fewer rows, and rows that came in one by one, are learnt from once searches have read so
+ *   much that learning adds only a small share to the time they took (SHARE_OF_SEARCHES). A small set that is
+ *   searched a few times is not slowed down noticeably, nor is a set in which there is nothing to learn. Then
+ *   each search does a bounded part.
+ * - Learning is repeated when several times as many rows were written as there were.
  */
 import { encodeSegment } from "../codes/codes";
 import { liveRows, capacity as reservedRows, segmentCount, segmentPtr, segmentRows, stride } from "../rows/rows";

@@ -1,19 +1,22 @@
 /**
- * Sketches of rows: s = B (x − centre) of basis.ts in four bits a dimension, with bounds on what they lose. A
- * segment's lie in a block of their own, made when there is a basis:
+ * Sketches of rows: s = B (x − centre) of basis.ts in four bits per dimension, with bounds on what they lose.
+ * A segment's sketches lie in a block of their own, made when there is a basis:
  *
  *   block: | groups | codes u8[segmentRows × sketchDimension / 2] |
- *   group, four rows: | ‖x‖ f32x4 | ‖y‖ f32x4 | centre·y f32x4 | steps u16x4 | losses u16x4 | rests u16x4 |      72 bytes
+ *   group, four rows: | ‖x‖ f32x4 | ‖y‖ f32x4 | centre·y f32x4 | steps u16x4 | losses u16x4 | rests u16x4 |
+ *                     72 bytes
  *
- * The first three as in rows/rows.ts, but of this centre; the others are upper halves of float32, the step's
- * exact, the others' rounded up:
+ * The first three are as in rows/rows.ts, but for this centre. The others are upper halves of float32; the
+ * step is exact, the others are rounded up:
  *   loss ≥ ‖s − ŝ‖     rest ≥ ‖y − Bᵀs‖
- * Proof. Y' = ‖y'‖ from a float64 sum. ‖s − ŝ‖ ≤ ‖s' − ŝ‖ + δ Y' (basis.ts), ‖s' − ŝ‖ from a float32 sum of
- * exact squares' roundings, covered by 1 + (m + 64) 2^-23 as in codes/codes.ts. ‖y‖ ≤ Y' (1 + 2^-22) and ‖s‖
- * ≥ ‖s'‖ − δ Y', so ‖y − Bᵀs‖² ≤ (Y' (1 + 2^-22))² − (1 − ε) max(0, ‖s'‖ − δ Y')²; 1e-7 Y' is added for the
- * roundings of these float64 operations: under the root they come to 1e-15 Y'². Rows that are not codable,
- * with x, y' and ‖y'‖ as in codes/codes.ts, or outside 2^-40 … 2^40, have infinite losses, so that no bound
- * skips them.
+ *
+ * Proof. Let Y' = ‖y'‖ from a float64 sum. ‖s − ŝ‖ ≤ ‖s' − ŝ‖ + δ Y' (basis.ts), with ‖s' − ŝ‖ from a float32
+ * sum of exact squares' roundings, covered by 1 + (m + 64) 2^-23 as in codes/codes.ts. ‖y‖ ≤ Y' (1 + 2^-22)
+ * and ‖s‖ ≥ ‖s'‖ − δ Y', so ‖y − Bᵀs‖² ≤ (Y' (1 + 2^-22))² − (1 − ε) max(0, ‖s'‖ − δ Y')². 1e-7 Y' is added
+ * for the roundings of these float64 operations: under the root they come to 1e-15 Y'².
+ *
+ * Rows that are not codable, with x, y' and ‖y'‖ as in codes/codes.ts, or outside 2^-40 … 2^40, have infinite
+ * losses, so that no bound skips them.
  */
 import { isCodable, roundUp16 } from "../codes/codes";
 import { addF64, largestF32, squaresOfF32 } from "../lanes";

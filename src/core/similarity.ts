@@ -2,7 +2,7 @@
  * How rows are scored. The sums are float64 over the stored float32 values, in the one order that
  * assembly/exact/exact.ts defines:
  *
- *   cosineSimilarity  1 + cos(x, q), 0 to 2; a stored zero vector has cos 0 (score 1); a zero query is refused
+ *   cosineSimilarity  1 + cos(x, q), 0 to 2; a stored zero vector has cos 0 (score 1); zero query: rejected
  *   l1                1 / (1 + Σ|x − q|)
  *   l2                1 / (1 + Σ(x − q)²)
  *
