@@ -83,8 +83,8 @@ const LAST_RETRY_MS = 5_000;
  */
 const LAST_AWAY_RETRY_MS = 500;
 /**
- * Limit of branches that the store reads in full, or follows, at the same time on its own initiative. The
- * record store has other clients to serve.
+ * On its own initiative the store reads at most this many branches in full, and follows at most this many, at
+ * the same time. The record store has other clients to serve.
  */
 const BUILDS_AT_ONCE = 2;
 const ROUNDS_AT_ONCE = 16;

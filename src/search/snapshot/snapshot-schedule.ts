@@ -14,8 +14,8 @@ export interface SnapshotScheduleOptions {
 const MAX_SHARE_OF_TIME = 0.05;
 const CHECKS_PER_INTERVAL = 10;
 /**
- * A close waits this long for the last snapshots. Unfinished ones are discarded, and the next start reads
- * more from the records.
+ * A close waits this long for the last snapshots. A branch whose snapshot is unfinished by then keeps its
+ * previous one, and the next start reads more from the records.
  */
 const CLOSE_MS = 3_000;
 
