@@ -1,13 +1,11 @@
 /**
- * The console's map with many vectors, in Chromium: how it loads, whether the page stays responsive
- * meanwhile, and whether the ten nearest keep up with the pointer.
+ * The console's map with many vectors, in Chromium: how it loads, whether the page stays free meanwhile, and whether the ten nearest keep up with the pointer.
  *
  *     npm run bench:console-map -- [rows=100000] [dimension=384]
  *
- * The data are random directions, which are the most work for a search. The figures come from a trace of the
- * browser: tasks of the page's main thread while the map is loaded and while the pointer moves, the frames of
- * those seconds, and how many of them showed a new answer of the library in the page. At the end each answer
- * is compared with the server's. `--disable-gpu`: frames are drawn by the processor.
+ * Random directions, for which a search has most to do. The figures are of a trace of the browser: tasks of the page's main thread while the map is loaded and
+ * while the pointer moves, the frames of those seconds, and how many of them showed another answer of the library in the page. Each answer is compared
+ * with the server's at the end. `--disable-gpu`: frames are drawn by the processor.
  */
 import { execFileSync } from "node:child_process";
 import { launchChromium } from "../test/browser/launch.ts";
@@ -54,10 +52,7 @@ try {
   await server.stop();
 }
 
-/**
- * Rows are windows into a list of random numbers. Each window begins `dimension` after the one before, so
- * they do not overlap.
- */
+/** Rows are windows of a list of random numbers, each window beginning `dimension` after the one before: nothing is in two of them. */
 async function fill() {
   const random = seededRandom(1);
   await server.put("/db/many:main");
@@ -73,7 +68,7 @@ async function fill() {
   }
 }
 
-/** Records each frame, and whether its list of results differs from the previous frame's. */
+/** Each frame, and whether the list of results is another than in the frame before. */
 function watchFrames() {
   const intervals = [];
   let last = performance.now();
@@ -120,7 +115,7 @@ async function traced(page, work) {
   };
 }
 
-/** Memory of the process that holds the page and its worker, as the system counts it. */
+/** Of the process that holds the page and its worker, as the system counts it. */
 function memoryOf() {
   const lines = execFileSync("ps", ["-eo", "pid,rss,args"]).toString().split("\n");
   const renderers = lines.filter((line) => line.includes("--type=renderer")).map((line) => Number(line.trim().split(/\s+/)[1]));

@@ -1,4 +1,4 @@
-/** Chromium as tests run it: without a sandbox (containers), and without traffic of its own. */
+/** Chromium as tests run it: no sandbox (containers), and no traffic of its own. */
 import { type Browser, chromium } from "playwright-core";
 
 const ARGUMENTS = [
@@ -12,7 +12,7 @@ const ARGUMENTS = [
   "--disable-sync",
 ];
 
-/** @param more  additional arguments. */
+/** @param more  arguments, for a browser that is to be told something else as well. */
 export function launchChromium(executablePath: string, more: readonly string[] = []): Promise<Browser> {
   return chromium.launch({ executablePath, args: [...ARGUMENTS, ...more] });
 }
