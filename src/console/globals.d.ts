@@ -1,4 +1,4 @@
-/** The worker's file, relative to the page; the build puts its name here. */
+/** The worker's file, relative to the page; set by the build. */
 declare const MAP_WORKER_FILE: string;
 
 declare module "*.css";

@@ -1,4 +1,4 @@
-/** Asks for a key where the server does. */
+/** Asks for a key if the server requires one. */
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
@@ -13,7 +13,7 @@ export function KeyPrompt(): JSX.Element {
   async function submit(event: Event): Promise<void> {
     event.preventDefault();
     setFault("");
-    // Tried before it is taken, so that a wrong one is refused here, in the server's words.
+    // Tried before it is stored, so that a wrong key is refused here, in the server's words.
     try {
       const response = await fetch(`${apiBase()}/access`, { headers: { authorization: `Bearer ${text.trim()}` }, cache: "no-store" });
       const answer = (await response.json()) as { message?: string };

@@ -1,4 +1,4 @@
-/** Database, branch and table that one is in, to be changed from anywhere. */
+/** The current database, branch and table, which can be changed from anywhere. */
 import type { JSX } from "preact";
 import { databases, tables } from "./state/catalog.ts";
 import { go, route } from "./state/route.ts";
@@ -36,7 +36,7 @@ interface ChoiceProps {
 }
 
 function Choice({ label, value, options, onChoose }: ChoiceProps): JSX.Element {
-  // What the address names is shown, also when it is not there.
+  // What the address names is shown even if it does not exist.
   const all = options.includes(value) ? options : [value, ...options];
   return (
     <label class="choice">

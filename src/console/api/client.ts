@@ -1,15 +1,18 @@
-/** Requests to the server that the page came from: its public HTTP API and nothing else. */
+/** Requests to the server that the page came from. Uses its public HTTP API and nothing else. */
 import { type Access, connection, key, needsKey } from "../state/session.ts";
 
 type OperationFaults = readonly { readonly index: number; readonly message: string }[];
 
-/** What the server refused, in its own words. */
+/** A refusal by the server, in its own words. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;
   readonly errors: OperationFaults;
 
-  /** @param status of HTTP; 0 when the server could not be reached. @param errors of a transaction's operations, by their index. */
+  /**
+   * @param status  HTTP status; 0 when the server could not be reached.
+   * @param errors  of a transaction's operations, by their index.
+   */
   constructor(status: number, message: string, errors: OperationFaults = []) {
     super(message);
     this.status = status;
@@ -17,7 +20,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Where the API begins: beside /console, also behind a proxy that serves under a path of its own. */
+/** Where the API begins: beside /console, even behind a proxy that serves it under another path. */
 export const apiBase = (): string => new URL("./", document.baseURI).href.replace(/\/$/, "");
 
 export interface Answer {
@@ -27,10 +30,10 @@ export interface Answer {
 }
 
 /**
- * @param path with its names encoded; see paths.ts.
- * @param body as JSON text.
- * @returns whatever the server answers, also what it refuses.
- * @throws {ApiError} when it could not be reached; the signal's reason.
+ * @param path  with its names encoded; see paths.ts.
+ * @param body  as JSON text.
+ * @returns whatever the server answers, refusals included.
+ * @throws {ApiError} when the server could not be reached; the signal's reason.
  */
 export async function send(method: string, path: string, body?: string, signal?: AbortSignal): Promise<Answer> {
   const headers: Record<string, string> = {};
@@ -57,10 +60,10 @@ export async function send(method: string, path: string, body?: string, signal?:
 }
 
 /**
- * The same with a value as the body, for requests that are expected to succeed.
+ * Like `send`, with a value as the body, for requests that should succeed.
  *
- * @returns the answer's JSON, or its text where it is none; undefined for 204.
- * @throws {ApiError} what the server refused, or that it could not be reached; the signal's reason.
+ * @returns the response's JSON, or its text if it is not JSON; undefined for 204.
+ * @throws {ApiError} a refusal, or that the server could not be reached; the signal's reason.
  */
 export async function call<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
   const { status, text, isJson } = await send(method, path, body === undefined ? undefined : JSON.stringify(body), signal);
@@ -83,7 +86,7 @@ const RETRY_MS = 1_000;
 
 let isWaiting = false;
 
-/** Asks until the server answers again. One loop however many requests failed. */
+/** Asks until the server answers again. One loop, however many requests failed. */
 async function waitForServer(): Promise<void> {
   connection.value = "lost";
   if (isWaiting) return;
@@ -100,8 +103,8 @@ async function waitForServer(): Promise<void> {
   isWaiting = false;
 }
 
-/** What the key given, or nobody's key, may do. */
+/** What the current key, or a caller without one, may do. */
 export const fetchAccess = (): Promise<Access> => call<Access>("GET", "/access");
 
-/** What may be shown of anything that was thrown. */
+/** The displayable message of anything that was thrown. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

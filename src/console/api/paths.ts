@@ -1,4 +1,4 @@
-/** Paths of the API; names are encoded here and nowhere else. */
+/** Paths of the API. Names are encoded here and nowhere else. */
 export interface Place {
   readonly database: string;
   readonly branch: string;

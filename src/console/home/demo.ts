@@ -1,10 +1,13 @@
-/** The demo data by the public API, as `lodestone demo` loads it. The colours themselves are fetched when they are asked for. */
+/**
+ * Loads the demo data through the public API, as `lodestone demo` does. The colours themselves are fetched on
+ * demand.
+ */
 import { ApiError, call } from "../api/client.ts";
 import { branchPath, type Place, tablePath } from "../api/paths.ts";
 
 export const DEMO_PLACE: Place = { database: "demo", branch: "main" };
 
-/** Twice does no harm: what is there already is left, and a record with an id that exists is replaced. */
+/** Can be repeated: existing tables are left, and a record whose id exists is replaced. */
 export async function loadDemo(): Promise<void> {
   const { DEMO_COLUMNS, DEMO_TABLE, demoColors } = await import("../../cli/demo-colors.ts");
   await unlessThere(call("PUT", branchPath(DEMO_PLACE), {}));

@@ -1,4 +1,4 @@
-/** The same search in four languages, for the place where one is: each runs as it is pasted. */
+/** The same search in four languages, for the current place. Each runs as pasted. */
 import { apiBase } from "../api/client.ts";
 import { type Place, tablePath } from "../api/paths.ts";
 import type { Snippet } from "../parts/snippets.tsx";
@@ -33,9 +33,9 @@ interface Search {
   readonly asksForKey: boolean;
 }
 
-/** Of the vector that is searched for, whose place the reader's own takes. */
+/** Element of the query vector, which readers replace by their own. */
 const ELEMENT = "0.1";
-/** Longer vectors are made, not written out. */
+/** Longer vectors are generated, not written out. */
 const MAX_WRITTEN = 3;
 
 const written = (dimension: number): string => `[${Array(dimension).fill(ELEMENT).join(", ")}]`;
@@ -52,14 +52,14 @@ function curlCommand({ url, asksForKey }: Search, endpoint: string, data: string
   ].join("\n");
 }
 
-/** What a shell can say of a long vector: so many lines of the same, joined by commas. */
+/** A long vector in a shell: many equal lines, joined by commas. */
 function curl(search: Search): string {
   const { column, dimension } = search;
   const vector = dimension <= MAX_WRITTEN ? written(dimension) : `['"$(yes ${ELEMENT} | head -n ${dimension} | paste -s -d , -)"']`;
   return curlCommand(search, "vectorSearch", `'{"column": ${JSON.stringify(column)}, "queryVector": ${vector}, "size": 10}'`);
 }
 
-/** The SDK takes an address whose host has a workspace's name before the rest: `*.localhost` is this machine, too. */
+/** The SDK requires a host that begins with a workspace's name; `*.localhost` is also this machine. */
 function typescript({ place, table, column, dimension, asksForKey }: Search): string {
   const { hostname, port } = new URL(apiBase());
   const isLocal = hostname.startsWith("127.") || hostname === "localhost";

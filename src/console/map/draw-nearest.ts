@@ -1,4 +1,7 @@
-/** Draws the query and what is nearest to it over the points: lines to each, rings around them, names where there is room. */
+/**
+ * Draws the query and its nearest records over the points: lines to each, rings around them, and names where
+ * there is room.
+ */
 import type { Neighbor } from "./messages.ts";
 import type { Viewport } from "./viewport.ts";
 
@@ -11,7 +14,7 @@ export interface Ink {
 /** What is drawn over the points. */
 export interface Marks {
   readonly neighbors: readonly Neighbor[];
-  /** Where the query lies in the plane; undefined where it has no place, as words have none. */
+  /** Where the query lies in the plane; undefined if it has no place there, like words. */
   readonly from: { readonly x: number; readonly y: number } | undefined;
 }
 
@@ -25,7 +28,7 @@ interface Box {
   bottom: number;
 }
 
-/** @param chosen an id to stress, if it is among them. */
+/** @param chosen  an id to highlight, if it is among them. */
 export function drawNearest(
   context: CanvasRenderingContext2D,
   points: Float32Array,
@@ -83,7 +86,7 @@ function ring(context: CanvasRenderingContext2D, x: number, y: number, radius: n
   context.stroke();
 }
 
-/** The query: a needle's point, seen on any ground. */
+/** The query's mark, visible on any background. */
 function cross(context: CanvasRenderingContext2D, x: number, y: number, ink: Ink): void {
   for (const [color, width] of [
     [ink.ground, 5],
@@ -100,7 +103,10 @@ function cross(context: CanvasRenderingContext2D, x: number, y: number, ink: Ink
   }
 }
 
-/** Names, nearest first; one that would cover another is left out (the list beside the map has them all). */
+/**
+ * Draws names, nearest first. A name that would cover another is left out (the list beside the map has them
+ * all).
+ */
 function drawLabels(
   context: CanvasRenderingContext2D,
   places: readonly { id: string; x: number; y: number }[],
@@ -109,7 +115,7 @@ function drawLabels(
   ratio: number,
   query: Box | undefined,
 ): void {
-  // Not asked of the element, which would have the page laid out in every frame.
+  // Not read from the element, which would force a layout of the page in every frame.
   const [width, height] = [context.canvas.width / ratio, context.canvas.height / ratio];
   const taken: Box[] = query === undefined ? [] : [query];
   context.font = "500 12px system-ui, sans-serif";

@@ -1,4 +1,7 @@
-/** Draws the points: discs where they are few; where they are many, squares written into the picture's bytes, which takes milliseconds for 100,000. */
+/**
+ * Draws the points. Few are drawn as discs. Many are drawn as squares, written into the picture's bytes,
+ * which takes milliseconds for 100,000.
+ */
 import { hexOf } from "./point-colors.ts";
 import type { Viewport } from "./viewport.ts";
 
@@ -6,14 +9,14 @@ export interface PointPicture {
   readonly context: CanvasRenderingContext2D;
   /** x0, y0, x1, y1, … in the plane. */
   readonly points: Float32Array;
-  /** 0xRRGGBB of each. */
+  /** 0xRRGGBB of each point. */
   readonly colors: Uint32Array;
   readonly viewport: Viewport;
-  /** Device pixels in one of CSS. */
+  /** Device pixels per CSS pixel. */
   readonly ratio: number;
 }
 
-/** More points than these are drawn as squares. */
+/** Above this number points are drawn as squares. */
 const MOST_DISCS = 4_000;
 
 export function drawPoints(picture: PointPicture, outline: string): void {
@@ -24,7 +27,10 @@ export function drawPoints(picture: PointPicture, outline: string): void {
   else drawSquares(picture);
 }
 
-/** CSS pixels; smaller where there are many, and on small pictures. @param side the picture's shorter one. */
+/**
+ * In CSS pixels; smaller for many points and for small pictures.
+ * @param side  the shorter side of the picture.
+ */
 export function radiusFor(count: number, side: number): number {
   return (count <= 300 ? 7 : count <= 1_500 ? 4.5 : 3) * Math.min(1, Math.max(0.6, side / 560));
 }
@@ -58,7 +64,7 @@ function drawSquares({ context, points, colors, viewport, ratio }: PointPicture)
   context.putImageData(image, 0, 0);
 }
 
-/** As the bytes R, G, B, A lie in memory of little-endian machines, which all are that run browsers. */
+/** The bytes R, G, B, A in the memory order of little-endian machines, on which all browsers run. */
 function pixelOf(color: number): number {
   return ((0xdd << 24) | ((color & 0xff) << 16) | (color & 0xff00) | (color >> 16)) >>> 0;
 }

@@ -1,4 +1,7 @@
-/** Off the page's thread: reads the vectors, holds them in the project's own WebAssembly library, finds the plane and answers what is nearest. */
+/**
+ * Runs outside the page's thread: reads the vectors, holds them in the project's own WebAssembly library,
+ * computes the plane and finds what is nearest.
+ */
 import { VectorIndex } from "lodestone";
 import type { FoundRecord, LoadRequest, MapReply, MapRequest, NearestRequest, SuggestRequest } from "./messages.ts";
 import { packIds } from "./packed-ids.ts";

@@ -1,4 +1,4 @@
-/** What the page and the map's worker tell each other. */
+/** Messages between the page and the map's worker. */
 import type { Similarity } from "lodestone";
 import type { PackedIds } from "./packed-ids.ts";
 import type { LegendEntry } from "./point-colors.ts";
@@ -7,14 +7,14 @@ export interface LoadRequest {
   readonly kind: "load";
   /** `http://…/db/a:b/tables/t`. */
   readonly tableUrl: string;
-  /** "" where the server asks for none. */
+  /** "" if the server requires none. */
   readonly key: string;
   readonly column: string;
   readonly dimension: number;
   /** A column whose values colour the points. */
   readonly colorColumn: string | undefined;
   readonly filter: unknown;
-  /** Rows at most; undefined: all. */
+  /** Maximum number of rows; undefined: all. */
   readonly limit: number | undefined;
 }
 
@@ -32,14 +32,14 @@ export interface NearestRequest {
   readonly similarity: Similarity;
 }
 
-/** Records by their ids: where they are, and their vectors. */
+/** Asks for records by id: where they are, and their vectors. */
 export interface LookUpRequest {
   readonly kind: "look up";
   readonly ticket: number;
   readonly ids: readonly string[];
 }
 
-/** Ids that hold a text. */
+/** Asks for ids that contain a text. */
 export interface SuggestRequest {
   readonly kind: "suggest";
   readonly ticket: number;
@@ -51,18 +51,18 @@ export type MapRequest = LoadRequest | NearestRequest | LookUpRequest | SuggestR
 
 export interface Neighbor {
   readonly id: string;
-  /** Of the map's points. */
+  /** Index of the point on the map. */
   readonly row: number;
   readonly score: number;
 }
 
 export interface FoundRecord {
-  /** Of the map's points. */
+  /** Index of the point on the map. */
   readonly row: number;
   readonly vector: Float32Array;
 }
 
-/** All that the page holds of the records itself; the rest stays with the worker. */
+/** All that the page itself holds of the records; the rest stays in the worker. */
 export interface Plane {
   readonly ids: PackedIds;
   /** x0, y0, x1, y1, … */
@@ -72,7 +72,7 @@ export interface Plane {
   readonly legend: readonly LegendEntry[];
   /** Share of the spread that lies in the plane, 0 to 1. */
   readonly share: number;
-  /** Rows that were left out by the limit. */
+  /** The limit left out some rows. */
   readonly isPartial: boolean;
 }
 
@@ -93,5 +93,5 @@ export type MapReply =
   | NearestReply
   | { readonly kind: "found"; readonly ticket: number; readonly records: readonly (FoundRecord | undefined)[] }
   | { readonly kind: "suggested"; readonly ticket: number; readonly ids: readonly string[] }
-  /** Of the load where there is no ticket. */
+  /** Without a ticket it belongs to the load. */
   | { readonly kind: "fault"; readonly ticket: number | undefined; readonly message: string };

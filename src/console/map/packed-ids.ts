@@ -1,8 +1,11 @@
-/** Ids as bytes, which a worker hands to the page without a copy: 100,000 texts would hold the page up while they are made again there. */
+/**
+ * Ids as bytes, which a worker transfers to the page without a copy. 100,000 strings would block the page
+ * while they are created there.
+ */
 export interface PackedIds {
   /** UTF-8, one id after the other. */
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Where each ends. */
+  /** The end of each id, in bytes. */
   readonly ends: Uint32Array<ArrayBuffer>;
 }
 

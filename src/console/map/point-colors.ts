@@ -1,4 +1,7 @@
-/** The colours of points: the records' own where they carry one, else one for each of the most frequent values of a column. */
+/**
+ * The colours of points: the records' own if they have one, else one for each of the most frequent values of
+ * a column.
+ */
 
 export interface LegendEntry {
   readonly value: string;
@@ -9,18 +12,24 @@ export interface LegendEntry {
 export interface PointColors {
   /** 0xRRGGBB of each point. */
   readonly colors: Uint32Array<ArrayBuffer>;
-  /** What the colours mean, most frequent first; empty where each point has its own, and where all have the same. */
+  /**
+   * The meaning of the colours, most frequent first. Empty if each point has its own colour, and if all have
+   * the same.
+   */
   readonly legend: readonly LegendEntry[];
 }
 
 const HEX = /^#[0-9a-f]{6}$/i;
 
-/** Told apart also with the usual colour blindnesses (after Okabe and Ito, 2008), and on light and dark ground. */
+/**
+ * Distinguishable with the usual colour blindnesses (after Okabe and Ito, 2008), and on light and dark
+ * backgrounds.
+ */
 const PALETTE = ["#3f7fd0", "#e0782f", "#2a9d73", "#c6529a", "#b8930a", "#7a5cc7", "#35a7c2", "#cf4a4a"];
 const OTHERS = "#8b8d98";
 const PLAIN = "#6a6fd6";
 
-/** @param values of a column, one for each point. */
+/** @param values  of a column, one for each point. */
 export function pointColors(values: readonly (string | null)[]): PointColors {
   const given = values.filter((value) => value !== null);
   if (given.length === 0) return { colors: new Uint32Array(values.length).fill(numberOf(PLAIN)), legend: [] };
@@ -40,6 +49,6 @@ const numberOf = (hex: string): number => Number.parseInt(hex.slice(1), 16);
 /** `#rrggbb`. */
 export const hexOf = (color: number): string => `#${color.toString(16).padStart(6, "0")}`;
 
-/** Whether a column's values are colours themselves, told from some of them. */
+/** Whether a column's values are colours, judged by some of them. */
 export const areColors = (values: readonly unknown[]): boolean =>
   values.length > 0 && values.every((value) => typeof value === "string" && HEX.test(value));

@@ -1,9 +1,12 @@
 /**
- * The plane in which records are shown: their mean and the two directions of the greatest spread (principal components), by orthogonal iteration on a sample,
- * without ever making the d × d matrix. Deterministic: the same records give the same picture.
+ * The plane in which records are shown: their mean and the two directions of greatest spread (principal
+ * components). Computed by orthogonal iteration on a sample, without ever forming the d × d matrix.
+ * Deterministic: the same records give the same picture.
  */
 
-/** Rows times dimensions of the sample at most: two seconds of iteration at worst, a tenth of one as a rule. */
+/**
+ * Limit for rows times dimensions of the sample: two seconds of iteration at worst, usually a tenth of one.
+ */
 const SAMPLE_ELEMENTS = 1_000_000;
 const LEAST_ROWS = 200;
 const ITERATIONS = 40;
@@ -17,7 +20,10 @@ export interface PrincipalPlane {
   readonly share: number;
 }
 
-/** @param count rows. @param rowAt a row's vector; asked for some of them, evenly spread. */
+/**
+ * @param count  number of rows.
+ * @param rowAt  returns a row's vector; called for some rows, evenly spread.
+ */
 export function principalPlane(count: number, dimension: number, rowAt: (row: number) => ArrayLike<number>): PrincipalPlane {
   const sampled = Math.min(count, Math.max(LEAST_ROWS, Math.floor(SAMPLE_ELEMENTS / dimension)));
   const sample = Array.from({ length: sampled }, (_, i) => Float64Array.from(rowAt(Math.floor((i * count) / sampled))));
@@ -64,7 +70,7 @@ export function lift(plane: PrincipalPlane, x: number, y: number): Float32Array 
   return Float32Array.from(plane.mean, (value, j) => value + x * plane.first[j]! + y * plane.second[j]!);
 }
 
-/** Two starts that no data is orthogonal to but by chance. */
+/** Two start vectors that are orthogonal to the data only by coincidence. */
 function start(dimension: number, seed: number): Float64Array {
   return Float64Array.from({ length: dimension }, (_, j) => Math.cos((j + 1) * seed * 1.7) + 0.3 * seed);
 }
@@ -96,14 +102,14 @@ function orthogonalize(vector: Float64Array, against: Float64Array): void {
   for (let j = 0; j < vector.length; j++) vector[j]! -= along * against[j]!;
 }
 
-/** @param axis taken where nothing is left (all records on one line, or at one point). */
+/** @param axis  used if nothing is left (all records on one line, or at one point). */
 function normalize(vector: Float64Array, axis: number): void {
   const norm = Math.sqrt(dot(vector, vector));
   if (norm > 1e-12) for (let j = 0; j < vector.length; j++) vector[j]! /= norm;
   else vector.fill(0)[axis % vector.length] = 1;
 }
 
-/** The greatest element is positive. */
+/** Makes the element of greatest magnitude positive. */
 function fixSign(vector: Float64Array): void {
   const greatest = vector.reduce((best, value) => (Math.abs(value) > Math.abs(best) ? value : best), 0);
   if (greatest < 0) for (let j = 0; j < vector.length; j++) vector[j] = -vector[j]!;

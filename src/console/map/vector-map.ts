@@ -1,4 +1,7 @@
-/** The page's end of the map's worker: loads, and asks for what is nearest, one question at a time and always the latest. */
+/**
+ * The page's side of the map's worker: loads, and asks for the nearest records, one question at a time and
+ * always the latest.
+ */
 import type { Similarity } from "lodestone";
 import type { FoundRecord, LoadRequest, MapReply, MapRequest, NearestReply, Plane, QuerySource } from "./messages.ts";
 
@@ -39,7 +42,7 @@ export class VectorMap {
     });
   }
 
-  /** Questions that come while one is under way wait, and only the last of them is asked. */
+  /** Questions that come while one is in progress wait, and only the last of them is sent. */
   ask(question: NearestQuestion): void {
     if (this.#asked !== undefined) {
       this.#waiting = question;
@@ -50,13 +53,13 @@ export class VectorMap {
     this.#send({ kind: "nearest", ticket: ++this.#ticket, source, size, similarity });
   }
 
-  /** @returns one for each id; undefined for what is not loaded. */
+  /** @returns one record for each id; undefined for ids that are not loaded. */
   async lookUp(ids: readonly string[]): Promise<readonly (FoundRecord | undefined)[]> {
     const reply = await this.#request((ticket) => ({ kind: "look up", ticket, ids }));
     return reply?.kind === "found" ? reply.records : ids.map(() => undefined);
   }
 
-  /** @returns ids that hold the text, in their order. */
+  /** @returns ids that contain the text, in order. */
   async suggest(typed: string, size: number): Promise<readonly string[]> {
     const reply = await this.#request((ticket) => ({ kind: "suggest", ticket, typed, size }));
     return reply?.kind === "suggested" ? reply.ids : [];
@@ -66,7 +69,7 @@ export class VectorMap {
     this.#worker.terminate();
   }
 
-  /** @returns undefined: the worker could not. */
+  /** @returns undefined if the worker failed. */
   #request(make: (ticket: number) => MapRequest): Promise<TicketedReply | undefined> {
     const ticket = ++this.#ticket;
     return new Promise((resolve) => {
@@ -106,7 +109,9 @@ export class VectorMap {
     this.#replies.delete(ticket);
   }
 
-  /** What was overtaken is told all the same: the picture keeps up with the hand, one step behind. */
+  /**
+   * Results of overtaken questions are delivered too: the picture keeps up with the hand, one step behind.
+   */
   #settle(tell: (question: NearestQuestion) => void): void {
     const asked = this.#asked;
     const next = this.#waiting;

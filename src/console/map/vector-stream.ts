@@ -1,11 +1,14 @@
-/** Reads a column's vectors from the server as they come: blocks of ids, float32 and the values that colour them (`POST …/vectors`). */
+/**
+ * Reads a column's vectors from the server as they arrive: blocks of ids, float32 values and the values that
+ * colour them (`POST …/vectors`).
+ */
 import type { LoadRequest } from "./messages.ts";
 
 export interface VectorBlock {
   readonly ids: readonly string[];
   /** Row-major. */
   readonly matrix: Float32Array;
-  /** undefined: none were asked for. */
+  /** undefined if none were requested. */
   readonly values: readonly (string | null)[] | undefined;
 }
 
@@ -21,7 +24,11 @@ interface LastHead {
 
 const PREFIX_BYTES = 8;
 
-/** @yields blocks in the order of the ids. @returns true when the limit left something out. @throws the server's words, or that it was cut off. */
+/**
+ * @yields blocks in the order of the ids.
+ * @returns true when the limit left something out.
+ * @throws the server's words, or that the stream was cut off.
+ */
 export async function* vectorBlocks(request: LoadRequest): AsyncGenerator<VectorBlock, boolean> {
   const bytes = new ByteReader(await post(request));
   try {
@@ -33,7 +40,7 @@ export async function* vectorBlocks(request: LoadRequest): AsyncGenerator<Vector
       yield { ids, values, matrix: new Float32Array(await bytes.take(4 * rows * request.dimension)) };
     }
   } finally {
-    // Who has seen enough: the server need not make the rest.
+    // The consumer has seen enough: the server need not produce the rest.
     await bytes.cancel();
   }
 }
@@ -51,7 +58,7 @@ async function post({ tableUrl, key, column, colorColumn, filter, limit }: LoadR
   throw new Error(message ?? `The server answered ${response.status}.`);
 }
 
-/** Bytes in pieces of the length that is asked for, whatever pieces they come in. */
+/** Splits bytes into pieces of the requested length, in whatever pieces they arrive. */
 class ByteReader {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   #piece: Uint8Array = new Uint8Array(0);
@@ -64,7 +71,7 @@ class ByteReader {
     return this.#reader.cancel();
   }
 
-  /** In memory of their own, so that they can be looked at as float32. */
+  /** Returned in memory of their own, so that they can be viewed as float32. */
   async take(length: number): Promise<ArrayBuffer> {
     const taken = new Uint8Array(length);
     for (let filled = 0; filled < length; ) {

@@ -1,6 +1,6 @@
-/** Which part of the plane is seen: one scale for both axes, so that distances look as they are. */
+/** The visible part of the plane. Both axes have one scale, so that distances look as they are. */
 export class Viewport {
-  /** CSS pixels for one unit of the plane. */
+  /** CSS pixels per unit of the plane. */
   readonly scale: number;
   readonly #left: number;
   readonly #top: number;
@@ -12,7 +12,7 @@ export class Viewport {
     this.#top = top;
   }
 
-  /** All points with room around them. */
+  /** Shows all points, with room around them. */
   static around(points: Float32Array, width: number, height: number): Viewport {
     let [minX, maxX, minY, maxY] = [Infinity, -Infinity, Infinity, -Infinity];
     for (let i = 0; i < points.length; i += 2) {
@@ -31,7 +31,7 @@ export class Viewport {
     return this.#left + x * this.scale;
   }
 
-  /** Up is up. */
+  /** Larger y is higher up. */
   toY(y: number): number {
     return this.#top - y * this.scale;
   }
@@ -44,7 +44,7 @@ export class Viewport {
     return (this.#top - pixel) / this.scale;
   }
 
-  /** @param factor above 1: nearer. The place under (pixelX, pixelY) stays there. */
+  /** @param factor  above 1: closer. The place under (pixelX, pixelY) stays there. */
   zoomed(factor: number, pixelX: number, pixelY: number): Viewport {
     return new Viewport(this.scale * factor, pixelX - (pixelX - this.#left) * factor, pixelY - (pixelY - this.#top) * factor);
   }

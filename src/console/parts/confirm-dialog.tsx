@@ -1,4 +1,4 @@
-/** Says what will be done, and does it when it is agreed to. Escape, or Cancel, does nothing. */
+/** Describes what will be done, and does it once confirmed. Escape and Cancel do nothing. */
 
 import type { JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
@@ -10,9 +10,9 @@ export interface Confirmation {
   /** A sentence each. */
   readonly consequences: readonly string[];
   readonly isDestructive: boolean;
-  /** What the button says. */
+  /** The label of the button. */
   readonly verb: string;
-  /** @throws what the server says against it; it stays open and says so. */
+  /** @throws the server's objection; the dialog stays open and shows it. */
   readonly run: () => Promise<void>;
 }
 
@@ -25,7 +25,7 @@ export function ConfirmDialog({ confirmation, onClose }: { confirmation: Confirm
   const [fault, setFault] = useState("");
   useEffect(() => {
     dialog.current?.showModal();
-    // What changes nothing is nearest at hand.
+    // The harmless choice has the focus.
     cancel.current?.focus();
   }, []);
   async function agree(): Promise<void> {
@@ -33,7 +33,7 @@ export function ConfirmDialog({ confirmation, onClose }: { confirmation: Confirm
     setFault("");
     try {
       await run();
-      // Closed first, so that the focus goes back to where it was.
+      // Closed first, so that the focus returns to where it was.
       dialog.current?.close();
     } catch (error) {
       setFault(messageOf(error));

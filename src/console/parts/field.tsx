@@ -1,15 +1,15 @@
-/** A labelled control, with the server's word on it beside it when it is wrong. */
+/** A labelled control; if its value is wrong, the server's message is shown beside it. */
 
 import type { ComponentChildren, JSX } from "preact";
 import { useId } from "preact/hooks";
 
 interface FieldProps {
   label: string;
-  /** Said below it. */
+  /** Shown below it. */
   hint?: ComponentChildren;
   /** Why its value was refused. */
   fault?: string | undefined;
-  /** The control, given the ids that tie it to its label and to what is said of it. */
+  /** The control, given the ids that connect it with its label and its messages. */
   children: (ids: { id: string; "aria-describedby": string | undefined; "aria-invalid": boolean }) => ComponentChildren;
 }
 
@@ -30,7 +30,7 @@ export function Field({ label, hint, fault, children }: FieldProps): JSX.Element
   );
 }
 
-/** As `ref` of the first control of a form that was asked for. */
+/** Used as `ref` of the first control in a form that the user opened. */
 export const focusOnMount = (element: HTMLElement | null): void => element?.focus();
 
 interface SelectProps {

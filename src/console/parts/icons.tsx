@@ -1,4 +1,7 @@
-/** Line icons, 24 × 24, drawn in the text's colour. They are decoration: what they stand beside says it in words. */
+/**
+ * Line icons, 24 × 24, in the colour of the text. They are decoration: the text beside them says what they
+ * mean.
+ */
 import type { JSX } from "preact";
 
 const PATHS = {

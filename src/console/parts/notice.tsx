@@ -1,4 +1,4 @@
-/** Something that went wrong, or that one should know, where it happened. */
+/** A fault, or something to know, shown where it happened. */
 import type { ComponentChildren, JSX } from "preact";
 
 export function Fault({ children }: { children: ComponentChildren }): JSX.Element {
@@ -13,7 +13,7 @@ export function Notice({ children }: { children: ComponentChildren }): JSX.Eleme
   return <div class="notice">{children}</div>;
 }
 
-/** Grey lines where something will be. */
+/** Grey lines in place of content that is loading. */
 export function Waiting({ what }: { what: string }): JSX.Element {
   return (
     <p class="waiting" role="status">

@@ -1,4 +1,4 @@
-/** The server's own OpenAPI document, as much of it as the reference shows. */
+/** The parts of the server's own OpenAPI document that the reference shows. */
 
 export interface JsonSchema {
   readonly $ref?: string;
@@ -80,7 +80,7 @@ export function typeInWords(schema: JsonSchema): string {
   return typeof schema.type === "string" ? schema.type : schema.type.join(" or ");
 }
 
-/** What bounds its values, in words. */
+/** The bounds of a schema's values, in words. */
 export function boundsInWords({ minimum, maximum, minItems, maxItems, pattern, format }: JsonSchema): string {
   const range = (least: number | undefined, most: number | undefined, unit: string): readonly string[] => {
     if (least === undefined && most === undefined) return [];
@@ -95,10 +95,10 @@ export function boundsInWords({ minimum, maximum, minItems, maxItems, pattern, f
   ].join(", ");
 }
 
-/** Deeper is left empty: schemas may contain themselves. */
+/** Deeper levels are left empty, because schemas may contain themselves. */
 const MOST_LEVELS = 4;
 
-/** A body to begin with: the members that must be there; all of the first level where none must. */
+/** An example body: the required members, or, if there are none, all of the first level. */
 export function exampleOf(schema: JsonSchema, api: ApiDescription, level = 0): unknown {
   const { type, properties, required = [], items, enum: values, anyOf, oneOf } = resolve(schema, api);
   if (values !== undefined) return values[0];

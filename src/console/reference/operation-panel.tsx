@@ -1,4 +1,6 @@
-/** One endpoint: what it takes and answers, and a form that sends it to this server with the key that the console has. */
+/**
+ * One endpoint: what it accepts and returns, and a form that sends it to this server with the console's key.
+ */
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { type Answer, apiBase, messageOf, send } from "../api/client.ts";
@@ -13,11 +15,11 @@ import { curlOf, indented, pathOf } from "./request-text.ts";
 import { SchemaOutline } from "./schema-outline.tsx";
 
 interface Answered extends Answer {
-  /** As the page saw it. */
+  /** As measured by the page. */
   readonly ms: number;
 }
 
-/** Of an answer, in characters; the rest is said to be there. */
+/** In characters of a response; a note says that there is more. */
 const MOST_SHOWN = 100_000;
 
 const LEVELS: Readonly<Record<Access, number>> = { public: 0, read: 1, write: 2, admin: 3 };
@@ -152,7 +154,7 @@ function AnswerText({ answered: { status, text, isJson, ms } }: { answered: Answ
   );
 }
 
-/** Where one is, as far as the address says. */
+/** The current place, as far as the address shows it. */
 function startOf(parameters: readonly Parameter[]): Record<string, string> {
   const { place, table } = route.value;
   const here: Readonly<Record<string, string | undefined>> = { db: place?.database, branch: place?.branch, table, workspace: "local" };

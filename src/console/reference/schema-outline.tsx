@@ -1,11 +1,14 @@
-/** A JSON Schema as an outline: members, their types, what bounds them. Named schemas open where they are used. */
+/**
+ * A JSON Schema as an outline: members, their types, and their bounds. Named schemas open where they are
+ * used.
+ */
 import type { JSX } from "preact";
 import { type ApiDescription, boundsInWords, type JsonSchema, nameOfReference, resolve, typeInWords } from "./api-description.ts";
 
 interface SchemaOutlineProps {
   schema: JsonSchema;
   api: ApiDescription;
-  /** Names of the schemas that it stands in: one that contains itself is named there and not opened. */
+  /** Names of the enclosing schemas: one that contains itself is named and not opened. */
   within?: readonly string[];
 }
 

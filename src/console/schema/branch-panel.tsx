@@ -1,4 +1,4 @@
-/** The branches of the database: made, copied, compared and deleted. */
+/** The branches of the database: create, copy, compare and delete. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { call, messageOf } from "../api/client.ts";
@@ -96,7 +96,7 @@ interface BranchFormProps {
   onClose?: () => void;
 }
 
-/** A new branch, also of a new database. */
+/** Creates a branch, possibly of a new database. */
 export function BranchForm({ place, branches, ask, onClose }: BranchFormProps): JSX.Element {
   const [database, setDatabase] = useState(place?.database ?? "");
   const [branch, setBranch] = useState(place === undefined ? "main" : "");

@@ -1,4 +1,4 @@
-/** A new column: its name, type, and rules. What is allowed is the server's to judge. */
+/** A new column: its name, type, and rules. The server decides what is allowed. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { messageOf } from "../api/client.ts";
@@ -6,7 +6,7 @@ import { Field, focusOnMount, Select } from "../parts/field.tsx";
 import type { ColumnSchema } from "../state/catalog.ts";
 
 interface ColumnFormProps {
-  /** Tables that a link can lead to. */
+  /** Tables that a link can point to. */
   tableNames: readonly string[];
   /** @throws what is wrong with it. */
   onSubmit: (column: ColumnSchema) => Promise<void>;
@@ -57,7 +57,7 @@ export function ColumnForm({ tableNames, onSubmit, onCancel }: ColumnFormProps):
       setFault(messageOf(error));
     }
   }
-  // The server's messages begin with the place that they are about.
+  // The server's messages begin with the member they are about.
   const about = /dimension/.test(fault) ? "dimension" : /defaultValue|default/.test(fault) ? "defaultValue" : "name";
   const faultOf = (field: string): string => (about === field ? fault : "");
   return (

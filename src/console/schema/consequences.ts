@@ -1,15 +1,15 @@
-/** What a change will do, with the numbers of the records that it concerns, asked before it is done. */
+/** The consequences of a change, with the numbers of affected records, shown before it is made. */
 import { call } from "../api/client.ts";
 import { branchPath, type Place, tablePath } from "../api/paths.ts";
 import type { TableSchema } from "../state/catalog.ts";
 import { inWords, type SchemaOperation, typeInWords } from "./schema-operation.ts";
 
-/** Each line of a longer list would ask the server for its numbers; beyond this it says what, and not how many. */
+/** Each line needs a request for its numbers; beyond this many lines the text omits them. */
 const MOST_COUNTED = 50;
 
 const count = (many: number, one: string): string => `${many.toLocaleString("en")} ${many === 1 ? one : `${one}s`}`;
 
-/** Records of a table, and those that have a value in the column if one is given. */
+/** Counts a table's records, and those with a value in `column` if it is given. */
 export async function countRecords(place: Place, table: string, column?: string): Promise<{ all: number; filled: number }> {
   const filled = column === undefined ? {} : { filled: { count: { filter: { $exists: column } } } };
   const { aggs } = await call<{ aggs: { all: number; filled?: number } }>("POST", `${tablePath(place, table)}/aggregate`, {
@@ -19,9 +19,9 @@ export async function countRecords(place: Place, table: string, column?: string)
 }
 
 /**
- * @param tables those of the branch now.
+ * @param tables  the branch's current tables.
  * @returns a sentence or two for each operation.
- * @throws {ApiError} what the server says against the operations: they are rehearsed there on the schema.
+ * @throws {ApiError} the server's objection to the operations, which it rehearses on the schema.
  */
 export async function consequencesOf(
   place: Place,

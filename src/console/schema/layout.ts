@@ -1,14 +1,17 @@
-/** Where tables and their links stand in the picture: linked tables in layers, in the direction of the links; tables without links in rows below. */
+/**
+ * Positions of tables and links in the picture. Linked tables are in layers, in the direction of the links;
+ * tables without links are in rows below.
+ */
 import { Graph, layout } from "@dagrejs/dagre";
 import type { TableSchema } from "../state/catalog.ts";
 
 export const BOX_WIDTH = 196;
 export const HEAD_HEIGHT = 34;
 export const LINE_HEIGHT = 21;
-/** Columns that a box shows; the rest is a number. */
+/** Columns shown in a box; the others are counted. */
 export const MAX_LINES = 8;
 
-/** More tables are not drawn: the picture would say nothing any more, and take long to lay out. */
+/** More tables are not drawn: the picture would show nothing useful, and take long to lay out. */
 export const MAX_DRAWN = 200;
 
 const GAP = 32;
@@ -83,11 +86,11 @@ function layOut(tables: readonly TableSchema[], links: readonly Link[]): Picture
     const { points } = graph.edge({ v: from, w: to, name: column }) as { points: Arrow["points"] };
     return { from, to, column, points };
   });
-  // A loop stands out of the last layer.
+  // A loop extends beyond the last layer.
   return { width: width + LOOP_WIDTH - MARGIN, height, boxes, arrows };
 }
 
-/** Of a table that links to itself: out at the top of its right side, and in again below. */
+/** The arrow of a table that links to itself: out at the top of its right side, and in again below. */
 function loopOf({ x, y }: Box): Arrow["points"] {
   const right = x + BOX_WIDTH;
   return [

@@ -1,4 +1,7 @@
-/** One name, asked for where it is to be used, with the server's word beside it when it is refused. */
+/**
+ * A form for one name, shown where it will be used. If the server refuses the name, its message is shown
+ * beside it.
+ */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { messageOf } from "../api/client.ts";

@@ -1,4 +1,4 @@
-/** What leads from the schema of one branch to that of another, and the way to take it over. */
+/** The operations that lead from one branch's schema to another's, and a way to apply them. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { call, messageOf } from "../api/client.ts";

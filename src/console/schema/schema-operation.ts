@@ -1,4 +1,4 @@
-/** Changes of a schema as `schema/apply` and `schema/compare` speak of them, and each in words. */
+/** Schema changes as `schema/apply` and `schema/compare` represent them, and each one in words. */
 import type { ColumnSchema } from "../state/catalog.ts";
 
 export type SchemaOperation =

@@ -1,4 +1,7 @@
-/** Tables and their links as a picture. Each table is a link to itself, so that it can be reached and chosen by keyboard. */
+/**
+ * Tables and their links as a picture. Each table is itself a hyperlink, so that the keyboard can reach and
+ * choose it.
+ */
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Place } from "../api/paths.ts";
@@ -94,7 +97,7 @@ function ColumnLine({ column, x, y }: { column: ColumnSchema; x: number; y: numb
 
 const cut = (text: string, most: number): string => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 
-/** A soft line through the points. */
+/** A smooth line through the points. */
 function pathOf({ points }: Arrow): string {
   const [first, ...rest] = points;
   if (first === undefined) return "";

@@ -1,4 +1,4 @@
-/** The table that is chosen in the picture: its columns, and what can be changed of them. */
+/** The table chosen in the picture: its columns, and what can be changed about them. */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { isUnderscored } from "../../filter/system-columns.ts";
@@ -16,7 +16,10 @@ interface TablePanelProps {
   place: Place;
   table: TableSchema;
   tableNames: readonly string[];
-  /** Says what the operations will do, and asks. @throws what the server says against them. */
+  /**
+   * Shows what the operations will do, and asks for confirmation.
+   * @throws the server's objection.
+   */
   propose: (title: string, verb: string, operations: readonly SchemaOperation[], next?: string) => Promise<void>;
 }
 

@@ -1,6 +1,7 @@
 /**
- * Two rankings as one: reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009). A record gets 1 / (60 + its place) of each list that it is in, so
- * scores of different kinds need not be comparable, and what each list contributed is there to be seen.
+ * Combines two rankings into one by reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009). A
+ * record gets 1 / (60 + its rank) from each list that contains it. Scores of different kinds therefore need
+ * not be comparable, and the contribution of each list is visible.
  */
 const RANK_OFFSET = 60;
 
@@ -9,18 +10,18 @@ export interface Ranked {
   readonly score: number;
 }
 
-/** What one list says of a record. */
+/** A record's place in one of the lists. */
 export interface Part {
   /** From 1. */
   readonly rank: number;
-  /** As the list has it. */
+  /** The list's own score. */
   readonly score: number;
-  /** Of the fused score. */
+  /** Its share of the fused score. */
   readonly contribution: number;
 }
 
 export interface Fused extends Ranked {
-  /** undefined: not among those that the list gave. */
+  /** undefined if that list did not contain the record. */
   readonly nearness: Part | undefined;
   readonly words: Part | undefined;
 }

@@ -1,4 +1,4 @@
-/** What is looked for: a record, numbers or words, in which column, by which measure, among which records. */
+/** The query: a record, numbers or words; the column; the measure; and which records to search. */
 import type { Similarity } from "lodestone";
 import type { JSX } from "preact";
 import { Field, Select } from "../parts/field.tsx";
@@ -12,7 +12,7 @@ export interface QueryDraft {
   readonly by: "record" | "vector" | "words";
   readonly recordId: string;
   readonly vectorText: string;
-  /** Beside a record or a vector: both rankings are joined. */
+  /** If given with a record or a vector, both rankings are fused. */
   readonly words: string;
 }
 
@@ -21,7 +21,7 @@ export type Faults = Partial<Record<"recordId" | "vectorText" | "words" | "filte
 interface QueryFormProps {
   draft: QueryDraft;
   faults: Faults;
-  /** Of vectors. Without any, only words can be searched for. */
+  /** Vector columns. If there are none, only words can be searched for. */
   columns: readonly (readonly [string, string])[];
   /** Whether there is text to search. */
   hasText: boolean;

@@ -1,4 +1,4 @@
-/** What is nearest, best first, with scores as bars. */
+/** The nearest records, best first, with scores as bars. */
 import type { JSX } from "preact";
 import type { Fused, Part, Ranked } from "./fuse.ts";
 import { shortNumber } from "./terms.ts";
@@ -14,12 +14,12 @@ interface ResultsProps {
   colorOf: (id: string) => string | undefined;
   chosen: string | undefined;
   onChoose: (id: string) => void;
-  /** undefined: there is nothing to be near by. */
+  /** undefined if there is nothing to measure nearness by. */
   onMoreLike: ((id: string) => void) | undefined;
 }
 
 export function Results({ title, queryId, hits, said, colorOf, chosen, onChoose, onMoreLike }: ResultsProps): JSX.Element {
-  // A query that finds itself would make all other bars too short to tell apart.
+  // A query that finds itself would make all other bars too short to compare.
   const best = hits.find(({ id }) => id !== queryId)?.score ?? 1;
   return (
     <section class="card results" aria-label="Results">
@@ -60,7 +60,7 @@ export function Results({ title, queryId, hits, said, colorOf, chosen, onChoose,
   );
 }
 
-/** An SVG, since its fill is an attribute, which the page's policy allows where it allows no style. */
+/** An SVG, because its fill is an attribute: the page's policy allows that, but no inline style. */
 function Swatch({ color }: { color: string | undefined }): JSX.Element | null {
   if (color === undefined) return null;
   return (
@@ -77,7 +77,7 @@ const partSaid = (name: string, part: Part | undefined): string =>
 
 const partsSaid = ({ nearness, words }: Fused): string => `${partSaid("nearness", nearness)} · ${partSaid("words", words)}`;
 
-/** What each ranking contributed, one behind the other. */
+/** The contributions of both rankings, one after the other. */
 function PartsBar({ hit, best }: { hit: Fused; best: number }): JSX.Element {
   const width = (part: Part | undefined): number => ((part?.contribution ?? 0) / best) * 100;
   return (

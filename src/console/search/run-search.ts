@@ -1,20 +1,20 @@
-/** From what was typed to the server's answer, and from its refusal to the field that it is about. */
+/** Turns the user's input into the server's answer, and assigns a refusal to the field that it is about. */
 import type { Similarity } from "lodestone";
 import { ApiError, call, messageOf } from "../api/client.ts";
 import { type Place, recordPath, tablePath } from "../api/paths.ts";
 import { type Fused, fuse, type Ranked } from "./fuse.ts";
 import type { Faults, QueryDraft } from "./query-form.tsx";
 
-/** What nearness is measured from. */
+/** The point from which nearness is measured. */
 export interface QueryPoint {
   readonly vector: readonly number[];
   readonly name: string;
-  /** undefined: it is no record. */
+  /** undefined if it is not a record. */
   readonly id: string | undefined;
 }
 
 export interface SearchAnswer {
-  /** With what each search contributed where there were two. */
+  /** With the contribution of each search, if there were two. */
   readonly hits: readonly (Ranked | Fused)[];
   readonly totalCount: number;
   /** undefined: only words were searched for. */
@@ -23,7 +23,7 @@ export interface SearchAnswer {
   readonly words: string;
   readonly similarity: Similarity;
   readonly filter: unknown;
-  /** Of the whole request, as the page saw it. */
+  /** Duration of the whole request, as the page measured it. */
   readonly ms: number;
 }
 
@@ -36,9 +36,9 @@ export class FieldFault extends Error {
   }
 }
 
-/** Records of each ranking, at least, that are joined to one. */
+/** At least this many records of each ranking are fused. */
 const FUSED_DEPTH = 100;
-/** What a search for words answers at most. */
+/** The maximum that a search for words returns. */
 const MAX_WORD_HITS = 200;
 
 interface Found {
@@ -152,7 +152,7 @@ async function inFields<T>(by: QueryDraft["by"], request: () => Promise<T>): Pro
   }
 }
 
-/** The server begins a message with the member that it is about. */
+/** The server begins a message with the member it is about. */
 function fieldOf(message: string, by: QueryDraft["by"]): keyof Faults {
   if (message.startsWith("filter")) return "filterText";
   if (message.startsWith("size") || message.startsWith("page")) return "size";

@@ -1,4 +1,4 @@
-/** The search of one table: what is asked, what was found, and the map where it has vectors. */
+/** The search of one table: the query, the results, and the map if the table has vectors. */
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { messageOf } from "../api/client.ts";
@@ -21,7 +21,7 @@ export const hasText = (table: TableSchema): boolean =>
 
 function firstDraft(table: TableSchema): QueryDraft {
   const column = table.columns.find(({ type }) => type === "vector");
-  // In few dimensions distance is what one sees; in many, direction is what models mean.
+  // In few dimensions people see distance; in many dimensions models express meaning by direction.
   const isSmall = table.columns.some(({ vector }) => vector !== undefined && vector.dimension <= 8);
   return {
     column: column?.name ?? "",
@@ -35,12 +35,12 @@ function firstDraft(table: TableSchema): QueryDraft {
   };
 }
 
-/** Ids offered while typing, at most. */
+/** Maximum number of ids offered while typing. */
 const MAX_SUGGESTIONS = 50;
 /** Of the demo. */
 const FIRST_RECORD = "rebeccapurple";
 
-/** The record whose distance from the query is looked into. */
+/** The record whose distance from the query is explained. */
 interface Compared {
   readonly id: string;
   readonly column: string;
@@ -83,7 +83,7 @@ export function TableSearch({ place, table }: { place: Place; table: TableSchema
   function change(part: Partial<QueryDraft>): void {
     const next = { ...draft, ...part };
     setDraft(next);
-    // What is chosen from a list is meant at once; what is typed when it is sent.
+    // A choice from a list takes effect at once, typed text when it is submitted.
     if (answer !== undefined && (part.similarity !== undefined || part.column !== undefined)) void search(next);
   }
 
@@ -94,7 +94,7 @@ export function TableSearch({ place, table }: { place: Place; table: TableSchema
     void search(next);
   }
 
-  // The first sight is of something: the nearest of a record.
+  // Begin with a result: the nearest records of some record.
   useEffect(() => {
     if (loaded === undefined || answer !== undefined || draft.recordId !== "" || draft.by !== "record") return;
     const { ids, colors } = loaded.plane;
@@ -104,7 +104,8 @@ export function TableSearch({ place, table }: { place: Place; table: TableSchema
     });
   }, [loaded]);
 
-  // Where the query lies in the plane, what the page's own library finds for it, and where the server's hits are.
+  // Where the query lies in the plane, what the page's own library finds for it, and where the server's hits
+  // are.
   useEffect(() => {
     let isOver = false;
     setSettled(undefined);
@@ -154,7 +155,7 @@ export function TableSearch({ place, table }: { place: Place; table: TableSchema
     };
   }, [loaded, why, query === undefined, draft.column]);
 
-  /** From the page where it has it, else from the server. */
+  /** From the page if it has the vector, else from the server. */
   async function vectorOf(id: string): Promise<ArrayLike<number>> {
     const [record] = loaded === undefined ? [] : await loaded.map.lookUp([id]);
     return record?.vector ?? vectorOfRecord(place, table.name, id, draft.column);
@@ -167,7 +168,7 @@ export function TableSearch({ place, table }: { place: Place; table: TableSchema
 
   const marks = useMemo(() => marksOf(hovered, answer, settled, onMap), [hovered, answer, settled, onMap]);
 
-  // Made anew only when it changes: the pointer over the map draws the rest sixty times a second.
+  // Recomputed only when it changes: the pointer over the map redraws the rest sixty times a second.
   const isStuck = isBusy || connection.value === "lost";
   const form = useMemo(
     () => (
@@ -248,7 +249,7 @@ export function TableSearch({ place, table }: { place: Place; table: TableSchema
   );
 }
 
-/** What is drawn is what the server found; those that the page has not loaded have no place. */
+/** Marks show what the server found. Records that the page has not loaded have no place. */
 function marksOf(
   hovered: Nearest | undefined,
   answer: SearchAnswer | undefined,

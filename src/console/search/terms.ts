@@ -1,4 +1,4 @@
-/** What a score is made of: the terms of the sum, dimension by dimension. */
+/** The parts of a score: the terms of its sum, dimension by dimension. */
 import type { Similarity } from "lodestone";
 
 export const SIMILARITY_NAMES: readonly (readonly [Similarity, string])[] = [
@@ -12,11 +12,14 @@ export interface Terms {
   readonly terms: Float64Array;
   readonly sum: number;
   readonly score: number;
-  /** What is summed, and what the score is of it. */
+  /** What is summed, and how the score follows from it. */
   readonly formula: string;
 }
 
-/** In float64, as the search scores; for reading, so its last bit may differ from the search's order of sums. */
+/**
+ * In float64, like the search. For display: the last bit may differ, because the search adds in another
+ * order.
+ */
 export function termsOf(query: ArrayLike<number>, vector: ArrayLike<number>, similarity: Similarity): Terms {
   const terms = new Float64Array(query.length);
   let scale = 1;
@@ -37,7 +40,7 @@ export function normOf(vector: ArrayLike<number>): number {
   return Math.sqrt(sum);
 }
 
-/** Terms of more dimensions than bars are summed into as many groups of neighbours. */
+/** If there are more dimensions than bars, neighbouring terms are summed into groups. */
 export function grouped(terms: Float64Array, bars: number): readonly { from: number; to: number; value: number }[] {
   const count = Math.min(bars, terms.length);
   return Array.from({ length: count }, (_, i) => {
@@ -47,7 +50,7 @@ export function grouped(terms: Float64Array, bars: number): readonly { from: num
   });
 }
 
-/** Six significant digits, and no exponent where it can be read without. */
+/** Six significant digits, without an exponent if that is readable. */
 export function shortNumber(value: number): string {
   if (value === 0) return "0";
   const size = Math.abs(value);

@@ -1,4 +1,4 @@
-/** Readings of the metrics over the last minutes, and what they tell: rates, quantiles, sizes. */
+/** Metrics of the last minutes, and what is derived from them: rates, quantiles, sizes. */
 import { type Metrics, quantileBetween, total } from "./metrics-text.ts";
 
 export interface Reading {
@@ -7,18 +7,21 @@ export interface Reading {
   readonly metrics: Metrics;
 }
 
-/** The values of one line of a plot, at the times of the readings; null where nothing is known. */
+/** The values of one line of a plot, at the times of the readings; null if unknown. */
 export type Series = readonly (number | null)[];
 
-/** Kept: five minutes of readings every two seconds. */
+/** Five minutes of readings every two seconds. */
 const MOST_READINGS = 150;
-/** Quantiles are of what was answered in the readings of late, so that a single request does not make a spike of each. */
+/** Quantiles cover several recent readings, so that a single request does not cause a spike. */
 const QUANTILE_READINGS = 5;
 
 const REQUESTS = "lodestone_http_requests_total";
 const SECONDS = "lodestone_http_request_duration_seconds";
 
-/** @returns the readings with the new one; alone when the server was started anew, because its counters are. */
+/**
+ * @returns the readings with the new one. After a restart of the server only the new one, because its
+ *   counters begin anew.
+ */
 export function withReading(readings: readonly Reading[], reading: Reading): readonly Reading[] {
   const last = readings.at(-1);
   const isRestarted = last !== undefined && startOf(last) !== startOf(reading);
@@ -33,7 +36,7 @@ export const gauge = (readings: readonly Reading[], name: string, scale = 1): Se
     return value === undefined ? null : value * scale;
   });
 
-/** Requests a second that pass, between each reading and the one before it. */
+/** Requests per second that pass the filter, between each reading and the previous one. */
 export function requestRate(readings: readonly Reading[], passes: (labels: Readonly<Record<string, string>>) => boolean): Series {
   return readings.map(({ time, metrics }, i) => {
     const before = readings[i - 1];
@@ -51,7 +54,7 @@ export const latency = (readings: readonly Reading[], q: number): Series =>
     return seconds === undefined ? null : seconds * 1000;
   });
 
-/** What this page asks for to make the plots is not what one wants to see in them. */
+/** The page's own requests for the plots should not appear in them. */
 const OWN = new Set(["/metrics", "/readyz", "/livez"]);
 
 export const isOthers = ({ endpoint }: Readonly<Record<string, string>>): boolean => !OWN.has(endpoint ?? "");

@@ -1,11 +1,11 @@
-/** Prometheus' text format, as `GET /metrics` answers it: as much of it as the server's own metrics need. */
+/** Prometheus' text format as `GET /metrics` returns it: the part that the server's own metrics need. */
 
 export interface Sample {
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
 }
 
-/** By the metric's name, as it stands in the line: also `…_bucket`, `…_sum`, `…_count`. */
+/** By the metric's name as in the line, including `…_bucket`, `…_sum`, `…_count`. */
 export type Metrics = ReadonlyMap<string, readonly Sample[]>;
 
 /** `name{label="value",…} 1.5` */
@@ -29,16 +29,20 @@ export function parseMetrics(text: string): Metrics {
 
 const unescaped = (text: string): string => text.replace(/\\(.)/g, (_, character: string) => (character === "n" ? "\n" : character));
 
-/** A gauge, or the sum of a counter over the label sets that pass. undefined: the server does not tell it. */
+/**
+ * A gauge, or the sum of a counter over the label sets that pass. undefined if the server does not report it.
+ */
 export function total(metrics: Metrics, name: string, passes: (labels: Sample["labels"]) => boolean = () => true): number | undefined {
   const samples = metrics.get(name);
   return samples?.filter(({ labels }) => passes(labels)).reduce((sum, { value }) => sum + value, 0);
 }
 
 /**
- * The quantile of what a histogram counted between two readings, as Prometheus' `histogram_quantile` tells it: linear within a bucket.
+ * A quantile of what a histogram counted between two readings, computed like Prometheus'
+ * `histogram_quantile`: linear within a bucket.
  *
- * @param q 0 to 1. @returns seconds; undefined when nothing was counted in between.
+ * @param q  0 to 1.
+ * @returns seconds; undefined when nothing was counted in between.
  */
 export function quantileBetween(before: Metrics, after: Metrics, name: string, q: number): number | undefined {
   const counts = cumulative(after, name);
@@ -50,7 +54,7 @@ export function quantileBetween(before: Metrics, after: Metrics, name: string, q
   let [low, below] = [0, 0];
   for (const [bound, count] of buckets) {
     if (count >= rank) {
-      // Of the last bucket only the lower bound is known.
+      // Only the lower bound of the last bucket is known.
       if (bound === Number.POSITIVE_INFINITY) return low;
       return low + (bound - low) * ((rank - below) / (count - below || 1));
     }

@@ -1,4 +1,4 @@
-/** A plot over time, drawn by uPlot on a canvas, and the same said in words: the latest values stand in the legend. */
+/** A plot over time, drawn by uPlot on a canvas. The legend gives the latest values as text. */
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
@@ -78,7 +78,7 @@ function optionsOf(element: HTMLElement, lines: readonly Line[], format: (value:
     height: HEIGHT,
     legend: { show: false },
     cursor: { show: false },
-    // From zero: the height of a line is its size.
+    // From zero, so that the height of a line shows its size.
     scales: { y: { range: (_, __, most) => [0, Math.max(most ?? 0, Number.MIN_VALUE) * 1.1 || 1] } },
     axes: [axis, { ...axis, size: 64, values: (_, splits) => splits.map(format) }],
     series: [

@@ -1,4 +1,7 @@
-/** What a statement answered, as a table; numbers of one column as a plot. At most 1,000 rows come, so they are all in the page. */
+/**
+ * The result of a statement as a table; numbers of one column as a plot. A result has at most 1,000 rows, so
+ * all of them are in the page.
+ */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { shortNumber } from "../search/terms.ts";

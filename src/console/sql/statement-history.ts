@@ -1,4 +1,4 @@
-/** The statements of late, kept in this tab's session for each branch. */
+/** Recent statements, kept in this tab's session for each branch. */
 import { branchPath, type Place } from "../api/paths.ts";
 
 const MOST = 30;

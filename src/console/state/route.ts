@@ -1,4 +1,7 @@
-/** Where one is, kept in the address's fragment: `#/search/demo:main/colors`, `#/table/demo:main/colors/red`. */
+/**
+ * The current place, kept in the address's fragment: `#/search/demo:main/colors`,
+ * `#/table/demo:main/colors/red`.
+ */
 import { signal } from "@preact/signals";
 import type { Place } from "../api/paths.ts";
 
@@ -9,7 +12,7 @@ export interface Route {
   readonly view: View;
   readonly place: Place | undefined;
   readonly table: string | undefined;
-  /** A record of the table, where a link led to one. */
+  /** A record of the table, if a link led to one. */
   readonly record: string | undefined;
 }
 

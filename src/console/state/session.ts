@@ -1,4 +1,7 @@
-/** Who is here: the key (in memory, or for this tab's session if asked), what it may do, and whether the server answers. */
+/**
+ * The session: the key (in memory, or for this tab's session if asked), what it may do, and whether the
+ * server responds.
+ */
 import { computed, signal } from "@preact/signals";
 
 export type Scope = "read" | "write" | "admin";
@@ -8,7 +11,7 @@ export interface Access {
   readonly scope: Scope;
   /** null: all. */
   readonly databases: readonly string[] | null;
-  /** null: the server asks for no key. */
+  /** null: the server requires no key. */
   readonly keyName: string | null;
   readonly version: string;
 }
@@ -24,7 +27,7 @@ export const connection = signal<"up" | "lost">("up");
 export const mayWrite = computed(() => access.value !== undefined && access.value.scope !== "read");
 export const mayAdminister = computed(() => access.value?.scope === "admin");
 
-/** @param keep whether it outlives a reload of this tab. */
+/** @param keep  whether the key survives a reload of this tab. */
 export function setKey(text: string, keep: boolean): void {
   key.value = text;
   needsKey.value = false;

@@ -1,4 +1,4 @@
-/** Light or dark: as the system says, unless this browser was told otherwise. */
+/** Light or dark: the system's setting, unless the user chose otherwise in this browser. */
 import { effect, signal } from "@preact/signals";
 
 export type Theme = "light" | "dark";
@@ -13,7 +13,7 @@ export const currentTheme = (): Theme => chosen.value ?? systemTheme.value;
 
 export function toggleTheme(): void {
   const theme = currentTheme() === "dark" ? "light" : "dark";
-  // What the system says anyway needs no choice, and follows it again.
+  // A choice equal to the system's setting is dropped, so that the page follows the system again.
   chosen.value = theme === systemTheme.value ? undefined : theme;
   if (chosen.value === undefined) localStorage.removeItem(STORED);
   else localStorage.setItem(STORED, chosen.value);

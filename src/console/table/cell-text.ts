@@ -1,7 +1,10 @@
-/** Values as text that can be edited, and back, by the column's type. What a text means is the server's to judge; here it is only given the right JSON type. */
+/**
+ * Converts values to editable text and back, by the column's type. The server decides what a text means; here
+ * it only gets the right JSON type.
+ */
 import type { ColumnSchema } from "../state/catalog.ts";
 
-/** What is typed for no value. */
+/** The text for no value. */
 const NO_VALUE = "";
 
 export function textOf(column: ColumnSchema, value: unknown): string {
@@ -11,7 +14,10 @@ export function textOf(column: ColumnSchema, value: unknown): string {
   return String(value);
 }
 
-/** @returns what to send: null for nothing typed; the text itself where it is not what the type asks for, so that the server says why. */
+/**
+ * @returns the value to send: null for an empty text; the text itself if it does not fit the type, so that
+ *   the server explains why.
+ */
 export function fromText(column: ColumnSchema, text: string): unknown {
   if (text === NO_VALUE && column.type !== "text") return null;
   switch (column.type) {

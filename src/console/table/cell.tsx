@@ -1,4 +1,4 @@
-/** One cell: a value to look at, or its text to edit with the server's word on it below. */
+/** One cell: a value to read, or its text to edit, with the server's message below it. */
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
@@ -36,7 +36,7 @@ export function CellValue({ column, value, place }: { column: ColumnSchema; valu
 interface CellEditorProps {
   column: ColumnSchema;
   value: unknown;
-  /** @throws what the server says against it. */
+  /** @throws the server's objection. */
   onSave: (text: string) => Promise<void>;
   onCancel: () => void;
 }
@@ -57,7 +57,7 @@ export function CellEditor({ column, value, onSave, onCancel }: CellEditorProps)
     }
   }
   function pressKey(event: KeyboardEvent): void {
-    // The grid's own keys are not meant while one writes.
+    // The grid's own keys must not act while the user is typing.
     event.stopPropagation();
     if (event.key === "Escape") onCancel();
     else if (event.key === "Enter" && !event.shiftKey) {

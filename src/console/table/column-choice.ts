@@ -1,4 +1,4 @@
-/** Which columns of a table are left out of sight, kept in this browser. */
+/** The hidden columns of a table, kept in this browser. */
 import { type Place, tablePath } from "../api/paths.ts";
 
 const keyOf = (place: Place, table: string): string => `lodestone.hidden ${tablePath(place, table)}`;

@@ -1,4 +1,4 @@
-/** A filter, built by clicking or typed, in the words of the API. */
+/** A filter in the API's grammar, built by clicking or typed. */
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
@@ -88,7 +88,7 @@ export function FilterBar({ columns, text, fault, onChange, onApply }: FilterBar
   );
 }
 
-/** Both must hold. What is no JSON is replaced. */
+/** Both conditions must hold. Text that is not JSON is replaced. */
 function joined(text: string, condition: object): unknown {
   if (text.trim() === "") return condition;
   try {

@@ -1,4 +1,7 @@
-/** Changes of records that can be taken back for as long as the page is open. Each is one transaction: all of it, or nothing. */
+/**
+ * Changes of records, which can be undone as long as the page is open. Each is one transaction: all of it, or
+ * nothing.
+ */
 import { signal } from "@preact/signals";
 import { call } from "../api/client.ts";
 import { branchPath, type Place, recordPath } from "../api/paths.ts";
@@ -14,11 +17,11 @@ interface Change {
   readonly back: readonly Operation[];
 }
 
-/** Of one transaction, as the server takes them. */
+/** The server's limit for one transaction. */
 export const MAX_OPERATIONS = 1_000;
 
 export class RecordHistory {
-  /** The last is the first to be taken back. */
+  /** The last one is the first to be undone. */
   readonly changes = signal<readonly Change[]>([]);
   readonly #place: Place;
   readonly #table: TableSchema;
@@ -28,7 +31,10 @@ export class RecordHistory {
     this.#table = table;
   }
 
-  /** @returns the record as it is now. @throws {ApiError} 422 when somebody else has changed it since it was read. */
+  /**
+   * @returns the record as it is now.
+   * @throws {ApiError} 422 when somebody else has changed it since it was read.
+   */
   async edit(record: TableRecord, column: ColumnSchema, value: unknown): Promise<TableRecord> {
     const path = `${recordPath(this.#place, this.#table.name, record.id)}?columns=*&ifVersion=${record.xata.version}`;
     const now = await call<TableRecord>("PATCH", path, { [column.name]: value });
@@ -47,9 +53,9 @@ export class RecordHistory {
   }
 
   /**
-   * All of them or none, MAX_OPERATIONS at most.
+   * Inserts all of the records or none, at most MAX_OPERATIONS.
    *
-   * @param replaces whether records that are there already are replaced, which cannot be undone.
+   * @param replaces  whether existing records are replaced, which cannot be undone.
    */
   async insertAll(records: readonly Readonly<Record<string, unknown>>[], replaces: boolean): Promise<void> {
     const table = this.#table.name;
@@ -59,7 +65,10 @@ export class RecordHistory {
     this.#remember({ said: `imported ${back.length} records`, back });
   }
 
-  /** All of them or none. @throws {Error} more than MAX_OPERATIONS. */
+  /**
+   * Deletes all of the records or none.
+   * @throws {Error} more than MAX_OPERATIONS.
+   */
   async deleteAll(records: readonly TableRecord[]): Promise<void> {
     if (records.length > MAX_OPERATIONS) {
       throw new Error(`${records.length} records are selected; a transaction deletes ${MAX_OPERATIONS} at most. Nothing was deleted.`);
@@ -69,7 +78,7 @@ export class RecordHistory {
     this.#remember({ said: records.length === 1 ? `deleted ${records[0]?.id}` : `deleted ${records.length} records`, back });
   }
 
-  /** @throws {ApiError} when what is there now does not allow it; then it can be tried again. */
+  /** @throws {ApiError} when the current state does not allow it; it can then be tried again. */
   async undo(): Promise<void> {
     const change = this.changes.value.at(-1);
     if (change === undefined) return;
@@ -95,7 +104,7 @@ export class RecordHistory {
   }
 }
 
-/** As it is sent, of what was answered. */
+/** A value from a response in the form in which it is sent. */
 function sendable(column: ColumnSchema, value: unknown): unknown {
   if (value === undefined || value === null) return null;
   return column.type === "link" ? (linkId(value) ?? null) : value;

@@ -1,4 +1,4 @@
-/** The records of a table by filter and sort, read on by cursors as one scrolls. */
+/** The records of a table by filter and sort, read page by page (cursors) as the user scrolls. */
 import { signal } from "@preact/signals";
 import { ApiError, call, messageOf } from "../api/client.ts";
 import { type Place, tablePath } from "../api/paths.ts";
@@ -20,14 +20,15 @@ interface QueryAnswer {
   readonly meta: { readonly page: { readonly cursor: string; readonly more: boolean } };
 }
 
-/** The query, or the cursor of the page before. */
+/** The query, or the cursor of the previous page. */
 export type PageStart = { readonly after: string } | RecordQuestion;
 
 /**
- * One page with all columns; of fewer records where they are so large that the server refuses as many.
+ * Reads one page with all columns. If the records are so large that the server refuses as many, the page is
+ * smaller.
  *
- * @param size records at most.
- * @returns the page, and the size that was answered, to go on with.
+ * @param size  maximum number of records.
+ * @returns the page, and the size that succeeded, for further pages.
  */
 export async function queryPage(
   path: string,
@@ -48,11 +49,11 @@ export async function queryPage(
 
 const TOO_LARGE = 413;
 
-/** Numbers of a page's vectors at most. */
+/** Limit for the vector elements of a page. */
 const PAGE_NUMBERS = 100_000;
 const PAGE_ROWS = 100;
 
-/** Fewer where vectors are long. */
+/** Smaller pages if vectors are long. */
 export function pageRowsFor(columns: readonly ColumnSchema[], most: number): number {
   const dimensions = columns.reduce((sum, { vector }) => sum + (vector?.dimension ?? 0), 0);
   return Math.max(10, Math.min(most, Math.floor(PAGE_NUMBERS / Math.max(1, dimensions))));
@@ -76,7 +77,10 @@ export class RecordPages {
     this.#pageRows = pageRowsFor(columns, PAGE_ROWS);
   }
 
-  /** From the beginning. What is there stays until the first page has come, and if it is refused. */
+  /**
+   * Starts from the beginning. The previous content stays until the first page has arrived, and if it is
+   * refused.
+   */
   async open(question: RecordQuestion): Promise<void> {
     this.#question = question;
     this.#cursor = undefined;

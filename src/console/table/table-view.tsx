@@ -68,7 +68,7 @@ function Spreadsheet({ place, table, record }: { place: Place; table: TableSchem
       pages.replace(await history.edit(old, column, fromText(column, text)));
     } catch (error) {
       if (!(error instanceof ApiError && error.status === 422)) throw error;
-      // What the other has written is read, so that saving once more is done knowing it.
+      // Reads what somebody else has written, so that saving again is an informed choice.
       const now = await call<TableRecord>("GET", `${recordPath(place, table.name, old.id)}?columns=*`);
       pages.replace(now);
       throw new Error(
@@ -77,7 +77,7 @@ function Spreadsheet({ place, table, record }: { place: Place; table: TableSchem
     }
   }
 
-  /** Runs it, and says what the server said against it. */
+  /** Runs the work, and shows the server's objection. */
   async function attempt(work: () => Promise<void>): Promise<void> {
     setFault("");
     try {
@@ -202,7 +202,7 @@ function Spreadsheet({ place, table, record }: { place: Place; table: TableSchem
   );
 }
 
-/** For who does not drop it. */
+/** For users who do not drop a file. */
 function ImportButton({ onFile }: { onFile: (file: File) => void }): JSX.Element {
   const input = useRef<HTMLInputElement>(null);
   return (
@@ -220,7 +220,7 @@ function ImportButton({ onFile }: { onFile: (file: File) => void }): JSX.Element
         onChange={(event) => {
           const file = event.currentTarget.files?.[0];
           if (file !== undefined) onFile(file);
-          // The same file once more is a change again.
+          // Lets the same file be chosen again.
           event.currentTarget.value = "";
         }}
       />

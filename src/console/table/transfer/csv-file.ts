@@ -1,4 +1,6 @@
-/** CSV as the command line imports it: a header line, then records (RFC 4180). Parsed by the same package. */
+/**
+ * CSV as the command line imports it: a header line, then records (RFC 4180). Uses the same parser package.
+ */
 import { type Options, parse } from "csv-parse/browser/esm";
 import { type Cell, type FileRow, type FileSource, textPieces } from "./file-source.ts";
 

@@ -1,4 +1,6 @@
-/** A file dropped on the table: what is in it, which of its columns go where, and how far the import is. */
+/**
+ * A file dropped on the table: its content, which of its columns go where, and the progress of the import.
+ */
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { messageOf } from "../../api/client.ts";
@@ -13,7 +15,7 @@ interface ImportPanelProps {
   file: File;
   table: TableSchema;
   history: RecordHistory;
-  /** Records were written. */
+  /** Called when records were written. */
   onWritten: () => void;
   onClose: () => void;
 }

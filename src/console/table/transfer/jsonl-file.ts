@@ -1,7 +1,10 @@
-/** JSON Lines: a record a line. The first line that an export of the command line begins with, which tells its columns, is passed over. */
+/**
+ * JSON Lines: one record per line. If the first line is that of an export of the command line, which lists
+ * the columns, it is skipped.
+ */
 import { type FileRow, type FileSource, textPieces } from "./file-source.ts";
 
-/** Of which the columns are gathered. */
+/** Number of rows from which the columns are collected. */
 const HEADER_ROWS = 100;
 
 export async function openJsonlFile(file: File): Promise<FileSource> {

@@ -1,4 +1,4 @@
-/** Vectors that NumPy has saved: the rows of a two-dimensional array, and their numbers. */
+/** Vectors saved by NumPy: the rows of a two-dimensional array, with their row numbers. */
 import { type NpyLayout, readNpyLayout } from "../../../cli/import/npy.ts";
 import type { FileRow, FileSource } from "./file-source.ts";
 

@@ -1,4 +1,4 @@
-/** A file that was dropped: CSV, JSON Lines or npy, by its name. */
+/** Opens a dropped file: CSV, JSON Lines or npy, by its name. */
 import type { ColumnSchema } from "../../state/catalog.ts";
 import { openCsvFile } from "./csv-file.ts";
 import type { FileSource } from "./file-source.ts";
@@ -14,7 +14,10 @@ export function openFile(file: File): Promise<FileSource> {
   throw new Error(`${file.name} is neither .csv, .jsonl nor .npy.`);
 }
 
-/** Which column of the table each of the file's goes to at first: that of the same name, and the one column of vectors that fits. */
+/**
+ * The initial mapping from the file's columns to the table's: those of the same name, and the one vector
+ * column that fits.
+ */
 export function firstMapping(source: FileSource, columns: readonly ColumnSchema[]): ReadonlyMap<string, string> {
   const names = new Set(["id", ...columns.map(({ name }) => name)]);
   const fitting = columns.find(({ vector }) => vector !== undefined && vector.dimension === source.dimension);

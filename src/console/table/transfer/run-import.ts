@@ -1,19 +1,22 @@
-/** A file's rows into a table, as transactions: each is written as a whole or not at all, and an import that stops says where. */
+/**
+ * Writes a file's rows into a table as transactions. Each is written completely or not at all, and an import
+ * that stops reports where.
+ */
 import { csvValue } from "../../../cli/import/csv-value.ts";
 import { ApiError, messageOf } from "../../api/client.ts";
 import type { ColumnSchema } from "../../state/catalog.ts";
 import { MAX_OPERATIONS, type RecordHistory } from "../record-history.ts";
 import type { Cell, FileRow, FileSource } from "./file-source.ts";
 
-/** Of one transaction, as JSON; more would hold the page up while it is written. */
+/** Of one transaction as JSON; more would block the page while it is serialized. */
 const BATCH_CHARACTERS = 1_000_000;
 
 export interface ImportPlan {
   readonly source: FileSource;
-  /** The table's column by the file's; those that are not in it are left out. */
+  /** The table's column for each of the file's; columns not in it are left out. */
   readonly mapping: ReadonlyMap<string, string>;
   readonly columns: readonly ColumnSchema[];
-  /** Whether a record with an id that is there already is replaced; otherwise it stops the import. */
+  /** Whether a record whose id exists is replaced; otherwise it stops the import. */
   readonly replaces: boolean;
 }
 
@@ -27,7 +30,10 @@ interface Placed {
   readonly record: Readonly<Record<string, unknown>>;
 }
 
-/** @throws {Error} with the place in the file; what was told as progress is written, and nothing behind it. The signal's reason. */
+/**
+ * @throws {Error} with the place in the file. Everything reported as progress is written, and nothing after
+ *   it. The signal's reason.
+ */
 export async function runImport(
   plan: ImportPlan,
   history: RecordHistory,
@@ -58,7 +64,10 @@ export async function runImport(
   return written;
 }
 
-/** As it is sent. @throws {Error} what a cell cannot be. */
+/**
+ * The record in the form in which it is sent.
+ * @throws {Error} a cell that does not fit its column.
+ */
 function recordOf(row: FileRow, { source, mapping, columns }: Omit<ImportPlan, "replaces">): Readonly<Record<string, unknown>> {
   const record: Record<string, unknown> = {};
   for (const [name, target] of mapping) {
@@ -66,7 +75,7 @@ function recordOf(row: FileRow, { source, mapping, columns }: Omit<ImportPlan, "
     if (value === undefined) continue;
     const column = columns.find((other) => other.name === target);
     const sent = source.isText ? csvValue(value as Cell, column?.type, target, row.place) : value;
-    // No id is not an id of nothing: the server makes one.
+    // A missing id is left out, so that the server generates one.
     if (sent !== null || target !== "id") record[target] = sent;
   }
   return record;
