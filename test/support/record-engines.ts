@@ -71,7 +71,8 @@ class EngineFixture implements RecordFixture {
   }
 }
 
-export function describeOnBothEngines(name: string, body: (fixture: RecordFixture, kind: "embedded" | "server") => void): void {
+/** For what only the embedded engine has: one session for all. */
+export function describeOnEmbeddedEngine(name: string, body: (fixture: RecordFixture) => void): void {
   describe(`${name} on the embedded engine`, () => {
     const dataDir = mkdtempSync(join(tmpdir(), "lodestone-records-"));
     const fixture = new EngineFixture(dataDir);
@@ -80,8 +81,12 @@ export function describeOnBothEngines(name: string, body: (fixture: RecordFixtur
       await fixture.close();
       rmSync(dataDir, { recursive: true, force: true });
     });
-    body(fixture, "embedded");
+    body(fixture);
   });
+}
+
+export function describeOnBothEngines(name: string, body: (fixture: RecordFixture, kind: "embedded" | "server") => void): void {
+  describeOnEmbeddedEngine(name, (fixture) => body(fixture, "embedded"));
   describeWith("postgresql", `${name} on a PostgreSQL server`, (bin) => {
     let server: TestPostgres | undefined;
     const fixture = new EngineFixture();
