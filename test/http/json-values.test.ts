@@ -41,7 +41,7 @@ it("numbers of json in SQL's answers are those of the database, digit by digit",
   expect(rows.text).toContain('"rows":[[[1e400]]]');
 });
 
-it("and so are those of the record API, whatever reads or writes the record", async () => {
+it("and so do those of the record API, whatever reads or writes the record", async () => {
   const config = '{"id": 12345678901234567890, "list": [1e400, 0.1000000000000000055], "plain": 1}';
   await sql(`INSERT INTO "docs" ("id", "config", "v") VALUES ('exact', $1, '{1,2}')`, [config]);
   const stored = (await sql(`SELECT "config"::text AS t FROM "docs" WHERE "id" = 'exact'`)).body.records[0].t as string;
@@ -65,7 +65,7 @@ it("and so are those of the record API, whatever reads or writes the record", as
   expect(gone.text).toContain(`"config":${stored}`);
 });
 
-it("json however deep is answered by a SELECT", async () => {
+it("json of any depth is returned by a SELECT", async () => {
   const answer = await sql(`SELECT (${nested(6_000)})::json AS deep, (${nested(6_000)})::jsonb AS stored`);
   expect([answer.status, answer.text.includes("[".repeat(6_000))]).toEqual([200, true]);
 });
@@ -108,7 +108,7 @@ describe("json deeper than 128 levels", () => {
     });
   });
 
-  it("is the first that is refused: 128 levels are stored and read", async () => {
+  it("begins at 129: 128 levels are stored and read", async () => {
     expect((await sql(`INSERT INTO "docs" ("id", "config", "v") VALUES ('most', (${nested(128)})::jsonb, '{3,4}')`)).status).toBe(200);
     expect((await server.get(`${TABLE}/data/most`)).body.config).toEqual(JSON.parse("[".repeat(128) + "]".repeat(128)));
     expect((await read()).slice(1)).toEqual([200, 200, 200]);

@@ -1,6 +1,6 @@
 /**
  * The filter grammar through the published SDK: every operator, over scalars, lists, links, json and
- * metadata; and what a wrong filter is told.
+ * metadata; and the messages for wrong filters.
  */
 import {
   contains,
@@ -64,8 +64,8 @@ beforeAll(async () => {
 afterAll(() => world?.stop());
 
 /**
- * Every case is tried as a `filter(…)` chain and as the whole filter of getAll, which the SDK sends
- * differently.
+ * Every case is tried both as a `filter(…)` chain and as the whole filter of getAll, because the SDK sends
+ * these differently.
  */
 const teamIds = async (filter: Record<string, unknown>): Promise<string[]> => {
   const chained = await world.client.db.teams.filter(filter as never).getAll({ sort: "id" as never });
@@ -171,7 +171,7 @@ describe("filters", () => {
     expect(await teamIds(filter)).toEqual(expected);
   });
 
-  test("$includesNone leaves out the lists that have it; a list that is null has nothing to include", async () => {
+  test("$includesNone excludes lists that contain the value; a null list contains nothing", async () => {
     expect(await teamIds({ labels: includesNone("eagle") })).toEqual(expect.arrayContaining(["fruits", "mixed"]));
     expect(await teamIds({ labels: includesNone("eagle") })).not.toContain("animals");
     expect(await teamIds({ $exists: "labels", labels: { $includesNone: [{ $contains: "eagle" }, "orange"] } })).toEqual(["mixed"]);
@@ -206,7 +206,7 @@ describe("filters", () => {
     expect(users.map(({ id }) => id)).toEqual(["cyd"]);
   });
 
-  test("the same filter selects the same in query, vectorSearch, search, aggregate and summarize", async () => {
+  test("one filter selects the same records in query, vectorSearch, search, aggregate and summarize", async () => {
     const { colours } = world.client.db;
     await colours.create([
       { id: "navy", name: "navy blue", family: "blue", lab: [13, 47, -64] },
@@ -246,7 +246,7 @@ describe("filters", () => {
   });
 });
 
-describe("a filter that is wrong is a 400 whose message names the path to the fault", () => {
+describe("an invalid filter is a 400 whose message names the path to the fault", () => {
   test.each([
     ["an unknown column", { colour: "red" }, "colour"],
     ["an unknown operator", { name: { $like: "x" } }, "$like"],

@@ -21,7 +21,7 @@ afterAll(() => world?.stop());
 
 const users = () => world.client.db.users;
 
-/** Nulls as PostgreSQL has them: last ascending, first descending. Ties by id, ascending. */
+/** Nulls as in PostgreSQL: last ascending, first descending. Ties by id, ascending. */
 const sorted = (direction: "asc" | "desc"): string[] => {
   const value = (age: number | null) => (age === null ? Number.POSITIVE_INFINITY : age);
   const sign = direction === "asc" ? 1 : -1;
@@ -74,7 +74,7 @@ describe("sort", () => {
     expect(ids(await teams.sort("config->rank" as never).getAll())).toEqual(["t2", "t1", "t3"]);
   });
 
-  test("random gives everything once, in an order that changes", async () => {
+  test("random returns everything once, in an order that changes", async () => {
     const orders = new Set<string>();
     for (const query of [users().sort("*", "random"), users().sort("*", "random")]) {
       const got = ids(await query.getAll());
@@ -149,7 +149,7 @@ describe("pages", () => {
     expect(ids((await first.endPage()).records)).toEqual(expected.slice(-4));
   });
 
-  test("another size and an offset may be asked for along the way", async () => {
+  test("size and offset may change along the way", async () => {
     const expected = sorted("asc");
     const first = await users()
       .sort("age")
@@ -160,7 +160,7 @@ describe("pages", () => {
     expect(ids((await second.nextPage(3, 10)).records)).toEqual(expected.slice(27, 30));
   });
 
-  test("past the end there is an empty page, and one can go back from it", async () => {
+  test("past the end there is an empty page, from which one can go back", async () => {
     const last = await (
       await users()
         .sort("age")
@@ -174,7 +174,7 @@ describe("pages", () => {
     expect(ids((await beyond.previousPage()).records)).toEqual(sorted("asc").slice(7));
   });
 
-  test("cursors are stable: records that come and go elsewhere do not shift a page", async () => {
+  test("cursors are stable: records added or removed elsewhere do not shift a page", async () => {
     const first = await users()
       .filter("name", { $startsWith: "user" })
       .sort("age")
@@ -204,7 +204,7 @@ describe("pages", () => {
     expect(ids((await users().endPage(4)).records)).toEqual(ROWS.slice(-4).map(({ id }) => id));
   });
 
-  test("tailing: after the end there is nothing until something comes", async () => {
+  test("tailing: after the end there is nothing until a record is added", async () => {
     const answer = await world.plain("POST", "/tables/users/query", { sort: { id: "asc" }, page: { size: 3, after: "end" } });
     expect(answer.body.records).toEqual([]);
     await users().create({ id: "zz-new", name: "new" });
@@ -265,7 +265,7 @@ describe("getting many", () => {
     await expect(users().filter("name", "nobody").getFirstOrThrow()).rejects.toThrow("No results found.");
   });
 
-  test("getMany: 20 unless asked, offset and size, and the array pages on", async () => {
+  test("getMany: 20 by default, offset and size, and paging from the array", async () => {
     const many = await users().getMany({ sort: "id" as never });
     expect(ids(many)).toEqual(ROWS.slice(0, 20).map(({ id }) => id));
     expect(many.hasNextPage()).toBe(true);
@@ -289,7 +289,7 @@ describe("getting many", () => {
     expect(one).toEqual(ROWS.filter(({ age }) => age === 9).map(({ id }) => id));
   });
 
-  test("without a sort the order is that of the ids", async () => {
+  test("without a sort the order is by id", async () => {
     expect(ids(await users().getAll())).toEqual(ROWS.map(({ id }) => id));
   });
 

@@ -1,7 +1,7 @@
 /**
- * The same operations give the same answers through curl: each is done once with the SDK and once with a
- * plain HTTP request, on twin records, and what comes back is compared as plain JSON. A null column is
- * missing on the wire and null in the SDK; that one difference is the SDK's own doing.
+ * The same operations give the same results through curl. Each is done once with the SDK and once with a
+ * plain HTTP request, on twin records, and the results are compared as plain JSON. A null column is missing
+ * on the wire and null in the SDK; the SDK itself makes that difference.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { API_KEY, openWorld, type World } from "./support/world.ts";
@@ -14,9 +14,7 @@ afterAll(() => world?.stop());
 
 type Json = null | string | number | boolean | Json[] | { [key: string]: Json };
 
-/**
- * What the wire leaves out and the SDK fills in with null is left out of both; so are the moments of writing.
- */
+/** Removes what the wire omits and the SDK fills in with null, and the times of writing. */
 function bare(value: unknown): Json {
   const json = JSON.parse(JSON.stringify(value ?? null)) as Json;
   const walk = (node: Json): Json => {
@@ -206,7 +204,7 @@ describe("reading many", () => {
   });
 });
 
-test("with no keys configured any bearer key will do, and none", async () => {
+test("without configured keys any bearer key is accepted, and none", async () => {
   const url = `${world.url}/db/curling:main/tables/users/data/u01`;
   const withKey = await fetch(url, { headers: { Authorization: `Bearer ${API_KEY}` } });
   const without = await fetch(url);

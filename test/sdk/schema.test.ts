@@ -1,5 +1,5 @@
 /**
- * Setting up by code: databases, branches, tables, columns and schema edits through the published SDK's
+ * Setup by code: databases, branches, tables, columns and schema edits through the published SDK's
  * XataApiClient.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -19,7 +19,7 @@ const create = (dbName: string, body: object = {}) =>
 const drop = (dbName: string) => world.api.databases.deleteDatabase({ pathParams: { workspaceId: WORKSPACE, dbName } });
 
 describe("databases of a workspace", () => {
-  test("create with its first branch, list, look at, delete", async () => {
+  test("create with its first branch, list, inspect, delete", async () => {
     expect(await create("shop")).toMatchObject({ databaseName: "shop", branchName: "main", status: "completed" });
     expect(await databases()).toEqual(["shaping", "shop"]);
     const list = await world.api.databases.getDatabaseList({ pathParams: { workspaceId: WORKSPACE } });
@@ -38,13 +38,13 @@ describe("databases of a workspace", () => {
     await drop("named");
   });
 
-  test("a name that is taken is a 422, one that is none a 400, a missing one a 404", async () => {
+  test("a name in use is a 422, an invalid name a 400, a missing one a 404", async () => {
     await expect(create("shaping")).rejects.toMatchObject({ status: 422, message: expect.stringContaining("shaping") });
     await expect(create("no spaces")).rejects.toMatchObject({ status: 400 });
     await expect(drop("missing")).rejects.toMatchObject({ status: 404, message: expect.stringContaining("missing") });
   });
 
-  test("regions and workspaces have an answer", async () => {
+  test("regions and workspaces are answered", async () => {
     expect((await world.api.databases.listRegions({ pathParams: { workspaceId: WORKSPACE } })).regions).toEqual([
       { id: expect.any(String), name: expect.any(String) },
     ]);
@@ -55,7 +55,7 @@ describe("databases of a workspace", () => {
 });
 
 describe("branches", () => {
-  test("create empty, create from another with its records, list, look at, delete", async () => {
+  test("create empty, create from another with its records, list, inspect, delete", async () => {
     await create("tree");
     await world.api.table.createTable({ pathParams: { ...at("tree"), tableName: "leaves" } });
     await world.api.table.addTableColumn({ pathParams: { ...at("tree"), tableName: "leaves" }, body: { name: "colour", type: "string" } });
@@ -122,7 +122,7 @@ describe("branches", () => {
     await world.api.branch.deleteBranch({ pathParams: at("shaping", "feature") });
   });
 
-  test("a client on another branch sees that branch alone", async () => {
+  test("a client on another branch sees only that branch", async () => {
     await world.api.branch.createBranch({ pathParams: at("shaping", "side"), body: { from: "main" } });
     const side = sdkClient(world.port, "shaping", "side");
     await side.db.users.create("only-here", { name: "Side" });
@@ -218,7 +218,7 @@ describe("tables and columns", () => {
     await expect(call()).rejects.toMatchObject({ status, message: expect.stringContaining(fragment) });
   });
 
-  test("a column with a default fills the records that are there", async () => {
+  test("a column with a default fills existing records", async () => {
     await world.api.table.createTable(table("filled"));
     await world.api.records.insertRecordWithID({ pathParams: { ...table("filled").pathParams, recordId: "old" }, body: {} });
     await world.api.table.addTableColumn({ ...table("filled"), body: { name: "n", type: "int", notNull: true, defaultValue: "7" } });
@@ -254,7 +254,7 @@ describe("schema edits", () => {
       columns,
     }));
 
-  test("compare with a schema gives the operations, apply makes it so, and then nothing differs", async () => {
+  test("compare with a schema gives the operations; applying them leaves no difference", async () => {
     await create("library");
     const compared = await world.api.migrations.compareBranchWithUserSchema({ pathParams: at("library"), body: { schema } });
     expect(compared.source.tables).toEqual([]);
@@ -289,7 +289,7 @@ describe("schema edits", () => {
     expect(await tablesOf("knot")).toEqual(knot.tables);
   });
 
-  test("renames and removals keep the data that stays", async () => {
+  test("renames and removals keep the remaining data", async () => {
     const pathParams = at("library");
     await world.api.records.insertRecordWithID({
       pathParams: { ...pathParams, tableName: "books", recordId: "b1" },
@@ -325,7 +325,7 @@ describe("schema edits", () => {
     expect(await tablesOf("library")).toEqual(before);
   });
 
-  test("history tells what was done, newest first, and pages", async () => {
+  test("history shows what was done, newest first, and pages", async () => {
     const { logs, meta } = await world.api.migrations.getBranchSchemaHistory({ pathParams: at("library"), body: {} });
     expect(logs).toHaveLength(2);
     expect(meta).toMatchObject({ more: false, cursor: expect.any(String) });

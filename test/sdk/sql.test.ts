@@ -77,7 +77,7 @@ describe("reading", () => {
     expect(records).toBeUndefined();
   });
 
-  test("metadata is nested in records, flat in columns and rows; a column called xata keeps it flat", async () => {
+  test("metadata is nested in records, flat in columns and rows; a column named xata keeps it flat", async () => {
     const statement = `SELECT "id", "xata.version", "xata.createdAt", "xata.updatedAt" FROM "teams" WHERE "id" = 'one'`;
     const { records } = await world.client.sql({ statement });
     expect(records).toEqual([{ id: "one", xata: { version: 0, createdAt: expect.any(String), updatedAt: expect.any(String) } }]);
@@ -187,12 +187,12 @@ describe("writing", () => {
     expect(records[0]?.id).toMatch(/^rec_[0-9a-v]{20}$/);
   });
 
-  test("UPDATE counts the version, as the API's update does", async () => {
+  test("UPDATE increments the version, like the API's update", async () => {
     await sql('UPDATE "teams" SET "name" = $1 WHERE "id" = $2', ["renamed", "one"]);
     expect(await world.client.db.teams.read("one")).toMatchObject({ name: "renamed", xata: { version: 1 } });
   });
 
-  test("what SQL wrote, vectorSearch finds, and what it deleted it does not", async () => {
+  test("vectorSearch finds what SQL wrote, and not what it deleted", async () => {
     await sql(`INSERT INTO "colours" ("id", "name", "lab") VALUES ('sql', 'by sql', '{1,2,3}')`);
     const search = () =>
       world.plain("POST", "/tables/colours/vectorSearch", { column: "lab", queryVector: [1, 2, 3], consistency: "strong" });
@@ -203,7 +203,7 @@ describe("writing", () => {
 });
 
 describe("batch", () => {
-  test("answers each statement in order; later ones see earlier ones", async () => {
+  test("returns the result of each statement in order; later ones see earlier ones", async () => {
     const { results } = await world.client.sql.batch({
       statements: [
         { statement: 'INSERT INTO "teams" ("id", "name", "index") VALUES ($1, $2, $3)', params: ["b", "Batch", 9] },

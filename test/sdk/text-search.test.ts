@@ -1,6 +1,6 @@
 /**
- * Free text search through the published SDK: a table's search, search.all and search.byTable, with
- * everything that their options offer.
+ * Free text search through the published SDK: a table's search, search.all and search.byTable, with all their
+ * options.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openWorld, type World } from "./support/world.ts";
@@ -59,7 +59,7 @@ describe("in one table", () => {
     expect((await records[0]?.read())?.id).toBe("planets");
   });
 
-  test("case does not matter, nor do accents", async () => {
+  test("case and accents do not matter", async () => {
     expect(await find("PLANETARY")).toEqual(["planets"]);
     expect(await find("cafe", { fuzziness: 0 })).toEqual(["cafe"]);
     expect(await find("Zürich", { fuzziness: 0 })).toEqual(["cafe"]);
@@ -77,7 +77,7 @@ describe("in one table", () => {
     expect(sorted(found)).toEqual(["planets", "rockets"]);
   });
 
-  test("fuzziness 0, 1 (the default) and 2 forgive that many letters", async () => {
+  test("fuzziness 0, 1 (the default) and 2 tolerate that many letters", async () => {
     expect(await find("planetary", { fuzziness: 0 })).toEqual(["planets"]);
     expect(await find("planetery", { fuzziness: 0 })).toEqual([]);
     expect(await find("planetery")).toEqual(["planets"]);
@@ -102,7 +102,7 @@ describe("in one table", () => {
     expect(await find("planet", { fuzziness: 0, prefix: "phrase" })).toEqual(["planets"]);
   });
 
-  test("target chooses the columns, weights their worth", async () => {
+  test("target chooses the columns, weights their importance", async () => {
     expect(sorted(await find("fruits", { target: ["name"] }))).toEqual(["fruits", "mixed"]);
     expect(await find("fruits", { target: ["description"] })).toEqual(["animals"]);
     const byDescription = await find("fruits", {
@@ -121,7 +121,7 @@ describe("in one table", () => {
     expect(byName[2]).toBe("animals");
   });
 
-  test("filter goes first", async () => {
+  test("the filter is applied first", async () => {
     expect(sorted(await find("fruits", { filter: { index: { $lt: 3 } } }))).toEqual(["animals", "fruits"]);
     const { totalCount } = await teams().search("fruits", { filter: { plan: "paid" } as never });
     expect(totalCount).toBe(1);
@@ -142,7 +142,7 @@ describe("in one table", () => {
     expect((await find("team", { target, boosters: only }))[0]).toBe("fruits");
   });
 
-  test("highlight marks what was found, HTML encoded unless that is switched off", async () => {
+  test("highlight marks the matches, HTML encoded unless that is disabled", async () => {
     const { records } = await teams().search("venus");
     expect(records[0]?.getMetadata().highlight).toEqual({ description: [expect.stringContaining("<em>Venus</em>")] });
     const [encoded] = (await teams().search("kinds")).records;
@@ -162,7 +162,7 @@ describe("in one table", () => {
     expect([first.totalCount, second.totalCount]).toEqual([3, 3]);
   });
 
-  test("what is written is found, what is changed is found where it now is, what is deleted is not", async () => {
+  test("new records are found, changed ones by their new text, deleted ones not at all", async () => {
     await teams().create({ id: "new", name: "Xylophone quartet" });
     expect(await find("xylophone")).toEqual(["new"]);
     await teams().update("new", { name: "Bassoon quartet" });

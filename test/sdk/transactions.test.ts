@@ -1,6 +1,6 @@
 /**
- * transactions.run through the published SDK: results of every operation, all or nothing, and what failures
- * say.
+ * transactions.run through the published SDK: results of every operation, all or nothing, and the messages of
+ * failures.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openWorld, RECORD_ID, type World } from "./support/world.ts";
@@ -32,7 +32,7 @@ describe("results", () => {
     ]);
   });
 
-  test("insert replaces what is there, as a new version", async () => {
+  test("insert replaces an existing record, as a new version", async () => {
     await run([{ insert: { table: "teams", record: { id: "r", name: "a", index: 1 } } }]);
     await run([{ insert: { table: "teams", record: { id: "r", name: "b" } } }]);
     expect(await team("r")).toMatchObject({ name: "b", index: null, xata: { version: 1 } });
@@ -57,7 +57,7 @@ describe("results", () => {
     expect(await team("u-new")).toMatchObject({ name: "upserted", xata: { version: 0 } });
   });
 
-  test("delete: there, not there, with columns", async () => {
+  test("delete: existing, missing, with columns", async () => {
     await run([
       { insert: { table: "teams", record: { id: "d1", name: "a" } } },
       { insert: { table: "teams", record: { id: "d2", name: "b" } } },
@@ -78,7 +78,7 @@ describe("results", () => {
     expect([await team("d1"), await team("d2")]).toEqual([null, null]);
   });
 
-  test("get: there and not there; later operations see earlier ones", async () => {
+  test("get: existing and missing; later operations see earlier ones", async () => {
     const { results } = await run([
       { get: { table: "teams", id: "g", columns: ["name"] } },
       { insert: { table: "teams", record: { id: "g", name: "seen" } } },
@@ -110,7 +110,7 @@ describe("results", () => {
     ]);
   });
 
-  test("several tables, links to what the same transaction made", async () => {
+  test("several tables, and links to records made in the same transaction", async () => {
     await run([
       { insert: { table: "users", record: { id: "owner", name: "Owner" } } },
       { insert: { table: "teams", record: { id: "owned", name: "Owned", owner: "owner" } } },
@@ -138,7 +138,7 @@ describe("results", () => {
     expect((await world.client.db.colours.read("typed"))?.lab).toEqual([1, 2, 3]);
   });
 
-  test("1,000 operations are taken, 1,001 are not", async () => {
+  test("1,000 operations are accepted, 1,001 are not", async () => {
     const inserts = (n: number) => Array.from({ length: n }, (_, i) => ({ insert: { table: "users", record: { name: "crowd", age: i } } }));
     expect((await run(inserts(1000))).results).toHaveLength(1000);
     await expect(run(inserts(1001))).rejects.toMatchObject({ status: 400, message: expect.stringMatching(/1,?000/) });
@@ -146,7 +146,7 @@ describe("results", () => {
   });
 });
 
-describe("a failure applies nothing and says which operation and why", () => {
+describe("a failure applies nothing and names the operation and the reason", () => {
   const failures: [string, object, string][] = [
     ["an update of nothing", { update: { table: "teams", id: "nobody", fields: { name: "x" } } }, "nobody"],
     ["a delete that must find one", { delete: { table: "teams", id: "nobody", failIfMissing: true } }, "table [teams]: no rows deleted"],

@@ -15,7 +15,7 @@ const teams = () => world.client.db.teams;
 const users = () => world.client.db.users;
 
 describe("update", () => {
-  test("changes the fields given, keeps the rest, and counts the version", async () => {
+  test("changes the given fields, keeps the rest, and increments the version", async () => {
     const team = await teams().create({ name: "Ships", index: 1, labels: ["a"] });
     const updated = await teams().update(team.id, { name: "Boats", labels: ["b", "c"] });
     expect(updated).toMatchObject({ id: team.id, name: "Boats", index: 1, labels: ["b", "c"] });
@@ -26,13 +26,13 @@ describe("update", () => {
     expect(await teams().read(team.id)).toMatchObject({ name: "Boats", labels: ["b", "c"] });
   });
 
-  test("takes an object with an id, and columns for the answer", async () => {
+  test("accepts an object with an id, and columns for the result", async () => {
     const team = await teams().create({ name: "Inline", index: 1 });
     const updated = await teams().update({ id: team.id, index: 2 }, ["index"]);
     expect(values(updated)).toEqual({ id: team.id, index: 2 });
   });
 
-  test("null clears a column, and refuses in one that is notNull", async () => {
+  test("null clears a column, and is refused in one that is notNull", async () => {
     const team = await teams().create({ name: "Nullable", index: 5, founded: new Date("2001-01-01T00:00:00Z"), owner: null });
     expect(values(await teams().update(team.id, { index: null, founded: null }))).toMatchObject({ index: null, founded: null });
     await expect(teams().update(team.id, { plan: null } as never)).rejects.toMatchObject({
@@ -48,7 +48,7 @@ describe("update", () => {
     expect(await teams().read("no-such-team")).toBeNull();
   });
 
-  test("many: those that exist are changed, the others are null", async () => {
+  test("many: existing ones are changed, the others are null", async () => {
     const [a, b] = await teams().create([{ name: "A" }, { name: "B" }]);
     const updated = await teams().update([
       { id: a?.id ?? "", name: "A2" },
@@ -129,7 +129,7 @@ describe("numeric operators", () => {
 });
 
 describe("ifVersion", () => {
-  test("lets the update through only at that version; a stale one is null and changes nothing", async () => {
+  test("applies the update only at that version; a stale one is null and changes nothing", async () => {
     const team = await teams().create({ name: "v0" });
     expect(await teams().update(team.id, { name: "v1" }, { ifVersion: 0 })).toMatchObject({ name: "v1", xata: { version: 1 } });
     expect(await teams().update(team.id, { name: "stale" }, { ifVersion: 0 })).toBeNull();
@@ -161,7 +161,7 @@ describe("ifVersion", () => {
     expect((await users().read([a?.id ?? "", b?.id ?? ""])).map((user) => user?.name)).toEqual(["a", "b1"]);
   });
 
-  test("of two writers at the same version one wins", async () => {
+  test("only one of two writers at the same version wins", async () => {
     const user = await users().create({ name: "start" });
     const results = await Promise.all(["left", "right"].map((name) => users().update(user.id, { name }, { ifVersion: 0 })));
     expect(results.filter((result) => result === null)).toHaveLength(1);
@@ -171,7 +171,7 @@ describe("ifVersion", () => {
 });
 
 describe("createOrUpdate", () => {
-  test("creates, then updates what is given and keeps the rest", async () => {
+  test("creates, then updates the given fields and keeps the rest", async () => {
     const made = await users().createOrUpdate("cou-1", { name: "New", age: 1 });
     expect(values(made)).toMatchObject({ id: "cou-1", name: "New", age: 1 });
     const updated = await users().createOrUpdate("cou-1", { age: 2 });
@@ -179,12 +179,12 @@ describe("createOrUpdate", () => {
     expect(updated.getMetadata().version).toBe(1);
   });
 
-  test("takes an object with an id, or without one", async () => {
+  test("accepts an object with an id, or without one", async () => {
     expect(await users().createOrUpdate({ id: "cou-2", name: "Inline" })).toMatchObject({ id: "cou-2", name: "Inline" });
     expect((await users().createOrUpdate({ name: "No id" } as never)).id).toMatch(RECORD_ID);
   });
 
-  test("takes links, dates and json as the SDK sends them here: whole records, ISO text, plain objects", async () => {
+  test("accepts links, dates and json as the SDK sends them here: whole records, ISO text, plain objects", async () => {
     const owner = await users().create({ name: "Owner" });
     const founded = new Date("1999-12-31T23:59:59.999Z");
     const team = await teams().createOrUpdate("cou-raw", { name: "Raw", owner, founded, config: { deep: { list: [1] } } } as never);
@@ -205,7 +205,7 @@ describe("createOrUpdate", () => {
     ]);
   });
 
-  test("notNull without a value fails on creation and is fine on update", async () => {
+  test("notNull without a value fails on creation and is allowed on update", async () => {
     await expect(teams().createOrUpdate("cou-null", { name: "x", plan: null } as never)).rejects.toMatchObject({ status: 400 });
     expect(await teams().read("cou-null")).toBeNull();
   });
@@ -221,7 +221,7 @@ describe("createOrReplace", () => {
     expect(replaced.getMetadata().createdAt).toEqual(made.getMetadata().createdAt);
   });
 
-  test("replacing brings defaults back", async () => {
+  test("replacing restores defaults", async () => {
     await teams().create("cor-default", { name: "d", plan: "paid" });
     expect((await teams().createOrReplace("cor-default", { name: "e" })).plan).toBe("free");
   });
@@ -242,7 +242,7 @@ describe("createOrReplace", () => {
     await expect(users().createOrReplace("", { name: "x" })).rejects.toThrow("The id can't be empty");
   });
 
-  test("an id that the API does not take is a 400 that says what it takes", async () => {
+  test("an id that the API does not accept is a 400 that says what it accepts", async () => {
     await expect(users().createOrReplace("no spaces", { name: "x" })).rejects.toMatchObject({
       status: 400,
       message: expect.stringContaining("no spaces"),

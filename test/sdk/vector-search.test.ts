@@ -1,6 +1,6 @@
 /**
- * Vector columns and vectorSearch through the published SDK, against a float64 oracle; 1536 dimensions there
- * and back.
+ * Vector columns and vectorSearch through the published SDK, compared with a float64 oracle; 1536 dimensions
+ * round trip.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openWorld, values, type World } from "./support/world.ts";
@@ -8,8 +8,8 @@ import { openWorld, values, type World } from "./support/world.ts";
 type Similarity = "cosineSimilarity" | "l1" | "l2";
 
 /**
- * The formulas of the three similarities in float64, over float32 values: rows are stored so, and the query
- * is rounded the same way.
+ * The formulas of the three similarities in float64, over float32 values: rows are stored in float32, and the
+ * query is rounded the same way.
  */
 function score(similarity: Similarity, given: readonly number[], stored: readonly number[]): number {
   const query = Float32Array.from(given);
@@ -48,8 +48,8 @@ const random = (): number => {
   return seed / 2147483648 - 1;
 };
 /**
- * Products, so that no element lies halfway between two float32: rounding its decimal text and rounding the
- * number are then the same.
+ * Products, so that no element lies halfway between two float32. Rounding its decimal text and rounding the
+ * number then give the same.
  */
 const randomVector = (): number[] => Array.from({ length: 1536 }, () => random() * random());
 
@@ -62,7 +62,7 @@ beforeAll(async () => {
 afterAll(() => world?.stop());
 
 /**
- * The search store follows the records within milliseconds; a strong search is the promise to have caught up.
+ * The search store follows the records within milliseconds; a strong search guarantees that it has caught up.
  */
 async function settled(table: string, column: string, totalCount: number): Promise<void> {
   const queryVector = Array.from({ length: column === "lab" ? 3 : 1536 }, () => 1);
@@ -70,7 +70,7 @@ async function settled(table: string, column: string, totalCount: number): Promi
   expect(answer.body.totalCount).toBe(totalCount);
 }
 
-/** Vectors are stored as float32: that, and not a bit less, is what comes back. */
+/** Vectors are stored as float32, and exactly that is returned. */
 const float32 = (vector: readonly number[] | null | undefined): number[] => Array.from(vector ?? [], Math.fround);
 
 const expected = (similarity: Similarity, query: readonly number[], keep = (_family: string): boolean => true) =>
@@ -103,7 +103,7 @@ describe("vectorSearch", () => {
     await settled("colours", "lab", COLOURS.length);
   });
 
-  test("size cuts, equal scores go by id", async () => {
+  test("size limits, equal scores are ordered by id", async () => {
     const { records, totalCount } = await world.client.db.colours.vectorSearch("lab", [91.11, -48.09, -14.13], {
       similarityFunction: "l2",
       size: 2,
@@ -112,7 +112,7 @@ describe("vectorSearch", () => {
     expect(totalCount).toBe(COLOURS.length);
   });
 
-  test("a filter goes first and totalCount counts what it lets through", async () => {
+  test("a filter is applied first, and totalCount counts what it lets through", async () => {
     const query = [50, 60, 30];
     const { records, totalCount } = await world.client.db.colours.vectorSearch("lab", query, {
       filter: { family: { $any: ["red", "green"] } } as never,
@@ -151,7 +151,7 @@ describe("vectorSearch", () => {
 });
 
 describe("1536 dimensions", () => {
-  test("go in and out unharmed, to the last bit of float32", async () => {
+  test("are stored and returned unchanged, to the last bit of float32", async () => {
     const embedding = randomVector();
     const stored = float32(embedding);
     const created = await world.client.db.documents.create("doc-1536", { title: "long", embedding });
@@ -189,7 +189,7 @@ describe("1536 dimensions", () => {
     }
   });
 
-  test("a vector that SQL wrote as an array literal is the same vector", async () => {
+  test("a vector written by SQL as an array literal is the same vector", async () => {
     const embedding = randomVector();
     await world.client.sql`INSERT INTO "documents" ("id", "title", "embedding") VALUES (${"by-sql"}, ${"x"}, ${embedding})`;
     expect(float32((await world.client.db.documents.read("by-sql"))?.embedding)).toEqual(float32(embedding));
@@ -209,7 +209,7 @@ describe("1536 dimensions", () => {
     expect(await world.client.db.documents.read("refused")).toBeNull();
   });
 
-  test("a changed vector is found where it now is", async () => {
+  test("a changed vector is found at its new place", async () => {
     const { colours } = world.client.db;
     await colours.create("moving", { name: "moving", lab: [10, 10, 10] });
     await colours.update("moving", { lab: [-90, 3, 5] });

@@ -1,6 +1,6 @@
 /**
- * The schema of the SDK suite, written as the SDK's own code generator writes it: a constant from which the
- * types of every record follow.
+ * The schema of the SDK suite, in the form that the SDK's own code generator writes: a constant from which
+ * the types of all records follow.
  */
 import { type BaseClientOptions, buildClient, type SchemaInference, type XataRecord } from "@xata.io/client";
 

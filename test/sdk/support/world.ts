@@ -1,7 +1,7 @@
 /**
  * One server process with an empty data directory, one database in it with the suite's tables, and three ways
- * to it: the published SDK's client, its XataApiClient, and plain fetch (what curl does). The databaseURL is
- * the one line that users change.
+ * to access it: the published SDK's client, its XataApiClient, and plain fetch (like curl). The databaseURL
+ * is the one line that users change.
  */
 import { XataApiClient } from "@xata.io/client";
 import { startServer } from "../../support/server.ts";
@@ -21,11 +21,11 @@ export interface World {
   readonly database: string;
   readonly client: XataClient;
   readonly api: XataApiClient;
-  /** pathParams of XataApiClient's calls on the database's main branch. */
+  /** pathParams for XataApiClient's calls on the database's main branch. */
   readonly branchPath: { readonly workspace: string; readonly region: string; readonly dbBranchName: string };
   /** A request without the SDK. `path` follows `/db/{database}:main`. */
   plain(method: string, path: string, body?: unknown): Promise<Answer>;
-  /** A request without the SDK; `path` from the root. */
+  /** A request without the SDK; `path` begins at the root. */
   plainRoot(method: string, path: string, body?: unknown): Promise<Answer>;
   stop(): Promise<void>;
 }
@@ -43,7 +43,7 @@ async function request(url: string, method: string, body?: unknown): Promise<Ans
   return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
 }
 
-/** Starts a server and makes the suite's tables in `database` through the SDK's own set-up calls. */
+/** Starts a server and makes the suite's tables in `database` through the SDK's own setup calls. */
 export async function openWorld(database: string): Promise<World> {
   const server = await startServer({ env: { LODESTONE_LOG_LEVEL: "warn" } });
   const port = Number(new URL(server.url).port);
@@ -86,7 +86,7 @@ export function apiClient(port: number): XataApiClient {
   return new XataApiClient({ apiKey: API_KEY, host });
 }
 
-/** The record as plain data without its metadata: what a test compares. */
+/** The record as plain data without its metadata, for comparisons. */
 export function values(record: object | null): unknown {
   if (record === null) return null;
   const { xata: _xata, ...columns } = JSON.parse(JSON.stringify(record)) as Record<string, unknown>;
