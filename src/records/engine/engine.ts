@@ -132,10 +132,9 @@ export interface Engine extends Connection {
    */
   listen(channel: string, listener: (payload: string) => void): Promise<() => Promise<void>>;
   /**
-   * From now on runs `guard` once on each new connection to a server, before anything else uses it: the
-   * connection may reach a different incarnation of the database than earlier ones did (a standby was
-   * promoted, a backup was restored). A connection stays with its incarnation. Does nothing on the embedded
-   * engine.
+   * From now on runs `guard` once on each new connection to a server, before anything else uses it. The
+   * connection may reach another life of the database than earlier ones did: a standby was promoted, or a
+   * backup was restored. A connection stays with its life. Does nothing on the embedded engine.
    */
   guardConnections(guard: (connection: Connection) => Promise<void>): void;
   /**
