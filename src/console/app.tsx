@@ -2,7 +2,7 @@
 
 import type { FunctionComponent, JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import { fetchAccess } from "./api/client.ts";
+import { fetchAccess, messageOf } from "./api/client.ts";
 import { HomeView } from "./home/home-view.tsx";
 import { KeyPrompt } from "./key-prompt.tsx";
 import { lazyView } from "./lazy-view.tsx";
@@ -140,7 +140,8 @@ async function enter(): Promise<void> {
     const first = firstPlace();
     if (view !== "home" && place === undefined && first !== undefined) go(view, first);
   } catch (error) {
-    catalogFault.value = error instanceof Error ? error.message : String(error);
+    // Whoever is in already keeps what is in sight; the strip says that the server is away.
+    if (access.value === undefined) catalogFault.value = messageOf(error);
   }
 }
 

@@ -19,7 +19,16 @@ export function lazyView<Props extends object>(load: () => Promise<FunctionCompo
         (error: unknown) => setFault(messageOf(error)),
       );
     }, []);
-    if (fault !== "") return <Fault>{fault}</Fault>;
+    if (fault !== "") {
+      return (
+        <Fault>
+          {fault}{" "}
+          <button type="button" onClick={() => location.reload()}>
+            Load the page again
+          </button>
+        </Fault>
+      );
+    }
     if (loaded === undefined) return <Waiting what="Loading …" />;
     const Component = loaded;
     return <Component {...props} />;

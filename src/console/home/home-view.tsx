@@ -4,9 +4,18 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { call, messageOf } from "../api/client.ts";
 import { type Place, tablePath } from "../api/paths.ts";
+import { sizeInWords } from "../parts/bytes.ts";
 import { Fault, Waiting } from "../parts/notice.tsx";
 import { Snippets } from "../parts/snippets.tsx";
-import { type DatabaseEntry, databases, fetchTables, firstPlace, loadDatabases, type TableSchema } from "../state/catalog.ts";
+import {
+  type ColumnSchema,
+  type DatabaseEntry,
+  databases,
+  fetchTables,
+  firstPlace,
+  loadDatabases,
+  type TableSchema,
+} from "../state/catalog.ts";
 import { hrefOf, route } from "../state/route.ts";
 import { connection, mayAdminister } from "../state/session.ts";
 import { DEMO_PLACE, loadDemo } from "./demo.ts";
@@ -121,6 +130,9 @@ function Branch({ place }: { place: Place }): JSX.Element {
                   Columns
                 </th>
                 <th scope="col">Vectors</th>
+                <th scope="col" class="number">
+                  In memory
+                </th>
               </tr>
             </thead>
             <tbody>
@@ -163,9 +175,18 @@ function TableRow({ place, table }: { place: Place; table: TableSchema }): JSX.E
           ))
         )}
       </td>
+      <td class="number" title="What the vectors take in memory, if every record has them: five bytes for each number.">
+        {vectors.length === 0 || rows === undefined ? <span class="muted">–</span> : `≤ ${sizeInWords(vectorBytes(rows, vectors))}`}
+      </td>
     </tr>
   );
 }
+
+/** As docs/limits.md has it. */
+const BYTES_PER_NUMBER = 5;
+
+const vectorBytes = (rows: number, columns: readonly ColumnSchema[]): number =>
+  columns.reduce((sum, { vector }) => sum + rows * (vector?.dimension ?? 0) * BYTES_PER_NUMBER, 0);
 
 function WhatToPaste({ place }: { place: Place }): JSX.Element | null {
   const [found, setFound] = useState<readonly TableSchema[] | undefined>(undefined);

@@ -7,6 +7,7 @@ import { useEffect, useState } from "preact/hooks";
 import { call, messageOf } from "../api/client.ts";
 import { Field } from "../parts/field.tsx";
 import { Fault, Waiting } from "../parts/notice.tsx";
+import { connection } from "../state/session.ts";
 import { type ApiDescription, nameOfReference, type Operation, operationsOf } from "./api-description.ts";
 import { OperationPanel } from "./operation-panel.tsx";
 import { SchemaOutline } from "./schema-outline.tsx";
@@ -15,9 +16,12 @@ export function ReferenceView(): JSX.Element {
   const [api, setApi] = useState<ApiDescription | undefined>(undefined);
   const [fault, setFault] = useState("");
   const [wanted, setWanted] = useState("");
+  const isUp = connection.value === "up";
   useEffect(() => {
+    if (api !== undefined || !isUp) return;
+    setFault("");
     call<ApiDescription>("GET", "/openapi.json").then(setApi, (error: unknown) => setFault(messageOf(error)));
-  }, []);
+  }, [isUp]);
   if (fault !== "") return <Fault>{fault}</Fault>;
   if (api === undefined) return <Waiting what="Reading the description …" />;
   const found = operationsOf(api).filter((operation) => isAbout(operation, wanted));

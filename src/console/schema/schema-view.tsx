@@ -77,6 +77,8 @@ function Schema({ place, found, ask }: SchemaProps): JSX.Element {
       });
     } catch (error) {
       const said = withoutPlace(messageOf(error));
+      // Another page may have changed it meanwhile: what is there now is shown beside the refusal.
+      void loadTables(place);
       // What is deleted by a button has no field that it could be said beside.
       if (operations.every(isDestructive)) setFault(said);
       throw new Error(said);

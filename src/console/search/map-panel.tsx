@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { apiBase, call, messageOf } from "../api/client.ts";
 import { type Place, tablePath } from "../api/paths.ts";
+import { countVectors } from "../map/count-vectors.ts";
 import type { Marks } from "../map/draw-nearest.ts";
 import { MapCanvas } from "../map/map-canvas.tsx";
 import type { Plane } from "../map/messages.ts";
@@ -50,6 +51,7 @@ export function MapPanel(props: MapPanelProps): JSX.Element {
   const [stage, setStage] = useState<Stage>({ at: "counting" });
   const [colorColumn, setColorColumn] = useState<string | undefined>(undefined);
   const [isSettled, setSettled] = useState(false);
+  const [attempt, setAttempt] = useState(0);
   const current = useRef<VectorMap | undefined>(undefined);
   /** An answer may come when the pointer has left. */
   const isPointing = useRef(false);
@@ -70,7 +72,7 @@ export function MapPanel(props: MapPanelProps): JSX.Element {
     return () => {
       isOver = true;
     };
-  }, [place.database, place.branch, table]);
+  }, [place.database, place.branch, table, attempt]);
 
   useEffect(() => {
     if (!isSettled) return;
@@ -90,7 +92,7 @@ export function MapPanel(props: MapPanelProps): JSX.Element {
       current.current?.close();
       current.current = undefined;
     };
-  }, [isSettled, place.database, place.branch, table, column, dimension, filterKey, colorColumn]);
+  }, [isSettled, place.database, place.branch, table, column, dimension, filterKey, colorColumn, attempt]);
 
   async function load(rows: number): Promise<void> {
     const map = new VectorMap();
@@ -149,7 +151,7 @@ export function MapPanel(props: MapPanelProps): JSX.Element {
         </>
       ) : (
         <div class="map-frame empty-map">
-          <Before stage={stage} dimension={dimension} onLoad={(rows) => void load(rows)} />
+          <Before stage={stage} dimension={dimension} onLoad={(rows) => void load(rows)} onTryAgain={() => setAttempt(attempt + 1)} />
         </div>
       )}
     </section>
@@ -159,8 +161,24 @@ export function MapPanel(props: MapPanelProps): JSX.Element {
 const describe = ({ colors, share, isPartial }: Plane): string =>
   `${colors.length.toLocaleString("en")} records${isPartial ? " (the first of more)" : ""} in their two principal directions: ${Math.round(share * 100)} % of the spread`;
 
-function Before({ stage, dimension, onLoad }: { stage: Stage; dimension: number; onLoad: (rows: number) => void }): JSX.Element {
-  if (stage.at === "failed") return <Fault>{stage.message}</Fault>;
+interface BeforeProps {
+  stage: Stage;
+  dimension: number;
+  onLoad: (rows: number) => void;
+  onTryAgain: () => void;
+}
+
+function Before({ stage, dimension, onLoad, onTryAgain }: BeforeProps): JSX.Element {
+  if (stage.at === "failed") {
+    return (
+      <div class="ask">
+        <Fault>{stage.message}</Fault>
+        <button type="button" onClick={onTryAgain}>
+          Try again
+        </button>
+      </div>
+    );
+  }
   if (stage.at === "asking") {
     const megabytes = (rows: number): string => `${Math.ceil((rows * dimension * 5) / 1e6).toLocaleString("en")} MB`;
     const some = Math.min(stage.rows, UNASKED_ROWS, Math.floor(UNASKED_BYTES / 4 / dimension));
@@ -201,13 +219,6 @@ function LegendLine({ entries }: { entries: readonly LegendEntry[] }): JSX.Eleme
       ))}
     </ul>
   );
-}
-
-async function countVectors(place: Place, table: string, column: string, filter: unknown): Promise<number> {
-  const hasVector = { $exists: column };
-  const all = filter === undefined ? hasVector : { $all: [hasVector, filter] };
-  const body = { aggs: { rows: { count: { filter: all } } } };
-  return (await call<{ aggs: { rows: number } }>("POST", `${tablePath(place, table)}/aggregate`, body)).aggs.rows;
 }
 
 const PROBED_ROWS = 20;

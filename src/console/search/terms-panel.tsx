@@ -121,6 +121,9 @@ function Spectrum({ terms }: { terms: Float64Array }): JSX.Element {
   const most = bars.reduce((top, { value }) => Math.max(top, Math.abs(value)), 0) || 1;
   const hasNegative = bars.some(({ value }) => value < 0);
   const zero = hasNegative ? 30 : 60;
+  // Two elements for all bars: they are made anew in each frame in which the pointer moves over the map.
+  const barsOf = (part: (value: number) => number): string =>
+    bars.map(({ value }, i) => `M${i * 4 + 0.5} ${zero}h3v${((-part(value) / most) * zero).toFixed(2)}h-3z`).join("");
   return (
     <svg
       class="spectrum"
@@ -129,19 +132,8 @@ function Spectrum({ terms }: { terms: Float64Array }): JSX.Element {
       role="img"
       aria-label={`The terms of ${terms.length} dimensions, in order`}
     >
-      {bars.map(({ from, value }, i) => {
-        const height = (Math.abs(value) / most) * (hasNegative ? 30 : 60);
-        return (
-          <rect
-            key={from}
-            class={value < 0 ? "negative" : "positive"}
-            x={i * 4 + 0.5}
-            width="3"
-            y={value < 0 ? zero : zero - height}
-            height={height}
-          />
-        );
-      })}
+      <path class="positive" d={barsOf((value) => Math.max(0, value))} />
+      <path class="negative" d={barsOf((value) => Math.min(0, value))} />
     </svg>
   );
 }

@@ -2,16 +2,18 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, apiBase, call, messageOf } from "../api/client.ts";
+import { sizeInWords } from "../parts/bytes.ts";
 import { Fault, Waiting } from "../parts/notice.tsx";
 import { access, connection, mayAdminister } from "../state/session.ts";
 import { BackupPanel } from "./backup-panel.tsx";
+import { BranchList } from "./branch-list.tsx";
 import { KeyPanel } from "./key-panel.tsx";
+import { LimitPanel } from "./limit-panel.tsx";
 import { gauge, isFailure, isOthers, isRefused, isSearch, latency, type Reading, requestRate, withReading } from "./metric-series.ts";
 import { parseMetrics, total } from "./metrics-text.ts";
 import { Plot } from "./plot.tsx";
 
 const READ_EVERY_MS = 2_000;
-const MB = 1024 * 1024;
 
 interface Readiness {
   readonly status: string;
@@ -54,18 +56,22 @@ export function ServerView(): JSX.Element {
     };
   }, []);
   const last = readings.at(-1);
-  if (fault !== "") return <Fault>{fault}</Fault>;
-  if (last === undefined) return <Waiting what="Reading the metrics …" />;
+  if (last === undefined) return fault === "" ? <Waiting what="Reading the metrics …" /> : <Fault>{fault}</Fault>;
   return (
     <div class="stack">
+      {fault !== "" && <Fault>{fault}</Fault>}
       <Facts reading={last} readiness={readiness} />
       <Plots readings={readings} />
-      {mayAdminister.value && access.value?.databases === null && (
-        <div class="server-panels">
-          <KeyPanel />
-          <BackupPanel />
-        </div>
-      )}
+      <div class="server-panels">
+        {mayAdminister.value && access.value?.databases === null && (
+          <>
+            <KeyPanel />
+            <BackupPanel />
+          </>
+        )}
+        <BranchList />
+        <LimitPanel metrics={last.metrics} />
+      </div>
     </div>
   );
 }
@@ -93,7 +99,7 @@ function Facts({ reading: { metrics }, readiness }: { reading: Reading; readines
           {value("lodestone_http_requests_in_progress")} of {value("lodestone_http_requests_limit").toLocaleString("en")}
         </Fact>
         <Fact name="Held by answers">
-          {megabytes(value("lodestone_answer_memory_bytes"))} of {megabytes(value("lodestone_answer_memory_limit_bytes"))}
+          {sizeInWords(value("lodestone_answer_memory_bytes"))} of {sizeInWords(value("lodestone_answer_memory_limit_bytes"))}
         </Fact>
         <Fact name="Timed-out statements">{value("lodestone_statement_timeouts_total").toLocaleString("en")}</Fact>
         <Fact name="Version">
@@ -165,7 +171,7 @@ function Plots({ readings }: { readings: readonly Reading[] }): JSX.Element {
       <Plot
         title="Memory"
         times={times}
-        format={megabytes}
+        format={sizeInWords}
         lines={[
           { label: "process", values: gauge(readings, "process_resident_memory_bytes") },
           { label: "search", values: gauge(readings, "lodestone_search_memory_bytes") },
@@ -186,9 +192,6 @@ function Plots({ readings }: { readings: readonly Reading[] }): JSX.Element {
 
 const shortly = (value: number): string =>
   value >= 100 || value === 0 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toPrecision(2);
-
-const megabytes = (bytes: number): string =>
-  bytes >= 1024 * MB ? `${(bytes / 1024 / MB).toFixed(1)} GB` : `${(bytes / MB).toFixed(bytes < 10 * MB ? 1 : 0)} MB`;
 
 function duration(seconds: number): string {
   const [days, hours, minutes] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3_600) % 24, Math.floor(seconds / 60) % 60];

@@ -14,8 +14,8 @@ import type { TableSchema } from "../state/catalog.ts";
 interface SqlEditorProps {
   text: string;
   tables: readonly TableSchema[];
-  /** Where the statement was refused: an offset, and the words. */
-  fault: { readonly at: number; readonly message: string } | undefined;
+  /** Why the statement was refused, and the offset where it is wrong, if that is known. */
+  fault: { readonly at: number | undefined; readonly message: string } | undefined;
   onChange: (text: string) => void;
   onRun: () => void;
 }
@@ -112,7 +112,7 @@ export function SqlEditor({ text, tables, fault, onChange, onRun }: SqlEditorPro
     const editor = view.current;
     if (editor === undefined) return;
     const { length } = editor.state.doc;
-    const marks = fault === undefined ? [] : [markAt(editor.state, Math.min(fault.at, length), fault.message)];
+    const marks = fault?.at === undefined ? [] : [markAt(editor.state, Math.min(fault.at, length), fault.message)];
     editor.dispatch(setDiagnostics(editor.state, marks));
   }, [fault]);
 

@@ -32,7 +32,7 @@ function Sql({ place }: { place: Place }): JSX.Element {
   );
   const [paramsText, setParamsText] = useState("");
   const [paramsFault, setParamsFault] = useState("");
-  const [fault, setFault] = useState<{ at: number; message: string } | undefined>(undefined);
+  const [fault, setFault] = useState<{ at: number | undefined; message: string } | undefined>(undefined);
   const [answered, setAnswered] = useState<Answered | undefined>(undefined);
   const [isBusy, setBusy] = useState(false);
 
@@ -128,8 +128,9 @@ function parseParams(text: string): readonly unknown[] | undefined {
   }
 }
 
-/** The server tells the place as "(at character 8)", counted from one in characters; here offsets count UTF-16 units. */
-function placeOf(message: string, text: string): number {
-  const character = Number(/\(at character (\d+)\)/.exec(message)?.[1] ?? 1);
-  return [...text].slice(0, character - 1).join("").length;
+/** The server tells the place as "(at character 8)", counted from one in characters; here offsets count UTF-16 units. undefined: it tells none. */
+function placeOf(message: string, text: string): number | undefined {
+  const character = /\(at character (\d+)\)/.exec(message)?.[1];
+  if (character === undefined) return undefined;
+  return [...text].slice(0, Number(character) - 1).join("").length;
 }

@@ -1,7 +1,7 @@
 /** What is on the server: databases, their branches, and the schema of the branch that one is in. */
 import { computed, signal } from "@preact/signals";
 import type { ColumnSchema, TableSchema } from "../../records/schema.ts";
-import { call, messageOf } from "../api/client.ts";
+import { ApiError, call, messageOf } from "../api/client.ts";
 import { branchPath, type Place } from "../api/paths.ts";
 import { go, route } from "./route.ts";
 
@@ -49,6 +49,8 @@ export async function loadTables(place: Place): Promise<void> {
     catalogFault.value = "";
   } catch (error) {
     if (ticket !== asked) return;
+    // A server that is away, or not ready yet, has lost no table: what is in sight stays, with what was typed there.
+    if (error instanceof ApiError && (error.status === 0 || error.status >= 500) && tables.value !== undefined) return;
     tables.value = undefined;
     catalogFault.value = messageOf(error);
   }

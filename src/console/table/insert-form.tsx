@@ -33,14 +33,23 @@ export function InsertForm({ columns, onInsert, onClose }: InsertFormProps): JSX
     }
   }
   // The server names the column that it is about.
-  const faulty = columns.find(({ name }) => fault.includes(`"${name}"`) || fault.startsWith(`${name}:`))?.name;
+  const column = columns.find(({ name }) => fault.includes(`"${name}"`) || fault.startsWith(`${name}:`));
+  const faulty = column?.name ?? (/\bid\b/.test(fault) ? "id" : undefined);
   const set = (name: string, text: string): void => setTexts((old) => ({ ...old, [name]: text }));
   return (
     <form class="card insert-form" aria-label="New record" onSubmit={(event) => void submit(event)}>
       <h2>New record</h2>
       <div class="insert-fields">
-        <Field label="id" hint="Made by the server when it is empty.">
-          {(ids) => <input {...ids} value={texts.id ?? ""} onInput={(event) => set("id", event.currentTarget.value)} />}
+        <Field label="id" fault={faulty === "id" ? fault : ""} hint="Made by the server when it is empty.">
+          {(ids) => (
+            <input
+              {...ids}
+              spellcheck={false}
+              autocomplete="off"
+              value={texts.id ?? ""}
+              onInput={(event) => set("id", event.currentTarget.value)}
+            />
+          )}
         </Field>
         {columns.map((column) => (
           <Field

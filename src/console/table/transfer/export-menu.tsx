@@ -3,10 +3,11 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { messageOf } from "../../api/client.ts";
 import type { Place } from "../../api/paths.ts";
+import { sizeInWords } from "../../parts/bytes.ts";
 import { Fault } from "../../parts/notice.tsx";
 import type { TableSchema } from "../../state/catalog.ts";
 import type { RecordQuestion } from "../record-page.ts";
-import { type ExportOrder, exportCsv, exportJsonLines, exportNpy } from "./run-export.ts";
+import { type ExportOrder, exportCsv, exportJsonLines, exportNpy, type FileSize } from "./run-export.ts";
 
 interface ExportMenuProps {
   place: Place;
@@ -20,11 +21,21 @@ interface Format {
   readonly make: (order: ExportOrder) => Promise<Blob>;
 }
 
+/** An export that waits for leave to go on. */
+interface LargeFile {
+  readonly size: FileSize;
+  readonly agree: () => void;
+}
+
+const sizeSaid = ({ bytes, isWhole }: FileSize): string =>
+  `This browser holds the file until it is saved: ${sizeInWords(bytes)}${isWhole ? "" : " so far"}.`;
+
 /** The browser has taken the file by then. */
 const FORGET_MS = 60_000;
 
 export function ExportMenu({ place, table, question }: ExportMenuProps): JSX.Element {
   const [progress, setProgress] = useState<number | undefined>(undefined);
+  const [large, setLarge] = useState<LargeFile | undefined>(undefined);
   const [fault, setFault] = useState("");
   const running = useRef<AbortController | undefined>(undefined);
   useEffect(() => () => running.current?.abort(), []);
@@ -34,11 +45,18 @@ export function ExportMenu({ place, table, question }: ExportMenuProps): JSX.Ele
     running.current = controller;
     setFault("");
     setProgress(0);
+    const { signal } = controller;
+    const onLarge = (size: FileSize): Promise<void> =>
+      new Promise((resolve, reject) => {
+        setLarge({ size, agree: resolve });
+        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+      });
     try {
-      save(await make({ place, table, question, signal: controller.signal, onProgress: setProgress }), file);
+      save(await make({ place, table, question, signal, onProgress: setProgress, onLarge }), file);
     } catch (error) {
-      if (!controller.signal.aborted) setFault(messageOf(error));
+      if (!signal.aborted) setFault(messageOf(error));
     }
+    setLarge(undefined);
     setProgress(undefined);
   }
 
@@ -65,7 +83,19 @@ export function ExportMenu({ place, table, question }: ExportMenuProps): JSX.Ele
           ))
         ) : (
           <>
-            <span role="status">{progress.toLocaleString("en")} records read …</span>
+            <span role="status">{large === undefined ? `${progress.toLocaleString("en")} records read …` : sizeSaid(large.size)}</span>
+            {large !== undefined && (
+              <button
+                type="button"
+                class="primary"
+                onClick={() => {
+                  setLarge(undefined);
+                  large.agree();
+                }}
+              >
+                Go on
+              </button>
+            )}
             <button type="button" onClick={() => running.current?.abort()}>
               Stop
             </button>

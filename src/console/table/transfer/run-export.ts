@@ -1,6 +1,7 @@
 /** What a filter selects of a table, as a file: read page by page, and put together by the browser. */
 import { apiBase } from "../../api/client.ts";
 import { type Place, tablePath } from "../../api/paths.ts";
+import { countVectors } from "../../map/count-vectors.ts";
 import { vectorBlocks } from "../../map/vector-stream.ts";
 import type { ColumnSchema, TableSchema } from "../../state/catalog.ts";
 import { key } from "../../state/session.ts";
@@ -13,26 +14,75 @@ export interface ExportOrder {
   readonly question: RecordQuestion;
   readonly signal: AbortSignal;
   readonly onProgress: (records: number) => void;
+  /** Asked before the file takes more than it was allowed to. @throws the signal's reason, when it is not to go on. */
+  readonly onLarge: (size: FileSize) => Promise<void>;
+}
+
+export interface FileSize {
+  readonly bytes: number;
+  /** Whether the file will be of this size; otherwise it is so far. */
+  readonly isWhole: boolean;
+}
+
+/** What the browser holds of a file unasked. Each yes doubles it. */
+const UNASKED_BYTES = 64 * 1024 * 1024;
+
+/** A file in the making: pieces that the browser can lay off from the page's memory. */
+class GrowingFile {
+  readonly #onLarge: ExportOrder["onLarge"];
+  readonly #pieces: Blob[] = [];
+  #bytes = 0;
+  #allowedBytes = UNASKED_BYTES;
+
+  constructor({ onLarge }: ExportOrder) {
+    this.#onLarge = onLarge;
+  }
+
+  /** Asked for at once, so that nothing is read while one thinks about it. */
+  async reserve(bytes: number): Promise<void> {
+    if (bytes > this.#allowedBytes) await this.#onLarge({ bytes, isWhole: true });
+    this.#allowedBytes = Math.max(this.#allowedBytes, bytes);
+  }
+
+  async add(piece: BlobPart): Promise<void> {
+    const blob = new Blob([piece]);
+    this.#pieces.push(blob);
+    this.#bytes += blob.size;
+    if (this.#bytes <= this.#allowedBytes) return;
+    await this.#onLarge({ bytes: this.#bytes, isWhole: false });
+    this.#allowedBytes = 2 * this.#bytes;
+  }
+
+  /** @param head what stands before the pieces. */
+  finish(type: string, head: BlobPart = ""): Blob {
+    return new Blob([head, ...this.#pieces], { type });
+  }
 }
 
 /** A record a line, as `import` takes them. */
 export async function exportJsonLines(order: ExportOrder): Promise<Blob> {
-  const parts: string[] = [];
-  for await (const records of pages(order)) parts.push(records.map((record) => `${JSON.stringify(plain(record, order.table))}\n`).join(""));
-  return new Blob(parts, { type: "application/jsonl" });
+  const file = new GrowingFile(order);
+  for await (const records of pages(order)) {
+    await file.add(records.map((record) => `${JSON.stringify(plain(record, order.table))}\n`).join(""));
+  }
+  return file.finish("application/jsonl");
 }
 
 /** With a header line; vectors, lists and json as JSON in their cells (RFC 4180). */
 export async function exportCsv(order: ExportOrder): Promise<Blob> {
   const { columns } = order.table;
-  const parts = [`${["id", ...columns.map(({ name }) => name)].map(csvCell).join(",")}\r\n`];
-  for await (const records of pages(order)) parts.push(records.map((record) => `${csvLine(record, columns)}\r\n`).join(""));
-  return new Blob(parts, { type: "text/csv" });
+  const file = new GrowingFile(order);
+  for await (const records of pages(order)) await file.add(records.map((record) => `${csvLine(record, columns)}\r\n`).join(""));
+  return file.finish("text/csv", `${["id", ...columns.map(({ name }) => name)].map(csvCell).join(",")}\r\n`);
 }
 
 /** The vectors of a column alone, float32, in the order of the ids. */
-export async function exportNpy({ place, table, question, signal, onProgress }: ExportOrder, column: ColumnSchema): Promise<Blob> {
+export async function exportNpy(order: ExportOrder, column: ColumnSchema): Promise<Blob> {
+  const { place, table, question, signal, onProgress } = order;
   const dimension = column.vector?.dimension ?? 0;
+  const file = new GrowingFile(order);
+  // A stream of vectors is cut off when nobody takes it, so its size is asked about before it begins.
+  await file.reserve((await countVectors(place, table.name, column.name, question.filter)) * dimension * 4);
   const request = {
     kind: "load" as const,
     tableUrl: apiBase() + tablePath(place, table.name),
@@ -43,15 +93,14 @@ export async function exportNpy({ place, table, question, signal, onProgress }: 
     filter: question.filter,
     limit: undefined,
   };
-  const parts: BlobPart[] = [];
   let rows = 0;
   for await (const { ids, matrix } of vectorBlocks(request)) {
     signal.throwIfAborted();
-    parts.push(matrix as Float32Array<ArrayBuffer>);
+    await file.add(matrix as Float32Array<ArrayBuffer>);
     rows += ids.length;
     onProgress(rows);
   }
-  return new Blob([npyHeader(rows, dimension), ...parts], { type: "application/octet-stream" });
+  return file.finish("application/octet-stream", npyHeader(rows, dimension));
 }
 
 /** Format 1.0: the data begin at a multiple of 64 bytes. */
