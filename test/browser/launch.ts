@@ -12,6 +12,18 @@ const ARGUMENTS = [
   "--disable-sync",
 ];
 
+const CLOSE_LIMIT_MS = 20_000;
+
+/** Closes it. One that does not answer is left to the end of this process, which ends it: what was tested does not depend on it. */
+export async function closeChromium(browser: Browser | undefined): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const isLate = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, CLOSE_LIMIT_MS);
+  });
+  await Promise.race([browser?.close(), isLate]);
+  clearTimeout(timer);
+}
+
 /** @param more  arguments, for a browser that is to be told something else as well. */
 export function launchChromium(executablePath: string, more: readonly string[] = []): Promise<Browser> {
   return chromium.launch({ executablePath, args: [...ARGUMENTS, ...more] });

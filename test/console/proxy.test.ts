@@ -3,7 +3,7 @@ import { createServer, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { launchChromium } from "../browser/launch.ts";
+import { closeChromium, launchChromium } from "../browser/launch.ts";
 import { describeWith } from "../support/requirements.ts";
 import { startServer } from "../support/server.ts";
 import { openConsole } from "./console-page.ts";
@@ -35,7 +35,7 @@ describeWith("chromium", "the console behind a proxy, called by another name", (
   beforeAll(async () => {
     browser = await launchChromium(executablePath, [`--host-resolver-rules=MAP ${NAME} 127.0.0.1`]);
   });
-  afterAll(() => browser?.close());
+  afterAll(() => closeChromium(browser));
 
   it("reads and writes below a path of the proxy where the server asks for keys", async () => {
     const server = await startServer({ args: ["--api-key", "the-key"] });

@@ -1,7 +1,7 @@
 /** The spreadsheet and SQL, as a person uses them, on the real server. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { launchChromium } from "../browser/launch.ts";
+import { closeChromium, launchChromium } from "../browser/launch.ts";
 import { describeWith } from "../support/requirements.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 import { openConsole } from "./console-page.ts";
@@ -39,7 +39,7 @@ describeWith("chromium", "tables in the console", (executablePath) => {
     }
   });
   afterAll(async () => {
-    await browser?.close();
+    await closeChromium(browser);
     await server?.stop();
   });
 
@@ -109,6 +109,19 @@ describeWith("chromium", "tables in the console", (executablePath) => {
     await expect.poll(() => cell(page, "item-0006", 1).innerText()).toBe("theirs");
     await page.getByRole("button", { name: "Undo" }).click();
     await expect.poll(async () => (await server.get(`${DATA}/item-0005`)).body.price).toBe(185);
+    // Scrolled far out of sight and back, what was typed is there.
+    await cell(page, "item-0007", 1).dblclick();
+    await page.getByLabel("New value of title").fill("half a wo");
+    await expect
+      .poll(async () => {
+        await page.locator(".grid").evaluate((grid) => grid.scrollTo(0, 3_000));
+        return page.getByText("item-0080").count();
+      })
+      .toBe(1);
+    await page.locator(".grid").evaluate((grid) => grid.scrollTo(0, 0));
+    await page.getByText("item-0001").waitFor();
+    expect(await page.getByLabel("New value of title").inputValue()).toBe("half a wo");
+    await page.getByLabel("New value of title").press("Escape");
     // By the keyboard alone.
     await cell(page, "item-0000", 0).click();
     for (const key of ["ArrowDown", "ArrowRight", "Enter"]) await page.keyboard.press(key);
@@ -171,6 +184,35 @@ describeWith("chromium", "tables in the console", (executablePath) => {
     await expectAccessible();
     await page.reload();
     await expect.poll(() => editor.innerText()).toContain('WHERE "price" < $1');
+    await close();
+  });
+
+  it("completes tables and columns as SQL has them, and brings back an earlier statement", async () => {
+    const { page, expectAccessible, close } = await openConsole(browser, server.url, "#/sql/shop:main/items", { isRichText: true });
+    const editor = page.getByRole("textbox", { name: "SQL statement" });
+    const option = (name: string) => page.locator(".cm-tooltip-autocomplete li").filter({ hasText: new RegExp(`^${name}`) });
+    const run = page.getByRole("button", { name: "Run" });
+    await editor.fill("");
+    await editor.pressSequentially("SELECT pri");
+    await option("price").waitFor();
+    await expectAccessible();
+    await option("price").click();
+    await editor.pressSequentially(" FROM mak");
+    await option("makers").click();
+    await expect.poll(() => editor.innerText()).toBe('SELECT "price" FROM makers');
+    await editor.fill('SELECT "price" FROM items WHERE items.ti');
+    await editor.press("Control+Space");
+    await option("title").click();
+    await expect.poll(() => editor.innerText()).toBe('SELECT "price" FROM items WHERE items."title"');
+    await editor.pressSequentially(" = 'Title 9'");
+    await run.click();
+    await page.getByText("1 row in").waitFor();
+    expect(await page.locator(".result-scroll tbody td").innerText()).toBe("333");
+    await editor.fill('SELECT "id" FROM "makers"');
+    await run.click();
+    await page.locator(".result-scroll tbody td", { hasText: "ada" }).waitFor();
+    await page.getByLabel("Earlier").selectOption({ label: 'SELECT "price" FROM items WHERE items."title" = \'Title 9\'' });
+    await expect.poll(() => editor.innerText()).toContain("'Title 9'");
     await close();
   });
 });

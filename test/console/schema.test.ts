@@ -1,7 +1,7 @@
 /** The schema view, as a person uses it, on the real server. */
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { launchChromium } from "../browser/launch.ts";
+import { closeChromium, launchChromium } from "../browser/launch.ts";
 import { describeWith } from "../support/requirements.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 import { openConsole } from "./console-page.ts";
@@ -27,7 +27,7 @@ describeWith("chromium", "the schema in the console", (executablePath) => {
     await server.post(`${SHOP}/tables/items/bulk`, { records });
   });
   afterAll(async () => {
-    await browser?.close();
+    await closeChromium(browser);
     await server?.stop();
   });
 
@@ -115,6 +115,13 @@ describeWith("chromium", "the schema in the console", (executablePath) => {
     const dialog = page.getByRole("dialog");
     const branches = page.getByRole("region", { name: "Branches" });
     await branches.getByRole("button", { name: "Branch", exact: true }).click();
+    // Refused by the server when it is made: said in the dialog, and what was typed stays.
+    await branches.getByLabel("Name of the branch").fill("not a name");
+    await branches.getByRole("button", { name: "Create" }).click();
+    await dialog.getByRole("button", { name: "Create branch" }).click();
+    await dialog.getByRole("alert").filter({ hasText: "not a name" }).waitFor();
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    expect(await branches.getByLabel("Name of the branch").inputValue()).toBe("not a name");
     await branches.getByLabel("Name of the branch").fill("next");
     await branches.getByLabel("Copy of").selectOption("main");
     await branches.getByRole("button", { name: "Create" }).click();

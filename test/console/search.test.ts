@@ -1,7 +1,7 @@
 /** Home and search with the map, as a person uses them, on the real server. */
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { launchChromium } from "../browser/launch.ts";
+import { closeChromium, launchChromium } from "../browser/launch.ts";
 import { describeWith } from "../support/requirements.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 import { openConsole } from "./console-page.ts";
@@ -17,7 +17,7 @@ describeWith("chromium", "the console", (executablePath) => {
     server = await startServer();
   });
   afterAll(async () => {
-    await browser?.close();
+    await closeChromium(browser);
     await server?.stop();
   });
 
@@ -36,6 +36,8 @@ describeWith("chromium", "the console", (executablePath) => {
     await page.getByRole("link", { name: "Home" }).click();
     await page.getByRole("link", { name: "colors" }).waitFor();
     await expect.poll(() => page.locator("tbody tr td").first().innerText()).toBe("148");
+    // 148 vectors of 3 numbers, five bytes each.
+    expect(await page.locator("tbody tr td").nth(3).innerText()).toBe("≤ 3 kB");
     await page.getByRole("button", { name: "Python" }).click();
     expect(await page.locator(".snippets pre").innerText()).toContain(`${server.url}/db/demo:main/tables/colors/vectorSearch`);
     await expectAccessible();
@@ -299,7 +301,7 @@ describeWith("chromium", "the console of a server with keys", (executablePath) =
       await close();
       expect(server.log).not.toContain("the-key");
     } finally {
-      await browser.close();
+      await closeChromium(browser);
       await server.stop();
     }
   });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createKey } from "../../src/http/keys/key-file.ts";
-import { launchChromium } from "../browser/launch.ts";
+import { closeChromium, launchChromium } from "../browser/launch.ts";
 import { describeWith } from "../support/requirements.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 import { openConsole } from "./console-page.ts";
@@ -36,7 +36,7 @@ describeWith("chromium", "a server with keys in the console", (executablePath) =
     }
   });
   afterAll(async () => {
-    await browser?.close();
+    await closeChromium(browser);
     await server?.stop();
     rmSync(folder, { recursive: true, force: true });
   });
@@ -65,6 +65,14 @@ describeWith("chromium", "a server with keys in the console", (executablePath) =
       .toBeGreaterThan(0);
     expect(await page.locator(".plot canvas").count()).toBe(6);
     await expectAccessible();
+    const limits = page.getByRole("region", { name: "Limits" });
+    const limit = (name: string) => limits.locator(`div:has(> dt:text-is("${name}")) dd`).innerText();
+    expect(await limit("Requests at once")).toBe("256");
+    expect(await limit("Dimensions of a vector")).toBe("10,000");
+    expect(await limit("Results of a vector search")).toBe("1,000");
+    const branches = page.getByRole("region", { name: "Branches" });
+    expect(await branches.getByRole("link").allInnerTexts()).toEqual(["other:main", "shop:main"]);
+    await branches.getByText("1 table, 1 column of vectors").first().waitFor();
     const panel = page.getByRole("region", { name: "Keys" });
     await panel.getByLabel("Name of the new key").fill("not a name");
     await panel.getByRole("button", { name: "Make a key" }).click();

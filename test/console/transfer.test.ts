@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { launchChromium } from "../browser/launch.ts";
+import { closeChromium, launchChromium } from "../browser/launch.ts";
 import { describeWith } from "../support/requirements.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 import { openConsole } from "./console-page.ts";
@@ -27,7 +27,7 @@ describeWith("chromium", "files in the console", (executablePath) => {
     });
   });
   afterAll(async () => {
-    await browser?.close();
+    await closeChromium(browser);
     await server?.stop();
   });
 
@@ -143,6 +143,43 @@ describeWith("chromium", "files in the console", (executablePath) => {
     const ids = records.map(({ id }) => id).toSorted();
     expect(array.readFloatLE(length + 12 * ids.indexOf("c1234"))).toBe(1234);
     await close();
+  });
+});
+
+describeWith("chromium", "large files from the console", (executablePath) => {
+  it("asks before the browser holds more than it was told to, and goes on or stops", async () => {
+    const browser = await launchChromium(executablePath);
+    const server = await startServer();
+    try {
+      await server.put("/db/large:main");
+      await server.put("/db/large:main/tables/t", { columns: [{ name: "text", type: "text" }] });
+      const statement = `INSERT INTO "t" ("id", "text") SELECT 'r' || n, repeat('x', 1000000) FROM generate_series($1::int, $1::int + 9) n`;
+      for (let from = 1; from <= 70; from += 10) {
+        expect((await server.post("/db/large:main/sql", { statement, params: [from] })).body.rowCount).toBe(10);
+      }
+      const { page, expectAccessible, close } = await openConsole(browser, server.url, "#/table/large:main/t");
+      await page.getByText("of 70 records read").waitFor();
+      await page.getByText("Export", { exact: true }).click();
+      const start = page.getByRole("button", { name: "JSON Lines" });
+      const question = page.getByText(/^This browser holds the file until it is saved: \d+ MB so far\.$/);
+      const downloads: string[] = [];
+      page.on("download", (download) => downloads.push(download.suggestedFilename()));
+      await start.click();
+      await question.waitFor();
+      await expectAccessible();
+      await page.getByRole("button", { name: "Stop" }).click();
+      await start.click();
+      await question.waitFor();
+      expect(downloads).toEqual([]);
+      const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Go on" }).click()]);
+      const text = await readFile(await download.path(), "latin1");
+      expect(text.split("\n")).toHaveLength(71);
+      expect(text.length).toBeGreaterThan(70_000_000);
+      await close();
+    } finally {
+      await closeChromium(browser);
+      await server.stop();
+    }
   });
 });
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { launchChromium } from "../browser/launch.ts";
+import { closeChromium, launchChromium } from "../browser/launch.ts";
 import { pathOf } from "../support/finders.ts";
 import { describeWith } from "../support/requirements.ts";
 import { startServer, type TestServer } from "../support/server.ts";
@@ -44,7 +44,7 @@ describeWith("python", "what to paste", () => {
       }
     });
     afterAll(async () => {
-      await browser?.close();
+      await closeChromium(browser);
       await server?.stop();
       rmSync(folder, { recursive: true, force: true });
     });

@@ -1,7 +1,7 @@
 /** The picture: points below, the query and its nearest above, so that moving the pointer redraws the upper one alone. Wheel and pinch zoom, dragging moves. */
 
 import type { JSX } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { currentTheme } from "../state/theme.ts";
 import { drawNearest, type Ink, type Marks } from "./draw-nearest.ts";
 import { drawPoints, radiusFor } from "./draw-points.ts";
@@ -33,7 +33,8 @@ export function MapCanvas({ plane, marks, chosen, onPoint, onLeave, onPick }: Ma
   const probe = useRef<{ x: number; y: number } | undefined>(undefined);
   const [size, setSize] = useState({ width: 0, height: 0 });
   const [viewport, setViewport] = useState<Viewport | undefined>(undefined);
-  const theme = currentTheme();
+  // Read once: in a frame it would have the page's styles worked out before they are needed.
+  const ink = useMemo(inkOf, [currentTheme()]);
   const { points, colors } = plane;
   const ratio = Math.min(2, devicePixelRatio || 1);
 
@@ -48,8 +49,8 @@ export function MapCanvas({ plane, marks, chosen, onPoint, onLeave, onPick }: Ma
   }, [plane, size.width, size.height]);
   useEffect(() => {
     const context = below.current?.getContext("2d");
-    if (context && viewport !== undefined) drawPoints({ context, points, colors, viewport, ratio }, inkOf(below.current).line);
-  }, [viewport, colors, theme, ratio]);
+    if (context && viewport !== undefined) drawPoints({ context, points, colors, viewport, ratio }, ink.line);
+  }, [viewport, colors, ink, ratio]);
   useEffect(() => {
     const context = above.current?.getContext("2d");
     if (!context) return;
@@ -62,11 +63,11 @@ export function MapCanvas({ plane, marks, chosen, onPoint, onLeave, onPick }: Ma
       marks,
       viewport,
       ratio,
-      inkOf(above.current),
+      ink,
       radiusFor(colors.length, Math.min(size.width, size.height)),
       chosen,
     );
-  }, [viewport, marks, chosen, theme, ratio, colors]);
+  }, [viewport, marks, chosen, ink, ratio, colors]);
 
   function at(x: number, y: number): { id: string } | { x: number; y: number } | undefined {
     if (viewport === undefined) return undefined;
@@ -154,8 +155,8 @@ function rowNear(points: Float32Array, viewport: Viewport, x: number, y: number)
   return best;
 }
 
-function inkOf(element: Element | null): Ink & { line: string } {
-  const style = getComputedStyle(element ?? document.documentElement);
+function inkOf(): Ink & { line: string } {
+  const style = getComputedStyle(document.documentElement);
   const read = (name: string): string => style.getPropertyValue(name).trim();
   return { text: read("--text"), ground: read("--map-ground"), accent: read("--accent"), line: read("--point-line") };
 }

@@ -14,6 +14,8 @@ import type { TableSchema } from "../state/catalog.ts";
 interface SqlEditorProps {
   text: string;
   tables: readonly TableSchema[];
+  /** Whose columns are completed also where no table is named. */
+  table: string | undefined;
   /** Why the statement was refused, and the offset where it is wrong, if that is known. */
   fault: { readonly at: number | undefined; readonly message: string } | undefined;
   onChange: (text: string) => void;
@@ -49,7 +51,7 @@ const COLORS = HighlightStyle.define([
   { tag: tags.comment, color: "var(--muted)", fontStyle: "italic" },
 ]);
 
-export function SqlEditor({ text, tables, fault, onChange, onRun }: SqlEditorProps): JSX.Element {
+export function SqlEditor({ text, tables, table, fault, onChange, onRun }: SqlEditorProps): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | undefined>(undefined);
   const language = useRef(new Compartment());
@@ -79,7 +81,7 @@ export function SqlEditor({ text, tables, fault, onChange, onRun }: SqlEditorPro
           autocompletion(),
           // Tab leaves the editor, as keyboard users expect of a field.
           keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap, ...completionKeymap, ...lintKeymap]),
-          language.current.of(languageOf(tables)),
+          language.current.of(languageOf(tables, table)),
           syntaxHighlighting(COLORS),
           THEME,
           placeholder('SELECT * FROM "…"'),
@@ -99,8 +101,8 @@ export function SqlEditor({ text, tables, fault, onChange, onRun }: SqlEditorPro
   }, []);
 
   useEffect(() => {
-    view.current?.dispatch({ effects: language.current.reconfigure(languageOf(tables)) });
-  }, [tables]);
+    view.current?.dispatch({ effects: language.current.reconfigure(languageOf(tables, table)) });
+  }, [tables, table]);
 
   useEffect(() => {
     const editor = view.current;
@@ -128,7 +130,7 @@ function markAt(state: EditorState, at: number, message: string) {
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-function languageOf(tables: readonly TableSchema[]) {
+function languageOf(tables: readonly TableSchema[], table: string | undefined) {
   const schema = Object.fromEntries(
     tables.map(({ name, columns }) => [
       name,
@@ -139,5 +141,5 @@ function languageOf(tables: readonly TableSchema[]) {
       })),
     ]),
   );
-  return sql({ dialect: PostgreSQL, schema, upperCaseKeywords: true });
+  return sql({ dialect: PostgreSQL, schema, upperCaseKeywords: true, ...(table === undefined ? {} : { defaultTable: table }) });
 }

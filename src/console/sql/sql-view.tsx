@@ -64,7 +64,7 @@ function Sql({ place }: { place: Place }): JSX.Element {
   return (
     <div class="stack">
       <section class="card sql-card" aria-label="Statement">
-        <SqlEditor text={text} tables={tables.value ?? []} fault={fault} onChange={setText} onRun={() => void run()} />
+        <SqlEditor text={text} tables={tables.value ?? []} table={table?.name} fault={fault} onChange={setText} onRun={() => void run()} />
         {fault !== undefined && <Fault>{fault.message}</Fault>}
         <div class="sql-controls">
           <Field label="Parameters" fault={paramsFault}>

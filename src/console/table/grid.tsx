@@ -54,6 +54,11 @@ export function Grid({
   const first = Math.max(0, Math.floor(view.top / ROW_HEIGHT) - ROWS_AROUND);
   const last = Math.min(records.length, Math.ceil((view.top + view.height) / ROW_HEIGHT) + ROWS_AROUND);
 
+  const shownRows = Array.from({ length: Math.max(0, last - first) }, (_, i) => first + i);
+  // A cell that is being edited stays in the page when it is scrolled out of sight: what was typed is in it.
+  const editedRow = editing === undefined ? -1 : records.findIndex(({ id }) => id === editing.id);
+  if (editedRow !== -1 && !shownRows.includes(editedRow)) shownRows.push(editedRow);
+
   useEffect(() => {
     if (last > records.length - READ_AHEAD) onEnd();
   }, [last, records.length]);
@@ -149,8 +154,8 @@ export function Grid({
         })}
       </div>
       <div class="grid-body" role="rowgroup" style={{ height: `${records.length * ROW_HEIGHT}px` }} onKeyDown={pressKey}>
-        {records.slice(first, last).map((record, i) => {
-          const row = first + i;
+        {shownRows.map((row) => {
+          const record = records[row] as TableRecord;
           const isSelected = selected.has(record.id);
           return (
             <div
