@@ -57,7 +57,8 @@ export function Grid({
   const shownRows = Array.from({ length: Math.max(0, last - first) }, (_, i) => first + i);
   // A cell that is being edited stays in the page when it is scrolled out of sight: what was typed is in it.
   const editedRow = editing === undefined ? -1 : records.findIndex(({ id }) => id === editing.id);
-  if (editedRow !== -1 && !shownRows.includes(editedRow)) shownRows.push(editedRow);
+  if (editedRow !== -1 && editedRow < first) shownRows.unshift(editedRow);
+  else if (editedRow >= last) shownRows.push(editedRow);
 
   useEffect(() => {
     if (last > records.length - READ_AHEAD) onEnd();
