@@ -4,8 +4,8 @@
  *     npm run bench:console-map -- [rows=100000] [dimension=384]
  *
  * Random directions, for which a search has most to do. The figures are of a trace of the browser: tasks of the page's main thread while the map is loaded and
- * while the pointer moves, the frames of those seconds, and how many of them showed another answer of the library in the page. Each answer is compared
- * with the server's at the end. `--disable-gpu`: frames are drawn by the processor.
+ * while the pointer moves, the frames of those seconds, and how many of them showed another answer of the library in the page. The library's answer
+ * is compared with the server's before the pointer moves. `--disable-gpu`: frames are drawn by the processor.
  */
 import { execFileSync } from "node:child_process";
 import { launchChromium } from "../test/browser/launch.ts";
@@ -32,7 +32,7 @@ try {
     await page.getByText("this page found the same to the last bit").waitFor({ timeout: 60_000 });
   });
   print("loading", { seconds: ((performance.now() - beganMs) / 1000).toFixed(1), ...loading });
-  print("memory", memoryOf(page));
+  print("memory", rendererMemory());
   const frame = page.locator(".map-frame");
   const box = await frame.boundingBox();
   await page.evaluate(watchFrames);
@@ -52,7 +52,7 @@ try {
   await server.stop();
 }
 
-/** Rows are windows of a list of random numbers, each window beginning `dimension` after the one before: nothing is in two of them. */
+/** Each element is a sum of three random numbers, near enough to a normal distribution for directions of all kinds. */
 async function fill() {
   const random = seededRandom(1);
   await server.put("/db/many:main");
@@ -116,7 +116,7 @@ async function traced(page, work) {
 }
 
 /** Of the process that holds the page and its worker, as the system counts it. */
-function memoryOf() {
+function rendererMemory() {
   const lines = execFileSync("ps", ["-eo", "pid,rss,args"]).toString().split("\n");
   const renderers = lines.filter((line) => line.includes("--type=renderer")).map((line) => Number(line.trim().split(/\s+/)[1]));
   return { rendererMB: Math.round(Math.max(...renderers) / 1024) };

@@ -25,7 +25,7 @@ const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 export function indented(json: string): string {
   let [depth, text] = [0, ""];
   const newLine = (): string => `\n${"  ".repeat(depth)}`;
-  for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[{[]\s*[}\]]|[{}[\],:]|[^\s{}[\],:"]+/g)) {
+  for (const [token] of json.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[{[]\s*[}\]]|[{}[\],:]|[^\s{}[\],:"]+/g)) {
     if (token === "{" || token === "[") {
       depth++;
       text += token + newLine();
