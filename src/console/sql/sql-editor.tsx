@@ -12,7 +12,10 @@ import { useEffect, useRef } from "preact/hooks";
 import type { TableSchema } from "../state/catalog.ts";
 
 interface SqlEditorProps {
-  text: string;
+  /** What it begins with. From then on the editor has the text, and tells it. */
+  start: string;
+  /** Takes the text's place, once for each object. */
+  replacement: { readonly text: string } | undefined;
   tables: readonly TableSchema[];
   /** Whose columns are completed also where no table is named. */
   table: string | undefined;
@@ -51,7 +54,7 @@ const COLORS = HighlightStyle.define([
   { tag: tags.comment, color: "var(--muted)", fontStyle: "italic" },
 ]);
 
-export function SqlEditor({ text, tables, table, fault, onChange, onRun }: SqlEditorProps): JSX.Element {
+export function SqlEditor({ start, replacement, tables, table, fault, onChange, onRun }: SqlEditorProps): JSX.Element {
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | undefined>(undefined);
   const language = useRef(new Compartment());
@@ -69,7 +72,7 @@ export function SqlEditor({ text, tables, table, fault, onChange, onRun }: SqlEd
       parent: root,
       root,
       state: EditorState.create({
-        doc: text,
+        doc: start,
         extensions: [
           Prec.highest(keymap.of([{ key: "Mod-Enter", run: runStatement }])),
           lineNumbers(),
@@ -106,9 +109,9 @@ export function SqlEditor({ text, tables, table, fault, onChange, onRun }: SqlEd
 
   useEffect(() => {
     const editor = view.current;
-    if (editor === undefined || editor.state.doc.toString() === text) return;
-    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: text } });
-  }, [text]);
+    if (editor === undefined || replacement === undefined) return;
+    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: replacement.text } });
+  }, [replacement]);
 
   useEffect(() => {
     const editor = view.current;

@@ -30,6 +30,7 @@ function Sql({ place }: { place: Place }): JSX.Element {
   const [text, setText] = useState(
     () => statements(place)[0] ?? (table === undefined ? "" : `SELECT *\nFROM "${table.name.replaceAll('"', '""')}"\nLIMIT 20`),
   );
+  const [replacement, setReplacement] = useState<{ text: string } | undefined>(undefined);
   const [paramsText, setParamsText] = useState("");
   const [paramsFault, setParamsFault] = useState("");
   const [fault, setFault] = useState<{ at: number | undefined; message: string } | undefined>(undefined);
@@ -64,7 +65,15 @@ function Sql({ place }: { place: Place }): JSX.Element {
   return (
     <div class="stack">
       <section class="card sql-card" aria-label="Statement">
-        <SqlEditor text={text} tables={tables.value ?? []} table={table?.name} fault={fault} onChange={setText} onRun={() => void run()} />
+        <SqlEditor
+          start={text}
+          replacement={replacement}
+          tables={tables.value ?? []}
+          table={table?.name}
+          fault={fault}
+          onChange={setText}
+          onRun={() => void run()}
+        />
         {fault !== undefined && <Fault>{fault.message}</Fault>}
         <div class="sql-controls">
           <Field label="Parameters" fault={paramsFault}>
@@ -82,7 +91,11 @@ function Sql({ place }: { place: Place }): JSX.Element {
           {earlier.length > 0 && (
             <Field label="Earlier">
               {(ids) => (
-                <select {...ids} value="" onChange={(event) => setText(earlier[Number(event.currentTarget.value)] ?? text)}>
+                <select
+                  {...ids}
+                  value=""
+                  onChange={(event) => setReplacement({ text: earlier[Number(event.currentTarget.value)] ?? text })}
+                >
                   <option value="">–</option>
                   {earlier.map((statement, i) => (
                     <option key={statement} value={i}>

@@ -213,9 +213,7 @@ function ImportButton({ onFile }: { onFile: (file: File) => void }): JSX.Element
       <input
         ref={input}
         type="file"
-        class="hidden"
-        tabIndex={-1}
-        aria-label="File to import"
+        hidden
         accept=".csv,.tsv,.jsonl,.ndjson,.npy"
         onChange={(event) => {
           const file = event.currentTarget.files?.[0];
