@@ -176,7 +176,11 @@ function TableRow({ place, table }: { place: Place; table: TableSchema }): JSX.E
         )}
       </td>
       <td class="number" title="What the vectors take in memory, if every record has them: five bytes for each number.">
-        {vectors.length === 0 || rows === undefined ? <span class="muted">–</span> : `≤ ${sizeInWords(vectorBytes(rows, vectors))}`}
+        {vectors.length === 0 || rows === undefined || rows === 0 ? (
+          <span class="muted">–</span>
+        ) : (
+          `≤ ${sizeInWords(vectorBytes(rows, vectors))}`
+        )}
       </td>
     </tr>
   );

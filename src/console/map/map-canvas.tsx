@@ -57,16 +57,7 @@ export function MapCanvas({ plane, marks, chosen, onPoint, onLeave, onPick }: Ma
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, context.canvas.width, context.canvas.height);
     if (marks === undefined || viewport === undefined) return;
-    drawNearest(
-      context,
-      points,
-      marks,
-      viewport,
-      ratio,
-      ink,
-      radiusFor(colors.length, Math.min(size.width, size.height)),
-      chosen,
-    );
+    drawNearest(context, points, marks, viewport, ratio, ink, radiusFor(colors.length, Math.min(size.width, size.height)), chosen);
   }, [viewport, marks, chosen, ink, ratio, colors]);
 
   function at(x: number, y: number): { id: string } | { x: number; y: number } | undefined {
