@@ -28,7 +28,7 @@ export async function stageLibrary(root, worker) {
   writeDeclarations(`${root}dist/`, `${to}dist/`);
   // Of the sources, those of the core: the probe is for tests of its bounds.
   cpSync(`${root}assembly`, `${to}assembly`, { recursive: true, filter: (path) => !path.endsWith("bounds-probe.ts") });
-  for (const name of ["asconfig.json", "LICENSE", "CHANGELOG.md"]) cpSync(`${root}${name}`, `${to}${name}`);
+  for (const name of ["asconfig.json", "LICENSE"]) cpSync(`${root}${name}`, `${to}${name}`);
   // The reference stays in the repository: the declarations say the same.
   writeFileSync(
     `${to}README.md`,
@@ -89,7 +89,7 @@ function libraryManifest(project) {
       "./core.relaxed.wasm": wasm("core.relaxed.wasm"),
       "./package.json": "./package.json",
     },
-    files: ["dist", "assembly", "asconfig.json", "THIRD-PARTY-NOTICES.md", "CHANGELOG.md"],
+    files: ["dist", "assembly", "asconfig.json", "THIRD-PARTY-NOTICES.md"],
   };
 }
 
