@@ -5,6 +5,7 @@
  * proxy.forward(); …; await proxy.close();`
  */
 import { createConnection, createServer, type Server, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 
 export class TcpProxy {
   #target: number;
@@ -100,10 +101,12 @@ export class TcpProxy {
     const database = createConnection(this.#target, "127.0.0.1");
     const pass = (from: Socket, to: Socket): void => {
       this.#sockets.add(from);
+      // Bytes stay in order when the delay changes.
+      let sent: Promise<unknown> = Promise.resolve();
       from.on("data", (chunk: Buffer) => {
         if (this.#mode === "swallow") return;
-        if (this.#delayMs > 0) setTimeout(() => to.writable && to.write(chunk), this.#delayMs);
-        else to.write(chunk);
+        const due = this.#delayMs > 0 ? sleep(this.#delayMs) : undefined;
+        sent = sent.then(() => due).then(() => to.writable && to.write(chunk));
       });
       from.on("error", () => to.destroy());
       from.on("close", () => {
