@@ -18,3 +18,25 @@ test.each([
   expect([...recorder.retired]).toEqual(isSettled ? [["k", null]] : []);
   expect(recorder.faults).toEqual([]);
 });
+
+test.each([
+  ["overlaps its last read and is answered first", 5, 10],
+  ["overlaps its last read and is answered last", 10, 5],
+])("a key's final state is unknown if a write %s", async (_, writeMs, readMs) => {
+  const recorder = new Recorder("many");
+  await Promise.all([
+    recorder.record(0, "k", async () => {
+      await sleep(writeMs);
+      return { do: "put", value: 1, answer: { version: 0 } };
+    }),
+    sleep(2).then(() =>
+      recorder.record(1, "k", async () => {
+        await sleep(readMs);
+        return { do: "read", saw: null };
+      }),
+    ),
+  ]);
+  recorder.judge("k");
+  expect([...recorder.retired]).toEqual([]);
+  expect(recorder.faults).toEqual([]);
+});

@@ -5,7 +5,7 @@
  */
 import { appendFileSync } from "node:fs";
 import { type Action, describeOperation, type Fault, type Operation, type Seen } from "../checker/history.ts";
-import { isAnswered } from "../checker/record-model.ts";
+import { isAnswered, isRead } from "../checker/record-model.ts";
 import { judgeKey } from "../checker/verdict.ts";
 
 /** How many operations of a retired key are reported with whatever an audit finds. */
@@ -125,13 +125,10 @@ export class Recorder {
     const last = history.operations.findLast(
       ({ action }) => action.do === "read" && (action.saw === null || action.saw.version !== undefined),
     );
-    // A request whose client has left may still be carried out; then nothing is certain.
+    // Nothing is certain if a write overlaps the last read (a read after it may have had no response), or if
+    // it may still be carried out (its client has left).
     const isSettled =
-      last !== undefined &&
-      history.operations.every(
-        ({ returnedMs, invokedMs, action }) =>
-          action.do === "read" || action.do === "follow" || (returnedMs < last.returnedMs && invokedMs < last.invokedMs),
-      );
+      last !== undefined && history.operations.every(({ action, returnedMs }) => isRead(action) || returnedMs < last.invokedMs);
     if (isSettled && last.action.do === "read") {
       this.retired.set(key, last.action.saw);
       this.#histories.set(key, history.operations);
