@@ -4,7 +4,7 @@
  * for a column of one relation where PostgreSQL takes it for that of another.
  */
 import { type Column, type ColumnList, complete, type ValueType } from "./row-types.ts";
-import { Refusal } from "./tree.ts";
+import { Refusal, type Tree } from "./tree.ts";
 
 /** The capacity of PostgreSQL's own lists. A result has at most 1,664 columns, a join 32,767. */
 const MAX_JOIN_COLUMNS = 32_767;
@@ -31,15 +31,26 @@ export const item = (name: string | undefined, columns: ColumnList, rowType: Val
   isLateralOnly: false,
 });
 
+/** A query of a WITH clause. */
+export interface Cte {
+  readonly tree: Tree;
+  readonly level: Level;
+  /**
+   * undefined: not begun. null: its first part is not finished. While the query is being processed: the
+   * columns of its first part, for a reference to itself.
+   */
+  columns: ColumnList | null | undefined;
+}
+
 /** A query and the queries around it. */
-export class Level<Cte> {
-  readonly parent: Level<Cte> | null;
+export class Level {
+  readonly parent: Level | null;
   readonly ctes = new Map<string, Cte>();
   items: NamespaceItem[] = [];
   /** A LATERAL item of this level's FROM is being processed. */
   isLateralActive = false;
 
-  constructor(parent: Level<Cte> | null) {
+  constructor(parent: Level | null) {
     this.parent = parent;
   }
 
@@ -76,8 +87,8 @@ export class Level<Cte> {
     return this.items.filter(({ areColumnsVisible }) => areColumnsVisible).map(({ columns }) => columns);
   }
 
-  *#outwards(): Generator<Level<Cte>> {
-    for (let level: Level<Cte> | null = this; level !== null; level = level.parent) yield level;
+  *#outwards(): Generator<Level> {
+    for (let level: Level | null = this; level !== null; level = level.parent) yield level;
   }
 
   #seen(): NamespaceItem[] {

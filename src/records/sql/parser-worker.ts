@@ -9,7 +9,8 @@
 import { parentPort } from "node:worker_threads";
 import { hasSqlDetails, loadModule, parseSync } from "libpg-query";
 import { analyse, type StatementAnalysis } from "./analyse.ts";
-import { resolveNames, type TableColumns } from "./resolve.ts";
+import { resolveNames } from "./resolve.ts";
+import type { TableColumns } from "./resolve-from.ts";
 import { Refusal } from "./tree.ts";
 
 export interface Statement {

@@ -8,7 +8,7 @@ import { LodestoneError } from "../../errors.ts";
 import { PendingCalls } from "../../worker-calls.ts";
 import type { StatementAnalysis } from "./analyse.ts";
 import type { ParseReply, ParseRequest, Statement } from "./parser-worker.ts";
-import type { TableColumns } from "./resolve.ts";
+import type { TableColumns } from "./resolve-from.ts";
 
 /** Longer statements are refused: values belong in params. */
 const MAX_STATEMENT_CHARACTERS = 500_000;

@@ -6,7 +6,7 @@
 import type { Engine } from "../engine/engine.ts";
 import { physicalNameOf } from "../identifiers.ts";
 import type { BranchInfo } from "../schema.ts";
-import type { TableColumn, TableColumns } from "./resolve.ts";
+import type { TableColumn, TableColumns } from "./resolve-from.ts";
 
 const MAX_KNOWN_TABLES = 2_000;
 const known = new WeakMap<Engine, Map<string, readonly TableColumn[]>>();
