@@ -8,73 +8,32 @@
  * then replaces the old copy.
  */
 import { LodestoneError } from "../errors.ts";
-import type { ChangeFeed, FeedBatch, FeedPosition, SharedSnapshot } from "../records/feed/feed-types.ts";
+import type { FeedPosition, SharedSnapshot } from "../records/feed/feed-types.ts";
 import type { Part } from "../records/feed/part.ts";
 import { isSeenBy } from "../records/feed/position.ts";
 import type { BranchInfo, BranchRef } from "../records/schema.ts";
-import {
-  differsInParts,
-  type FollowedSchema,
-  type FollowedTable,
-  followedSchema,
-  inParts,
-  missingData,
-  partsOf,
-} from "./followed-schema.ts";
+import { BranchReader } from "./branch-reader.ts";
+import { branchKey, type FollowedRecords, type FollowedState } from "./followed-branch.ts";
+import { differsInParts, type FollowedSchema, type FollowedTable, inParts } from "./followed-schema.ts";
 import { IndexFullError } from "./index-full.ts";
 import { buffersOf, type ReadChanges, readChanges } from "./read-changes.ts";
 import { RoundTurns } from "./round-turns.ts";
 import { EngineChangedError, type SearchEngine } from "./search-engine.ts";
-import { type BranchKey, type BranchStats, MIN_SNAPSHOT_VECTORS } from "./search-messages.ts";
+import type { BranchKey, BranchStats } from "./search-messages.ts";
+import { SavedBranch, type SavedBranchOptions } from "./snapshot/saved-branch.ts";
 
-/** The part of the record store's interface that the search store needs. */
-export interface FollowedRecords {
-  readonly feed: ChangeFeed;
-  branch(ref: BranchRef): Promise<BranchInfo>;
-  allBranches(): Promise<readonly BranchRef[]>;
-}
-
-export interface FollowerOptions {
-  /** Path of the branch's snapshot file; undefined: no snapshots. */
-  readonly snapshotPath: string | undefined;
-  /**
-   * A journal longer than this is replaced by a new snapshot. undefined: half of the index's memory, at least
-   * 16 MiB.
-   */
-  readonly journalBytes: number | undefined;
+export interface FollowerOptions extends SavedBranchOptions {
   /** Which part to hold of the tables that can be split into parts; undefined: all. */
   readonly part?: Part | undefined;
-  /** Receives faults that are recovered from. */
-  readonly onFault: (error: unknown) => void;
 }
 
-interface FollowedState {
-  readonly incarnation: string;
-  readonly version: number;
-  readonly position: FeedPosition;
-  readonly schema: FollowedSchema;
-  /**
-   * False for a restored snapshot until the changes since then are applied. It is not searched before that.
-   */
-  readonly isWhole: boolean;
-}
-
-/** A journal shorter than this never triggers a new snapshot. */
-const MIN_LONG_JOURNAL_BYTES = 1 << 24;
-
-/** If the schema changes during a read, the read is repeated, at most this often in one round. */
-const MAX_SCHEMA_ATTEMPTS = 20;
-const SCHEMA_RETRY_MS = 20;
 /**
  * If another server changes the engine's state at the same time, that state is adopted, at most this often in
  * one round.
  */
 const MAX_CHANGED_ATTEMPTS = 20;
+const CHANGED_RETRY_MS = 20;
 const ACKNOWLEDGE_EVERY_MS = 1_000;
-
-let nextBuild = 1;
-
-type Tail<List extends unknown[]> = List extends [unknown, ...infer Rest] ? Rest : never;
 
 export class BranchFollower {
   readonly ref: BranchRef;
@@ -91,27 +50,18 @@ export class BranchFollower {
   #epoch = 0;
   readonly #turns = new RoundTurns();
   readonly #part: Part | undefined;
+  readonly #reader: BranchReader;
+  readonly #saved: SavedBranch;
   #acknowledgedAt = Number.NEGATIVE_INFINITY;
-
-  readonly #snapshotPath: string | undefined;
-  readonly #maxJournalBytes: number | undefined;
-  readonly #onFault: (error: unknown) => void;
-  /** Whether there are changes that the snapshot on disk does not have. */
-  #isUnsaved = false;
-  /** undefined: no journal continues the snapshot. */
-  #journalBytes: number | undefined;
-  /** The snapshot on disk failed its checks. It is not tried again until another one is written. */
-  #isSnapshotBad = false;
 
   constructor(ref: BranchRef, records: FollowedRecords, engine: SearchEngine, options: FollowerOptions) {
     this.ref = ref;
-    this.#snapshotPath = options.snapshotPath;
-    this.#maxJournalBytes = options.journalBytes;
-    this.#onFault = options.onFault;
-    this.#part = options.part;
     this.key = branchKey(ref);
     this.#records = records;
     this.#engine = engine;
+    this.#part = options.part;
+    this.#reader = new BranchReader(ref, records, engine, options.part);
+    this.#saved = new SavedBranch(ref, records, engine, options);
   }
 
   /**
@@ -146,7 +96,7 @@ export class BranchFollower {
   reset(): void {
     this.#epoch++;
     this.#state = undefined;
-    this.#journalBytes = undefined;
+    this.#saved.reset();
     this.#stats = { vectors: 0, memoryBytes: 0 };
   }
 
@@ -206,7 +156,7 @@ export class BranchFollower {
         if (!(error instanceof EngineChangedError)) throw error;
         this.reset();
         if (attempt === MAX_CHANGED_ATTEMPTS) throw error;
-        await new Promise((resolve) => setTimeout(resolve, Math.random() * SCHEMA_RETRY_MS));
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * CHANGED_RETRY_MS));
       }
     }
   }
@@ -245,124 +195,43 @@ export class BranchFollower {
   }
 
   /**
-   * Restores the branch from what the engine keeps, or from a snapshot that passes its checks. The round
-   * continues from its position.
+   * Restores the branch from what the engine keeps, or from a snapshot. The round continues from its position.
    */
-  async #restore(info: BranchInfo): Promise<void> {
-    const isKept = this.#engine.keepsState === true;
-    if (!isKept && (this.#snapshotPath === undefined || this.#isSnapshotBad)) return;
+  async #restore({ incarnation }: BranchInfo): Promise<void> {
     const epoch = this.#epoch;
-    const { incarnation } = info;
-    try {
-      const restored = await this.#engine.call("restore", { key: this.key, incarnation, path: this.#snapshotPath });
-      if (restored === null) return;
-      const { version, schema, position, stats } = restored;
-      if (differsInParts(schema, this.#inParts(schema))) {
-        await this.#engine.call("drop", { key: this.key });
-        return;
-      }
-      this.#isUnsaved = false;
-      this.#enter({ incarnation, version, position, schema, isWhole: isKept }, stats, epoch);
-    } catch (error) {
-      if (isKept || (error instanceof LodestoneError && (error.code === "UNAVAILABLE" || error.code === "OUT_OF_MEMORY"))) throw error;
-      this.#isSnapshotBad = true;
-      this.#onFault(error);
-    }
+    const restored = await this.#saved.restore(incarnation);
+    if (restored === null) return;
+    const { version, schema, position, stats } = restored;
+    if (differsInParts(schema, this.#inParts(schema))) await this.#engine.call("drop", { key: this.key });
+    else this.#enter({ incarnation, version, position, schema, isWhole: this.#engine.keepsState === true }, stats, epoch);
   }
 
-  /**
-   * True if there are unsaved changes worth a file, and either no journal holds them or the journal has grown
-   * too long.
-   */
+  /** True if there are changes worth a snapshot. */
   get needsSnapshot(): boolean {
-    if (this.#snapshotPath === undefined || this.#state?.isWhole !== true || !this.#isLarge) return false;
-    return this.#journalBytes === undefined
-      ? this.#isUnsaved
-      : this.#journalBytes > (this.#maxJournalBytes ?? Math.max(MIN_LONG_JOURNAL_BYTES, this.#stats.memoryBytes / 2));
+    return this.#saved.needsSnapshot(this.#state, this.#stats);
   }
 
   get hasJournal(): boolean {
-    return this.#journalBytes !== undefined;
+    return this.#saved.hasJournal;
   }
 
-  /** Writes the changes since the snapshot to disk. Afterwards the feed may discard older changes. */
-  async flush(): Promise<void> {
-    const state = this.#state;
-    if (this.#snapshotPath === undefined || !this.#isUnsaved || state?.isWhole !== true) return;
-    this.#isUnsaved = false;
-    const flushed = await this.#engine.call("flush", { key: this.key }).catch(() => null);
-    this.#journalBytes = flushed?.bytes;
-    if (flushed === null) this.#isUnsaved = true;
-    else await this.#records.feed.acknowledge(this.ref, flushed.position, state.incarnation);
+  /** Writes the changes since the snapshot to disk. */
+  flush(): Promise<void> {
+    return this.#saved.flush(this.#state);
   }
 
-  /**
-   * Writes the branch to its file while it is searched and changed. Afterwards the feed may discard older
-   * changes.
-   */
+  /** Writes the branch to its file while it is searched and changed. */
   async saveSnapshot(): Promise<void> {
-    let position: FeedPosition;
-    const state = this.#state;
-    if (!this.needsSnapshot || state === undefined) return;
-    this.#isUnsaved = false;
-    try {
-      const saved = await this.#engine.call("snapshot", { key: this.key, path: this.#snapshotPath!, position: state.position });
-      if (saved === null) {
-        this.#isUnsaved = true;
-        return;
-      }
-      this.#journalBytes = 0;
-      position = saved.position;
-    } catch (error) {
-      this.#isUnsaved = true;
-      throw error;
-    }
-    this.#isSnapshotBad = false;
-    await this.#records.feed.acknowledge(this.ref, position, state.incarnation);
+    if (this.#state !== undefined && this.needsSnapshot) await this.#saved.save(this.#state);
   }
 
-  get #isLarge(): boolean {
-    return this.#stats.vectors >= MIN_SNAPSHOT_VECTORS;
-  }
-
-  /** Reads the branch in full. Starts over if its schema changes meanwhile. */
-  async #build(first: BranchInfo): Promise<void> {
+  async #build(info: BranchInfo): Promise<void> {
     this.#isBuilding = true;
-    await this.#buildWhole(first);
-    this.#isBuilding = false;
-  }
-
-  async #buildWhole(first: BranchInfo): Promise<void> {
-    let info = first;
     const epoch = this.#epoch;
-    for (let attempt = 0; attempt < MAX_SCHEMA_ATTEMPTS; attempt++) {
-      const schema = followedSchema(info, this.#part);
-      const build = nextBuild++;
-      const { incarnation, version } = info;
-      const begin = async (position: FeedPosition): Promise<void> => {
-        const draft = this.#snapshotPath === undefined ? {} : { draft: { path: this.#snapshotPath, position } };
-        await this.#engine.call("begin", { build, key: this.key, incarnation, version, tables: schema, ...draft });
-      };
-      try {
-        const tables = [...schema.values()].map(({ name, part }) => ({ table: name, ...(part && { part }) }));
-        const load = async (batch: FeedBatch): Promise<void> => {
-          await this.#engine.call("load", { build, batch }, buffersOf([batch]));
-        };
-        const read = await this.#readAll(tables, load, begin);
-        if (read !== null && read.schemaVersion === version && read.incarnation === incarnation) {
-          const stats = await this.#engine.call("install", { build, key: this.key, position: read.position });
-          this.#isUnsaved = true;
-          this.#enter({ incarnation, version, position: read.position, schema, isWhole: true }, stats, epoch);
-          return;
-        }
-      } catch (error) {
-        await this.#engine.call("abandon", { build }).catch(() => {});
-        throw error;
-      }
-      await this.#engine.call("abandon", { build });
-      info = await this.#infoAfter(info);
-    }
-    throw changing(this.key);
+    const { state, stats } = await this.#reader.build(info, this.#saved.path);
+    this.#saved.changed();
+    this.#enter(state, stats, epoch);
+    this.#isBuilding = false;
   }
 
   /** Applies the pending changes. false: the branch has to be read in full. */
@@ -373,7 +242,10 @@ export class BranchFollower {
       const read = await readChanges(this.#records.feed, this.#engine, { ref: this.ref, key: this.key, state });
       if (read === null) return false;
       if (read.version !== state.version) {
-        if (!(await this.#alter(state, read.version))) return false;
+        const altered = await this.#reader.alter(state, read.version);
+        if (altered === undefined) return false;
+        this.#saved.changed();
+        this.#enter(altered.state, altered.stats, epoch);
         continue;
       }
       const position = await this.#apply(state, read, epoch);
@@ -393,7 +265,7 @@ export class BranchFollower {
     let stats = this.#stats;
     if (hasChanged || !state.isWhole) {
       stats = await this.#engine.call("commit", { key: this.key, batches, position }, buffersOf(batches));
-      this.#isUnsaved ||= hasChanged;
+      if (hasChanged) this.#saved.changed();
     }
     this.#enter({ ...state, position, isWhole: true }, stats, epoch);
     return position;
@@ -403,66 +275,6 @@ export class BranchFollower {
     return this.#part === undefined
       ? new Map([...schema].map(([name, { part: _part, ...table }]) => [name, table]))
       : inParts(schema, this.#part);
-  }
-
-  /**
-   * Moves to the schema of at least `version`. Reads what is new, then the changes since the position that
-   * searches see, and applies both at once. The changes are read last, so the result is right whatever was
-   * written while the new columns were read. false: the branch has to be read in full.
-   */
-  async #alter(state: FollowedState, version: number): Promise<boolean> {
-    const { feed } = this.#records;
-    const epoch = this.#epoch;
-    let info = await this.#infoAfter(state, version);
-    for (let attempt = 0; attempt < MAX_SCHEMA_ATTEMPTS; attempt++) {
-      if (info.incarnation !== state.incarnation) return false;
-      const schema = followedSchema(info, this.#part);
-      if (differsInParts(state.schema, schema)) return false;
-      const missing = missingData(state.schema, schema);
-      try {
-        let isStable = true;
-        if (missing.length > 0) {
-          const read = await this.#readAll(missing, async (batch) => {
-            await this.#engine.call("stage", { key: this.key, batch, schema }, buffersOf([batch]));
-          });
-          if (read !== null && read.incarnation !== state.incarnation) return false;
-          isStable = read?.schemaVersion === info.version;
-        }
-        const batches: FeedBatch[] = [];
-        let { position } = state;
-        for (let complete = false; isStable && !complete; ) {
-          const changes = await feed.readSince(this.ref, position, state.incarnation, { parts: partsOf(schema) });
-          if (changes === null) return false;
-          isStable = changes.schemaVersion === info.version;
-          batches.push(...changes.batches);
-          position = changes.position;
-          complete = changes.complete;
-        }
-        if (isStable) {
-          const commit = { key: this.key, schema: { version: info.version, tables: schema }, batches, position };
-          const stats = await this.#engine.call("commit", commit, buffersOf(batches));
-          this.#isUnsaved = true;
-          this.#enter({ incarnation: state.incarnation, version: info.version, position, schema, isWhole: true }, stats, epoch);
-          return true;
-        }
-      } finally {
-        await this.#engine.call("unstage", { key: this.key });
-      }
-      info = await this.#infoAfter(info);
-    }
-    throw changing(this.key);
-  }
-
-  /** null: the schema changed while the tables were read. */
-  async #readAll(
-    ...[tables, onBatch, onStart]: Tail<Parameters<ChangeFeed["readAll"]>>
-  ): Promise<Awaited<ReturnType<ChangeFeed["readAll"]>> | null> {
-    try {
-      return await this.#records.feed.readAll(this.ref, tables, onBatch, onStart);
-    } catch (error) {
-      if (error instanceof LodestoneError && error.code === "CONFLICT") return null;
-      throw error;
-    }
   }
 
   #enter(state: FollowedState, stats: BranchStats, epoch: number): void {
@@ -481,31 +293,9 @@ export class BranchFollower {
    * snapshot contains (`saveSnapshot`).
    */
   async #acknowledge(position: FeedPosition, incarnation: string): Promise<void> {
-    if (this.#snapshotPath !== undefined && this.#isLarge) return;
+    if (this.#saved.isKept(this.#stats)) return;
     if (performance.now() - this.#acknowledgedAt < ACKNOWLEDGE_EVERY_MS) return;
     this.#acknowledgedAt = performance.now();
     await this.#records.feed.acknowledge(this.ref, position, incarnation);
   }
-
-  /**
-   * The catalog's entry for the branch, once it is newer than `before`. The catalog learns of changes by
-   * other servers with a short delay.
-   */
-  async #infoAfter(before: { readonly incarnation: string; readonly version: number }, version = before.version + 1): Promise<BranchInfo> {
-    for (let attempt = 0; ; attempt++) {
-      const info = await this.#records.branch(this.ref);
-      if (info.incarnation !== before.incarnation || info.version >= version || attempt === MAX_SCHEMA_ATTEMPTS) return info;
-      await new Promise((resolve) => setTimeout(resolve, SCHEMA_RETRY_MS));
-    }
-  }
-}
-
-export function branchKey(ref: BranchRef): BranchKey {
-  return `${ref.database}:${ref.branch}`;
-}
-
-function changing(key: BranchKey): LodestoneError {
-  return new LodestoneError("UNAVAILABLE", `The schema of branch ${key} keeps changing; the search store tries again.`, {
-    retryAfterSeconds: 1,
-  });
 }

@@ -10,7 +10,7 @@ import { LodestoneError } from "../../errors.ts";
 import type { SnapshotSharing } from "../../records/feed/feed-types.ts";
 import type { Part } from "../../records/feed/part.ts";
 import type { BranchInfo, BranchRef } from "../../records/schema.ts";
-import type { FollowedRecords } from "../branch-follower.ts";
+import type { FollowedRecords } from "../followed-branch.ts";
 import { followedSchema } from "../followed-schema.ts";
 import { FollowingSearchStore, type SearchStoreOptions, toResponse } from "../open-search-store.ts";
 import { checkQueryVectors, checkSearch, type Query } from "../request-check.ts";

@@ -1,0 +1,322 @@
+/**
+ * All branches of the record store, each with its follower. Decides when each of them gets a round: soon after
+ * a change was announced, from time to time in case an announcement was lost, and again after a failure.
+ */
+import { DatabaseAwayError } from "../records/database-away.ts";
+import type { Part } from "../records/feed/part.ts";
+import type { BranchRef } from "../records/schema.ts";
+import { BranchFollower } from "./branch-follower.ts";
+import { branchKey, type FollowedRecords } from "./followed-branch.ts";
+import { IndexFullError } from "./index-full.ts";
+import { LagMeter } from "./lag-meter.ts";
+import type { SearchEngine } from "./search-engine.ts";
+import type { BranchKey } from "./search-messages.ts";
+import type { SearchStoreStatus } from "./search-store.ts";
+import { Semaphore } from "./semaphore.ts";
+import { SnapshotSchedule } from "./snapshot/snapshot-schedule.ts";
+
+export interface FollowOptions {
+  /** How often a quiet branch is checked, in case a notification was lost; default 5 s. */
+  readonly pollMs?: number;
+  /**
+   * Folder for snapshots. With them a start reads only the changes since the last snapshot; without them it
+   * reads all records.
+   */
+  readonly snapshotDir?: string;
+  /**
+   * How often a changed branch is written to a snapshot, besides at close; default 5 minutes. Large ones,
+   * which take long, are written less often.
+   */
+  readonly snapshotEveryMs?: number;
+  /**
+   * A snapshot is replaced when its journal exceeds this; default half of the index's memory, at least 16
+   * MiB.
+   */
+  readonly journalBytes?: number;
+  /** Receives faults that the store recovers from. */
+  readonly onFault?: (error: unknown) => void;
+  /** Which part to hold of the tables that can be split into parts; default: all. */
+  readonly part?: Part;
+}
+
+const DEFAULT_POLL_MS = 5_000;
+const DEFAULT_SNAPSHOT_MS = 300_000;
+/** New branches announce themselves. Listing finds those whose announcement was lost. */
+const LIST_EVERY_POLLS = 6;
+/**
+ * Between rounds the database is left to others for this many times the length of the round, within the
+ * bounds below. A stream of small writes is then read in batches: on the embedded database a round costs as
+ * much as several inserts, and searches may lag by milliseconds.
+ */
+const PAUSE_FACTOR = 2;
+const MIN_PAUSE_MS = 5;
+const MAX_PAUSE_MS = 20;
+export const FIRST_RETRY_MS = 50;
+const LAST_RETRY_MS = 5_000;
+/**
+ * While the database is known to be unreachable an attempt costs nothing, and its return should be noticed
+ * soon.
+ */
+const LAST_AWAY_RETRY_MS = 500;
+/**
+ * On its own initiative the store reads at most this many branches in full, and follows at most this many, at
+ * the same time. The record store has other clients to serve.
+ */
+const BUILDS_AT_ONCE = 2;
+const ROUNDS_AT_ONCE = 16;
+/**
+ * A quiet branch is checked once in this many polls. The feed announces changes; this catches missed
+ * announcements.
+ */
+const POLLS_PER_ROUND = 120;
+const LIST_RETRY_LIMIT_MS = 1_000;
+
+/** A branch and the state of following it. */
+export interface Followed {
+  readonly follower: BranchFollower;
+  readonly lag: LagMeter;
+  /** It has caught up at least once. */
+  isReady: boolean;
+  /** The timer of the next round, and when it fires. */
+  scheduled: { readonly timer: NodeJS.Timeout; readonly at: number } | undefined;
+  retryMs: number;
+  /** When the first of the rounds failed that have failed since the last good one. */
+  failingSince: number | undefined;
+  lastRoundAt: number;
+  isInRound: boolean;
+  /** Something has changed since the current round began. */
+  isBehind: boolean;
+  /** When the pause after the last round ends. */
+  nextRoundAt: number;
+  fault: string | undefined;
+  /** The current fault is that the database is unreachable. */
+  isAway: boolean;
+  /** There is no memory for its index. */
+  isFull: boolean;
+}
+
+export class FollowedBranches {
+  readonly #records: FollowedRecords;
+  readonly #engine: SearchEngine;
+  readonly #options: FollowOptions;
+  readonly #snapshots: SnapshotSchedule | undefined;
+  readonly #branches = new Map<BranchKey, Followed>();
+  readonly #builds = new Semaphore(BUILDS_AT_ONCE);
+  readonly #rounds = new Semaphore(ROUNDS_AT_ONCE);
+  readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #stopListening: () => void;
+  #isListed = false;
+  #isClosed = false;
+  #polls = 0;
+
+  constructor(records: FollowedRecords, engine: SearchEngine, options: FollowOptions) {
+    this.#records = records;
+    this.#engine = engine;
+    this.#options = options;
+    if (options.snapshotDir !== undefined) {
+      this.#snapshots = new SnapshotSchedule(options.snapshotDir, () => this.#followers(), {
+        everyMs: options.snapshotEveryMs ?? DEFAULT_SNAPSHOT_MS,
+        onFault: (error) => options.onFault?.(error),
+      });
+    }
+    this.#stopListening = records.feed.onChange((ref) => this.#changed(ref));
+    void this.#list();
+    this.#after(options.pollMs ?? DEFAULT_POLL_MS, () => this.#poll());
+  }
+
+  /** The branch, which is followed from now on. */
+  follow(ref: BranchRef): Followed {
+    const key = branchKey(ref);
+    const known = this.#branches.get(key);
+    if (known !== undefined) return known;
+    const followed: Followed = {
+      follower: new BranchFollower({ database: ref.database, branch: ref.branch }, this.#records, this.#engine, {
+        part: this.#options.part,
+        snapshotPath: this.#snapshots?.pathOf(key),
+        journalBytes: this.#options.journalBytes,
+        onFault: (error) => this.#options.onFault?.(error),
+      }),
+      lag: new LagMeter(),
+      isReady: false,
+      scheduled: undefined,
+      retryMs: FIRST_RETRY_MS,
+      failingSince: undefined,
+      lastRoundAt: Number.NEGATIVE_INFINITY,
+      isInRound: false,
+      isBehind: false,
+      nextRoundAt: 0,
+      fault: undefined,
+      isAway: false,
+      isFull: false,
+    };
+    this.#branches.set(key, followed);
+    this.#schedule(followed, 0);
+    return followed;
+  }
+
+  status(): Omit<SearchStoreStatus, "waiting"> {
+    const pending: string[] = this.#isListed ? [] : ["the list of branches"];
+    let lagMs = 0;
+    let lagP99Ms = 0;
+    let rows = 0;
+    let memoryBytes = 0;
+    let fault: string | undefined;
+    for (const { follower, isReady, lag, fault: branchFault, failingSince, isFull } of this.#branches.values()) {
+      // Its searches are answered with the reason. No other server could do better.
+      if (isFull) continue;
+      if (!isReady || follower.isBuilding) pending.push(branchFault === undefined ? follower.key : `${follower.key} (${branchFault})`);
+      // Data that cannot be read may have changed.
+      lagMs = Math.max(lagMs, lag.currentMs, failingSince === undefined ? 0 : performance.now() - failingSince);
+      fault ??= branchFault;
+      lagP99Ms = Math.max(lagP99Ms, lag.quantileMs(0.99));
+      rows += follower.stats.vectors;
+      memoryBytes += follower.stats.memoryBytes;
+    }
+    const ready = pending.length === 0 && !this.#isClosed;
+    return { ready, pending, lagMs, lagP99Ms, fault, rows, memoryBytes };
+  }
+
+  /** Number of tables with vectors that are held in full although the store holds a part. */
+  get wholeTables(): number {
+    let count = 0;
+    for (const { follower } of this.#branches.values()) count += follower.wholeTables;
+    return count;
+  }
+
+  /** The engine has lost its data: every branch is read again from now on, once there is another engine. */
+  reset(): void {
+    for (const followed of this.#branches.values()) {
+      followed.follower.reset();
+      followed.isReady = false;
+    }
+  }
+
+  /** There is an engine again. */
+  resume(): void {
+    for (const followed of this.#branches.values()) this.#schedule(followed, 0);
+  }
+
+  /** Saves what is not on disk yet; see SnapshotSchedule.close. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#stopListening();
+    for (const timer of this.#timers) clearTimeout(timer);
+    this.#timers.clear();
+    await this.#snapshots?.close();
+  }
+
+  #changed(ref: BranchRef): void {
+    if (this.#isClosed) return;
+    const followed = this.follow(ref);
+    followed.lag.changed();
+    // A change that arrives during a round may or may not be in it, so another round follows after the pause.
+    if (followed.isInRound) followed.isBehind = true;
+    // A branch that failed for another reason than an unreachable database keeps to its retry schedule.
+    else if (followed.fault === undefined || followed.isAway)
+      this.#schedule(followed, Math.max(0, followed.nextRoundAt - performance.now()));
+  }
+
+  /** Can bring a scheduled round forward, but not delay it. */
+  #schedule(followed: Followed, delayMs: number): void {
+    const at = performance.now() + delayMs;
+    const { scheduled } = followed;
+    if (this.#isClosed || (scheduled !== undefined && scheduled.at <= at)) return;
+    if (scheduled !== undefined) this.#forget(scheduled.timer);
+    const timer = this.#after(delayMs, () => {
+      followed.scheduled = undefined;
+      void this.#round(followed);
+    });
+    followed.scheduled = { timer, at };
+  }
+
+  async #round(followed: Followed): Promise<void> {
+    const { follower, lag } = followed;
+    const turns = follower.state === undefined ? this.#builds : this.#rounds;
+    try {
+      await turns.run(() => {
+        lag.begin();
+        followed.lastRoundAt = performance.now();
+        followed.isInRound = true;
+        followed.isBehind = false;
+        return follower.sync();
+      });
+      lag.end();
+      const now = performance.now();
+      const pauseMs = Math.min(Math.max(PAUSE_FACTOR * (now - followed.lastRoundAt), MIN_PAUSE_MS), MAX_PAUSE_MS);
+      followed.nextRoundAt = now + pauseMs;
+      if (followed.isBehind) this.#schedule(followed, pauseMs);
+      followed.isReady = true;
+      followed.isFull = false;
+      followed.fault = undefined;
+      followed.failingSince = undefined;
+      followed.retryMs = FIRST_RETRY_MS;
+      if (follower.isGone && this.#branches.get(follower.key) === followed) this.#branches.delete(follower.key);
+    } catch (error) {
+      lag.fail();
+      if (this.#isClosed) return;
+      followed.failingSince ??= followed.lastRoundAt;
+      followed.isAway = error instanceof DatabaseAwayError;
+      followed.isFull = error instanceof IndexFullError;
+      this.#tell(followed, error);
+      followed.nextRoundAt = performance.now() + FIRST_RETRY_MS;
+      // Random jitter, so that branches and servers do not retry in step.
+      const retryMs = followed.isAway ? Math.min(followed.retryMs, LAST_AWAY_RETRY_MS) : followed.retryMs;
+      this.#schedule(followed, retryMs * (1 - Math.random() / 2));
+      followed.retryMs = Math.min(2 * followed.retryMs, LAST_RETRY_MS);
+    } finally {
+      followed.isInRound = false;
+    }
+  }
+
+  /** Several branches often fail for the same reason. It is reported once. */
+  #tell(followed: Followed, error: unknown): void {
+    const fault = error instanceof Error ? error.message : String(error);
+    const isKnown = [...this.#branches.values()].some((other) => other.fault === fault);
+    followed.fault = fault;
+    if (!isKnown) this.#options.onFault?.(error);
+  }
+
+  async #list(retryMs = FIRST_RETRY_MS): Promise<void> {
+    try {
+      for (const ref of await this.#records.allBranches()) {
+        if (this.#isClosed) return;
+        this.follow(ref);
+      }
+      this.#isListed = true;
+      await this.#snapshots?.removeStrangers();
+    } catch (error) {
+      if (this.#isClosed) return;
+      if (retryMs === FIRST_RETRY_MS) this.#options.onFault?.(error);
+      this.#after(retryMs * (1 - Math.random() / 2), () => void this.#list(Math.min(2 * retryMs, LIST_RETRY_LIMIT_MS)));
+    }
+  }
+
+  *#followers(): Generator<BranchFollower> {
+    for (const { follower } of this.#branches.values()) yield follower;
+  }
+
+  #poll(): void {
+    if (++this.#polls % LIST_EVERY_POLLS === 0) void this.#list();
+    const pollMs = this.#options.pollMs ?? DEFAULT_POLL_MS;
+    const quiet = [...this.#branches.values()].filter(({ lastRoundAt }) => performance.now() - lastRoundAt >= pollMs);
+    quiet.sort((a, b) => a.lastRoundAt - b.lastRoundAt);
+    for (const followed of quiet.slice(0, Math.ceil(this.#branches.size / POLLS_PER_ROUND))) this.#schedule(followed, 0);
+    this.#after(pollMs, () => this.#poll());
+  }
+
+  /** Like setTimeout, but does nothing once the store is closed. */
+  #after(delayMs: number, work: () => void): NodeJS.Timeout {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      if (!this.#isClosed) work();
+    }, delayMs);
+    timer.unref();
+    this.#timers.add(timer);
+    return timer;
+  }
+
+  #forget(timer: NodeJS.Timeout): void {
+    clearTimeout(timer);
+    this.#timers.delete(timer);
+  }
+}

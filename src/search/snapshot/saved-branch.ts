@@ -1,0 +1,133 @@
+/**
+ * What the disk has of one branch: its snapshot, and the journal with the changes since. Says when it is due to
+ * be written, has the engine write it, and lets the feed discard the changes that are on disk.
+ */
+import { LodestoneError } from "../../errors.ts";
+import type { FeedPosition } from "../../records/feed/feed-types.ts";
+import type { BranchRef } from "../../records/schema.ts";
+import { branchKey, type FollowedRecords, type FollowedState } from "../followed-branch.ts";
+import type { SearchEngine } from "../search-engine.ts";
+import { type BranchKey, type BranchStats, MIN_SNAPSHOT_VECTORS, type RestoredState } from "../search-messages.ts";
+
+export interface SavedBranchOptions {
+  /** Path of the branch's snapshot file; undefined: no snapshots. */
+  readonly snapshotPath: string | undefined;
+  /**
+   * A journal longer than this is replaced by a new snapshot. undefined: half of the index's memory, at least
+   * 16 MiB.
+   */
+  readonly journalBytes: number | undefined;
+  /** Receives faults that are recovered from. */
+  readonly onFault: (error: unknown) => void;
+}
+
+/** A journal shorter than this never triggers a new snapshot. */
+const MIN_LONG_JOURNAL_BYTES = 1 << 24;
+
+export class SavedBranch {
+  readonly path: string | undefined;
+  readonly #ref: BranchRef;
+  readonly #key: BranchKey;
+  readonly #records: FollowedRecords;
+  readonly #engine: SearchEngine;
+  readonly #maxJournalBytes: number | undefined;
+  readonly #onFault: (error: unknown) => void;
+  /** Whether there are changes that the disk does not have. */
+  #isBehind = false;
+  /** undefined: no journal continues the snapshot. */
+  #journalBytes: number | undefined;
+  /** The snapshot failed its checks. It is not tried again until another one is written. */
+  #isBad = false;
+
+  constructor(ref: BranchRef, records: FollowedRecords, engine: SearchEngine, options: SavedBranchOptions) {
+    this.path = options.snapshotPath;
+    this.#ref = ref;
+    this.#key = branchKey(ref);
+    this.#records = records;
+    this.#engine = engine;
+    this.#maxJournalBytes = options.journalBytes;
+    this.#onFault = options.onFault;
+  }
+
+  /** The engine holds something that the disk does not have. */
+  changed(): void {
+    this.#isBehind = true;
+  }
+
+  /** The engine has lost its data, and with it the journal. */
+  reset(): void {
+    this.#journalBytes = undefined;
+  }
+
+  /**
+   * Has the engine restore the branch from what it keeps, or from a snapshot that passes its checks. null:
+   * there is none.
+   */
+  async restore(incarnation: string): Promise<RestoredState | null> {
+    const isKept = this.#engine.keepsState === true;
+    if (!isKept && (this.path === undefined || this.#isBad)) return null;
+    try {
+      const restored = await this.#engine.call("restore", { key: this.#key, incarnation, path: this.path });
+      if (restored !== null) this.#isBehind = false;
+      return restored;
+    } catch (error) {
+      if (isKept || (error instanceof LodestoneError && (error.code === "UNAVAILABLE" || error.code === "OUT_OF_MEMORY"))) throw error;
+      this.#isBad = true;
+      this.#onFault(error);
+      return null;
+    }
+  }
+
+  /** Whether a branch of that size is kept on disk at all. */
+  isKept({ vectors }: BranchStats): boolean {
+    return this.path !== undefined && vectors >= MIN_SNAPSHOT_VECTORS;
+  }
+
+  /**
+   * True if there are changes worth a file, and either no journal holds them or the journal has grown too
+   * long.
+   */
+  needsSnapshot(state: FollowedState | undefined, stats: BranchStats): boolean {
+    if (state?.isWhole !== true || !this.isKept(stats)) return false;
+    return this.#journalBytes === undefined
+      ? this.#isBehind
+      : this.#journalBytes > (this.#maxJournalBytes ?? Math.max(MIN_LONG_JOURNAL_BYTES, stats.memoryBytes / 2));
+  }
+
+  get hasJournal(): boolean {
+    return this.#journalBytes !== undefined;
+  }
+
+  /** Writes the changes since the snapshot to disk. Afterwards the feed may discard older changes. */
+  async flush(state: FollowedState | undefined): Promise<void> {
+    if (this.path === undefined || !this.#isBehind || state?.isWhole !== true) return;
+    this.#isBehind = false;
+    const flushed = await this.#engine.call("flush", { key: this.#key }).catch(() => null);
+    this.#journalBytes = flushed?.bytes;
+    if (flushed === null) this.#isBehind = true;
+    else await this.#records.feed.acknowledge(this.#ref, flushed.position, state.incarnation);
+  }
+
+  /**
+   * Writes the branch to its file while it is searched and changed. Afterwards the feed may discard older
+   * changes.
+   */
+  async save({ position: reached, incarnation }: FollowedState): Promise<void> {
+    let position: FeedPosition;
+    this.#isBehind = false;
+    try {
+      const saved = await this.#engine.call("snapshot", { key: this.#key, path: this.path!, position: reached });
+      if (saved === null) {
+        this.#isBehind = true;
+        return;
+      }
+      this.#journalBytes = 0;
+      position = saved.position;
+    } catch (error) {
+      this.#isBehind = true;
+      throw error;
+    }
+    this.#isBad = false;
+    await this.#records.feed.acknowledge(this.#ref, position, incarnation);
+  }
+}
