@@ -4,11 +4,11 @@
  */
 import { MAX_DIMENSION } from "../dimension.ts";
 import { MIN_DIMENSION, TYPES_NOT_OFFERED } from "../records/catalog/column-types.ts";
+import { MAX_COLUMNS } from "../records/catalog/schema-editor.ts";
 import { COLUMN_TYPES } from "../records/column-traits.ts";
+import { MAX_SELECTED } from "../records/data/sql-parts/selection.ts";
 import { COLUMN_NAME_PATTERN, NAME_PATTERN } from "../records/identifiers.ts";
 import type { JsonSchema } from "./validation.ts";
-
-export const MAX_OPERATIONS = 1000;
 
 /** An object with exactly these members; those in `required` must be there. */
 export function objectOf(properties: Readonly<Record<string, JsonSchema>>, required: readonly string[] = []): JsonSchema {
@@ -64,7 +64,7 @@ export const COLUMN: JsonSchema = {
   ),
 };
 
-export const COLUMNS: JsonSchema = { type: "array", items: COLUMN, maxItems: 1000 };
+export const COLUMNS: JsonSchema = { type: "array", items: COLUMN, maxItems: MAX_COLUMNS };
 
 const TABLE: JsonSchema = objectOf(
   {
@@ -103,9 +103,9 @@ export const RECORD: JsonSchema = {
 };
 
 /** Columns to answer with: names, `*`, paths into links and json, or objects for reverse links. */
-export const SELECTION: JsonSchema = { type: "array", items: { type: ["string", "object"] }, maxItems: 1000 };
+export const SELECTION: JsonSchema = { type: "array", items: { type: ["string", "object"] }, maxItems: MAX_SELECTED };
 
-export const COLUMN_LIST: JsonSchema = { type: "array", items: { type: "string" }, maxItems: 1000 };
+export const COLUMN_LIST: JsonSchema = { type: "array", items: { type: "string" }, maxItems: MAX_SELECTED };
 
 export const FILTER: JsonSchema = {
   type: "object",

@@ -151,7 +151,10 @@ describe("csv", () => {
   });
 
   it("creates the table with columns that fit the cells", async () => {
-    const path = file("inferred.csv", 'id,n,f,b,v,s\n1,5,0.5,true,"[1,2,3]",x\n2,6,7,false,"[4,5,6]",y\n');
+    const path = file(
+      "inferred.csv",
+      'id,n,f,b,v,s,t,u\n1,5,0.5,true,"[1,2,3]",x,2024-02-29T12:00:00Z,2026-02-30T12:00:00Z\n2,6,7,false,"[4,5,6]",y,2024-02-29T12:00:00+23:00,z\n',
+    );
     expect((await importFile(path, "inferred", "--create")).code).toBe(0);
     expect((await server.get("/db/i:main/tables/inferred/schema")).body.columns).toMatchObject([
       { name: "n", type: "int" },
@@ -159,6 +162,9 @@ describe("csv", () => {
       { name: "b", type: "bool" },
       { name: "v", type: "vector", vector: { dimension: 3 } },
       { name: "s", type: "string" },
+      { name: "t", type: "datetime" },
+      // There is no 30 February.
+      { name: "u", type: "string" },
     ]);
     expect(await records("inferred")).toMatchObject([
       { id: "1", n: 5, f: 0.5, b: true, v: [1, 2, 3], s: "x" },

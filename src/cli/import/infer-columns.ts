@@ -2,6 +2,7 @@
  * Infers the columns of a table that an import is to create, from the first rows of a file that does not
  * declare them: the narrowest type that fits all values.
  */
+import { parseTimestamp } from "../../filter/datetime.ts";
 import type { JsonValue } from "../../records/requests.ts";
 import type { ColumnSchema, ColumnType } from "../../records/schema.ts";
 import type { Source } from "./source.ts";
@@ -38,8 +39,7 @@ function inferType(values: readonly JsonValue[]): ColumnType {
   if (all((value) => typeof value === "number" || (typeof value === "string" && /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(value)))) {
     return "float";
   }
-  if (all((value) => typeof value === "string" && /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(value)))
-    return "datetime";
+  if (all((value) => typeof value === "string" && parseTimestamp(value, { dateAlone: false }) !== undefined)) return "datetime";
   if (all((value) => Array.isArray(value) && value.every((element) => typeof element === "string"))) return "multiple";
   if (values.some((value) => typeof value === "object")) return "json";
   return values.some((value) => String(value).length > MAX_STRING_LENGTH) ? "text" : "string";

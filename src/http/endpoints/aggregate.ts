@@ -2,6 +2,7 @@
  * Groups of records: aggregate and summarize. What their members may hold depends on the table, so the record
  * store checks it.
  */
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from "../../records/data/read/page-request.ts";
 import type { AggregateRequest, SummarizeRequest } from "../../records/requests.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { COLUMN_LIST, CONSISTENCY, FILTER, objectOf } from "../schemas.ts";
@@ -57,7 +58,7 @@ export function aggregateEndpoints(): Endpoint[] {
           summaries: SUMMARIES,
           summariesFilter: FILTER,
           sort: SORT,
-          page: objectOf({ size: { type: "integer", minimum: 1, maximum: 1000, description: "Default 20." } }),
+          page: objectOf({ size: { type: "integer", minimum: 1, maximum: MAX_PAGE_SIZE, description: `Default ${DEFAULT_PAGE_SIZE}.` } }),
           consistency: CONSISTENCY,
         }),
       },

@@ -1,5 +1,11 @@
 /** Records of a table by filter, sort and page. */
-import { MAX_PAGE_OFFSET, MAX_PAGE_SIZE, OFFSET_EXCEEDED, PAGE_SIZE_EXCEEDED } from "../../records/data/read/page-request.ts";
+import {
+  DEFAULT_PAGE_SIZE,
+  MAX_PAGE_OFFSET,
+  MAX_PAGE_SIZE,
+  OFFSET_EXCEEDED,
+  PAGE_SIZE_EXCEEDED,
+} from "../../records/data/read/page-request.ts";
 import type { QueryRequest } from "../../records/requests.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { CONSISTENCY, FILTER, objectOf, RECORD, SELECTION } from "../schemas.ts";
@@ -12,7 +18,13 @@ export const SORT: JsonSchema = {
 };
 
 const PAGE: JsonSchema = objectOf({
-  size: { type: "integer", minimum: 1, maximum: MAX_PAGE_SIZE, "x-beyond-maximum": PAGE_SIZE_EXCEEDED, description: "Default 20." },
+  size: {
+    type: "integer",
+    minimum: 1,
+    maximum: MAX_PAGE_SIZE,
+    "x-beyond-maximum": PAGE_SIZE_EXCEEDED,
+    description: `Default ${DEFAULT_PAGE_SIZE}.`,
+  },
   offset: { type: "integer", minimum: 0, maximum: MAX_PAGE_OFFSET, "x-beyond-maximum": OFFSET_EXCEEDED },
   after: { type: "string", description: "The page after this cursor." },
   before: { type: "string", description: "The page before this cursor." },

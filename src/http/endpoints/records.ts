@@ -1,8 +1,9 @@
 /** Single records, and many inserted at once. */
 import { recordIdOf } from "../../records/data/values/record-metadata.ts";
+import { MAX_BULK } from "../../records/data/write/bulk-insert.ts";
 import type { JsonObject, WriteOptions } from "../../records/requests.ts";
 import { type Endpoint, endpoint, type QueryParameter, type QueryValues } from "../endpoint.ts";
-import { MAX_OPERATIONS, OPERATION_ERRORS, objectOf, RECORD, RECORD_INPUT } from "../schemas.ts";
+import { OPERATION_ERRORS, objectOf, RECORD, RECORD_INPUT } from "../schemas.ts";
 
 const COLUMNS: QueryParameter = {
   name: "columns",
@@ -48,7 +49,7 @@ export function recordEndpoints(): Endpoint[] {
       query: [COLUMNS],
       body: {
         required: true,
-        schema: objectOf({ records: { type: "array", items: RECORD_INPUT, maxItems: MAX_OPERATIONS } }, ["records"]),
+        schema: objectOf({ records: { type: "array", items: RECORD_INPUT, maxItems: MAX_BULK } }, ["records"]),
       },
       responses: {
         200: {

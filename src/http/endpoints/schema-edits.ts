@@ -1,6 +1,7 @@
 /** Schema changes as operations: what the SDK's migrations calls speak (`schema/compare`, `schema/apply` and their neighbours). */
 import type { Migration } from "../../records/catalog/history/history.ts";
 import { requireOperations } from "../../records/catalog/history/schema-operations.ts";
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from "../../records/data/read/page-request.ts";
 import type { BranchRef } from "../../records/schema.ts";
 import { type ApiResponse, type Endpoint, endpoint } from "../endpoint.ts";
 import { objectOf, SCHEMA, SCHEMA_UPDATE } from "../schemas.ts";
@@ -24,9 +25,6 @@ const COMPARISON: JsonSchema = {
 /** As other calls answer them: tables may carry more than a name and columns. */
 const GIVEN_SCHEMA: JsonSchema = { type: "object", properties: { tables: { type: "array" } }, required: ["tables"] };
 const UPDATED = { 200: { description: "The schema has been changed.", schema: SCHEMA_UPDATE } };
-
-const DEFAULT_PAGE_SIZE = 20;
-const MAX_PAGE_SIZE = 1_000;
 
 interface GivenEdits {
   operations: unknown;

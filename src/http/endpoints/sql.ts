@@ -1,7 +1,8 @@
 /** SQL over HTTP. The record store decides what a statement may do. */
 import type { SqlBatchRequest, SqlRequest } from "../../records/requests.ts";
+import { MAX_BATCH_STATEMENTS } from "../../records/sql/run-sql.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
-import { CONSISTENCY, MAX_OPERATIONS, objectOf } from "../schemas.ts";
+import { CONSISTENCY, objectOf } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";
 
 const PARAMS: JsonSchema = { type: ["array", "null"], description: "Values for $1, $2 … in their order." };
@@ -20,7 +21,7 @@ const BATCH: JsonSchema = objectOf(
     statements: {
       type: "array",
       items: objectOf({ statement: { type: "string", minLength: 1 }, params: PARAMS }, ["statement"]),
-      maxItems: MAX_OPERATIONS,
+      maxItems: MAX_BATCH_STATEMENTS,
     },
     consistency: CONSISTENCY,
     responseType: RESPONSE_TYPE,

@@ -2,6 +2,8 @@
  * Free text search in a table and in a branch. What targets and boosters may hold depends on the table, so the
  * record store checks it.
  */
+import { MAX_COLUMNS } from "../../records/catalog/schema-editor.ts";
+import { DEFAULT_FOUND, MAX_BOOSTERS, MAX_FOUND, MAX_FOUND_OFFSET } from "../../records/data/text-search/text-search-request.ts";
 import type { BranchSearchRequest, TextSearchRequest } from "../../records/requests.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { FILTER, objectOf, RECORD } from "../schemas.ts";
@@ -20,8 +22,8 @@ const QUERY: Readonly<Record<string, JsonSchema>> = {
     description: "What was found, within <em>, in xata.highlight. Both are on by default.",
   },
   page: objectOf({
-    size: { type: "integer", minimum: 1, maximum: 200, description: "Default 25." },
-    offset: { type: "integer", minimum: 0, maximum: 800 },
+    size: { type: "integer", minimum: 1, maximum: MAX_FOUND, description: `Default ${DEFAULT_FOUND}.` },
+    offset: { type: "integer", minimum: 0, maximum: MAX_FOUND_OFFSET },
   }),
 };
 
@@ -30,9 +32,13 @@ const SCOPE: Readonly<Record<string, JsonSchema>> = {
   target: {
     type: "array",
     description: 'Columns to look in: `"name"`, or `{"column": "name", "weight": 5}` with a weight of 1 to 10.',
-    maxItems: 1000,
+    maxItems: MAX_COLUMNS,
   },
-  boosters: { type: "array", description: "What boosts a record: `valueBooster`, `numericBooster` or `dateBooster`.", maxItems: 32 },
+  boosters: {
+    type: "array",
+    description: "What boosts a record: `valueBooster`, `numericBooster` or `dateBooster`.",
+    maxItems: MAX_BOOSTERS,
+  },
 };
 
 const FOUND: JsonSchema = {

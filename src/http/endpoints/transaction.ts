@@ -1,8 +1,9 @@
 /** Many operations as one unit. */
 import { LodestoneError } from "../../errors.ts";
+import { MAX_OPERATIONS } from "../../records/data/transaction/transaction-operations.ts";
 import type { TransactionOperation } from "../../records/requests.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
-import { COLUMN_LIST, MAX_OPERATIONS, NAME, OPERATION_ERRORS, objectOf, RECORD_INPUT } from "../schemas.ts";
+import { COLUMN_LIST, NAME, OPERATION_ERRORS, objectOf, RECORD_INPUT } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";
 
 const ID: JsonSchema = { type: "string", minLength: 1 };

@@ -3,6 +3,7 @@
  */
 import type { Slices } from "../../event-loop.ts";
 import { readJson } from "../exact-json.ts";
+import { toRfc3339 } from "../postgres-text.ts";
 import type { JsonValue, SqlValue } from "../requests.ts";
 
 type ValueReader = (text: string) => SqlValue;
@@ -20,7 +21,7 @@ const readers: ReadonlyMap<string, ValueReader> = new Map<string, ValueReader>([
   ["numeric", exactDecimal],
   ["json", json],
   ["jsonb", json],
-  ["timestamptz", rfc3339],
+  ["timestamptz", timestamp],
   ["bytea", (text) => Buffer.from(text.slice(2), "hex").toString("base64")],
 ]);
 
@@ -79,8 +80,8 @@ function exactDecimal(text: string): JsonValue {
  * Turns `2026-01-02 03:04:05.5+00` (the session is in UTC) into `2026-01-02T03:04:05.5Z`. Infinities, years
  * BC and years beyond 9999 stay as they are.
  */
-function rfc3339(text: string): JsonValue {
-  return /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?\+00$/.test(text) ? `${text.slice(0, 10)}T${text.slice(11, -3)}Z` : text;
+function timestamp(text: string): JsonValue {
+  return toRfc3339(text)?.replace("+00:00", "Z") ?? text;
 }
 
 /** About this many characters are read in one go. */

@@ -16,7 +16,7 @@ import { translateError } from "./sql-errors.ts";
 import { columnsKeyOf, tableColumns } from "./table-columns.ts";
 import { vet } from "./vet.ts";
 
-const MAX_BATCH_STATEMENTS = 1_000;
+export const MAX_BATCH_STATEMENTS = 1_000;
 
 /**
  * @throws {LodestoneError} INVALID (the statement or its params; nothing was changed), TIMEOUT, UNAVAILABLE.

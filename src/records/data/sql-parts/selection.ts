@@ -35,7 +35,7 @@ export interface ReverseLink {
   readonly offset: number;
 }
 
-const MAX_SELECTED = 1_000;
+export const MAX_SELECTED = 1_000;
 /** Some hundred kilobytes when printed. */
 const MAX_FIXED_DIMENSIONS = 20_000;
 const MAX_REVERSE_LIMIT = 1_000;

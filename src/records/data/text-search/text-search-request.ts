@@ -44,7 +44,10 @@ export type Booster = { readonly column: ColumnReference; readonly factor: numbe
 
 const MAX_QUERY_LENGTH = 2_000;
 const MAX_TERMS = 64;
-const MAX_BOOSTERS = 32;
+export const MAX_BOOSTERS = 32;
+export const DEFAULT_FOUND = 25;
+export const MAX_FOUND = 200;
+export const MAX_FOUND_OFFSET = 800;
 const SEARCHED_TYPES: readonly ColumnType[] = [...TEXT_TYPES, "multiple"];
 const MODIFIERS: readonly string[] = ["none", "log", "log1p", "ln", "ln1p", "square", "sqrt", "reciprocal"];
 const BOOSTERS = ["valueBooster", "numericBooster", "dateBooster"] as const;
@@ -57,8 +60,8 @@ export function readTextQuery(request: TextQuery): SearchPlan {
     terms,
     highlight: flag(highlight.enabled, "highlight.enabled"),
     encodeHtml: flag(highlight.encodeHTML, "highlight.encodeHTML"),
-    size: wholeNumber(page.size, 25, 1, 200, "page.size"),
-    offset: wholeNumber(page.offset, 0, 0, 800, "page.offset"),
+    size: wholeNumber(page.size, DEFAULT_FOUND, 1, MAX_FOUND, "page.size"),
+    offset: wholeNumber(page.offset, 0, 0, MAX_FOUND_OFFSET, "page.offset"),
   };
 }
 

@@ -14,7 +14,7 @@ import { checkIfVersion } from "../values/version-check.ts";
 import { type BulkRecord, readBulkRecord } from "../write/bulk-insert.ts";
 import { readChanges } from "../write/update-record.ts";
 
-const MAX_OPERATIONS = 1_000;
+export const MAX_OPERATIONS = 1_000;
 
 interface Common {
   readonly index: number;

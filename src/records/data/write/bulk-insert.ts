@@ -23,7 +23,7 @@ import { encodeVectors } from "../values/vector-codec.ts";
 import { explain } from "./constraint-errors.ts";
 import type { Session } from "./record-writer.ts";
 
-const MAX_BULK = 1_000;
+export const MAX_BULK = 1_000;
 
 /** A record of a bulk insert; vectors are still arrays. */
 export interface BulkRecord {

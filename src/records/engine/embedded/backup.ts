@@ -48,7 +48,7 @@ export async function backupTo(host: BackupHost, dataDir: string, target: string
       await copyTreeWhileInUse(join(source, "pg_wal"), join(copy, "pg_wal"), new Set());
       await writeFile(join(copy, "backup_label"), rows[0]!.labelfile);
     });
-    writeMarkerFor(building);
+    await writeMarkerFor(building);
     await syncTreeWhileServing(building);
     await rename(building, path);
     await syncPath(dirname(path), "r");

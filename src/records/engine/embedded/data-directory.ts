@@ -6,23 +6,12 @@
  * moment of the first start therefore leaves either nothing or a good directory. The next start removes what
  * such a kill left (under the lock).
  */
-import {
-  closeSync,
-  cpSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { closeSync, cpSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { LodestoneError } from "../../../errors.ts";
 import { crashPoint } from "../../../fault-points.ts";
+import { replaceFile } from "../../../replace-file.ts";
 import { fsyncDirectory } from "./durable-node-fs.ts";
 
 /**
@@ -55,7 +44,7 @@ export function removeLeftovers(dataDir: string): void {
  * @returns true when there is a database, false when there is none yet.
  * @throws {LodestoneError} CORRUPT
  */
-export function checkDataDirectory(dataDir: string, supportedMajor: string): boolean {
+export async function checkDataDirectory(dataDir: string, supportedMajor: string): Promise<boolean> {
   if (!existsSync(join(pgDataPath(dataDir), "PG_VERSION"))) return false;
   const major = readFileSync(join(pgDataPath(dataDir), "PG_VERSION"), "utf8").trim();
   if (major !== supportedMajor) {
@@ -72,7 +61,7 @@ export function checkDataDirectory(dataDir: string, supportedMajor: string): boo
     if ((error as NodeJS.ErrnoException).code === "ENOENT") {
       // Renaming `postgres` is the last step but one of the first start; a kill between the two leaves no
       // marker.
-      writeMarker(dataDir, major);
+      await writeMarker(dataDir, major);
       return true;
     }
     throw new LodestoneError(
@@ -93,25 +82,22 @@ export function checkDataDirectory(dataDir: string, supportedMajor: string): boo
 }
 
 /** Moves a finished directory into place. */
-export function publish(dataDir: string, built: string): void {
+export async function publish(dataDir: string, built: string): Promise<void> {
   crashPoint("first-start-built");
   renameSync(built, pgDataPath(dataDir));
   fsyncDirectory(dataDir);
   crashPoint("first-start-placed");
-  writeMarker(dataDir, readFileSync(join(pgDataPath(dataDir), "PG_VERSION"), "utf8").trim());
+  await writeMarkerFor(dataDir);
 }
 
 /** For a copy of a database that is not yet in place. */
-export function writeMarkerFor(dataDir: string): void {
-  writeMarker(dataDir, readFileSync(join(pgDataPath(dataDir), "PG_VERSION"), "utf8").trim());
+export function writeMarkerFor(dataDir: string): Promise<void> {
+  return writeMarker(dataDir, readFileSync(join(pgDataPath(dataDir), "PG_VERSION"), "utf8").trim());
 }
 
-function writeMarker(dataDir: string, postgresMajor: string): void {
+function writeMarker(dataDir: string, postgresMajor: string): Promise<void> {
   const marker: Marker = { format: DATA_FORMAT, postgresMajor, pglite: pglite.version };
-  const draft = `${markerPath(dataDir)}.new`;
-  writeFileSync(draft, `${JSON.stringify(marker)}\n`, { flush: true });
-  renameSync(draft, markerPath(dataDir));
-  fsyncDirectory(dataDir);
+  return replaceFile(markerPath(dataDir), `${JSON.stringify(marker)}\n`);
 }
 
 /**

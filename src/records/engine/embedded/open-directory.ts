@@ -28,7 +28,7 @@ export async function openDataDirectory(
   const lock = await DirectoryLock.acquire(dataDir, onLockLost);
   try {
     removeLeftovers(dataDir);
-    if (!checkDataDirectory(dataDir, POSTGRES_MAJOR)) await makeDatabase(dataDir, options.templateDir);
+    if (!(await checkDataDirectory(dataDir, POSTGRES_MAJOR))) await makeDatabase(dataDir, options.templateDir);
   } catch (error) {
     lock.release();
     throw error;
@@ -45,7 +45,7 @@ async function makeDatabase(dataDir: string, templateDir: string | undefined): P
   }
   // A directory without PG_VERSION comes from an interrupted copy by hand: it holds no database.
   if (existsSync(pgDataPath(dataDir))) rmSync(pgDataPath(dataDir), { recursive: true });
-  publish(dataDir, built);
+  await publish(dataDir, built);
 }
 
 async function template(templateDir: string): Promise<string> {
