@@ -13,6 +13,7 @@ export default defineConfig({
     // The whole matrix of tool-chains is `npm run test:packages`.
     exclude: [...configDefaults.exclude, "test/packages/matrix/**", "test/packages/work/**"],
     globalSetup: ["test/support/global-setup.ts"],
+    setupFiles: process.env.NODE_V8_COVERAGE === undefined ? [] : ["test/support/write-coverage.ts"],
     reporters: ["default", "./test/support/skip-reporter.ts"],
     // A run tests one build: edits made meanwhile would be tested by nobody.
     watch: false,

@@ -32,11 +32,14 @@ export type CrashPoint =
   | "journal-write"
   | "journal-synced";
 
-/** For threads that get no environment of their own. */
-export const FAULT_ENVIRONMENT: Readonly<Record<string, string>> =
-  process.env.LODESTONE_CRASH_AT === undefined ? {} : { LODESTONE_CRASH_AT: process.env.LODESTONE_CRASH_AT };
+/** The environment of threads that get no other: what tests set (fault points, and where coverage is written). */
+export const TEST_ENVIRONMENT: Readonly<Record<string, string>> = Object.fromEntries(
+  ["LODESTONE_CRASH_AT", "NODE_V8_COVERAGE"].flatMap((name) =>
+    process.env[name] === undefined ? [] : [[name, process.env[name] as string]],
+  ),
+);
 
-const [wanted, count = "1"] = (FAULT_ENVIRONMENT.LODESTONE_CRASH_AT ?? "").split(":");
+const [wanted, count = "1"] = (TEST_ENVIRONMENT.LODESTONE_CRASH_AT ?? "").split(":");
 let passagesLeft = Number(count);
 
 export const crashPoint: (point: CrashPoint) => void =

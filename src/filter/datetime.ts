@@ -25,15 +25,15 @@ export function parseTimestamp(text: string, { dateAlone = true } = {}): bigint 
     match;
   const date = new Date(0);
   date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
-  // A day that the month does not have would have rolled over.
-  if (date.getUTCMonth() !== Number(month) - 1 || date.getUTCDate() !== Number(day)) return undefined;
+  // A day that the month does not have has rolled over into another month.
+  if (date.getUTCMonth() !== Number(month) - 1) return undefined;
   // 24:00 is refused; the leap second :60 is the next second, as PostgreSQL takes it.
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60 || Number(offsetHour) > 23 || Number(offsetMinute) > 59)
     return undefined;
   const offsetMinutes = (Number(offsetHour) * 60 + Number(offsetMinute)) * (sign === "-" ? -1 : 1);
   const seconds = date.getTime() / 1000 + Number(hour) * 3600 + (Number(minute) - offsetMinutes) * 60 + Number(second);
   const digits = fraction.slice(0, 6).padEnd(6, "0");
-  const roundUp = fraction.length > 6 && fraction[6]! >= "5";
+  const roundUp = (fraction[6] ?? "0") >= "5";
   const micros = BigInt(seconds) * 1_000_000n + BigInt(digits) + (roundUp ? 1n : 0n);
   return micros >= FIRST_MICROS && micros <= LAST_MICROS ? micros : undefined;
 }

@@ -34,7 +34,7 @@ function parseDecimal(text: string): Decimal {
   const [, minus, whole = "", fraction = "", power = "0"] = JSON_NUMBER.exec(text) ?? [];
   const all = whole + fraction;
   let start = 0;
-  while (start < all.length && all[start] === "0") start++;
+  while (all[start] === "0") start++;
   let end = all.length;
   while (end > start && all[end - 1] === "0") end--;
   if (start === end) return { sign: 0, digits: "", exponent: 0 };

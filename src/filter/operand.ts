@@ -87,7 +87,7 @@ function finite(value: unknown, place: Place): number {
 
 /** A bigint, or a number that is not an integer. Text is accepted too: a JSON number above 2^53 is not exact. */
 function integer(value: unknown, place: Place): bigint | number {
-  if (typeof value === "string" && INTEGER_TEXT.test(value)) return BigInt(value.startsWith("+") ? value.slice(1) : value);
+  if (typeof value === "string" && INTEGER_TEXT.test(value)) return BigInt(value);
   if (typeof value === "bigint") return value;
   const number = finite(value, place);
   return Number.isInteger(number) ? BigInt(number) : number;

@@ -243,6 +243,19 @@ describe("parseFilter", () => {
     expect(parseJson('{"config": {"__proto__": {"x": 1}}}')).toMatchObject({ kind: "in", column: { json: ["__proto__", "x"] } });
   });
 
+  test("compares an int column with its least and greatest values, and beyond them with constants", () => {
+    const [least, greatest] = [-(2n ** 63n), 2n ** 63n - 1n];
+    for (const value of [least, greatest]) {
+      expect(parse({ count: `${value}` })).toMatchObject({ kind: "in", values: [value] });
+      for (const operator of ["$lt", "$le", "$gt", "$ge"])
+        expect(parse({ count: { [operator]: `${value}` } })).toMatchObject({ kind: "range", operator: operator.slice(1), value });
+    }
+    expect(parse({ count: `${least - 1n}` })).toMatchObject({ kind: "constant", value: false });
+    expect(parse({ count: `${greatest + 1n}` })).toMatchObject({ kind: "constant", value: false });
+    expect(parse({ count: { $gt: `${least - 1n}` } })).toMatchObject({ kind: "constant", value: true });
+    expect(parse({ count: { $gt: `${greatest + 1n}` } })).toMatchObject({ kind: "constant", value: false });
+  });
+
   describe("limits", () => {
     const nestedNot = (levels: number) => Array.from({ length: levels }).reduce<object>((inner) => ({ $not: inner }), { title: "x" });
 
@@ -266,6 +279,25 @@ describe("parseFilter", () => {
       const list = (count: number) => ({ count: Array.from({ length: count }, (_, i) => i) });
       expect(() => parse(list(MAX_FILTER_VALUES))).not.toThrow();
       expect(fault(list(MAX_FILTER_VALUES + 1))).toBe(`filter.count: more than ${MAX_FILTER_VALUES} values in one filter`);
+      // Of all lists together, and of single values.
+      const half = MAX_FILTER_VALUES / 2;
+      expect(() => parse({ $all: [list(half), list(half)] })).not.toThrow();
+      expect(fault({ $all: [list(half), list(half), { price: 1 }] })).toMatch(/more than \d+ values in one filter$/);
+      expect(fault({ $all: [list(half), list(half), { price: { $lt: 1 } }] })).toMatch(/more than \d+ values in one filter$/);
+      expect(fault({ $all: [list(half), list(half), { title: { $contains: "x" } }] })).toMatch(/more than \d+ values in one filter$/);
+    });
+
+    test.each<[string, (inner: unknown) => unknown, unknown, (inner: unknown) => unknown]>([
+      ["lists of expressions", (inner) => ({ $all: [inner] }), { title: "x" }, (filter) => filter],
+      ["objects of expressions", (inner) => ({ $not: inner }), { title: "x" }, (filter) => filter],
+      ["lists in a column", (inner) => ({ $all: [inner] }), "x", (condition) => ({ title: condition })],
+      ["lists of alternatives in a column", (inner) => [inner], "x", (condition) => ({ title: condition })],
+      ["objects in a column", (inner) => ({ $not: inner }), { $is: "x" }, (condition) => ({ title: condition })],
+      ["json", (inner) => ({ $any: { a: inner } }), 1, (condition) => ({ config: condition })],
+      ["links", (inner) => ({ $any: { parent: inner } }), { title: "x" }, (condition) => ({ parent: condition })],
+    ])("nesting in %s", (_, wrap, innermost, whole) => {
+      const nested = (depth: number) => whole(Array.from({ length: depth }).reduce<unknown>((inner) => wrap(inner), innermost));
+      expect(fault(nested(10 * MAX_FILTER_DEPTH))).toMatch(/nested more than \d+ deep$|steps into json|follows more than/);
     });
 
     test("text and pattern length", () => {

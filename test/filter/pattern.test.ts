@@ -32,7 +32,8 @@ describe("$pattern", () => {
   });
 
   test("matches exactly its definition", () => {
-    const unit = fc.constantFrom("a", "b", "😀", "😁");
+    // Also the first and the last characters that take two units, and their neighbours that take one.
+    const unit = fc.constantFrom("a", "b", "😀", "😁", "\u{10000}", "\u{10ffff}", "\ud7ff", "\ue000");
     fc.assert(
       fc.property(
         fc.array(fc.oneof(unit, fc.constantFrom("*", "?")), { maxLength: 8 }),

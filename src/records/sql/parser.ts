@@ -5,6 +5,7 @@
  */
 import { Worker } from "node:worker_threads";
 import { LodestoneError } from "../../errors.ts";
+import { TEST_ENVIRONMENT } from "../../fault-points.ts";
 import { PendingCalls } from "../../worker-calls.ts";
 import type { StatementAnalysis } from "./analyse.ts";
 import type { ParseReply, ParseRequest, Statement } from "./parser-worker.ts";
@@ -84,7 +85,7 @@ function watch(): void {
 
 function start(): Worker {
   isReady = false;
-  const started = new Worker(new URL("./parser-worker.js", import.meta.url), { argv: [], env: {} });
+  const started = new Worker(new URL("./parser-worker.js", import.meta.url), { argv: [], env: TEST_ENVIRONMENT });
   started.on("message", (reply: ParseReply) => settle(started, reply));
   started.on("error", (error) => {
     if (worker === started) replaceAfter(String(error));

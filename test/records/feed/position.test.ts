@@ -1,5 +1,6 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { formatPosition, parsePosition, xmaxOf, xminOf } from "../../../src/records/feed/position.ts";
+import { formatPosition, isSeenBy, parsePosition, xmaxOf, xminOf } from "../../../src/records/feed/position.ts";
 
 describe("a position of the feed", () => {
   test.each([
@@ -55,5 +56,44 @@ describe("a position of the feed", () => {
   test("tells which transactions are finished and which have not begun", () => {
     expect([xminOf("10:20:11,15"), xmaxOf("10:20:11,15")]).toEqual([10n, 20n]);
     expect(xminOf("18446744073709551615:18446744073709551616:")).toBe(18446744073709551615n);
+  });
+
+  describe("is seen by a later snapshot", () => {
+    test.each([
+      ["10:20:", "10:20:", true],
+      ["10:20:", "10:21:", true],
+      ["10:20:", "10:19:", false],
+      ["10:20:12", "10:20:12", true],
+      // 12 was delivered, and the later snapshot does not see it.
+      ["10:20:", "10:20:12", false],
+      ["10:20:12", "10:20:12,15", false],
+      ["10:20:12", "10:25:12,22", true],
+      ["10:20:12,15", "10:25:12,15,22", true],
+      // In the middle of a read, as much may have been delivered as its target sees.
+      ["10:20:/10:25:/14,3", "10:24:", false],
+      ["10:20:/10:25:/14,3", "10:25:", true],
+      ["10:20:", "10:25:/10:30:/14,3", true],
+      ["nonsense", "10:20:", false],
+      ["10:20:", "nonsense", false],
+    ])("%s by %s: %s", (position, snapshot, isSeen) => {
+      expect(isSeenBy(position, snapshot)).toBe(isSeen);
+    });
+
+    test("by the definition: each transaction that the one sees, the other sees too", () => {
+      const snapshots = fc
+        .tuple(fc.nat(12), fc.uniqueArray(fc.nat(11), { maxLength: 4 }))
+        .map(([xmax, running]) => ({ xmax, running: running.filter((transaction) => transaction < xmax).sort((a, b) => a - b) }));
+      const textOf = ({ xmax, running }: { xmax: number; running: number[] }) => `${running[0] ?? xmax}:${xmax}:${running.join(",")}`;
+      fc.assert(
+        fc.property(snapshots, snapshots, (one, other) => {
+          const sees = (snapshot: typeof one, transaction: number) =>
+            transaction < snapshot.xmax && !snapshot.running.includes(transaction);
+          const isSeen = Array.from({ length: 13 }, (_, transaction) => transaction).every((t) => !sees(one, t) || sees(other, t));
+          // Of a snapshot with a later end it is not asked whether all at its end were running.
+          expect(isSeenBy(textOf(one), textOf(other))).toBe(isSeen && one.xmax <= other.xmax);
+        }),
+        { numRuns: 1_000 },
+      );
+    });
   });
 });

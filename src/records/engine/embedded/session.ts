@@ -6,7 +6,7 @@
 import { Worker } from "node:worker_threads";
 import pg, { type QueryResult } from "pg";
 import { LodestoneError } from "../../../errors.ts";
-import { FAULT_ENVIRONMENT } from "../../../fault-points.ts";
+import { TEST_ENVIRONMENT } from "../../../fault-points.ts";
 import { runBounded } from "../bounded-query.ts";
 import { asServiceError } from "../database-errors.ts";
 import type { BoundedQuery, BoundedResult, QueryOptions, TransactionConnection } from "../engine.ts";
@@ -252,7 +252,7 @@ async function startWorker(pgDataDirectory: string, mode: WorkerInput["mode"], m
     workerData: input,
     resourceLimits: RESOURCE_LIMITS,
     argv: [],
-    env: FAULT_ENVIRONMENT,
+    env: TEST_ENVIRONMENT,
   });
   worker.setMaxListeners(30);
   return { worker, unread: new Int32Array(unread), allowance: new Int32Array(allowance) };
