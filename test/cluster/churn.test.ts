@@ -13,5 +13,16 @@ describeWith("postgresql", "Three servers", (postgresBin) => {
       expect(report.keysJudged).toBeGreaterThan(5);
       expect(report.operations).toBeGreaterThan(300);
     });
+
+    it("that hold search parts do so through an outage and a promotion", { timeout: 420_000 }, async () => {
+      const events = ["outage", "promotion"] as const;
+      const base = { postgresBin, nginxBin, rounds: 1, outageSeconds: 5, pauseSeconds: 2, clients: 6, seed: 12 };
+      const report = await clusterRun({ ...base, events, parts: true });
+      expect(report.faults).toEqual([]);
+      expect(report.unexpected).toEqual([]);
+      expect(report.recoveriesMs.length).toBe(2);
+      expect(report.keysJudged).toBeGreaterThan(5);
+      expect(report.operations).toBeGreaterThan(100);
+    });
   });
 });

@@ -16,6 +16,8 @@ export interface PartsClusterOptions {
   /** Replicas of each part: `[1, 2]` is two parts, the second on two servers. */
   readonly replicas: readonly number[];
   readonly args?: readonly string[];
+  /** The database's URL as the servers are given it: through a proxy, perhaps. Default: unchanged. */
+  readonly reach?: (databaseUrl: string) => string;
 }
 
 export class PartsCluster {
@@ -33,14 +35,14 @@ export class PartsCluster {
     this.parts = parts;
   }
 
-  static async start(postgres: TestPostgres, { replicas, args = [] }: PartsClusterOptions): Promise<PartsCluster> {
+  static async start(postgres: TestPostgres, { replicas, args = [], reach = (url) => url }: PartsClusterOptions): Promise<PartsCluster> {
     const databaseUrl = await postgres.createDatabase();
     const directory = mkdtempSync(join(tmpdir(), "lodestone-parts-"));
     const secretFile = join(directory, "secret");
     writeFileSync(secretFile, `${SECRET}\n`, { mode: 0o600 });
     const serverOf = (name: string, more: readonly string[]): TestServer => {
       const dataDir = join(directory, name);
-      return new TestServer({ databaseUrl, dataDir, args: ["--data-dir", dataDir, ...more, ...args] });
+      return new TestServer({ databaseUrl: reach(databaseUrl), dataDir, args: ["--data-dir", dataDir, ...more, ...args] });
     };
     const ports = await Promise.all(replicas.map((count) => Promise.all(Array.from({ length: count }, freePort))));
     const peers = ports.map((ofPart) => ofPart.map((port) => `http://127.0.0.1:${port}`).join("|")).join(",");
