@@ -168,6 +168,7 @@ class Cluster {
       lagLimitMs: 600_000,
       mayFail: () => true,
       servers: "many",
+      parts: this.#options.parts ?? false,
     });
     const running = workload.run(this.#nginx.port);
     const endsAt = performance.now() + 60_000 * (this.#options.minutes ?? Number.POSITIVE_INFINITY);

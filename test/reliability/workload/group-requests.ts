@@ -194,7 +194,9 @@ export const searchGroup =
   async (context, group) => {
     const reply = await context.send("POST", `${ITEMS}/vectorSearch`, searchBody(group, consistency));
     if (reply.kind !== "answered" || !context.expect(reply, 200)) return undefined;
-    const read = agreed(context, group, membersFound(reply.body, memberIds(group)), `a search (${consistency})`);
+    const members = membersFound(reply.body, memberIds(group));
+    if (consistency === "eventual" && context.mayTear && "fault" in agree(group, members, "")) return undefined;
+    const read = agreed(context, group, members, `a search (${consistency})`);
     if (read === undefined) return undefined;
     return consistency === "strong" ? { do: "read", ...read } : { do: "follow", lagLimitMs: context.lagLimitMs, ...read };
   };

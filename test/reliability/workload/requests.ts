@@ -20,6 +20,8 @@ export interface ContextOptions {
   readonly random: Random;
   /** How far behind a search may be. */
   readonly lagLimitMs: number;
+  /** An eventual search may show half of a transaction for a moment: it asks several servers. */
+  readonly mayTear: boolean;
   /** Share of requests whose client disconnects before the response. */
   readonly leaving: number;
   /** True while the test makes the server fail: then a 5xx is an unknown outcome, not a fault. */
@@ -30,6 +32,7 @@ export class RequestContext {
   readonly recorder: Recorder;
   readonly random: Random;
   readonly lagLimitMs: number;
+  readonly mayTear: boolean;
   readonly #options: ContextOptions;
   readonly #connection: Connection;
   #lostInARow = 0;
@@ -38,6 +41,7 @@ export class RequestContext {
     this.recorder = options.recorder;
     this.random = options.random;
     this.lagLimitMs = options.lagLimitMs;
+    this.mayTear = options.mayTear;
     this.#options = options;
     this.#connection = new Connection(options.port);
   }

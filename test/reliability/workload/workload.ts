@@ -38,6 +38,8 @@ export interface WorkloadOptions {
   readonly mayFail?: () => boolean;
   /** Whether requests go to one server or, through a balancer, to any of several. */
   readonly servers?: "one" | "many";
+  /** The servers hold search parts: an eventual search may show half of a transaction for a moment. */
+  readonly parts?: boolean;
 }
 
 interface Slot {
@@ -64,6 +66,7 @@ export class Workload {
       leaving: 0.005,
       mayFail: () => false,
       servers: "one",
+      parts: false,
       ...options,
     };
     this.recorder = new Recorder(this.#options.servers);
@@ -152,8 +155,8 @@ export class Workload {
   }
 
   #contextOf(port: number, random: Random, leaving: number): RequestContext {
-    const { lagLimitMs, mayFail } = this.#options;
-    return new RequestContext({ port, recorder: this.recorder, random, lagLimitMs, leaving, mayFail });
+    const { lagLimitMs, mayFail, parts } = this.#options;
+    return new RequestContext({ port, recorder: this.recorder, random, lagLimitMs, mayTear: parts, leaving, mayFail });
   }
 
   #newKey(kind: Kind): string {
