@@ -3,10 +3,14 @@ import { LodestoneError } from "../errors.ts";
 
 /** No connection to the database could be made: nothing was sent to it, and waiting a little would not help. */
 export class DatabaseAwayError extends LodestoneError {
-  constructor(cause?: unknown, which = "The database") {
-    super("UNAVAILABLE", `${which} cannot be reached at the moment. Nothing was changed: try again.`, {
+  /** The one that holds the records, or the one of `--search-url`. */
+  readonly database: "database" | "search database";
+
+  constructor(cause?: unknown, database: DatabaseAwayError["database"] = "database") {
+    super("UNAVAILABLE", `The ${database} cannot be reached at the moment. Nothing was changed: try again.`, {
       retryAfterSeconds: 1,
       cause,
     });
+    this.database = database;
   }
 }

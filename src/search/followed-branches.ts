@@ -89,8 +89,8 @@ export interface Followed {
   /** When the pause after the last round ends. */
   nextRoundAt: number;
   fault: string | undefined;
-  /** The current fault is that the database is unreachable. */
-  isAway: boolean;
+  /** Set if the current fault is that a database is unreachable: which one. */
+  away: DatabaseAwayError["database"] | undefined;
   /** There is no memory for its index. */
   isFull: boolean;
 }
@@ -146,7 +146,7 @@ export class FollowedBranches {
       isBehind: false,
       nextRoundAt: 0,
       fault: undefined,
-      isAway: false,
+      away: undefined,
       isFull: false,
     };
     this.#branches.set(key, followed);
@@ -161,19 +161,21 @@ export class FollowedBranches {
     let rows = 0;
     let memoryBytes = 0;
     let fault: string | undefined;
-    for (const { follower, isReady, lag, fault: branchFault, failingSince, isFull } of this.#branches.values()) {
+    let isSearchDatabaseAway = false;
+    for (const { follower, isReady, lag, fault: branchFault, away, failingSince, isFull } of this.#branches.values()) {
       // Its searches are answered with the reason. No other server could do better.
       if (isFull) continue;
       if (!isReady || follower.isBuilding) pending.push(branchFault === undefined ? follower.key : `${follower.key} (${branchFault})`);
       // Data that cannot be read may have changed.
       lagMs = Math.max(lagMs, lag.currentMs, failingSince === undefined ? 0 : performance.now() - failingSince);
       fault ??= branchFault;
+      isSearchDatabaseAway ||= away === "search database";
       lagP99Ms = Math.max(lagP99Ms, lag.quantileMs(0.99));
       rows += follower.stats.vectors;
       memoryBytes += follower.stats.memoryBytes;
     }
     const ready = pending.length === 0 && !this.#isClosed;
-    return { ready, pending, lagMs, lagP99Ms, fault, rows, memoryBytes };
+    return { ready, pending, lagMs, lagP99Ms, fault, isSearchDatabaseAway, rows, memoryBytes };
   }
 
   /** Number of tables with vectors that are held in full although the store holds a part. */
@@ -212,7 +214,7 @@ export class FollowedBranches {
     // A change that arrives during a round may or may not be in it, so another round follows after the pause.
     if (followed.isInRound) followed.isBehind = true;
     // A branch that failed for another reason than an unreachable database keeps to its retry schedule.
-    else if (followed.fault === undefined || followed.isAway)
+    else if (followed.fault === undefined || followed.away !== undefined)
       this.#schedule(followed, Math.max(0, followed.nextRoundAt - performance.now()));
   }
 
@@ -248,6 +250,7 @@ export class FollowedBranches {
       followed.isReady = true;
       followed.isFull = false;
       followed.fault = undefined;
+      followed.away = undefined;
       followed.failingSince = undefined;
       followed.retryMs = FIRST_RETRY_MS;
       if (follower.isGone && this.#branches.get(follower.key) === followed) this.#branches.delete(follower.key);
@@ -255,12 +258,12 @@ export class FollowedBranches {
       lag.fail();
       if (this.#isClosed) return;
       followed.failingSince ??= followed.lastRoundAt;
-      followed.isAway = error instanceof DatabaseAwayError;
+      followed.away = error instanceof DatabaseAwayError ? error.database : undefined;
       followed.isFull = error instanceof IndexFullError;
       this.#tell(followed, error);
       followed.nextRoundAt = performance.now() + FIRST_RETRY_MS;
       // Random jitter, so that branches and servers do not retry in step.
-      const retryMs = followed.isAway ? Math.min(followed.retryMs, LAST_AWAY_RETRY_MS) : followed.retryMs;
+      const retryMs = followed.away !== undefined ? Math.min(followed.retryMs, LAST_AWAY_RETRY_MS) : followed.retryMs;
       this.#schedule(followed, retryMs * (1 - Math.random() / 2));
       followed.retryMs = Math.min(2 * followed.retryMs, LAST_RETRY_MS);
     } finally {

@@ -31,14 +31,15 @@ export interface SearchStoreStatus {
   /** What is not ready yet, for /readyz. */
   pending: string[];
   /**
-   * Age in ms of the oldest change that searches do not see yet, or may not see because the records cannot be
-   * read.
+   * Age in ms of the oldest change that searches do not see yet, or may not see because of a fault.
    */
   lagMs: number;
   /**
    * Why changes cannot be read at the moment; undefined when they can. For operators: it may name branches.
    */
   fault: string | undefined;
+  /** The fault is that the database of `--search-url` cannot be reached. */
+  isSearchDatabaseAway?: boolean;
   /**
    * 99th percentile of the time that changes waited, over the last thousand rounds, of the slowest branch.
    */

@@ -63,6 +63,7 @@ describe.each(SEARCH_SERVERS)("A server whose vectors are in %s", (_, start) => 
       await write();
     }
     await expect.poll(async () => (await server.get("/readyz")).body.status, { timeout: 20_000 }).toBe("behind");
+    expect((await server.get("/readyz")).body.message).toMatch(/more than the limit of 2 s: the search database cannot be reached/);
     expect((await server.get(`${TABLE}/data/r1`)).status).toBe(200);
   });
 

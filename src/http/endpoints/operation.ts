@@ -33,7 +33,7 @@ export function operationEndpoints(services: Services, others: readonly Endpoint
         503: { description: "Not ready, too far behind the records, or shutting down.", schema: { type: "object" } },
       },
       async handle() {
-        const { ready, pending, lagMs, fault, rows, parts } = search.status();
+        const { ready, pending, lagMs, fault, isSearchDatabaseAway, rows, parts } = search.status();
         if (services.isDraining()) return { status: 503, body: { status: "shutting down" } };
         // Names of branches are not for everybody, so only their number is given.
         if (!ready) return { status: 503, body: { status: "starting", pending: pending.length } };
@@ -43,7 +43,9 @@ export function operationEndpoints(services: Services, others: readonly Endpoint
           const { missing, index, of } = parts ?? {};
           return { status: 200, body: { status: "ready", lagMs, rows, ...(parts && { part: { index, of, missing } }) } };
         }
-        const why = fault === undefined ? "changes wait to be applied" : "the records cannot be read";
+        // The fault itself may name a branch.
+        const reading = isSearchDatabaseAway === true ? "the search database cannot be reached" : "the records cannot be read";
+        const why = fault === undefined ? "changes wait to be applied" : reading;
         const message = `Searches are ${(lagMs / 1000).toFixed(1)} s behind the records, more than the limit of ${services.maxLagMs / 1000} s: ${why}.`;
         return { status: 503, body: { status: "behind", lagMs, message } };
       },

@@ -4,7 +4,7 @@ import { LodestoneError } from "../../errors.ts";
 import { DatabaseAwayError } from "../../records/database-away.ts";
 
 export function searchDatabaseAway(cause: unknown): DatabaseAwayError {
-  return new DatabaseAwayError(cause, "The search database");
+  return new DatabaseAwayError(cause, "search database");
 }
 
 /**
