@@ -390,6 +390,8 @@ describe("snapshots", () => {
 
     /** A snapshot, then changes that only the journal has, each flushed. */
     const withJournal = async (): Promise<void> => {
+      // Two stores must not write into one directory.
+      await store.close();
       await open({ snapshotEveryMs: 200 });
       await ready();
       await expect.poll(() => readdirSync(directory).filter((file) => file.endsWith(".snapshot")).length, { timeout: 10_000 }).toBe(1);
