@@ -67,14 +67,37 @@ export function endOfValue(text: string, begin: number): number {
 
 /** The deepest nesting of objects and lists. */
 export function jsonDepth(text: string): number {
-  let depth = 0;
-  let deepest = 0;
-  for (let at = nextMark(text, 0, text.length); at < text.length; at = nextMark(text, at + 1, text.length)) {
-    const mark = text.charCodeAt(at);
-    if (mark === LIST_BEGIN || mark === OBJECT_BEGIN) deepest = Math.max(deepest, ++depth);
-    else if (mark === LIST_END || mark === OBJECT_END) depth--;
+  const scan = new DepthScan(text);
+  scan.scan(text.length);
+  return scan.deepest;
+}
+
+/** The deepest nesting of a text that is scanned part by part. */
+export class DepthScan {
+  readonly #text: string;
+  #at = 0;
+  #depth = 0;
+  deepest = 0;
+
+  constructor(text: string) {
+    this.#text = text;
   }
-  return deepest;
+
+  /** Goes on to `to`. */
+  scan(to: number): void {
+    const text = this.#text;
+    let depth = this.#depth;
+    let deepest = this.deepest;
+    let at = nextMark(text, this.#at, to);
+    for (; at < to; at = nextMark(text, at + 1, to)) {
+      const mark = text.charCodeAt(at);
+      if (mark === LIST_BEGIN || mark === OBJECT_BEGIN) deepest = Math.max(deepest, ++depth);
+      else if (mark === LIST_END || mark === OBJECT_END) depth--;
+    }
+    this.#at = at;
+    this.#depth = depth;
+    this.deepest = deepest;
+  }
 }
 
 /** Where a value begins and ends in the text: `text.slice(begin, end)`. */

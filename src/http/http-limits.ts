@@ -6,6 +6,8 @@ export interface HttpLimits {
   readonly jsonDepth: number;
   /** Keys of all objects in a body; more is 400. */
   readonly jsonKeys: number;
+  /** Keys of one object in a body; more is 400. */
+  readonly jsonObjectKeys: number;
   /** Values in all objects and lists of a body; more is 400. */
   readonly jsonValues: number;
   /** Objects and lists in a body; more is 400. */
@@ -38,6 +40,8 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   bodyBytes: 20 * 1024 * 1024,
   jsonDepth: 100,
   jsonKeys: 250_000,
+  // Listing the keys of an object with more takes more than a slice of time, and is done in several places.
+  jsonObjectKeys: 50_000,
   jsonValues: 4_000_000,
   jsonContainers: 1_000_000,
   concurrentRequests: 256,

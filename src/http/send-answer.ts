@@ -1,9 +1,9 @@
 /** What an endpoint answers, as the response: a small body at once, a large one in pieces. */
 import type { Context } from "koa";
 import { yieldToEventLoop } from "../event-loop.ts";
+import { isHeavierThan, jsonPieces } from "../records/json-pieces.ts";
 import { streamToReader } from "./answer-stream.ts";
 import type { ApiResponse } from "./endpoint.ts";
-import { isHeavierThan, jsonPieces } from "./json-pieces.ts";
 
 /**
  * Answers of more characters, about, may be held back by a slow reader, and are not held whole; smaller ones

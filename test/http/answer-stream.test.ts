@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { streamToReader } from "../../src/http/answer-stream.ts";
-import { jsonPieces } from "../../src/http/json-pieces.ts";
 import { ExactJson } from "../../src/records/exact-json.ts";
+import { jsonPieces } from "../../src/records/json-pieces.ts";
 import { turnsDuring } from "../support/event-loop.ts";
 
 const socket = { destroy: () => socket } as never;

@@ -46,7 +46,7 @@ describe("parseJsonInSlices", () => {
     await fc.assert(
       fc.asyncProperty(texts, fc.integer({ min: 1, max: 12 }), async (text, chunkLength) => {
         const expected = await outcomeOf(() => parseJsonBody(text, 100));
-        const got = await outcomeOf(() => parseJsonInSlices(text, 100, chunkLength));
+        const got = await outcomeOf(() => parseJsonInSlices(text, { jsonDepth: 100, jsonObjectKeys: 1_000 }, chunkLength));
         const isSyntax = (outcome: unknown): boolean => /is not valid JSON/.test((outcome as { message?: string }).message ?? "");
         // If there are several faults, either may be reported.
         if (isSyntax(expected) || "code" in (expected as object)) expect(got).toMatchObject({ code: "INVALID" });
@@ -64,7 +64,7 @@ describe("parseJsonInSlices", () => {
     [`{"deep": ${"[".repeat(100)}${"]".repeat(100)}}`, /^deep(\[0\])+.*: nested deeper than 100 levels$/],
   ])("says where the fault of %s is, wherever the text is cut", async (text, message) => {
     for (let chunkLength = 1; chunkLength < 30; chunkLength++) {
-      await expect(parseJsonInSlices(text, 100, chunkLength)).rejects.toMatchObject({
+      await expect(parseJsonInSlices(text, { jsonDepth: 100, jsonObjectKeys: 1_000 }, chunkLength)).rejects.toMatchObject({
         code: "INVALID",
         message: typeof message === "string" ? message : expect.stringMatching(message),
       });
@@ -75,7 +75,9 @@ describe("parseJsonInSlices", () => {
     "refuses %s, wherever the text is cut",
     async (text) => {
       for (let chunkLength = 1; chunkLength < 20; chunkLength++) {
-        await expect(parseJsonInSlices(text, 100, chunkLength)).rejects.toMatchObject({ code: "INVALID" });
+        await expect(parseJsonInSlices(text, { jsonDepth: 100, jsonObjectKeys: 1_000 }, chunkLength)).rejects.toMatchObject({
+          code: "INVALID",
+        });
       }
     },
   );
@@ -83,7 +85,9 @@ describe("parseJsonInSlices", () => {
   it("counts the last of several equal keys, and keeps the order of the rest", async () => {
     const text = '{"b": [1, 2], "a": {"x": 1}, "b": {"y": [3]}, "c": 1}';
     for (let chunkLength = 1; chunkLength < 30; chunkLength++) {
-      expect(JSON.stringify(await parseJsonInSlices(text, 100, chunkLength))).toBe('{"b":{"y":[3]},"a":{"x":1},"c":1}');
+      expect(JSON.stringify(await parseJsonInSlices(text, { jsonDepth: 100, jsonObjectKeys: 1_000 }, chunkLength))).toBe(
+        '{"b":{"y":[3]},"a":{"x":1},"c":1}',
+      );
     }
   });
 
@@ -155,7 +159,7 @@ describe("parseJsonBody", () => {
 });
 
 describe("parseLargeJsonBody", () => {
-  const limits = { jsonDepth: 100, jsonKeys: 1_000, jsonValues: 3_000_000, jsonContainers: 5_000 };
+  const limits = { jsonDepth: 100, jsonKeys: 1_000, jsonObjectKeys: 500, jsonValues: 3_000_000, jsonContainers: 5_000 };
   const refused = (text: string, other: Partial<typeof limits> = {}) =>
     parseLargeJsonBody(text, { ...limits, ...other }).then(
       () => "was accepted",
@@ -169,12 +173,19 @@ describe("parseLargeJsonBody", () => {
   it("counts outside of strings only", async () => {
     const text = JSON.stringify({ a: '[{"\\,:'.repeat(300_000), b: ["\\", '"[[,,::', 1, {}] });
     expect(text.length).toBeGreaterThan(LARGE_TEXT_LENGTH);
-    const exact = { jsonDepth: 3, jsonKeys: 2, jsonValues: 7, jsonContainers: 3 };
+    const exact = { jsonDepth: 3, jsonKeys: 2, jsonObjectKeys: 2, jsonValues: 7, jsonContainers: 3 };
     expect(await parseLargeJsonBody(text, exact)).toEqual(JSON.parse(text));
     expect(await refused(text, { ...exact, jsonDepth: 2 })).toBe("INVALID body: nested deeper than 2 levels");
     expect(await refused(text, { ...exact, jsonKeys: 1 })).toContain("body: it holds 2 keys; at most 1 are taken");
     expect(await refused(text, { ...exact, jsonValues: 6 })).toContain("body: it holds 7 values; at most 6 are taken");
     expect(await refused(text, { ...exact, jsonContainers: 2 })).toContain("body: it holds 3 objects and lists; at most 2 are taken");
+  });
+
+  it("counts the keys of each object that is filled part by part", async () => {
+    const object = (keys: number): string => `{${Array.from({ length: keys }, (_, i) => `"${i}":"${"x".repeat(1_000)}"`).join(",")}}`;
+    const other = { jsonKeys: 10_000 };
+    expect(await refused(`[${object(500)},{"a":${object(500)}}]`, other)).toBe("was accepted");
+    expect(await refused(`[${object(500)},{"a":${object(501)}}]`, other)).toContain("INVALID [1].a: the object has more than 500 keys");
   });
 
   it("refuses what parseJsonBody refuses", async () => {
@@ -195,6 +206,8 @@ describe("parseLargeJsonBody", () => {
   it("is not needed for smaller texts: they cannot reach its limits", () => {
     // The shortest member and the shortest list in a text.
     expect(LARGE_TEXT_LENGTH / '"":0,'.length).toBeLessThan(DEFAULT_HTTP_LIMITS.jsonKeys);
+    // Keys of one character, each a different one.
+    expect(LARGE_TEXT_LENGTH / '"k":0,'.length).toBeLessThan(DEFAULT_HTTP_LIMITS.jsonObjectKeys);
     expect(LARGE_TEXT_LENGTH / "[],".length).toBeLessThan(DEFAULT_HTTP_LIMITS.jsonContainers);
     expect(LARGE_TEXT_LENGTH / "0,".length).toBeLessThan(DEFAULT_HTTP_LIMITS.jsonValues);
   });

@@ -361,6 +361,7 @@ describe("the documented values", () => {
       bodyBytes: 20_971_520,
       jsonDepth: 100,
       jsonKeys: 250_000,
+      jsonObjectKeys: 50_000,
       jsonValues: 4_000_000,
       jsonContainers: 1_000_000,
       concurrentRequests: 256,

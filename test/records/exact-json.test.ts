@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { jsonPieces } from "../../src/http/json-pieces.ts";
 import { ExactJson, readJson } from "../../src/records/exact-json.ts";
+import { jsonPieces } from "../../src/records/json-pieces.ts";
 
 const written = (value: unknown): string => [...jsonPieces(value)].join("");
 

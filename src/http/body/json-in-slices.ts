@@ -10,6 +10,7 @@ import { LodestoneError } from "../../errors.ts";
 import { Slices } from "../../event-loop.ts";
 import { COMMA, LIST_BEGIN, LIST_END, nextMark, OBJECT_BEGIN, OBJECT_END } from "../../json-scan.ts";
 import type { JsonValue } from "../../records/requests.ts";
+import type { HttpLimits } from "../http-limits.ts";
 import { type Fault, findFault, refusalOf } from "./json-body.ts";
 
 /** Parsed in one go; a few milliseconds, whatever it holds. */
@@ -25,15 +26,20 @@ interface Frame {
   /** The child before `from` was put in by itself: a comma or the end comes next. */
   needsComma: boolean;
   children: number;
+  /** Of an object that is filled part by part. */
+  keys: number;
 }
+
+/** An object whose keys are fewer than fit into a chunk is not counted. */
+type ValueLimits = Pick<HttpLimits, "jsonDepth" | "jsonObjectKeys">;
 
 /**
  * @param chunkLength  for tests.
  * @throws {LodestoneError} INVALID, with the part of the text that is no JSON, or the path of what a layer
  *   below could not trust (json-body.ts).
  */
-export async function parseJsonInSlices(text: string, maxDepth: number, chunkLength = CHUNK_LENGTH): Promise<JsonValue> {
-  const parser = new SlicedParser(text, maxDepth, chunkLength);
+export async function parseJsonInSlices(text: string, limits: ValueLimits, chunkLength = CHUNK_LENGTH): Promise<JsonValue> {
+  const parser = new SlicedParser(text, limits, chunkLength);
   const slices = new Slices(2 * CHUNK_LENGTH);
   let at = 0;
   while (at < text.length) {
@@ -48,6 +54,7 @@ export async function parseJsonInSlices(text: string, maxDepth: number, chunkLen
 class SlicedParser {
   readonly #text: string;
   readonly #maxDepth: number;
+  readonly #maxKeys: number;
   readonly #chunkLength: number;
   readonly #frames: Frame[] = [];
   /** Of each open container, where it begins, and its last comma: -1 for none. By depth, from 1. */
@@ -57,10 +64,11 @@ class SlicedParser {
   /** The outermost value, once it is closed and was put together from parts. */
   #whole: { readonly value: JsonValue; readonly end: number } | undefined;
 
-  constructor(text: string, maxDepth: number, chunkLength: number) {
+  constructor(text: string, { jsonDepth, jsonObjectKeys }: ValueLimits, chunkLength: number) {
     this.#text = text;
     this.#chunkLength = chunkLength;
-    this.#maxDepth = maxDepth;
+    this.#maxDepth = jsonDepth;
+    this.#maxKeys = jsonObjectKeys;
   }
 
   /** Looks on from `begin` for a chunk, puts away what is whole, and answers where it stopped. */
@@ -164,7 +172,7 @@ class SlicedParser {
     this.#refuse(findFault([], this.#maxDepth - depth), depth, 0);
     const value: Frame["value"] = isList ? [] : {};
     if (parent !== undefined && step !== undefined) (parent.value as Record<string | number, JsonValue>)[step] = value;
-    this.#frames.push({ value, isList, step, from: start + 1, needsComma: false, children: 0 });
+    this.#frames.push({ value, isList, step, from: start + 1, needsComma: false, children: 0, keys: 0 });
   }
 
   /** The children up to `to`, of which there is one at least. */
@@ -182,6 +190,8 @@ class SlicedParser {
       if (keys.length === 0) throw this.#fault(frame.from, to);
       // Refuses a key that an assignment would take for something else, too.
       this.#refuse(findFault(members, this.#maxDepth - depth + 1), depth, 0);
+      frame.keys += keys.length;
+      if (frame.keys > this.#maxKeys) this.#refuse(this.#tooManyKeys(), depth, 0);
       const object = frame.value as { [key: string]: JsonValue };
       for (const key of keys) object[key] = members[key]!;
     }
@@ -204,6 +214,14 @@ class SlicedParser {
     const around = this.#frames.slice(0, depth).flatMap(({ step }) => (step === undefined ? [] : [step]));
     if (outermost !== undefined) path.push(typeof outermost === "number" ? outermost + offset : outermost);
     throw refusalOf({ message, path: [...path, ...around.reverse()] }, this.#maxDepth);
+  }
+
+  #tooManyKeys(): Fault {
+    const most = this.#maxKeys.toLocaleString("en-US");
+    return {
+      message: `the object has more than ${most} keys. In a record, send so large a value of a json column as a string of JSON text`,
+      path: [],
+    };
   }
 
   #isBlank(from: number, to: number): boolean {

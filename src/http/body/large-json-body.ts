@@ -14,7 +14,7 @@ import type { JsonShape } from "./json-memory.ts";
 /** Bodies up to this length are parsed in some milliseconds, whatever they hold, and hold too little to reach the limits of what a body may hold. */
 export const LARGE_TEXT_LENGTH = 1 << 18;
 
-type JsonLimits = Pick<HttpLimits, "jsonDepth" | "jsonKeys" | "jsonValues" | "jsonContainers">;
+type JsonLimits = Pick<HttpLimits, "jsonDepth" | "jsonKeys" | "jsonObjectKeys" | "jsonValues" | "jsonContainers">;
 
 /**
  * @param onShape  told what the body holds before it is parsed; what it throws refuses the body.
@@ -26,7 +26,7 @@ export async function parseLargeJsonBody(
   onShape: (shape: JsonShape) => void = () => {},
 ): Promise<JsonValue> {
   onShape(await checkShape(text, limits));
-  return parseJsonInSlices(text, limits.jsonDepth);
+  return parseJsonInSlices(text, limits);
 }
 
 /** Counts brackets, commas and colons outside of strings. For a text that is no JSON it may count anything. */

@@ -6,9 +6,11 @@ import { api, type Limit, nested, TABLE } from "./limit.ts";
 const letThrough = (answer: Answer, refusal: RegExp): Answer =>
   answer.status === 400 && !refusal.test(answer.body.message) ? { ...answer, status: 200, body: {} } : answer;
 
+const object = (keys: number): string => `{${Array.from({ length: keys }, (_, i) => `"k${i}":1`).join(",")}}`;
+
 /** A vector search whose query has `values` and the like, refused at once for its dimension. */
 const unusable = async (elements: string): Promise<Answer> =>
-  letThrough(await api.server.post(`${TABLE}/vectorSearch`, `{"column":"v","queryVector":[${elements}]}`), /body: it holds/);
+  letThrough(await api.server.post(`${TABLE}/vectorSearch`, `{"column":"v","queryVector":[${elements}]}`), /: it holds|: the object has/);
 
 export const BODY_LIMITS: Limit[] = [
   {
@@ -30,9 +32,16 @@ export const BODY_LIMITS: Limit[] = [
     documented: "keys of all objects in a body",
     value: "250,000",
     max: 250_000,
-    // `column` and `queryVector` are two of them.
-    request: (n) => unusable(`{${Array.from({ length: n - 2 }, (_, i) => `"k${i}":1`).join(",")}}`),
+    // `column` and `queryVector` are two of them. No object may have so many.
+    request: (n) => unusable(`[${Array.from({ length: 10 }, (_, i) => object(Math.floor((n - 2 + i) / 10))).join(",")}]`),
     refusal: "it holds 250,001 keys; at most 250,000 are taken",
+  },
+  {
+    documented: "keys of one object in a body",
+    value: "50,000",
+    max: 50_000,
+    request: (n) => unusable(object(n)),
+    refusal: "queryVector[0]: the object has more than 50,000 keys",
   },
   {
     documented: "arrays and objects in a body",

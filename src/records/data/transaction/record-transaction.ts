@@ -37,7 +37,7 @@ export async function runTransaction(
   operations: unknown,
   options: AnswerOptions = {},
 ): Promise<TransactionResult[]> {
-  const read = readOperations(branch, operations);
+  const read = await readOperations(branch, operations);
   if (read.length === 0) return [];
   const batches = batchesOf(read);
   return engine.transaction(

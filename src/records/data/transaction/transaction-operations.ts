@@ -8,6 +8,7 @@ import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";
 import type { Selection } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
 import { ALL_COLUMNS, type RecordSelection, readSelection } from "../sql-parts/selection.ts";
+import { withLongJson } from "../values/long-json.ts";
 import { requireRecordId } from "../values/record-id.ts";
 import { readFields } from "../values/sent-record.ts";
 import { checkIfVersion } from "../values/version-check.ts";
@@ -56,7 +57,7 @@ export interface GetOperation extends Common {
 export type Operation = InsertOperation | UpdateOperation | DeleteOperation | GetOperation;
 
 /** @throws {LodestoneError} INVALID, with an entry in `errors` for each operation that is wrong. */
-export function readOperations(branch: BranchInfo, operations: unknown): Operation[] {
+export async function readOperations(branch: BranchInfo, operations: unknown): Promise<Operation[]> {
   if (!Array.isArray(operations))
     throw new LodestoneError("INVALID", `operations is ${inWords(operations)}; expected an array of operations.`);
   if (operations.length > MAX_OPERATIONS) {
@@ -67,16 +68,32 @@ export function readOperations(branch: BranchInfo, operations: unknown): Operati
   }
   const errors: OperationError[] = [];
   const read: Operation[] = [];
-  operations.forEach((operation: unknown, index) => {
+  for (const [index, operation] of operations.entries()) {
     try {
-      read.push(readOperation(branch, operation, index));
+      read.push(readOperation(branch, await operationWithLongJson(branch, operation), index));
     } catch (error) {
       if (!(error instanceof LodestoneError)) throw error;
       errors.push({ index, message: error.message });
     }
-  });
+  }
   if (errors.length > 0) throw transactionFailed(errors);
   return read;
+}
+
+/** The operation with its record, or its fields, as `withLongJson` gives them. Nothing of it was checked yet. */
+async function operationWithLongJson(branch: BranchInfo, operation: unknown): Promise<unknown> {
+  if (!isObject(operation)) return operation;
+  for (const [kind, member] of [
+    ["insert", "record"],
+    ["update", "fields"],
+  ] as const) {
+    const given = operation[kind];
+    const table = isObject(given) && typeof given.table === "string" ? branch.tables.get(given.table) : undefined;
+    if (!isObject(given) || table === undefined) continue;
+    const value = await withLongJson(table, given[member]);
+    if (value !== given[member]) return { ...operation, [kind]: { ...given, [member]: value } };
+  }
+  return operation;
 }
 
 /** Nothing was applied. */

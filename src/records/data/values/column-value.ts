@@ -8,7 +8,8 @@ import { formatTimestamp, isTimestampForm, parseTimestamp } from "../../../filte
 import { inWords, quoted } from "../../../value-in-words.ts";
 import { EMAIL } from "../../catalog/column-types.ts";
 import type { ColumnInfo } from "../../schema.ts";
-import { checkJsonText } from "./json-column-text.ts";
+import { jsonOf } from "./json-column-text.ts";
+import { LongJson } from "./long-json.ts";
 import { encodeVectors } from "./vector-codec.ts";
 
 /** A Buffer is PostgreSQL's binary form (vectors). */
@@ -99,11 +100,7 @@ function text(column: ColumnInfo, value: unknown, place: string): string {
 /** PostgreSQL's text can hold every Unicode character but NUL; a lone surrogate is not a character. */
 function checkText(value: string, place: string, column: ColumnInfo): void {
   if (value.includes("\u0000")) throw wrong(place, column, "holds the character U+0000, which text cannot; remove it");
-  if (!isWellFormed(value)) throw wrong(place, column, "holds a lone surrogate (half of a UTF-16 pair); send well-formed Unicode");
-}
-
-function isWellFormed(value: string): boolean {
-  return !/\p{Surrogate}/u.test(value);
+  if (!value.isWellFormed()) throw wrong(place, column, "holds a lone surrogate (half of a UTF-16 pair); send well-formed Unicode");
 }
 
 function datetime(column: ColumnInfo, value: unknown, place: string): string {
@@ -141,16 +138,12 @@ function arrayLiteral(items: readonly string[]): string {
   return `{${items.map((item) => `"${item.replace(/[\\"]/g, "\\$&")}"`).join(",")}}`;
 }
 
-/** A string is JSON text, as the SDK sends it; anything else is the value itself. */
 function json(column: ColumnInfo, value: unknown, place: string): string {
-  const source = typeof value === "string" ? value : JSON.stringify(value);
-  const fault = checkJsonText(source);
-  if (fault !== undefined) {
-    const remedy =
-      typeof value === "string" ? '; a string sent to a json column is JSON text, so the text hello is sent as "\\"hello\\""' : "";
-    throw wrong(place, column, `is ${inWords(value)}: ${fault}${remedy}`);
-  }
-  return source;
+  const [sent, { text, fault }] = value instanceof LongJson ? [value.sent, value.json] : [value, jsonOf(value)];
+  if (fault === undefined) return text;
+  const remedy =
+    typeof sent === "string" ? '; a string sent to a json column is JSON text, so the text hello is sent as "\\"hello\\""' : "";
+  throw wrong(place, column, `is ${inWords(sent)}: ${fault}${remedy}`);
 }
 
 function link(column: ColumnInfo, value: unknown, place: string): string {

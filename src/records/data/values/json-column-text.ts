@@ -2,35 +2,104 @@
  * Which JSON text a json column accepts: text that both JavaScript and PostgreSQL can read, nested not too deep
  * for either.
  */
-import { jsonDepth } from "../../../json-scan.ts";
+import { Slices } from "../../../event-loop.ts";
+import { DepthScan } from "../../../json-scan.ts";
 import { MAX_JSON_DEPTH } from "../../json-depth.ts";
+import { isHeavierThan, jsonPieces } from "../../json-pieces.ts";
 
 /**
  * PostgreSQL alone parses longer texts: it has a thread of its own and rejects the same ones
  * (constraint-errors.ts). Parsing them here would hold up everybody.
  */
 const LONG_TEXT = 256 * 1024;
+/** Characters that are looked at in one go. */
+const STEP = 64 * 1024;
+const ESCAPED_NUL = "\\u0000";
 
-/** What is wrong with it, or undefined. Linear; the depth is known before anything recursive runs. */
-export function checkJsonText(source: string): string | undefined {
-  if (jsonDepth(source) > MAX_JSON_DEPTH) return `it is nested deeper than ${MAX_JSON_DEPTH} levels`;
-  // Raw and escaped alike: jsonb can hold neither.
-  if (/\\u0000/.test(source) && hasEscapedNul(source)) return "it holds the character U+0000, which jsonb cannot";
-  if (source.length > LONG_TEXT) return undefined;
+export interface ColumnJson {
+  /** JSON text, if there is no fault. */
+  readonly text: string;
+  /** What is wrong with it, or undefined. */
+  readonly fault: string | undefined;
+}
+
+/** A string is JSON text, as the SDK sends it; anything else is the value itself. Linear in what was sent. */
+export function jsonOf(sent: unknown): ColumnJson {
+  const text = typeof sent === "string" ? sent : JSON.stringify(sent);
+  const check = new TextCheck(text);
+  while (!check.isDone) check.step();
+  return { text, fault: check.fault };
+}
+
+/** Whether `jsonOf` would take more than some milliseconds. Looks at no more of the value than it must. */
+export function isLongJson(sent: unknown): boolean {
+  return typeof sent === "string" ? sent.length > LONG_TEXT : isHeavierThan(sent, LONG_TEXT);
+}
+
+/** As `jsonOf`, in slices between which others are served. */
+export async function longJsonOf(sent: unknown): Promise<ColumnJson> {
+  const slices = new Slices();
+  const pieces: string[] = [];
+  for (const piece of typeof sent === "string" ? [sent] : jsonPieces(sent)) {
+    pieces.push(piece);
+    if (slices.spend(piece.length)) await slices.rest();
+  }
+  const text = pieces.join("");
+  const check = new TextCheck(text);
+  while (!check.isDone) {
+    check.step();
+    if (slices.spend(STEP)) await slices.rest();
+  }
+  return { text, fault: check.fault };
+}
+
+/** The depth is known before anything recursive runs. */
+class TextCheck {
+  readonly #text: string;
+  readonly #depth: DepthScan;
+  #checked = 0;
+  fault: string | undefined;
+  isDone = false;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.#depth = new DepthScan(text);
+  }
+
+  step(): void {
+    const from = this.#checked;
+    this.#checked = Math.min(from + STEP, this.#text.length);
+    this.#depth.scan(this.#checked);
+    if (this.#depth.deepest > MAX_JSON_DEPTH) this.fault = `it is nested deeper than ${MAX_JSON_DEPTH} levels`;
+    // Raw and escaped alike: jsonb can hold neither.
+    else if (hasEscapedNul(this.#text, from, this.#checked)) this.fault = "it holds the character U+0000, which jsonb cannot";
+    else if (this.#checked === this.#text.length && this.#text.length <= LONG_TEXT) this.fault = faultOfParsing(this.#text);
+    this.isDone = this.fault !== undefined || this.#checked === this.#text.length;
+  }
+}
+
+/** Whether an escaped NUL begins at `from` or later, and before `to`. */
+function hasEscapedNul(text: string, from: number, to: number): boolean {
+  const part = text.slice(from, to + ESCAPED_NUL.length - 1);
+  for (let at = part.indexOf(ESCAPED_NUL); at !== -1; at = part.indexOf(ESCAPED_NUL, at + 1)) {
+    // An odd number of backslashes before it makes it the six characters themselves.
+    let backslashes = 0;
+    while (text[from + at - 1 - backslashes] === "\\") backslashes++;
+    if (backslashes % 2 === 0) return true;
+  }
+  return false;
+}
+
+function faultOfParsing(text: string): string | undefined {
   let value: unknown;
   try {
-    value = JSON.parse(source);
+    value = JSON.parse(text);
   } catch (error) {
     return `it is not JSON (${error instanceof Error ? error.message : String(error)})`;
   }
-  if (/\\u[dD][89a-fA-F]/.test(source) || /\p{Surrogate}/u.test(source)) {
+  if (/\\u[dD][89a-fA-F]/.test(text) || /\p{Surrogate}/u.test(text)) {
     // JSON.stringify writes a lone surrogate as an escape, and only a lone one.
     if (/(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F]/.test(JSON.stringify(value))) return "it holds a lone surrogate (half of a UTF-16 pair)";
   }
   return undefined;
-}
-
-/** An even number of backslashes before `\u0000` would make it the six characters themselves. */
-function hasEscapedNul(source: string): boolean {
-  return /(?<!\\)(?:\\\\)*\\u0000/.test(source);
 }

@@ -17,6 +17,7 @@ import { isFlat, readSelection } from "../sql-parts/selection.ts";
 import { quotedColumn, relation } from "../sql-parts/sql-names.ts";
 import { type Parameter, requireVector, toParameter } from "../values/column-value.ts";
 import { idOf, requireValues } from "../values/encode-record.ts";
+import { allWithLongJson } from "../values/long-json.ts";
 import { newRecordId } from "../values/record-id.ts";
 import { readFields } from "../values/sent-record.ts";
 import { encodeVectors } from "../values/vector-codec.ts";
@@ -47,7 +48,7 @@ export async function insertRecords(
   if (records.length > MAX_BULK)
     throw new LodestoneError("INVALID", `records has ${records.length} records; at most ${MAX_BULK} go into one request.`);
   const selection = readSelection(branch, table, options.columns);
-  const encoded = readBulkRecords(table, records);
+  const encoded = readBulkRecords(table, await allWithLongJson(table, records));
   if (encoded.length === 0) return [];
   const groups = groupByDefaults(table, encoded);
   const flat = isFlat(selection);

@@ -5,6 +5,7 @@ import type { JsonObject, WriteOptions } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
 import { Parameters } from "../sql-parts/bound-parameters.ts";
 import { type EncodedRecord, encodeRecord } from "../values/encode-record.ts";
+import { withLongJson } from "../values/long-json.ts";
 import { requireRecordId } from "../values/record-id.ts";
 import { recordVersionOf } from "../values/record-metadata.ts";
 import { checkIfVersion, versionConflict } from "../values/version-check.ts";
@@ -25,7 +26,7 @@ export async function insertRecord(
   options: WriteOptions = {},
   place = "record",
 ): Promise<JsonObject> {
-  const encoded = encodeRecord(table, record, place);
+  const encoded = encodeRecord(table, await withLongJson(table, record), place);
   return withWriter(session, branch, table, options, (writer) => insert(writer, encoded));
 }
 
@@ -42,7 +43,7 @@ export async function replaceRecord(
   options: WriteOptions = {},
   place = "record",
 ): Promise<WrittenRecord> {
-  const encoded = encodeRecord(table, record, place, requireRecordId(id));
+  const encoded = encodeRecord(table, await withLongJson(table, record), place, requireRecordId(id));
   checkIfVersion(options.ifVersion);
   const { createOnly = false, ifVersion } = options;
   return withWriter(session, branch, table, options, async (writer) => {

@@ -10,6 +10,7 @@ import { Parameters, ROW } from "../sql-parts/bound-parameters.ts";
 import { quotedColumn } from "../sql-parts/sql-names.ts";
 import { type Parameter, toParameter } from "../values/column-value.ts";
 import { type EncodedRecord, idOf, requireValues } from "../values/encode-record.ts";
+import { withLongJson } from "../values/long-json.ts";
 import { requireRecordId } from "../values/record-id.ts";
 import { readFields } from "../values/sent-record.ts";
 import { checkIfVersion, recordNotFound, versionConflict } from "../values/version-check.ts";
@@ -44,7 +45,7 @@ export async function updateRecord(
   options: WriteOptions = {},
   place = "record",
 ): Promise<JsonObject> {
-  const changes = readChanges(table, fields, place, id);
+  const changes = readChanges(table, await withLongJson(table, fields), place, id);
   checkIfVersion(options.ifVersion);
   if (id.includes("\u0000")) throw recordNotFound(table, id);
   return withWriter(session, branch, table, options, async (writer) => {
@@ -67,7 +68,7 @@ export async function upsertRecord(
   place = "record",
 ): Promise<WrittenRecord> {
   requireRecordId(id);
-  const changes = readChanges(table, fields, place, id);
+  const changes = readChanges(table, await withLongJson(table, fields), place, id);
   const { ifVersion } = options;
   checkIfVersion(ifVersion);
   return withWriter(session, branch, table, options, async (writer) => {

@@ -1,7 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { beforeAll, expect, test } from "vitest";
 import { getRecord, getRecords } from "../../../../src/records/data/read/get-records.ts";
+import { runTransaction } from "../../../../src/records/data/transaction/record-transaction.ts";
 import { newRecordId } from "../../../../src/records/data/values/record-id.ts";
+import { insertRecords } from "../../../../src/records/data/write/bulk-insert.ts";
 import { deleteRecord } from "../../../../src/records/data/write/delete-record.ts";
 import { insertRecord, replaceRecord } from "../../../../src/records/data/write/insert-record.ts";
 import { updateRecord, upsertRecord } from "../../../../src/records/data/write/update-record.ts";
@@ -84,6 +86,35 @@ describeOnBothEngines("records", (fixture) => {
     const nothing = { string: null, int: null, vector: null, json: null, address: null };
     const written = await everything.insert(nothing);
     expect(Object.keys(written).sort()).toEqual(["id", "xata"]);
+  });
+
+  test("take long values of json columns by every way of writing", async () => {
+    const long = (n: number) => ({ n, lists: Array.from({ length: 100_000 }, () => []), text: "ä\\u0000".repeat(50_000) });
+    const { id } = await everything.insert({ json: long(0) });
+    const stored = async (of: unknown) => JSON.parse((await everything.get(of as string, { jsonText: true })).json as string);
+    expect(await stored(id)).toEqual(long(0));
+    await everything.replace(id as string, { json: JSON.stringify(long(1)) });
+    expect(await stored(id)).toEqual(long(1));
+    await everything.update(id as string, { json: long(2), int: 1 });
+    expect(await stored(id)).toEqual(long(2));
+    await everything.upsert("new", { json: long(3) });
+    expect(await stored("new")).toEqual(long(3));
+    await insertRecords(fixture.engine, fixture.branch, fixture.table("everything"), [{ int: 1 }, { id: "bulk", json: long(4) }]);
+    expect(await stored("bulk")).toEqual(long(4));
+    await runTransaction(fixture.engine, fixture.branch, [
+      { insert: { table: "everything", record: { id: "inserted", json: long(5) } } },
+      { update: { table: "everything", id: "bulk", fields: { json: long(6) } } },
+    ]);
+    expect(await stored("inserted")).toEqual(long(5));
+    expect(await stored("bulk")).toEqual(long(6));
+    for (const wrong of [`["\\u0000", "${"x".repeat(300_000)}"]`, { a: ["\u0000", "x".repeat(300_000)] }]) {
+      await expect(everything.insert({ json: wrong })).rejects.toMatchObject({
+        code: "INVALID",
+        message: expect.stringMatching(
+          /^record\.json \(column "json" of type json\) is .*: it holds the character U\+0000, which jsonb cannot/s,
+        ),
+      });
+    }
   });
 
   test("take json as a value or as JSON text, and give it back as either", async () => {

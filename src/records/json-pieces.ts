@@ -1,9 +1,9 @@
 /**
- * A value as JSON text, piece by piece, so that an answer is never held as one text. Together the pieces are
+ * A value as JSON text, piece by piece: others are served in between, and an answer is never held as one text. Together the pieces are
  * what JSON.stringify gives, except for ExactJson, which is written as it is. Not recursive: values may be
  * nested to any depth.
  */
-import { ExactJson } from "../records/exact-json.ts";
+import { ExactJson } from "./exact-json.ts";
 
 /** Weight, in characters about, up to which a value is written in one go. */
 const PIECE_WEIGHT = 32 * 1024;
