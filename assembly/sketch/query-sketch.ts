@@ -131,9 +131,6 @@ function storeCode(to: usize, j: usize, code: i32): void {
   }
 }
 
-/** Bytes of a row's sketch after which sums in 16 bits are widened: 128 dimensions. */
-const WIDEN_BYTES: usize = 64;
-
 /**
  * Stores at sums[row], i32, Σ Q (2 c − 15) over the sketch of each row listed.
  *
@@ -168,29 +165,51 @@ function dotOfFour(codes: usize, row0: usize, row1: usize, row2: usize, row3: us
   let sum3 = sum0;
   const end = row0 + bytes;
   if (ASC_FEATURE_RELAXED_SIMD) {
+    // 128 dimensions per iteration, fewer in the last. Each block of loads ends with a branch; otherwise V8
+    // moves all of them to the front and spills registers.
+    const end1 = end - 16;
+    const end2 = end - 32;
+    const end3 = end - 48;
     while (row0 < end) {
-      const stop = min(end, row0 + WIDEN_BYTES);
-      let a0 = i16x8.splat(0);
-      let a1 = a0;
-      let a2 = a0;
-      let a3 = a0;
-      while (row0 < stop) {
-        const low = v128.load(codes);
-        const high = v128.load(codes, 16);
-        a0 = i16x8.add(a0, relaxedChunk(row0, low, high));
-        a1 = i16x8.add(a1, relaxedChunk(row1, low, high));
-        a2 = i16x8.add(a2, relaxedChunk(row2, low, high));
-        a3 = i16x8.add(a3, relaxedChunk(row3, low, high));
-        codes += 32;
-        row0 += 16;
-        row1 += 16;
-        row2 += 16;
-        row3 += 16;
+      let low = v128.load(codes);
+      let high = v128.load(codes, 16);
+      let a0 = relaxedChunk(v128.load(row0), low, high);
+      let a1 = relaxedChunk(v128.load(row1), low, high);
+      let a2 = relaxedChunk(v128.load(row2), low, high);
+      let a3 = relaxedChunk(v128.load(row3), low, high);
+      if (row0 !== end1) {
+        low = v128.load(codes, 32);
+        high = v128.load(codes, 48);
+        a0 = i16x8.add(a0, relaxedChunk(v128.load(row0, 16), low, high));
+        a1 = i16x8.add(a1, relaxedChunk(v128.load(row1, 16), low, high));
+        a2 = i16x8.add(a2, relaxedChunk(v128.load(row2, 16), low, high));
+        a3 = i16x8.add(a3, relaxedChunk(v128.load(row3, 16), low, high));
+        if (row0 !== end2) {
+          low = v128.load(codes, 64);
+          high = v128.load(codes, 80);
+          a0 = i16x8.add(a0, relaxedChunk(v128.load(row0, 32), low, high));
+          a1 = i16x8.add(a1, relaxedChunk(v128.load(row1, 32), low, high));
+          a2 = i16x8.add(a2, relaxedChunk(v128.load(row2, 32), low, high));
+          a3 = i16x8.add(a3, relaxedChunk(v128.load(row3, 32), low, high));
+          if (row0 !== end3) {
+            low = v128.load(codes, 96);
+            high = v128.load(codes, 112);
+            a0 = i16x8.add(a0, relaxedChunk(v128.load(row0, 48), low, high));
+            a1 = i16x8.add(a1, relaxedChunk(v128.load(row1, 48), low, high));
+            a2 = i16x8.add(a2, relaxedChunk(v128.load(row2, 48), low, high));
+            a3 = i16x8.add(a3, relaxedChunk(v128.load(row3, 48), low, high));
+          }
+        }
       }
       sum0 = i32x4.add(sum0, i32x4.extadd_pairwise_i16x8_s(a0));
       sum1 = i32x4.add(sum1, i32x4.extadd_pairwise_i16x8_s(a1));
       sum2 = i32x4.add(sum2, i32x4.extadd_pairwise_i16x8_s(a2));
       sum3 = i32x4.add(sum3, i32x4.extadd_pairwise_i16x8_s(a3));
+      codes += 128;
+      row0 += 64;
+      row1 += 64;
+      row2 += 64;
+      row3 += 64;
     }
   } else {
     while (row0 < end) {
@@ -212,12 +231,12 @@ function dotOfFour(codes: usize, row0: usize, row1: usize, row2: usize, row3: us
   return addI32OfFour(sum0, sum1, sum2, sum3);
 }
 
-/** 32 dimensions of a row, i16x8. */
-function relaxedChunk(row: usize, low: v128, high: v128): v128 {
-  const v = v128.load(row);
+/** 32 dimensions of a row, i16x8. (i8x16.shr_u would take V8 three instructions more than this shift and mask.) */
+function relaxedChunk(v: v128, low: v128, high: v128): v128 {
+  const mask = i8x16.splat(15);
   return i16x8.add(
-    i16x8.relaxed_dot_i8x16_i7x16_s(low, v128.and(v, i8x16.splat(15))),
-    i16x8.relaxed_dot_i8x16_i7x16_s(high, i8x16.shr_u(v, 4)),
+    i16x8.relaxed_dot_i8x16_i7x16_s(low, v128.and(v, mask)),
+    i16x8.relaxed_dot_i8x16_i7x16_s(high, v128.and(i16x8.shr_u(v, 4), mask)),
   );
 }
 
