@@ -2,8 +2,8 @@
  * Exposes each bound of the core by itself to test/core/bounds.test.ts, for rows of segment 0. That test
  * compiles it; no shipped build contains it.
  *
- * Order of calls: initialize, reserveRows, set…; encode; reserveQueries, the queries at queryPtr(i), prepare;
- * then any of the others.
+ * Order of calls: initialize, reserveRows, set…; encode; for sketches the basis and takeBasis; reserveQueries, the
+ * queries at queryPtr(i); prepare for one similarity, then any of the others for that.
  */
 
 import { encodeSegment } from "./codes/codes";
@@ -17,26 +17,26 @@ import {
   isBelow,
   markLeft,
   markPossible,
-  setManyCoefficients,
   setRowNumber,
   shareQuery,
   updateLimit,
 } from "./dot/many-bounds";
 import { codeVectors, dotTiles, headVectors, tileBytes, unpackRow } from "./dot/many-dots";
 import { ManyQuery, manyCodeBytes, manyQueryBytes, prepareManyCodes } from "./dot/many-query-codes";
+import { NO_CENTRE } from "./exact/coded-query";
 import { costLimit } from "./exact/cost-limit";
 import { exactScore, floatLimit, isRuledOut } from "./exact/float-scan";
 import { prepareQuery, queryAt, reserveMany } from "./exact/query";
-import { L1 } from "./exact/similarity";
+import { COSINE, L1 } from "./exact/similarity";
 import { l1Bounds } from "./l1/bounds";
 import { clearSlots } from "./l1/slots";
 import { prepareCodes } from "./plans/cascade";
 import { allocate } from "./rows/memory";
 import { centreOf, codeDimension, segmentPtr } from "./rows/rows";
 import { LIST_PADDING } from "./rows/selection";
-import { epsilonOf, pitch, setBasis, skewOf, storePanels } from "./sketch/basis";
-import { setSketchCoefficients, sketchBounds } from "./sketch/bounds";
-import { reserveQuerySketches, sketchDots, sketchQuery } from "./sketch/query-sketch";
+import { epsilonOf, pitch, setBasis, sketchDimension, skewOf, storePanels } from "./sketch/basis";
+import { sketchBounds } from "./sketch/bounds";
+import { reserveQuerySketches, sketchDots, sketchOf, sketchQuery } from "./sketch/query-sketch";
 import { reserveSketching, sketchSegment } from "./sketch/sketches";
 
 export { initialize, queryPtr, reserveQueries, reserveRows, set, stagingPtr } from "./index";
@@ -50,8 +50,11 @@ export function encode(): void {
   encodeSegment(segmentPtr(0));
 }
 
-export function prepare(count: i32): void {
-  for (let i = 0; i < count; i++) clearSlots(prepareQuery(i));
+/** Prepares `count` queries for bounds of one similarity, and their sketches if there is a basis. */
+export function prepare(count: i32, similarity: i32): void {
+  for (let i = 0; i < count; i++) clearSlots(prepareQuery(i, similarity));
+  if (sketchDimension === 0 || !reserveQuerySketches(count)) return;
+  for (let i = 0; i < count; i++) sketchQuery(queryAt(i));
 }
 
 /** Whether the segment has a centre. */
@@ -59,39 +62,39 @@ export function isCentred(): bool {
   return centreOf(segmentPtr(0)) !== 0;
 }
 
-export function scoreOf(similarity: i32, query: i32, row: u32): f64 {
-  return exactScore(queryAt(query), similarity, segmentPtr(0), row);
+export function scoreOf(query: i32, row: u32): f64 {
+  return exactScore(queryAt(query), segmentPtr(0), row);
 }
 
 /** The limit that bounds are compared with when the k-th best score is `score`. */
-export function limitOf(similarity: i32, query: i32, score: f64): f32 {
-  return costLimit(similarity, score, queryAt(query));
+export function limitOf(query: i32, score: f64): f32 {
+  return costLimit(queryAt(query), score);
 }
 
 /** The bound of a row by its code, or by its head; −infinity when the query cannot be coded. */
-export function boundOf(similarity: i32, query: i32, row: u32, isHead: bool): f32 {
+export function boundOf(query: i32, row: u32, isHead: bool): f32 {
   const segment = segmentPtr(0);
   const q = queryAt(query);
   const four = row & ~3;
   const at = (<usize>row) << 2;
-  if (!prepareCodes(q, similarity, segment)) return -Infinity;
+  if (!prepareCodes(q, segment)) return -Infinity;
   store<u16>(rowList, <u16>row);
-  if (similarity === L1) {
+  if (q.similarity === L1) {
     memory.fill(rowBits, 0xff, 256);
     l1Bounds(q, segment, rowList, 1, isHead, rowBits, bounds);
   } else {
     codeDots(q, segment, rowList, 1, sums, isHead ? HEAD : WHOLE);
     const sum = v128.load(sums + ((<usize>four) << 2));
-    v128.store(bounds + ((<usize>four) << 2), isHead ? headDotBounds(segment, four, sum) : codeDotBounds(segment, four, sum));
+    v128.store(bounds + ((<usize>four) << 2), isHead ? headDotBounds(q, segment, four, sum) : codeDotBounds(q, segment, four, sum));
   }
   return load<f32>(bounds + at);
 }
 
 /** Whether the float32 sum of a row would rule it out when its own score is the k-th best. */
-export function isLostAsFloats(similarity: i32, query: i32, row: u32): bool {
+export function isLostAsFloats(query: i32, row: u32): bool {
   const q = queryAt(query);
-  const score = scoreOf(similarity, query, row);
-  return isRuledOut(q, similarity, segmentPtr(0), row, floatLimit(similarity, score), Math.sqrt(q.squares));
+  const score = scoreOf(query, row);
+  return isRuledOut(q, segmentPtr(0), row, floatLimit(q, score), Math.sqrt(q.squares));
 }
 
 let states: usize = 0;
@@ -108,7 +111,7 @@ function manyAt(i: i32): ManyQuery {
  * Prepares an even number of queries, which share the first test, and a block of `rows` rows, 0 … rows − 1, a
  * multiple of 4.
  */
-export function prepareMany(count: i32, similarity: i32, rows: u32): void {
+export function prepareMany(count: i32, rows: u32): void {
   const segment = segmentPtr(0);
   const stateBytes = <usize>count * manyQueryBytes();
   const codeBytes = (<usize>(count >> 1) * manyCodeBytes() + 63) & ~63;
@@ -122,10 +125,10 @@ export function prepareMany(count: i32, similarity: i32, rows: u32): void {
   for (let i = 0; i < count; i++) {
     const many = manyAt(i);
     many.query = queryAt(i);
-    many.centre = 1;
+    many.centre = NO_CENTRE;
     many.threshold = NaN;
     many.codes = codes + <usize>(i >> 1) * manyCodeBytes() + ((<usize>i & 1) << 4);
-    if (prepareManyCodes(many, centreOf(segment), residuals)) setManyCoefficients(many, similarity);
+    prepareManyCodes(many, centreOf(segment), residuals);
     many.isReady = many.isCodable;
     shareQuery(many);
   }
@@ -135,18 +138,18 @@ export function prepareMany(count: i32, similarity: i32, rows: u32): void {
     unpackRow(segment, i, to);
     describeRow(i, segment, to, true);
   }
-  describeBlock(rows, similarity);
+  describeBlock(rows, queryAt(0).similarity === COSINE);
 }
 
 /**
  * Which tests for many queries would drop a row of the block when its own score is the k-th best: 1 the first
  * test of the head, 2 the head, 4 the first test of all dimensions, 8 all dimensions, 16 the last bit.
  */
-export function lostAmongMany(similarity: i32, query: i32, row: u32, rows: u32): i32 {
+export function lostAmongMany(query: i32, row: u32, rows: u32): i32 {
   const many = manyAt(query);
   if (!many.isReady) return 0;
-  many.query.heap.threshold = scoreOf(similarity, query, row);
-  updateLimit(many, similarity);
+  many.query.heap.threshold = scoreOf(query, row);
+  updateLimit(many);
   const groups = rows >> 2;
   const group = row >> 2;
   const bit = 1 << (row & 3);
@@ -159,14 +162,14 @@ export function lostAmongMany(similarity: i32, query: i32, row: u32, rows: u32):
     const isHead = step === 0;
     dotTiles(tiles, groups, 0, isHead ? headVectors() : codeVectors(), pair, sumsA, sumsB);
     memory.fill(rowBits, 0, 256);
-    markPossible(many, similarity, groups, own, rowBits, isHead);
+    markPossible(many, groups, own, rowBits, isHead);
     if ((load<u8>(rowBits + <usize>group) & bit) === 0) lost |= isHead ? 1 : 4;
     memory.fill(rowBits, 15, 256);
-    markLeft(many, similarity, 0, groups, 15, own, rowBits, isHead);
+    markLeft(many, 0, groups, 15, own, rowBits, isHead);
     if ((load<u8>(rowBits + <usize>group) & bit) === 0) lost |= isHead ? 2 : 8;
   }
   const sum = load<i32>(own + ((<usize>row) << 2));
-  if (ASC_FEATURE_RELAXED_SIMD && isBelow(many, similarity, segmentPtr(0), row, sum)) lost |= 16;
+  if (ASC_FEATURE_RELAXED_SIMD && isBelow(many, segmentPtr(0), row, sum)) lost |= 16;
   many.query.heap.threshold = -1;
   return lost;
 }
@@ -193,8 +196,8 @@ export function basisPitch(): i32 {
   return pitch();
 }
 
-/** Uses the basis that was written, and sketches segment 0 and `count` queries. @returns ε. */
-export function takeBasis(dimensions: i32, count: i32): f64 {
+/** Uses the basis that was written, and sketches segment 0. @returns ε. */
+export function takeBasis(dimensions: i32): f64 {
   const panels = allocate(<u64>dimensions * ((<u64>pitch()) << 2));
   storePanels(basisRows, dimensions, panels);
   let skew: f64 = 0;
@@ -202,20 +205,17 @@ export function takeBasis(dimensions: i32, count: i32): f64 {
   const epsilon = epsilonOf(skew);
   setBasis(dimensions, panels, basisCentre, epsilon);
   sketchSegment(segmentPtr(0));
-  reserveQuerySketches(count);
-  for (let i = 0; i < count; i++) sketchQuery(queryAt(i));
   return epsilon;
 }
 
 /** The bound of a row by its sketch; −infinity when the query has none. */
-export function sketchBoundOf(similarity: i32, query: i32, row: u32): f32 {
+export function sketchBoundOf(query: i32, row: u32): f32 {
   const q = queryAt(query);
   const segment = segmentPtr(0);
   if (!q.isSketched) return -Infinity;
   store<u16>(rowList, <u16>row);
   sketchDots(q, segment, rowList, 1, sums);
-  setSketchCoefficients(q, similarity);
   const four = row & ~3;
-  v128.store(bounds + ((<usize>four) << 2), sketchBounds(segment, four, v128.load(sums + ((<usize>four) << 2))));
+  v128.store(bounds + ((<usize>four) << 2), sketchBounds(sketchOf(q), segment, four, v128.load(sums + ((<usize>four) << 2))));
   return load<f32>(bounds + ((<usize>row) << 2));
 }

@@ -25,60 +25,29 @@
  */
 
 import { Query } from "../exact/query";
-import { COSINE } from "../exact/similarity";
 import { loadHalves } from "../lanes";
-import { groupPtr, LOSS_L2, NORMS, RESIDUAL_NORMS, SHIFTS, STEPS, TAIL_NORM } from "../rows/rows";
-import { cosineConstant, enlarged, normFactorOf, SLACK_OF_ONE, squaredConstant } from "./coefficients";
-
-// Coefficients for one query and segment, f32x4 of equal lanes; see dotBounds.
-let units: v128 = f32x4.splat(0);
-let lossFactors: v128 = f32x4.splat(0);
-let headLossFactors: v128 = f32x4.splat(0);
-let tailNormFactors: v128 = f32x4.splat(0);
-let normFactors: v128 = f32x4.splat(0);
-let constants: v128 = f32x4.splat(0);
-let squareFactors: v128 = f32x4.splat(0);
-let isCosine: bool = true;
-
-/** Call it before the bounds below, for each query and segment. */
-export function setDotCoefficients(query: Query, similarity: i32): void {
-  isCosine = similarity === COSINE;
-  units = f32x4.splat(<f32>query.dotUnit);
-  lossFactors = f32x4.splat(enlarged(query.codedNorm, SLACK_OF_ONE));
-  headLossFactors = f32x4.splat(enlarged(query.headCodedNorm, SLACK_OF_ONE));
-  tailNormFactors = f32x4.splat(enlarged(query.tailNorm, SLACK_OF_ONE));
-  normFactors = f32x4.splat(normFactorOf(query.codeLoss, query.codedNorm, query.centreNorm, SLACK_OF_ONE));
-  if (isCosine) {
-    constants = f32x4.splat(cosineConstant(query.shift, Math.sqrt(query.squares), query.centreNorm, SLACK_OF_ONE));
-  } else {
-    constants = f32x4.splat(squaredConstant(query.norm, SLACK_OF_ONE));
-    squareFactors = f32x4.splat(<f32>(1 - SLACK_OF_ONE));
-  }
-}
+import { groupPtr, LOSS_L2, STEPS, TAIL_NORM } from "../rows/rows";
+import { costsOfOne } from "./coefficients";
 
 /** Bounds of the rows of a group, f32x4, from Σ Q (c − 64). `lost` bounds p·y − p̂·ŷ except for ρ ‖y‖. */
-function dotBounds(group: usize, sums: v128, lost: v128): v128 {
-  const product = f32x4.mul(f32x4.mul(f32x4.convert_i32x4_s(sums), units), v128.load(group, STEPS));
-  const norm = v128.load(group, RESIDUAL_NORMS);
-  const upper = f32x4.add(f32x4.add(product, lost), f32x4.mul(norm, normFactors));
-  if (isCosine) {
-    const dot = f32x4.add(f32x4.add(upper, v128.load(group, SHIFTS)), constants);
-    return f32x4.neg(f32x4.div(dot, v128.load(group, NORMS)));
-  }
-  const squares = f32x4.add(f32x4.mul(f32x4.mul(norm, norm), squareFactors), constants);
-  return f32x4.sub(squares, f32x4.add(upper, upper));
+function dotBounds(query: Query, group: usize, sums: v128, lost: v128): v128 {
+  const product = f32x4.mul(f32x4.mul(f32x4.convert_i32x4_s(sums), f32x4.splat(query.productFactor)), v128.load(group, STEPS));
+  return costsOfOne(query, group, product, lost);
 }
 
-/** Bounds of rows first..first+3 of a segment, f32x4, from the Σ Q (c − 64), i32x4, of their heads. */
-export function headDotBounds(segment: usize, first: u32, headSums: v128): v128 {
+/**
+ * Bounds of rows first..first+3 of a segment, f32x4, from the Σ Q (c − 64), i32x4, of their heads. The query has
+ * codes for the segment (query-codes.ts).
+ */
+export function headDotBounds(query: Query, segment: usize, first: u32, headSums: v128): v128 {
   const group = groupPtr(segment, first);
-  const lost = f32x4.mul(loadHalves(group + LOSS_L2), headLossFactors);
-  const tails = f32x4.mul(loadHalves(group + TAIL_NORM), tailNormFactors);
-  return dotBounds(group, headSums, f32x4.add(lost, tails));
+  const lost = f32x4.mul(loadHalves(group + LOSS_L2), f32x4.splat(query.headLossFactor));
+  const tails = f32x4.mul(loadHalves(group + TAIL_NORM), f32x4.splat(query.restFactor));
+  return dotBounds(query, group, headSums, f32x4.add(lost, tails));
 }
 
 /** The same from their whole codes. */
-export function codeDotBounds(segment: usize, first: u32, sums: v128): v128 {
+export function codeDotBounds(query: Query, segment: usize, first: u32, sums: v128): v128 {
   const group = groupPtr(segment, first);
-  return dotBounds(group, sums, f32x4.mul(loadHalves(group + LOSS_L2), lossFactors));
+  return dotBounds(query, group, sums, f32x4.mul(loadHalves(group + LOSS_L2), f32x4.splat(query.lossFactor)));
 }

@@ -113,24 +113,26 @@ export const WHOLE: i32 = 0;
 export const HEAD: i32 = 1;
 export const TAIL: i32 = 2;
 
-/** u32[4]: addresses of the tails of the current four rows. */
-const fourTails = memory.data(16, 16);
-
-/** Call it before dotOfFour, unless that reads only one part. */
-export function setTails(tail0: usize, tail1: usize, tail2: usize, tail3: usize): void {
-  store<u32>(fourTails, <u32>tail0);
-  store<u32>(fourTails, <u32>tail1, 4);
-  store<u32>(fourTails, <u32>tail2, 8);
-  store<u32>(fourTails, <u32>tail3, 12);
-}
-
 /**
- * Σ Q_j (c_j − 64) over four rows' codes, i32x4. For WHOLE, the heads are passed and the tails are those of
- * setTails. For one part, the addresses of that part are passed.
+ * Σ Q_j (c_j − 64) over four rows' codes, i32x4.
+ *
+ * @param row0  where the part of the first row's code begins that is read, or its head (WHOLE); and so on.
+ * @param tail0  its tail; only WHOLE reads it.
  */
-export function dotOfFour(query: Query, row0: usize, row1: usize, row2: usize, row3: usize, part: i32): v128 {
-  if (ASC_FEATURE_RELAXED_SIMD) return relaxedDotOfFour(query, row0, row1, row2, row3, part);
-  return plainDotOfFour(query, row0, row1, row2, row3, part);
+export function dotOfFour(
+  query: Query,
+  part: i32,
+  row0: usize,
+  row1: usize,
+  row2: usize,
+  row3: usize,
+  tail0: usize,
+  tail1: usize,
+  tail2: usize,
+  tail3: usize,
+): v128 {
+  if (ASC_FEATURE_RELAXED_SIMD) return relaxedDotOfFour(query, part, row0, row1, row2, row3, tail0, tail1, tail2, tail3);
+  return plainDotOfFour(query, part, row0, row1, row2, row3, tail0, tail1, tail2, tail3);
 }
 
 /** 64 dimensions of a row, i32x4. */
@@ -142,7 +144,18 @@ function relaxedChunk(row: usize, start: v128, codes0: v128, codes1: v128, codes
   return i32x4.extadd_pairwise_i16x8_s(i16x8.add(second, fourth));
 }
 
-function relaxedDotOfFour(query: Query, row0: usize, row1: usize, row2: usize, row3: usize, part: i32): v128 {
+function relaxedDotOfFour(
+  query: Query,
+  part: i32,
+  row0: usize,
+  row1: usize,
+  row2: usize,
+  row3: usize,
+  tail0: usize,
+  tail1: usize,
+  tail2: usize,
+  tail3: usize,
+): v128 {
   let codes = query.dotCodes;
   let start = codes + <usize>codeDimension;
   let end = row0 + headBytes;
@@ -175,10 +188,10 @@ function relaxedDotOfFour(query: Query, row0: usize, row1: usize, row2: usize, r
     }
     if (part !== WHOLE || tailBytes === 0) break;
     part = TAIL;
-    row0 = <usize>load<u32>(fourTails);
-    row1 = <usize>load<u32>(fourTails, 4);
-    row2 = <usize>load<u32>(fourTails, 8);
-    row3 = <usize>load<u32>(fourTails, 12);
+    row0 = tail0;
+    row1 = tail1;
+    row2 = tail2;
+    row3 = tail3;
     end = row0 + tailBytes;
   }
   return addI32OfFour(sum0, sum1, sum2, sum3);
@@ -195,7 +208,18 @@ function plainChunk(row: usize, codes0: v128, codes1: v128, codes2: v128, codes3
   );
 }
 
-function plainDotOfFour(query: Query, row0: usize, row1: usize, row2: usize, row3: usize, part: i32): v128 {
+function plainDotOfFour(
+  query: Query,
+  part: i32,
+  row0: usize,
+  row1: usize,
+  row2: usize,
+  row3: usize,
+  tail0: usize,
+  tail1: usize,
+  tail2: usize,
+  tail3: usize,
+): v128 {
   let codes = query.dotCodes;
   const starts = codes + ((<usize>codeDimension) << 1);
   let end = row0 + headBytes;
@@ -228,10 +252,10 @@ function plainDotOfFour(query: Query, row0: usize, row1: usize, row2: usize, row
     }
     if (part !== WHOLE || tailBytes === 0) break;
     part = TAIL;
-    row0 = <usize>load<u32>(fourTails);
-    row1 = <usize>load<u32>(fourTails, 4);
-    row2 = <usize>load<u32>(fourTails, 8);
-    row3 = <usize>load<u32>(fourTails, 12);
+    row0 = tail0;
+    row1 = tail1;
+    row2 = tail2;
+    row3 = tail3;
     end = row0 + tailBytes;
   }
   // Every lane is a multiple of 256.

@@ -9,7 +9,7 @@ import { Query } from "../exact/query";
 import { headBytes, headPtr, tailBytes, tailPtr } from "../rows/rows";
 import { countBytes } from "../rows/scan-counts";
 import { padToStreams } from "../rows/selection";
-import { dotOfFour, HEAD, setTails, TAIL, WHOLE } from "./dot-of-four";
+import { dotOfFour, HEAD, TAIL, WHOLE } from "./dot-of-four";
 
 let touched: u32 = 0;
 
@@ -56,8 +56,18 @@ export function codeDots(query: Query, segment: usize, rows: usize, count: u32, 
     const row1 = <usize>load<u16>(at + quarter);
     const row2 = <usize>load<u16>(at + 2 * quarter);
     const row3 = <usize>load<u16>(at + 3 * quarter);
-    if (part === WHOLE) setTails(tails + row0 * tailBytes, tails + row1 * tailBytes, tails + row2 * tailBytes, tails + row3 * tailBytes);
-    const four = dotOfFour(query, starts + row0 * bytes, starts + row1 * bytes, starts + row2 * bytes, starts + row3 * bytes, part);
+    const four = dotOfFour(
+      query,
+      part,
+      starts + row0 * bytes,
+      starts + row1 * bytes,
+      starts + row2 * bytes,
+      starts + row3 * bytes,
+      tails + row0 * tailBytes,
+      tails + row1 * tailBytes,
+      tails + row2 * tailBytes,
+      tails + row3 * tailBytes,
+    );
     v128.store32_lane(sums + (row0 << 2), four, 0);
     v128.store32_lane(sums + (row1 << 2), four, 1);
     v128.store32_lane(sums + (row2 << 2), four, 2);
@@ -77,6 +87,16 @@ export function codeDotOfFour(
   segment3: usize,
   row3: usize,
 ): v128 {
-  setTails(tailPtr(segment0, row0), tailPtr(segment1, row1), tailPtr(segment2, row2), tailPtr(segment3, row3));
-  return dotOfFour(query, headPtr(segment0, row0), headPtr(segment1, row1), headPtr(segment2, row2), headPtr(segment3, row3), WHOLE);
+  return dotOfFour(
+    query,
+    WHOLE,
+    headPtr(segment0, row0),
+    headPtr(segment1, row1),
+    headPtr(segment2, row2),
+    headPtr(segment3, row3),
+    tailPtr(segment0, row0),
+    tailPtr(segment1, row1),
+    tailPtr(segment2, row2),
+    tailPtr(segment3, row3),
+  );
 }

@@ -28,7 +28,6 @@
 
 import { costLimit } from "../exact/cost-limit";
 import { addSeed, seedLimit } from "../exact/seeds";
-import { COSINE } from "../exact/similarity";
 import { largestF32, leastF32 } from "../lanes";
 import {
   headDimension,
@@ -45,7 +44,7 @@ import {
   tailPtr,
   wordsPtr,
 } from "../rows/rows";
-import { cosineConstant, enlarged, normFactorOf, SLACK_OF_MANY, squaredConstant } from "./coefficients";
+import { SLACK_OF_MANY } from "./coefficients";
 import { dotLowBits, manyHeadDimensions, tailSquares } from "./many-dots";
 import { ManyQuery } from "./many-query-codes";
 
@@ -130,7 +129,7 @@ export function shareQuery(many: ManyQuery): void {
   if (!many.isReady || !isShared(many)) return;
   const inverse: f32 = 1 / many.lossFactor;
   normRatio = max(normRatio, many.normFactor * inverse);
-  tailRatio = max(tailRatio, many.tailFactor * inverse);
+  tailRatio = max(tailRatio, many.restFactor * inverse);
 }
 
 /**
@@ -138,7 +137,7 @@ export function shareQuery(many: ManyQuery): void {
  * losses of a row add up to one number times lossFactor, no less than with the query's own coefficients. For
  * COSINE everything is divided by ‖x‖. With that, at most 12 roundings touch any term.
  */
-export function describeBlock(rows: u32, similarity: i32): void {
+export function describeBlock(rows: u32, isCosine: bool): void {
   const one = f32x4.splat(1);
   let most = f32x4.splat(0);
   let least = f32x4.splat(Infinity);
@@ -149,7 +148,7 @@ export function describeBlock(rows: u32, similarity: i32): void {
     const head = f32x4.add(shared, f32x4.mul(v128.load(tailNorms + at), f32x4.splat(tailRatio)));
     let inverse = one;
     let share: v128;
-    if (similarity === COSINE) {
+    if (isCosine) {
       inverse = f32x4.div(one, v128.load(rowNorms + at));
       share = f32x4.mul(v128.load(shifts + at), inverse);
     } else {
@@ -166,25 +165,12 @@ export function describeBlock(rows: u32, similarity: i32): void {
   leastInverse = <f64>leastF32(least);
 }
 
-/** Call it when the query has new codes. */
-export function setManyCoefficients(many: ManyQuery, similarity: i32): void {
-  const codedNorm = many.norm + many.codeLoss;
-  many.productFactor = <f32>(many.unit * (ASC_FEATURE_RELAXED_SIMD ? 0.5 : 1));
-  many.lossFactor = enlarged(codedNorm, SLACK_OF_MANY);
-  many.normFactor = normFactorOf(many.codeLoss, codedNorm, many.centreNorm, SLACK_OF_MANY);
-  many.tailFactor = enlarged(many.tailNorm, SLACK_OF_MANY);
-  many.constant =
-    similarity === COSINE
-      ? cosineConstant(many.shift, Math.sqrt(many.query.squares), many.centreNorm, SLACK_OF_MANY)
-      : squaredConstant(many.norm, SLACK_OF_MANY);
-}
-
 /** Call it when the heap's threshold may have changed. The limit is infinite while there is no threshold. */
-export function updateLimit(many: ManyQuery, similarity: i32): void {
+export function updateLimit(many: ManyQuery): void {
   const threshold = many.query.heap.threshold;
   if (many.threshold === threshold) return;
   many.threshold = threshold;
-  const limit = <f64>costLimit(similarity, threshold, many.query);
+  const limit = <f64>costLimit(many.query, threshold);
   many.limit = <f32>(limit + Math.abs(limit) * 9.5367431640625e-7);
 }
 
@@ -193,16 +179,15 @@ export function updateLimit(many: ManyQuery, similarity: i32): void {
  * losses. These are no less and need little computation. The test keeps few more rows than markLeft when the
  * queries differ only in direction. `isHead`: the sums are those of the head.
  */
-export function markPossible(many: ManyQuery, similarity: i32, groups: u32, sums: usize, left: usize, isHead: bool): void {
+export function markPossible(many: ManyQuery, groups: u32, sums: usize, left: usize, isHead: bool): void {
   if (!many.isReady || !isShared(many)) {
     memory.fill(left, many.isReady ? 15 : 0, groups);
     return;
   }
   const constant = <f64>many.constant;
-  const most =
-    similarity === COSINE
-      ? -(<f64>many.limit) - constant * (constant > 0 ? largestInverse : leastInverse)
-      : 0.5 * (constant - <f64>many.limit);
+  const most = many.isCosine
+    ? -(<f64>many.limit) - constant * (constant > 0 ? largestInverse : leastInverse)
+    : 0.5 * (constant - <f64>many.limit);
   const limit = f32x4.splat(<f32>most);
   const offset = i32x4.splat(isHead ? many.headSum : many.codeSum);
   const productFactor = f32x4.splat(many.productFactor);
@@ -232,17 +217,17 @@ export function nextLeft(left: usize, group: u32, to: u32): u32 {
  * Clears the rows at left[group] that the bounds rule out, for groups from..to−1; `last` masks the last of
  * them.
  */
-export function markLeft(many: ManyQuery, similarity: i32, from: u32, to: u32, last: u32, sums: usize, left: usize, isHead: bool): void {
+export function markLeft(many: ManyQuery, from: u32, to: u32, last: u32, sums: usize, left: usize, isHead: bool): void {
   if (!many.isReady) return;
   store<u8>(left + to - 1, <u8>(<u32>load<u8>(left + to - 1) & last));
   let group = nextLeft(left, from, to);
   if (group === to) return;
-  const isCosine = similarity === COSINE;
+  const isCosine = many.isCosine;
   const offset = i32x4.splat(isHead ? many.headSum : many.codeSum);
   const productFactor = f32x4.splat(many.productFactor);
   const lossFactor = f32x4.splat(many.lossFactor);
   const normFactor = f32x4.splat(many.normFactor);
-  const tailFactor = f32x4.splat(many.tailFactor);
+  const tailFactor = f32x4.splat(many.restFactor);
   const limit = f32x4.splat(many.limit);
   const constant = f32x4.splat(many.constant);
   const squareFactor = f32x4.splat(<f32>(1 - SLACK_OF_MANY));
@@ -269,7 +254,7 @@ export function markLeft(many: ManyQuery, similarity: i32, from: u32, to: u32, l
 }
 
 /** Relaxed SIMD: whether all 7 bits rule out entry `i` of the block. `sum` is its Σ Q (c6 − 32). */
-export function isBelow(many: ManyQuery, similarity: i32, segment: usize, i: usize, sum: i32): bool {
+export function isBelow(many: ManyQuery, segment: usize, i: usize, sum: i32): bool {
   const at = i << 2;
   const row = <usize>rowNumber(i);
   const full = 2 * sum + dotLowBits(many.codes, headPtr(segment, row), tailPtr(segment, row));
@@ -279,7 +264,7 @@ export function isBelow(many: ManyQuery, similarity: i32, segment: usize, i: usi
     <f64>load<f32>(fullLosses + at) * <f64>many.lossFactor +
     norm * <f64>many.normFactor;
   const limit = <f64>many.limit;
-  if (similarity === COSINE) return upper + <f64>load<f32>(shifts + at) + <f64>many.constant < -limit * <f64>load<f32>(rowNorms + at);
+  if (many.isCosine) return upper + <f64>load<f32>(shifts + at) + <f64>many.constant < -limit * <f64>load<f32>(rowNorms + at);
   return norm * norm * (1 - SLACK_OF_MANY) + <f64>many.constant - 2 * upper > limit;
 }
 
@@ -287,7 +272,7 @@ export function isBelow(many: ManyQuery, similarity: i32, segment: usize, i: usi
  * Offers the block's rows as seeds (row numbers firstRow + …), by their cost according to the codes, from the
  * sums of all vectors.
  */
-export function takeSeeds(many: ManyQuery, similarity: i32, firstRow: u32, rows: u32, sums: usize): void {
+export function takeSeeds(many: ManyQuery, firstRow: u32, rows: u32, sums: usize): void {
   if (!many.isReady) return;
   const seeds = many.query.seeds;
   const offset = i32x4.splat(many.codeSum);
@@ -300,7 +285,7 @@ export function takeSeeds(many: ManyQuery, similarity: i32, firstRow: u32, rows:
     if (ASC_FEATURE_RELAXED_SIMD) sum = i32x4.add(i32x4.shl(sum, 2), offset);
     const dot = f32x4.mul(f32x4.mul(f32x4.convert_i32x4_s(sum), productFactor), v128.load(steps + at));
     let cost: v128;
-    if (similarity === COSINE) {
+    if (many.isCosine) {
       cost = f32x4.neg(f32x4.div(f32x4.add(f32x4.add(dot, v128.load(shifts + at)), constant), v128.load(rowNorms + at)));
     } else {
       const norm = v128.load(norms + at);

@@ -10,9 +10,11 @@
  */
 
 import { MAX_CODABLE, MIN_CODABLE } from "../codes/codes";
+import { CodedQuery } from "../exact/coded-query";
 import { Query } from "../exact/query";
 import { addF32Neighbours, addF64, addI32, largestF32, squaresOfF32 } from "../lanes";
 import { codeDimension, stride } from "../rows/rows";
+import { SLACK_OF_MANY, setCoefficients } from "./coefficients";
 import {
   codeVectors,
   hasSingleWindow,
@@ -26,12 +28,9 @@ import {
 
 const NORM_SLACK: f64 = 1 + 2.384185791015625e-7; // 1 + 2^-22
 
-/**
- * One of many queries, with its coefficients for one centre. The fields read for each block of rows come
- * first, in one cache line.
- */
+/** One of many queries. */
 @unmanaged
-export class ManyQuery {
+export class ManyQuery extends CodedQuery {
   query: Query;
   /** Whether it takes part in the current batch and has codes for the current segment. */
   isActive: bool;
@@ -39,12 +38,6 @@ export class ManyQuery {
   /** Σ Q, and Σ Q over the head. */
   codeSum: i32;
   headSum: i32;
-  /** Coefficients of many-bounds.ts. */
-  productFactor: f32;
-  lossFactor: f32;
-  normFactor: f32;
-  tailFactor: f32;
-  constant: f32;
   /** Limit of the costs. */
   limit: f32;
   /** Counts of its rows in the current batch: rows checked with all 7 bits, rows scored. */
@@ -55,17 +48,6 @@ export class ManyQuery {
 
   /** The heap's threshold from which the limit was computed. */
   threshold: f64;
-  /** Address of the centre that the codes are for; 0: the zero centre; 1: none yet. */
-  centre: usize;
-  /** False when p cannot be coded: no bound may be used then. */
-  isCodable: bool;
-  unit: f64;
-  /** ‖p‖, ‖p − p̂‖, ‖p‖ over the dimensions after the head, ‖centre‖: upper bounds. q · centre. */
-  norm: f64;
-  codeLoss: f64;
-  tailNorm: f64;
-  centreNorm: f64;
-  shift: f64;
 }
 
 /** Distance in bytes from one to the next: whole cache lines. */
@@ -74,13 +56,13 @@ export function manyQueryBytes(): usize {
 }
 
 /**
- * Makes the codes for a centre (address of f32[codeDimension], or 0), unless they are there.
+ * Makes the codes for a centre (address of f32[codeDimension], or 0), and the coefficients of their bounds,
+ * unless they are there.
  *
  * @param residuals  f32[codeDimension], overwritten.
- * @returns whether it made them.
  */
-export function prepareManyCodes(many: ManyQuery, centre: usize, residuals: usize): bool {
-  if (many.centre === centre) return false;
+export function prepareManyCodes(many: ManyQuery, centre: usize, residuals: usize): void {
+  if (many.centre === centre) return;
   many.centre = centre;
   const q = many.query.floats;
   let largest = f32x4.splat(0);
@@ -111,10 +93,10 @@ export function prepareManyCodes(many: ManyQuery, centre: usize, residuals: usiz
   for (let at = used; at < (<usize>codeDimension) << 2; at += 16) v128.store(residuals + at, f32x4.splat(0));
   const peak = largestF32(largest);
   many.isCodable = <f64>peak <= MAX_CODABLE && (<f64>peak >= MIN_CODABLE || peak === 0);
-  if (!many.isCodable) return false;
+  if (!many.isCodable) return;
   many.norm = Math.sqrt(addF64(squares)) * NORM_SLACK;
   // The rest by subtraction, which rounds by at most 2^-52 of the whole for each of fewer than 2^14 terms.
-  many.tailNorm = Math.sqrt(max(0, addF64(squares) - addF64(tailSquares)) + addF64(squares) * 3.637978807091713e-12) * NORM_SLACK;
+  many.restNorm = Math.sqrt(max(0, addF64(squares) - addF64(tailSquares)) + addF64(squares) * 3.637978807091713e-12) * NORM_SLACK;
   many.centreNorm = Math.sqrt(addF64(centreSquares)) * NORM_SLACK;
   many.shift = addF64(shift);
   let scale = <f32>largestManyCode();
@@ -124,7 +106,7 @@ export function prepareManyCodes(many: ManyQuery, centre: usize, residuals: usiz
     if (lane > 0) scale = min(scale, floor((<f32>(LANE_LIMIT - longestWindow()) * peak) / lane));
   }
   writeCodes(many, residuals, peak, scale);
-  return true;
+  setCoefficients(many, many.query, ASC_FEATURE_RELAXED_SIMD ? 0.5 : 1, SLACK_OF_MANY);
 }
 
 /** Relaxed SIMD: the largest Σ|p'| over the values of one lane of one window, rounded up. */
@@ -202,6 +184,7 @@ function writeCodes(many: ManyQuery, residuals: usize, peak: f32, scale: f32): v
   many.unit = <f64>unit;
   many.codeSum = addI32(sums);
   many.codeLoss = Math.sqrt(addF64(losses)) * NORM_SLACK + many.norm * 9.5367431640625e-7;
+  many.codedNorm = many.norm + many.codeLoss;
 }
 
 /** Copies the windows at `from` to `to` as one window. */

@@ -10,6 +10,7 @@ import { MAX_CODABLE, MIN_CODABLE } from "../codes/codes";
 import { Query } from "../exact/query";
 import { addF64 } from "../lanes";
 import { centreOf, codeDimension, headDimension, stride } from "../rows/rows";
+import { enlarged, SLACK_OF_ONE, setCoefficients } from "./coefficients";
 import { largestDotCode, smallerDotCode, storeStarts, storeTwoCodes } from "./dot-of-four";
 
 const NORM_SLACK: f64 = 1 + 1e-9;
@@ -25,11 +26,14 @@ function residual(query: Query, centre: usize, j: i32): v128 {
   return centre === 0 ? q : f64x2.sub(q, centreAt(centre, j));
 }
 
-/** Makes the codes for a segment's centre, unless they exist. Sets query.isCodable. */
+/**
+ * Makes the codes for a segment's centre, and the coefficients of their bounds, unless they exist. Sets
+ * query.isCodable.
+ */
 export function prepareDotCodes(query: Query, segment: usize): void {
   const centre = centreOf(segment);
-  if (query.dotCentre === centre) return;
-  query.dotCentre = centre;
+  if (query.centre === centre) return;
+  query.centre = centre;
   let largests = f64x2.splat(0);
   let squares = f64x2.splat(0);
   let shifts = f64x2.splat(0);
@@ -55,6 +59,8 @@ export function prepareDotCodes(query: Query, segment: usize): void {
   const smaller = smallerDotCode(query.dotCodes, code);
   if (smaller > 0) writeCodes(query, centre, largest, smaller);
   storeStarts(query.dotCodes);
+  setCoefficients(query, query, 1, SLACK_OF_ONE);
+  query.headLossFactor = enlarged(query.headCodedNorm, SLACK_OF_ONE);
 }
 
 /** Makes the codes of a query whose largest |p| gets the code `largestCode`, and measures their losses. */
@@ -79,9 +85,9 @@ function writeCodes(query: Query, centre: usize, largest: f64, largestCode: i32)
   }
   if (head >= stride) headCodeSquares = codeSquares;
   for (let j = stride; j < codeDimension; j += 2) storeTwoCodes(query.dotCodes, j, 0, 0);
-  query.dotUnit = unit;
+  query.unit = unit;
   query.codedNorm = Math.sqrt(addF64(codeSquares)) * unit * NORM_SLACK;
   query.headCodedNorm = Math.sqrt(addF64(headCodeSquares)) * unit * NORM_SLACK;
-  query.tailNorm = Math.sqrt(addF64(tailSquares)) * NORM_SLACK;
+  query.restNorm = Math.sqrt(addF64(tailSquares)) * NORM_SLACK;
   query.codeLoss = (Math.sqrt(addF64(lossSquares)) + query.norm * 1e-12) * NORM_SLACK;
 }

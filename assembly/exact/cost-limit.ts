@@ -6,10 +6,10 @@ import { COSINE, cosineFloor, distanceCeiling } from "./similarity";
  * The cost above which a row scores below `score`, rounded up to float32. It is at most the largest float32,
  * so that an infinite bound is above it.
  */
-export function costLimit(similarity: i32, score: f64, query: Query): f32 {
+export function costLimit(query: Query, score: f64): f32 {
   if (score < 0) return f32.MAX_VALUE;
   let limit: f64;
-  if (similarity === COSINE) {
+  if (query.similarity === COSINE) {
     const norm = Math.sqrt(query.squares);
     limit = norm * (1e-9 - cosineFloor(score));
   } else {

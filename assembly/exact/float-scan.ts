@@ -102,10 +102,10 @@ function floatL2(x: usize, q: usize, n: i32): f32 {
 }
 
 /** The score of a row of a segment, exactly as defined in similarity.ts. */
-export function exactScore(query: Query, similarity: i32, segment: usize, row: u32): f64 {
+export function exactScore(query: Query, segment: usize, row: u32): f64 {
   const x = floatsPtr(segment) + <usize>row * ((<usize>stride) << 2);
-  if (similarity === L1) return distanceScore(exactL1(x, query.doubles, stride));
-  if (similarity === L2) return distanceScore(exactL2(x, query.doubles, stride));
+  if (query.similarity === L1) return distanceScore(exactL1(x, query.doubles, stride));
+  if (query.similarity === L2) return distanceScore(exactL2(x, query.doubles, stride));
   return cosineScore(exactDot(x, query.doubles, stride), query.squares, load<f64>(squaresPtr(segment) + ((<usize>row) << 3)));
 }
 
@@ -118,19 +118,19 @@ function roundingShare(): f64 {
  * The limit for a row's float32 sum: the cosine below which, or the distance above which, the row is ruled
  * out.
  */
-export function floatLimit(similarity: i32, threshold: f64): f64 {
-  return similarity === COSINE ? cosineFloor(threshold) - roundingShare() : distanceCeiling(threshold);
+export function floatLimit(query: Query, threshold: f64): f64 {
+  return query.similarity === COSINE ? cosineFloor(threshold) - roundingShare() : distanceCeiling(threshold);
 }
 
 /** Whether the float32 sum of a row of a segment proves that it scores below the threshold of `limit`. */
-export function isRuledOut(query: Query, similarity: i32, segment: usize, row: u32, limit: f64, queryNorm: f64): bool {
+export function isRuledOut(query: Query, segment: usize, row: u32, limit: f64, queryNorm: f64): bool {
   const x = floatsPtr(segment) + <usize>row * ((<usize>stride) << 2);
   const tiny = TINY * <f64>stride;
-  if (similarity === COSINE) {
+  if (query.similarity === COSINE) {
     const product = queryNorm * Math.sqrt(load<f64>(squaresPtr(segment) + ((<usize>row) << 3)));
     return product < SAFE_PRODUCT && <f64>floatDot(x, query.floats, stride) + tiny < limit * product - tiny;
   }
-  const sum = similarity === L1 ? floatL1(x, query.floats, stride) : floatL2(x, query.floats, stride);
+  const sum = query.similarity === L1 ? floatL1(x, query.floats, stride) : floatL2(x, query.floats, stride);
   return sum <= f32.MAX_VALUE && (<f64>sum - tiny) * (1 - roundingShare()) > limit;
 }
 
@@ -138,11 +138,11 @@ export function isRuledOut(query: Query, similarity: i32, segment: usize, row: u
  * Scores a row of a segment exactly, unless its float32 sum rules it out. That test takes a third of the
  * time.
  */
-export function scoreRow(query: Query, similarity: i32, segment: usize, row: u32, firstRow: u32): void {
+export function scoreRow(query: Query, segment: usize, row: u32, firstRow: u32): void {
   const heap = query.heap;
   countBytes(floatBytes());
-  if (isRuledOut(query, similarity, segment, row, floatLimit(similarity, heap.threshold), Math.sqrt(query.squares))) return;
-  offer(heap, exactScore(query, similarity, segment, row), firstRow + row);
+  if (isRuledOut(query, segment, row, floatLimit(query, heap.threshold), Math.sqrt(query.squares))) return;
+  offer(heap, exactScore(query, segment, row), firstRow + row);
 }
 
 let touched: u32 = 0;
@@ -160,13 +160,13 @@ export function touchFloats(segment: usize, row: u32): void {
 }
 
 /** Scans segment number `index`. `filter` is the address of its words of the row mask, or 0. */
-export function scanFloats(query: Query, similarity: i32, index: u32, filter: usize): void {
+export function scanFloats(query: Query, index: u32, filter: usize): void {
   const segment = segmentPtr(index);
   const queryNorm = Math.sqrt(query.squares);
   const firstRow = index << segmentShift;
   const heap = query.heap;
   let threshold = heap.threshold;
-  let limit = floatLimit(similarity, threshold);
+  let limit = floatLimit(query, threshold);
   let rows: u32 = 0;
   for (let w: u32 = 0; w < segmentRows >> 5; w++) {
     let bits = selected(segment, filter, w);
@@ -174,11 +174,11 @@ export function scanFloats(query: Query, similarity: i32, index: u32, filter: us
     while (bits !== 0) {
       const row = (w << 5) + ctz(bits);
       bits &= bits - 1;
-      if (isRuledOut(query, similarity, segment, row, limit, queryNorm)) continue;
-      offer(heap, exactScore(query, similarity, segment, row), firstRow + row);
+      if (isRuledOut(query, segment, row, limit, queryNorm)) continue;
+      offer(heap, exactScore(query, segment, row), firstRow + row);
       if (heap.threshold !== threshold) {
         threshold = heap.threshold;
-        limit = floatLimit(similarity, threshold);
+        limit = floatLimit(query, threshold);
       }
     }
   }

@@ -6,6 +6,7 @@
 
 import { allocate } from "../rows/memory";
 import { codeDimension, dimension, stride } from "../rows/rows";
+import { CodedQuery, NO_CENTRE } from "./coded-query";
 import { exactSquares } from "./exact";
 import { Seeds } from "./seeds";
 import { ENTRY_BYTES, resetTopK, TopK } from "./top-k";
@@ -19,9 +20,11 @@ const MAX_STEP_SLOTS: u32 = 64;
 const MIN_STEP_SLOTS: u32 = 16;
 const MAX_SLOT_BYTES: u64 = 4 << 20;
 
-/** One query. Its addresses point to its own part of the buffers. */
+/** One query, and its whole codes. Its addresses point to its own part of the buffers. */
 @unmanaged
-export class Query {
+export class Query extends CodedQuery {
+  /** COSINE, L1 or L2. */
+  similarity: i32;
   floats: usize;
   doubles: usize;
   /** Σ q². */
@@ -32,21 +35,9 @@ export class Query {
 
   /** Codes for dot products, in the layout of dot/dot-of-four.ts. */
   dotCodes: usize;
-  /** The centre that dotCodes belong to; 0: the zero centre; 1: none yet. */
-  dotCentre: usize;
-  /** False when p = q − centre cannot be coded: no bound may be used then. */
-  isCodable: bool;
-  /** Unit of the codes. */
-  dotUnit: f64;
-  /** ‖p‖ of p = q − centre, ‖p̂‖, ‖p − p̂‖ (upper bounds), q · centre, ‖centre‖. */
-  norm: f64;
-  codedNorm: f64;
-  codeLoss: f64;
-  /** ‖p̂‖ of the head, ‖p‖ of the tail (upper bounds). */
+  /** ‖p̂‖ of the head, an upper bound, and the factor of losses over the head. */
   headCodedNorm: f64;
-  tailNorm: f64;
-  shift: f64;
-  centreNorm: f64;
+  headLossFactor: f32;
 
   /** Codes for l1; see l1/slots.ts. */
   slots: usize;
@@ -173,18 +164,19 @@ export function queryAt(i: i32): Query {
   return changetype<Query>(states.ptr + <usize>i * offsetof<Query>());
 }
 
-/** Widens query `i`, discards its codes and empties its heap. */
-export function prepareQuery(i: i32): Query {
+/** Widens query `i` for a search by `similarity`, discards its codes and empties its heap. */
+export function prepareQuery(i: i32, similarity: i32): Query {
   const query = queryAt(i);
   const q = queryPtr(i);
   const wide = doubles.ptr + <usize>i * ((<usize>stride) << 3);
   for (let j = 0; j < stride; j++) store<f64>(wide + ((<usize>j) << 3), <f64>load<f32>(q + ((<usize>j) << 2)));
+  query.similarity = similarity;
   query.number = i;
   query.floats = q;
   query.doubles = wide;
   query.squares = exactSquares(q, stride);
   query.dotCodes = codes.ptr + <usize>i * codeBytes();
-  query.dotCentre = 1;
+  query.centre = NO_CENTRE;
   query.slots = query.dotCodes + dotCodeBytes();
   query.headPause = 0;
   query.nextHeadPause = 0;

@@ -12,8 +12,8 @@ import { offer, resetTopK } from "../exact/top-k";
 import { floatBytes, segmentPtr, segmentRows, segmentShift } from "../rows/rows";
 import { countBytes } from "../rows/scan-counts";
 import { listRows, selected } from "../rows/selection";
-import { setSketchCoefficients, sketchBounds } from "../sketch/bounds";
-import { sketchDots } from "../sketch/query-sketch";
+import { sketchBounds } from "../sketch/bounds";
+import { sketchDots, sketchOf } from "../sketch/query-sketch";
 import { hasSketches, SKETCH_GROUP_BYTES } from "../sketch/sketches";
 
 /** Whether the first step reads the sketches of a segment. */
@@ -27,10 +27,10 @@ export function usesSketches(query: Query, segment: usize): bool {
  * @param listed  number of listed rows; may be larger than the number of selected ones.
  * @param bounds  f32[segmentRows]: receives the bounds, and temporarily the sums.
  */
-export function boundBySketches(query: Query, similarity: i32, s: u32, filter: usize, rows: usize, listed: u32, bounds: usize): void {
+export function boundBySketches(query: Query, s: u32, filter: usize, rows: usize, listed: u32, bounds: usize): void {
   const segment = segmentPtr(s);
   sketchDots(query, segment, rows, listed, bounds);
-  setSketchCoefficients(query, similarity);
+  const sketch = sketchOf(query);
   const seeds = query.seeds;
   const firstRow = s << segmentShift;
   let limit = f32x4.splat(seedLimit(seeds));
@@ -44,7 +44,7 @@ export function boundBySketches(query: Query, similarity: i32, s: u32, filter: u
       groups++;
       const row = (w << 5) + (group << 2);
       const at = bounds + ((<usize>row) << 2);
-      const bound = sketchBounds(segment, row, v128.load(at));
+      const bound = sketchBounds(sketch, segment, row, v128.load(at));
       v128.store(at, bound);
       let best = i32x4.bitmask(f32x4.lt(bound, limit)) & four;
       if (best === 0) continue;
@@ -76,7 +76,7 @@ export function widenSeeds(query: Query, rows: u32): void {
  * Raises the threshold to the k-th best score of the seeds, and empties them. The scores are discarded: the
  * search meets these rows again.
  */
-export function raiseBySeeds(query: Query, similarity: i32): void {
+export function raiseBySeeds(query: Query): void {
   const seeds = query.seeds;
   const heap = query.heap;
   if (heap.count === 0) {
@@ -85,7 +85,7 @@ export function raiseBySeeds(query: Query, similarity: i32): void {
     for (let i = 0; i < seeds.count; i++) {
       const row = seedRow(seeds, i);
       countBytes(floatBytes());
-      offer(heap, exactScore(query, similarity, segmentPtr(row >> segmentShift), row & (segmentRows - 1)), row);
+      offer(heap, exactScore(query, segmentPtr(row >> segmentShift), row & (segmentRows - 1)), row);
     }
     const threshold = heap.count === heap.capacity ? max(before, heap.threshold) : before;
     resetTopK(heap, heap.ptr, heap.capacity);
@@ -101,8 +101,8 @@ export function raiseBySeeds(query: Query, similarity: i32): void {
  *
  * @returns how many there are.
  */
-export function keepBySketches(query: Query, similarity: i32, rowBits: usize, rows: usize, bounds: usize): u32 {
-  const limits = f32x4.splat(costLimit(similarity, query.heap.threshold, query));
+export function keepBySketches(query: Query, rowBits: usize, rows: usize, bounds: usize): u32 {
+  const limits = f32x4.splat(costLimit(query, query.heap.threshold));
   let list = rows;
   for (let w: u32 = 0; w < segmentRows >> 5; w++) {
     let bits = load<u32>(rowBits + ((<usize>w) << 2));

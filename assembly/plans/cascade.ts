@@ -8,7 +8,7 @@
  * the cascade is tried again on a small batch.
  */
 
-import { codeDotBounds, setDotCoefficients } from "../dot/bounds";
+import { codeDotBounds } from "../dot/bounds";
 import { HEAD, TAIL, WHOLE } from "../dot/dot-of-four";
 import { codeDots, touchCodes } from "../dot/dots-of-list";
 import { prepareDotCodes } from "../dot/query-codes";
@@ -56,17 +56,18 @@ function boundsOf(bounds: usize, s: u32, start: u32): usize {
 /**
  * Searches queries 0..count−1 over all segments. @returns false at the memory limit: use float scans then.
  */
-export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
+export function cascade(count: i32, filterBits: usize): bool {
   const small = max<u32>(1, segmentCount / SMALL_BATCH);
   const large = max<u32>(1, min<u32>(segmentCount, MAX_BOUNDS / (<u32>count * segmentRows)));
   const bounds = reserveBounds((<u64>max(small, large) * segmentRows * <u64>count) << 2);
   if (bounds === 0) return false;
-  if (similarity === L1) {
+  const isL1 = queryAt(0).similarity === L1;
+  if (isL1) {
     for (let i = 0; i < count; i++) clearSlots(queryAt(i));
   }
   let start: u32 = 0;
   let size = min(small, large);
-  if (similarity !== L1 && sketchDimension > 0 && reserveQuerySketches(count)) {
+  if (!isL1 && sketchDimension > 0 && reserveQuerySketches(count)) {
     // Sketches give a limit before anything else is read, so no batch has to be small.
     size = large;
     for (let i = 0; i < count; i++) sketchQuery(queryAt(i));
@@ -88,11 +89,11 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
         if (query.isActive && usesSketches(query, segmentPtr(s))) {
           const filter = filterOf(filterBits, s);
           const listed = listSelected(selectRows(segmentPtr(s), filter) * DENSE >= segmentRows);
-          boundBySketches(query, similarity, s, filter, rowList, listed, boundsOf(bounds + <usize>i * batchBytes, s, start));
+          boundBySketches(query, s, filter, rowList, listed, boundsOf(bounds + <usize>i * batchBytes, s, start));
         }
       }
     }
-    for (let i = 0; i < count; i++) raiseBySeeds(queryAt(i), similarity);
+    for (let i = 0; i < count; i++) raiseBySeeds(queryAt(i));
     let rows: u32 = 0;
     for (let s = start; s < end; s++) {
       const filter = filterOf(filterBits, s);
@@ -101,8 +102,8 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
       for (let i = 0; i < count; i++) {
         const query = queryAt(i);
         if (query.isActive) {
-          selectedRows = boundSegment(query, similarity, s, filter, boundsOf(bounds + <usize>i * batchBytes, s, start));
-        } else scanFloats(query, similarity, s, filter);
+          selectedRows = boundSegment(query, s, filter, boundsOf(bounds + <usize>i * batchBytes, s, start));
+        } else scanFloats(query, s, filter);
       }
       rows += selectedRows;
     }
@@ -111,7 +112,7 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
     let next = min(large, 4 * size);
     for (let i = 0; i < count; i++) {
       const query = queryAt(i);
-      if (!(query.isActive && finishBatch(query, similarity, start, end, filterBits, bounds + <usize>i * batchBytes, rows))) {
+      if (!(query.isActive && finishBatch(query, start, end, filterBits, bounds + <usize>i * batchBytes, rows))) {
         next = min(small, large);
       }
     }
@@ -125,21 +126,21 @@ export function cascade(count: i32, similarity: i32, filterBits: usize): bool {
  * Scores what the bounds of a batch of `rows` rows leave. @returns false when the codes did not help;
  * query.floatsUntilSegment then says from where to try again.
  */
-function finishBatch(query: Query, similarity: i32, start: u32, end: u32, filterBits: usize, bounds: usize, rows: u32): bool {
+function finishBatch(query: Query, start: u32, end: u32, filterBits: usize, bounds: usize, rows: u32): bool {
   const seeds = query.seeds;
   beginSurvivors();
   for (let i = 0; i < seeds.count; i++) {
     const row = seedRow(seeds, i);
     const bound = boundsOf(bounds, row >> segmentShift, start) + ((<usize>(row & (segmentRows - 1))) << 2);
-    listSurvivor(query, similarity, row, load<f32>(bound));
+    listSurvivor(query, row, load<f32>(bound));
     store<f32>(bound, Infinity);
   }
-  scoreListed(query, similarity);
+  scoreListed(query);
   countExactRows(scoredRows);
   beginSurvivors();
   tellScores(query.heap.ptr, query.heap.count);
-  for (let s = start; s < end; s++) scoreSurvivors(query, similarity, s, filterOf(filterBits, s), boundsOf(bounds, s, start));
-  scoreListed(query, similarity);
+  for (let s = start; s < end; s++) scoreSurvivors(query, s, filterOf(filterBits, s), boundsOf(bounds, s, start));
+  scoreListed(query);
   countExactRows(scoredRows);
   // The best k of a batch are always scored; only the number beyond them tells how good the codes are.
   if (scoredRows * 2 <= rows) {
@@ -152,10 +153,9 @@ function finishBatch(query: Query, similarity: i32, start: u32, end: u32, filter
 }
 
 /** Prepares a query for the codes of a segment. @returns whether it has bounds there. */
-export function prepareCodes(query: Query, similarity: i32, segment: usize): bool {
-  if (similarity === L1) return true;
+export function prepareCodes(query: Query, segment: usize): bool {
+  if (query.similarity === L1) return true;
   prepareDotCodes(query, segment);
-  if (query.isCodable) setDotCoefficients(query, similarity);
   return query.isCodable;
 }
 
@@ -171,33 +171,34 @@ function selectRows(segment: usize, filter: usize): u32 {
 }
 
 /** Bounds the selected rows of segment `s`. @returns their number. */
-function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, bounds: usize): u32 {
+function boundSegment(query: Query, s: u32, filter: usize, bounds: usize): u32 {
   const segment = segmentPtr(s);
   const rows = selectRows(segment, filter);
   if (rows === 0) return 0;
   const listed = listSelected(rows * DENSE >= segmentRows);
-  if (!prepareCodes(query, similarity, segment)) {
+  if (!prepareCodes(query, segment)) {
     for (let at: usize = 0; at < (<usize>segmentRows) << 2; at += 16) v128.store(bounds + at, f32x4.splat(-Infinity));
     return rows;
   }
+  const isL1 = query.similarity === L1;
   let read = rows;
-  if (similarity === L1) {
+  if (isL1) {
     let left = listed;
-    if (isHeadWorthTrying(query, similarity, segment, rowList, listed)) {
+    if (isHeadWorthTrying(query, segment, rowList, listed)) {
       touchIfApart(segment, listed, HEAD);
       l1Bounds(query, segment, rowList, listed, true, rowBits, bounds);
-      read = keepByHeads(query, similarity, segment, rowBits, rowList, rows, bounds);
+      read = keepByHeads(query, segment, rowBits, rowList, rows, bounds);
       left = read;
     }
     touchIfApart(segment, left, WHOLE);
     l1Bounds(query, segment, rowList, left, false, rowBits, bounds);
   } else if (usesSketches(query, segment)) {
-    read = keepBySketches(query, similarity, rowBits, rowList, bounds);
+    read = keepBySketches(query, rowBits, rowList, bounds);
     readCodes(query, segment, read, sums, WHOLE);
-  } else if (isHeadWorthTrying(query, similarity, segment, rowList, listed)) {
+  } else if (isHeadWorthTrying(query, segment, rowList, listed)) {
     for (let at: usize = 0; at < (<usize>segmentRows) << 2; at += 16) v128.store(bounds + at, f32x4.splat(Infinity));
     readCodes(query, segment, listed, sums, HEAD);
-    read = keepByHeads(query, similarity, segment, rowBits, rowList, rows, sums);
+    read = keepByHeads(query, segment, rowBits, rowList, rows, sums);
     readCodes(query, segment, read, tailSums, TAIL);
     addTails(rowBits, sums, tailSums);
   } else {
@@ -211,7 +212,7 @@ function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, boun
     const bits = load<u32>(rowBits + ((<usize>w) << 2));
     if (bits === 0) continue;
     const at = bounds + ((<usize>w) << 7);
-    if (similarity !== L1) groups += storeCodeBounds(segment, w, bits, at);
+    if (!isL1) groups += storeCodeBounds(query, segment, w, bits, at);
     let best = rowsBelow(at, seedLimit(seeds)) & bits;
     while (best !== 0) {
       const i = <u32>ctz(best);
@@ -230,13 +231,13 @@ function boundSegment(query: Query, similarity: i32, s: u32, filter: usize, boun
  *
  * @returns the number of groups read.
  */
-function storeCodeBounds(segment: usize, w: u32, bits: u32, to: usize): u32 {
+function storeCodeBounds(query: Query, segment: usize, w: u32, bits: u32, to: usize): u32 {
   const first = w << 5;
   const from = sums + ((<usize>w) << 7);
   if (bits === 0xffffffff) {
     for (let at: u32 = 0; at < 32; at += 4) {
       const offset = (<usize>at) << 2;
-      v128.store(to + offset, codeDotBounds(segment, first + at, v128.load(from + offset)));
+      v128.store(to + offset, codeDotBounds(query, segment, first + at, v128.load(from + offset)));
     }
     return 8;
   }
@@ -246,7 +247,7 @@ function storeCodeBounds(segment: usize, w: u32, bits: u32, to: usize): u32 {
     if (four === 0) continue;
     groups++;
     const offset = (<usize>at) << 2;
-    const bound = codeDotBounds(segment, first + at, v128.load(from + offset));
+    const bound = codeDotBounds(query, segment, first + at, v128.load(from + offset));
     v128.store(to + offset, v128.bitselect(bound, f32x4.splat(Infinity), lanesOf(four)));
   }
   return groups;
@@ -282,13 +283,13 @@ function touchIfApart(segment: usize, rows: u32, part: i32): void {
 }
 
 /** Scores the rows of segment `s` that their bounds do not rule out. The last of them remain listed. */
-function scoreSurvivors(query: Query, similarity: i32, s: u32, filter: usize, bounds: usize): void {
+function scoreSurvivors(query: Query, s: u32, filter: usize, bounds: usize): void {
   const segment = segmentPtr(s);
   const firstRow = s << segmentShift;
   const heap = query.heap;
   raiseThreshold(heap, sharedFloor());
   let threshold = heap.threshold;
-  let limit = costLimit(similarity, threshold, query);
+  let limit = costLimit(query, threshold);
   for (let w: u32 = 0; w < segmentRows >> 5; w++) {
     const bits = selected(segment, filter, w);
     if (bits === 0) continue;
@@ -298,10 +299,10 @@ function scoreSurvivors(query: Query, similarity: i32, s: u32, filter: usize, bo
     while (left !== 0) {
       const i = <u32>ctz(left);
       left &= left - 1;
-      listSurvivor(query, similarity, firstRow + (w << 5) + i, load<f32>(at + ((<usize>i) << 2)));
+      listSurvivor(query, firstRow + (w << 5) + i, load<f32>(at + ((<usize>i) << 2)));
     }
     if (heap.threshold === threshold) continue;
     threshold = heap.threshold;
-    limit = costLimit(similarity, threshold, query);
+    limit = costLimit(query, threshold);
   }
 }

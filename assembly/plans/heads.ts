@@ -21,17 +21,17 @@ const LONGEST_PAUSE: u32 = 1024;
  * not when they recently left too many rows, and for COSINE and L2 not when the tails' norms alone are too
  * large for most of eight sampled rows.
  */
-export function isHeadWorthTrying(query: Query, similarity: i32, segment: usize, rows: usize, count: u32): bool {
+export function isHeadWorthTrying(query: Query, segment: usize, rows: usize, count: u32): bool {
   if (query.heap.threshold < 0 || tailBytes === 0) return false;
   if (query.headPause > 0) {
     query.headPause--;
     return false;
   }
-  if (similarity === L1) return true;
+  if (query.similarity === L1) return true;
   countBytes(groupBytes(8));
-  const limits = f32x4.splat(costLimit(similarity, query.heap.threshold, query));
-  const first = headDotBounds(segment, <u32>load<u16>(rows), i32x4.splat(0));
-  const middle = headDotBounds(segment, <u32>load<u16>(rows + ((<usize>count >> 1) << 1)), i32x4.splat(0));
+  const limits = f32x4.splat(costLimit(query, query.heap.threshold));
+  const first = headDotBounds(query, segment, <u32>load<u16>(rows), i32x4.splat(0));
+  const middle = headDotBounds(query, segment, <u32>load<u16>(rows + ((<usize>count >> 1) << 1)), i32x4.splat(0));
   return popcnt(i32x4.bitmask(f32x4.gt(first, limits))) + popcnt(i32x4.bitmask(f32x4.gt(middle, limits))) >= 4;
 }
 
@@ -42,8 +42,8 @@ export function isHeadWorthTrying(query: Query, similarity: i32, segment: usize,
  * @param sums  i32[segmentRows]: Σ Q (c − 64) over the head; L1: f32[segmentRows], the bounds by the head.
  * @returns how many there are.
  */
-export function keepByHeads(query: Query, similarity: i32, segment: usize, rowBits: usize, rows: usize, count: u32, sums: usize): u32 {
-  const limits = f32x4.splat(costLimit(similarity, query.heap.threshold, query));
+export function keepByHeads(query: Query, segment: usize, rowBits: usize, rows: usize, count: u32, sums: usize): u32 {
+  const limits = f32x4.splat(costLimit(query, query.heap.threshold));
   let list = rows;
   for (let w: u32 = 0; w < segmentRows >> 5; w++) {
     let bits = load<u32>(rowBits + ((<usize>w) << 2));
@@ -52,8 +52,8 @@ export function keepByHeads(query: Query, similarity: i32, segment: usize, rowBi
       if (((bits >> (group << 2)) & 15) === 0) continue;
       const first = (w << 5) + (group << 2);
       const sum = v128.load(sums + ((<usize>first) << 2));
-      if (similarity !== L1) countBytes(groupBytes(4));
-      const bound = similarity === L1 ? sum : headDotBounds(segment, first, sum);
+      if (query.similarity !== L1) countBytes(groupBytes(4));
+      const bound = query.similarity === L1 ? sum : headDotBounds(query, segment, first, sum);
       bits &= ~((<u32>i32x4.bitmask(f32x4.gt(bound, limits))) << (group << 2));
     }
     store<u32>(rowBits + ((<usize>w) << 2), bits);

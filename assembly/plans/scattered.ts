@@ -59,12 +59,12 @@ function rowAt(i: u32): u32 {
  * Searches queries 0..count−1 over `most` selected rows. @returns false at the memory limit: use float scans
  * then.
  */
-export function searchScattered(count: i32, similarity: i32, filterBits: usize, most: u32): bool {
+export function searchScattered(count: i32, filterBits: usize, most: u32): bool {
   rowList = reserveBounds(<u64>most * 12);
   if (rowList === 0) return false;
   boundList = rowList + ((<usize>most) << 2);
   scoreList = boundList + ((<usize>most) << 2);
-  const rows = listScattered(count, similarity, filterBits);
+  const rows = listScattered(count, filterBits);
   for (let i = 0; i < count; i++) {
     const query = queryAt(i);
     let batchRows = max<u32>(FIRST_BATCH_ROWS, 4 * <u32>query.heap.capacity);
@@ -73,11 +73,11 @@ export function searchScattered(count: i32, similarity: i32, filterBits: usize, 
       const end = min(rows, start + batchRows);
       batchRows *= 4;
       query.seeds.count = 0;
-      for (let group = start; group < end; group += GROUP_ROWS) boundRows(query, similarity, group, min(end, group + GROUP_ROWS));
-      const isWorthwhile = scoreRows(query, similarity, start, end);
+      for (let group = start; group < end; group += GROUP_ROWS) boundRows(query, group, min(end, group + GROUP_ROWS));
+      const isWorthwhile = scoreRows(query, start, end);
       start = end;
       if (isWorthwhile) continue;
-      while (start < rows) scoreListed(query, similarity, start++);
+      while (start < rows) scoreListed(query, start++);
     }
   }
   return true;
@@ -87,7 +87,7 @@ export function searchScattered(count: i32, similarity: i32, filterBits: usize, 
  * Lists the selected rows. If a segment with its own centre has only a few of them, they are scored as floats
  * at once. @returns the number of listed rows.
  */
-function listScattered(count: i32, similarity: i32, filterBits: usize): u32 {
+function listScattered(count: i32, filterBits: usize): u32 {
   let end = rowList;
   let codedCentre: usize = 0;
   for (let s: u32 = 0; s < segmentCount; s++) {
@@ -110,7 +110,7 @@ function listScattered(count: i32, similarity: i32, filterBits: usize): u32 {
     codedCentre = centre;
     if (isCoded) continue;
     end = start;
-    for (let i = 0; i < count; i++) scanFloats(queryAt(i), similarity, s, filter);
+    for (let i = 0; i < count; i++) scanFloats(queryAt(i), s, filter);
   }
   return <u32>(end - rowList) >> 2;
 }
@@ -136,13 +136,13 @@ function touchBytes(ptr: usize, bytes: usize): u32 {
 }
 
 /** Bounds rows start..end−1 of the list. The best become seeds. */
-function boundRows(query: Query, similarity: i32, start: u32, end: u32): void {
+function boundRows(query: Query, start: u32, end: u32): void {
   touchRows(start, end);
   const seeds = query.seeds;
   while (start < end) {
     // Rows with the same centre use the same codes of the query.
     const centre = centreOf(segmentPtr(rowAt(start) >> segmentShift));
-    const isCodable = prepareCodes(query, similarity, segmentPtr(rowAt(start) >> segmentShift));
+    const isCodable = prepareCodes(query, segmentPtr(rowAt(start) >> segmentShift));
     while (start < end && centreOf(segmentPtr(rowAt(start) >> segmentShift)) === centre) {
       let n: u32 = 1;
       while (n < 4 && start + n < end && centreOf(segmentPtr(rowAt(start + n) >> segmentShift)) === centre) n++;
@@ -174,7 +174,7 @@ function boundFour(query: Query, i: u32, n: u32): void {
   for (let j: u32 = 0; j < n; j++) {
     const row = rowAt(i + j);
     const local = row & (segmentRows - 1);
-    v128.store(four, codeDotBounds(segmentPtr(row >> segmentShift), local & ~3, v128.load32_splat(four + ((<usize>j) << 2), 16)));
+    v128.store(four, codeDotBounds(query, segmentPtr(row >> segmentShift), local & ~3, v128.load32_splat(four + ((<usize>j) << 2), 16)));
     store<f32>(boundList + ((<usize>(i + j)) << 2), load<f32>(four + ((<usize>(local & 3)) << 2)));
   }
 }
@@ -183,39 +183,39 @@ function touchListed(i: u32): void {
   touchFloats(segmentPtr(rowAt(i) >> segmentShift), rowAt(i) & (segmentRows - 1));
 }
 
-function scoreListed(query: Query, similarity: i32, i: u32): void {
+function scoreListed(query: Query, i: u32): void {
   const row = rowAt(i);
   const local = row & (segmentRows - 1);
-  scoreRow(query, similarity, segmentPtr(row >> segmentShift), local, row - local);
+  scoreRow(query, segmentPtr(row >> segmentShift), local, row - local);
 }
 
 /**
  * Scores the seeds, then what they leave of rows start..end−1. @returns whether the bounds paid: whether they
  * left less than half.
  */
-function scoreRows(query: Query, similarity: i32, start: u32, end: u32): bool {
+function scoreRows(query: Query, start: u32, end: u32): bool {
   const seeds = query.seeds;
   for (let i = 0; i < seeds.count; i++) store<u32>(scoreList + ((<usize>i) << 2), seedRow(seeds, i));
-  scoreWhatBoundsLeave(query, similarity, seeds.count);
+  scoreWhatBoundsLeave(query, seeds.count);
   for (let i = 0; i < seeds.count; i++) store<f32>(boundList + ((<usize>seedRow(seeds, i)) << 2), Infinity);
-  const limit = costLimit(similarity, query.heap.threshold, query);
+  const limit = costLimit(query, query.heap.threshold);
   let left: u32 = 0;
   for (let i = start; i < end; i++) {
     if (load<f32>(boundList + ((<usize>i) << 2)) > limit) continue;
     store<u32>(scoreList + ((<usize>left) << 2), i);
     left++;
   }
-  return scoreWhatBoundsLeave(query, similarity, left) * 2 <= end - start;
+  return scoreWhatBoundsLeave(query, left) * 2 <= end - start;
 }
 
 /**
  * Scores those of the first `count` rows of the score list that their bounds do not rule out. @returns their
  * number.
  */
-function scoreWhatBoundsLeave(query: Query, similarity: i32, count: u32): u32 {
+function scoreWhatBoundsLeave(query: Query, count: u32): u32 {
   const heap = query.heap;
   let threshold = heap.threshold;
-  let limit = costLimit(similarity, threshold, query);
+  let limit = costLimit(query, threshold);
   let scored: u32 = 0;
   for (let start: u32 = 0; start < count; start += GROUP_ROWS) {
     const end = min(count, start + GROUP_ROWS);
@@ -224,10 +224,10 @@ function scoreWhatBoundsLeave(query: Query, similarity: i32, count: u32): u32 {
       const listed = load<u32>(scoreList + ((<usize>i) << 2));
       if (load<f32>(boundList + ((<usize>listed) << 2)) > limit) continue;
       scored++;
-      scoreListed(query, similarity, listed);
+      scoreListed(query, listed);
       if (heap.threshold === threshold) continue;
       threshold = heap.threshold;
-      limit = costLimit(similarity, threshold, query);
+      limit = costLimit(query, threshold);
     }
   }
   return scored;

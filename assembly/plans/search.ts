@@ -58,7 +58,7 @@ export function countSelected(isFiltered: bool): u32 {
 export function search(count: i32, similarity: i32, isFiltered: bool, selected: u32, plan: i32): void {
   resetScanCounts();
   const filterBits = isFiltered ? currentFilterPtr() : 0;
-  for (let i = 0; i < count; i++) prepareQuery(i);
+  for (let i = 0; i < count; i++) prepareQuery(i, similarity);
   const k = <u32>queryAt(0).heap.capacity;
   let usesCodes = plan !== BY_FLOATS && codeDimension > 0 && selected / CASCADE_ROWS_PER_RESULT >= k;
   if (usesCodes) {
@@ -70,13 +70,13 @@ export function search(count: i32, similarity: i32, isFiltered: bool, selected: 
     if (plan === WITH_SKETCHES) learnNow();
     else if (readsSketches) workInSearch();
     else refreshInSearch(similarity !== L1);
-    if (spread < limit) usesCodes = (isMany && cascadeMany(count, similarity, filterBits)) || cascade(count, similarity, filterBits);
-    else usesCodes = !isShared && searchScattered(count, similarity, filterBits, selected);
+    if (spread < limit) usesCodes = (isMany && cascadeMany(count, filterBits)) || cascade(count, filterBits);
+    else usesCodes = !isShared && searchScattered(count, filterBits, selected);
     if (readsSketches) noteSearched(<i64>scannedBytes());
   }
   if (!usesCodes) {
     for (let s: u32 = 0; s < segmentCount; s++) {
-      for (let i = 0; i < count; i++) scanFloats(queryAt(i), similarity, s, filterOf(filterBits, s));
+      for (let i = 0; i < count; i++) scanFloats(queryAt(i), s, filterOf(filterBits, s));
     }
   }
   for (let i = 0; i < count; i++) sortBestFirst(queryAt(i).heap);

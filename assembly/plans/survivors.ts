@@ -21,24 +21,24 @@ export function beginSurvivors(): void {
 }
 
 /** Adds a row that its bound does not rule out yet. */
-export function listSurvivor(query: Query, similarity: i32, row: u32, bound: f32): void {
+export function listSurvivor(query: Query, row: u32, bound: f32): void {
   const at = list + ((<usize>listed) << 3);
   store<u32>(at, row);
   store<f32>(at, bound, 4);
   listed++;
-  if (listed === MAX_LISTED) scoreListed(query, similarity);
+  if (listed === MAX_LISTED) scoreListed(query);
 }
 
 /** Scores the listed rows, except those whose bounds have been overtaken by a limit raised meanwhile. */
-export function scoreListed(query: Query, similarity: i32): void {
+export function scoreListed(query: Query): void {
   const end = list + ((<usize>listed) << 3);
   listed = 0;
   for (let at = list; at < end; at += 8) touchFloats(segmentPtr(load<u32>(at) >> segmentShift), load<u32>(at) & (segmentRows - 1));
   for (let at = list; at < end; at += 8) {
-    if (load<f32>(at, 4) > costLimit(similarity, query.heap.threshold, query)) continue;
+    if (load<f32>(at, 4) > costLimit(query, query.heap.threshold)) continue;
     const row = load<u32>(at);
     const local = row & (segmentRows - 1);
     scoredRows++;
-    scoreRow(query, similarity, segmentPtr(row >> segmentShift), local, row - local);
+    scoreRow(query, segmentPtr(row >> segmentShift), local, row - local);
   }
 }

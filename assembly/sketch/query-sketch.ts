@@ -10,6 +10,8 @@
  *                 17, 19, … 31, which are the four halves of 16-bit lanes, in their order.
  */
 import { MAX_CODABLE, MIN_CODABLE } from "../codes/codes";
+import { SLACK_OF_ONE, setCoefficients } from "../dot/coefficients";
+import { CodedQuery } from "../exact/coded-query";
 import { Query } from "../exact/query";
 import { addF64, addI32OfFour } from "../lanes";
 import { allocate } from "../rows/memory";
@@ -21,19 +23,14 @@ import { MAX_SKETCH_DIMENSION, projectionsPtr, residualsPtr, restOf, sketchCodes
 
 const NORM_SLACK: f64 = 1 + 1e-9;
 
-/** The sketch of one query. */
+/**
+ * The sketch of one query. In the terms of CodedQuery, codedNorm is ‖û‖, codeLoss ≥ ‖u − û‖ + ε ‖u‖, and restNorm
+ * ≥ ‖p − Bᵀu‖.
+ */
 @unmanaged
-export class QuerySketch {
-  /** Unit of the codes; Σ Q. */
-  unit: f64;
+export class QuerySketch extends CodedQuery {
+  /** Σ Q. */
   codeSum: i32;
-  /** ‖û‖, an upper bound; ≥ ‖u − û‖ + ε ‖u‖; ≥ ‖p − Bᵀu‖; ‖p‖, q · centre, ‖centre‖. */
-  codedNorm: f64;
-  codeLoss: f64;
-  rest: f64;
-  norm: f64;
-  shift: f64;
-  centreNorm: f64;
 }
 
 let states: usize = 0;
@@ -117,7 +114,8 @@ export function sketchQuery(query: Query): void {
   // ‖s‖, by which both terms are multiplied, is at most √(1 + ε) ‖y‖.
   sketch.codeLoss =
     (Math.sqrt(lossSquares) + error + skewness * (sketchNorm + error) + sketchNorm * 1e-12) * Math.sqrt(1 + skewness) * NORM_SLACK;
-  sketch.rest = restOf(sketch.norm, sketchNorm) * NORM_SLACK;
+  sketch.restNorm = restOf(sketch.norm, sketchNorm) * NORM_SLACK;
+  setCoefficients(sketch, query, 0.5, SLACK_OF_ONE);
   query.isSketched = true;
 }
 
