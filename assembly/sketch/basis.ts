@@ -22,7 +22,7 @@
  *           products reads it
  */
 import { stride } from "../rows/rows";
-import { multiplyRow, multiplyTile, wideDot } from "./products";
+import { multiplyPanel, multiplyRow, wideDot } from "./products";
 
 /** Rows projected at a time, so that a panel stays in the first-level cache. */
 export const BLOCK_ROWS: i32 = 32;
@@ -80,7 +80,7 @@ export function projectOn(basis: usize, dimensions: i32, from: usize, rows: i32,
     for (let row = 0; row < rows; row += 4) {
       const a = from + <usize>row * rowBytes;
       const c = to + <usize>row * sketchBytes + ((<usize>panel) << 2);
-      multiplyTile(a, a + rowBytes, a + 2 * rowBytes, a + 3 * rowBytes, 4, b, 32, terms, c, sketchBytes, false);
+      multiplyPanel(a, a + rowBytes, a + 2 * rowBytes, a + 3 * rowBytes, b, terms, c, sketchBytes);
     }
   }
 }

@@ -202,7 +202,7 @@ function passOver(): void {
     for (let i: usize = 0; i < <usize>most; i += 4) {
       const a = projectionsPtr() + (i << 2);
       const b = residualsPtr() + at;
-      multiplyTile(a, a + 4, a + 8, a + 12, sketchBytes, b, rowBytes, count, directions + i * rowBytes + at, rowBytes, true);
+      multiplyTile(a, a + 4, a + 8, a + 12, sketchBytes, b, rowBytes, count, directions + i * rowBytes + at, rowBytes);
     }
   }
   spent += 2 * <i64>count * projectionCost(most);

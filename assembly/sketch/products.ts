@@ -11,8 +11,7 @@ function addProduct(sum: v128, a: v128, b: v128): v128 {
 }
 
 /**
- * c[i][0..7] = (adds ? c[i][0..7] : 0) + Σ_j a_i[j] · b[j][0..7] for i < 4 and j < terms, each lane in one
- * chain of additions.
+ * c[i][0..7] += Σ_j a_i[j] · b[j][0..7] for i < 4 and j < terms, each lane in one chain of additions.
  *
  * @param aStep, bStep, cStep  bytes from one j, or row of c, to the next.
  */
@@ -27,26 +26,15 @@ export function multiplyTile(
   terms: i32,
   c: usize,
   cStep: usize,
-  adds: bool,
 ): void {
-  let s00 = f32x4.splat(0);
-  let s01 = s00;
-  let s10 = s00;
-  let s11 = s00;
-  let s20 = s00;
-  let s21 = s00;
-  let s30 = s00;
-  let s31 = s00;
-  if (adds) {
-    s00 = v128.load(c);
-    s01 = v128.load(c, 16);
-    s10 = v128.load(c + cStep);
-    s11 = v128.load(c + cStep, 16);
-    s20 = v128.load(c + 2 * cStep);
-    s21 = v128.load(c + 2 * cStep, 16);
-    s30 = v128.load(c + 3 * cStep);
-    s31 = v128.load(c + 3 * cStep, 16);
-  }
+  let s00 = v128.load(c);
+  let s01 = v128.load(c, 16);
+  let s10 = v128.load(c + cStep);
+  let s11 = v128.load(c + cStep, 16);
+  let s20 = v128.load(c + 2 * cStep);
+  let s21 = v128.load(c + 2 * cStep, 16);
+  let s30 = v128.load(c + 3 * cStep);
+  let s31 = v128.load(c + 3 * cStep, 16);
   const end = b + <usize>terms * bStep;
   while (b < end) {
     const b0 = v128.load(b);
@@ -68,6 +56,100 @@ export function multiplyTile(
     a2 += aStep;
     a3 += aStep;
     b += bStep;
+  }
+  v128.store(c, s00);
+  v128.store(c, s01, 16);
+  v128.store(c + cStep, s10);
+  v128.store(c + cStep, s11, 16);
+  v128.store(c + 2 * cStep, s20);
+  v128.store(c + 2 * cStep, s21, 16);
+  v128.store(c + 3 * cStep, s30);
+  v128.store(c + 3 * cStep, s31, 16);
+}
+
+/**
+ * c[i][0..7] = Σ_j a_i[j] · b[j][0..7] for i < 4 and j < terms: for rows a_i, f32[terms], and a panel b,
+ * f32[terms × 8]. Four terms per iteration, each lane still in one chain of additions. The branches between
+ * them keep V8 from moving all loads to the front and spilling registers.
+ */
+export function multiplyPanel(a0: usize, a1: usize, a2: usize, a3: usize, b: usize, terms: i32, c: usize, cStep: usize): void {
+  let s00 = f32x4.splat(0);
+  let s01 = s00;
+  let s10 = s00;
+  let s11 = s00;
+  let s20 = s00;
+  let s21 = s00;
+  let s30 = s00;
+  let s31 = s00;
+  const end = b + ((<usize>terms) << 5);
+  const end1 = end - 32;
+  const end2 = end - 64;
+  const end3 = end - 96;
+  while (b < end) {
+    let b0 = v128.load(b);
+    let b1 = v128.load(b, 16);
+    let x = v128.load32_splat(a0);
+    s00 = addProduct(s00, x, b0);
+    s01 = addProduct(s01, x, b1);
+    x = v128.load32_splat(a1);
+    s10 = addProduct(s10, x, b0);
+    s11 = addProduct(s11, x, b1);
+    x = v128.load32_splat(a2);
+    s20 = addProduct(s20, x, b0);
+    s21 = addProduct(s21, x, b1);
+    x = v128.load32_splat(a3);
+    s30 = addProduct(s30, x, b0);
+    s31 = addProduct(s31, x, b1);
+    if (b === end1) break;
+    b0 = v128.load(b, 32);
+    b1 = v128.load(b, 48);
+    x = v128.load32_splat(a0, 4);
+    s00 = addProduct(s00, x, b0);
+    s01 = addProduct(s01, x, b1);
+    x = v128.load32_splat(a1, 4);
+    s10 = addProduct(s10, x, b0);
+    s11 = addProduct(s11, x, b1);
+    x = v128.load32_splat(a2, 4);
+    s20 = addProduct(s20, x, b0);
+    s21 = addProduct(s21, x, b1);
+    x = v128.load32_splat(a3, 4);
+    s30 = addProduct(s30, x, b0);
+    s31 = addProduct(s31, x, b1);
+    if (b === end2) break;
+    b0 = v128.load(b, 64);
+    b1 = v128.load(b, 80);
+    x = v128.load32_splat(a0, 8);
+    s00 = addProduct(s00, x, b0);
+    s01 = addProduct(s01, x, b1);
+    x = v128.load32_splat(a1, 8);
+    s10 = addProduct(s10, x, b0);
+    s11 = addProduct(s11, x, b1);
+    x = v128.load32_splat(a2, 8);
+    s20 = addProduct(s20, x, b0);
+    s21 = addProduct(s21, x, b1);
+    x = v128.load32_splat(a3, 8);
+    s30 = addProduct(s30, x, b0);
+    s31 = addProduct(s31, x, b1);
+    if (b === end3) break;
+    b0 = v128.load(b, 96);
+    b1 = v128.load(b, 112);
+    x = v128.load32_splat(a0, 12);
+    s00 = addProduct(s00, x, b0);
+    s01 = addProduct(s01, x, b1);
+    x = v128.load32_splat(a1, 12);
+    s10 = addProduct(s10, x, b0);
+    s11 = addProduct(s11, x, b1);
+    x = v128.load32_splat(a2, 12);
+    s20 = addProduct(s20, x, b0);
+    s21 = addProduct(s21, x, b1);
+    x = v128.load32_splat(a3, 12);
+    s30 = addProduct(s30, x, b0);
+    s31 = addProduct(s31, x, b1);
+    b += 128;
+    a0 += 16;
+    a1 += 16;
+    a2 += 16;
+    a3 += 16;
   }
   v128.store(c, s00);
   v128.store(c, s01, 16);
