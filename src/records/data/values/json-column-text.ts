@@ -14,6 +14,8 @@ import { isHeavierThan, jsonPieces } from "../../json-pieces.ts";
 const LONG_TEXT = 256 * 1024;
 /** Characters that are looked at in one go. */
 const STEP = 64 * 1024;
+/** Characters that are written in one slice; a fiftieth of a second when they are small lists. */
+const SLICE_LENGTH = 2 * STEP;
 const ESCAPED_NUL = "\\u0000";
 
 export interface ColumnJson {
@@ -38,7 +40,7 @@ export function isLongJson(sent: unknown): boolean {
 
 /** As `jsonOf`, in slices between which others are served. */
 export async function longJsonOf(sent: unknown): Promise<ColumnJson> {
-  const slices = new Slices();
+  const slices = new Slices(SLICE_LENGTH);
   const pieces: string[] = [];
   for (const piece of typeof sent === "string" ? [sent] : jsonPieces(sent)) {
     pieces.push(piece);
