@@ -24,9 +24,7 @@ const work = `${root}build/mutation/`;
 /** By area, the modules of dist/ that are changed and the tests in test/ that should notice. */
 const AREAS = {
   parse: {
-    modules: ["check-text", "column-path", "datetime", "decimal", "json-document", "operand", "meaning", "parse", "pattern"].map(
-      (n) => `filter/${n}`,
-    ),
+    modules: ["check-text", "column-path", "datetime", "decimal", "json-document", "operand", "parse", "pattern"].map((n) => `filter/${n}`),
     tests: ["datetime", "decimal", "json-document", "meaning", "parse", "pattern"].map((n) => `filter/${n}.test.ts`),
   },
   select: {
@@ -40,8 +38,20 @@ const AREAS = {
   feed: { modules: ["records/feed/position"], tests: ["records/feed/position.test.ts"] },
 };
 
-/** A mutant that runs this many times as often as the code did without it never ends. */
-const HITS_OF_ENDLESS = 10;
+/** A test that takes this many times as many steps with a mutant as without never ends. */
+const ENDLESS = 10;
+
+/** What the instrumented code reads: which mutant is active. Each time it asks is a step. */
+const state = {
+  active: undefined,
+  steps: 0,
+  most: Number.POSITIVE_INFINITY,
+  get activeMutant() {
+    if (++this.steps > this.most) throw new Error("It never ends.");
+    return this.active;
+  },
+};
+globalThis.__stryker__ = state;
 
 // A failure need not be made small, and each mutant meets the same data.
 fc.configureGlobal({ endOnFailure: true, seed: 20 });
@@ -58,11 +68,12 @@ async function mutate(area, only) {
   cpSync(`${root}dist`, `${work}dist`, { recursive: true, filter: (path) => !/dist\/(?:packages|console)|\.(?:map|d\.ts)$/.test(path) });
   const mutants = await instrument(modules);
   const { tests, hooks } = await collect(files);
-  const state = globalThis.__stryker__;
   for (const hook of hooks.before) await hook();
   for (const test of tests) {
     state.currentTestId = test.name;
+    state.steps = 0;
     await test.run();
+    test.steps = state.steps;
   }
   state.currentTestId = undefined;
   const { static: atLoad, perTest } = structuredClone(state.mutantCoverage);
@@ -80,11 +91,10 @@ async function mutate(area, only) {
       report(file, mutant, "not reached");
       continue;
     }
-    state.hitLimit = HITS_OF_ENDLESS * reached.reduce((sum, test) => sum + perTest[test.name][mutant.id], 0) + 100_000;
-    state.hitCount = 0;
-    state.activeMutant = mutant.id;
+    state.active = mutant.id;
     const isNoticed = await fails(reached);
-    state.activeMutant = undefined;
+    state.active = undefined;
+    state.most = Number.POSITIVE_INFINITY;
     count(file, isNoticed ? "noticed" : "survived");
     if (!isNoticed) report(file, mutant, "survived");
   }
@@ -95,6 +105,8 @@ async function mutate(area, only) {
 
 async function fails(tests) {
   for (const test of tests) {
+    state.steps = 0;
+    state.most = ENDLESS * test.steps + 100_000;
     try {
       await test.run();
     } catch {

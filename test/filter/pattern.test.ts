@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { PatternMatcher, parsePattern } from "../../src/filter/pattern.ts";
+import { likePattern, PatternMatcher, parsePattern } from "../../src/filter/pattern.ts";
 import { ANY_CHARACTER, ANY_TEXT, type PatternPart } from "../../src/filter/tree.ts";
 
 const parts = (pattern: string): PatternPart[] => parsePattern(pattern, false, { parent: null, step: "filter" });
@@ -29,6 +29,10 @@ describe("$pattern", () => {
     expect(matches("?", "😀")).toBe(true);
     expect(matches("??", "😀")).toBe(false);
     expect(matches("*?😁", "😀😁")).toBe(true);
+  });
+
+  test("is a LIKE pattern in SQL", () => {
+    expect(likePattern(parts("50%_*?\\*\\\\"))).toBe("50\\%\\_%_*\\\\");
   });
 
   test("matches exactly its definition", () => {

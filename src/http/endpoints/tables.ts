@@ -16,6 +16,21 @@ export function tableEndpoints({ records }: Services): Endpoint[] {
 
   const updated = (ref: BranchRef): Promise<ApiResponse> => schemaUpdate({ records }, ref);
 
+  const columnsAt = (path: string, name: string): Endpoint =>
+    endpoint({
+      method: "GET",
+      path,
+      name,
+      summary: "The columns of a table",
+      tag,
+      access: "read",
+      responses: { 200: { description: "The columns.", schema: TABLE_COLUMNS } },
+      async handle({ ref, path: { table } }) {
+        const { columns } = await records.tableSchema(ref, table as string);
+        return { status: 200, body: { columns } };
+      },
+    });
+
   return [
     endpoint<{ columns?: ColumnSchema[] } | undefined>({
       method: "PUT",
@@ -67,19 +82,7 @@ export function tableEndpoints({ records }: Services): Endpoint[] {
         return { status: 200, body: { status: "completed" } };
       },
     }),
-    endpoint({
-      method: "GET",
-      path: `${path}/schema`,
-      name: "getTableSchema",
-      summary: "The columns of a table",
-      tag,
-      access: "read",
-      responses: { 200: { description: "The columns.", schema: TABLE_COLUMNS } },
-      async handle({ ref, path: { table } }) {
-        const { columns } = await records.tableSchema(ref, table as string);
-        return { status: 200, body: { columns } };
-      },
-    }),
+    columnsAt(`${path}/schema`, "getTableSchema"),
     endpoint<{ columns: ColumnSchema[] }>({
       method: "PUT",
       path: `${path}/schema`,
@@ -94,19 +97,7 @@ export function tableEndpoints({ records }: Services): Endpoint[] {
         return updated(ref);
       },
     }),
-    endpoint({
-      method: "GET",
-      path: `${path}/columns`,
-      name: "listColumns",
-      summary: "The columns of a table",
-      tag,
-      access: "read",
-      responses: { 200: { description: "The columns.", schema: TABLE_COLUMNS } },
-      async handle({ ref, path: { table } }) {
-        const { columns } = await records.tableSchema(ref, table as string);
-        return { status: 200, body: { columns } };
-      },
-    }),
+    columnsAt(`${path}/columns`, "listColumns"),
     endpoint<ColumnSchema>({
       method: "POST",
       path: `${path}/columns`,
