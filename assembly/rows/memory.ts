@@ -8,6 +8,8 @@
  */
 
 const PAGE_BYTES: u64 = 65536;
+/** Memory grows by at least an eighth. */
+const GROWTH: i64 = 8;
 /** Rows and codes start on a cache line. */
 const ALIGNMENT: u64 = 64;
 
@@ -39,12 +41,23 @@ export function allocate(bytes: u64): usize {
   }
   const end = aligned(top + bytes);
   if (end > limitBytes) return 0;
-  const pagesWanted = <i64>((end + PAGE_BYTES - 1) / PAGE_BYTES);
-  const missing = pagesWanted - <i64>(<u32>memory.size());
-  if (missing > 0 && memory.grow(<i32>missing) < 0) return 0;
+  const pages = <i64>(<u32>memory.size());
+  const missing = <i64>((end + PAGE_BYTES - 1) / PAGE_BYTES) - pages;
+  if (missing > 0 && !growBy(missing, pages)) return 0;
   const ptr = <usize>top;
   top = end;
   return ptr;
+}
+
+/**
+ * Grows by more than is missing, if it can, because V8 collects the whole heap of the thread after nearly every
+ * growth. Pages that are not touched yet take no memory.
+ */
+function growBy(missing: i64, pages: i64): bool {
+  const limit = <i64>(limitBytes / PAGE_BYTES);
+  const ample = min(max(missing, pages / GROWTH), limit - pages);
+  if (ample > missing && memory.grow(<i32>ample) >= 0) return true;
+  return memory.grow(<i32>missing) >= 0;
 }
 
 /**

@@ -14,6 +14,7 @@ import { nodeModule } from "./node-modules.ts";
 import { maskOfShard, rowInShard, shardOfRow } from "./row-blocks.ts";
 import type { CheckedValues, RowColumns, RowValues } from "./row-columns.ts";
 import { checkId, RowDirectory } from "./row-directory.ts";
+import { RowWrites } from "./row-writes.ts";
 import {
   type SearchOptions,
   type SearchPlan,
@@ -28,6 +29,7 @@ import type { ShardAnswer } from "./shard-messages.ts";
 import { createExchange } from "./threshold-exchange.ts";
 import { gatherRows, joined, loadSnapshot, snapshotPieces, snapshotStream, type TransferOptions, type TransferSource } from "./transfer.ts";
 import { checkDimension, toFloat32 } from "./vector-input.ts";
+import { VectorStaging } from "./vector-staging.ts";
 import { type Build, coreModule } from "./wasm-module.ts";
 
 export interface ParallelVectorIndexOptions {
@@ -62,9 +64,9 @@ export class ParallelVectorIndex {
   readonly #shards: readonly ShardClient[];
   readonly #ownsRows: boolean;
   readonly #holder = { clearRow: (row: number) => this.#clear(row) };
-  /** Rows that have a vector, with the number of the last write that changed each. */
-  readonly #live = new Set<number>();
-  readonly #writes = new Map<number, number>();
+  readonly #rowWrites = new RowWrites();
+  readonly #staging = new VectorStaging();
+  /** Number of the last write. */
   #write = 0;
 
   readonly #columns: RowColumns | undefined;
@@ -103,7 +105,7 @@ export class ParallelVectorIndex {
 
   /** Number of ids with a vector in this index, including writes in progress. */
   get size(): number {
-    return this.#live.size;
+    return this.#rowWrites.size;
   }
 
   /** Number of rows of a mask: `rows.capacity`. */
@@ -123,13 +125,13 @@ export class ParallelVectorIndex {
 
   async has(id: string): Promise<boolean> {
     const row = this.rows.rowOf(id);
-    return row !== undefined && this.#live.has(row);
+    return row !== undefined && this.#rowWrites.has(row);
   }
 
   /** A copy of the stored float32 vector. */
   async get(id: string): Promise<Float32Array | undefined> {
     const row = this.rows.rowOf(id);
-    if (row === undefined || !this.#live.has(row)) return undefined;
+    if (row === undefined || !this.#rowWrites.has(row)) return undefined;
     return this.#read([row]);
   }
 
@@ -138,7 +140,7 @@ export class ParallelVectorIndex {
    */
   async getMany(ids: readonly string[]): Promise<(Float32Array | undefined)[]> {
     const rows = ids.map((id) => this.rows.rowOf(id));
-    const present = rows.filter((row): row is number => row !== undefined && this.#live.has(row));
+    const present = rows.filter((row): row is number => row !== undefined && this.#rowWrites.has(row));
     const matrix = await this.#read(present);
     let next = 0;
     return rows.map((row) => {
@@ -151,7 +153,7 @@ export class ParallelVectorIndex {
   async getColumns(id: string, names?: readonly string[]): Promise<Record<string, unknown> | undefined> {
     const row = this.rows.rowOf(id);
     const columns = withColumns(this.#columns, "getColumns");
-    return row === undefined || !this.#live.has(row) ? undefined : columns.get(row, names);
+    return row === undefined || !this.#rowWrites.has(row) ? undefined : columns.get(row, names);
   }
 
   /** Like VectorIndex.upsert. */
@@ -182,7 +184,7 @@ export class ParallelVectorIndex {
   async delete(id: string): Promise<boolean> {
     const row = this.rows.rowOf(id);
     if (row === undefined) return false;
-    const had = this.#live.has(row);
+    const had = this.#rowWrites.has(row);
     if (this.#ownsRows) this.rows.release(id);
     else this.#clear(row);
     return had;
@@ -257,7 +259,7 @@ export class ParallelVectorIndex {
   }
 
   #contents(): TransferSource {
-    const { rows, gatherIds } = gatherRows(this.rows, (row) => this.#live.has(row));
+    const { rows, gatherIds } = gatherRows(this.rows, (row) => this.#rowWrites.has(row));
     return {
       dimension: this.dimension,
       gatherIds,
@@ -268,8 +270,8 @@ export class ParallelVectorIndex {
   }
 
   #clear(row: number): void {
-    if (!this.#live.delete(row)) return;
-    this.#writes.set(row, ++this.#write);
+    if (!this.#rowWrites.has(row)) return;
+    this.#rowWrites.clear(row, ++this.#write);
     const count = this.#shards.length;
     // This fails only if the worker is dead, and every later call reports that.
     this.#shards[shardOfRow(row, count)]!.call<"clear">({ type: "clear", row: rowInShard(row, count) }).catch(() => {});
@@ -286,41 +288,39 @@ export class ParallelVectorIndex {
     matrix: Float32Array,
     values: readonly (CheckedValues | undefined)[] | undefined,
   ): Promise<void> {
-    const d = this.dimension;
     const count = this.#shards.length;
     const write = ++this.#write;
-    const parts = this.#shards.map(() => ({ from: [] as number[], rows: [] as number[], added: new Set<number>() }));
+    /** For each shard the places of its rows in `all`. */
+    const places: number[][] = this.#shards.map(() => []);
+    /** By place: the row had no vector before. */
+    const isNew = new Uint8Array(all.length);
     /** Values to restore if the write fails. */
     const before = new Map<number, CheckedValues | undefined>();
-    all.forEach((row, i) => {
-      const part = parts[shardOfRow(row, count)]!;
-      part.from.push(i);
-      part.rows.push(row);
-      if (!this.#live.has(row)) part.added.add(row);
-      this.#live.add(row);
-      this.#writes.set(row, write);
+    for (let i = 0; i < all.length; i++) {
+      const row = all[i]!;
+      places[shardOfRow(row, count)]!.push(i);
+      if (this.#rowWrites.set(row, write)) isNew[i] = 1;
       if (values?.[i] !== undefined && !before.has(row)) before.set(row, this.#columns?.keep(row));
       this.#columns?.set(row, values?.[i]);
-    });
-    const sent = parts.map(async ({ from, rows, added }, shard) => {
-      if (rows.length === 0) return;
-      const own = new Float32Array(rows.length * d);
-      from.forEach((i, to) => {
-        own.set(matrix.subarray(i * d, (i + 1) * d), to * d);
-      });
-      const local = Uint32Array.from(rows, (row) => rowInShard(row, count));
+    }
+    const sent = places.map(async (own, shard) => {
+      if (own.length === 0) return;
+      const vectors = this.#staging.take(own.length * this.dimension);
+      gather(vectors, matrix, own, this.dimension);
+      const rows = Uint32Array.from(own, (i) => rowInShard(all[i]!, count));
+      const transfer = vectors.buffer instanceof ArrayBuffer ? [vectors.buffer, rows.buffer] : [rows.buffer];
       try {
-        await this.#shards[shard]!.call<"set">({ type: "set", rows: local, ids: from.map((i) => ids[i]!), matrix: own }, [
-          own.buffer,
-          local.buffer,
-        ]);
+        await this.#shards[shard]!.call<"set">({ type: "set", rows, ids: own.map((i) => ids[i]!), matrix: vectors }, transfer);
       } catch (error) {
-        for (const row of rows) {
-          if (this.#writes.get(row) !== write) continue;
-          if (added.has(row)) this.#forget(row);
+        for (const i of own) {
+          const row = all[i]!;
+          if (!this.#rowWrites.isLast(row, write)) continue;
+          if (isNew[i] === 1) this.#forget(row);
           else if (before.has(row)) this.#columns?.set(row, before.get(row) ?? this.#columns.check({}));
         }
         throw error;
+      } finally {
+        this.#staging.give(vectors);
       }
     });
     const failed = (await Promise.allSettled(sent)).find((result) => result.status === "rejected");
@@ -329,7 +329,7 @@ export class ParallelVectorIndex {
 
   /** Undoes the first write of a row, after it failed. */
   #forget(row: number): void {
-    this.#live.delete(row);
+    this.#rowWrites.clear(row, 0);
     this.#columns?.clear(row);
     const id = this.rows.idOf(row);
     if (this.#ownsRows && id !== undefined) this.rows.release(id);
@@ -370,6 +370,14 @@ export class ParallelVectorIndex {
     best.length = Math.min(best.length, plan.shardSearch.k);
     const totalCount = answers.reduce((sum, answer) => sum + answer.totalCount, 0);
     return toSearchResult(totalCount, best, plan, this.rows, this.#columns);
+  }
+}
+
+/** Copies the vectors at `places` of the matrix, neighbours together. */
+function gather(vectors: Float32Array, matrix: Float32Array, places: readonly number[], dimension: number): void {
+  for (let start = 0, end = 1; start < places.length; start = end++) {
+    while (end < places.length && places[end] === places[end - 1]! + 1) end++;
+    vectors.set(matrix.subarray(places[start]! * dimension, (places[end - 1]! + 1) * dimension), start * dimension);
   }
 }
 

@@ -95,7 +95,8 @@ export class WasmShard implements VectorShard {
   }
 
   get memoryBytes(): number {
-    return this.#exports.memory.buffer.byteLength;
+    // Memory grows ahead of what is used, and pages that were never touched take none.
+    return Number(this.#exports.usedBytes());
   }
 
   reserve(rows: number): void {

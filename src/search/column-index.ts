@@ -132,17 +132,27 @@ export class ColumnIndex {
     const next = await ParallelVectorIndex.create({ dimension: this.dimension, rows: this.#rows, shards });
     try {
       const step = Math.max(1, Math.floor(MOVED_BYTES / (4 * this.dimension)));
-      let piece: string[] = [];
+      let ids: string[] = [];
+      let rows: number[] = [];
       const movePiece = async (): Promise<void> => {
-        const vectors = await this.getMany(piece);
-        const present = piece.filter((_, i) => vectors[i] !== undefined);
+        const vectors = await this.getMany(ids);
+        const present = [...ids.keys()].filter((i) => vectors[i] !== undefined);
         const matrix = new Float32Array(present.length * this.dimension);
-        let row = 0;
-        for (const vector of vectors) if (vector !== undefined) matrix.set(vector, this.dimension * row++);
-        await next.upsertMany(present, matrix);
-        piece = [];
+        present.forEach((i, to) => {
+          matrix.set(vectors[i]!, to * this.dimension);
+        });
+        await next.setRows(
+          present.map((i) => rows[i]!),
+          present.map((i) => ids[i]!),
+          matrix,
+        );
+        ids = [];
+        rows = [];
       };
-      for (const [id] of this.#rows.entries()) if (piece.push(id) === step) await movePiece();
+      for (const [id, row] of this.#rows.entries()) {
+        rows.push(row);
+        if (ids.push(id) === step) await movePiece();
+      }
       await movePiece();
     } catch (error) {
       await next.free();

@@ -162,6 +162,12 @@ export class SearchTable implements MaskTable {
     if (index === undefined || !(column instanceof PresenceColumn))
       throw new TypeError(`Column ${JSON.stringify(name)} has no vector index.`);
     const { dimension } = index;
+    // Nearly always: each record has a vector that can be searched.
+    if (vectors.dimension === dimension && vectors.rows.length === ids.length && areFinite(vectors.elements, 0, vectors.elements.length)) {
+      for (const row of rows) column.mark(row);
+      index.setRows(rows, ids, vectors.elements);
+      return;
+    }
     const kept: number[] = [];
     const searchable: string[] = [];
     const searchableRows: number[] = [];

@@ -86,7 +86,8 @@ export class SnapshotWriter {
 }
 
 /**
- * Yields the messages of a file in order. The file is known to be sound only when the iteration has ended.
+ * Yields the messages of a file in order. Their typed arrays are valid until the next one is asked for. The file
+ * is known to be sound only when the iteration has ended.
  *
  * @throws {LodestoneError} CORRUPT when the file is damaged, cut off, or of another format. Discard
  *   everything that came from it.
