@@ -5,8 +5,8 @@
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { type Command, Option } from "commander";
+import { isDirectoryHeld } from "../directory-lock.ts";
 import { LodestoneError } from "../errors.ts";
-import { isDirectoryHeld } from "../records/engine/embedded/directory-lock.ts";
 import { openRecordStore } from "../records/open.ts";
 import type { ApiClient } from "./api-client.ts";
 

@@ -19,6 +19,7 @@ import { openRecordStore } from "../records/open.ts";
 import { openSearchStore } from "../search/open-search-store.ts";
 import { PartsSearchStore } from "../search/parts/parts-search-store.ts";
 import type { StartEngine } from "../search/search-engine.ts";
+import { lockSnapshots } from "../search/snapshot/lock-snapshots.ts";
 import { startSqlEngine } from "../search/sql/sql-engine.ts";
 import { DEMO_REF, demoCurl, loadDemoIntoStore } from "./load-demo.ts";
 import { enableRelaxedSimd } from "./relaxed-simd.ts";
@@ -87,9 +88,12 @@ export async function serve(options: ServeOptions): Promise<void> {
     await records.close();
     throw error;
   });
+  const snapshotDir = join(options.dataDir, "search");
+  // What is kept in a database needs no files.
+  const snapshotLock = startEngine === undefined ? await lockSnapshots(snapshotDir, (sentence) => log.warn(sentence)) : undefined;
   const searchOptions = {
-    // What is kept in a database needs no files.
-    ...(startEngine === undefined ? { snapshotDir: join(options.dataDir, "search") } : { startEngine }),
+    ...(snapshotLock === undefined ? {} : { snapshotDir }),
+    ...(startEngine === undefined ? {} : { startEngine }),
     snapshotEveryMs: options.snapshotInterval * 1000,
     ...(options.journalSize === undefined ? {} : { journalBytes: options.journalSize }),
     maxIndexBytes: memory.indexBytes,
@@ -120,6 +124,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     server = await listen(app, { addresses, port: options.port });
   } catch (error) {
     await search.close();
+    snapshotLock?.release();
     await records.close();
     throw error;
   }
@@ -131,6 +136,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   if (options.keyFile !== undefined) unwatchFile(options.keyFile);
   await server.close();
   await search.close();
+  snapshotLock?.release();
   await records.close();
   log.info("stopped");
 }

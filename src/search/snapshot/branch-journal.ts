@@ -40,6 +40,11 @@ export function journalPath(snapshotPath: string, id: string): string {
   return `${snapshotPath.replace(/\.snapshot$/, "")}.${id}.journal`;
 }
 
+/** The name of a snapshot with that journal until it is complete. */
+export function draftPath(snapshotPath: string, id: string): string {
+  return journalPath(snapshotPath, id).replace(/journal$/, "draft");
+}
+
 /** Deletes the journals and drafts of earlier snapshots that a crash has left. */
 export async function removeOtherFiles(snapshotPath: string, kept: BranchJournal): Promise<void> {
   const directory = dirname(snapshotPath);

@@ -11,7 +11,7 @@ import type { FeedBatch, FeedPosition } from "../../records/feed/feed-types.ts";
 import { BranchState } from "../branch-state.ts";
 import type { FollowedSchema } from "../followed-schema.ts";
 import type { BranchKey } from "../search-messages.ts";
-import { type JournalEnd, journalPath, readJournal } from "./branch-journal.ts";
+import { draftPath, type JournalEnd, journalPath, readJournal } from "./branch-journal.ts";
 import { readSnapshot, SnapshotWriter } from "./snapshot-file.ts";
 
 export interface SnapshotHeader {
@@ -42,7 +42,7 @@ export async function writeBranchSnapshot(
   isCurrent: () => boolean,
 ): Promise<number | null> {
   const { incarnation, version, schema } = state;
-  const writer = await SnapshotWriter.create(path);
+  const writer = await SnapshotWriter.create(path, draftPath(path, journal));
   try {
     await writer.write({ key, incarnation, version, schema, position, journal } satisfies SnapshotHeader);
     const isUsable = (): boolean => isCurrent() && state.version === version;

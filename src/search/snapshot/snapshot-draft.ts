@@ -10,7 +10,7 @@ import { randomUUID } from "node:crypto";
 import type { FeedBatch, FeedPosition } from "../../records/feed/feed-types.ts";
 import type { BranchState } from "../branch-state.ts";
 import type { BranchKey } from "../search-messages.ts";
-import { BranchJournal, journalPath, removeOtherFiles } from "./branch-journal.ts";
+import { BranchJournal, draftPath, journalPath, removeOtherFiles } from "./branch-journal.ts";
 import type { SnapshotHeader } from "./branch-snapshot.ts";
 import { SnapshotWriter } from "./snapshot-file.ts";
 
@@ -84,7 +84,7 @@ export class SnapshotDraft {
 
   async #open(): Promise<SnapshotWriter> {
     const { incarnation, version, schema } = this.#state;
-    this.#writer = await SnapshotWriter.create(this.path, journalPath(this.path, this.#id).replace(/journal$/, "draft"));
+    this.#writer = await SnapshotWriter.create(this.path, draftPath(this.path, this.#id));
     const header: SnapshotHeader = { key: this.#key, incarnation, version, schema, position: this.#position, journal: this.#id };
     await this.#writer.write(header);
     return this.#writer;

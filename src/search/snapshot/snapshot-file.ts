@@ -42,8 +42,8 @@ export class SnapshotWriter {
     this.#finalPath = finalPath;
   }
 
-  /** @param temporary  the file's name until it is complete. */
-  static async create(path: string, temporary = `${path}.tmp`): Promise<SnapshotWriter> {
+  /** @param temporary  the file's name until it is complete; nobody else writes to it. */
+  static async create(path: string, temporary: string): Promise<SnapshotWriter> {
     // The file contains values of records, so only the owner may read it.
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const file = await open(temporary, "w", 0o600);

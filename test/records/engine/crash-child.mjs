@@ -4,7 +4,7 @@
  */
 import { once } from "node:events";
 import { writeSync } from "node:fs";
-import { DirectoryLock } from "../../../dist/records/engine/embedded/directory-lock.js";
+import { DirectoryLock } from "../../../dist/directory-lock.js";
 import { openEngine } from "../../../dist/records/engine/open-engine.js";
 
 const [mode, dataDir, templateDir] = process.argv.slice(2);

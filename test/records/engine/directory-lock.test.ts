@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { DirectoryLock } from "../../../src/records/engine/embedded/directory-lock.ts";
-import { ownIdentity } from "../../../src/records/engine/embedded/process-identity.ts";
+import { DirectoryLock } from "../../../src/directory-lock.ts";
+import { ownIdentity } from "../../../src/process-identity.ts";
 import { openEngine } from "../../../src/records/engine/open-engine.ts";
 import { TEMPLATE_DIR } from "../../support/data-directory.ts";
 

@@ -1,8 +1,8 @@
 /** Opens a path as a locked, whole data directory. */
 import { existsSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { DirectoryLock } from "../../../directory-lock.ts";
 import { checkDataDirectory, copyTree, ensureDirectory, pgDataPath, publish, removeLeftovers, templateName } from "./data-directory.ts";
-import { DirectoryLock } from "./directory-lock.ts";
 import { createPgData } from "./session.ts";
 
 /** The major version of PostgreSQL inside the pinned PGlite. */

@@ -1,5 +1,6 @@
 /**
- * One process per data directory: PGlite itself lets a second one in, and committed rows are lost.
+ * One process per directory: the embedded database itself lets a second one in, and committed rows are lost; two
+ * that write the same search snapshots undo each other's.
  *
  * Node has no flock, so the lock is a file `lodestone.lock.<n>` that names its holder. n only ever grows: the
  * highest file is never removed before a higher one exists (a release rewrites it as "released"). Creating n
@@ -16,7 +17,7 @@ import { randomUUID } from "node:crypto";
 import { linkSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { LodestoneError } from "../../../errors.ts";
+import { LodestoneError } from "./errors.ts";
 import { liveness, ownIdentity, type ProcessIdentity } from "./process-identity.ts";
 
 const LOCK_NAME = /^lodestone\.lock\.(\d{1,15})$/;
@@ -27,6 +28,21 @@ interface LockContent extends Partial<ProcessIdentity> {
   readonly state: "held" | "released";
   readonly token: string;
   readonly since: string;
+}
+
+/** A process that lives holds the directory, or one that cannot be judged from here and shows signs of life. */
+export class DirectoryHeldError extends LodestoneError {
+  /** As "process 17 (since 2026-01-01T00:00:00.000Z)". */
+  readonly holder: string;
+
+  constructor(directory: string, holder: string) {
+    super(
+      "UNAVAILABLE",
+      `The data directory ${directory} is in use by ${holder}. ` +
+        "Two servers on one directory would destroy data: stop that process, or give this one another data directory.",
+    );
+    this.holder = holder;
+  }
 }
 
 export class DirectoryLock {
@@ -51,11 +67,14 @@ export class DirectoryLock {
     this.#heartbeat.unref();
   }
 
-  /** @throws {LodestoneError} UNAVAILABLE when a living process holds the directory; the message names it. */
-  static async acquire(directory: string, onLost: () => void): Promise<DirectoryLock> {
+  /**
+   * @param patienceMs  how long to watch for the heartbeat of a holder in another container or on another host.
+   * @throws {DirectoryHeldError} when a living process holds the directory; the message names it.
+   */
+  static async acquire(directory: string, onLost: () => void, patienceMs = HEARTBEAT_PATIENCE_MS): Promise<DirectoryLock> {
     for (let attempt = 0; attempt < 20; attempt++) {
       const highest = highestLock(directory);
-      if (highest !== null) await refuseWhenHeld(directory, highest);
+      if (highest !== null) await refuseWhenHeld(directory, highest, patienceMs);
       const generation = (highest ?? 0) + 1;
       const token = randomUUID();
       const path = lockPath(directory, generation);
@@ -126,7 +145,7 @@ function readLock(path: string): LockContent | null {
   }
 }
 
-async function refuseWhenHeld(directory: string, generation: number): Promise<void> {
+async function refuseWhenHeld(directory: string, generation: number, patienceMs: number): Promise<void> {
   const path = lockPath(directory, generation);
   const content = readLock(path);
   // Locks appear with their content (link), so a file that cannot be read was either removed just now or
@@ -135,19 +154,15 @@ async function refuseWhenHeld(directory: string, generation: number): Promise<vo
   const identity = identityOf(content);
   const state = liveness(identity);
   if (state === "dead") return;
-  if (state === "unknown" && (await standsStill(path))) return;
-  throw new LodestoneError(
-    "UNAVAILABLE",
-    `The data directory ${directory} is in use by process ${identity.pid} (since ${content.since}). ` +
-      "Two servers on one directory would destroy data: stop that process, or give this one another data directory.",
-  );
+  if (state === "unknown" && (await standsStill(path, patienceMs))) return;
+  throw new DirectoryHeldError(directory, `process ${identity.pid} (since ${content.since})`);
 }
 
 /** Watches the holder's heartbeat. True when it does not change, or when the lock disappears. */
-async function standsStill(path: string): Promise<boolean> {
+async function standsStill(path: string, patienceMs: number): Promise<boolean> {
   const modified = (): number => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const before = modified();
-  const deadline = performance.now() + HEARTBEAT_PATIENCE_MS;
+  const deadline = performance.now() + patienceMs;
   while (performance.now() < deadline) {
     await sleep(250);
     const now = modified();

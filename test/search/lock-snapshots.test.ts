@@ -1,0 +1,54 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { lockSnapshots } from "../../src/search/snapshot/lock-snapshots.ts";
+
+let directory: string;
+let notices: string[];
+const lock = () => lockSnapshots(directory, (sentence) => notices.push(sentence));
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "lodestone-lock-snapshots-"));
+  notices = [];
+});
+afterEach(() => {
+  vi.useRealTimers();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+test("a second server on the directory goes on without snapshots, and is told whose they are", async () => {
+  const first = await lock();
+  expect(notices).toEqual([]);
+  expect(await lock()).toBeUndefined();
+  expect(notices).toEqual([
+    expect.stringMatching(
+      new RegExp(
+        `^The search snapshots in ${directory} are kept by process ${process.pid} \\(since .*\\)\\. This server goes on without any, .* Give it a --data-dir of its own\\.$`,
+      ),
+    ),
+  ]);
+  first?.release();
+  const next = await lock();
+  expect(next).toBeDefined();
+  next?.release();
+  expect(notices).toHaveLength(1);
+});
+
+test("the lock of a predecessor in another container is taken over at once", async () => {
+  const content = { state: "held", token: "left", since: "2026-01-01T00:00:00.000Z", pid: 1, startTime: "1", realm: "another" };
+  writeFileSync(join(directory, "lodestone.lock.3"), JSON.stringify(content));
+  // By a clock that stands still, whoever watched for its heartbeat would watch for ever.
+  vi.useFakeTimers({ toFake: ["performance"] });
+  const taken = await lock();
+  expect(taken).toBeDefined();
+  expect(notices).toEqual([]);
+  taken?.release();
+});
+
+test("a place that cannot be written is no reason not to start", async () => {
+  const file = join(directory, "file");
+  writeFileSync(file, "");
+  expect(await lockSnapshots(join(file, "search"), (sentence) => notices.push(sentence))).toBeUndefined();
+  expect(notices).toEqual([expect.stringMatching(/file\/search cannot be written \(.+\)\. This server goes on without any/)]);
+});
