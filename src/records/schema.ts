@@ -40,6 +40,15 @@ export interface BranchSchema {
   readonly tables: readonly TableSchema[];
 }
 
+/** A schema change as `schema/apply`, `schema/compare` and the history of a branch have it: an object with one key. */
+export type SchemaOperation =
+  | { readonly addTable: { readonly table: string } }
+  | { readonly removeTable: { readonly table: string } }
+  | { readonly renameTable: { readonly oldName: string; readonly newName: string } }
+  | { readonly addColumn: { readonly table: string; readonly column: ColumnSchema } }
+  | { readonly removeColumn: { readonly table: string; readonly column: string } }
+  | { readonly renameColumn: { readonly table: string; readonly oldName: string; readonly newName: string } };
+
 /**
  * A branch resolved by the catalog. `version` grows by one with each schema change, so that a cache can tell
  * that it is old.

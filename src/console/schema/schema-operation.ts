@@ -1,13 +1,8 @@
 /** Schema changes as `schema/apply` and `schema/compare` represent them, and each one in words. */
+import type { SchemaOperation } from "../../records/schema.ts";
 import type { ColumnSchema } from "../state/catalog.ts";
 
-export type SchemaOperation =
-  | { readonly addTable: { readonly table: string } }
-  | { readonly removeTable: { readonly table: string } }
-  | { readonly renameTable: { readonly oldName: string; readonly newName: string } }
-  | { readonly addColumn: { readonly table: string; readonly column: ColumnSchema } }
-  | { readonly removeColumn: { readonly table: string; readonly column: string } }
-  | { readonly renameColumn: { readonly table: string; readonly oldName: string; readonly newName: string } };
+export type { SchemaOperation };
 
 /** "vector · 384", "link to makers". */
 export function typeInWords({ type, vector, link }: ColumnSchema): string {

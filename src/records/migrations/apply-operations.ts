@@ -1,8 +1,8 @@
 /** Runs schema operations on a branch, through its schema editor. */
 import { LodestoneError } from "../../errors.ts";
 import { Slices } from "../../event-loop.ts";
-import type { SchemaOperation } from "../catalog/history/schema-operations.ts";
 import type { SchemaEditor } from "../catalog/schema-editor.ts";
+import type { SchemaOperation } from "../schema.ts";
 
 /** An operation goes over the existing tables and columns; after this many, others get the event loop. */
 const COLUMNS_PER_SLICE = 50_000;

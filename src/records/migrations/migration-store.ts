@@ -7,11 +7,11 @@ import { requireColumn } from "../catalog/column-types.ts";
 import { type BranchDocument, namingOf, shownSystemColumns, toBranchSchema, toColumnSchema } from "../catalog/document.ts";
 import { compareSchemas } from "../catalog/history/compare.ts";
 import { checksumOf, type Migration, readMigrations } from "../catalog/history/history.ts";
-import { requireOperations, type SchemaOperation } from "../catalog/history/schema-operations.ts";
+import { requireOperations } from "../catalog/history/schema-operations.ts";
 import { MAX_COLUMNS, SchemaEditor } from "../catalog/schema-editor.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
 import { requireTableName, schemaNameOf } from "../identifiers.ts";
-import type { BranchInfo, BranchRef, BranchSchema, TableSchema } from "../schema.ts";
+import type { BranchInfo, BranchRef, BranchSchema, SchemaOperation, TableSchema } from "../schema.ts";
 import { applyOperations } from "./apply-operations.ts";
 
 export interface PushedMigration {

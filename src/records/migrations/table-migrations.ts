@@ -5,8 +5,7 @@
 import { LodestoneError } from "../../errors.ts";
 import { Slices } from "../../event-loop.ts";
 import { compareSchemas } from "../catalog/history/compare.ts";
-import type { SchemaOperation } from "../catalog/history/schema-operations.ts";
-import type { BranchSchema, ColumnSchema, TableSchema } from "../schema.ts";
+import type { BranchSchema, ColumnSchema, SchemaOperation, TableSchema } from "../schema.ts";
 
 const COLUMNS_PER_SLICE = 10_000;
 

@@ -7,11 +7,10 @@
  */
 
 import { Slices } from "../../../event-loop.ts";
-import type { BranchSchema, ColumnSchema, TableSchema } from "../../schema.ts";
+import type { BranchSchema, ColumnSchema, SchemaOperation, TableSchema } from "../../schema.ts";
 import { sameDefinition } from "../column-types.ts";
 import type { BranchDocument, ColumnDocument, TableDocument } from "../document.ts";
 import { toColumnSchema } from "../document.ts";
-import type { SchemaOperation } from "./schema-operations.ts";
 
 const COLUMNS_PER_SLICE = 10_000;
 

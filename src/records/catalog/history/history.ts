@@ -5,7 +5,8 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import type { Connection } from "../../engine/engine.ts";
-import { requireOperations, type SchemaOperation } from "./schema-operations.ts";
+import type { SchemaOperation } from "../../schema.ts";
+import { requireOperations } from "./schema-operations.ts";
 
 export interface Migration {
   readonly id: string;

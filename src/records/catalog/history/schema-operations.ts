@@ -7,16 +7,8 @@ import { LodestoneError } from "../../../errors.ts";
 import { isObject } from "../../../json-object.ts";
 import { inWords } from "../../../value-in-words.ts";
 import { requireColumnName, requireTableName } from "../../identifiers.ts";
-import type { ColumnSchema } from "../../schema.ts";
+import type { SchemaOperation } from "../../schema.ts";
 import { requireColumn } from "../column-types.ts";
-
-export type SchemaOperation =
-  | { readonly addTable: { readonly table: string } }
-  | { readonly removeTable: { readonly table: string } }
-  | { readonly renameTable: { readonly oldName: string; readonly newName: string } }
-  | { readonly addColumn: { readonly table: string; readonly column: ColumnSchema } }
-  | { readonly removeColumn: { readonly table: string; readonly column: string } }
-  | { readonly renameColumn: { readonly table: string; readonly oldName: string; readonly newName: string } };
 
 /** More than any schema needs at once; each is several statements in one transaction. */
 const MAX_SCHEMA_OPERATIONS = 10_000;
