@@ -9,9 +9,9 @@ import { BackupPanel } from "./backup-panel.tsx";
 import { BranchList } from "./branch-list.tsx";
 import { KeyPanel } from "./key-panel.tsx";
 import { LimitPanel } from "./limit-panel.tsx";
-import { gauge, isFailure, isOthers, isRefused, isSearch, latency, type Reading, requestRate, withReading } from "./metric-series.ts";
+import { type Reading, withReading } from "./metric-series.ts";
 import { parseMetrics, total } from "./metrics-text.ts";
-import { Plot } from "./plot.tsx";
+import { ServerPlots } from "./server-plots.tsx";
 
 const READ_EVERY_MS = 2_000;
 
@@ -61,7 +61,7 @@ export function ServerView(): JSX.Element {
     <div class="stack">
       {fault !== "" && <Fault>{fault}</Fault>}
       <Facts reading={last} readiness={readiness} />
-      <Plots readings={readings} />
+      <ServerPlots readings={readings} />
       <div class="server-panels">
         {mayAdminister.value && access.value?.databases === null && (
           <>
@@ -125,73 +125,6 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
     </div>
   );
 }
-
-function Plots({ readings }: { readings: readonly Reading[] }): JSX.Element {
-  const times = readings.map(({ time }) => time);
-  const rate = (value: number): string => `${shortly(value)}/s`;
-  const ms = (value: number): string => `${shortly(value)} ms`;
-  return (
-    <div class="plots">
-      <Plot
-        title="Requests"
-        times={times}
-        format={rate}
-        lines={[
-          { label: "all", values: requestRate(readings, isOthers) },
-          { label: "searches", values: requestRate(readings, isSearch) },
-        ]}
-      />
-      <Plot
-        title="Latency"
-        times={times}
-        format={ms}
-        lines={[
-          { label: "half below", values: latency(readings, 0.5) },
-          { label: "99 of 100 below", values: latency(readings, 0.99) },
-        ]}
-      />
-      <Plot
-        title="Refused and failed"
-        times={times}
-        format={rate}
-        lines={[
-          { label: "beyond capacity (429)", values: requestRate(readings, isRefused) },
-          { label: "failed (5xx)", values: requestRate(readings, isFailure) },
-        ]}
-      />
-      <Plot
-        title="Searches behind the records"
-        times={times}
-        format={ms}
-        lines={[
-          { label: "oldest change not seen", values: gauge(readings, "lodestone_search_lag_seconds", 1000) },
-          { label: "99 of 100 seen within", values: gauge(readings, "lodestone_search_lag_p99_seconds", 1000) },
-        ]}
-      />
-      <Plot
-        title="Memory"
-        times={times}
-        format={sizeInWords}
-        lines={[
-          { label: "process", values: gauge(readings, "process_resident_memory_bytes") },
-          { label: "search", values: gauge(readings, "lodestone_search_memory_bytes") },
-        ]}
-      />
-      <Plot
-        title="Event loop"
-        times={times}
-        format={ms}
-        lines={[
-          { label: "mean wait", values: gauge(readings, "nodejs_eventloop_lag_mean_seconds", 1000) },
-          { label: "99 of 100 below", values: gauge(readings, "nodejs_eventloop_lag_p99_seconds", 1000) },
-        ]}
-      />
-    </div>
-  );
-}
-
-const shortly = (value: number): string =>
-  value >= 100 || value === 0 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toPrecision(2);
 
 function duration(seconds: number): string {
   const [days, hours, minutes] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3_600) % 24, Math.floor(seconds / 60) % 60];
