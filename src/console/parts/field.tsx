@@ -30,8 +30,34 @@ export function Field({ label, hint, fault, children }: FieldProps): JSX.Element
   );
 }
 
-/** Used as `ref` of the first control in a form that the user opened. */
-export const focusOnMount = (element: HTMLElement | null): void => element?.focus();
+interface TextFieldProps extends Pick<FieldProps, "label" | "hint" | "fault"> {
+  value: string;
+  onInput: (text: string) => void;
+  /** The first control of a form that the user opened has the focus. */
+  isFirst?: boolean;
+  inputMode?: "numeric";
+}
+
+/** A line of text: a name, a number or a value, which the browser neither corrects nor remembers. */
+export function TextField({ label, hint, fault, value, onInput, isFirst = false, inputMode }: TextFieldProps): JSX.Element {
+  return (
+    <Field label={label} hint={hint} fault={fault}>
+      {(ids) => (
+        <input
+          {...ids}
+          value={value}
+          {...(inputMode === undefined ? {} : { inputMode })}
+          spellcheck={false}
+          autocomplete="off"
+          {...(isFirst ? { ref: focusOnMount } : {})}
+          onInput={(event) => onInput(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+const focusOnMount = (element: HTMLElement | null): void => element?.focus();
 
 interface SelectProps {
   label: string;

@@ -1,11 +1,13 @@
 /** The branches of the database: create, copy, compare and delete. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { call, messageOf } from "../api/client.ts";
+import { call } from "../api/client.ts";
 import { branchPath, type Place } from "../api/paths.ts";
 import type { Confirmation } from "../parts/confirm-dialog.tsx";
-import { Field, focusOnMount, Select } from "../parts/field.tsx";
+import { Select, TextField } from "../parts/field.tsx";
 import { Icon } from "../parts/icons.tsx";
+import { Fault } from "../parts/notice.tsx";
+import { useAttempt } from "../parts/use-attempt.ts";
 import { databases, firstPlace, loadDatabases } from "../state/catalog.ts";
 import { go, hrefOf } from "../state/route.ts";
 import { mayAdminister } from "../state/session.ts";
@@ -22,11 +24,10 @@ interface BranchPanelProps {
 export function BranchPanel({ place, ask, propose }: BranchPanelProps): JSX.Element {
   const branches = databases.value?.find(({ name }) => name === place.database)?.branches ?? [];
   const [isMaking, setMaking] = useState(false);
-  const [fault, setFault] = useState("");
+  const { fault, attempt } = useAttempt();
 
-  async function remove(branch: string): Promise<void> {
-    setFault("");
-    try {
+  const remove = (branch: string): Promise<void> =>
+    attempt(async () => {
       const content = await contentOf({ ...place, branch });
       const last = branches.length === 1 ? ` The database ${place.database} goes with it, because it has no other branch.` : "";
       ask({
@@ -42,10 +43,7 @@ export function BranchPanel({ place, ask, propose }: BranchPanelProps): JSX.Elem
           go("schema", left === undefined ? firstPlace() : { ...place, branch: left });
         },
       });
-    } catch (error) {
-      setFault(messageOf(error));
-    }
-  }
+    });
 
   return (
     <section class="card schema-panel" aria-label="Branches">
@@ -60,11 +58,7 @@ export function BranchPanel({ place, ask, propose }: BranchPanelProps): JSX.Elem
         )}
       </div>
       {isMaking && <BranchForm place={place} branches={branches} ask={ask} onClose={() => setMaking(false)} />}
-      {fault !== "" && (
-        <p class="fault" role="alert">
-          {fault}
-        </p>
-      )}
+      {fault !== "" && <Fault>{fault}</Fault>}
       <ul class="column-list" aria-label="Branches">
         {branches.map((branch) => (
           <li key={branch} class="column-line">
@@ -101,13 +95,11 @@ export function BranchForm({ place, branches, ask, onClose }: BranchFormProps): 
   const [database, setDatabase] = useState(place?.database ?? "");
   const [branch, setBranch] = useState(place === undefined ? "main" : "");
   const [from, setFrom] = useState("");
-  const [fault, setFault] = useState("");
+  const { fault, attempt } = useAttempt();
   const copied = database === place?.database ? from : "";
 
-  async function submit(event: Event): Promise<void> {
-    event.preventDefault();
-    setFault("");
-    try {
+  const create = (): Promise<void> =>
+    attempt(async () => {
       if (database === "" || branch === "") throw new Error("A branch needs the name of its database and its own.");
       const isNew = databases.value?.some(({ name }) => name === database) !== true;
       const content =
@@ -125,37 +117,20 @@ export function BranchForm({ place, branches, ask, onClose }: BranchFormProps): 
           go("schema", made);
         },
       });
-    } catch (error) {
-      setFault(messageOf(error));
-    }
-  }
+    });
 
   return (
-    <form class="schema-form" aria-label="New branch" onSubmit={(event) => void submit(event)}>
+    <form
+      class="schema-form"
+      aria-label="New branch"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void create();
+      }}
+    >
       <div class="schema-fields">
-        <Field label="Database">
-          {(ids) => (
-            <input
-              {...ids}
-              value={database}
-              spellcheck={false}
-              autocomplete="off"
-              onInput={(event) => setDatabase(event.currentTarget.value)}
-            />
-          )}
-        </Field>
-        <Field label="Name of the branch" fault={fault}>
-          {(ids) => (
-            <input
-              {...ids}
-              value={branch}
-              spellcheck={false}
-              autocomplete="off"
-              ref={focusOnMount}
-              onInput={(event) => setBranch(event.currentTarget.value)}
-            />
-          )}
-        </Field>
+        <TextField label="Database" value={database} onInput={setDatabase} />
+        <TextField label="Name of the branch" fault={fault} value={branch} onInput={setBranch} isFirst />
         {database === place?.database && (
           <Select
             label="Copy of"

@@ -1,8 +1,8 @@
 /** A new column: its name, type, and rules. The server decides what is allowed. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { messageOf } from "../api/client.ts";
-import { Field, focusOnMount, Select } from "../parts/field.tsx";
+import { Select, TextField } from "../parts/field.tsx";
+import { useAttempt } from "../parts/use-attempt.ts";
 import type { ColumnSchema } from "../state/catalog.ts";
 
 interface ColumnFormProps {
@@ -38,43 +38,31 @@ export function ColumnForm({ tableNames, onSubmit, onCancel }: ColumnFormProps):
   const [notNull, setNotNull] = useState(false);
   const [unique, setUnique] = useState(false);
   const [defaultValue, setDefaultValue] = useState("");
-  const [fault, setFault] = useState("");
+  const { fault, attempt } = useAttempt();
 
-  async function submit(event: Event): Promise<void> {
-    event.preventDefault();
-    setFault("");
-    try {
-      await onSubmit({
-        name,
-        type,
-        ...(type === "vector" ? { vector: { dimension: Number(dimension) } } : {}),
-        ...(type === "link" ? { link: { table: target } } : {}),
-        ...(notNull ? { notNull } : {}),
-        ...(unique && !NEVER_UNIQUE.has(type) ? { unique } : {}),
-        ...(defaultValue === "" ? {} : { defaultValue }),
-      });
-    } catch (error) {
-      setFault(messageOf(error));
-    }
-  }
+  const column = (): ColumnSchema => ({
+    name,
+    type,
+    ...(type === "vector" ? { vector: { dimension: Number(dimension) } } : {}),
+    ...(type === "link" ? { link: { table: target } } : {}),
+    ...(notNull ? { notNull } : {}),
+    ...(unique && !NEVER_UNIQUE.has(type) ? { unique } : {}),
+    ...(defaultValue === "" ? {} : { defaultValue }),
+  });
   // The server's messages begin with the member they are about.
   const about = /dimension/.test(fault) ? "dimension" : /defaultValue|default/.test(fault) ? "defaultValue" : "name";
   const faultOf = (field: string): string => (about === field ? fault : "");
   return (
-    <form class="schema-form" aria-label="New column" onSubmit={(event) => void submit(event)}>
+    <form
+      class="schema-form"
+      aria-label="New column"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void attempt(() => onSubmit(column()));
+      }}
+    >
       <div class="schema-fields">
-        <Field label="Name" fault={faultOf("name")}>
-          {(ids) => (
-            <input
-              {...ids}
-              value={name}
-              spellcheck={false}
-              autocomplete="off"
-              ref={focusOnMount}
-              onInput={(event) => setName(event.currentTarget.value)}
-            />
-          )}
-        </Field>
+        <TextField label="Name" fault={faultOf("name")} value={name} onInput={setName} isFirst />
         <Select
           label="Type"
           value={type}
@@ -82,17 +70,26 @@ export function ColumnForm({ tableNames, onSubmit, onCancel }: ColumnFormProps):
           onChoose={(value) => setType(value as ColumnSchema["type"])}
         />
         {type === "vector" && (
-          <Field label="Dimension" hint="2 to 10,000" fault={faultOf("dimension")}>
-            {(ids) => <input {...ids} inputMode="numeric" value={dimension} onInput={(event) => setDimension(event.currentTarget.value)} />}
-          </Field>
+          <TextField
+            label="Dimension"
+            hint="2 to 10,000"
+            fault={faultOf("dimension")}
+            value={dimension}
+            onInput={setDimension}
+            inputMode="numeric"
+          />
         )}
         {type === "link" && (
           <Select label="Table" value={target} options={tableNames.map((table) => [table, table] as const)} onChoose={setTarget} />
         )}
         {type !== "vector" && (
-          <Field label="Default value" hint="Of records that are written without one." fault={faultOf("defaultValue")}>
-            {(ids) => <input {...ids} value={defaultValue} onInput={(event) => setDefaultValue(event.currentTarget.value)} />}
-          </Field>
+          <TextField
+            label="Default value"
+            hint="Of records that are written without one."
+            fault={faultOf("defaultValue")}
+            value={defaultValue}
+            onInput={setDefaultValue}
+          />
         )}
       </div>
       <div class="actions">

@@ -4,8 +4,8 @@
  */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { messageOf } from "../api/client.ts";
-import { Field, focusOnMount } from "../parts/field.tsx";
+import { TextField } from "../parts/field.tsx";
+import { useAttempt } from "../parts/use-attempt.ts";
 
 interface NameFormProps {
   title: string;
@@ -19,30 +19,17 @@ interface NameFormProps {
 
 export function NameForm({ title, label, start, verb, onSubmit, onCancel }: NameFormProps): JSX.Element {
   const [name, setName] = useState(start);
-  const [fault, setFault] = useState("");
-  async function submit(event: Event): Promise<void> {
-    event.preventDefault();
-    setFault("");
-    try {
-      await onSubmit(name);
-    } catch (error) {
-      setFault(messageOf(error));
-    }
-  }
+  const { fault, attempt } = useAttempt();
   return (
-    <form class="schema-form" aria-label={title} onSubmit={(event) => void submit(event)}>
-      <Field label={label} fault={fault}>
-        {(ids) => (
-          <input
-            {...ids}
-            value={name}
-            spellcheck={false}
-            autocomplete="off"
-            ref={focusOnMount}
-            onInput={(event) => setName(event.currentTarget.value)}
-          />
-        )}
-      </Field>
+    <form
+      class="schema-form"
+      aria-label={title}
+      onSubmit={(event) => {
+        event.preventDefault();
+        void attempt(() => onSubmit(name));
+      }}
+    >
+      <TextField label={label} fault={fault} value={name} onInput={setName} isFirst />
       <div class="actions">
         <button type="submit" class="primary">
           {verb}

@@ -1,10 +1,11 @@
 /** The operations that lead from one branch's schema to another's, and a way to apply them. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { call, messageOf } from "../api/client.ts";
+import { call } from "../api/client.ts";
 import { branchPath, type Place } from "../api/paths.ts";
 import { Select } from "../parts/field.tsx";
 import { Fault } from "../parts/notice.tsx";
+import { useAttempt } from "../parts/use-attempt.ts";
 import { mayAdminister } from "../state/session.ts";
 import { inWords, type SchemaOperation } from "./schema-operation.ts";
 
@@ -22,18 +23,10 @@ interface Difference {
 export function SchemaDifference({ place, others, propose }: SchemaDifferenceProps): JSX.Element | null {
   const [chosen, setChosen] = useState("");
   const [difference, setDifference] = useState<Difference | undefined>(undefined);
-  const [fault, setFault] = useState("");
+  const { fault, attempt } = useAttempt();
   if (others.length === 0) return null;
   const other = others.includes(chosen) ? chosen : (others[0] as string);
 
-  async function attempt(work: () => Promise<void>): Promise<void> {
-    setFault("");
-    try {
-      await work();
-    } catch (error) {
-      setFault(messageOf(error));
-    }
-  }
   const compare = (): Promise<void> =>
     attempt(async () => {
       const path = `${branchPath(place)}/schema/compare/${encodeURIComponent(other)}`;

@@ -1,8 +1,9 @@
 /** Backups of the embedded database: made while it serves, and listed. */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { call, messageOf } from "../api/client.ts";
+import { call } from "../api/client.ts";
 import { Fault } from "../parts/notice.tsx";
+import { useAttempt } from "../parts/use-attempt.ts";
 
 interface BackupList {
   readonly backups: readonly { readonly name: string; readonly createdAt: string }[];
@@ -13,16 +14,8 @@ export function BackupPanel(): JSX.Element {
   const [list, setList] = useState<BackupList | undefined>(undefined);
   const [isBusy, setBusy] = useState(false);
   const [said, setSaid] = useState("");
-  const [fault, setFault] = useState("");
+  const { fault, attempt } = useAttempt();
 
-  async function attempt(work: () => Promise<void>): Promise<void> {
-    setFault("");
-    try {
-      await work();
-    } catch (error) {
-      setFault(messageOf(error));
-    }
-  }
   const read = (): Promise<void> => attempt(async () => setList(await call<BackupList>("GET", "/backups")));
   useEffect(() => void read(), []);
 

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { call, messageOf } from "../api/client.ts";
 import { type Confirmation, ConfirmDialog } from "../parts/confirm-dialog.tsx";
-import { Field, Select } from "../parts/field.tsx";
+import { Select, TextField } from "../parts/field.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Fault, Notice } from "../parts/notice.tsx";
 import { databases } from "../state/catalog.ts";
@@ -114,11 +114,7 @@ function KeyForm({ onMade }: { onMade: () => Promise<void> }): JSX.Element {
   return (
     <form class="schema-form" aria-label="New key" onSubmit={(event) => void submit(event)}>
       <div class="schema-fields">
-        <Field label="Name of the new key" fault={fault}>
-          {(ids) => (
-            <input {...ids} value={name} spellcheck={false} autocomplete="off" onInput={(event) => setName(event.currentTarget.value)} />
-          )}
-        </Field>
+        <TextField label="Name of the new key" fault={fault} value={name} onInput={setName} />
         <Select
           label="Scope"
           value={scope}

@@ -2,9 +2,9 @@
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { messageOf } from "../api/client.ts";
-import { Field } from "../parts/field.tsx";
+import { TextField } from "../parts/field.tsx";
 import { Fault } from "../parts/notice.tsx";
+import { useAttempt } from "../parts/use-attempt.ts";
 import type { ColumnSchema } from "../state/catalog.ts";
 import { fromText } from "./cell-text.ts";
 
@@ -17,56 +17,46 @@ interface InsertFormProps {
 
 export function InsertForm({ columns, onInsert, onClose }: InsertFormProps): JSX.Element {
   const [texts, setTexts] = useState<Readonly<Record<string, string>>>({});
-  const [fault, setFault] = useState("");
-  async function submit(event: Event): Promise<void> {
-    event.preventDefault();
-    setFault("");
+  const { fault, attempt } = useAttempt();
+  async function insert(): Promise<void> {
     const given = columns.filter(({ name }) => (texts[name] ?? "") !== "");
-    try {
-      await onInsert(
-        texts.id ?? "",
-        Object.fromEntries(given.map((column) => [column.name, fromText(column, texts[column.name] as string)])),
-      );
-      onClose();
-    } catch (error) {
-      setFault(messageOf(error));
-    }
+    await onInsert(
+      texts.id ?? "",
+      Object.fromEntries(given.map((column) => [column.name, fromText(column, texts[column.name] as string)])),
+    );
+    onClose();
   }
   // The server names the column that it is about.
   const column = columns.find(({ name }) => fault.includes(`"${name}"`) || fault.startsWith(`${name}:`));
   const faulty = column?.name ?? (/\bid\b/.test(fault) ? "id" : undefined);
   const set = (name: string, text: string): void => setTexts((old) => ({ ...old, [name]: text }));
   return (
-    <form class="card insert-form" aria-label="New record" onSubmit={(event) => void submit(event)}>
+    <form
+      class="card insert-form"
+      aria-label="New record"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void attempt(insert);
+      }}
+    >
       <h2>New record</h2>
       <div class="insert-fields">
-        <Field label="id" fault={faulty === "id" ? fault : ""} hint="Made by the server when it is empty.">
-          {(ids) => (
-            <input
-              {...ids}
-              spellcheck={false}
-              autocomplete="off"
-              value={texts.id ?? ""}
-              onInput={(event) => set("id", event.currentTarget.value)}
-            />
-          )}
-        </Field>
+        <TextField
+          label="id"
+          fault={faulty === "id" ? fault : ""}
+          hint="Made by the server when it is empty."
+          value={texts.id ?? ""}
+          onInput={(text) => set("id", text)}
+        />
         {columns.map((column) => (
-          <Field
+          <TextField
             key={column.name}
             label={`${column.name} (${column.type})`}
             fault={faulty === column.name ? fault : ""}
             hint={column.vector === undefined ? undefined : `${column.vector.dimension} numbers, as [1, 2, …]`}
-          >
-            {(ids) => (
-              <input
-                {...ids}
-                spellcheck={false}
-                value={texts[column.name] ?? ""}
-                onInput={(event) => set(column.name, event.currentTarget.value)}
-              />
-            )}
-          </Field>
+            value={texts[column.name] ?? ""}
+            onInput={(text) => set(column.name, text)}
+          />
         ))}
       </div>
       {fault !== "" && faulty === undefined && <Fault>{fault}</Fault>}

@@ -7,6 +7,7 @@ import { type Place, recordPath } from "../api/paths.ts";
 import { lazyView } from "../lazy-view.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Fault, Notice, Waiting } from "../parts/notice.tsx";
+import { useAttempt } from "../parts/use-attempt.ts";
 import { type ColumnSchema, currentTable, type TableSchema, tables } from "../state/catalog.ts";
 import { route } from "../state/route.ts";
 import { mayWrite } from "../state/session.ts";
@@ -40,7 +41,7 @@ function Spreadsheet({ place, table, record }: { place: Place; table: TableSchem
   const [hidden, setHidden] = useState<ReadonlySet<string>>(() => hiddenColumns(place, table.name));
   const [isInserting, setInserting] = useState(false);
   const [dropped, setDropped] = useState<File | undefined>(undefined);
-  const [fault, setFault] = useState("");
+  const { fault, attempt } = useAttempt();
 
   useEffect(() => void pages.open(question), [question]);
 
@@ -74,16 +75,6 @@ function Spreadsheet({ place, table, record }: { place: Place; table: TableSchem
       throw new Error(
         `Somebody else changed this record meanwhile: ${column.name} is now ${textOf(column, now[column.name]) || "empty"}. Save again to write yours over it.`,
       );
-    }
-  }
-
-  /** Runs the work, and shows the server's objection. */
-  async function attempt(work: () => Promise<void>): Promise<void> {
-    setFault("");
-    try {
-      await work();
-    } catch (error) {
-      setFault(messageOf(error));
     }
   }
 
