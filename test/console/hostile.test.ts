@@ -1,10 +1,8 @@
 /** What is in the records is text and nothing else, in every view that shows it; and every view fits a phone. */
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { closeChromium, launchChromium } from "../browser/launch.ts";
+import type { Page } from "playwright-core";
+import { expect, it } from "vitest";
 import { describeWith } from "../support/requirements.ts";
-import { startServer, type TestServer } from "../support/server.ts";
-import { openConsole } from "./console-page.ts";
+import { serveConsole } from "./serve-console.ts";
 
 const IDS = ["<script>globalThis.hurt=1</script>", "\u202eright to left שלום", `"'${"x".repeat(200)}`];
 const MARKUP = '<img src="x" onerror="globalThis.hurt=1">';
@@ -12,29 +10,25 @@ const MARKUP = '<img src="x" onerror="globalThis.hurt=1">';
 const LARGE = MARKUP.repeat(Math.ceil(1_000_000 / MARKUP.length));
 
 describeWith("chromium", "hostile content in the console", (executablePath) => {
-  let browser: Browser;
-  let server: TestServer;
-  beforeAll(async () => {
-    browser = await launchChromium(executablePath);
-    server = await startServer({ args: ["--demo"] });
-    await server.put("/db/hostile:main");
-    await server.put("/db/hostile:main/tables/t", {
-      columns: [
-        { name: "note", type: "string", notNull: true, defaultValue: MARKUP },
-        { name: "text", type: "text" },
-        { name: "v", type: "vector", vector: { dimension: 2 } },
-      ],
-    });
-    for (const [i, id] of IDS.entries()) {
-      const statement = 'INSERT INTO "t" ("id", "text", "v") VALUES ($1, $2, $3)';
-      const { status } = await server.post("/db/hostile:main/sql", { statement, params: [id, LARGE, [i, 1]] });
-      expect(status).toBe(200);
-    }
-  });
-  afterAll(async () => {
-    await closeChromium(browser);
-    await server?.stop();
-  });
+  const at = serveConsole(
+    executablePath,
+    async (server) => {
+      await server.put("/db/hostile:main");
+      await server.put("/db/hostile:main/tables/t", {
+        columns: [
+          { name: "note", type: "string", notNull: true, defaultValue: MARKUP },
+          { name: "text", type: "text" },
+          { name: "v", type: "vector", vector: { dimension: 2 } },
+        ],
+      });
+      for (const [i, id] of IDS.entries()) {
+        const statement = 'INSERT INTO "t" ("id", "text", "v") VALUES ($1, $2, $3)';
+        const { status } = await server.post("/db/hostile:main/sql", { statement, params: [id, LARGE, [i, 1]] });
+        expect(status).toBe(200);
+      }
+    },
+    { args: ["--demo"] },
+  );
 
   async function expectUnhurt(page: Page): Promise<void> {
     const found = await page.evaluate(() => ({
@@ -46,7 +40,7 @@ describeWith("chromium", "hostile content in the console", (executablePath) => {
   }
 
   it("is text in the table, in its editor, and after it was edited", async () => {
-    const { page, expectAccessible, close } = await openConsole(browser, server.url, "#/table/hostile:main/t");
+    const { page, expectAccessible, close } = await at.open("#/table/hostile:main/t");
     await page.getByText("3 of 3 records read").waitFor();
     const row = page.locator(".grid-body .grid-row").filter({ hasText: IDS[0] as string });
     expect(await row.getByRole("gridcell").nth(1).innerText()).toBe(MARKUP);
@@ -61,7 +55,7 @@ describeWith("chromium", "hostile content in the console", (executablePath) => {
     await page.getByRole("button", { name: "Save" }).click();
     await editor.waitFor({ state: "detached" });
     await page.getByText(`changed text of ${IDS[0]}`).waitFor();
-    const { body } = await server.get(`/db/hostile:main/tables/t/data/${encodeURIComponent(IDS[0] as string)}`);
+    const { body } = await at.server.get(`/db/hostile:main/tables/t/data/${encodeURIComponent(IDS[0] as string)}`);
     expect(body.text).toBe(`${LARGE}!`);
     await page.getByRole("button", { name: "Undo" }).click();
     await page.getByText("changed text of").waitFor({ state: "detached" });
@@ -70,7 +64,7 @@ describeWith("chromium", "hostile content in the console", (executablePath) => {
   });
 
   it("is text in answers of SQL, in the schema, and in what the API answers", async () => {
-    const { page, close } = await openConsole(browser, server.url, "#/sql/hostile:main/t", { isRichText: true });
+    const { page, close } = await at.open("#/sql/hostile:main/t", { isRichText: true });
     const editor = page.getByRole("textbox", { name: "SQL statement" });
     await editor.fill(`SELECT "id", "note", "text", '${MARKUP}' AS "<b>name</b>" FROM "t" ORDER BY "id"`);
     await page.getByRole("button", { name: "Run" }).click();
@@ -78,10 +72,10 @@ describeWith("chromium", "hostile content in the console", (executablePath) => {
     expect((await page.locator(".result-scroll tbody tr > td:first-child").allInnerTexts()).toSorted()).toEqual(IDS.toSorted());
     expect(await page.locator(".result-scroll th").last().innerText()).toContain("<b>name</b>");
     await expectUnhurt(page);
-    await page.goto(`${server.url}/console#/schema/hostile:main/t`);
+    await page.goto(`${at.server.url}/console#/schema/hostile:main/t`);
     await page.getByText(`default ${MARKUP}`).waitFor();
     await expectUnhurt(page);
-    await page.goto(`${server.url}/console#/reference/hostile:main/t`);
+    await page.goto(`${at.server.url}/console#/reference/hostile:main/t`);
     await page.getByLabel("Find").fill("getRecord");
     await page.locator(".operation summary").first().click();
     const form = page.getByRole("form", { name: "Try" });
@@ -101,7 +95,7 @@ describeWith("chromium", "hostile content in the console", (executablePath) => {
     ["server", ".limits dd"],
     ["reference", ".operation"],
   ])("the view %s fits a phone, in the dark, with all seven views at hand", async (view, ready) => {
-    const { page, expectAccessible, close } = await openConsole(browser, server.url, `#/${view}/demo:main/colors`, {
+    const { page, expectAccessible, close } = await at.open(`#/${view}/demo:main/colors`, {
       colorScheme: "dark",
       width: 360,
       height: 740,

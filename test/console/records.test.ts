@@ -1,20 +1,14 @@
 /** The spreadsheet and SQL, as a person uses them, on the real server. */
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { closeChromium, launchChromium } from "../browser/launch.ts";
+import type { Page } from "playwright-core";
+import { expect, it } from "vitest";
 import { describeWith } from "../support/requirements.ts";
-import { startServer, type TestServer } from "../support/server.ts";
-import { openConsole } from "./console-page.ts";
+import { serveConsole } from "./serve-console.ts";
 
 const ROWS = 1_234;
 const DATA = "/db/shop:main/tables/items/data";
 
 describeWith("chromium", "tables in the console", (executablePath) => {
-  let browser: Browser;
-  let server: TestServer;
-  beforeAll(async () => {
-    browser = await launchChromium(executablePath);
-    server = await startServer();
+  const at = serveConsole(executablePath, async (server) => {
     await server.put("/db/shop:main");
     await server.put("/db/shop:main/tables/makers", { columns: [{ name: "name", type: "string" }] });
     await server.put("/db/shop:main/tables/items", {
@@ -38,10 +32,6 @@ describeWith("chromium", "tables in the console", (executablePath) => {
       expect((await server.post("/db/shop:main/transaction", { operations })).status).toBe(200);
     }
   });
-  afterAll(async () => {
-    await closeChromium(browser);
-    await server?.stop();
-  });
 
   const cell = (page: Page, id: string, column: number) =>
     page.locator(".grid-body .grid-row").filter({ hasText: id }).getByRole("gridcell").nth(column);
@@ -51,7 +41,7 @@ describeWith("chromium", "tables in the console", (executablePath) => {
   };
 
   it("shows a table of any length, few rows of it in the page at a time, sorted and filtered by the server", async () => {
-    const { page, expectAccessible, close } = await openConsole(browser, server.url, "#/table/shop:main/items");
+    const { page, expectAccessible, close } = await at.open("#/table/shop:main/items");
     await page.getByText("1,234 records read").waitFor();
     expect(await page.getByRole("grid").getAttribute("aria-rowcount")).toBe(String(ROWS + 1));
     expect(await cell(page, "item-0003", 1).innerText()).toContain("<b>bold</b> & שלום");
@@ -68,7 +58,7 @@ describeWith("chromium", "tables in the console", (executablePath) => {
     expect(await page.locator(".grid-body .grid-row").count()).toBeLessThan(80);
     await page.getByRole("columnheader", { name: "price" }).getByRole("button").click();
     await page.getByRole("columnheader", { name: "price" }).getByRole("button").click();
-    const { body } = await server.post("/db/shop:main/tables/items/query", { sort: { price: "desc" }, page: { size: 3 } });
+    const { body } = await at.server.post("/db/shop:main/tables/items/query", { sort: { price: "desc" }, page: { size: 3 } });
     await page.locator(".grid").evaluate((grid) => grid.scrollTo(0, 0));
     await expect.poll(() => ids(page)).toEqual(body.records.map(({ id }: { id: string }) => id));
     await page.getByLabel("Filter", { exact: true }).fill('{"prize": 1}');
@@ -85,7 +75,7 @@ describeWith("chromium", "tables in the console", (executablePath) => {
   });
 
   it("edits a cell, says what is wrong in it, sees what another page wrote meanwhile, and takes it back", async () => {
-    const { page, close } = await openConsole(browser, server.url, "#/table/shop:main/items");
+    const { page, close } = await at.open("#/table/shop:main/items");
     await cell(page, "item-0005", 2).dblclick();
     const editor = page.getByLabel("New value of price");
     await editor.fill("many");
@@ -95,20 +85,20 @@ describeWith("chromium", "tables in the console", (executablePath) => {
     await editor.fill("77");
     await editor.press("Enter");
     await expect.poll(() => cell(page, "item-0005", 2).innerText()).toBe("77");
-    expect((await server.get(`${DATA}/item-0005`)).body).toMatchObject({ price: 77, xata: { version: 1 } });
+    expect((await at.server.get(`${DATA}/item-0005`)).body).toMatchObject({ price: 77, xata: { version: 1 } });
     // Another page writes the same record.
     await cell(page, "item-0006", 1).dblclick();
-    await server.patch(`${DATA}/item-0006`, { title: "theirs" });
+    await at.server.patch(`${DATA}/item-0006`, { title: "theirs" });
     await page.getByLabel("New value of title").fill("ours");
     await page.getByRole("button", { name: "Save" }).click();
     await page.locator("#cell-fault").filter({ hasText: "title is now theirs" }).waitFor();
-    expect((await server.get(`${DATA}/item-0006`)).body.title).toBe("theirs");
+    expect((await at.server.get(`${DATA}/item-0006`)).body.title).toBe("theirs");
     await page.getByRole("button", { name: "Save" }).click();
     await expect.poll(() => cell(page, "item-0006", 1).innerText()).toBe("ours");
     await page.getByRole("button", { name: "Undo" }).click();
     await expect.poll(() => cell(page, "item-0006", 1).innerText()).toBe("theirs");
     await page.getByRole("button", { name: "Undo" }).click();
-    await expect.poll(async () => (await server.get(`${DATA}/item-0005`)).body.price).toBe(185);
+    await expect.poll(async () => (await at.server.get(`${DATA}/item-0005`)).body.price).toBe(185);
     // Scrolled far out of sight and back, what was typed is there.
     await cell(page, "item-0007", 1).dblclick();
     await page.getByLabel("New value of title").fill("half a wo");
@@ -127,12 +117,12 @@ describeWith("chromium", "tables in the console", (executablePath) => {
     for (const key of ["ArrowDown", "ArrowRight", "Enter"]) await page.keyboard.press(key);
     await page.getByLabel("New value of title").fill("by keys");
     await page.keyboard.press("Enter");
-    await expect.poll(async () => (await server.get(`${DATA}/item-0001`)).body.title).toBe("by keys");
+    await expect.poll(async () => (await at.server.get(`${DATA}/item-0001`)).body.title).toBe("by keys");
     await close();
   });
 
   it("inserts, deletes many as one, undoes it, and follows a link", async () => {
-    const { page, expectAccessible, close } = await openConsole(browser, server.url, "#/table/shop:main/items");
+    const { page, expectAccessible, close } = await at.open("#/table/shop:main/items");
     await page.getByRole("button", { name: "New" }).click();
     const form = page.getByRole("form", { name: "New record" });
     await form.getByLabel("id", { exact: true }).fill("a-new-one");
@@ -143,15 +133,15 @@ describeWith("chromium", "tables in the console", (executablePath) => {
     await form.getByLabel("look (vector)").fill("[1, 2, 3, 4, 5]");
     await form.getByRole("button", { name: "Insert" }).click();
     await page.getByText("a-new-one").first().waitFor();
-    expect((await server.get(`${DATA}/a-new-one`)).body.look).toEqual([1, 2, 3, 4, 5]);
+    expect((await at.server.get(`${DATA}/a-new-one`)).body.look).toEqual([1, 2, 3, 4, 5]);
     await page.getByLabel("Select item-0000").check();
     await page.getByLabel("Select item-0002").check();
     await page.getByRole("button", { name: "Delete 2" }).click();
     await page.getByText("deleted 2 records").waitFor();
-    expect((await server.get(`${DATA}/item-0000`)).status).toBe(404);
+    expect((await at.server.get(`${DATA}/item-0000`)).status).toBe(404);
     await page.getByRole("button", { name: "Undo" }).click();
     await page.getByText("item-0000").waitFor();
-    expect((await server.get(`${DATA}/item-0000?columns=*`)).body).toMatchObject({
+    expect((await at.server.get(`${DATA}/item-0000?columns=*`)).body).toMatchObject({
       title: "Title 0",
       price: 0,
       maker: { id: "ada" },
@@ -164,7 +154,7 @@ describeWith("chromium", "tables in the console", (executablePath) => {
   });
 
   it("runs SQL with parameters, marks where it is wrong, and keeps the statement", async () => {
-    const { page, expectAccessible, close } = await openConsole(browser, server.url, "#/sql/shop:main/items", { isRichText: true });
+    const { page, expectAccessible, close } = await at.open("#/sql/shop:main/items", { isRichText: true });
     const editor = page.getByRole("textbox", { name: "SQL statement" });
     await editor.fill('SELECT "id", "prize" FROM "items"');
     await page.getByRole("button", { name: "Run" }).click();
@@ -188,7 +178,7 @@ describeWith("chromium", "tables in the console", (executablePath) => {
   });
 
   it("completes tables and columns as SQL has them, and brings back an earlier statement", async () => {
-    const { page, close } = await openConsole(browser, server.url, "#/sql/shop:main/items", { isRichText: true });
+    const { page, close } = await at.open("#/sql/shop:main/items", { isRichText: true });
     const editor = page.getByRole("textbox", { name: "SQL statement" });
     const option = (name: string) => page.locator(".cm-tooltip-autocomplete li").filter({ hasText: new RegExp(`^${name}`) });
     const run = page.getByRole("button", { name: "Run" });

@@ -1,19 +1,12 @@
 /** The schema view, as a person uses it, on the real server. */
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { closeChromium, launchChromium } from "../browser/launch.ts";
+import { expect, it } from "vitest";
 import { describeWith } from "../support/requirements.ts";
-import { startServer, type TestServer } from "../support/server.ts";
-import { openConsole } from "./console-page.ts";
+import { serveConsole } from "./serve-console.ts";
 
 const SHOP = "/db/shop:main";
 
 describeWith("chromium", "the schema in the console", (executablePath) => {
-  let browser: Browser;
-  let server: TestServer;
-  beforeAll(async () => {
-    browser = await launchChromium(executablePath);
-    server = await startServer();
+  const at = serveConsole(executablePath, async (server) => {
     await server.put(SHOP);
     await server.put(`${SHOP}/tables/makers`, { columns: [{ name: "name", type: "string" }] });
     await server.put(`${SHOP}/tables/items`, {
@@ -26,16 +19,12 @@ describeWith("chromium", "the schema in the console", (executablePath) => {
     const records = Array.from({ length: 5 }, (_, i) => (i < 3 ? { title: `t${i}`, price: i } : { title: `t${i}` }));
     await server.post(`${SHOP}/tables/items/bulk`, { records });
   });
-  afterAll(async () => {
-    await closeChromium(browser);
-    await server?.stop();
-  });
 
   const columnsOf = async (table: string): Promise<string[]> =>
-    (await server.get(`${SHOP}/tables/${table}/columns`)).body.columns.map(({ name }: { name: string }) => name);
+    (await at.server.get(`${SHOP}/tables/${table}/columns`)).body.columns.map(({ name }: { name: string }) => name);
 
   it("draws tables and links, and changes a column when what it will do has been said and agreed to", async () => {
-    const { page, expectAccessible, close } = await openConsole(browser, server.url, "#/schema/shop:main/items");
+    const { page, expectAccessible, close } = await at.open("#/schema/shop:main/items");
     await page.getByRole("link", { name: "items, 3 columns, links to makers" }).waitFor();
     expect(await page.locator(".arrow").count()).toBe(1);
     await page.getByText("5 records").waitFor();
@@ -80,7 +69,7 @@ describeWith("chromium", "the schema in the console", (executablePath) => {
   });
 
   it("creates, renames and deletes tables, refuses what a link needs, and is worked by the keyboard", async () => {
-    const { page, close } = await openConsole(browser, server.url, "#/schema/shop:main/makers");
+    const { page, close } = await at.open("#/schema/shop:main/makers");
     const dialog = page.getByRole("dialog");
     const alert = page.getByRole("alert");
     await page.getByRole("button", { name: "Delete table" }).click();
@@ -106,12 +95,12 @@ describeWith("chromium", "the schema in the console", (executablePath) => {
     await dialog.getByRole("button", { name: "Rename" }).click();
     await dialog.waitFor({ state: "detached" });
     await page.getByRole("heading", { name: "people", exact: true }).waitFor();
-    expect((await server.get(`${SHOP}/tables/items/columns/maker`)).body.link).toEqual({ table: "people" });
+    expect((await at.server.get(`${SHOP}/tables/items/columns/maker`)).body.link).toEqual({ table: "people" });
     await close();
   });
 
   it("copies a branch, tells what differs, takes it over, and deletes the branch", async () => {
-    const { page, expectAccessible, close } = await openConsole(browser, server.url, "#/schema/shop:main/items", { colorScheme: "dark" });
+    const { page, expectAccessible, close } = await at.open("#/schema/shop:main/items", { colorScheme: "dark" });
     const dialog = page.getByRole("dialog");
     const branches = page.getByRole("region", { name: "Branches" });
     await branches.getByRole("button", { name: "Branch", exact: true }).click();
@@ -128,8 +117,8 @@ describeWith("chromium", "the schema in the console", (executablePath) => {
     await dialog.getByText("a copy of 3 tables with 5 records").waitFor();
     await dialog.getByRole("button", { name: "Create branch" }).click();
     await expect.poll(() => page.url()).toContain("#/schema/shop:next");
-    await server.post("/db/shop:next/tables/items/columns", { name: "weight", type: "float" });
-    await server.delete("/db/shop:next/tables/notes");
+    await at.server.post("/db/shop:next/tables/items/columns", { name: "weight", type: "float" });
+    await at.server.delete("/db/shop:next/tables/notes");
     await branches.getByRole("link", { name: "main" }).click();
     await branches.getByLabel("Compare main with").selectOption("next");
     await branches.getByRole("button", { name: "Compare" }).click();
@@ -142,12 +131,12 @@ describeWith("chromium", "the schema in the console", (executablePath) => {
     await dialog.getByRole("button", { name: "Change the schema" }).click();
     await dialog.waitFor({ state: "detached" });
     expect(await columnsOf("items")).toContain("weight");
-    expect((await server.get(`${SHOP}/tables/notes/columns`)).status).toBe(404);
+    expect((await at.server.get(`${SHOP}/tables/notes/columns`)).status).toBe(404);
     await branches.getByRole("button", { name: "Delete the branch next" }).click();
     await dialog.getByText("which has 2 tables with 5 records").waitFor();
     await dialog.getByRole("button", { name: "Delete branch" }).click();
     await branches.getByRole("link", { name: "next" }).waitFor({ state: "detached" });
-    expect((await server.get("/db/shop:next")).status).toBe(404);
+    expect((await at.server.get("/db/shop:next")).status).toBe(404);
     await close();
   });
 });

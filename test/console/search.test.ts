@@ -1,34 +1,26 @@
 /** Home and search with the map, as a person uses them, on the real server. */
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Page } from "playwright-core";
+import { expect, it } from "vitest";
 import { closeChromium, launchChromium } from "../browser/launch.ts";
 import { describeWith } from "../support/requirements.ts";
-import { startServer, type TestServer } from "../support/server.ts";
+import { startServer } from "../support/server.ts";
 import { openConsole } from "./console-page.ts";
+import { serveConsole } from "./serve-console.ts";
 
 const names = (page: Page): Promise<string[]> => page.locator(".results .result-name").allInnerTexts();
 const COLORS = "#/search/demo:main/colors";
 
 describeWith("chromium", "the console", (executablePath) => {
-  let browser: Browser;
-  let server: TestServer;
-  beforeAll(async () => {
-    browser = await launchChromium(executablePath);
-    server = await startServer();
-  });
-  afterAll(async () => {
-    await closeChromium(browser);
-    await server?.stop();
-  });
+  const at = serveConsole(executablePath);
 
   it("says that there is nothing, loads the demo at a click, and shows the colours nearest to one", async () => {
-    const { page, expectAccessible, close } = await openConsole(browser, server.url, "");
+    const { page, expectAccessible, close } = await at.open("");
     await page.getByRole("button", { name: "Load the demo" }).waitFor();
     await expectAccessible();
     await page.getByRole("button", { name: "Load the demo" }).click();
     await page.locator(".terms").waitFor();
     expect(await page.title()).toBe("Search · Lodestone");
-    expect((await server.get("/db/demo:main")).body.schema.tables[0].name).toBe("colors");
+    expect((await at.server.get("/db/demo:main")).body.schema.tables[0].name).toBe("colors");
     expect((await names(page)).slice(0, 4)).toEqual(["rebeccapurple", "indigo", "darkslateblue", "slateblue"]);
     // The server's answer and that of the library in the page, compared to the last bit.
     await page.getByText("this page found the same to the last bit").waitFor();
@@ -39,13 +31,13 @@ describeWith("chromium", "the console", (executablePath) => {
     // 148 vectors of 3 numbers, five bytes each.
     expect(await page.locator("tbody tr td").nth(3).innerText()).toBe("≤ 3 kB");
     await page.getByRole("button", { name: "Python" }).click();
-    expect(await page.locator(".snippets pre").innerText()).toContain(`${server.url}/db/demo:main/tables/colors/vectorSearch`);
+    expect(await page.locator(".snippets pre").innerText()).toContain(`${at.server.url}/db/demo:main/tables/colors/vectorSearch`);
     await expectAccessible();
     await close();
   });
 
   it("the nearest follow the pointer over the map, and a click takes the record there", async () => {
-    const { page, close } = await openConsole(browser, server.url, COLORS);
+    const { page, close } = await at.open(COLORS);
     await page.locator(".terms").waitFor();
     const frame = page.locator(".map-frame");
     const { width, height } = (await frame.boundingBox())!;
@@ -80,7 +72,7 @@ describeWith("chromium", "the console", (executablePath) => {
   });
 
   it("another measure has other neighbours, and a filter leaves out; the terms are those of the pair that is chosen", async () => {
-    const { page, close } = await openConsole(browser, server.url, COLORS);
+    const { page, close } = await at.open(COLORS);
     await page.locator(".terms").waitFor();
     const byDistance = await names(page);
     await page.getByLabel("Measure").selectOption("cosineSimilarity");
@@ -89,7 +81,7 @@ describeWith("chromium", "the console", (executablePath) => {
     await page.getByLabel("Measure").selectOption("l1");
     await page.getByLabel("Filter").fill('{"family": "blue"}');
     await page.getByRole("button", { name: "Search", exact: true }).click();
-    const { body } = await server.post("/db/demo:main/tables/colors/vectorSearch", {
+    const { body } = await at.server.post("/db/demo:main/tables/colors/vectorSearch", {
       column: "lab",
       queryVector: [32.902, 42.883, -47.149],
       similarityFunction: "l1",
@@ -110,7 +102,7 @@ describeWith("chromium", "the console", (executablePath) => {
   });
 
   it("finds by words, and joins both rankings with what each of them contributed", async () => {
-    const { page, expectAccessible, close } = await openConsole(browser, server.url, COLORS);
+    const { page, expectAccessible, close } = await at.open(COLORS);
     await page.locator(".terms").waitFor();
     const search = page.getByRole("button", { name: "Search", exact: true });
     await page.getByRole("button", { name: "Words" }).click();
@@ -120,14 +112,14 @@ describeWith("chromium", "the console", (executablePath) => {
     await search.click();
     const path = "/db/demo:main/tables/colors";
     const asked = { query: "blue", highlight: { enabled: false }, page: { size: 200 } };
-    const byWords: string[] = (await server.post(`${path}/search`, asked)).body.records.map(({ id }: { id: string }) => id);
+    const byWords: string[] = (await at.server.post(`${path}/search`, asked)).body.records.map(({ id }: { id: string }) => id);
     expect(byWords.length).toBeGreaterThan(10);
     await expect.poll(() => names(page)).toEqual(byWords.slice(0, 10));
     await page.getByRole("button", { name: "More like a record" }).click();
     await page.getByLabel("And words").fill("blue");
     await search.click();
-    const queryVector = (await server.get(`${path}/data/rebeccapurple`)).body.lab;
-    const nearest = await server.post(`${path}/vectorSearch`, { column: "lab", queryVector, similarityFunction: "l2", size: 100 });
+    const queryVector = (await at.server.get(`${path}/data/rebeccapurple`)).body.lab;
+    const nearest = await at.server.post(`${path}/vectorSearch`, { column: "lab", queryVector, similarityFunction: "l2", size: 100 });
     const byNearness: string[] = nearest.body.results.map(({ id }: { id: string }) => id);
     const part = (ids: readonly string[], id: string): number => (ids.includes(id) ? 1 / (61 + ids.indexOf(id)) : 0);
     const score = (id: string): number => part(byNearness, id) + part(byWords, id);
@@ -142,7 +134,7 @@ describeWith("chromium", "the console", (executablePath) => {
   });
 
   it("tells the terms of any two records, also of one that was not found", async () => {
-    const { page, close } = await openConsole(browser, server.url, COLORS);
+    const { page, close } = await at.open(COLORS);
     await page.locator(".terms").waitFor();
     await page.getByLabel("Compare with").fill("lemonchiffon");
     await page.getByRole("button", { name: "Compare" }).click();
@@ -155,11 +147,11 @@ describeWith("chromium", "the console", (executablePath) => {
 
   it("asks before it loads many vectors, and then finds in them what the server finds", async () => {
     const rows = 20_500;
-    await server.put("/db/many:main");
-    await server.put("/db/many:main/tables/t", { columns: [{ name: "v", type: "vector", vector: { dimension: 4 } }] });
+    await at.server.put("/db/many:main");
+    await at.server.put("/db/many:main/tables/t", { columns: [{ name: "v", type: "vector", vector: { dimension: 4 } }] });
     const statement = `INSERT INTO "t" ("id", "v") SELECT 'r' || n, ARRAY[sin(n), cos(n * 1.3), sin(n * 0.7), n % 17]::real[] FROM generate_series(1, $1::int) n`;
-    expect((await server.post("/db/many:main/sql", { statement, params: [rows] })).body.rowCount).toBe(rows);
-    const { page, close } = await openConsole(browser, server.url, "#/search/many:main/t");
+    expect((await at.server.post("/db/many:main/sql", { statement, params: [rows] })).body.rowCount).toBe(rows);
+    const { page, close } = await at.open("#/search/many:main/t");
     await page.getByText("All 20,500 take").waitFor();
     await page.getByRole("button", { name: /^Load 20,000 / }).click();
     await page.getByText("20,000 records (the first of more)").waitFor();
@@ -172,7 +164,7 @@ describeWith("chromium", "the console", (executablePath) => {
   });
 
   it("says the server's word beside the field that is wrong, and keeps what was typed", async () => {
-    const { page, expectAccessible, close } = await openConsole(browser, server.url, COLORS);
+    const { page, expectAccessible, close } = await at.open(COLORS);
     await page.locator(".terms").waitFor();
     const search = page.getByRole("button", { name: "Search", exact: true });
     const size = page.getByRole("textbox", { name: "Results" });
@@ -214,7 +206,7 @@ describeWith("chromium", "the console", (executablePath) => {
   });
 
   it("dark and on a phone: nothing sticks out sideways, and all can be reached and read", async () => {
-    const { page, expectAccessible, close } = await openConsole(browser, server.url, COLORS, {
+    const { page, expectAccessible, close } = await at.open(COLORS, {
       colorScheme: "dark",
       width: 360,
       height: 740,
@@ -232,14 +224,14 @@ describeWith("chromium", "the console", (executablePath) => {
   });
 
   it("goes on when the server was away, with what was typed", async () => {
-    const { page, close } = await openConsole(browser, server.url, COLORS);
+    const { page, close } = await at.open(COLORS);
     await page.locator(".terms").waitFor();
     await page.getByLabel("Record", { exact: true }).fill("tomato");
-    const { port } = server;
-    await server.end("SIGKILL");
+    const { port } = at.server;
+    await at.server.end("SIGKILL");
     await page.getByRole("button", { name: "Search", exact: true }).click();
     await page.getByText("The server does not answer").waitFor();
-    await server.start(["--port", String(port)]);
+    await at.server.start(["--port", String(port)]);
     await page.getByText("The server does not answer").waitFor({ state: "detached" });
     expect(await page.getByLabel("Record", { exact: true }).inputValue()).toBe("tomato");
     await page.getByRole("button", { name: "Search", exact: true }).click();
@@ -250,20 +242,20 @@ describeWith("chromium", "the console", (executablePath) => {
   it("shows names with markup, right-to-left text and long values as what they are", async () => {
     const table = "<img src=x onerror=alert(1)>";
     const hostile = [`<script>globalThis.hurt=1</script>`, "\u202eright to left שלום", "x".repeat(200)];
-    await server.put("/db/hostile:main");
-    await server.put("/db/hostile:main/tables/t", {
+    await at.server.put("/db/hostile:main");
+    await at.server.put("/db/hostile:main/tables/t", {
       columns: [
         { name: "text", type: "text" },
         { name: "v", type: "vector", vector: { dimension: 2 } },
       ],
     });
-    expect((await server.put(`/db/hostile:main/tables/${encodeURIComponent(table)}`)).status).toBe(400);
+    expect((await at.server.put(`/db/hostile:main/tables/${encodeURIComponent(table)}`)).status).toBe(400);
     for (const [i, id] of hostile.entries()) {
       const statement = 'INSERT INTO "t" ("id", "text", "v") VALUES ($1, $2, $3)';
-      const { status } = await server.post("/db/hostile:main/sql", { statement, params: [id, "y".repeat(1_000_000), [i, 1]] });
+      const { status } = await at.server.post("/db/hostile:main/sql", { statement, params: [id, "y".repeat(1_000_000), [i, 1]] });
       expect(status).toBe(200);
     }
-    const { page, close } = await openConsole(browser, server.url, "#/search/hostile:main/t");
+    const { page, close } = await at.open("#/search/hostile:main/t");
     await page.locator(".results").waitFor();
     expect((await names(page)).toSorted()).toEqual(hostile.toSorted());
     expect(await page.evaluate(() => "hurt" in globalThis || document.querySelector("main script, main img") !== null)).toBe(false);

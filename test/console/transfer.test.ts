@@ -1,21 +1,18 @@
 /** Files into tables and tables into files, as a person does it, on the real server. */
 import { readFile } from "node:fs/promises";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Page } from "playwright-core";
+import { expect, it } from "vitest";
 import { closeChromium, launchChromium } from "../browser/launch.ts";
 import { describeWith } from "../support/requirements.ts";
-import { startServer, type TestServer } from "../support/server.ts";
+import { startServer } from "../support/server.ts";
 import { openConsole } from "./console-page.ts";
+import { serveConsole } from "./serve-console.ts";
 
 const TABLE = "/db/files:main/tables/items";
 const DIMENSION = 3;
 
 describeWith("chromium", "files in the console", (executablePath) => {
-  let browser: Browser;
-  let server: TestServer;
-  beforeAll(async () => {
-    browser = await launchChromium(executablePath);
-    server = await startServer();
+  const at = serveConsole(executablePath, async (server) => {
     await server.put("/db/files:main");
     await server.put(TABLE, {
       columns: [
@@ -26,12 +23,8 @@ describeWith("chromium", "files in the console", (executablePath) => {
       ],
     });
   });
-  afterAll(async () => {
-    await closeChromium(browser);
-    await server?.stop();
-  });
 
-  const count = async (): Promise<number> => (await server.post(`${TABLE}/aggregate`, { aggs: { n: { count: "*" } } })).body.aggs.n;
+  const count = async (): Promise<number> => (await at.server.post(`${TABLE}/aggregate`, { aggs: { n: { count: "*" } } })).body.aggs.n;
   /** As when it is dragged from a folder. */
   const drop = (page: Page, name: string, content: string | readonly number[]): Promise<void> =>
     page.locator(".spreadsheet").evaluate(
@@ -44,7 +37,7 @@ describeWith("chromium", "files in the console", (executablePath) => {
     );
 
   it("imports a CSV that is dropped: a preview, columns that go where one says, what is wrong by its line, and undo", async () => {
-    const { page, expectAccessible, close } = await openConsole(browser, server.url, "#/table/files:main/items");
+    const { page, expectAccessible, close } = await at.open("#/table/files:main/items");
     await page.getByText("0 of 0 records read").waitFor();
     const lines = Array.from({ length: 1_500 }, (_, i) => `c${i},"T ""${i}"", ü",${i === 1_200 ? "many" : i},"[""a"",""b""]","${i} 1 2",x`);
     await drop(page, "items.csv", `id,title,cost,tags,look,more\r\n${lines.join("\r\n")}\r\n`);
@@ -70,7 +63,7 @@ describeWith("chromium", "files in the console", (executablePath) => {
     await panel.getByRole("button", { name: "Import" }).click();
     await panel.getByText("1,500 records were imported.").waitFor();
     await page.getByText("of 1,500 records read").waitFor();
-    expect((await server.get(`${TABLE}/data/c1200`)).body).toMatchObject({
+    expect((await at.server.get(`${TABLE}/data/c1200`)).body).toMatchObject({
       title: 'T "1200", ü',
       price: 7,
       tags: ["a", "b"],
@@ -80,7 +73,7 @@ describeWith("chromium", "files in the console", (executablePath) => {
   });
 
   it("imports JSON Lines and npy, refuses ids that are there unless told to replace them, and says when it is no such file", async () => {
-    const { page, close } = await openConsole(browser, server.url, "#/table/files:main/items");
+    const { page, close } = await at.open("#/table/files:main/items");
     const panel = page.getByRole("region", { name: "Import", exact: true });
     await page.locator(".grid").waitFor();
     await drop(page, "more.jsonl", '{"id": "j1", "title": "one", "look": [1, 2, 3]}\n\n{"id": "c3", "title": "changed"}\n');
@@ -89,11 +82,11 @@ describeWith("chromium", "files in the console", (executablePath) => {
       .getByRole("alert")
       .filter({ hasText: /line 3: .*c3/ })
       .waitFor();
-    expect((await server.get(`${TABLE}/data/j1`)).status).toBe(404);
+    expect((await at.server.get(`${TABLE}/data/j1`)).status).toBe(404);
     await panel.getByLabel(/Replace records/).check();
     await panel.getByRole("button", { name: "Import" }).click();
     await panel.getByText("2 records were imported.").waitFor();
-    expect((await server.get(`${TABLE}/data/c3`)).body.title).toBe("changed");
+    expect((await at.server.get(`${TABLE}/data/c3`)).body.title).toBe("changed");
     await drop(page, "bad.jsonl", '{"id": "k1"}\nnot json\n');
     await panel.getByText("line 2: not valid JSON").waitFor();
     await drop(
@@ -107,19 +100,19 @@ describeWith("chromium", "files in the console", (executablePath) => {
     expect(await panel.getByLabel("Column for vector").inputValue()).toBe("look");
     await panel.getByRole("button", { name: "Import" }).click();
     await panel.getByText("2 records were imported.").waitFor();
-    expect((await server.get(`${TABLE}/data/1`)).body.look).toEqual([8, 9, 10]);
+    expect((await at.server.get(`${TABLE}/data/1`)).body.look).toEqual([8, 9, 10]);
     await drop(page, "photo.png", "x");
     await panel.getByText("photo.png is neither .csv, .jsonl nor .npy.").waitFor();
     await close();
   });
 
   it("exports what the filter selects, in files that can be imported again", async () => {
-    const { page, close } = await openConsole(browser, server.url, "#/table/files:main/items");
+    const { page, close } = await at.open("#/table/files:main/items");
     await page.locator(".grid").waitFor();
     await page.getByLabel("Filter", { exact: true }).fill('{"price": {"$ge": 300}}');
     await page.getByRole("button", { name: "Apply" }).click();
     await page.getByText("of 1,199 records read").waitFor();
-    const { body } = await server.post(`${TABLE}/query`, { filter: { id: "c1234" } });
+    const { body } = await at.server.post(`${TABLE}/query`, { filter: { id: "c1234" } });
     await page.getByText("Export", { exact: true }).click();
     const save = async (button: string): Promise<Buffer> => {
       const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: button }).click()]);

@@ -1,19 +1,13 @@
 /** Two people at once: each in a page of their own, on one record and on one schema. */
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
-import { closeChromium, launchChromium } from "../browser/launch.ts";
+import type { Page } from "playwright-core";
+import { expect, it } from "vitest";
 import { describeWith } from "../support/requirements.ts";
-import { startServer, type TestServer } from "../support/server.ts";
-import { openConsole } from "./console-page.ts";
+import { serveConsole } from "./serve-console.ts";
 
 const TABLE = "/db/shop:main/tables/items";
 
 describeWith("chromium", "two pages of the console", (executablePath) => {
-  let browser: Browser;
-  let server: TestServer;
-  beforeAll(async () => {
-    browser = await launchChromium(executablePath);
-    server = await startServer();
+  const at = serveConsole(executablePath, async (server) => {
     await server.put("/db/shop:main");
     await server.put(TABLE, {
       columns: [
@@ -23,15 +17,11 @@ describeWith("chromium", "two pages of the console", (executablePath) => {
     });
     for (const id of ["one", "two"]) await server.put(`${TABLE}/data/${id}`, { title: `title of ${id}` });
   });
-  afterAll(async () => {
-    await closeChromium(browser);
-    await server?.stop();
-  });
 
-  const both = (hash: string) => Promise.all([openConsole(browser, server.url, hash), openConsole(browser, server.url, hash)]);
+  const both = (hash: string) => Promise.all([at.open(hash), at.open(hash)]);
   const title = (page: Page) => page.getByLabel("New value of title");
   const save = (page: Page) => page.getByRole("button", { name: "Save" }).click();
-  const titleOf = async (id: string): Promise<string> => (await server.get(`${TABLE}/data/${id}`)).body.title;
+  const titleOf = async (id: string): Promise<string> => (await at.server.get(`${TABLE}/data/${id}`)).body.title;
 
   it("do not overwrite each other's record unknowing, and what was typed is kept", async () => {
     const [ours, theirs] = await both("#/table/shop:main/items");
@@ -62,7 +52,7 @@ describeWith("chromium", "two pages of the console", (executablePath) => {
     await save(ours.page);
     await ours.page.locator("#cell-fault").filter({ hasText: "two" }).waitFor();
     expect(await title(ours.page).inputValue()).toBe("too late");
-    expect((await server.get(`${TABLE}/data/two`)).status).toBe(404);
+    expect((await at.server.get(`${TABLE}/data/two`)).status).toBe(404);
     await Promise.all([ours.close(), theirs.close()]);
   });
 
