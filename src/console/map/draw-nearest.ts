@@ -16,6 +16,8 @@ export interface Marks {
   readonly neighbors: readonly Neighbor[];
   /** Where the query lies in the plane; undefined if it has no place there, like words. */
   readonly from: { readonly x: number; readonly y: number } | undefined;
+  /** An id to highlight, if it is among them. */
+  readonly highlighted: string | undefined;
 }
 
 const LABEL_HEIGHT = 16;
@@ -28,16 +30,14 @@ interface Box {
   bottom: number;
 }
 
-/** @param chosen  an id to highlight, if it is among them. */
 export function drawNearest(
   context: CanvasRenderingContext2D,
   points: Float32Array,
-  { neighbors, from }: Marks,
+  { neighbors, from, highlighted }: Marks,
   viewport: Viewport,
   ratio: number,
   ink: Ink,
   radius: number,
-  chosen: string | undefined,
 ): void {
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   const places = neighbors.map(({ id, row }) => ({
@@ -46,8 +46,8 @@ export function drawNearest(
     y: viewport.toY(points[2 * row + 1]!),
   }));
   const query = from && { x: viewport.toX(from.x), y: viewport.toY(from.y) };
-  if (query !== undefined) drawLines(context, query, places, ink.accent, chosen);
-  for (const place of places) ring(context, place.x, place.y, radius + 2.5, ink.accent, place.id === chosen ? 3 : 1.75);
+  if (query !== undefined) drawLines(context, query, places, ink.accent, highlighted);
+  for (const place of places) ring(context, place.x, place.y, radius + 2.5, ink.accent, place.id === highlighted ? 3 : 1.75);
   if (query !== undefined) cross(context, query.x, query.y, ink);
   drawLabels(
     context,
@@ -64,12 +64,12 @@ function drawLines(
   { x, y }: { x: number; y: number },
   places: readonly { id: string; x: number; y: number }[],
   color: string,
-  chosen: string | undefined,
+  highlighted: string | undefined,
 ): void {
   context.strokeStyle = color;
   places.forEach((place, i) => {
-    context.globalAlpha = place.id === chosen ? 1 : 0.9 - (0.6 * i) / places.length;
-    context.lineWidth = place.id === chosen ? 2.5 : 1.25;
+    context.globalAlpha = place.id === highlighted ? 1 : 0.9 - (0.6 * i) / places.length;
+    context.lineWidth = place.id === highlighted ? 2.5 : 1.25;
     context.beginPath();
     context.moveTo(x, y);
     context.lineTo(place.x, place.y);

@@ -1,5 +1,9 @@
-/** The picture: points below, the query and its nearest above, so that moving the pointer redraws the upper one alone. Wheel and pinch zoom, dragging moves. */
-
+/**
+ * The picture: points below, the query and its nearest above. What is under the pointer goes straight from the
+ * signal to the upper canvas, once a frame: nothing else of the page is made anew for it. Wheel and pinch
+ * zoom, dragging moves.
+ */
+import type { ReadonlySignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { currentTheme } from "../state/theme.ts";
@@ -12,7 +16,8 @@ import { Viewport } from "./viewport.ts";
 interface MapCanvasProps {
   plane: Plane;
   marks: Marks | undefined;
-  chosen: string | undefined;
+  /** While the pointer is over the map these are drawn instead, as often as there are frames. */
+  pointed: ReadonlySignal<Marks | undefined>;
   /** The pointer is at a record, or at a place of the plane between them. */
   onPoint: (at: { id: string } | { x: number; y: number }) => void;
   onLeave: () => void;
@@ -25,7 +30,7 @@ const REACH = 12;
 const KEY_STEP = 16;
 const WHEEL_RATE = 0.0015;
 
-export function MapCanvas({ plane, marks, chosen, onPoint, onLeave, onPick }: MapCanvasProps): JSX.Element {
+export function MapCanvas({ plane, marks, pointed, onPoint, onLeave, onPick }: MapCanvasProps): JSX.Element {
   const frame = useRef<HTMLDivElement>(null);
   const below = useRef<HTMLCanvasElement>(null);
   const above = useRef<HTMLCanvasElement>(null);
@@ -54,11 +59,24 @@ export function MapCanvas({ plane, marks, chosen, onPoint, onLeave, onPick }: Ma
   useEffect(() => {
     const context = above.current?.getContext("2d");
     if (!context) return;
-    context.setTransform(1, 0, 0, 1, 0, 0);
-    context.clearRect(0, 0, context.canvas.width, context.canvas.height);
-    if (marks === undefined || viewport === undefined) return;
-    drawNearest(context, points, marks, viewport, ratio, ink, radiusFor(colors.length, Math.min(size.width, size.height)), chosen);
-  }, [viewport, marks, chosen, ink, ratio, colors]);
+    let frameAsked: number | undefined;
+    function draw(): void {
+      frameAsked = undefined;
+      const shown = pointed.peek() ?? marks;
+      context!.setTransform(1, 0, 0, 1, 0, 0);
+      context!.clearRect(0, 0, context!.canvas.width, context!.canvas.height);
+      if (shown === undefined || viewport === undefined) return;
+      drawNearest(context!, points, shown, viewport, ratio, ink, radiusFor(colors.length, Math.min(size.width, size.height)));
+    }
+    draw();
+    const stop = pointed.subscribe(() => {
+      frameAsked ??= requestAnimationFrame(draw);
+    });
+    return () => {
+      stop();
+      if (frameAsked !== undefined) cancelAnimationFrame(frameAsked);
+    };
+  }, [viewport, marks, pointed, ink, ratio, colors]);
 
   function at(x: number, y: number): { id: string } | { x: number; y: number } | undefined {
     if (viewport === undefined) return undefined;

@@ -1,4 +1,5 @@
 /** The map beside the results: asks before it loads much, tells how far it is, then follows the pointer. */
+import type { ReadonlySignal } from "@preact/signals";
 import type { Similarity } from "lodestone";
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -28,7 +29,8 @@ interface MapPanelProps {
   filter: unknown;
   similarity: Similarity;
   marks: Marks | undefined;
-  chosen: string | undefined;
+  /** The marks of the answer to where the pointer is. */
+  pointed: ReadonlySignal<Marks | undefined>;
   onLoaded: (loaded: LoadedMap | undefined) => void;
   onHover: (nearest: Nearest | undefined) => void;
   onPick: (id: string) => void;
@@ -47,7 +49,7 @@ type Stage =
   | { readonly at: "failed"; readonly message: string };
 
 export function MapPanel(props: MapPanelProps): JSX.Element {
-  const { place, table, column, dimension, filter, similarity, marks, chosen, onLoaded, onHover, onPick } = props;
+  const { place, table, column, dimension, filter, similarity, marks, pointed, onLoaded, onHover, onPick } = props;
   const [stage, setStage] = useState<Stage>({ at: "counting" });
   const [colorColumn, setColorColumn] = useState<string | undefined>(undefined);
   const [isSettled, setSettled] = useState(false);
@@ -131,7 +133,7 @@ export function MapPanel(props: MapPanelProps): JSX.Element {
           <MapCanvas
             plane={stage.loaded.plane}
             marks={marks}
-            chosen={chosen}
+            pointed={pointed}
             onPoint={(at) => {
               isPointing.current = true;
               stage.loaded.map.ask({

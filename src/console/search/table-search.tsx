@@ -15,6 +15,7 @@ import { type Faults, type QueryDraft, QueryForm } from "./query-form.tsx";
 import { Results } from "./results.tsx";
 import { FieldFault, runSearch, type SearchAnswer, vectorOfRecord } from "./run-search.ts";
 import { TermsPanel } from "./terms-panel.tsx";
+import { nearestOther, pointedRecord, usePointed } from "./use-pointed.ts";
 
 export const hasText = (table: TableSchema): boolean =>
   table.columns.some(({ type }) => type === "string" || type === "text" || type === "email" || type === "multiple");
@@ -55,7 +56,7 @@ export function TableSearch({ place, table }: { place: Place; table: TableSchema
   const [isBusy, setBusy] = useState(false);
   const [loaded, setLoaded] = useState<LoadedMap | undefined>(undefined);
   const [settled, setSettled] = useState<Nearest | undefined>(undefined);
-  const [hovered, setHovered] = useState<Nearest | undefined>(undefined);
+  const { pointed, hovered, setHovered } = usePointed();
   const [onMap, setOnMap] = useState<ReadonlyMap<string, FoundRecord>>(new Map());
   const [suggestions, setSuggestions] = useState<readonly string[]>([]);
   const [chosen, setChosen] = useState<string | undefined>(undefined);
@@ -138,8 +139,8 @@ export function TableSearch({ place, table }: { place: Place; table: TableSchema
   }, [loaded, draft.recordId]);
 
   const hits = hovered?.neighbors ?? answer?.hits ?? [];
-  const pointedId = hovered?.source.from === "record" ? hovered.source.id : undefined;
-  const why = hovered === undefined ? chosen : hits.find(({ id }) => id !== pointedId)?.id;
+  const pointedId = hovered === undefined ? undefined : pointedRecord(hovered);
+  const why = hovered === undefined ? chosen : nearestOther(hovered);
   const query = hovered?.query ?? answer?.point?.vector;
   const queryName = hovered === undefined ? (answer?.point?.name ?? "") : (pointedId ?? "this place");
 
@@ -166,9 +167,9 @@ export function TableSearch({ place, table }: { place: Place; table: TableSchema
     setChosen(id);
   }
 
-  const marks = useMemo(() => marksOf(hovered, answer, settled, onMap), [hovered, answer, settled, onMap]);
+  const marks = useMemo(() => marksOf(answer, settled, onMap, chosen), [answer, settled, onMap, chosen]);
 
-  // Recomputed only when it changes: the pointer over the map redraws the rest sixty times a second.
+  // Recomputed only when it changes: the pointer over the map redraws the rest several times a second.
   const isStuck = isBusy || connection.value === "lost";
   const form = useMemo(
     () => (
@@ -228,7 +229,7 @@ export function TableSearch({ place, table }: { place: Place; table: TableSchema
             filter={answer?.filter}
             similarity={draft.similarity}
             marks={marks}
-            chosen={why}
+            pointed={pointed}
             onLoaded={setLoaded}
             onHover={setHovered}
             onPick={pick}
@@ -251,18 +252,17 @@ export function TableSearch({ place, table }: { place: Place; table: TableSchema
 
 /** Marks show what the server found. Records that the page has not loaded have no place. */
 function marksOf(
-  hovered: Nearest | undefined,
   answer: SearchAnswer | undefined,
   settled: Nearest | undefined,
   onMap: ReadonlyMap<string, FoundRecord>,
+  chosen: string | undefined,
 ): Marks | undefined {
-  if (hovered !== undefined) return { neighbors: hovered.neighbors, from: hovered };
   if (answer === undefined || (answer.point !== undefined && settled === undefined)) return undefined;
   const neighbors = answer.hits.flatMap(({ id, score }) => {
     const record = onMap.get(id);
     return record === undefined ? [] : [{ id, score, row: record.row }];
   });
-  return { neighbors, from: settled };
+  return { neighbors, from: settled, highlighted: chosen };
 }
 
 function titleOf({ point, words }: SearchAnswer): string {
