@@ -1,5 +1,4 @@
 /** The spreadsheet: only the rows in sight are in the page. Arrow keys move, Enter edits, Space selects. */
-
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Place } from "../api/paths.ts";
@@ -10,9 +9,10 @@ import type { RecordQuestion, TableRecord } from "./record-page.ts";
 interface GridProps {
   place: Place;
   columns: readonly ColumnSchema[];
-  records: readonly TableRecord[];
-  /** All that fit the filter, also those that are not read yet. */
-  total: number | undefined;
+  /** Those that are read, by their place. */
+  rows: ReadonlyMap<number, TableRecord>;
+  /** All that fit the filter, also those that are not read. */
+  count: number;
   sort: RecordQuestion["sort"];
   selected: ReadonlySet<string>;
   mayEdit: boolean;
@@ -20,30 +20,32 @@ interface GridProps {
   onSelect: (id: string) => void;
   /** All that are read, or none. */
   onSelectAll: (isSelected: boolean) => void;
-  onEnd: () => void;
+  /** What is in sight: rows from the first up to the last, which is not in it. */
+  onView: (first: number, last: number) => void;
+  /** The record that is being edited must not go while it is out of sight. */
+  onEdit: (id: string | undefined) => void;
   /** @throws what the server says against it. */
   onSave: (record: TableRecord, column: ColumnSchema, text: string) => Promise<void>;
 }
 
 const ROW_HEIGHT = 38;
 const ROWS_AROUND = 8;
-/** Rows before the end at which more is read. */
-const READ_AHEAD = 40;
 
 const ID_COLUMN: ColumnSchema = { name: "id", type: "string" };
 
 export function Grid({
   place,
   columns,
-  records,
-  total,
+  rows,
+  count,
   sort,
   selected,
   mayEdit,
   onSort,
   onSelect,
   onSelectAll,
-  onEnd,
+  onView,
+  onEdit,
   onSave,
 }: GridProps): JSX.Element {
   const frame = useRef<HTMLDivElement>(null);
@@ -51,18 +53,26 @@ export function Grid({
   const [active, setActive] = useState({ row: 0, column: 0 });
   const [editing, setEditing] = useState<{ id: string; column: string } | undefined>(undefined);
   const all = [ID_COLUMN, ...columns];
-  const first = Math.max(0, Math.floor(view.top / ROW_HEIGHT) - ROWS_AROUND);
-  const last = Math.min(records.length, Math.ceil((view.top + view.height) / ROW_HEIGHT) + ROWS_AROUND);
+  const heights = scrollHeights(count, view.height);
+  const top = view.top * heights.scale;
+  const first = Math.max(0, Math.min(count, Math.floor(top / ROW_HEIGHT)) - ROWS_AROUND);
+  const last = Math.min(count, Math.ceil((top + view.height) / ROW_HEIGHT) + ROWS_AROUND);
 
   const shownRows = Array.from({ length: Math.max(0, last - first) }, (_, i) => first + i);
+  // Each row has a key of its own: while others write, a record may have come with two pages.
+  const shownIds = new Set<string>();
+  function keyOf(row: number, record: TableRecord | undefined): string | number {
+    if (record === undefined || shownIds.has(record.id)) return row;
+    shownIds.add(record.id);
+    return record.id;
+  }
   // A cell that is being edited stays in the page when it is scrolled out of sight: what was typed is in it.
-  const editedRow = editing === undefined ? -1 : records.findIndex(({ id }) => id === editing.id);
-  if (editedRow !== -1 && editedRow < first) shownRows.unshift(editedRow);
-  else if (editedRow >= last) shownRows.push(editedRow);
+  const editedRow = editing === undefined ? undefined : [...rows.keys()].find((row) => rows.get(row)?.id === editing.id);
+  if (editedRow !== undefined && editedRow < first) shownRows.unshift(editedRow);
+  else if (editedRow !== undefined && editedRow >= last) shownRows.push(editedRow);
 
-  useEffect(() => {
-    if (last > records.length - READ_AHEAD) onEnd();
-  }, [last, records.length]);
+  useEffect(() => onView(first, last), [first, last, count]);
+  useEffect(() => onEdit(editing?.id), [editing?.id]);
 
   useEffect(() => {
     const element = frame.current as HTMLDivElement;
@@ -72,13 +82,14 @@ export function Grid({
   }, []);
 
   function moveTo(row: number, column: number): void {
-    const next = { row: clamp(row, records.length), column: clamp(column, all.length) };
+    const next = { row: clamp(row, count), column: clamp(column, all.length) };
     setActive(next);
     const element = frame.current as HTMLDivElement;
-    const top = next.row * ROW_HEIGHT;
-    if (top < element.scrollTop) element.scrollTop = top;
-    else if (top + 2 * ROW_HEIGHT > element.scrollTop + element.clientHeight)
-      element.scrollTop = top + 2 * ROW_HEIGHT - element.clientHeight;
+    const from = next.row * ROW_HEIGHT;
+    const scrolled = element.scrollTop * heights.scale;
+    if (from < scrolled) element.scrollTop = from / heights.scale;
+    else if (from + 2 * ROW_HEIGHT > scrolled + element.clientHeight)
+      element.scrollTop = (from + 2 * ROW_HEIGHT - element.clientHeight) / heights.scale;
     requestAnimationFrame(() => element.querySelector<HTMLElement>('[tabindex="0"][role="gridcell"]')?.focus());
   }
 
@@ -101,8 +112,8 @@ export function Grid({
     };
     const move = moves[event.key];
     if (move !== undefined) moveTo(...move);
-    else if (event.key === "Enter" || event.key === "F2") edit(records[row], all[column]);
-    else if (event.key === " " && records[row] !== undefined && mayEdit) onSelect(records[row].id);
+    else if (event.key === "Enter" || event.key === "F2") edit(rows.get(row), all[column]);
+    else if (event.key === " " && rows.has(row) && mayEdit) onSelect((rows.get(row) as TableRecord).id);
     else return;
     event.preventDefault();
   }
@@ -119,7 +130,7 @@ export function Grid({
       role="grid"
       tabIndex={-1}
       aria-label="Records"
-      aria-rowcount={(total ?? records.length) + 1}
+      aria-rowcount={count + 1}
       aria-colcount={all.length}
       onScroll={(event) => setView({ top: event.currentTarget.scrollTop, height: event.currentTarget.clientHeight })}
     >
@@ -137,7 +148,7 @@ export function Grid({
               {column === ID_COLUMN && mayEdit && (
                 <input
                   type="checkbox"
-                  checked={records.length > 0 && selected.size === records.length}
+                  checked={rows.size > 0 && selected.size === rows.size}
                   aria-label="Select all that are read"
                   onChange={(event) => onSelectAll(event.currentTarget.checked)}
                 />
@@ -154,22 +165,22 @@ export function Grid({
           );
         })}
       </div>
-      <div class="grid-body" role="rowgroup" style={{ height: `${records.length * ROW_HEIGHT}px` }} onKeyDown={pressKey}>
+      <div class="grid-body" role="rowgroup" style={{ height: `${heights.body}px` }} onKeyDown={pressKey}>
         {shownRows.map((row) => {
-          const record = records[row] as TableRecord;
-          const isSelected = selected.has(record.id);
+          const record = rows.get(row);
+          const isSelected = record !== undefined && selected.has(record.id);
           return (
             <div
-              key={record.id}
+              key={keyOf(row, record)}
               class={`grid-row${isSelected ? " selected" : ""}`}
               role="row"
               aria-rowindex={row + 2}
               aria-selected={isSelected}
-              style={{ top: `${row * ROW_HEIGHT}px` }}
+              style={{ top: `${row * ROW_HEIGHT - top + view.top}px` }}
             >
               {all.map((column, j) => {
                 const isActive = active.row === row && active.column === j;
-                const isEdited = editing?.id === record.id && editing.column === column.name;
+                const isEdited = record !== undefined && editing?.id === record.id && editing.column === column.name;
                 return (
                   <div
                     key={column.name}
@@ -179,7 +190,8 @@ export function Grid({
                     onClick={() => setActive({ row, column: j })}
                     onDblClick={() => edit(record, column)}
                   >
-                    {column === ID_COLUMN && mayEdit && (
+                    {record === undefined && column === ID_COLUMN && <span class="muted">…</span>}
+                    {record !== undefined && column === ID_COLUMN && mayEdit && (
                       <input
                         type="checkbox"
                         tabIndex={-1}
@@ -199,7 +211,7 @@ export function Grid({
                         onCancel={stopEditing}
                       />
                     ) : (
-                      <CellValue column={column} value={record[column.name]} place={place} />
+                      record !== undefined && <CellValue column={column} value={record[column.name]} place={place} />
                     )}
                   </div>
                 );
@@ -210,6 +222,16 @@ export function Grid({
       </div>
     </div>
   );
+}
+
+/** Browsers draw no element that is higher; beyond it a step of the scroll bar is several rows. */
+const MOST_PIXELS = 15_000_000;
+
+/** @returns the height of the rows' element, and how many pixels of rows one scrolled pixel is. */
+function scrollHeights(count: number, viewHeight: number): { readonly body: number; readonly scale: number } {
+  const all = count * ROW_HEIGHT;
+  const body = Math.min(all, MOST_PIXELS);
+  return { body, scale: body === all ? 1 : (all - viewHeight) / (body - viewHeight) };
 }
 
 const clamp = (value: number, count: number): number => Math.max(0, Math.min(count - 1, value));

@@ -17,7 +17,8 @@ import { FilterBar } from "./filter-bar.tsx";
 import { Grid } from "./grid.tsx";
 import { InsertForm } from "./insert-form.tsx";
 import { RecordHistory } from "./record-history.ts";
-import { RecordPages, type RecordQuestion, type TableRecord } from "./record-page.ts";
+import type { RecordQuestion, TableRecord } from "./record-page.ts";
+import { RecordPages } from "./record-pages.ts";
 import { ExportMenu } from "./transfer/export-menu.tsx";
 
 const ImportPanel = lazyView(async () => (await import("./transfer/import-panel.tsx")).ImportPanel);
@@ -39,14 +40,17 @@ function Spreadsheet({ place, table, record }: { place: Place; table: TableSchem
   const [question, setQuestion] = useState<RecordQuestion>({ filter: record === undefined ? undefined : { id: record }, sort: undefined });
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [hidden, setHidden] = useState<ReadonlySet<string>>(() => hiddenColumns(place, table.name));
+  const [edited, setEdited] = useState<string | undefined>(undefined);
   const [isInserting, setInserting] = useState(false);
   const [dropped, setDropped] = useState<File | undefined>(undefined);
   const { fault, attempt } = useAttempt();
 
   useEffect(() => void pages.open(question), [question]);
+  pages.pinned = edited === undefined ? selected : new Set([...selected, edited]);
 
   const mayEdit = mayWrite.value;
-  const chosen = pages.records.value.filter(({ id }) => selected.has(id));
+  const held = [...pages.rows.value.values()];
+  const chosen = held.filter(({ id }) => selected.has(id));
   const lastChange = history.changes.value.at(-1);
 
   function applyFilter(text: string): void {
@@ -168,8 +172,8 @@ function Spreadsheet({ place, table, record }: { place: Place; table: TableSchem
       <Grid
         place={place}
         columns={table.columns.filter(({ name }) => !hidden.has(name))}
-        records={pages.records.value}
-        total={pages.total.value}
+        rows={pages.rows.value}
+        count={pages.count.value}
         sort={question.sort}
         selected={selected}
         mayEdit={mayEdit}
@@ -179,13 +183,14 @@ function Spreadsheet({ place, table, record }: { place: Place; table: TableSchem
           if (!next.delete(id)) next.add(id);
           setSelected(next);
         }}
-        onSelectAll={(isSelected) => setSelected(new Set(isSelected ? pages.records.value.map(({ id }) => id) : []))}
-        onEnd={() => void pages.readOn()}
+        onSelectAll={(isSelected) => setSelected(new Set(isSelected ? held.map(({ id }) => id) : []))}
+        onView={(first, last) => pages.show(first, last)}
+        onEdit={setEdited}
         onSave={save}
       />
       <p class="muted small" role="status">
         {pages.isLoading.value ? "Reading … " : ""}
-        {pages.records.value.length.toLocaleString("en")} of {pages.total.value?.toLocaleString("en") ?? "…"} records read
+        {held.length.toLocaleString("en")} of {pages.total.value?.toLocaleString("en") ?? "…"} records read
         {lastChange === undefined ? "" : ` · ${lastChange.said}`}
         {mayEdit ? " · double-click or Enter edits a cell, a file dropped here is imported" : " · this key may only read"}
       </p>

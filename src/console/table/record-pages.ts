@@ -1,0 +1,190 @@
+/**
+ * The records of a table by filter and sort. Pages are read where the user looks, by cursors: the nearest one
+ * before that place, and an offset from there. What is far from there is let go, so that a table of any length
+ * can be scrolled to any place.
+ */
+import { computed, signal } from "@preact/signals";
+import { call, messageOf } from "../api/client.ts";
+import { type Place, tablePath } from "../api/paths.ts";
+import type { TableSchema } from "../state/catalog.ts";
+import { type PageStart, pageRowsFor, queryPage, type RecordQuestion, type TableRecord } from "./record-page.ts";
+
+/** Of a page, if its vectors are not long. */
+const PAGE_ROWS = 100;
+/** Of the API. */
+const MAX_OFFSET = 49_000;
+/** Rows that are held at most, and vector elements in them. */
+const KEPT_ROWS = 20_000;
+const KEPT_NUMBERS = 2_000_000;
+/** Rows beyond those in sight that are read. */
+const READ_AHEAD = 40;
+
+/** A place from which a page can be read: behind the cursor. The first row has none. */
+interface Anchor {
+  readonly row: number;
+  readonly cursor: string | undefined;
+}
+
+const FIRST: Anchor = { row: 0, cursor: undefined };
+
+export class RecordPages {
+  /** What is held, by its place in the order. */
+  readonly rows = signal<ReadonlyMap<number, TableRecord>>(new Map());
+  readonly isLoading = signal(false);
+  readonly fault = signal("");
+  /** undefined until it is counted, or when it cannot be. */
+  readonly total = signal<number | undefined>(undefined);
+  /** The rows that there are, as far as one knows. */
+  readonly count = computed(() => this.total.value ?? this.#known.value);
+  /** Ids of records that are never let go: they are selected, or edited. */
+  pinned: ReadonlySet<string> = new Set();
+  /** Without a total: the rows up to the last that was read, and one more if there are more. */
+  readonly #known = signal(0);
+  readonly #path: string;
+  readonly #keptRows: number;
+  #pageRows: number;
+  #question: RecordQuestion = { filter: undefined, sort: undefined };
+  #anchors: Anchor[] = [FIRST];
+  #view = { first: 0, last: 0 };
+  #asked = 0;
+
+  constructor(place: Place, { name, columns }: TableSchema) {
+    this.#path = tablePath(place, name);
+    this.#pageRows = pageRowsFor(columns, PAGE_ROWS);
+    const dimensions = columns.reduce((sum, { vector }) => sum + (vector?.dimension ?? 0), 0);
+    this.#keptRows = Math.max(4 * this.#pageRows, Math.min(KEPT_ROWS, Math.floor(KEPT_NUMBERS / Math.max(1, dimensions))));
+  }
+
+  /**
+   * Reads anew, for what is in sight. The previous content stays until the first page has arrived, and if it is
+   * refused.
+   */
+  async open(question: RecordQuestion): Promise<void> {
+    const ticket = ++this.#asked;
+    this.#question = question;
+    this.#anchors = [FIRST];
+    this.fault.value = "";
+    await this.#attempt(ticket, async () => {
+      await this.#read(ticket, 0, new Map());
+      void this.#count(ticket);
+      await this.#readAll(ticket);
+    });
+  }
+
+  /** Rows `first` to `last` (exclusive) are in sight: what is not held of them is read. */
+  show(first: number, last: number): void {
+    this.#view = { first, last };
+    if (this.isLoading.value || this.fault.value !== "") return;
+    const ticket = this.#asked;
+    if (this.#nextMissing() !== undefined) void this.#attempt(ticket, () => this.#readAll(ticket));
+  }
+
+  replace(record: TableRecord): void {
+    this.rows.value = new Map([...this.rows.value].map(([row, other]) => [row, other.id === record.id ? record : other]));
+  }
+
+  /** What is behind them moves up. */
+  remove(ids: ReadonlySet<string>): void {
+    const gone = [...this.rows.value].flatMap(([row, { id }]) => (ids.has(id) ? [row] : [])).toSorted((a, b) => a - b);
+    const moved = (row: number): number => row - gone.filter((other) => other < row).length;
+    this.rows.value = new Map([...this.rows.value].flatMap(([row, record]) => (ids.has(record.id) ? [] : [[moved(row), record] as const])));
+    this.#anchors = this.#anchors.map(({ row, cursor }) => ({ row: moved(row), cursor }));
+    this.#known.value -= gone.length;
+    if (this.total.value !== undefined) this.total.value -= ids.size;
+  }
+
+  async #attempt(ticket: number, work: () => Promise<void>): Promise<void> {
+    this.isLoading.value = true;
+    try {
+      await work();
+    } catch (error) {
+      if (ticket === this.#asked) this.fault.value = messageOf(error);
+    }
+    if (ticket === this.#asked) this.isLoading.value = false;
+  }
+
+  async #readAll(ticket: number): Promise<void> {
+    for (;;) {
+      const row = this.#nextMissing();
+      if (row === undefined || ticket !== this.#asked) return;
+      await this.#read(ticket, row, this.rows.value);
+    }
+  }
+
+  /** First what is in sight, then a little more, then what lies before it, as long as all of it is held. */
+  #nextMissing(): number | undefined {
+    const { first, last } = this.#view;
+    const end = Math.min(this.count.value, last + READ_AHEAD);
+    const begin = Math.max(0, Math.min(first, end));
+    return this.#firstMissing(begin, end) ?? (end <= this.#keptRows ? this.#firstMissing(0, begin) : undefined);
+  }
+
+  #firstMissing(begin: number, end: number): number | undefined {
+    for (let row = begin; row < end; row++) if (!this.rows.value.has(row)) return row;
+    return undefined;
+  }
+
+  /** A page from this row on. @param others  the rows that it joins. */
+  async #read(ticket: number, row: number, others: ReadonlyMap<number, TableRecord>): Promise<void> {
+    const anchor = await this.#anchorFor(ticket, row);
+    if (anchor === undefined) return;
+    const { records, meta, size } = await queryPage(this.#path, this.#startAt(anchor, row), this.#pageRows);
+    if (ticket !== this.#asked) return;
+    this.#pageRows = size;
+    const end = row + records.length;
+    const { cursor, more } = meta.page;
+    if (records.length > 0) this.#remember({ row: end, cursor });
+    const known = more ? end + 1 : end;
+    this.#known.value = others.size === 0 ? known : Math.max(this.#known.value, known);
+    // Others write, too: the table may have become longer or shorter since it was counted.
+    if (this.total.value !== undefined) this.total.value = more ? Math.max(this.total.value, known) : known;
+    const held = new Map(others);
+    for (const [i, record] of records.entries()) held.set(row + i, record);
+    this.rows.value = this.#nearView(held);
+  }
+
+  /** The nearest before the row, at most MAX_OFFSET away. undefined: the question has changed meanwhile, or the table ends before. */
+  async #anchorFor(ticket: number, row: number): Promise<Anchor | undefined> {
+    for (;;) {
+      const anchor = this.#anchors.findLast((other) => other.row <= row) as Anchor;
+      if (row - anchor.row <= MAX_OFFSET) return anchor;
+      const far = anchor.row + MAX_OFFSET;
+      const { records, meta } = await queryPage(this.#path, this.#startAt(anchor, far), 1);
+      if (ticket !== this.#asked) return undefined;
+      if (records.length === 0) {
+        await this.#count(ticket);
+        return undefined;
+      }
+      this.#remember({ row: far + 1, cursor: meta.page.cursor });
+    }
+  }
+
+  #startAt({ row, cursor }: Anchor, wanted: number): PageStart {
+    return { ...(cursor === undefined ? this.#question : { after: cursor }), offset: wanted - row };
+  }
+
+  #remember(anchor: Anchor): void {
+    if (this.#anchors.some(({ row }) => row === anchor.row)) return;
+    this.#anchors = [...this.#anchors, anchor].toSorted((a, b) => a.row - b.row);
+  }
+
+  /** Lets go what is farthest from what is in sight, when more is held than may be. */
+  #nearView(held: Map<number, TableRecord>): ReadonlyMap<number, TableRecord> {
+    if (held.size <= this.#keptRows) return held;
+    const middle = (this.#view.first + this.#view.last) / 2;
+    const most = this.#keptRows / 2;
+    return new Map([...held].filter(([row, { id }]) => Math.abs(row - middle) <= most || this.pinned.has(id)));
+  }
+
+  async #count(ticket: number): Promise<void> {
+    const { filter } = this.#question;
+    const count = filter === undefined ? "*" : { filter };
+    try {
+      const { aggs } = await call<{ aggs: { rows: number } }>("POST", `${this.#path}/aggregate`, { aggs: { rows: { count } } });
+      if (ticket === this.#asked) this.total.value = aggs.rows;
+    } catch {
+      // The table is shown without it.
+      if (ticket === this.#asked) this.total.value = undefined;
+    }
+  }
+}
