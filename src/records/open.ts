@@ -7,6 +7,7 @@ import { LodestoneError } from "../errors.ts";
 import { requireTable } from "./catalog/branch-rows.ts";
 import { Catalog } from "./catalog/catalog.ts";
 import { toBranchSchema, toColumnSchema, toTableSchema } from "./catalog/document.ts";
+import { tableStatistics } from "./catalog/table-statistics.ts";
 import { checkBranch } from "./check/check-branch.ts";
 import { aggregateRecords } from "./data/aggregate/aggregate-records.ts";
 import { summarizeRecords } from "./data/aggregate/summarize-records.ts";
@@ -101,6 +102,7 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed, migra
     branch: (ref) => catalog.branch(ref),
 
     schema: async (ref) => toBranchSchema(await catalog.branch(ref)),
+    tableStatistics: (ref) => onBranch(ref, (branch) => tableStatistics(engine, branch)),
     createTable: async (ref, table, columns) => void (await catalog.change(ref, (editor) => editor.createTable(table, columns))),
     renameTable: async (ref, table, to) => void (await catalog.change(ref, (editor) => editor.renameTable(table, to))),
     dropTable: async (ref, table) => void (await catalog.change(ref, (editor) => editor.dropTable(table))),

@@ -6,6 +6,7 @@
  */
 import type { AnswerBudget } from "../budget/memory-budget.ts";
 import type { SystemNaming } from "../filter/system-columns.ts";
+import type { TableStatistics } from "./catalog/table-statistics.ts";
 import type { BranchCheck } from "./check/check-branch.ts";
 import type { ChangeFeed, SnapshotSharing } from "./feed/feed-types.ts";
 import type { MigrationStore } from "./migrations/migration-store.ts";
@@ -56,6 +57,8 @@ export interface RecordStore {
   branch(ref: BranchRef): Promise<BranchInfo>;
 
   schema(ref: BranchRef): Promise<BranchSchema>;
+  /** Size and about how many records, of each table. One statement over PostgreSQL's catalog: no table is read. */
+  tableStatistics(ref: BranchRef): Promise<TableStatistics[]>;
   /** What answers and SQL of the branch call the columns that every table has; requests may use either. */
   setSystemNaming(ref: BranchRef, naming: SystemNaming): Promise<void>;
   createTable(ref: BranchRef, table: string, columns?: readonly ColumnSchema[]): Promise<void>;

@@ -11,7 +11,7 @@ import { IndexFullError } from "./index-full.ts";
 import { LagMeter } from "./lag-meter.ts";
 import type { SearchEngine } from "./search-engine.ts";
 import type { BranchKey } from "./search-messages.ts";
-import type { SearchStoreStatus } from "./search-store.ts";
+import type { BranchSearchStatus, SearchStoreStatus } from "./search-store.ts";
 import { Semaphore } from "./semaphore.ts";
 import { SnapshotSchedule } from "./snapshot/snapshot-schedule.ts";
 
@@ -95,6 +95,10 @@ export interface Followed {
   isFull: boolean;
 }
 
+/** Data that cannot be read may have changed. */
+const lagOf = ({ lag, failingSince }: Pick<Followed, "lag" | "failingSince">): number =>
+  Math.max(lag.currentMs, failingSince === undefined ? 0 : performance.now() - failingSince);
+
 export class FollowedBranches {
   readonly #records: FollowedRecords;
   readonly #engine: SearchEngine;
@@ -166,8 +170,7 @@ export class FollowedBranches {
       // Its searches are answered with the reason. No other server could do better.
       if (isFull) continue;
       if (!isReady || follower.isBuilding) pending.push(branchFault === undefined ? follower.key : `${follower.key} (${branchFault})`);
-      // Data that cannot be read may have changed.
-      lagMs = Math.max(lagMs, lag.currentMs, failingSince === undefined ? 0 : performance.now() - failingSince);
+      lagMs = Math.max(lagMs, lagOf({ lag, failingSince }));
       fault ??= branchFault;
       isSearchDatabaseAway ||= away === "search database";
       lagP99Ms = Math.max(lagP99Ms, lag.quantileMs(0.99));
@@ -176,6 +179,13 @@ export class FollowedBranches {
     }
     const ready = pending.length === 0 && !this.#isClosed;
     return { ready, pending, lagMs, lagP99Ms, fault, isSearchDatabaseAway, rows, memoryBytes };
+  }
+
+  branchStatus(ref: BranchRef): BranchSearchStatus {
+    const followed = this.follow(ref);
+    const { follower, isReady } = followed;
+    const { vectors, memoryBytes } = follower.stats;
+    return { ready: isReady && !follower.isBuilding && !this.#isClosed, lagMs: lagOf(followed), vectors, memoryBytes };
   }
 
   /** Number of tables with vectors that are held in full although the store holds a part. */

@@ -14,7 +14,14 @@ import { checkQueryVectors, checkSearch, type Query } from "./request-check.ts";
 import type { SearchEngine, StartEngine } from "./search-engine.ts";
 import type { SearchAnswer, SearchJob, SearchOutcome } from "./search-messages.ts";
 import { SearchQueue } from "./search-queue.ts";
-import type { SearchCallOptions, SearchStore, SearchStoreStatus, VectorSearchRequest, VectorSearchResponse } from "./search-store.ts";
+import type {
+  BranchSearchStatus,
+  SearchCallOptions,
+  SearchStore,
+  SearchStoreStatus,
+  VectorSearchRequest,
+  VectorSearchResponse,
+} from "./search-store.ts";
 import { startSearchWorker, WorkerClient } from "./worker-client.ts";
 
 export interface SearchStoreOptions extends FollowOptions {
@@ -93,6 +100,10 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
 
   status(): SearchStoreStatus {
     return { ...this.#branches.status(), waiting: this.#queue.waiting };
+  }
+
+  branchStatus(ref: BranchRef): BranchSearchStatus {
+    return this.#branches.branchStatus(ref);
   }
 
   /** Number of tables with vectors that are held in full although the store holds a part. */

@@ -52,6 +52,17 @@ export interface SearchStoreStatus {
   parts?: SearchPartsStatus;
 }
 
+/** How far one branch is searchable. */
+export interface BranchSearchStatus {
+  /** It has been read, and is followed from there on. */
+  ready: boolean;
+  /** Age in ms of its oldest change that searches do not see yet; 0 if they see all. */
+  lagMs: number;
+  /** Vectors that this server holds. */
+  vectors: number;
+  memoryBytes: number;
+}
+
 export interface SearchPartsStatus {
   index: number;
   of: number;
@@ -86,5 +97,7 @@ export interface SearchStore {
     options?: SearchCallOptions,
   ): Promise<VectorSearchResponse[]>;
   status(): SearchStoreStatus;
+  /** Of one branch that there is. */
+  branchStatus(ref: BranchRef): BranchSearchStatus;
   close(): Promise<void>;
 }

@@ -16,7 +16,28 @@ const CREATED = {
   required: ["databaseName", "branchName", "status"],
 };
 
-export function branchEndpoints({ records }: Services): Endpoint[] {
+const TABLE_STATISTICS = {
+  type: "object",
+  properties: {
+    name: { type: "string" },
+    sizeBytes: { type: "integer", description: "On disk, with indexes, large values, and the space that deleted records left." },
+    estimatedRows: { type: "integer", description: "About how many records: the database's own estimate. `aggregate` counts." },
+  },
+  required: ["name", "sizeBytes", "estimatedRows"],
+};
+
+const BRANCH_SEARCH = {
+  type: "object",
+  properties: {
+    ready: { type: "boolean", description: "Its records have been read and are followed. Until then searches wait." },
+    lagMs: { type: "number", description: "Age of its oldest change that searches of this server do not see yet; 0: they see all." },
+    vectors: { type: "integer", description: "Held by this server." },
+    memoryBytes: { type: "integer", description: "What this server holds them in." },
+  },
+  required: ["ready", "lagMs", "vectors", "memoryBytes"],
+};
+
+export function branchEndpoints({ records, search }: Services): Endpoint[] {
   const path = "/db/{db}:{branch}";
   const tag = "Databases and branches";
   return [
@@ -90,6 +111,28 @@ export function branchEndpoints({ records }: Services): Endpoint[] {
             schema: withReverseLinks(schema),
           },
         };
+      },
+    }),
+    endpoint({
+      method: "GET",
+      path: `${path}/statistics`,
+      name: "getBranchStatistics",
+      summary: "The size of each table of a branch, and how far searches see its changes",
+      tag,
+      access: "read",
+      responses: {
+        200: {
+          description: "Cheap: no table is read.",
+          schema: {
+            type: "object",
+            properties: { tables: { type: "array", items: TABLE_STATISTICS }, search: BRANCH_SEARCH },
+            required: ["tables", "search"],
+          },
+        },
+      },
+      async handle({ ref, records: ofCaller }) {
+        const tables = await ofCaller.tableStatistics(ref);
+        return { status: 200, body: { tables, search: search.branchStatus(ref) } };
       },
     }),
     endpoint<{ name?: string; systemColumns?: SystemNaming }>({

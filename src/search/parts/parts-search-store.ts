@@ -15,7 +15,14 @@ import { followedSchema } from "../followed-schema.ts";
 import { FollowingSearchStore, type SearchStoreOptions, toResponse } from "../open-search-store.ts";
 import { checkQueryVectors, checkSearch, type Query } from "../request-check.ts";
 import { RESULT_BYTES } from "../search-messages.ts";
-import type { SearchCallOptions, SearchStore, SearchStoreStatus, VectorSearchRequest, VectorSearchResponse } from "../search-store.ts";
+import type {
+  BranchSearchStatus,
+  SearchCallOptions,
+  SearchStore,
+  SearchStoreStatus,
+  VectorSearchRequest,
+  VectorSearchResponse,
+} from "../search-store.ts";
 import { LocalPart } from "./local-part.ts";
 import { mergeAnswers, together } from "./merge-answers.ts";
 import type { PartResult, PartSearch } from "./part-messages.ts";
@@ -92,6 +99,10 @@ export class PartsSearchStore implements SearchStore {
       ...this.#own.status(),
       parts: { ...this.#options.part, missing, wholeTables: this.#own.wholeTables, retries: this.#strong.retries },
     };
+  }
+
+  branchStatus(ref: BranchRef): BranchSearchStatus {
+    return this.#own.branchStatus(ref);
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,45 @@
+/** What the search store says of one branch among several. */
+import { afterEach, expect, test } from "vitest";
+import type { BranchRef } from "../../src/records/schema.ts";
+import { openSearchStore } from "../../src/search/open-search-store.ts";
+import type { SearchStore } from "../../src/search/search-store.ts";
+import { MemoryRecords } from "./memory-records.ts";
+
+const BUSY: BranchRef = { database: "db", branch: "busy" };
+const QUIET: BranchRef = { database: "db", branch: "quiet" };
+
+let store: SearchStore | undefined;
+afterEach(() => store?.close());
+
+test("the lag is that of the branch whose changes wait, and the vectors are its own", async () => {
+  const records = new MemoryRecords();
+  for (const [ref, count] of [
+    [BUSY, 3],
+    [QUIET, 5],
+  ] as const) {
+    records.createBranch(ref);
+    records.createTable(ref, "t", [{ name: "v", type: "vector", vector: { dimension: 2 } }]);
+    records.write(
+      ref,
+      "t",
+      Array.from({ length: count }, (_, i) => ({ id: `r${i}`, v: [i, 1] })),
+    );
+  }
+  const opened = await openSearchStore(records);
+  store = opened;
+  await expect.poll(() => opened.status().ready).toBe(true);
+  expect(opened.branchStatus(BUSY)).toMatchObject({ ready: true, lagMs: 0, vectors: 3 });
+  expect(opened.branchStatus(QUIET)).toMatchObject({ ready: true, lagMs: 0, vectors: 5 });
+  expect(opened.branchStatus(QUIET).memoryBytes).toBeGreaterThan(0);
+  let goOn = (): void => {};
+  const isHeld = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  records.beforeRead = () => isHeld;
+  records.write(BUSY, "t", [{ id: "new", v: [1, 1] }]);
+  await expect.poll(() => opened.branchStatus(BUSY).lagMs).toBeGreaterThan(50);
+  expect(opened.branchStatus(BUSY)).toMatchObject({ ready: true, vectors: 3 });
+  expect(opened.branchStatus(QUIET).lagMs).toBe(0);
+  goOn();
+  await expect.poll(() => opened.branchStatus(BUSY)).toMatchObject({ lagMs: 0, vectors: 4 });
+});
