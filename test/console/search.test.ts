@@ -30,6 +30,10 @@ describeWith("chromium", "the console", (executablePath) => {
     await expect.poll(() => page.locator("tbody tr td").first().innerText()).toBe("148");
     // 148 vectors of 3 numbers, five bytes each.
     expect(await page.locator("tbody tr td").nth(3).innerText()).toBe("≤ 3 kB");
+    // On disk, as the server says it; and whether searches see all changes.
+    const { tables } = (await at.server.get("/db/demo:main/statistics")).body;
+    expect(await page.locator("tbody tr td").nth(4).innerText()).toBe(`${Math.ceil(tables[0].sizeBytes / 1024)} kB`);
+    expect(await page.locator(".search-state").innerText()).toMatch(/^148 vectors in .* of memory · no lag$/);
     await page.getByRole("button", { name: "Python" }).click();
     expect(await page.locator(".snippets pre").innerText()).toContain(`${at.server.url}/db/demo:main/tables/colors/vectorSearch`);
     await expectAccessible();

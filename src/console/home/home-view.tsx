@@ -3,21 +3,13 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { call, messageOf } from "../api/client.ts";
-import { type Place, tablePath } from "../api/paths.ts";
-import { sizeInWords } from "../parts/bytes.ts";
+import type { Place } from "../api/paths.ts";
 import { Fault, Waiting } from "../parts/notice.tsx";
 import { Snippets } from "../parts/snippets.tsx";
-import {
-  type ColumnSchema,
-  type DatabaseEntry,
-  databases,
-  fetchTables,
-  firstPlace,
-  loadDatabases,
-  type TableSchema,
-} from "../state/catalog.ts";
+import { type DatabaseEntry, databases, fetchTables, firstPlace, loadDatabases, type TableSchema } from "../state/catalog.ts";
 import { hrefOf, route } from "../state/route.ts";
 import { connection, mayAdminister } from "../state/session.ts";
+import { BranchSummary } from "./branch-summary.tsx";
 import { DEMO_PLACE, loadDemo } from "./demo.ts";
 import { snippetsFor } from "./what-to-paste.ts";
 
@@ -98,99 +90,11 @@ function Database({ database: { name, branches } }: { database: DatabaseEntry })
     <section class="card database" aria-label={`Database ${name}`}>
       <h2>{name}</h2>
       {branches.map((branch) => (
-        <Branch key={branch} place={{ database: name, branch }} />
+        <BranchSummary key={branch} place={{ database: name, branch }} />
       ))}
     </section>
   );
 }
-
-function Branch({ place }: { place: Place }): JSX.Element {
-  const [found, setFound] = useState<readonly TableSchema[] | undefined>(undefined);
-  const [fault, setFault] = useState("");
-  useEffect(() => {
-    fetchTables(place).then(setFound, (error: unknown) => setFault(messageOf(error)));
-  }, [place.database, place.branch]);
-  return (
-    <div class="branch">
-      <h3>
-        <span class="tag">{place.branch}</span>
-      </h3>
-      {fault !== "" && <Fault>{fault}</Fault>}
-      {found?.length === 0 && <p class="muted">No tables.</p>}
-      {found !== undefined && found.length > 0 && (
-        <div class="table-scroll">
-          <table class="plain">
-            <thead>
-              <tr>
-                <th scope="col">Table</th>
-                <th scope="col" class="number">
-                  Rows
-                </th>
-                <th scope="col" class="number">
-                  Columns
-                </th>
-                <th scope="col">Vectors</th>
-                <th scope="col" class="number">
-                  In memory
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {found.map((table) => (
-                <TableRow key={table.name} place={place} table={table} />
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-    </div>
-  );
-}
-
-function TableRow({ place, table }: { place: Place; table: TableSchema }): JSX.Element {
-  const [rows, setRows] = useState<number | undefined>(undefined);
-  useEffect(() => {
-    call<{ aggs: { rows: number } }>("POST", `${tablePath(place, table.name)}/aggregate`, { aggs: { rows: { count: "*" } } }).then(
-      ({ aggs }) => setRows(aggs.rows),
-      () => setRows(undefined),
-    );
-  }, [place.database, place.branch, table.name]);
-  const vectors = table.columns.filter(({ type }) => type === "vector");
-  const target = vectors.length === 0 ? "table" : "search";
-  return (
-    <tr>
-      <th scope="row">
-        <a href={hrefOf(target, place, table.name)}>{table.name}</a>
-      </th>
-      <td class="number">{rows?.toLocaleString("en") ?? "…"}</td>
-      <td class="number">{table.columns.length}</td>
-      <td>
-        {vectors.length === 0 ? (
-          <span class="muted">none</span>
-        ) : (
-          vectors.map(({ name, vector }) => (
-            <span key={name} class="tag">
-              {name} · {vector?.dimension}
-            </span>
-          ))
-        )}
-      </td>
-      <td class="number" title="What the vectors take in memory, if every record has them: five bytes for each number.">
-        {vectors.length === 0 || rows === undefined || rows === 0 ? (
-          <span class="muted">–</span>
-        ) : (
-          `≤ ${sizeInWords(vectorBytes(rows, vectors))}`
-        )}
-      </td>
-    </tr>
-  );
-}
-
-/** As docs/limits.md has it. */
-const BYTES_PER_NUMBER = 5;
-
-const vectorBytes = (rows: number, columns: readonly ColumnSchema[]): number =>
-  columns.reduce((sum, { vector }) => sum + rows * (vector?.dimension ?? 0) * BYTES_PER_NUMBER, 0);
 
 function WhatToPaste({ place }: { place: Place }): JSX.Element | null {
   const [found, setFound] = useState<readonly TableSchema[] | undefined>(undefined);
