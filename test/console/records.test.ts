@@ -99,6 +99,19 @@ describeWith("chromium", "tables in the console", (executablePath) => {
     await expect.poll(() => cell(page, "item-0006", 1).innerText()).toBe("theirs");
     await page.getByRole("button", { name: "Undo" }).click();
     await expect.poll(async () => (await at.server.get(`${DATA}/item-0005`)).body.price).toBe(185);
+    // What was typed in one cell is saved before another is opened, and stays where it is when it is refused.
+    await cell(page, "item-0008", 1).dblclick();
+    await page.getByLabel("New value of title").fill("typed");
+    await cell(page, "item-0009", 1).dblclick();
+    await expect.poll(() => page.getByLabel("New value of title").inputValue()).toBe("Title 9");
+    expect((await at.server.get(`${DATA}/item-0008`)).body.title).toBe("typed");
+    await cell(page, "item-0010", 2).dblclick();
+    await editor.fill("many");
+    await cell(page, "item-0011", 1).dblclick();
+    await page.locator("#cell-fault").filter({ hasText: "price" }).waitFor();
+    expect(await editor.inputValue()).toBe("many");
+    expect(await page.getByLabel("New value of title").count()).toBe(0);
+    await editor.press("Escape");
     // Scrolled far out of sight and back, what was typed is there.
     await cell(page, "item-0007", 1).dblclick();
     await page.getByLabel("New value of title").fill("half a wo");

@@ -1,5 +1,4 @@
 /** One cell: a value to read, or its text to edit, with the server's message below it. */
-
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { messageOf } from "../api/client.ts";
@@ -38,31 +37,42 @@ interface CellEditorProps {
   value: unknown;
   /** @throws the server's objection. */
   onSave: (text: string) => Promise<void>;
-  onCancel: () => void;
+  onClose: () => void;
+  /**
+   * Given what saves the text if it was changed, for when another cell is to be edited. It resolves to false
+   * when the server refuses the text, which is then still there, with the reason.
+   */
+  saver: { current: (() => Promise<boolean>) | undefined };
 }
 
-export function CellEditor({ column, value, onSave, onCancel }: CellEditorProps): JSX.Element {
+export function CellEditor({ column, value, onSave, onClose, saver }: CellEditorProps): JSX.Element {
   const [text, setText] = useState(() => textOf(column, value));
   const [fault, setFault] = useState("");
   const [isBusy, setBusy] = useState(false);
-  async function save(): Promise<void> {
-    if (isBusy) return;
-    if (text === textOf(column, value)) return onCancel();
+  async function save(): Promise<boolean> {
+    if (isBusy) return false;
+    if (text === textOf(column, value)) return true;
     setBusy(true);
     try {
       await onSave(text);
+      return true;
     } catch (error) {
       setFault(messageOf(error));
       setBusy(false);
+      return false;
     }
+  }
+  saver.current = save;
+  async function finish(): Promise<void> {
+    if (await save()) onClose();
   }
   function pressKey(event: KeyboardEvent): void {
     // The grid's own keys must not act while the user is typing.
     event.stopPropagation();
-    if (event.key === "Escape") onCancel();
+    if (event.key === "Escape") onClose();
     else if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
-      void save();
+      void finish();
     }
   }
   const common = {
@@ -97,10 +107,10 @@ export function CellEditor({ column, value, onSave, onCancel }: CellEditorProps)
         </p>
       )}
       <div class="cell-actions">
-        <button type="button" class="primary" disabled={isBusy} onClick={() => void save()}>
+        <button type="button" class="primary" disabled={isBusy} onClick={() => void finish()}>
           Save
         </button>
-        <button type="button" onClick={onCancel}>
+        <button type="button" onClick={onClose}>
           Cancel
         </button>
       </div>

@@ -49,6 +49,7 @@ export function Grid({
   onSave,
 }: GridProps): JSX.Element {
   const frame = useRef<HTMLDivElement>(null);
+  const saver = useRef<(() => Promise<boolean>) | undefined>(undefined);
   const [view, setView] = useState({ top: 0, height: 600 });
   const [active, setActive] = useState({ row: 0, column: 0 });
   const [editing, setEditing] = useState<{ id: string; column: string } | undefined>(undefined);
@@ -93,8 +94,12 @@ export function Grid({
     requestAnimationFrame(() => element.querySelector<HTMLElement>('[tabindex="0"][role="gridcell"]')?.focus());
   }
 
-  function edit(record: TableRecord | undefined, column: ColumnSchema | undefined): void {
-    if (mayEdit && record !== undefined && column !== undefined && column !== ID_COLUMN) setEditing({ id: record.id, column: column.name });
+  /** What was typed in another cell is saved first; if it is refused, that cell stays open. */
+  async function edit(record: TableRecord | undefined, column: ColumnSchema | undefined): Promise<void> {
+    if (!mayEdit || record === undefined || column === undefined || column === ID_COLUMN) return;
+    if (editing?.id === record.id && editing.column === column.name) return;
+    if (editing !== undefined && (await saver.current?.()) === false) return;
+    setEditing({ id: record.id, column: column.name });
   }
 
   function pressKey(event: KeyboardEvent): void {
@@ -112,7 +117,7 @@ export function Grid({
     };
     const move = moves[event.key];
     if (move !== undefined) moveTo(...move);
-    else if (event.key === "Enter" || event.key === "F2") edit(rows.get(row), all[column]);
+    else if (event.key === "Enter" || event.key === "F2") void edit(rows.get(row), all[column]);
     else if (event.key === " " && rows.has(row) && mayEdit) onSelect((rows.get(row) as TableRecord).id);
     else return;
     event.preventDefault();
@@ -188,7 +193,7 @@ export function Grid({
                     class={`${cellClass(column)}${isEdited ? " edited" : ""}`}
                     tabIndex={isActive ? 0 : -1}
                     onClick={() => setActive({ row, column: j })}
-                    onDblClick={() => edit(record, column)}
+                    onDblClick={() => void edit(record, column)}
                   >
                     {record === undefined && column === ID_COLUMN && <span class="muted">…</span>}
                     {record !== undefined && column === ID_COLUMN && mayEdit && (
@@ -204,11 +209,9 @@ export function Grid({
                       <CellEditor
                         column={column}
                         value={record[column.name]}
-                        onSave={async (text) => {
-                          await onSave(record, column, text);
-                          stopEditing();
-                        }}
-                        onCancel={stopEditing}
+                        onSave={(text) => onSave(record, column, text)}
+                        onClose={stopEditing}
+                        saver={saver}
                       />
                     ) : (
                       record !== undefined && <CellValue column={column} value={record[column.name]} place={place} />
