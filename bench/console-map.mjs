@@ -3,25 +3,31 @@
  *
  *     npm run bench:console-map -- [rows=100000] [dimension=384]
  *
- * Random directions, for which a search has most to do. The figures are of a trace of the browser: tasks of the page's main thread while the map is loaded and
- * while the pointer moves, the frames of those seconds, and how many of them showed another answer of the library in the page. The library's answer
- * is compared with the server's before the pointer moves. `--disable-gpu`: frames are drawn by the processor.
+ * Random directions, for which a search has most to do. `--disable-gpu`: frames are drawn by the processor, so beside the map stands a page that does nothing
+ * but clear a canvas of the map's size in each frame: what this machine can show at all. `answers` are pictures of another ten nearest. Processors' time is
+ * that of all threads of the browser, in a frame. Tasks are of a trace of the page's main thread. The library's answer is compared with the server's before
+ * the pointer moves.
  */
 import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
 import { launchChromium } from "../test/browser/launch.ts";
 import { FINDERS } from "../test/support/finders.ts";
 import { startServer } from "../test/support/server.ts";
-import { seededRandom } from "./data.mjs";
+import { createVectorTable } from "../test/support/vector-table.ts";
 
 const [rows = 100_000, dimension = 384] = process.argv.slice(2).map(Number);
 const POINTER_MS = 5_000;
-const CHUNK_ROWS = 1_000;
+/** As a mouse reports where it is. */
+const POINTER_HZ = 125;
+const VIEWPORT = { width: 1440, height: 900 };
+/** Of Linux, which counts processors' time in hundredths of a second. */
+const TICK_MS = 10;
 
 const server = await startServer();
 const browser = await launchChromium(FINDERS.chromium());
 try {
-  await fill();
-  const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+  await createVectorTable(server, rows, dimension);
+  const page = await browser.newPage({ viewport: VIEWPORT });
   await page.goto(`${server.url}/console#/search/many:main/t`);
   const all = page.getByRole("button", { name: "Load all" });
   await all.waitFor();
@@ -33,65 +39,75 @@ try {
   });
   print("loading", { seconds: ((performance.now() - beganMs) / 1000).toFixed(1), ...loading });
   print("memory", rendererMemory());
-  const frame = page.locator(".map-frame");
-  const box = await frame.boundingBox();
-  await page.evaluate(watchFrames);
-  const moving = await traced(page, async () => {
-    const untilMs = performance.now() + POINTER_MS;
-    for (let i = 0; performance.now() < untilMs; i++) {
-      const angle = i / 25;
-      const x = box.x + box.width * (0.5 + 0.35 * Math.cos(angle));
-      const y = box.y + box.height * (0.5 + 0.35 * Math.sin(1.3 * angle));
-      await page.mouse.move(x, y);
-      await new Promise((resolve) => setTimeout(resolve, 4));
-    }
-  });
-  print("pointer", { ...moving, ...(await page.evaluate(() => globalThis.seenFrames())) });
+  const box = await page.locator(".map-frame").boundingBox();
+  print("map", await framesOf(page, () => movePointer(page, box)));
+  print("map, traced", await traced(page, () => movePointer(page, box)));
+  await page.close();
+  const plain = await browser.newPage({ viewport: VIEWPORT });
+  await plain.evaluate(clearEachFrame, box);
+  print("a cleared canvas alone", await framesOf(plain, () => movePointer(plain, box)));
 } finally {
   await browser.close();
   await server.stop();
 }
 
-/** Each element is a sum of three random numbers, near enough to a normal distribution for directions of all kinds. */
-async function fill() {
-  const random = seededRandom(1);
-  await server.put("/db/many:main");
-  await server.put("/db/many:main/tables/t", { columns: [{ name: "v", type: "vector", vector: { dimension } }] });
-  for (let from = 0; from < rows; from += CHUNK_ROWS) {
-    const count = Math.min(CHUNK_ROWS, rows - from);
-    const records = Array.from({ length: count }, (_, i) => ({
-      id: `r${from + i}`,
-      v: Array.from({ length: dimension }, () => Math.round((random() + random() + random() - 1.5) * 1e4) / 1e4),
-    }));
-    const { status, text } = await server.post("/db/many:main/tables/t/bulk", { records });
-    if (status !== 200) throw new Error(text);
+async function movePointer(page, box) {
+  const untilMs = performance.now() + POINTER_MS;
+  for (let i = 0; performance.now() < untilMs; i++) {
+    const nextMs = performance.now() + 1000 / POINTER_HZ;
+    const angle = i / 25;
+    await page.mouse.move(box.x + box.width * (0.5 + 0.35 * Math.cos(angle)), box.y + box.height * (0.5 + 0.35 * Math.sin(1.3 * angle)));
+    await new Promise((resolve) => setTimeout(resolve, Math.max(0, nextMs - performance.now())));
   }
 }
 
-/** Each frame, and whether the list of results is another than in the frame before. */
+async function framesOf(page, work) {
+  await page.evaluate(watchFrames);
+  const beforeMs = browserCpuMs();
+  await work();
+  const spentMs = browserCpuMs() - beforeMs;
+  const { intervals, pictures } = await page.evaluate(() => globalThis.seenFrames());
+  const sorted = intervals.toSorted((a, b) => a - b);
+  const totalMs = sorted.reduce((sum, ms) => sum + ms, 0);
+  return {
+    framesPerSecond: ((1000 * sorted.length) / totalMs).toFixed(1),
+    answersPerSecond: ((1000 * pictures) / totalMs).toFixed(1),
+    frameMs50: sorted[Math.floor(sorted.length * 0.5)].toFixed(1),
+    frameMs95: sorted[Math.floor(sorted.length * 0.95)].toFixed(1),
+    processorMsPerFrame: (spentMs / sorted.length).toFixed(1),
+  };
+}
+
+/** How long each frame was, and how often a canvas was cleared to be drawn anew. */
 function watchFrames() {
   const intervals = [];
   let last = performance.now();
-  let changed = 0;
-  let shown = "";
+  let pictures = 0;
+  const prototype = CanvasRenderingContext2D.prototype;
+  const clear = prototype.clearRect;
+  prototype.clearRect = function (...area) {
+    pictures++;
+    clear.apply(this, area);
+  };
   const step = (now) => {
     intervals.push(now - last);
     last = now;
-    const names = document.querySelector(".results ol")?.textContent ?? "";
-    if (names !== shown) changed++;
-    shown = names;
     requestAnimationFrame(step);
   };
   requestAnimationFrame(step);
-  globalThis.seenFrames = () => {
-    const sorted = intervals.slice(1).toSorted((a, b) => a - b);
-    const total = sorted.reduce((sum, value) => sum + value, 0);
-    return {
-      framesPerSecond: (1000 * (sorted.length / total)).toFixed(1),
-      frameMs95: sorted[Math.floor(sorted.length * 0.95)].toFixed(1),
-      answersPerSecond: (1000 * (changed / total)).toFixed(1),
-    };
+  globalThis.seenFrames = () => ({ intervals: intervals.slice(1), pictures });
+}
+
+function clearEachFrame({ width, height }) {
+  const canvas = document.body.appendChild(document.createElement("canvas"));
+  Object.assign(canvas, { width, height });
+  const context = canvas.getContext("2d");
+  const step = (now) => {
+    context.clearRect(0, 0, width, height);
+    context.fillRect(now % width, 10, 20, 20);
+    requestAnimationFrame(step);
   };
+  requestAnimationFrame(step);
 }
 
 async function traced(page, work) {
@@ -104,15 +120,31 @@ async function traced(page, work) {
   const tasks = traceEvents.filter(
     ({ name, pid, tid, dur }) => /RunTask$/.test(name) && dur !== undefined && main.includes(`${pid}:${tid}`),
   );
-  const longest = tasks.map(({ dur }) => dur / 1000).toSorted((a, b) => b - a);
+  const longest = tasks.toSorted((a, b) => b.dur - a.dur);
   return {
     tasks: tasks.length,
-    tasksAbove50Ms: longest.filter((ms) => ms > 50).length,
+    tasksAbove50Ms: longest.filter(({ dur }) => dur > 50_000).length,
     longestMs: longest
       .slice(0, 3)
-      .map((ms) => ms.toFixed(1))
+      .map(({ dur, tdur = 0 }) => `${(dur / 1000).toFixed(1)} (processor ${(tdur / 1000).toFixed(1)})`)
       .join(" "),
   };
+}
+
+/** Processors' time until now of all processes that this one has started: the browser's, and the server's, which has nothing to do. */
+function browserCpuMs() {
+  const found = new Map();
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+      const [, parent, ...fields] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+      found.set(pid, { parent, ms: TICK_MS * (Number(fields[9]) + Number(fields[10])) });
+    } catch {
+      // It has ended.
+    }
+  }
+  const isOurs = (pid) => pid !== undefined && (found.get(pid)?.parent === String(process.pid) || isOurs(found.get(pid)?.parent));
+  return [...found].reduce((sum, [pid, { ms }]) => sum + (isOurs(pid) ? ms : 0), 0);
 }
 
 /** Of the process that holds the page and its worker, as the system counts it. */

@@ -20,14 +20,14 @@ const VIEWS = [
   { name: "home", hash: "#/home", ready: ".snippets" },
   { name: "search", hash: "#/search/demo:main/colors", ready: ".terms" },
   { name: "table", hash: "#/table/demo:main/colors", ready: ".grid-body .grid-row" },
-  { name: "sql", hash: "#/sql/demo:main/colors", ready: ".sql-editor" },
+  { name: "sql", hash: "#/sql/demo:main/colors", ready: ".cm-content", prepare: countFamilies },
   { name: "schema", hash: "#/schema/shop:main/items", ready: ".schema-panel .column-line" },
   { name: "server", hash: "#/server/demo:main/colors", ready: ".plot canvas", prepare: searchForAWhile },
   { name: "reference", hash: "#/reference/demo:main/colors", ready: ".operation", prepare: openVectorSearch },
 ];
 
 /** In docs/images. */
-const KEPT = ["search", "schema", "server", "reference"];
+const KEPT = ["home", "search", "table", "sql", "schema", "server", "reference"];
 
 /** Tables with links, for the picture of a schema. */
 const SHOP = {
@@ -57,6 +57,18 @@ async function searchForAWhile(page) {
     const searches = Array.from({ length: 3 + (turn % 7) }, () => server.post("/db/demo:main/tables/colors/vectorSearch", query));
     await Promise.all([...searches, server.get("/dbs"), page.waitForTimeout(500)]);
   }
+}
+
+/** An answer as a table, and its numbers as a plot. */
+async function countFamilies(page) {
+  await page
+    .getByRole("textbox", { name: "SQL statement" })
+    .fill(
+      'SELECT "family", count(*) AS "colors", count(*) FILTER (WHERE "dark") AS "dark"\nFROM "colors"\nWHERE "family" <> $1\nGROUP BY "family"\nORDER BY "colors" DESC',
+    );
+  await page.getByLabel("Parameters").fill('["gray"]');
+  await page.getByRole("button", { name: "Run" }).click();
+  await page.getByRole("button", { name: "colors", exact: true }).click();
 }
 
 async function openVectorSearch(page) {
