@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { call } from "../api/client.ts";
 import { branchPath, type Place } from "../api/paths.ts";
+import { ActionForm } from "../parts/action-form.tsx";
 import type { Confirmation } from "../parts/confirm-dialog.tsx";
 import { Select, TextField } from "../parts/field.tsx";
 import { Icon } from "../parts/icons.tsx";
@@ -120,14 +121,7 @@ export function BranchForm({ place, branches, ask, onClose }: BranchFormProps): 
     });
 
   return (
-    <form
-      class="schema-form"
-      aria-label="New branch"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void create();
-      }}
-    >
+    <ActionForm label="New branch" look="schema-form" verb="Create" onSubmit={() => void create()} onCancel={onClose}>
       <div class="schema-fields">
         <TextField label="Database" value={database} onInput={setDatabase} />
         <TextField label="Name of the branch" fault={fault} value={branch} onInput={setBranch} isFirst />
@@ -140,16 +134,6 @@ export function BranchForm({ place, branches, ask, onClose }: BranchFormProps): 
           />
         )}
       </div>
-      <div class="actions">
-        <button type="submit" class="primary">
-          Create
-        </button>
-        {onClose !== undefined && (
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-        )}
-      </div>
-    </form>
+    </ActionForm>
   );
 }

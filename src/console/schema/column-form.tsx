@@ -1,6 +1,7 @@
 /** A new column: its name, type, and rules. The server decides what is allowed. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { ActionForm } from "../parts/action-form.tsx";
 import { Select, TextField } from "../parts/field.tsx";
 import { useAttempt } from "../parts/use-attempt.ts";
 import type { ColumnSchema } from "../state/catalog.ts";
@@ -53,13 +54,12 @@ export function ColumnForm({ tableNames, onSubmit, onCancel }: ColumnFormProps):
   const about = /dimension/.test(fault) ? "dimension" : /defaultValue|default/.test(fault) ? "defaultValue" : "name";
   const faultOf = (field: string): string => (about === field ? fault : "");
   return (
-    <form
-      class="schema-form"
-      aria-label="New column"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void attempt(() => onSubmit(column()));
-      }}
+    <ActionForm
+      label="New column"
+      look="schema-form"
+      verb="Add"
+      onSubmit={() => void attempt(() => onSubmit(column()))}
+      onCancel={onCancel}
     >
       <div class="schema-fields">
         <TextField label="Name" fault={faultOf("name")} value={name} onInput={setName} isFirst />
@@ -104,14 +104,6 @@ export function ColumnForm({ tableNames, onSubmit, onCancel }: ColumnFormProps):
           </label>
         )}
       </div>
-      <div class="actions">
-        <button type="submit" class="primary">
-          Add
-        </button>
-        <button type="button" onClick={onCancel}>
-          Cancel
-        </button>
-      </div>
-    </form>
+    </ActionForm>
   );
 }

@@ -4,6 +4,7 @@
  */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { ActionForm } from "../parts/action-form.tsx";
 import { TextField } from "../parts/field.tsx";
 import { useAttempt } from "../parts/use-attempt.ts";
 
@@ -21,23 +22,8 @@ export function NameForm({ title, label, start, verb, onSubmit, onCancel }: Name
   const [name, setName] = useState(start);
   const { fault, attempt } = useAttempt();
   return (
-    <form
-      class="schema-form"
-      aria-label={title}
-      onSubmit={(event) => {
-        event.preventDefault();
-        void attempt(() => onSubmit(name));
-      }}
-    >
+    <ActionForm label={title} look="schema-form" verb={verb} onSubmit={() => void attempt(() => onSubmit(name))} onCancel={onCancel}>
       <TextField label={label} fault={fault} value={name} onInput={setName} isFirst />
-      <div class="actions">
-        <button type="submit" class="primary">
-          {verb}
-        </button>
-        <button type="button" onClick={onCancel}>
-          Cancel
-        </button>
-      </div>
-    </form>
+    </ActionForm>
   );
 }

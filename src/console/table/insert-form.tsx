@@ -2,6 +2,7 @@
 
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { ActionForm } from "../parts/action-form.tsx";
 import { TextField } from "../parts/field.tsx";
 import { Fault } from "../parts/notice.tsx";
 import { useAttempt } from "../parts/use-attempt.ts";
@@ -31,14 +32,7 @@ export function InsertForm({ columns, onInsert, onClose }: InsertFormProps): JSX
   const faulty = column?.name ?? (/\bid\b/.test(fault) ? "id" : undefined);
   const set = (name: string, text: string): void => setTexts((old) => ({ ...old, [name]: text }));
   return (
-    <form
-      class="card insert-form"
-      aria-label="New record"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void attempt(insert);
-      }}
-    >
+    <ActionForm label="New record" look="card insert-form" verb="Insert" onSubmit={() => void attempt(insert)} onCancel={onClose}>
       <h2>New record</h2>
       <div class="insert-fields">
         <TextField
@@ -60,14 +54,6 @@ export function InsertForm({ columns, onInsert, onClose }: InsertFormProps): JSX
         ))}
       </div>
       {fault !== "" && faulty === undefined && <Fault>{fault}</Fault>}
-      <div class="actions">
-        <button type="submit" class="primary">
-          Insert
-        </button>
-        <button type="button" onClick={onClose}>
-          Cancel
-        </button>
-      </div>
-    </form>
+    </ActionForm>
   );
 }
