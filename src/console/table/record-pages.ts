@@ -16,6 +16,10 @@ const MAX_OFFSET = 49_000;
 /** Rows that are held at most, and vector elements in them. */
 const KEPT_ROWS = 20_000;
 const KEPT_NUMBERS = 2_000_000;
+/** However long the vectors are: more than what is in sight and ahead of it, or reading would never end. */
+const LEAST_KEPT_ROWS = 400;
+/** So many rows before those in sight are read as well, when they were passed over. */
+const MOST_FILLED = 2_000;
 /** Rows beyond those in sight that are read. */
 const READ_AHEAD = 40;
 
@@ -52,7 +56,7 @@ export class RecordPages {
     this.#path = tablePath(place, name);
     this.#pageRows = pageRowsFor(columns, PAGE_ROWS);
     const dimensions = columns.reduce((sum, { vector }) => sum + (vector?.dimension ?? 0), 0);
-    this.#keptRows = Math.max(4 * this.#pageRows, Math.min(KEPT_ROWS, Math.floor(KEPT_NUMBERS / Math.max(1, dimensions))));
+    this.#keptRows = Math.max(LEAST_KEPT_ROWS, Math.min(KEPT_ROWS, Math.floor(KEPT_NUMBERS / Math.max(1, dimensions))));
   }
 
   /**
@@ -111,12 +115,12 @@ export class RecordPages {
     }
   }
 
-  /** First what is in sight, then a little more, then what lies before it, as long as all of it is held. */
+  /** First what is in sight and a little more, then what lies before it in a table that is not long. */
   #nextMissing(): number | undefined {
     const { first, last } = this.#view;
     const end = Math.min(this.count.value, last + READ_AHEAD);
     const begin = Math.max(0, Math.min(first, end));
-    return this.#firstMissing(begin, end) ?? (end <= this.#keptRows ? this.#firstMissing(0, begin) : undefined);
+    return this.#firstMissing(begin, end) ?? (end <= Math.min(this.#keptRows, MOST_FILLED) ? this.#firstMissing(0, begin) : undefined);
   }
 
   #firstMissing(begin: number, end: number): number | undefined {
@@ -132,12 +136,13 @@ export class RecordPages {
     if (ticket !== this.#asked) return;
     this.#pageRows = size;
     const end = row + records.length;
-    const { cursor, more } = meta.page;
+    const { cursor } = meta.page;
+    const more = meta.page.more && records.length > 0;
     if (records.length > 0) this.#remember({ row: end, cursor });
-    const known = more ? end + 1 : end;
-    this.#known.value = others.size === 0 ? known : Math.max(this.#known.value, known);
+    this.#known.value = more ? Math.max(this.#known.value, end + 1) : end;
     // Others write, too: the table may have become longer or shorter since it was counted.
-    if (this.total.value !== undefined) this.total.value = more ? Math.max(this.total.value, known) : known;
+    if (this.total.value !== undefined) this.total.value = more ? Math.max(this.total.value, end + 1) : end;
+    if (records.length === 0 && row > 0) await this.#count(ticket);
     const held = new Map(others);
     for (const [i, record] of records.entries()) held.set(row + i, record);
     this.rows.value = this.#nearView(held);
@@ -152,6 +157,7 @@ export class RecordPages {
       const { records, meta } = await queryPage(this.#path, this.#startAt(anchor, far), 1);
       if (ticket !== this.#asked) return undefined;
       if (records.length === 0) {
+        this.#known.value = Math.min(this.#known.value, far);
         await this.#count(ticket);
         return undefined;
       }
