@@ -1,4 +1,7 @@
-/** A page of the console in Chromium, watched: what breaks its policy, fails, or goes to another host is kept, and must be nothing in the end. */
+/**
+ * Opens the console in Chromium, and records what must never happen: a violation of its policy, an error in a
+ * script, a request to another host.
+ */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Browser, Page } from "playwright-core";
@@ -10,9 +13,9 @@ declare const axe: { run(options: object): Promise<{ violations: { id: string; n
 
 export interface ConsolePage {
   readonly page: Page;
-  /** axe-core finds nothing to object to in what is shown. */
+  /** axe-core finds no fault in what is shown. */
   expectAccessible(): Promise<void>;
-  /** Closes it. @throws when its policy was broken, a script failed, or it spoke to another host. */
+  /** Closes it. @throws if any of this was recorded. */
   close(): Promise<void>;
 }
 
@@ -21,16 +24,16 @@ export interface PageOptions {
   readonly width?: number;
   readonly height?: number;
   /**
-   * The page has an editor whose words are coloured. Where text takes the place of a selection, Chromium gives it the look of what was selected (the colour and
-   * the weight of a keyword), in a style attribute that it writes itself, also into an element that is `plaintext-only`. The policy refuses the attribute, and the
-   * editor makes the line anew: nothing is lost but the report, which is passed over.
+   * The page has an editor with coloured words. When typed text replaces a selection, Chromium itself writes a
+   * style attribute, so that the text looks like what it replaces. The policy refuses the attribute and reports
+   * it. The editor draws the line again, so nothing is lost. That one report is ignored.
    */
   readonly isRichText?: boolean;
 }
 
 export async function openConsole(browser: Browser, url: string, hash: string, options: PageOptions = {}): Promise<ConsolePage> {
   const { colorScheme = "light", width = 1440, height = 900, isRichText = false } = options;
-  // axe is put into the page by the test, as no script of its own could be: it runs in a world that the policy does not bind.
+  // Scripts of the test, such as axe, run in a world of their own, to which the page's policy does not apply.
   const page = await browser.newPage({ colorScheme, viewport: { width, height } });
   const faults: string[] = [];
   page.on("pageerror", (error) => faults.push(`error: ${error.message}`));

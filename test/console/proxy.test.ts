@@ -1,4 +1,4 @@
-/** The console under another name and below a path: behind a proxy, with keys and without. */
+/** The console behind a proxy, which gives it another name and a path: with keys and without. */
 import { createServer, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Browser } from "playwright-core";
@@ -11,7 +11,7 @@ import { openConsole } from "./console-page.ts";
 const NAME = "data.example";
 const BELOW = "/search-service";
 
-/** Hands on what is below its path, with the `Host` that came, as a proxy does that is set up for it. */
+/** Passes on requests below its path, with the path cut off and the `Host` as it came. */
 async function startProxy(port: number): Promise<Server> {
   const proxy = createServer((incoming, answer) => {
     if (!incoming.url?.startsWith(BELOW)) {
