@@ -5,7 +5,8 @@ const GB = 1024 * MB;
 
 /** "3 kB", "1.5 MB", "192 MB", "2.3 GB". */
 export function sizeInWords(bytes: number): string {
+  if (bytes === 0) return "0 MB";
   if (bytes >= GB) return `${(bytes / GB).toFixed(1)} GB`;
-  if (bytes >= MB || bytes === 0) return `${(bytes / MB).toFixed(bytes < 10 * MB ? 1 : 0)} MB`;
+  if (bytes >= MB) return `${(bytes / MB).toFixed(bytes < 10 * MB ? 1 : 0)} MB`;
   return `${Math.ceil(bytes / KB)} kB`;
 }

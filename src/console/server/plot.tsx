@@ -64,6 +64,9 @@ function latestOf(values: Series, format: (value: number) => string): string {
   return latest === null || latest === undefined ? "–" : format(latest);
 }
 
+/** "14:03:20", on one line. */
+const timeOf = (seconds: number): string => new Date(seconds * 1000).toLocaleTimeString("en-GB");
+
 function optionsOf(element: HTMLElement, lines: readonly Line[], format: (value: number) => string): uPlot.Options {
   const style = getComputedStyle(element);
   const color = (name: string): string => style.getPropertyValue(name).trim();
@@ -80,7 +83,10 @@ function optionsOf(element: HTMLElement, lines: readonly Line[], format: (value:
     cursor: { show: false },
     // From zero, so that the height of a line shows its size.
     scales: { y: { range: (_, __, most) => [0, Math.max(most ?? 0, Number.MIN_VALUE) * 1.1 || 1] } },
-    axes: [axis, { ...axis, size: 64, values: (_, splits) => splits.map(format) }],
+    axes: [
+      { ...axis, space: 90, values: (_, splits) => splits.map(timeOf) },
+      { ...axis, size: 64, values: (_, splits) => splits.map(format) },
+    ],
     series: [
       {},
       ...lines.map(

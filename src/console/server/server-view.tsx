@@ -101,10 +101,8 @@ function Facts({ reading: { metrics }, readiness }: { reading: Reading; readines
         <Fact name="Held by answers">
           {sizeInWords(value("lodestone_answer_memory_bytes"))} of {sizeInWords(value("lodestone_answer_memory_limit_bytes"))}
         </Fact>
-        <Fact name="Timed-out statements">{value("lodestone_statement_timeouts_total").toLocaleString("en")}</Fact>
-        <Fact name="Version">
-          {access.value?.version} · Node {node}
-        </Fact>
+        <Fact name="Statements timed out">{value("lodestone_statement_timeouts_total").toLocaleString("en")}</Fact>
+        <Fact name={`Version, Node ${node}`}>{access.value?.version}</Fact>
       </dl>
       {readiness?.message !== undefined && <Fault>{readiness.message}</Fault>}
       {readiness?.part !== undefined && (
