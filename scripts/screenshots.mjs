@@ -66,9 +66,11 @@ async function countFamilies(page) {
     .fill(
       'SELECT "family", count(*) AS "colors", count(*) FILTER (WHERE "dark") AS "dark"\nFROM "colors"\nWHERE "family" <> $1\nGROUP BY "family"\nORDER BY "colors" DESC',
     );
+  await page.keyboard.press("Escape");
   await page.getByLabel("Parameters").fill('["gray"]');
   await page.getByRole("button", { name: "Run" }).click();
   await page.getByRole("button", { name: "colors", exact: true }).click();
+  await page.locator(".cm-tooltip-autocomplete").waitFor({ state: "detached" });
 }
 
 async function openVectorSearch(page) {

@@ -139,8 +139,11 @@ describeWith("chromium", "files in the console", (executablePath) => {
   });
 });
 
+/** Of 64 MB, on a busy machine. */
+const READ_LIMIT_MS = 90_000;
+
 describeWith("chromium", "large files from the console", (executablePath) => {
-  it("asks before the browser holds more than it was told to, and goes on or stops", async () => {
+  it("asks before the browser holds more than it was told to, and goes on or stops", { timeout: 4 * READ_LIMIT_MS }, async () => {
     const browser = await launchChromium(executablePath);
     const server = await startServer();
     try {
@@ -158,11 +161,11 @@ describeWith("chromium", "large files from the console", (executablePath) => {
       const downloads: string[] = [];
       page.on("download", (download) => downloads.push(download.suggestedFilename()));
       await start.click();
-      await question.waitFor();
+      await question.waitFor({ timeout: READ_LIMIT_MS });
       await expectAccessible();
       await page.getByRole("button", { name: "Stop" }).click();
       await start.click();
-      await question.waitFor();
+      await question.waitFor({ timeout: READ_LIMIT_MS });
       expect(downloads).toEqual([]);
       const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Go on" }).click()]);
       const text = await readFile(await download.path(), "latin1");

@@ -84,7 +84,7 @@ function optionsOf(element: HTMLElement, lines: readonly Line[], format: (value:
     // From zero, so that the height of a line shows its size.
     scales: { y: { range: (_, __, most) => [0, Math.max(most ?? 0, Number.MIN_VALUE) * 1.1 || 1] } },
     axes: [
-      { ...axis, space: 90, values: (_, splits) => splits.map(timeOf) },
+      { ...axis, size: 28, space: 90, values: (_, splits) => splits.map(timeOf) },
       { ...axis, size: 64, values: (_, splits) => splits.map(format) },
     ],
     series: [

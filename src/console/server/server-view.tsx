@@ -101,8 +101,10 @@ function Facts({ reading: { metrics }, readiness }: { reading: Reading; readines
         <Fact name="Held by answers">
           {sizeInWords(value("lodestone_answer_memory_bytes"))} of {sizeInWords(value("lodestone_answer_memory_limit_bytes"))}
         </Fact>
-        <Fact name="Statements timed out">{value("lodestone_statement_timeouts_total").toLocaleString("en")}</Fact>
-        <Fact name={`Version, Node ${node}`}>{access.value?.version}</Fact>
+        <Fact name="Timed out">{value("lodestone_statement_timeouts_total").toLocaleString("en")}</Fact>
+        <Fact name="Version">
+          {access.value?.version} <span class="muted small">Node {node.replace("v", "")}</span>
+        </Fact>
       </dl>
       {readiness?.message !== undefined && <Fault>{readiness.message}</Fault>}
       {readiness?.part !== undefined && (

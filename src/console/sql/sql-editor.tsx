@@ -81,7 +81,8 @@ export function SqlEditor({ start, replacement, tables, table, fault, onChange, 
           bracketMatching(),
           closeBrackets(),
           highlightActiveLine(),
-          autocompletion(),
+          // Their signs are of a font that not every machine has.
+          autocompletion({ icons: false }),
           // Tab leaves the editor, as keyboard users expect of a field.
           keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap, ...completionKeymap, ...lintKeymap]),
           language.current.of(languageOf(tables, table)),

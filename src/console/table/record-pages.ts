@@ -45,7 +45,7 @@ export class RecordPages {
   /** Without a total: the rows up to the last that was read, and one more if there are more. */
   readonly #known = signal(0);
   readonly #path: string;
-  readonly #keptRows: number;
+  #keptRows: number;
   #pageRows: number;
   #question: RecordQuestion = { filter: undefined, sort: undefined };
   #anchors: Anchor[] = [FIRST];
@@ -134,6 +134,8 @@ export class RecordPages {
     if (anchor === undefined) return;
     const { records, meta, size } = await queryPage(this.#path, this.#startAt(anchor, row), this.#pageRows);
     if (ticket !== this.#asked) return;
+    // Such large records are not for the page to hold in thousands.
+    if (size < this.#pageRows) this.#keptRows = LEAST_KEPT_ROWS;
     this.#pageRows = size;
     const end = row + records.length;
     const { cursor } = meta.page;
