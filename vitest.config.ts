@@ -10,8 +10,8 @@ export default defineConfig({
   },
   test: {
     include: ["test/**/*.test.ts"],
-    // The whole matrix of tool-chains is `npm run test:packages`.
-    exclude: [...configDefaults.exclude, "test/packages/matrix/**", "test/packages/work/**"],
+    // The whole matrix of tool-chains is `npm run test:packages`, the image is `npm run test:container`.
+    exclude: [...configDefaults.exclude, "test/container/**", "test/packages/matrix/**", "test/packages/work/**"],
     globalSetup: ["test/support/global-setup.ts"],
     setupFiles: process.env.NODE_V8_COVERAGE === undefined ? [] : ["test/support/write-coverage.ts"],
     reporters: ["default", "./test/support/skip-reporter.ts"],

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
@@ -19,6 +20,13 @@ export const FINDERS = {
       .map((folder) => `${folder}/python3`)
       .find((p) => existsSync(p)),
   strace: () => ["/usr/bin/strace", "/usr/local/bin/strace"].find((p) => existsSync(p)),
+  /** dpkg-query of a Debian machine on which this process may make namespaces and a network interface. */
+  containers: () => {
+    const dpkgQuery = "/usr/bin/dpkg-query";
+    if (!existsSync(dpkgQuery)) return undefined;
+    const made = spawnSync("unshare", ["--mount", "--net", "ip", "link", "set", "lo", "up"], { stdio: "ignore" });
+    return made.status === 0 ? dpkgQuery : undefined;
+  },
   /** The node_modules of test/clients: `npm ci --prefix test/clients`. */
   clients: () => {
     const path = fileURLToPath(new URL("../clients/node_modules/", import.meta.url));

@@ -8,6 +8,7 @@ const REMEDIES = {
   nginx: "needs nginx (Debian: apt-get install nginx-light)",
   python: "needs Python 3 (Debian: apt-get install python3)",
   strace: "needs strace (Debian: apt-get install strace)",
+  containers: "needs root on Debian, with namespaces allowed, and ip (apt-get install iproute2)",
   clients: "needs the published clients (npm run clients)",
   bigann10k: "needs the bigann10k vectors in ../shared/data",
 } as const;
