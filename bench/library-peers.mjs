@@ -1,6 +1,6 @@
 /**
  * The library beside others that search vectors in a page: the size of an install and of a bundle, the time
- * of building and of one search (CPU time of the thread), and which share of the exact ten nearest is found.
+ * of building and of one search (CPU time of the thread), and the share of the exact ten nearest that is found.
  * Data: 10,000 × 384 vectors in 64 clusters, cosine, one thread of Chromium. usearch, which has no build for
  * pages, runs in Node. MiniSearch searches only text: sizes alone. Writes the table into docs/library.md and
  * README.md.
@@ -209,7 +209,7 @@ for (const [name, source] of Object.entries(CONTENDERS)) {
   const text = await bundlePage(source);
   const sizes = { name, installBytes: installedBytes(name), bundleBytes: gzipSync(text, { level: 9 }).length };
   if (name === "minisearch") {
-    rows.push({ ...sizes, note: "texts only" });
+    rows.push({ ...sizes, note: "text only" });
     continue;
   }
   const page = await browser.newPage();
@@ -255,9 +255,9 @@ const lines = rows.map(
     `| ${name === "lodestone" ? "**lodestone**, VectorIndex" : name} | ${kilobytes(installBytes)} | ${kilobytes(bundleBytes)} | ${time(buildMs)} | ${time(searchMs)} | ${recall === undefined ? "" : `${(100 * recall).toFixed(1)} %`} | ${note} |`,
 );
 const run = describeRun({ machine: describeMachine(), at: new Date().toISOString(), loads });
-const table = `10,000 × 384 vectors in 64 clusters, cosine, top 10; times are of the processor, in one thread of Chromium ${browser.version()}. ${run}. \`npm run bench:library\` measures on your machine.
+const table = `10,000 × 384 vectors in 64 clusters, cosine, top 10; CPU times, in one thread of Chromium ${browser.version()}. ${run}. \`npm run bench:library\` measures on your machine.
 
-| | install, kB | bundle, kB gzipped | build, ms | one search, ms | of the exact ten | |
+| | install, kB | bundle, kB gzipped | build, ms | one search, ms | recall@10 | |
 |---|---|---|---|---|---|---|
 ${lines.join("\n")}`;
 for (const path of [`${ROOT}docs/library.md`, `${ROOT}README.md`]) {

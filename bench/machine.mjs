@@ -26,7 +26,7 @@ export function describeRun({ machine, at, partial, loads = [] }) {
     `${machine.cpu}, Node ${machine.node}, ${at.slice(0, 10)}`,
     ...(partial ? ["**not a full run** (fewer turns or sets)"] : []),
     ...(isBusy(machine, load)
-      ? [`**a busy machine** (load ${load.toFixed(0)} on ${machine.cores} cores: trust counts, hardly ratios, no times)`]
+      ? [`**a busy machine** (load ${load.toFixed(0)} on ${machine.cores} cores: counts are exact, ratios rough, times unreliable)`]
       : []),
   ].join(", ");
 }

@@ -28,7 +28,7 @@ export async function reportApproximate(run) {
    * ones, only processor time can be compared.
    */
   const timeOf = ({ milliseconds: ms, cpuMilliseconds: cpu }) => (isInterrupted ? cpu : ms).median;
-  const unit = isInterrupted ? "ms of the processor" : "ms";
+  const unit = isInterrupted ? "ms of CPU time" : "ms";
   const sets = [...new Set(measured.map(({ set }) => set))];
   const of = (set) => measured.filter((entry) => entry.set === set);
   const oursIn = (set) => of(set).find(({ name }) => name === OURS);
@@ -45,7 +45,7 @@ export async function reportApproximate(run) {
     return [
       "![Recall against the time of a query: HNSW at many settings, and exact search](docs/bench-approximate.svg)",
       "",
-      `| cosine, top ${k}, one thread each | | build, s of processor | memory, MB | ${RECALLS.map((recall) => `recall ${recall}`).join(" | ")} | exact |`,
+      `| cosine, top ${k}, one thread each | | build, s of CPU time | memory, MB | ${RECALLS.map((recall) => `recall ${recall}`).join(" | ")} | exact |`,
       `|---|---|---|---|${RECALLS.map(() => "---|").join("")}---|`,
       ...sets.flatMap((set) =>
         of(set).map((entry) => {
@@ -56,7 +56,7 @@ export async function reportApproximate(run) {
         }),
       ),
       "",
-      `Cells are ${unit} a query. HNSW with M 16 and efConstruction 200, at its first setting with that recall. ${where}.`,
+      `Cells are ${unit} per query. HNSW with M 16 and efConstruction 200, at its first setting with that recall. ${where}.`,
     ].join("\n");
   }
 
@@ -72,7 +72,7 @@ export async function reportApproximate(run) {
       "",
       `| ef | ${OURS}, exact | ${indexes.map(({ name }) => name).join(" | ")} |`,
       `|---|---|${indexes.map(() => "---|").join("")}`,
-      `| build, s of processor | ${seconds(ours.buildCpuMs)} | ${indexes.map(({ buildCpuMs }) => seconds(buildCpuMs)).join(" | ")} |`,
+      `| build, s of CPU time | ${seconds(ours.buildCpuMs)} | ${indexes.map(({ buildCpuMs }) => seconds(buildCpuMs)).join(" | ")} |`,
       `| memory, MB | ${megabytes(ours.memoryBytes)} | ${indexes.map(({ memoryBytes }) => megabytes(memoryBytes)).join(" | ")} |`,
       `| | 1: **${milliseconds(exactMs(set))}** | ${indexes.map(() => "").join(" | ")} |`,
       ...expansions.map((ef) => `| ${ef} | | ${indexes.map(({ points }) => cell(points.find((point) => point.ef === ef))).join(" | ")} |`),
@@ -81,7 +81,7 @@ export async function reportApproximate(run) {
   }
 
   const full = [
-    `Cells: recall: ${unit} a query (median). HNSW with M 16 and efConstruction 200, float32, one thread. ${where}.`,
+    `Cells: recall: ${unit} per query (median). HNSW with M 16 and efConstruction 200, float32, one thread. ${where}.`,
     "",
     "![Recall against the time of a query](bench-approximate.svg)",
     "",
@@ -117,7 +117,7 @@ function approximateChart({ measured, sets, timeOf, exactMs, unit, k, where }) {
     field: "ms",
     type: "quantitative",
     scale: { type: "log", domain, nice: false },
-    axis: { title: `${unit} a query, logarithmic`, tickCount: 6, format: "~g" },
+    axis: { title: `${unit} per query, logarithmic`, tickCount: 6, format: "~g" },
   };
   const y = { field: "recall", type: "quantitative", scale: { domain: [LEAST_RECALL, 1.005] }, axis: { title: "recall", format: ".2f" } };
   const color = {

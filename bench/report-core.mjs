@@ -111,7 +111,7 @@ export async function reportCore(run) {
 
   const descriptions = measured.filter((entry) => entry.description).map(({ set, description }) => `- ${set}: ${description}.`);
   const full = [
-    `Milliseconds a query, median <sub>10th–90th percentile</sub>, before it in bold the ratio of medians to C; *bytes* are those of rows that a search of the relaxed build touched ÷ those of the float32 data; top ${k}, one thread. ${where}, yardstick ${machine.yardstick ?? "none"}.`,
+    `Milliseconds per query, median <sub>10th–90th percentile</sub>, preceded in bold by the ratio of medians to C; *bytes* are those of rows that a search of the relaxed build touched ÷ those of the float32 data; top ${k}, one thread. ${where}, yardstick ${machine.yardstick ?? "none"}.`,
     "",
     ...descriptions,
     "",

@@ -120,7 +120,7 @@ const timesOf = (answered) => ({
 });
 
 const describe = ({ milliseconds, cpuMilliseconds }) =>
-  `${milliseconds.median.toFixed(3)} ms, ${cpuMilliseconds.median.toFixed(3)} ms of the processor`;
+  `${milliseconds.median.toFixed(3)} ms, ${cpuMilliseconds.median.toFixed(3)} ms of CPU time`;
 
 /** @returns for each query, the lowest cosine among its k best rows. */
 async function exactFloors(run, set, data, ours) {
