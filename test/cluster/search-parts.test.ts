@@ -96,6 +96,28 @@ describeWith("postgresql", "Search parts", (bin) => {
     }
   });
 
+  it("read each page of a table along its index, wherever the page begins", async () => {
+    const client = new pg.Client({ connectionString: await postgres.createDatabase() });
+    await client.connect();
+    try {
+      await client.query(
+        `CREATE TABLE t AS SELECT lpad(n::text, 6, '0') COLLATE "C" AS "id", repeat('x', 500) AS v FROM generate_series(1, 50000) AS n`,
+      );
+      await client.query('ALTER TABLE t ADD PRIMARY KEY ("id")');
+      await client.query("ANALYZE t");
+      for (const of of [2, 4, 64]) {
+        for (const after of ["", "020000", "040000", "049000"]) {
+          const page = `SELECT * FROM t WHERE "id" > '${after}' AND ${partCondition({ index: 1, of })} ORDER BY "id" LIMIT 2000`;
+          const { rows } = await client.query(`EXPLAIN (COSTS OFF) ${page}`);
+          const plan = rows.map((row) => row["QUERY PLAN"].trim()).join("\n");
+          expect(plan, `of ${of} parts, after ${after}`).toMatch(/^Limit\n-> {2}Index Scan using t_pkey on t\n/);
+        }
+      }
+    } finally {
+      await client.end();
+    }
+  });
+
   it("start again from snapshots of their own part only", async () => {
     const cluster = await PartsCluster.start(postgres, { replicas: [1, 1], args: ["--snapshot-interval", "1"] });
     try {
