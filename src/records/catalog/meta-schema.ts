@@ -58,6 +58,13 @@ const FORMATS: readonly (readonly string[])[] = [
        PRIMARY KEY (schema_name, follower)
      )`,
   ],
+  [
+    // When each process was last heard from: one row, however many branches it follows.
+    `CREATE TABLE lodestone.processes (
+       follower text PRIMARY KEY,
+       seen_at timestamptz NOT NULL DEFAULT now()
+     )`,
+  ],
 ];
 
 /**

@@ -15,7 +15,7 @@ import { type OutboxPage, type OutboxRow, readOutbox } from "./outbox.ts";
 import { partIndexOf } from "./part.ts";
 import { formatPosition, type Position, parsePosition, xmaxOf, xminOf } from "./position.ts";
 import { BATCH, RecordReader } from "./record-reader.ts";
-import { FeedRetention } from "./retention.ts";
+import { FeedRetention, type RetentionOptions } from "./retention.ts";
 import { readAtSnapshot, shareSnapshot } from "./shared-snapshot.ts";
 import { WakeUps } from "./wake-ups.ts";
 
@@ -41,14 +41,14 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
   /** As last read: schemas can be large, and seldom change. */
   readonly #branches = new Map<string, BranchInfo>();
 
-  private constructor(engine: Engine, catalog: Catalog, wakeUps: WakeUps, options: { trimIntervalMs?: number }) {
+  private constructor(engine: Engine, catalog: Catalog, wakeUps: WakeUps, options: RetentionOptions) {
     this.#engine = engine;
     this.#catalog = catalog;
     this.#wakeUps = wakeUps;
     this.#retention = new FeedRetention(engine, options);
   }
 
-  static async open(engine: Engine, catalog: Catalog, options: { trimIntervalMs?: number } = {}): Promise<RecordFeed> {
+  static async open(engine: Engine, catalog: Catalog, options: RetentionOptions = {}): Promise<RecordFeed> {
     return new RecordFeed(engine, catalog, await WakeUps.open(engine, catalog), options);
   }
 

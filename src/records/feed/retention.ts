@@ -6,8 +6,8 @@
  * so whoever reads both in one snapshot sees a consistent state.
  *
  * An idle branch costs nothing: only a follower that was given outbox rows writes that they are no longer
- * needed. Besides that, each server writes once a minute, for all its branches together, that it is still
- * there.
+ * needed. Besides that, each server writes one row a minute, `lodestone.processes`, that it is still there.
+ * (One for each branch made PostgreSQL vacuum and analyze the table as often.)
  */
 import { randomUUID } from "node:crypto";
 import { FEED_TABLE } from "../catalog/table-ddl.ts";
@@ -20,8 +20,15 @@ const LEASE = "10 minutes";
 const HEARTBEAT_MS = 60_000;
 /** Removing is a commit of its own, so not every change is worth one. */
 const TRIM_INTERVAL_MS = 2_000;
+const IS_SILENT = `seen_at < now() - interval '${LEASE}'
+  AND follower NOT IN (SELECT follower FROM lodestone.processes WHERE seen_at >= now() - interval '${LEASE}')`;
 /** Branches whose outbox another follower has held back, tried again at one heartbeat. */
 const TRIMS_PER_HEARTBEAT = 100;
+
+export interface RetentionOptions {
+  readonly trimIntervalMs?: number;
+  readonly heartbeatMs?: number;
+}
 
 interface FollowedBranch {
   readonly schemaName: string;
@@ -32,6 +39,8 @@ interface FollowedBranch {
   rowsBelow: bigint;
   horizon: bigint;
 }
+
+type Held = readonly [incarnation: string, state: FollowedBranch];
 
 export class FeedRetention {
   readonly #engine: Engine;
@@ -44,11 +53,11 @@ export class FeedRetention {
   readonly #heartbeat: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
 
-  constructor(engine: Engine, options: { trimIntervalMs?: number } = {}) {
+  constructor(engine: Engine, options: RetentionOptions = {}) {
     this.#engine = engine;
     this.#follower = engine.kind === "embedded" ? "embedded" : randomUUID();
     this.#trimIntervalMs = options.trimIntervalMs ?? TRIM_INTERVAL_MS;
-    if (engine.kind === "server") this.#heartbeat = setInterval(() => this.#beat(), HEARTBEAT_MS).unref();
+    if (engine.kind === "server") this.#heartbeat = setInterval(() => this.#beat(), options.heartbeatMs ?? HEARTBEAT_MS).unref();
   }
 
   /**
@@ -123,9 +132,7 @@ export class FeedRetention {
     );
     if (locked.rows.length === 0) return;
     await this.#record(connection, incarnation, schemaName, acknowledged);
-    await connection.query(`DELETE FROM lodestone.followers WHERE schema_name = $1 AND seen_at < now() - interval '${LEASE}'`, [
-      schemaName,
-    ]);
+    await connection.query(`DELETE FROM lodestone.followers WHERE schema_name = $1 AND ${IS_SILENT}`, [schemaName]);
     const { rows } = await connection.query<{ horizon: string }>(
       `UPDATE lodestone.feeds SET horizon = greatest(horizon, (SELECT min(seen_below) FROM lodestone.followers WHERE schema_name = $1))
        WHERE schema_name = $1 RETURNING horizon::text`,
@@ -154,13 +161,34 @@ export class FeedRetention {
     const heldBack = [...this.#branches]
       .filter(([, { horizon, acknowledged, rowsBelow }]) => horizon < rowsBelow && horizon < acknowledged)
       // All servers lock them in the same order.
-      .sort(([, a], [, b]) => (a.schemaName < b.schemaName ? -1 : 1))
-      .slice(0, TRIMS_PER_HEARTBEAT);
+      .sort(([, a], [, b]) => (a.schemaName < b.schemaName ? -1 : 1));
     this.#running = this.#engine
       .transaction(async (connection) => {
-        await connection.query("UPDATE lodestone.followers SET seen_at = now() WHERE follower = $1", [this.#follower]);
-        for (const [incarnation] of heldBack) await this.#trimIn(connection, incarnation);
+        await connection.query(
+          "INSERT INTO lodestone.processes (follower) VALUES ($1) ON CONFLICT (follower) DO UPDATE SET seen_at = now()",
+          [this.#follower],
+        );
+        await connection.query(`DELETE FROM lodestone.processes WHERE seen_at < now() - interval '${LEASE}'`);
+        const movable = await this.#movable(connection, heldBack);
+        for (const [incarnation] of movable) await this.#trimIn(connection, incarnation);
       })
       .catch(() => {}); // the database is away: then nobody removes anything either
+  }
+
+  /** Those whose horizon a trim would move: a branch that is held back and idle is only read. */
+  async #movable(connection: Connection, heldBack: readonly Held[]): Promise<Held[]> {
+    const { rows } = await connection.query<{ schema_name: string; horizon: string; can_move: boolean }>(
+      `SELECT schema_name, horizon::text, horizon <
+         (SELECT min(seen_below) FROM lodestone.followers WHERE followers.schema_name = feeds.schema_name AND NOT (${IS_SILENT})) AS can_move
+       FROM lodestone.feeds WHERE schema_name = ANY ($1::text[])`,
+      [heldBack.map(([, { schemaName }]) => schemaName)],
+    );
+    const found = new Map(rows.map((row) => [row.schema_name, row]));
+    const movable = heldBack.filter(([, state]) => {
+      const row = found.get(state.schemaName);
+      if (row !== undefined) state.horizon = BigInt(row.horizon);
+      return row?.can_move === true || state.recorded < state.acknowledged;
+    });
+    return movable.slice(0, TRIMS_PER_HEARTBEAT);
   }
 }

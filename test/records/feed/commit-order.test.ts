@@ -156,6 +156,45 @@ describeWith("postgresql", "The change feed under transactions that overlap", (b
     }
   });
 
+  test("a process that follows many branches says in one row that it is there, and that row alone keeps what it needs", async () => {
+    const refs = [await newBranch(), await newBranch(), await newBranch()];
+    const second = await RecordFeed.open(engine, catalog, { trimIntervalMs: 0, heartbeatMs: 200 });
+    const seen = async (table: string): Promise<string[]> =>
+      (await engine.query<{ seen: string }>(`SELECT seen_at::text AS seen FROM lodestone.${table} ORDER BY 1`)).rows.map((row) => row.seen);
+    const twoBeats = async (): Promise<void> => {
+      for (let beats = 0; beats < 2; beats++) {
+        const processes = await seen("processes");
+        await expect.poll(() => seen("processes"), { timeout: 20_000 }).not.toEqual(processes);
+      }
+    };
+    try {
+      // Holds the other one back.
+      await new Follower(feed, refs[1]!).start(["t"]);
+      await newBranch();
+      const slow = new Follower(second, refs[0]!);
+      await slow.start(["t"]);
+      for (const ref of refs.slice(1)) await new Follower(second, ref).start(["t"]);
+      // The first removes what nobody needs.
+      await twoBeats();
+      const followers = await seen("followers");
+      await twoBeats();
+      expect(await seen("processes")).toHaveLength(1);
+      expect(await seen("followers")).toEqual(followers);
+
+      await engine.query("UPDATE lodestone.followers SET seen_at = now() - interval '1 day'");
+      const client = await newClient(refs[0]!);
+      const fast = new Follower(feed, refs[0]!);
+      await fast.start(["t"]);
+      await client.query("INSERT INTO t (id, n) VALUES ('a', 1)");
+      await fast.catchUp();
+      await feed.acknowledge(refs[0]!, fast.position, fast.incarnation);
+      expect(await slow.catchUp()).toBe(true);
+      expect(followed(slow)).toEqual([["a", 1n]]);
+    } finally {
+      await second.close();
+    }
+  });
+
   test("the followers of every server are woken: by the server that wrote, by any other commit, and finally by polling", async () => {
     const ref = await newBranch();
     const client = await newClient(ref);
