@@ -16,7 +16,7 @@ const ATTEMPTS_AT_ONCE = 3;
  * Between the starts of attempts; the last value repeats. Each is shortened by up to a half, so that servers
  * do not fall into step.
  */
-const PAUSES_MS = [100, 200, 400, 1_000];
+const PAUSES_MS = [100, 200, 400, 500];
 /** After this long without a connection or a refusal, waiting callers are told. */
 const SILENCE_MS = 1_000;
 const PULSE_EVERY_MS = 2_000;
