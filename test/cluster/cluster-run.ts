@@ -1,9 +1,8 @@
 /**
- * Three servers on one PostgreSQL with a synchronous standby, behind nginx as it ships, while clients read
- * and write.
+ * Three servers on one PostgreSQL with a standby, behind nginx as it ships, while clients read and write.
  *
- * Servers are killed and restarted. The network is slow, loses packets, or is down. The standby is promoted.
- * Then everything that the clients saw is checked. Used by churn.test.ts (a minute) and `npm run
+ * Servers are killed and restarted. The network is slow, loses packets, or is down. The standby is promoted:
+ * while it is synchronous, and while it is asynchronous and lacks the last acknowledged writes. Then everything that the clients saw is checked. Used by churn.test.ts (a minute) and `npm run
  * soak:cluster` (an hour).
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -14,7 +13,7 @@ import pg from "pg";
 import type { Fault } from "../reliability/checker/history.ts";
 import { Connection } from "../reliability/workload/connection.ts";
 import { Random } from "../reliability/workload/random.ts";
-import { createTables } from "../reliability/workload/tables.ts";
+import { createTables, ITEMS, searchBody } from "../reliability/workload/tables.ts";
 import { Workload } from "../reliability/workload/workload.ts";
 import { startNginx, type TestNginx } from "../support/nginx.ts";
 import { freePort } from "../support/ports.ts";
@@ -22,9 +21,13 @@ import { startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { TestServer } from "../support/server.ts";
 import { startStandby, type TestStandby } from "../support/standby.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { KnownCommits } from "./known-commits.ts";
 
 const SERVERS = 3;
-const SYNCHRONOUS = "sync1";
+/** The standby's name to the primary. */
+const STANDBY = "sync1";
+/** How long the asynchronous standby receives nothing before it is promoted: what is written then is lost. */
+const LOST_MS = 1_500;
 const READY_LIMIT_MS = 120_000;
 /**
  * PostgreSQL checks once a second whether the client of a statement is still connected. After this time, a
@@ -33,7 +36,7 @@ const READY_LIMIT_MS = 120_000;
 const SETTLED_MS = 3_000;
 
 /** The possible events, in the order of a round. */
-const CLUSTER_EVENTS = ["kill", "restart", "slow network", "lost packets", "outage", "promotion"] as const;
+const CLUSTER_EVENTS = ["kill", "restart", "slow network", "lost packets", "outage", "promotion", "asynchronous promotion"] as const;
 export type ClusterEvent = (typeof CLUSTER_EVENTS)[number];
 
 export interface ClusterRunOptions {
@@ -62,7 +65,9 @@ export interface ClusterReport {
   readonly keysAudited: number;
   readonly recordsAudited: number;
   readonly events: readonly string[];
-  /** From the return of the database until all servers are ready and one has written. */
+  /** Acknowledged writes that asynchronous promotions have certainly lost. */
+  readonly lostWrites: number;
+  /** From the return of the database until all servers are ready and have written. */
   readonly recoveriesMs: readonly number[];
   readonly faults: readonly Fault[];
   readonly unexpected: readonly string[];
@@ -89,6 +94,7 @@ class Cluster {
   #databasePort = 0;
   readonly #proxies: TcpProxy[] = [];
   readonly #servers: TestServer[] = [];
+  #workload!: Workload;
 
   private constructor(options: ClusterRunOptions) {
     this.#options = options;
@@ -170,6 +176,7 @@ class Cluster {
       servers: "many",
       parts: this.#options.parts ?? false,
     });
+    this.#workload = workload;
     const running = workload.run(this.#nginx.port);
     const endsAt = performance.now() + 60_000 * (this.#options.minutes ?? Number.POSITIVE_INFINITY);
     for (let round = 0; round < rounds && performance.now() < endsAt; round++) {
@@ -190,8 +197,8 @@ class Cluster {
     // Each server by itself: its answers against the records.
     for (const server of this.#servers) await workload.inspect(server.port);
     await workload.finish(this.#nginx.port);
-    const { operations, keysJudged, retired, recordsAudited, faults, unexpected } = workload.recorder;
-    const seen = { operations, keysJudged, keysAudited: retired.size, recordsAudited, faults, unexpected };
+    const { operations, keysJudged, retired, recordsAudited, lostWrites, faults, unexpected } = workload.recorder;
+    const seen = { operations, keysJudged, keysAudited: retired.size, recordsAudited, lostWrites, faults, unexpected };
     return { ...seen, events: this.#events, recoveriesMs: this.#recoveriesMs };
   }
 
@@ -209,6 +216,8 @@ class Cluster {
         return this.#outage();
       case "promotion":
         return this.#promote();
+      case "asynchronous promotion":
+        return this.#promoteAsynchronous();
     }
   }
 
@@ -253,18 +262,52 @@ class Cluster {
   async #promote(): Promise<void> {
     this.#tell("the synchronous standby is promoted");
     for (const proxy of this.#proxies) await proxy.refuse();
+    await this.#takeOver();
+  }
+
+  /** What the standby had not received is lost, and the history says where that begins. */
+  async #promoteAsynchronous(): Promise<void> {
+    this.#tell("the asynchronous standby is promoted");
+    await this.#administer("ALTER SYSTEM SET synchronous_standby_names = ''");
+    const commits = await KnownCommits.start(this.#databasePort);
+    try {
+      await commits.untilReceivedBy(this.#standby.port);
+      await this.#standby.link.refuse();
+      await sleep(LOST_MS);
+    } finally {
+      await commits.stop();
+    }
+    const cutOffMs = performance.now();
+    for (const proxy of this.#proxies) await proxy.refuse();
+    await this.#takeOver(async () => {
+      const ends = await commits.endOn(this.#databasePort);
+      this.#workload.promoted({ ...ends, cutOffMs, reachedMs: performance.now() });
+    });
+    await this.#untilAllFollow();
+    this.#workload.recorder.whole();
+  }
+
+  /** @param beforeReached  runs when the new primary is there and nobody has reached it yet. */
+  async #takeOver(beforeReached = async (): Promise<void> => {}): Promise<void> {
     await this.#standby.promote();
     const former = this.#primary;
     this.#primary = this.#standby;
     this.#databasePort = this.#primary.port;
+    await beforeReached();
     await this.#recover();
     await former.stop();
     await this.#addStandby();
   }
 
+  /** A strong search of a server that holds whole tables, or its part of them, needs its index to be of the new primary. */
+  async #untilAllFollow(): Promise<void> {
+    for (const server of this.#servers)
+      while ((await server.post(`${ITEMS}/vectorSearch`, searchBody("nobody", "strong"))).status !== 200) await sleep(50);
+  }
+
   async #addStandby(): Promise<void> {
-    this.#standby = await startStandby(this.#options.postgresBin, this.#databasePort, SYNCHRONOUS);
-    await this.#administer(`ALTER SYSTEM SET synchronous_standby_names = '${SYNCHRONOUS}'`);
+    this.#standby = await startStandby(this.#options.postgresBin, this.#databasePort, STANDBY);
+    await this.#administer(`ALTER SYSTEM SET synchronous_standby_names = '${STANDBY}'`);
   }
 
   async #recover(): Promise<void> {

@@ -53,6 +53,26 @@ export interface Operation {
   readonly returnedMs: number;
 }
 
+/**
+ * An asynchronous standby became the primary. It had received a prefix of the former primary's commits; the
+ * rest is lost, even if it was acknowledged.
+ *
+ * Two commits that nobody else made say where that prefix ends: the last one that is left, and the first one
+ * that is lost. Both instants are those of their client, from the same clock as the operations.
+ */
+export interface Promotion {
+  /** When the last known commit that is left was sent: every write that had ended before it is left. */
+  readonly leftUntilMs: number;
+  /** When the first known commit that is lost was acknowledged: every write that began after it is lost. */
+  readonly lostFromMs: number;
+  /** When the former primary was about to be cut off. */
+  readonly cutOffMs: number;
+  /** When nobody reached the former primary any more, and nobody the new one yet. */
+  readonly reachedMs: number;
+  /** Eventual reads that begin after this show nothing older than the new primary. */
+  readonly wholeMs: number;
+}
+
 export type FaultKind =
   /** Two values where one was written: half of a transaction was visible. */
   | "torn"

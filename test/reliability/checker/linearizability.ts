@@ -11,17 +11,19 @@
  *   its response fits, and never tried later. No order is lost by that.
  * - Visited configurations are kept as two 32-bit Zobrist hashes and the state. A collision could only report
  *   a false fault, with odds of 1 in 10^8.
+ * - The promotion of an asynchronous standby is two steps of the history; see turning-points.ts.
  */
-import type { Operation } from "./history.ts";
-import { isAnswered, type State, stateText, step } from "./record-model.ts";
+import type { Operation, Promotion } from "./history.ts";
+import { isAnswered, type State } from "./record-model.ts";
+import { advance, type Configuration, configurationText, initially, type Step, stepsOf } from "./turning-points.ts";
 
 export type Linearization =
   | { readonly outcome: "linearizable"; readonly order: readonly Operation[] }
   /**
-   * `blocked` is the operation whose response could not be placed in the longest order found; `state` is what
+   * `blocked` is the step whose end came before it could be placed, in the longest order found; `state` is what
    * the key held there.
    */
-  | { readonly outcome: "impossible"; readonly blocked: Operation; readonly state: State; readonly placed: number }
+  | { readonly outcome: "impossible"; readonly blocked: Step; readonly state: State; readonly placed: number }
   | { readonly outcome: "undecided"; readonly steps: number };
 
 const DEFAULT_MAX_STEPS = 20_000_000;
@@ -35,47 +37,56 @@ const UNANSWERED_BUT_SEEN = 1;
 const OMIT = 2;
 const UNANSWERED_UNSEEN = 3;
 
+export interface LinearizeOptions {
+  readonly initial?: State;
+  readonly maxSteps?: number | undefined;
+  /** In the order of time; they do not overlap. */
+  readonly promotions?: readonly Promotion[];
+}
+
 interface Placed {
-  readonly operation: number;
-  readonly before: State;
+  readonly step: number;
+  readonly before: Configuration;
   readonly pass: number;
   /** Its response fits here, and it changed nothing. */
   readonly forced: boolean;
 }
 
-export function linearize(operations: readonly Operation[], initial: State = null, maxSteps = DEFAULT_MAX_STEPS): Linearization {
-  const sorted = operations.map((operation) => ({ operation, from: earliest(operation) })).sort((a, b) => a.from - b.from);
+export function linearize(operations: readonly Operation[], options: LinearizeOptions = {}): Linearization {
+  const { initial = null, maxSteps = DEFAULT_MAX_STEPS, promotions = [] } = options;
+  const sorted = stepsOf(operations, promotions).sort((a, b) => a.fromMs - b.fromMs);
   const list = new EventList(
-    sorted.map(({ from }) => from),
-    sorted.map(({ operation }) => operation.returnedMs),
+    sorted.map(({ fromMs }) => fromMs),
+    sorted.map(({ toMs }) => toMs),
   );
   const seen = new Set(operations.flatMap(({ action }) => ("saw" in action && action.saw !== null ? [action.saw.value] : [])));
-  const passOf = sorted.map(({ operation: { action } }) => {
-    if (isAnswered(action)) return ANSWERED;
-    return "value" in action && seen.has(action.value) ? UNANSWERED_BUT_SEEN : UNANSWERED_UNSEEN;
+  const passOf = sorted.map(({ operation }) => {
+    if (operation === undefined || isAnswered(operation.action)) return ANSWERED;
+    return "value" in operation.action && seen.has(operation.action.value) ? UNANSWERED_BUT_SEEN : UNANSWERED_UNSEEN;
   });
   const { low, high } = zobrist(sorted.length);
   const visited = new Set<string>();
   const placed: Placed[] = [];
-  let state: State = initial;
+  let configuration = initially(initial);
   let hashLow = 0;
   let hashHigh = 0;
-  let deepest: { blocked: Operation; state: State; placed: number } | undefined;
+  let deepest: { blocked: Step; state: State; placed: number } | undefined;
   let event = list.first;
   let pass = ANSWERED;
 
   for (let steps = 0; steps < maxSteps; steps++) {
     if (event === list.end) {
-      return { outcome: "linearizable", order: placed.filter((p) => p.pass !== OMIT).map((p) => sorted[p.operation]!.operation) };
+      const order = placed.flatMap((p) => (p.pass === OMIT ? [] : (sorted[p.step]!.operation ?? [])));
+      return { outcome: "linearizable", order };
     }
-    const index = list.operationOf(event);
-    const { operation } = sorted[index]!;
+    const index = list.stepOf(event);
+    const step = sorted[index]!;
     if (list.isCall(event)) {
-      const next = passOf[index] === pass ? step(state, operation.action) : undefined;
+      const next = passOf[index] === pass ? advance(configuration, step) : undefined;
       if (next === undefined || !place(index, next)) event = list.next(event);
     } else if (pass === OMIT) {
       // Its time is over and it has not been placed: without a response it may never have been done.
-      if (isAnswered(operation.action) || !place(index, state)) {
+      if (passOf[index] === ANSWERED || !place(index, configuration)) {
         pass = UNANSWERED_UNSEEN;
         event = list.first;
       }
@@ -85,19 +96,20 @@ export function linearize(operations: readonly Operation[], initial: State = nul
       pass = UNANSWERED_BUT_SEEN;
       event = list.first;
     } else {
-      if (deepest === undefined || placed.length > deepest.placed) deepest = { blocked: operation, state, placed: placed.length };
+      if (deepest === undefined || placed.length > deepest.placed)
+        deepest = { blocked: step, state: configuration.state, placed: placed.length };
       if (!undo()) return { outcome: "impossible", ...deepest };
     }
   }
   return { outcome: "undecided", steps: maxSteps };
 
   /** False if this configuration has been tried before without success. */
-  function place(index: number, next: State): boolean {
-    const key = `${hashLow ^ low[index]!}:${hashHigh ^ high[index]!}:${stateText(next)}`;
+  function place(index: number, next: Configuration): boolean {
+    const key = `${hashLow ^ low[index]!}:${hashHigh ^ high[index]!}:${configurationText(next)}`;
     if (visited.has(key)) return false;
     visited.add(key);
-    placed.push({ operation: index, before: state, pass, forced: next === state && pass === ANSWERED });
-    state = next;
+    placed.push({ step: index, before: configuration, pass, forced: next === configuration && pass === ANSWERED });
+    configuration = next;
     hashLow ^= low[index]!;
     hashHigh ^= high[index]!;
     list.lift(index);
@@ -109,22 +121,17 @@ export function linearize(operations: readonly Operation[], initial: State = nul
   /** Takes back the last choice that has an alternative, and continues with that. False if there is none. */
   function undo(): boolean {
     for (let last = placed.pop(); last !== undefined; last = placed.pop()) {
-      state = last.before;
-      hashLow ^= low[last.operation]!;
-      hashHigh ^= high[last.operation]!;
-      list.putBack(last.operation);
+      configuration = last.before;
+      hashLow ^= low[last.step]!;
+      hashHigh ^= high[last.step]!;
+      list.putBack(last.step);
       if (last.forced) continue;
       pass = last.pass === OMIT ? UNANSWERED_UNSEEN : last.pass;
-      event = last.pass === OMIT ? list.first : list.next(list.callOf(last.operation));
+      event = last.pass === OMIT ? list.first : list.next(list.callOf(last.step));
       return true;
     }
     return false;
   }
-}
-
-/** An eventual read is like a strong one that was made up to its limit earlier. */
-function earliest({ action, invokedMs }: Operation): number {
-  return action.do === "follow" ? invokedMs - action.lagLimitMs : invokedMs;
 }
 
 /** Seeded, so that a verdict can be repeated. */
@@ -140,15 +147,15 @@ function zobrist(count: number): { low: Int32Array; high: Int32Array } {
 }
 
 /**
- * Requests and responses in order of time: a linked list from which operations are removed, and restored in
- * reverse order.
+ * Requests and responses in order of time: a linked list from which steps are removed, and restored in reverse
+ * order.
  */
 class EventList {
   readonly end: number;
   readonly #head: number;
   readonly #next: Int32Array;
   readonly #previous: Int32Array;
-  readonly #operation: Int32Array;
+  readonly #step: Int32Array;
   readonly #call: Int32Array;
   readonly #return: Int32Array;
 
@@ -156,22 +163,22 @@ class EventList {
     const count = calledMs.length;
     // At the same instant requests come before responses: what may have been concurrent counts as concurrent.
     const events = calledMs
-      .flatMap((called, operation) => [
-        { at: called, answer: 0, operation },
-        { at: returnedMs[operation]!, answer: 1, operation },
+      .flatMap((called, step) => [
+        { at: called, answer: 0, step },
+        { at: returnedMs[step]!, answer: 1, step },
       ])
       .sort((a, b) => (a.at === b.at ? a.answer - b.answer : a.at - b.at));
     this.#head = 2 * count;
     this.end = 2 * count + 1;
     this.#next = new Int32Array(2 * count + 2);
     this.#previous = new Int32Array(2 * count + 2);
-    this.#operation = new Int32Array(2 * count);
+    this.#step = new Int32Array(2 * count);
     this.#call = new Int32Array(count);
     this.#return = new Int32Array(count);
     let last = this.#head;
-    for (const [event, { answer, operation }] of events.entries()) {
-      this.#operation[event] = operation;
-      (answer === 0 ? this.#call : this.#return)[operation] = event;
+    for (const [event, { answer, step }] of events.entries()) {
+      this.#step[event] = step;
+      (answer === 0 ? this.#call : this.#return)[step] = event;
       this.#next[last] = event;
       this.#previous[event] = last;
       last = event;
@@ -188,26 +195,26 @@ class EventList {
     return this.#next[event]!;
   }
 
-  operationOf(event: number): number {
-    return this.#operation[event]!;
+  stepOf(event: number): number {
+    return this.#step[event]!;
   }
 
-  callOf(operation: number): number {
-    return this.#call[operation]!;
+  callOf(step: number): number {
+    return this.#call[step]!;
   }
 
   isCall(event: number): boolean {
-    return this.#call[this.#operation[event]!] === event;
+    return this.#call[this.#step[event]!] === event;
   }
 
-  lift(operation: number): void {
-    this.#unlink(this.#call[operation]!);
-    this.#unlink(this.#return[operation]!);
+  lift(step: number): void {
+    this.#unlink(this.#call[step]!);
+    this.#unlink(this.#return[step]!);
   }
 
-  putBack(operation: number): void {
-    this.#link(this.#return[operation]!);
-    this.#link(this.#call[operation]!);
+  putBack(step: number): void {
+    this.#link(this.#return[step]!);
+    this.#link(this.#call[step]!);
   }
 
   #unlink(event: number): void {

@@ -1,8 +1,9 @@
 /** Checks a history, one key at a time. Each fault gets a name and the operations that show it. */
 import { checkFollowers } from "./followers.ts";
-import { type Action, describeOperation, type Fault, type FaultKind, type Operation, type Seen } from "./history.ts";
-import { linearize } from "./linearizability.ts";
+import { type Action, describeOperation, type Fault, type FaultKind, type Operation, type Promotion, type Seen } from "./history.ts";
+import { type LinearizeOptions, linearize } from "./linearizability.ts";
 import { hasMade, isRead, type State, stateText } from "./record-model.ts";
+import { describeStep } from "./turning-points.ts";
 
 export interface Verdict {
   readonly faults: readonly Fault[];
@@ -10,63 +11,84 @@ export interface Verdict {
   readonly keys: number;
 }
 
-export function judge(history: readonly Operation[], options: { initial?: State; maxSteps?: number } = {}): Verdict {
+export interface JudgeOptions extends LinearizeOptions {
+  /** "many": eventual searches went to servers that lag by different times, so they may go back. */
+  readonly servers?: "one" | "many";
+}
+
+export function judge(history: readonly Operation[], options: JudgeOptions = {}): Verdict {
   const byKey = new Map<string, Operation[]>();
   for (const operation of history) {
     const operations = byKey.get(operation.key);
     if (operations === undefined) byKey.set(operation.key, [operation]);
     else operations.push(operation);
   }
-  const faults = [...byKey.values()].flatMap((operations) => judgeKey(operations, options.initial ?? null, options.maxSteps));
+  const faults = [...byKey.values()].flatMap((operations) => judgeKey(operations, options));
   return { faults, operations: history.length, keys: byKey.size };
 }
 
-/**
- * @param servers  "many": eventual searches went to servers that lag by different times, so they may go back.
- */
-export function judgeKey(
-  operations: readonly Operation[],
-  initial: State = null,
-  maxSteps?: number,
-  servers: "one" | "many" = "one",
-): Fault[] {
+export function judgeKey(operations: readonly Operation[], options: JudgeOptions = {}): Fault[] {
   const { key } = operations[0] ?? { key: "" };
-  const result = linearize(operations, initial, maxSteps);
-  if (result.outcome === "linearizable") return servers === "one" ? checkFollowers(operations) : [];
+  const { initial = null, promotions = [], servers = "one" } = options;
+  const result = linearize(operations, options);
+  // Searches may show what a promotion takes back, so their order is not checked around one.
+  if (result.outcome === "linearizable") return servers === "one" && promotions.length === 0 ? checkFollowers(operations) : [];
   if (result.outcome === "undecided") {
     return [{ kind: "undecided", key, message: `Gave up on ${key} after ${result.steps} steps over ${operations.length} operations.` }];
   }
-  const named = nameFault(operations, initial);
+  const named = nameFault(operations, initial, promotions);
   if (named !== undefined) return [{ ...named, key }];
   const message =
     `No order of the operations on ${key} explains all answers; ${result.placed} of ${operations.length} can be placed, then the key holds ` +
-    `${stateText(result.state)}, and this cannot be: ${describeOperation(result.blocked)}`;
+    `${stateText(result.state)}, and this cannot be: ${describeStep(result.blocked)}`;
   return [{ kind: "not linearizable", key, message }];
+}
+
+interface Evidence {
+  readonly operations: readonly Operation[];
+  /** What happened while the state was to be lost accuses nobody, but may be an excuse. */
+  readonly certain: readonly Operation[];
+  /** By the value that they wrote. */
+  readonly writers: ReadonlyMap<number, Operation>;
+  readonly initial: State;
+  readonly promotions: readonly Promotion[];
 }
 
 /**
  * The simple faults, each shown by a read and one or two other operations. Only used when no order exists, to
  * name the fault.
  */
-function nameFault(operations: readonly Operation[], initial: State): Omit<Fault, "key"> | undefined {
-  const reads = operations.filter(({ action }) => isRead(action)).sort((a, b) => a.invokedMs - b.invokedMs);
+function nameFault(operations: readonly Operation[], initial: State, promotions: readonly Promotion[]): Omit<Fault, "key"> | undefined {
+  const certain = operations.filter(({ invokedMs, returnedMs }) =>
+    promotions.every(({ leftUntilMs, reachedMs }) => returnedMs < leftUntilMs || invokedMs > reachedMs),
+  );
   const writers = new Map<number, Operation>();
-  for (const operation of operations) if ("value" in operation.action) writers.set(operation.action.value, operation);
+  // Values of a counter are not written by one operation alone.
   const counts = operations.some(({ action }) => action.do === "add");
-  for (const read of reads) {
-    const fault = nameReadFault(read, operations, writers, counts, initial);
+  if (!counts) for (const operation of operations) if ("value" in operation.action) writers.set(operation.action.value, operation);
+  const evidence = { operations, certain, writers, initial, promotions };
+  for (const read of certain.filter(({ action }) => isRead(action)).sort((a, b) => a.invokedMs - b.invokedMs)) {
+    const fault = nameReturn(read, evidence) ?? (counts && sawOf(read.action) !== null ? undefined : nameReadFault(read, evidence));
     if (fault !== undefined) return fault;
   }
   return undefined;
 }
 
-function nameReadFault(
-  read: Operation,
-  operations: readonly Operation[],
-  writers: ReadonlyMap<number, Operation>,
-  counts: boolean,
-  initial: State,
-): Omit<Fault, "key"> | undefined {
+/** A write that a promotion has lost, seen afterwards. */
+function nameReturn(read: Operation, { writers, promotions }: Evidence): Omit<Fault, "key"> | undefined {
+  const saw = sawOf(read.action);
+  const writer = saw === null ? undefined : writers.get(saw.value);
+  if (writer === undefined) return undefined;
+  const isLost = promotions.some(
+    ({ lostFromMs, cutOffMs, reachedMs, wholeMs }) =>
+      writer.invokedMs > lostFromMs && writer.returnedMs < cutOffMs && read.invokedMs > (read.action.do === "follow" ? wholeMs : reachedMs),
+  );
+  if (!isLost) return undefined;
+  const message = `A read shows a write that was lost with the former primary: ${[writer, read].map(describeOperation).join("; ")}`;
+  return { kind: "resurrected", message };
+}
+
+function nameReadFault(read: Operation, { operations, certain, writers, initial }: Evidence): Omit<Fault, "key"> | undefined {
   const saw = sawOf(read.action);
   const askedMs = read.action.do === "follow" ? read.invokedMs - read.action.lagLimitMs : read.invokedMs;
   const tell = (kind: FaultKind, sentence: string, ...others: Operation[]): Omit<Fault, "key"> => ({
@@ -74,25 +96,24 @@ function nameReadFault(
     message: `${sentence}: ${[...others, read].map(describeOperation).join("; ")}`,
   });
   if (saw === null) {
-    const lost = operations.find((write) => hasMade(write.action) && write.returnedMs < askedMs && !deletedSince(write, read, operations));
+    const lost = certain.find((write) => hasMade(write.action) && write.returnedMs < askedMs && !deletedSince(write, read, operations));
     return lost && tell("lost", "A write that was acknowledged before the read began is not there, and no delete explains it", lost);
   }
-  if (counts) return undefined; // values of a counter are not written by one operation alone
   const writer = writers.get(saw.value);
   if (writer === undefined) {
     return initial?.value === saw.value ? undefined : tell("phantom", "A read shows a value that nobody wrote");
   }
   if (wasRefused(writer.action)) return tell("phantom", "A read shows the value of a write that was refused", writer);
   if (writer.invokedMs > read.returnedMs) return tell("phantom", "A read shows a value before it was written", writer);
-  const deletion = operations.find(
+  const deletion = certain.find(
     ({ action, invokedMs, returnedMs }) =>
       action.do === "delete" && action.answer?.found === true && invokedMs > writer.returnedMs && returnedMs < askedMs,
   );
   if (deletion !== undefined) return tell("resurrected", "A read shows a record that an acknowledged delete had removed", writer, deletion);
-  const successor = operations.find((write) => hasMade(write.action) && write.invokedMs > writer.returnedMs && write.returnedMs < askedMs);
+  const successor = certain.find((write) => hasMade(write.action) && write.invokedMs > writer.returnedMs && write.returnedMs < askedMs);
   if (successor !== undefined)
     return tell("stale", "A read shows a value that was replaced, with an acknowledgement, before the read began", writer, successor);
-  const earlier = operations.find((other) => {
+  const earlier = certain.find((other) => {
     const seen = isRead(other.action) ? sawOf(other.action) : null;
     const newer = seen === null ? undefined : writers.get(seen.value);
     return newer !== undefined && other.returnedMs < askedMs && newer.invokedMs > writer.returnedMs;

@@ -4,7 +4,7 @@
  * later audit must find again.
  */
 import { appendFileSync } from "node:fs";
-import { type Action, describeOperation, type Fault, type Operation, type Seen } from "../checker/history.ts";
+import { type Action, describeOperation, type Fault, type Operation, type Promotion, type Seen } from "../checker/history.ts";
 import { isAnswered, isRead } from "../checker/record-model.ts";
 import { judgeKey } from "../checker/verdict.ts";
 
@@ -25,6 +25,8 @@ export class Recorder {
   refusedForLoad = 0;
   keysJudged = 0;
   recordsAudited = 0;
+  /** Acknowledged writes that promotions have certainly lost. */
+  lostWrites = 0;
   /** The final state of retired keys. Nobody writes them any more, so this must never change. */
   readonly retired = new Map<string, Seen | null>();
   /** The operations on them, for the message of an audit that finds something else. */
@@ -34,6 +36,7 @@ export class Recorder {
   readonly #used = new Set<string>();
   #lastValue = 0;
   readonly #servers: "one" | "many";
+  readonly #promotions: Promotion[] = [];
   /** When the client of an unanswered request gave up. */
   readonly #gaveUpMs = new WeakMap<Operation, number>();
 
@@ -84,6 +87,34 @@ export class Recorder {
     }
   }
 
+  /**
+   * An asynchronous standby becomes the primary; to be called before anybody reaches it. What was left of a
+   * retired key that was written while writes were lost is uncertain: its history goes on.
+   * @returns  these keys; they must be inspected and judged again.
+   */
+  promoted(promotion: Omit<Promotion, "wholeMs">): string[] {
+    this.#promotions.push({ ...promotion, wholeMs: Number.POSITIVE_INFINITY });
+    const isLost = ({ action, invokedMs, returnedMs }: Operation): boolean =>
+      !isRead(action) && isAnswered(action) && invokedMs > promotion.lostFromMs && returnedMs < promotion.cutOffMs;
+    const histories = [...this.#histories.values(), ...[...this.#keys.values()].map(({ operations }) => operations)];
+    this.lostWrites += histories.flat().filter(isLost).length;
+    const reopened = [...this.#histories].filter(([, operations]) =>
+      operations.some(({ action, returnedMs }) => !isRead(action) && returnedMs >= promotion.leftUntilMs),
+    );
+    for (const [key, operations] of reopened) {
+      this.retired.delete(key);
+      this.#histories.delete(key);
+      this.#keys.set(key, { operations: [...operations], pending: 0 });
+    }
+    return reopened.map(([key]) => key);
+  }
+
+  /** From now on eventual reads, too, show nothing older than the last promotion. */
+  whole(): void {
+    const last = this.#promotions.pop();
+    if (last !== undefined) this.#promotions.push({ ...last, wholeMs: performance.now() });
+  }
+
   operationsOn(key: string): number {
     return this.#keys.get(key)?.operations.length ?? 0;
   }
@@ -125,15 +156,19 @@ export class Recorder {
     const last = history.operations.findLast(
       ({ action }) => action.do === "read" && (action.saw === null || action.saw.version !== undefined),
     );
-    // Nothing is certain if a write overlaps the last read (a read after it may have had no response), or if
-    // it may still be carried out (its client has left).
-    const isSettled =
-      last !== undefined && history.operations.every(({ action, returnedMs }) => isRead(action) || returnedMs < last.invokedMs);
+    // Nothing is certain if a write overlaps the last read (a read after it may have had no response), if it
+    // may still be carried out (its client has left), or if a promotion after the last read may have lost it.
+    const isCertain = ({ returnedMs }: Operation, readMs: number): boolean =>
+      returnedMs < readMs && this.#promotions.every(({ leftUntilMs, reachedMs }) => returnedMs < leftUntilMs || reachedMs < readMs);
+    const writes = history.operations.filter(({ action }) => !isRead(action));
+    const isSettled = last !== undefined && writes.every((write) => isCertain(write, last.invokedMs));
     if (isSettled && last.action.do === "read") {
       this.retired.set(key, last.action.saw);
       this.#histories.set(key, history.operations);
     }
-    const faults = judgeKey(history.operations, null, undefined, this.#servers);
+    const firstMs = Math.min(...history.operations.map(({ invokedMs }) => invokedMs));
+    const promotions = this.#promotions.filter(({ reachedMs }) => reachedMs > firstMs);
+    const faults = judgeKey(history.operations, { servers: this.#servers, promotions });
     this.faults.push(...faults);
     const path = process.env.LODESTONE_SOAK_HISTORY;
     if (faults.length > 0 && path !== undefined) {

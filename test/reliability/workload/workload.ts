@@ -3,7 +3,7 @@
  * keys, so that they interfere with each other. Keys are retired after some hundred operations, checked, and
  * audited from then on.
  */
-import type { Action } from "../checker/history.ts";
+import type { Action, Promotion } from "../checker/history.ts";
 import { audit } from "./audit.ts";
 import { GROUP_REQUESTS, readGroupBySql, searchGroup } from "./group-requests.ts";
 import { Random } from "./random.ts";
@@ -91,6 +91,11 @@ export class Workload {
     this.recorder.settle();
   }
 
+  /** An asynchronous standby has become the primary: keys whose last writes may be lost are inspected once more. */
+  promoted(promotion: Omit<Promotion, "wholeMs">): void {
+    for (const key of this.recorder.promoted(promotion)) this.#retiring.set(key, kindOf(key));
+  }
+
   /**
    * Reads every key from the records and from the search store. Retired keys must be as they were left. For a
    * server that nobody else uses.
@@ -162,6 +167,10 @@ export class Workload {
   #newKey(kind: Kind): string {
     return `${kind[0]}${this.#keysMade++}`;
   }
+}
+
+function kindOf(key: string): Kind {
+  return KINDS_OF_CELL.find((kind) => kind[0] === key[0])!;
 }
 
 function draw(requests: readonly (readonly [number, Perform])[], random: Random): Perform {
