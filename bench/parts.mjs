@@ -2,10 +2,11 @@
  * What do search parts cost, and are their answers right? One server that holds everything, and servers that
  * hold a part each, run on one PostgreSQL. First all answers are compared bit for bit (three similarities,
  * filters, pages, several queries at once). Then the bench measures memory of the index, the largest resident
- * set, CPU time and time of a search.
+ * set, CPU time and time of a search, and what the servers needed to read the records at their start.
  *
  * Usage: npm run build && npm run bench:parts -- --database-url postgres://… [--rows 100000 --dimension 128
- * --parts 2,4 --answers 240 --timed 100]. The database gets a branch bench:main, which is dropped at the end.
+ * --parts 2,4 --answers 240 --timed 100 --keep]. The database gets a branch bench:main, which is dropped at the
+ * end; with --keep it stays, and the next run with --keep uses its records.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -23,6 +24,7 @@ const { values: options } = parseArgs({
     parts: { type: "string", default: "2,4" },
     answers: { type: "string", default: "240" },
     timed: { type: "string", default: "100" },
+    keep: { type: "boolean", default: false },
     "database-url": { type: "string" },
   },
 });
@@ -44,14 +46,17 @@ try {
   const { cpu, cores, node } = describeMachine();
   console.log(`${cpu}, ${cores} cores, Node ${node}, load ${loadNow().toFixed(0)}; ${rows} rows x ${dimension}`);
   const whole = await serve([]);
-  await whole.send("PUT", DATABASE, {});
-  await whole.send("PUT", tablePath("t"), {
-    columns: [
-      { name: "v", type: "vector", vector: { dimension } },
-      { name: "n", type: "int" },
-    ],
-  });
-  await fill(whole);
+  if (!(options.keep && (await isFilled(whole)))) {
+    await whole.send("PUT", DATABASE, {});
+    await whole.send("PUT", tablePath("t"), {
+      columns: [
+        { name: "v", type: "vector", vector: { dimension } },
+        { name: "n", type: "int" },
+      ],
+    });
+    const storedMs = await msOf(() => fill(whole));
+    console.log(`stored: ${Math.round(rows / (storedMs / 1000))} rows a second`);
+  }
   await untilWhole([whole], rows);
   report("one server", await measure([whole]));
   for (const count of options.parts.split(",").map(Number)) {
@@ -62,14 +67,16 @@ try {
         serve(["--port", String(port), "--search-part", `${part}/${count}`, "--search-peers", peers, "--search-secret-file", secret]),
       ),
     );
-    await untilWhole(parts, rows);
+    const readMs = await msOf(() => untilWhole(parts, rows));
+    const readCpuMs = parts.reduce((sum, { pid }) => sum + cpuMsOf(pid), 0);
     const equal = await compare(whole, parts);
     report(`${count} parts`, await measure(parts));
+    console.log(`  all read their part in ${(readMs / 1000).toFixed(1)} s, with ${(readCpuMs / 1000).toFixed(1)} s of CPU together`);
     console.log(`  ${equal} of ${answers} answers equal in every bit`);
     await Promise.all(parts.map(stop));
     if (equal !== answers) process.exitCode = 1;
   }
-  await whole.send("DELETE", DATABASE);
+  if (!options.keep) await whole.send("DELETE", DATABASE);
 } finally {
   await Promise.all([...running].map(stop));
   rmSync(directory, { recursive: true, force: true });
@@ -88,6 +95,13 @@ async function serve(args) {
 async function stop(server) {
   running.delete(server);
   await server.stop();
+}
+
+async function isFilled({ send }) {
+  const state = () => send("GET", "/readyz").catch(() => undefined);
+  let ready = await state();
+  for (; ready === undefined; ready = await state()) await sleep(100);
+  return ready.rows === rows;
 }
 
 async function fill({ send }) {
@@ -175,6 +189,12 @@ function cpuMsOf(pid) {
 
 function readProcess(pid, file) {
   return readFileSync(`/proc/${pid}/${file}`, "utf8");
+}
+
+async function msOf(work) {
+  const startedMs = performance.now();
+  await work();
+  return performance.now() - startedMs;
 }
 
 function freePort() {
