@@ -1,10 +1,11 @@
 /** `lodestone import`: argv to an import of a file or of a folder, with progress and Ctrl-C. */
 import { stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, Option } from "commander";
 import { LodestoneError } from "../errors.ts";
 import type { BranchRef } from "../records/schema.ts";
 import type { ApiClient } from "./api-client.ts";
+import { batchOption } from "./batch-option.ts";
 import { planSteps, prepareTables, readFolder } from "./import/import-folder.ts";
 import { FolderJournal } from "./import/import-state.ts";
 import { FORMATS, type Format, type ImportOptions, type ImportOutcome, type ImportProgress, runImport } from "./import/run-import.ts";
@@ -24,12 +25,6 @@ interface ImportFlags {
   batch: number;
   state?: string;
   restart?: boolean;
-}
-
-function parseBatch(text: string): number {
-  const size = Number(text);
-  if (!Number.isInteger(size) || size < 1 || size > 1000) throw new InvalidArgumentError("Expected a whole number from 1 to 1000.");
-  return size;
 }
 
 export function importCommand(command: Command, clientOf: (flags: ImportFlags) => ApiClient): Command {
@@ -57,7 +52,7 @@ export function importCommand(command: Command, clientOf: (flags: ImportFlags) =
       (name: string, previous: string[] = []) => [...previous, name],
       [],
     )
-    .addOption(new Option("--batch <size>", "records in one transaction").argParser(parseBatch).default(500))
+    .addOption(batchOption())
     .option("--state <file>", "the file that records the progress (default: beside the file)")
     .option("--restart", "start from the beginning, even if an earlier run was interrupted")
     .action(async (file: string, target: string, flags: ImportFlags) => {

@@ -1,9 +1,10 @@
 /** `lodestone migrate`: argv to a migration, with its plan, its progress and what was left out. */
 import { join, resolve } from "node:path";
-import { type Command, InvalidArgumentError, Option } from "commander";
+import type { Command } from "commander";
 import { LodestoneError } from "../errors.ts";
 import type { BranchRef } from "../records/schema.ts";
 import type { ApiClient } from "./api-client.ts";
+import { batchOption } from "./batch-option.ts";
 import { discardPlainDump } from "./import/dump/pg-restore.ts";
 import { INTERRUPTED_EXIT_CODE, onInterrupt } from "./interrupt.ts";
 import type { MigrationSource } from "./migrate/migration-source.ts";
@@ -37,7 +38,7 @@ export function migrateCommand(command: Command, clientOf: (flags: MigrateFlags)
     .option("--plan", "only print what would be done")
     .option("--state <folder>", "the folder that records the progress (default: beside the dump, or in the folder)")
     .option("--restart", "start over, even if an earlier run was interrupted")
-    .addOption(new Option("--batch <size>", "records in one transaction").argParser(parseBatch).default(500))
+    .addOption(batchOption())
     .action(async (path: string, target: string, flags: MigrateFlags) => {
       const { ref, table } = parseTarget(target);
       if (table !== undefined)
@@ -48,12 +49,6 @@ export function migrateCommand(command: Command, clientOf: (flags: MigrateFlags)
       if (flags.plan === true) return;
       await migrate(client, path, ref, source, flags);
     });
-}
-
-function parseBatch(text: string): number {
-  const size = Number(text);
-  if (!Number.isInteger(size) || size < 1 || size > 1000) throw new InvalidArgumentError("Expected a whole number from 1 to 1000.");
-  return size;
 }
 
 function printPlan(path: string, { database, branch }: BranchRef, url: string, source: MigrationSource): void {

@@ -36,6 +36,9 @@ export interface HttpLimits {
   readonly shutdownTimeoutMs: number;
 }
 
+/** Entries of an answer that lists the newest of something, without pages. */
+export const MAX_LISTED = 1_000;
+
 export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   bodyBytes: 20 * 1024 * 1024,
   jsonDepth: 100,

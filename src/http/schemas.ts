@@ -2,8 +2,8 @@
  * JSON Schemas that several endpoints share. Those in NAMED_SCHEMAS become components of /openapi.json and are
  * referred to by name there.
  */
-import { MAX_DIMENSION } from "../dimension.ts";
-import { MIN_DIMENSION, TYPES_NOT_OFFERED } from "../records/catalog/column-types.ts";
+import { MAX_DIMENSION, MIN_COLUMN_DIMENSION } from "../dimension.ts";
+import { TYPES_NOT_OFFERED } from "../records/catalog/column-types.ts";
 import { MAX_COLUMNS } from "../records/catalog/schema-editor.ts";
 import { COLUMN_TYPES } from "../records/column-traits.ts";
 import { MAX_SELECTED } from "../records/data/sql-parts/selection.ts";
@@ -50,7 +50,7 @@ export const COLUMN: JsonSchema = {
       link: { description: "For the type link: the table that it points to.", ...objectOf({ table: NAME }, ["table"]) },
       vector: {
         description: "For the type vector: how many float32 elements each value has.",
-        ...objectOf({ dimension: { type: "integer", minimum: MIN_DIMENSION, maximum: MAX_DIMENSION } }, ["dimension"]),
+        ...objectOf({ dimension: { type: "integer", minimum: MIN_COLUMN_DIMENSION, maximum: MAX_DIMENSION } }, ["dimension"]),
       },
       notNull: { type: "boolean" },
       unique: { type: "boolean" },

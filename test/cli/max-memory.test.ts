@@ -1,7 +1,7 @@
 /**
  * `--max-memory`: a server with little memory answers or refuses every request, and stays below its limit.
  */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -50,6 +50,19 @@ describe("--max-memory", { timeout: 300_000 }, () => {
       expect(await runCommand(["export", "memory:main/t", "--out", out, "--url", server.url])).toMatchObject({ code: 0 });
       const lines = readFileSync(out, "utf8").trimEnd().split("\n").slice(1);
       expect(lines.map((line) => JSON.parse(line).l.length)).toEqual(Array.from({ length: 40 }, () => MIB));
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
+  it("makes a migration verify fewer records at a time", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "lodestone-large-"));
+    try {
+      writeFileSync(join(folder, "schema.json"), JSON.stringify({ tables: [{ name: "t", columns: [{ name: "l", type: "text" }] }] }));
+      const record = (n: number): string => `${JSON.stringify({ id: `r${n}`, l: "l".repeat(MIB) })}\n`;
+      writeFileSync(join(folder, "t.jsonl"), Array.from({ length: 20 }, (_, n) => record(n)).join(""));
+      const run = await runCommand(["migrate", folder, "large:main", "--url", server.url]);
+      expect(run, run.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining("20 records, verified") });
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }

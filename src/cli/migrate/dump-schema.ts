@@ -4,6 +4,7 @@
  * type the API does not have is kept exactly, as text, and reported.
  */
 import { loadModule, parseSync } from "libpg-query";
+import { MIN_COLUMN_DIMENSION } from "../../dimension.ts";
 import { isUnderscored } from "../../filter/system-columns.ts";
 import { TYPES_NOT_OFFERED } from "../../records/catalog/column-types.ts";
 import { COLUMN_TRAITS } from "../../records/column-traits.ts";
@@ -190,7 +191,7 @@ function hintOf(comment: string | undefined): { type?: string; link?: string; di
       isOurs: Object.keys(noted).every((key) => key.startsWith("xata.")),
       ...(typeof type === "string" ? { type } : {}),
       ...(typeof link === "string" ? { link } : {}),
-      ...(Number.isInteger(Number(dimension)) && Number(dimension) >= 2 ? { dimension: Number(dimension) } : {}),
+      ...(Number.isInteger(Number(dimension)) && Number(dimension) >= MIN_COLUMN_DIMENSION ? { dimension: Number(dimension) } : {}),
     };
   } catch {
     return {};

@@ -1,11 +1,10 @@
 /** Compares a table of the server with where it came from: number and checksum of the records, both read again. */
 import type { JsonObject, JsonValue } from "../../records/requests.ts";
 import type { BranchRef, ColumnSchema } from "../../records/schema.ts";
-import { type ApiClient, tablePath } from "../api-client.ts";
+import type { ApiClient } from "../api-client.ts";
+import { tableRecords } from "../table-records.ts";
 import type { MigrationTable } from "./migration-source.ts";
 import { type Checksum, TableChecksum, valueAt } from "./table-checksum.ts";
-
-const PAGE_SIZE = 500;
 
 export interface Verification {
   readonly source: Checksum;
@@ -64,17 +63,9 @@ async function serverChecksum(
   signal: AbortSignal,
 ): Promise<Checksum> {
   const checksum = new TableChecksum(columns, withIds);
-  for (let after: string | undefined; ; ) {
+  for await (const page of tableRecords(client, ref, table)) {
     signal.throwIfAborted();
-    const request =
-      after === undefined ? { columns: ["*"], sort: { id: "asc" }, page: { size: PAGE_SIZE } } : { page: { size: PAGE_SIZE, after } };
-    const { records, meta } = await client.request<{ records: JsonObject[]; meta: { page: { cursor: string; more: boolean } } }>(
-      "POST",
-      `${tablePath(ref, table)}/query`,
-      request,
-    );
-    for (const record of records) checksum.add(record);
-    if (!meta.page.more) return checksum.result;
-    after = meta.page.cursor;
+    for (const record of page) checksum.add(JSON.parse(record) as JsonObject);
   }
+  return checksum.result;
 }

@@ -1,6 +1,8 @@
 /** A new column: its name, type, and rules. The server decides what is allowed. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
+import { MAX_DIMENSION, MIN_COLUMN_DIMENSION } from "../../dimension.ts";
+import { COLUMN_TRAITS } from "../../records/column-traits.ts";
 import { ActionForm } from "../parts/action-form.tsx";
 import { Select, TextField } from "../parts/field.tsx";
 import { useAttempt } from "../parts/use-attempt.ts";
@@ -28,9 +30,6 @@ const TYPE_WORDS: Readonly<Record<(typeof TYPES)[number], string>> = {
   link: "link to a record",
   vector: "vector, for search",
 };
-/** Their values are too large for an index. */
-const NEVER_UNIQUE: ReadonlySet<string> = new Set(["multiple", "json", "vector"]);
-
 export function ColumnForm({ tableNames, onSubmit, onCancel }: ColumnFormProps): JSX.Element {
   const [name, setName] = useState("");
   const [type, setType] = useState<ColumnSchema["type"]>("string");
@@ -47,7 +46,7 @@ export function ColumnForm({ tableNames, onSubmit, onCancel }: ColumnFormProps):
     ...(type === "vector" ? { vector: { dimension: Number(dimension) } } : {}),
     ...(type === "link" ? { link: { table: target } } : {}),
     ...(notNull ? { notNull } : {}),
-    ...(unique && !NEVER_UNIQUE.has(type) ? { unique } : {}),
+    ...(unique && COLUMN_TRAITS[type].canBeUnique ? { unique } : {}),
     ...(defaultValue === "" ? {} : { defaultValue }),
   });
   // The server's messages begin with the member they are about.
@@ -72,7 +71,7 @@ export function ColumnForm({ tableNames, onSubmit, onCancel }: ColumnFormProps):
         {type === "vector" && (
           <TextField
             label="Dimension"
-            hint="2 to 10,000"
+            hint={`${MIN_COLUMN_DIMENSION} to ${MAX_DIMENSION.toLocaleString("en")}`}
             fault={faultOf("dimension")}
             value={dimension}
             onInput={setDimension}
@@ -97,7 +96,7 @@ export function ColumnForm({ tableNames, onSubmit, onCancel }: ColumnFormProps):
           <input type="checkbox" checked={notNull} onChange={(event) => setNotNull(event.currentTarget.checked)} />
           not null
         </label>
-        {!NEVER_UNIQUE.has(type) && (
+        {COLUMN_TRAITS[type].canBeUnique && (
           <label class="check">
             <input type="checkbox" checked={unique} onChange={(event) => setUnique(event.currentTarget.checked)} />
             unique

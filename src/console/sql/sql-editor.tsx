@@ -9,6 +9,7 @@ import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers, pl
 import { tags } from "@lezer/highlight";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { SYSTEM_COLUMNS } from "../../filter/system-columns.ts";
 import type { TableSchema } from "../state/catalog.ts";
 
 interface SqlEditorProps {
@@ -138,7 +139,7 @@ function languageOf(tables: readonly TableSchema[], table: string | undefined) {
   const schema = Object.fromEntries(
     tables.map(({ name, columns }) => [
       name,
-      [...["id", "xata.version", "xata.createdAt", "xata.updatedAt"], ...columns.map((column) => column.name)].map((label) => ({
+      [...SYSTEM_COLUMNS, ...columns.map((column) => column.name)].map((label) => ({
         label,
         apply: quoted(label),
         type: "property",

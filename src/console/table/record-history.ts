@@ -3,6 +3,7 @@
  * nothing.
  */
 import { signal } from "@preact/signals";
+import { MAX_OPERATIONS } from "../../records/request-limits.ts";
 import { call } from "../api/client.ts";
 import { branchPath, type Place, recordPath } from "../api/paths.ts";
 import type { ColumnSchema, TableSchema } from "../state/catalog.ts";
@@ -16,9 +17,6 @@ interface Change {
   readonly said: string;
   readonly back: readonly Operation[];
 }
-
-/** The server's limit for one transaction. */
-export const MAX_OPERATIONS = 1_000;
 
 export class RecordHistory {
   /** The last one is the first to be undone. */

@@ -4,6 +4,7 @@
  * can be scrolled to any place.
  */
 import { computed, signal } from "@preact/signals";
+import { MAX_PAGE_OFFSET } from "../../records/request-limits.ts";
 import { call, messageOf } from "../api/client.ts";
 import { type Place, tablePath } from "../api/paths.ts";
 import type { TableSchema } from "../state/catalog.ts";
@@ -11,8 +12,6 @@ import { type PageStart, pageRowsFor, queryPage, type RecordQuestion, type Table
 
 /** Of a page, if its vectors are not long. */
 const PAGE_ROWS = 100;
-/** Of the API. */
-const MAX_OFFSET = 49_000;
 /** Rows that are held at most, and vector elements in them. */
 const KEPT_ROWS = 20_000;
 const KEPT_NUMBERS = 2_000_000;
@@ -150,12 +149,12 @@ export class RecordPages {
     this.rows.value = this.#nearView(held);
   }
 
-  /** The nearest before the row, at most MAX_OFFSET away. undefined: the question has changed meanwhile, or the table ends before. */
+  /** The nearest before the row, at most MAX_PAGE_OFFSET away. undefined: the question has changed meanwhile, or the table ends before. */
   async #anchorFor(ticket: number, row: number): Promise<Anchor | undefined> {
     for (;;) {
       const anchor = this.#anchors.findLast((other) => other.row <= row) as Anchor;
-      if (row - anchor.row <= MAX_OFFSET) return anchor;
-      const far = anchor.row + MAX_OFFSET;
+      if (row - anchor.row <= MAX_PAGE_OFFSET) return anchor;
+      const far = anchor.row + MAX_PAGE_OFFSET;
       const { records, meta } = await queryPage(this.#path, this.#startAt(anchor, far), 1);
       if (ticket !== this.#asked) return undefined;
       if (records.length === 0) {

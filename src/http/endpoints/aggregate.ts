@@ -2,7 +2,8 @@
  * Groups of records: aggregate and summarize. What their members may hold depends on the table, so the record
  * store checks it.
  */
-import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from "../../records/data/read/page-request.ts";
+import { DEFAULT_PAGE_SIZE } from "../../records/data/read/page-request.ts";
+import { MAX_PAGE_SIZE } from "../../records/request-limits.ts";
 import type { AggregateRequest, SummarizeRequest } from "../../records/requests.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { COLUMN_LIST, CONSISTENCY, FILTER, objectOf } from "../schemas.ts";

@@ -6,6 +6,7 @@ import { readdir } from "node:fs/promises";
 import { resolve } from "node:path";
 import { LodestoneError } from "../../errors.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
+import { MAX_LISTED } from "../http-limits.ts";
 import type { Services } from "./services.ts";
 
 export function backupEndpoints({ records, backupDir }: Services): Endpoint[] {
@@ -20,7 +21,7 @@ export function backupEndpoints({ records, backupDir }: Services): Endpoint[] {
       access: "admin",
       responses: {
         200: {
-          description: "The newest thousand, each whole.",
+          description: `The newest ${MAX_LISTED}, each complete.`,
           schema: {
             type: "object",
             properties: {
@@ -75,8 +76,6 @@ export function backupEndpoints({ records, backupDir }: Services): Endpoint[] {
     }),
   ];
 }
-
-const MAX_LISTED = 1_000;
 
 /** "backup-2026-11-22T04-50-10-123Z". An incomplete one has another ending. */
 const nameOf = (time: Date): string => `backup-${time.toISOString().replace(/[:.]/g, "-")}`;

@@ -2,6 +2,7 @@
 import { LodestoneError } from "../../errors.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { type Caller, SCOPES, type Scope } from "../keys/access-keys.ts";
+import { MAX_KEY_DATABASES } from "../keys/key-file.ts";
 import { NAME, objectOf } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";
 import type { Services } from "./services.ts";
@@ -78,7 +79,7 @@ export function keyEndpoints({ keys }: Services): Endpoint[] {
               type: "array",
               items: NAME,
               minItems: 1,
-              maxItems: 1000,
+              maxItems: MAX_KEY_DATABASES,
               description: "Those that it is limited to. Default: all.",
             },
           },

@@ -8,6 +8,7 @@ import { operationsOfPgroll } from "../../records/migrations/pgroll.ts";
 import { operationsOf, planMigration } from "../../records/migrations/table-migrations.ts";
 import type { BranchRef } from "../../records/schema.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
+import { MAX_LISTED } from "../http-limits.ts";
 import { objectOf, SCHEMA_UPDATE } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";
 import { updated } from "./schema-edits.ts";
@@ -18,8 +19,6 @@ const JOB: JsonSchema = {
   properties: { jobID: { type: "string" }, type: { enum: ["apply"] }, status: { enum: ["completed"] }, completedAt: { type: "string" } },
   required: ["jobID", "type", "status"],
 };
-/** The SDK's lists of this kind have no obligatory paging. */
-const MAX_LISTED = 1_000;
 
 export function migrationEndpoints({ records }: Services): Endpoint[] {
   const path = "/db/{db}:{branch}/migrations";
@@ -35,7 +34,7 @@ export function migrationEndpoints({ records }: Services): Endpoint[] {
       summary: "The changes of the schema, newest first",
       tag,
       access: "read",
-      responses: { 200: { description: "The newest thousand.", schema: { type: "object" } } },
+      responses: { 200: { description: `The newest ${MAX_LISTED}.`, schema: { type: "object" } } },
       async handle({ ref }) {
         const { tables } = await records.schema(ref);
         const newTableOrder = tables.map(({ name }) => name);
@@ -126,7 +125,7 @@ export function migrationEndpoints({ records }: Services): Endpoint[] {
       summary: "The changes of the schema, newest first",
       tag,
       access: "read",
-      responses: { 200: { description: "The newest thousand.", schema: objectOf({ jobs: { type: "array", items: JOB } }, ["jobs"]) } },
+      responses: { 200: { description: `The newest ${MAX_LISTED}.`, schema: objectOf({ jobs: { type: "array", items: JOB } }, ["jobs"]) } },
       handle: async ({ ref }) => ({ status: 200, body: { jobs: (await recent(ref)).map(toJob) } }),
     }),
     endpoint({
@@ -150,7 +149,7 @@ export function migrationEndpoints({ records }: Services): Endpoint[] {
       summary: "The changes of the schema, newest first, with their operations",
       tag,
       access: "read",
-      responses: { 200: { description: "The newest thousand.", schema: { type: "object" } } },
+      responses: { 200: { description: `The newest ${MAX_LISTED}.`, schema: { type: "object" } } },
       async handle({ ref }) {
         const list = (await recent(ref)).map(({ id, parentId, title, createdAt, operations }) => ({
           name: title ?? id,

@@ -1,11 +1,6 @@
 /** Records of a table by filter, sort and page. */
-import {
-  DEFAULT_PAGE_SIZE,
-  MAX_PAGE_OFFSET,
-  MAX_PAGE_SIZE,
-  OFFSET_EXCEEDED,
-  PAGE_SIZE_EXCEEDED,
-} from "../../records/data/read/page-request.ts";
+import { DEFAULT_PAGE_SIZE, OFFSET_EXCEEDED, PAGE_SIZE_EXCEEDED } from "../../records/data/read/page-request.ts";
+import { MAX_PAGE_OFFSET, MAX_PAGE_SIZE } from "../../records/request-limits.ts";
 import type { QueryRequest } from "../../records/requests.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { CONSISTENCY, FILTER, objectOf, RECORD, SELECTION } from "../schemas.ts";

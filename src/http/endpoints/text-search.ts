@@ -3,7 +3,13 @@
  * record store checks it.
  */
 import { MAX_COLUMNS } from "../../records/catalog/schema-editor.ts";
-import { DEFAULT_FOUND, MAX_BOOSTERS, MAX_FOUND, MAX_FOUND_OFFSET } from "../../records/data/text-search/text-search-request.ts";
+import {
+  DEFAULT_FOUND,
+  MAX_BOOSTERS,
+  MAX_FOUND,
+  MAX_FOUND_OFFSET,
+  MAX_SEARCHED_TABLES,
+} from "../../records/data/text-search/text-search-request.ts";
 import type { BranchSearchRequest, TextSearchRequest } from "../../records/requests.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { FILTER, objectOf, RECORD } from "../schemas.ts";
@@ -78,7 +84,7 @@ export function textSearchEndpoints(): Endpoint[] {
             ...QUERY,
             tables: {
               type: "array",
-              maxItems: 1000,
+              maxItems: MAX_SEARCHED_TABLES,
               items: {
                 anyOf: [{ type: "string", minLength: 1 }, objectOf({ table: { type: "string", minLength: 1 }, ...SCOPE }, ["table"])],
               },

@@ -1,6 +1,6 @@
 /** Many operations as one unit. */
 import { LodestoneError } from "../../errors.ts";
-import { MAX_OPERATIONS } from "../../records/data/transaction/transaction-operations.ts";
+import { MAX_OPERATIONS } from "../../records/request-limits.ts";
 import type { TransactionOperation } from "../../records/requests.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { COLUMN_LIST, NAME, OPERATION_ERRORS, objectOf, RECORD_INPUT } from "../schemas.ts";
@@ -43,7 +43,7 @@ export function transactionEndpoints(): Endpoint[] {
       method: "POST",
       path: "/db/{db}:{branch}/transaction",
       name: "runTransaction",
-      summary: "Up to 1,000 operations in order, all or none",
+      summary: `Up to ${MAX_OPERATIONS.toLocaleString("en")} operations in order, all or none`,
       tag: "SQL and transactions",
       access: "read",
       indexedBy: "operations",

@@ -21,6 +21,8 @@ interface KeyFile {
 
 /** Every request is compared with all of them. */
 const MAX_KEYS = 1_000;
+/** Databases that one key can be limited to. */
+export const MAX_KEY_DATABASES = 1_000;
 
 const KEY: JsonSchema = {
   type: "object",
@@ -62,9 +64,12 @@ export async function readKeyFile(path: string): Promise<StoredKey[]> {
 
 /**
  * The key itself is in the answer and nowhere else.
- * @throws {LodestoneError} CONFLICT when the name is taken, or there are as many as there can be.
+ * @throws {LodestoneError} INVALID for too many databases; CONFLICT when the name is taken, or there are as many
+ *   keys as there can be.
  */
 export async function createKey(path: string, name: string, scope: Scope, databases?: readonly string[]): Promise<string> {
+  if (databases !== undefined && databases.length > MAX_KEY_DATABASES)
+    throw new LodestoneError("INVALID", `databases has ${databases.length} names; a key can be limited to ${MAX_KEY_DATABASES} at most.`);
   const key = `lds_${randomBytes(32).toString("base64url")}`;
   const stored: StoredKey = {
     name,

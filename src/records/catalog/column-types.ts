@@ -1,5 +1,5 @@
 /** What each column type is in PostgreSQL: its type, its constraints, and its default. */
-import { MAX_DIMENSION } from "../../dimension.ts";
+import { MAX_DIMENSION, MIN_COLUMN_DIMENSION } from "../../dimension.ts";
 import { LodestoneError } from "../../errors.ts";
 import { formatTimestamp, parseTimestamp } from "../../filter/datetime.ts";
 import { isUnderscored, SYSTEM_COLUMN_TYPES, type SystemColumn, systemColumnName, systemColumnNamed } from "../../filter/system-columns.ts";
@@ -11,8 +11,6 @@ import { MAX_JSON_DEPTH } from "../json-depth.ts";
 import type { ColumnInfo, ColumnSchema } from "../schema.ts";
 import { readPostgresDefault } from "./default-literal.ts";
 import { jsonLimitStatement } from "./json-limits.ts";
-
-export const MIN_DIMENSION = 2;
 
 /**
  * One @, no white space, something on both sides. The same in the dialects of PostgreSQL and JavaScript, and
@@ -95,9 +93,9 @@ function requireLinkTarget(link: unknown, fail: Fail): string {
 
 function requireDimension(vector: unknown, fail: Fail): number {
   const dimension = (vector as { dimension?: unknown } | null | undefined)?.dimension;
-  if (typeof dimension !== "number" || !Number.isInteger(dimension) || dimension < MIN_DIMENSION || dimension > MAX_DIMENSION) {
+  if (typeof dimension !== "number" || !Number.isInteger(dimension) || dimension < MIN_COLUMN_DIMENSION || dimension > MAX_DIMENSION) {
     return fail(
-      `vector.dimension is ${inWords(dimension)}; expected a whole number from ${MIN_DIMENSION} to ${MAX_DIMENSION}, as in "vector": {"dimension": 768}.`,
+      `vector.dimension is ${inWords(dimension)}; expected a whole number from ${MIN_COLUMN_DIMENSION} to ${MAX_DIMENSION}, as in "vector": {"dimension": 768}.`,
     );
   }
   return dimension;

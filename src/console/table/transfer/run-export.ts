@@ -1,4 +1,5 @@
 /** What a filter selects of a table, as a file: read page by page, and put together by the browser. */
+import { MAX_PAGE_SIZE } from "../../../records/request-limits.ts";
 import { apiBase } from "../../api/client.ts";
 import { type Place, tablePath } from "../../api/paths.ts";
 import { countVectors } from "../../map/count-vectors.ts";
@@ -117,7 +118,7 @@ function npyHeader(rows: number, dimension: number): Uint8Array<ArrayBuffer> {
 
 async function* pages({ place, table, question, signal, onProgress }: ExportOrder): AsyncGenerator<readonly TableRecord[]> {
   const path = tablePath(place, table.name);
-  let size = pageRowsFor(table.columns, MAX_PAGE_ROWS);
+  let size = pageRowsFor(table.columns, MAX_PAGE_SIZE);
   let start: PageStart = question;
   for (let count = 0; ; ) {
     const page = await queryPage(path, start, size, signal);
@@ -129,9 +130,6 @@ async function* pages({ place, table, question, signal, onProgress }: ExportOrde
     start = { after: page.meta.page.cursor };
   }
 }
-
-/** Of one page; fewer where vectors are long. */
-const MAX_PAGE_ROWS = 1_000;
 
 function plain(record: TableRecord, { columns }: TableSchema): Record<string, unknown> {
   const fields: Record<string, unknown> = { id: record.id };

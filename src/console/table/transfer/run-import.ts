@@ -3,9 +3,10 @@
  * that stops reports where.
  */
 import { csvValue } from "../../../cli/import/csv-value.ts";
+import { MAX_OPERATIONS } from "../../../records/request-limits.ts";
 import { ApiError, messageOf } from "../../api/client.ts";
 import type { ColumnSchema } from "../../state/catalog.ts";
-import { MAX_OPERATIONS, type RecordHistory } from "../record-history.ts";
+import type { RecordHistory } from "../record-history.ts";
 import type { Cell, FileRow, FileSource } from "./file-source.ts";
 
 /** Of one transaction as JSON; more would block the page while it is serialized. */

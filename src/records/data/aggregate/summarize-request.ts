@@ -3,9 +3,10 @@ import { LodestoneError } from "../../../errors.ts";
 import { isObject } from "../../../json-object.ts";
 import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";
 import { NUMBER_TYPES, ORDERED_TYPES } from "../../column-traits.ts";
+import { MAX_PAGE_SIZE } from "../../request-limits.ts";
 import type { SummarizeRequest } from "../../requests.ts";
 import type { BranchInfo, ColumnType, TableInfo } from "../../schema.ts";
-import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from "../read/page-request.ts";
+import { DEFAULT_PAGE_SIZE } from "../read/page-request.ts";
 import { type ColumnReference, resolveColumn } from "../sql-parts/column-reference.ts";
 import { readSortItems, type SortDirection } from "../sql-parts/sort.ts";
 import { columnsBelow } from "../values/sent-record.ts";
@@ -35,6 +36,7 @@ export interface SummarizePlan {
 }
 
 const MAX_SUMMARIES = 100;
+const MAX_GROUP_COLUMNS = 100;
 const KINDS = ["count", "min", "max", "sum", "average"] as const;
 const TYPES: Readonly<Record<Summary["kind"], readonly ColumnType[] | undefined>> = {
   count: undefined,
@@ -70,7 +72,8 @@ function readColumns(branch: BranchInfo, table: TableInfo, given: unknown): Grou
       columns.set(expanded, { name: expanded, reference: resolveColumn(branch, table, expanded, place) });
     }
   });
-  if (columns.size > 100) throw new LodestoneError("INVALID", `columns has ${columns.size} columns; at most 100 can make a group.`);
+  if (columns.size > MAX_GROUP_COLUMNS)
+    throw new LodestoneError("INVALID", `columns has ${columns.size} columns; at most ${MAX_GROUP_COLUMNS} can make a group.`);
   return [...columns.values()];
 }
 

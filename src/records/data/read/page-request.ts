@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { LodestoneError } from "../../../errors.ts";
 import { inWords, quoted } from "../../../value-in-words.ts";
+import { MAX_PAGE_OFFSET, MAX_PAGE_SIZE } from "../../request-limits.ts";
 import type { JsonValue, QueryRequest, Selection } from "../../requests.ts";
 import type { TableInfo } from "../../schema.ts";
 import { ALL_COLUMNS } from "../sql-parts/selection.ts";
@@ -9,9 +10,6 @@ import { wholeNumber } from "../values/whole-number.ts";
 import { type Cursor, decodeCursor, type Position } from "./cursor.ts";
 
 export const DEFAULT_PAGE_SIZE = 20;
-export const MAX_PAGE_SIZE = 1_000;
-/** Skipping costs as much as reading; cursors work at any depth. */
-export const MAX_PAGE_OFFSET = 49_000;
 /** The retired service's texts, which clients compare. */
 export const PAGE_SIZE_EXCEEDED = `page size exceeds max limit of ${MAX_PAGE_SIZE}`;
 export const OFFSET_EXCEEDED = `page offset must not exceed ${MAX_PAGE_OFFSET}`;

@@ -8,6 +8,7 @@ import { followLink, linkTarget, requireJson, requireLinksLeft, splitJsonPath, u
 import { rootPlace } from "../../../filter/fault.ts";
 import { systemColumnNamed, systemColumnType } from "../../../filter/system-columns.ts";
 import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";
+import { MAX_PAGE_OFFSET, MAX_PAGE_SIZE } from "../../request-limits.ts";
 import type { JsonObject, Selection } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
 import { columnsBelow } from "../values/sent-record.ts";
@@ -38,7 +39,6 @@ export interface ReverseLink {
 export const MAX_SELECTED = 1_000;
 /** Some hundred kilobytes when printed. */
 const MAX_FIXED_DIMENSIONS = 20_000;
-const MAX_REVERSE_LIMIT = 1_000;
 const DEFAULT_REVERSE_LIMIT = 20;
 
 export const ALL_COLUMNS: Selection = ["*"];
@@ -169,8 +169,8 @@ class SelectionReader {
       column: column.column,
       selection,
       sort: readSort(this.#branch, column.table, item.sort ?? namingMetadata(column.table, item.order), `${place}.sort`),
-      limit: wholeNumber(item.limit, DEFAULT_REVERSE_LIMIT, 1, MAX_REVERSE_LIMIT, `${place}.limit`),
-      offset: wholeNumber(item.offset, 0, 0, 49_000, `${place}.offset`),
+      limit: wholeNumber(item.limit, DEFAULT_REVERSE_LIMIT, 1, MAX_PAGE_SIZE, `${place}.limit`),
+      offset: wholeNumber(item.offset, 0, 0, MAX_PAGE_OFFSET, `${place}.offset`),
     });
   }
 

@@ -45,6 +45,7 @@ export type Booster = { readonly column: ColumnReference; readonly factor: numbe
 const MAX_QUERY_LENGTH = 2_000;
 const MAX_TERMS = 64;
 export const MAX_BOOSTERS = 32;
+export const MAX_SEARCHED_TABLES = 1_000;
 export const DEFAULT_FOUND = 25;
 export const MAX_FOUND = 200;
 export const MAX_FOUND_OFFSET = 800;
@@ -82,6 +83,8 @@ function readTerms({ query, fuzziness, prefix }: TextQuery): Term[] | undefined 
 export function readTables(branch: BranchInfo, tables: BranchSearchRequest["tables"]): TablePlan[] {
   if (tables === undefined || tables === null) return [...branch.tables.values()].map((table) => readScope(branch, table, {}, ""));
   if (!Array.isArray(tables)) throw invalid("tables", tables, "an array of table names");
+  if (tables.length > MAX_SEARCHED_TABLES)
+    throw new LodestoneError("INVALID", `tables has ${tables.length} tables; at most ${MAX_SEARCHED_TABLES} are searched at once.`);
   const plans = new Map<string, TablePlan>();
   tables.forEach((item: unknown, index) => {
     const place = `tables[${index}]`;

@@ -5,6 +5,7 @@
 import { LodestoneError, type OperationError } from "../../../errors.ts";
 import { isObject } from "../../../json-object.ts";
 import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";
+import { MAX_OPERATIONS } from "../../request-limits.ts";
 import type { Selection } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
 import { ALL_COLUMNS, type RecordSelection, readSelection } from "../sql-parts/selection.ts";
@@ -14,8 +15,6 @@ import { readFields } from "../values/sent-record.ts";
 import { checkIfVersion } from "../values/version-check.ts";
 import { type BulkRecord, readBulkRecord } from "../write/bulk-insert.ts";
 import { readChanges } from "../write/update-record.ts";
-
-export const MAX_OPERATIONS = 1_000;
 
 interface Common {
   readonly index: number;

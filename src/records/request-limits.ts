@@ -1,0 +1,14 @@
+/**
+ * Limits of requests that are kept to in several places: by what reads them, by the schemas of the HTTP API,
+ * and by the console and the commands, which send as much at a time as is allowed. Other limits stand next to
+ * what they limit.
+ */
+
+/** Operations of one transaction. */
+export const MAX_OPERATIONS = 1_000;
+
+/** Records of one page. */
+export const MAX_PAGE_SIZE = 1_000;
+
+/** Records before a page, or before those that link back. Skipping costs as much as reading; cursors work at any depth. */
+export const MAX_PAGE_OFFSET = 49_000;
