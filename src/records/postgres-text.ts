@@ -1,7 +1,7 @@
 /**
- * Values as PostgreSQL writes them as text, in dumps and in what psql's \copy makes (PostgreSQL documentation,
- * "Array Input and Output Syntax").
+ * Values as PostgreSQL writes them as text, in answers, in dumps and in what psql's \copy makes.
  */
+import { readArray } from "./array-literal.ts";
 
 /**
  * `2020-01-02 03:04:05.678+00`, timestamptz under ISO DateStyle, as RFC 3339. A timestamp without a zone is in
@@ -14,39 +14,16 @@ export function toRfc3339(text: string): string | undefined {
   return `${date}T${time}${hours === undefined ? "Z" : `${hours}:${minutes}`}`;
 }
 
-/** An element in quotes, with backslashes before what is meant literally; or bare; then a comma or the end. */
-const ELEMENT = /\s*(?:"((?:[^"\\]|\\.)*)"|((?:[^"\\{},\s]|\\.)(?:[^"\\{},]|\\.)*))\s*(,|$)/gsy;
+const asText = (text: string): string => text;
 
-/**
- * An array of one dimension: `{a,"b, c","d \"e\"",NULL}`. undefined when the text is not one.
- *
- * The package postgres-array is not used because it trusts its text, and here the text is users' files. With
- * `{"a}` version 3 never ends, and version 2 accepts `{a,,b}` and `{a},{b}`. It also keeps the white space
- * around bare elements, which PostgreSQL drops.
- */
-export function parseArray(text: string): (string | null)[] | undefined {
-  if (!text.startsWith("{") || !text.endsWith("}")) return undefined;
-  const inner = text.slice(1, -1);
-  if (inner.trim() === "") return [];
-  const elements: (string | null)[] = [];
-  const element = new RegExp(ELEMENT);
-  for (;;) {
-    const match = element.exec(inner);
-    if (match === null) return undefined;
-    const [, quoted, bare = "", separator] = match;
-    if (quoted !== undefined) elements.push(quoted.replace(/\\(.)/gs, "$1"));
-    else elements.push(bare.toUpperCase() === "NULL" ? null : bare.trimEnd().replace(/\\(.)/gs, "$1"));
-    if (separator === "") return elements;
-  }
-}
-
-/** The elements, if none of them is NULL. */
+/** The elements of an array of one dimension, if none of them is NULL; otherwise undefined. */
 export function parseTextArray(text: string): string[] | undefined {
-  const elements = parseArray(text);
-  return elements?.some((element) => element === null) ? undefined : (elements as string[] | undefined);
+  const elements = readArray(text, asText);
+  return elements?.every((element) => typeof element === "string") ? elements : undefined;
 }
 
-/** The elements without NULLs: a list of texts has none. */
+/** The same without the elements that are NULL: a list of texts has none. */
 export function parseItems(text: string): string[] | undefined {
-  return parseArray(text)?.filter((element) => element !== null);
+  const items = readArray(text, asText)?.filter((element) => element !== null);
+  return items?.every((item) => typeof item === "string") ? items : undefined;
 }

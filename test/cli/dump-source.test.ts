@@ -10,7 +10,7 @@ import { openCsv } from "../../src/cli/import/csv-source.ts";
 import { parseCopy } from "../../src/cli/import/dump/dump-file.ts";
 import { decodeCell, openDump } from "../../src/cli/import/dump-source.ts";
 import type { Source } from "../../src/cli/import/source.ts";
-import { parseArray, toRfc3339 } from "../../src/records/postgres-text.ts";
+import { toRfc3339 } from "../../src/records/postgres-text.ts";
 import type { ColumnSchema } from "../../src/records/schema.ts";
 import { startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { describeWith } from "../support/requirements.ts";
@@ -33,24 +33,6 @@ async function read(source: Source): Promise<unknown[]> {
 }
 
 describe("PostgreSQL's texts", () => {
-  test.each([
-    ["{}", []],
-    ["{a,b}", ["a", "b"]],
-    ['{"a, b","c \\"d\\"","e\\\\f",""}', ["a, b", 'c "d"', "e\\f", ""]],
-    ['{NULL,"NULL",null}', [null, "NULL", null]],
-    ["{ a , b c }", ["a", "b c"]],
-    ['{"line\nbreak"}', ["line\nbreak"]],
-    ["{a", undefined],
-    ["{a,}", undefined],
-    ["{{a},{b}}", undefined],
-    ['{"a}', undefined],
-    ['{"a"b}', undefined],
-    ["a", undefined],
-    ["", undefined],
-  ])("the array %j", (text, elements) => {
-    expect(parseArray(text)).toEqual(elements);
-  });
-
   test.each([
     ["2020-01-02 03:04:05+00", "2020-01-02T03:04:05+00:00"],
     ["2020-01-02 03:04:05.678901-08", "2020-01-02T03:04:05.678901-08:00"],

@@ -2,6 +2,7 @@
  * Converts PostgreSQL's text to JSON values, by type name. What JSON cannot represent exactly stays a string.
  */
 import type { Slices } from "../../event-loop.ts";
+import { readArray, readArrayInSteps } from "../array-literal.ts";
 import { readJson } from "../exact-json.ts";
 import { toRfc3339 } from "../postgres-text.ts";
 import type { JsonValue, SqlValue } from "../requests.ts";
@@ -29,13 +30,7 @@ const readers: ReadonlyMap<string, ValueReader> = new Map<string, ValueReader>([
 export function readerOf(type: string): ValueReader {
   if (!isArray(type)) return readers.get(type) ?? asText;
   const element = elementOf(type);
-  return (text) => {
-    const reading = readArray(text, element);
-    for (;;) {
-      const { done, value } = reading.next();
-      if (done === true) return value;
-    }
-  };
+  return (text) => readArray(text, element) ?? text;
 }
 
 /**
@@ -43,10 +38,10 @@ export function readerOf(type: string): ValueReader {
  */
 export async function readLong(type: string, text: string, slices: Slices): Promise<SqlValue> {
   if (!isArray(type)) return readerOf(type)(text);
-  const reading = readArray(text, elementOf(type));
+  const reading = readArrayInSteps(text, elementOf(type));
   for (;;) {
     const { done, value } = reading.next();
-    if (done === true) return value;
+    if (done === true) return value ?? text;
     if (slices.spend(value)) await slices.rest();
   }
 }
@@ -82,55 +77,4 @@ function exactDecimal(text: string): JsonValue {
  */
 function timestamp(text: string): JsonValue {
   return toRfc3339(text)?.replace("+00:00", "Z") ?? text;
-}
-
-/** About this many characters are read in one go. */
-const STEP_LENGTH = 1 << 14;
-
-/**
- * Reads PostgreSQL's array literal: `{1,NULL,"a\"b",{…}}`, preceded by bounds (`[0:1]=`) when they are not
- * the usual ones. Pauses now and then, and yields the number of characters read since. (No array has more
- * than six dimensions.)
- */
-function* readArray(text: string, element: ValueReader): Generator<number, SqlValue, undefined> {
-  let at = text.startsWith("[") ? text.indexOf("=") + 1 : 0;
-  let stoppedAt = at;
-  const open: SqlValue[][] = [];
-  for (;;) {
-    const values = open.at(-1);
-    const character = text[at];
-    if (character === "{") {
-      const list: SqlValue[] = [];
-      values?.push(list);
-      open.push(list);
-      at++;
-    } else if (character === "}") {
-      at++;
-      open.pop();
-      if (open.length === 0) return values!;
-    } else if (character === ",") at++;
-    else if (character === '"') {
-      let value = "";
-      let start = ++at;
-      for (; text[at] !== '"'; at++) {
-        if (at - stoppedAt >= STEP_LENGTH) {
-          yield at - stoppedAt;
-          stoppedAt = at;
-        }
-        if (text[at] !== "\\") continue;
-        value += text.slice(start, at);
-        start = ++at;
-      }
-      values!.push(element(value + text.slice(start, at)));
-      at++;
-    } else {
-      const start = at;
-      while (text[at] !== "," && text[at] !== "}") at++;
-      const plain = text.slice(start, at);
-      values!.push(plain === "NULL" ? null : element(plain));
-    }
-    if (at - stoppedAt < STEP_LENGTH) continue;
-    yield at - stoppedAt;
-    stoppedAt = at;
-  }
 }
