@@ -10,6 +10,7 @@ import type { TableStatistics } from "./catalog/table-statistics.ts";
 import type { BranchCheck } from "./check/check-branch.ts";
 import type { ChangeFeed, SnapshotSharing } from "./feed/feed-types.ts";
 import type { MigrationStore } from "./migrations/migration-store.ts";
+import type { ReadOnlyOption } from "./read-only.ts";
 import type {
   AggregateRequest,
   AnswerOptions,
@@ -109,7 +110,11 @@ export interface RecordStore {
   /** The vectors of the records that have one, by one statement of bounded size: go on behind the last id. NOT_FOUND without the column. */
   readVectors(ref: BranchRef, table: string, request: VectorsRequest): Promise<VectorPage>;
   query(ref: BranchRef, table: string, request: QueryRequest, options?: AnswerOptions): Promise<QueryResponse>;
-  transaction(ref: BranchRef, operations: readonly TransactionOperation[], options?: AnswerOptions): Promise<TransactionResult[]>;
+  transaction(
+    ref: BranchRef,
+    operations: readonly TransactionOperation[],
+    options?: AnswerOptions & ReadOnlyOption,
+  ): Promise<TransactionResult[]>;
   /**
    * Groups and counts as the API's `aggregate`; without `aggs` the number of records: `{aggs: {count}}`. Exact,
    * and as of now. One statement per aggregation.

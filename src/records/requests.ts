@@ -4,6 +4,7 @@
  * ...columns, xata: {version, createdAt, updatedAt}}`.
  */
 import type { ExactJson } from "./exact-json.ts";
+import type { ReadOnlyOption } from "./read-only.ts";
 
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
 export type JsonObject = { [key: string]: JsonValue };
@@ -145,14 +146,9 @@ export interface SqlStatement {
   params?: readonly JsonValue[] | null;
 }
 
-export interface SqlRequest extends SqlStatement {
+export interface SqlRequest extends SqlStatement, ReadOnlyOption {
   responseType?: "json" | "array";
   consistency?: "strong" | "eventual";
-  /**
-   * Refuses (FORBIDDEN) whatever is not a SELECT through and through; runs in a read-only transaction. For keys
-   * that may only read.
-   */
-  readOnly?: boolean;
 }
 
 export interface SqlBatchRequest extends Omit<SqlRequest, "statement" | "params"> {

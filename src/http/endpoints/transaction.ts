@@ -1,5 +1,4 @@
 /** Many operations as one unit. */
-import { LodestoneError } from "../../errors.ts";
 import { MAX_OPERATIONS } from "../../records/request-limits.ts";
 import type { TransactionOperation } from "../../records/requests.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
@@ -59,13 +58,7 @@ export function transactionEndpoints(): Endpoint[] {
         400: { description: "One failed; none was applied.", schema: OPERATION_ERRORS },
       },
       async handle({ records, ref, body, readOnly, isSdk }) {
-        if (readOnly && body.operations.some((operation) => !("get" in operation))) {
-          throw new LodestoneError(
-            "FORBIDDEN",
-            'This needs a key with the scope "write": a transaction of a key with "read" may only have get operations.',
-          );
-        }
-        return { status: 200, body: { results: await records.transaction(ref, body.operations, { jsonText: isSdk }) } };
+        return { status: 200, body: { results: await records.transaction(ref, body.operations, { jsonText: isSdk, readOnly }) } };
       },
     }),
   ];

@@ -5,6 +5,7 @@
 import { LodestoneError } from "../../errors.ts";
 import { SLICE_UNITS, Slices } from "../../event-loop.ts";
 import type { BoundedResult, Connection, Engine, TransactionConnection } from "../engine/engine.ts";
+import { checkReadOnly } from "../read-only.ts";
 import type { JsonValue, SqlBatchRequest, SqlRequest, SqlResponse, SqlStatement } from "../requests.ts";
 import type { BranchInfo } from "../schema.ts";
 import { MAX_PARAMS } from "./analyse.ts";
@@ -91,9 +92,7 @@ async function prepare(
     // Another server may have added the column just now.
     await resolve(false).catch(() => resolve(true));
   }
-  if (readOnly && analysis.changes) {
-    throw new LodestoneError("FORBIDDEN", 'This needs a key with the scope "write": a key with "read" may only SELECT.');
-  }
+  checkReadOnly({ readOnly }, analysis.changes, "SELECT");
   return {
     changes: analysis.changes,
     run: (connection) =>

@@ -2,6 +2,7 @@
 import { LodestoneError } from "../../../errors.ts";
 import { SLICE_UNITS, Slices } from "../../../event-loop.ts";
 import type { Connection, Engine } from "../../engine/engine.ts";
+import { checkReadOnly, type ReadOnlyOption } from "../../read-only.ts";
 import type { AnswerOptions, JsonObject, ReadOptions, Selection, TransactionResult } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
 import { getRecords } from "../read/get-records.ts";
@@ -29,15 +30,18 @@ import {
 
 /**
  * @throws {LodestoneError} INVALID with `errors[{index, message}]`: all operations that are invalid by
- *   themselves, or the first that failed. Nothing is applied then.
+ *   themselves, or the first that failed; FORBIDDEN for a write of a caller that may only read. Nothing is
+ *   applied then.
  */
 export async function runTransaction(
   engine: Engine,
   branch: BranchInfo,
   operations: unknown,
-  options: AnswerOptions = {},
+  options: AnswerOptions & ReadOnlyOption = {},
 ): Promise<TransactionResult[]> {
   const read = await readOperations(branch, operations);
+  const writes = read.some(({ kind }) => kind !== "get");
+  checkReadOnly(options, writes, "get records in a transaction");
   if (read.length === 0) return [];
   const batches = batchesOf(read);
   return engine.transaction(
@@ -50,7 +54,7 @@ export async function runTransaction(
     // One snapshot for all of it. Under read committed a DELETE of four records that another transaction just
     // wrote would see some of them and not the others (those that are updated are followed, those that are new
     // are not), and two reads would see two states.
-    { isolation: read.length === 1 ? "read committed" : "repeatable read" },
+    { readOnly: !writes, isolation: read.length === 1 ? "read committed" : "repeatable read" },
   );
 }
 

@@ -2,6 +2,7 @@ import { beforeAll, beforeEach, expect, test } from "vitest";
 import { getRecords } from "../../../../src/records/data/read/get-records.ts";
 import { runTransaction } from "../../../../src/records/data/transaction/record-transaction.ts";
 import { insertRecords } from "../../../../src/records/data/write/bulk-insert.ts";
+import type { Engine } from "../../../../src/records/engine/engine.ts";
 import type { JsonObject } from "../../../../src/records/requests.ts";
 import { describeOnBothEngines } from "../../../support/record-engines.ts";
 
@@ -32,6 +33,30 @@ describeOnBothEngines("transactions", (fixture) => {
 
   test("without operations do nothing", async () => {
     expect(await run()).toEqual([]);
+  });
+
+  test("of a caller that may only read consist of get operations, and run in a read-only transaction", async () => {
+    const isReadOnly: unknown[] = [];
+    const engine = {
+      transaction: (work, options) => {
+        isReadOnly.push(options?.readOnly);
+        return fixture.engine.transaction(work, options);
+      },
+    } as Engine;
+    const get = { get: { table: "items", id: "a", columns: ["name"] } };
+    const runReadOnly = (...operations: unknown[]) => runTransaction(engine, fixture.branch, operations, { readOnly: true });
+    expect(await runReadOnly(get, get)).toEqual([get, get].map(() => ({ operation: "get", columns: { name: "A" } })));
+    const before = await contents();
+    for (const write of [
+      { insert: { table: "items", record: { id: "d" } } },
+      { update: { table: "items", id: "a", fields: { name: "B" } } },
+      { delete: { table: "items", id: "a" } },
+    ]) {
+      await expect(runReadOnly(get, write)).rejects.toMatchObject({ code: "FORBIDDEN" });
+      await runTransaction(engine, fixture.branch, [get, { insert: { table: "notes", record: {} } }]);
+    }
+    expect(isReadOnly).toEqual([true, false, false, false]);
+    expect(await contents()).toEqual(before);
   });
 
   test("return the result of each operation in order", async () => {
