@@ -6,6 +6,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { LodestoneError } from "../errors.ts";
 import type { BranchRef, ColumnSchema, TableSchema } from "../records/schema.ts";
+import { quoted } from "../value-in-words.ts";
 
 export interface ClientOptions {
   /** `http://127.0.0.1:8787`. */
@@ -36,7 +37,7 @@ export class ApiClient {
 
   constructor(options: ClientOptions) {
     if (!URL.canParse(options.url) || !/^https?:$/.test(new URL(options.url).protocol)) {
-      throw new LodestoneError("INVALID", `--url: expected an address like http://127.0.0.1:8787, got ${JSON.stringify(options.url)}.`);
+      throw new LodestoneError("INVALID", `--url: expected an address like http://127.0.0.1:8787, got ${quoted(options.url)}.`);
     }
     this.#base = options.url.replace(/\/+$/, "");
     this.#headers = options.apiKey === undefined ? {} : { Authorization: `Bearer ${options.apiKey}` };

@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { type Command, Option } from "commander";
 import { LodestoneError } from "../errors.ts";
 import type { BranchRef } from "../records/schema.ts";
+import { quoted } from "../value-in-words.ts";
 import type { ApiClient } from "./api-client.ts";
 import { batchOption } from "./batch-option.ts";
 import { planSteps, prepareTables, readFolder } from "./import/import-folder.ts";
@@ -150,8 +151,5 @@ async function importFolder(client: ApiClient, folder: string, targetText: strin
 function branchTarget(text: string): BranchRef {
   const { ref, table } = parseTarget(text);
   if (table === undefined) return ref;
-  throw new LodestoneError(
-    "INVALID",
-    `A folder goes into a branch, {database}:{branch}; got ${JSON.stringify(text)}, which names a table.`,
-  );
+  throw new LodestoneError("INVALID", `A folder goes into a branch, {database}:{branch}; got ${quoted(text)}, which names a table.`);
 }

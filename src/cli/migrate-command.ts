@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import type { Command } from "commander";
 import { LodestoneError } from "../errors.ts";
 import type { BranchRef } from "../records/schema.ts";
+import { quoted } from "../value-in-words.ts";
 import type { ApiClient } from "./api-client.ts";
 import { batchOption } from "./batch-option.ts";
 import { discardPlainDump } from "./import/dump/pg-restore.ts";
@@ -42,7 +43,7 @@ export function migrateCommand(command: Command, clientOf: (flags: MigrateFlags)
     .action(async (path: string, target: string, flags: MigrateFlags) => {
       const { ref, table } = parseTarget(target);
       if (table !== undefined)
-        throw new LodestoneError("INVALID", `A migration goes into a branch, {database}:{branch}; got ${JSON.stringify(target)}.`);
+        throw new LodestoneError("INVALID", `A migration goes into a branch, {database}:{branch}; got ${quoted(target)}.`);
       const client = clientOf(flags);
       const source = await openMigrationSource(path, flags.schema);
       printPlan(path, ref, client.url, source);

@@ -2,6 +2,7 @@
 import { LodestoneError } from "../errors.ts";
 import { NAME } from "../records/identifiers.ts";
 import type { BranchRef } from "../records/schema.ts";
+import { quoted } from "../value-in-words.ts";
 
 export interface Target {
   readonly ref: BranchRef;
@@ -14,7 +15,7 @@ export function parseTarget(text: string): Target {
   const [database = "", name = "", ...rest] = branch.split(":");
   const names = table === undefined ? [database, name] : [database, name, table];
   if (more.length > 0 || rest.length > 0 || !names.every((part) => NAME.test(part))) {
-    throw new LodestoneError("INVALID", `Expected {database}:{branch}/{table}, as in demo:main/colors; got ${JSON.stringify(text)}.`);
+    throw new LodestoneError("INVALID", `Expected {database}:{branch}/{table}, as in demo:main/colors; got ${quoted(text)}.`);
   }
   return { ref: { database, branch: name }, table };
 }

@@ -1,4 +1,4 @@
-/** Says where in a filter a fault is. */
+/** Faults of filters, and where in a filter they are. */
 import { LodestoneError } from "../errors.ts";
 import { quoted } from "../value-in-words.ts";
 
@@ -18,6 +18,15 @@ export function at(parent: Place, step: string | number): Place {
 
 export function fault(place: Place, problem: string): LodestoneError {
   return new LodestoneError("INVALID", `${placeText(place)}: ${problem}`);
+}
+
+/** What cannot be answered exactly is not answered. @param column  as the filter names it. @param id  of a record. */
+export function valueNotKept(column: string, id: string): LodestoneError {
+  return new LodestoneError(
+    "INVALID",
+    `filter: column ${quoted(column)} of the record ${quoted(id)} holds a value that is too large to be kept for searches (32 MiB), so this ` +
+      'cannot be answered exactly. Leave the column out of the filter, shorten the value, or use "query", which asks the database.',
+  );
 }
 
 const PLAIN_STEP = /^[\w$.~>-]+$/;

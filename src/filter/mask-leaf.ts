@@ -1,6 +1,6 @@
 /** Masks of single leaves over the table that has their column: one tight loop per type. */
-import { LodestoneError } from "../errors.ts";
 import { complement, intersect, maskWords, setBit } from "./bit-mask.ts";
+import { valueNotKept } from "./fault.ts";
 import type { BoolColumn, CodedColumn, Dictionary, FloatColumn, MaskTable, MultipleColumn, Omitting, WideColumn } from "./mask-table.ts";
 import { type ContentLeaf, itemPredicate, jsonPredicate, textPredicate } from "./predicate.ts";
 import type { ColumnPath, FilterLeaf } from "./tree.ts";
@@ -29,15 +29,10 @@ function withOmitted(mask: Uint32Array, { omitted }: Omitting): Uint32Array {
   return mask;
 }
 
-/** What cannot be answered exactly is not answered. @throws {LodestoneError} INVALID. */
+/** @throws {LodestoneError} INVALID when some value is not kept. */
 function requireAll({ omitted }: Omitting, { column }: ColumnPath, table: MaskTable): void {
   for (const row of omitted ?? []) {
-    const id = JSON.stringify(table.idOf(row)?.slice(0, 100));
-    throw new LodestoneError(
-      "INVALID",
-      `filter: column "${column}" of the record ${id} holds a value that is too large to be kept for searches (32 MiB), so this cannot be ` +
-        'answered exactly. Leave the column out of the filter, shorten the value, or use "query", which asks the database.',
-    );
+    throw valueNotKept(column, table.idOf(row) ?? "");
   }
 }
 

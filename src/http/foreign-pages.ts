@@ -15,6 +15,7 @@
 import { isIP } from "node:net";
 import type { Context } from "koa";
 import { LodestoneError } from "../errors.ts";
+import { quoted } from "../value-in-words.ts";
 
 /** The usual headers, recognised without parsing. */
 const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?$/;
@@ -29,17 +30,14 @@ export function refuseForeignPages(ctx: Context, hostNames: readonly string[], c
   if (strange !== undefined) {
     throw new LodestoneError(
       "FORBIDDEN",
-      `A server without keys is not called by the name ${JSON.stringify(strange.slice(0, 200))}, so that pages from elsewhere cannot reach it: ` +
+      `A server without keys is not called by the name ${quoted(strange)}, so that pages from elsewhere cannot reach it: ` +
         "use localhost or an IP address, name it with --host, or start the server with keys (--api-key or --key-file).",
     );
   }
   const origin = ctx.get("origin");
   // Pages of this server, such as the console: the host was checked above.
   if (origin === "" || isSameHost(origin, ctx.get("host")) || corsOrigins.includes(origin)) return;
-  throw new LodestoneError(
-    "FORBIDDEN",
-    `The origin ${JSON.stringify(origin.slice(0, 200))} is not allowed; start the server with --cors-origin to allow it.`,
-  );
+  throw new LodestoneError("FORBIDDEN", `The origin ${quoted(origin)} is not allowed; start the server with --cors-origin to allow it.`);
 }
 
 /** Without the scheme, which a proxy that ends TLS changes. */

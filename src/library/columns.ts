@@ -14,6 +14,7 @@ import { compileToMask } from "../filter/mask.ts";
 import type { MaskTable } from "../filter/mask-table.ts";
 import { parseFilter } from "../filter/parse.ts";
 import type { FilterTable } from "../filter/tree.ts";
+import { inWords, quoted, quotedNames } from "../value-in-words.ts";
 import {
   type ColumnType,
   fromStored,
@@ -54,10 +55,10 @@ export class Columns implements RowColumns {
    */
   constructor(types: Readonly<Record<string, ColumnType>>) {
     this.#columns = Object.entries(types).map(([name, type]) => {
-      if (!isColumnType(type)) throw new TypeError(`Column ${JSON.stringify(name)} has the unknown type ${JSON.stringify(type)}.`);
+      if (!isColumnType(type)) throw new TypeError(`Column ${quoted(name)} has the unknown type ${inWords(type)}.`);
       if (name === "" || name === "id" || name.startsWith("$") || name.startsWith("xata") || name.includes("->") || !isText(name)) {
         throw new TypeError(
-          `${JSON.stringify(name)} cannot be the name of a column: "id", "$…", "xata…" and "…->…" mean something else in filters.`,
+          `${quoted(name)} cannot be the name of a column: "id", "$…", "xata…" and "…->…" mean something else in filters.`,
         );
       }
       return { name, type, stored: createColumn(type) };
@@ -175,8 +176,8 @@ export class Columns implements RowColumns {
   #column(name: string): Column {
     const column = this.#columns.find((own) => own.name === name);
     if (column === undefined) {
-      const names = this.#columns.map((own) => JSON.stringify(own.name)).join(", ");
-      throw new LodestoneError("INVALID", `There is no column ${JSON.stringify(name)}; the index has ${names || "none"}.`);
+      const names = this.#columns.map((own) => own.name);
+      throw new LodestoneError("INVALID", `There is no column ${quoted(name)}; the index has ${quotedNames(names, "none")}.`);
     }
     return column;
   }

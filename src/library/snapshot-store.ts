@@ -2,6 +2,7 @@
 import type { ByteSource, ByteStream } from "../core/byte-stream.ts";
 import type { TransferOptions } from "../core/transfer.ts";
 import { LodestoneError } from "../errors.ts";
+import { quoted } from "../value-in-words.ts";
 
 /** VectorIndex or ParallelVectorIndex. */
 export interface Saveable {
@@ -33,7 +34,7 @@ export abstract class SnapshotStore {
   async load<Index, Options extends TransferOptions>(name: string, kind: Loader<Index, Options>, options?: Options): Promise<Index> {
     checkName(name);
     const source = await this.read(name);
-    if (source === undefined) throw new LodestoneError("NOT_FOUND", `No index is kept under the name ${JSON.stringify(name)}.`);
+    if (source === undefined) throw new LodestoneError("NOT_FOUND", `No index is kept under the name ${quoted(name)}.`);
     return kind.fromStream(source, options);
   }
 

@@ -2,6 +2,7 @@
 import type { ColumnValues } from "../columns/column-values.ts";
 import { LodestoneError } from "../errors.ts";
 import { formatTimestamp, parseTimestamp } from "../filter/datetime.ts";
+import { inWords } from "../value-in-words.ts";
 
 export type ColumnType = "string" | "int" | "float" | "bool" | "datetime" | "multiple" | "json";
 
@@ -21,7 +22,7 @@ const MAX_INT = 2n ** 63n - 1n;
 export function toStored(name: string, type: ColumnType, value: unknown): Stored {
   if (value === null || value === undefined) return null;
   const stored = STORE[type](value);
-  if (stored === undefined) throw new LodestoneError("INVALID", `${name}: expected ${EXPECTED[type]}, got ${show(value)}.`);
+  if (stored === undefined) throw new LodestoneError("INVALID", `${name}: expected ${EXPECTED[type]}, got ${inWords(value)}.`);
   return stored;
 }
 
@@ -90,10 +91,4 @@ export function unstoredText(name: string, type: ColumnType, value: unknown): St
 
 function isText(value: unknown): value is string {
   return typeof value === "string" && !/\p{Surrogate}|\0/u.test(value);
-}
-
-function show(value: unknown): string {
-  if (typeof value === "object") return Array.isArray(value) ? "an array" : "an object";
-  const text = typeof value === "string" ? JSON.stringify(value) : `${String(value)} (${typeof value})`;
-  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
 }

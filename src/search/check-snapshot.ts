@@ -9,6 +9,7 @@ import { serialize } from "node:v8";
 import { LodestoneError } from "../errors.ts";
 import type { FeedBatch } from "../records/feed/feed-types.ts";
 import type { BranchRef } from "../records/schema.ts";
+import { quoted } from "../value-in-words.ts";
 import { BranchState } from "./branch-state.ts";
 import { branchKey, type FollowedRecords } from "./followed-branch.ts";
 import { followedSchema } from "./followed-schema.ts";
@@ -69,7 +70,7 @@ async function differencesIn(table: string, state: BranchState, whole: BranchSta
   return [...ids].flatMap((id) => {
     if (found.get(id) === expected.get(id)) return [];
     const how = !found.has(id) ? "is missing" : !expected.has(id) ? "was deleted" : "has other values";
-    return [`record ${JSON.stringify(id)} of table ${JSON.stringify(table)} ${how} in the snapshot`];
+    return [`record ${quoted(id)} of table ${quoted(table)} ${how} in the snapshot`];
   });
 }
 

@@ -6,7 +6,7 @@ import { SIMILARITIES } from "../core/similarity.ts";
 import { LodestoneError } from "../errors.ts";
 import { requireTable } from "../records/catalog/branch-rows.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../records/schema.ts";
-import { inWords } from "../value-in-words.ts";
+import { inWords, quoted } from "../value-in-words.ts";
 import type { SearchJob } from "./search-messages.ts";
 import type { SimilarityFunction, VectorSearchRequest } from "./search-store.ts";
 
@@ -67,9 +67,9 @@ export function checkQueryVectors(vectors: unknown): Query[] {
 function checkColumn(table: TableInfo, name: unknown): ColumnInfo {
   if (typeof name !== "string") throw invalid("column", `expected the name of a vector column, got ${inWords(name)}`);
   const column = table.columns.get(name);
-  if (column === undefined) throw invalid("column", `table "${table.name}" has no column ${JSON.stringify(name)}${vectorColumns(table)}`);
+  if (column === undefined) throw invalid("column", `table "${table.name}" has no column ${quoted(name)}${vectorColumns(table)}`);
   if (column.type !== "vector")
-    throw invalid("column", `column ${JSON.stringify(name)} is of type ${column.type}, not vector${vectorColumns(table)}`);
+    throw invalid("column", `column ${quoted(name)} is of type ${column.type}, not vector${vectorColumns(table)}`);
   return column;
 }
 
@@ -97,7 +97,7 @@ function checkQuery(
   if (!Array.isArray(vector)) throw invalid(name, `expected a list of ${dimension} numbers, got ${inWords(vector)}`);
   if (vector.length !== dimension) {
     const elements = `${vector.length} ${vector.length === 1 ? "element" : "elements"}`;
-    throw new LodestoneError("INVALID", `${name} has ${elements}; column ${JSON.stringify(column.name)} has dimension ${dimension}.`);
+    throw new LodestoneError("INVALID", `${name} has ${elements}; column ${quoted(column.name)} has dimension ${dimension}.`);
   }
   let isZero = true;
   for (let i = 0; i < dimension; i++) {

@@ -8,6 +8,7 @@ import { stat } from "node:fs/promises";
 import { CsvError, type Options, parse } from "csv-parse";
 import type { JsonObject } from "../../records/requests.ts";
 import type { ColumnSchema } from "../../records/schema.ts";
+import { quoted } from "../../value-in-words.ts";
 import { type CsvCell, csvValue, isTextType } from "./csv-value.ts";
 import { importedName } from "./hosted-columns.ts";
 import { MAX_LINE_BYTES } from "./jsonl-source.ts";
@@ -39,7 +40,7 @@ export async function openCsv(path: string): Promise<Source & { readonly header:
   const empty = header.indexOf("");
   if (empty !== -1) throw new SourceError("line 1", `column ${empty + 1} has no name`);
   const double = header.find((name, i) => header?.indexOf(name) !== i);
-  if (double !== undefined) throw new SourceError("line 1", `the column ${JSON.stringify(double)} appears twice`);
+  if (double !== undefined) throw new SourceError("line 1", `the column ${quoted(double)} appears twice`);
   const names = header;
   return { header: names, columns: undefined, byteLength: size, start, rows: (from, columns) => rows(path, names, from, columns) };
 }

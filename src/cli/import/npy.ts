@@ -2,6 +2,7 @@
  * NumPy's format 1.0 to 3.0 (numpy.lib.format): a two-dimensional C-ordered array of little-endian float32, float64 or
  * integers of up to 32 bits. Used by the command line, and for files that are dropped into the console.
  */
+import { quoted } from "../../value-in-words.ts";
 import { SourceError } from "./source.ts";
 
 export interface NpyLayout {
@@ -47,7 +48,7 @@ export async function readNpyLayout(size: number, read: (begin: number, length: 
   const type = /'descr': *'([^']+)'/.exec(header)?.[1] ?? "";
   const element = Object.hasOwn(ELEMENTS, type) ? ELEMENTS[type] : undefined;
   if (element === undefined) {
-    throw new SourceError("the npy header", `has the type ${JSON.stringify(type)}; expected one of ${Object.keys(ELEMENTS).join(" ")}`);
+    throw new SourceError("the npy header", `has the type ${quoted(type)}; expected one of ${Object.keys(ELEMENTS).join(" ")}`);
   }
   if (/'fortran_order': *True/.test(header)) throw new SourceError("the npy header", "says Fortran order; save numpy.ascontiguousarray(a)");
   const [, countText, dimensionText] = /'shape': *\( *(\d+) *, *(\d+) *,? *\)/.exec(header) ?? [];

@@ -8,6 +8,7 @@ import type { IncomingMessage } from "node:http";
 import { parse } from "content-type";
 import { LodestoneError } from "../../errors.ts";
 import { yieldToEventLoop } from "../../event-loop.ts";
+import { quoted } from "../../value-in-words.ts";
 import type { HttpLimits } from "../http-limits.ts";
 import { ClientGoneError, HttpError } from "../status.ts";
 
@@ -31,7 +32,7 @@ export function refuseTransferCoding(request: IncomingMessage): void {
   if (codings === undefined || codings.trim().toLowerCase() === "chunked") return;
   throw new LodestoneError(
     "UNSUPPORTED_MEDIA_TYPE",
-    `Transfer-Encoding ${JSON.stringify(codings.slice(0, 100))} is not taken: send the body plain, with a Content-Length or chunked.`,
+    `Transfer-Encoding ${quoted(codings)} is not taken: send the body plain, with a Content-Length or chunked.`,
   );
 }
 
@@ -39,7 +40,7 @@ export function refuseTransferCoding(request: IncomingMessage): void {
 export function checkContentType(request: IncomingMessage): void {
   const type = request.headers["content-type"];
   if (type === undefined || !isJsonType(type)) {
-    const got = type === undefined ? "none" : JSON.stringify(type.slice(0, 100));
+    const got = type === undefined ? "none" : quoted(type);
     throw new LodestoneError("UNSUPPORTED_MEDIA_TYPE", `The body must be JSON: send "Content-Type: application/json"; got ${got}.`);
   }
   const encoding = request.headers["content-encoding"];

@@ -1,5 +1,5 @@
 /** A filter of a search as a condition over the search database's tables. */
-import { LodestoneError } from "../../errors.ts";
+import { valueNotKept } from "../../filter/fault.ts";
 import { parseFilter } from "../../filter/parse.ts";
 import { compileToSql } from "../../filter/sql-condition.ts";
 import type { FilterLeaf, FilterNode } from "../../filter/tree.ts";
@@ -67,11 +67,7 @@ async function requireKept(statements: Statements, generation: string, schema: F
     [ids.map(([table]) => table), ids.map(([, column]) => column)],
   );
   if (omitted === undefined) return;
-  throw new LodestoneError(
-    "INVALID",
-    `filter: column "${names.get(omitted.pair)}" of the record ${JSON.stringify(omitted.id)} holds a value that is too large to be kept for searches (32 MiB), ` +
-      'so this cannot be answered exactly. Leave the column out of the filter, shorten the value, or use "query", which asks the database.',
-  );
+  throw valueNotKept(names.get(omitted.pair)!, omitted.id);
 }
 
 /**
