@@ -85,8 +85,8 @@ describeWith("nginx", "Two cells behind nginx", (bin) => {
     })();
     await expect.poll(() => acknowledged.length, { timeout: 20_000 }).toBeGreaterThan(20);
     await nginx.rewrite("cells.map", "mover moving;\n");
-    // Requests in flight have been answered.
-    await sleep(500);
+    // The writer sends one request at a time: when one is refused, all before it have been answered.
+    await expect.poll(() => refused, { timeout: 20_000 }).toBeGreaterThan(0);
     expect((await runCommand(["export", "mover:main", "--out", folder, "--url", cells[0]!.url])).code).toBe(0);
     expect((await runCommand(["import", folder, "mover:main", "--create", "--url", cells[1]!.url])).code).toBe(0);
     await nginx.rewrite("cells.map", "mover cell-2;\n");

@@ -4,11 +4,12 @@
  */
 import { connect, type Socket } from "node:net";
 import { expect, it } from "vitest";
+import { ENDLESS, untilEndlessRuns } from "../support/endless-statement.ts";
 import { startPostgres } from "../support/postgres.ts";
 import { describeWith } from "../support/requirements.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 
-const ENDLESS = { statement: "SELECT count(*) FROM generate_series(1, 1e12)" };
+const STATEMENT = { statement: ENDLESS };
 const TABLE = "/db/gone:main/tables/t";
 /** So long that the test would end before the server ends a statement by itself. */
 const ARGS = ["--statement-timeout", "3600"];
@@ -37,27 +38,12 @@ async function untilUnderWay(server: TestServer, count: number): Promise<void> {
   }
 }
 
-/** Waits until a read of one record gets no response within a while. */
-async function untilDatabaseIsBusy(server: TestServer): Promise<void> {
-  for (;;) {
-    const client = new AbortController();
-    const timer = setTimeout(() => client.abort(), 500);
-    try {
-      await (await fetch(`${server.url}${TABLE}/data/a`, { signal: client.signal })).text();
-    } catch {
-      return;
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-}
-
 it("gives up its turn in the embedded database's queue, and its running statement", { timeout: 90_000 }, async () => {
   const server = await startServer({ args: ARGS });
   try {
     await prepare(server);
-    const running = send(server, "/db/gone:main/sql", ENDLESS);
-    await untilDatabaseIsBusy(server);
+    const running = send(server, "/db/gone:main/sql", STATEMENT);
+    await untilEndlessRuns(server.dataDir);
     await untilUnderWay(server, 1);
     const waiting = [
       send(server, `${TABLE}/data`, { n: 2 }),
@@ -88,7 +74,7 @@ describeWith("postgresql", "with a PostgreSQL server", (bin) => {
     try {
       await prepare(server);
       // As many as the branch has connections for SQL: while they run, no other SQL does.
-      const running = [send(server, "/db/gone:main/sql", ENDLESS), send(server, "/db/gone:main/sql", ENDLESS)];
+      const running = [send(server, "/db/gone:main/sql", STATEMENT), send(server, "/db/gone:main/sql", STATEMENT)];
       await untilUnderWay(server, 2);
       for (const socket of running) socket.destroy();
       await untilUnderWay(server, 0);

@@ -70,16 +70,21 @@ describe("the embedded engine, for several callers", () => {
     let runs = 0;
     const budget = memory.open("heavy");
     const isOver: string[] = [];
+    let begin = (): void => {};
+    const hasBegun = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
     const heavy = engineForCaller(engine, new AbortController().signal, budget)
       .transaction(async (connection) => {
         runs++;
         await connection.query("SELECT repeat('x', 200000)");
         await connection.query("INSERT INTO things VALUES (7)");
+        begin();
         // The first run must not end before somebody else has come; the second one does.
         await connection.query(`SELECT count(*) FROM generate_series(1, ${runs === 1 ? "1e12" : "10"})`);
       })
       .then(() => isOver.push("heavy"));
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await hasBegun;
     for (let i = 0; i < 3; i++) await of("light").query("SELECT 1 AS n");
     isOver.push("light");
     await heavy;
@@ -107,16 +112,25 @@ describe("the embedded engine, for several callers", () => {
   });
 
   it("a caller who is alone is not interrupted", async () => {
-    let runs = 0;
-    await new Promise((resolve) => setTimeout(resolve, 2_500));
-    await Promise.all(
-      [1, 2, 3].map(() =>
-        of("alone").transaction(async (connection) => {
-          runs++;
-          await connection.query("SELECT count(*) FROM generate_series(1, 400000)");
-        }),
-      ),
-    );
-    expect(runs).toBe(3);
+    // An engine of its own, on which nobody else has been seen.
+    const ownDir = mkdtempSync(join(tmpdir(), "lodestone-alone-"));
+    copyTemplate(ownDir);
+    const own = await EmbeddedEngine.open({ dataDir: ownDir, statementTimeoutMs: 60_000, sqlTimeoutMs: 2_000 });
+    try {
+      let runs = 0;
+      const alone = engineForCaller(own, new AbortController().signal, memory.open("alone"));
+      await Promise.all(
+        [1, 2, 3].map(() =>
+          alone.transaction(async (connection) => {
+            runs++;
+            await connection.query("SELECT count(*) FROM generate_series(1, 400000)");
+          }),
+        ),
+      );
+      expect(runs).toBe(3);
+    } finally {
+      await own.close();
+      rmSync(ownDir, { recursive: true, force: true });
+    }
   });
 });
