@@ -243,6 +243,10 @@ describeOnBothEngines("free text search", (fixture) => {
       tables: ["authors", { table: "books", filter: { id: "b2" }, target: ["title"] }],
     });
     expect(chosen.records.map((record) => record.id).sort()).toEqual(["a1", "b2"]);
+    await expect(run({ query: "x", tables: Array.from({ length: 1_001 }, () => "books") })).rejects.toMatchObject({
+      code: "INVALID",
+      message: "tables has 1001 tables; at most 1000 are searched at once.",
+    });
     await expect(run({ query: "x", tables: ["nope"] })).rejects.toMatchObject({
       code: "NOT_FOUND",
       message: 'tables[0]: there is no table "nope"; the branch has "books", "authors", "numbers".',
