@@ -3,26 +3,18 @@
  * it, a stop has little left to write, and a start reads the feed only from a moment ago. A journal belongs
  * to one snapshot, whose header has its id; a new snapshot gets a new journal.
  *
- *   0  "LODEJRNL"      8 bytes
- *   8  format u32      little-endian
- *   then per message:  length u32, checksum u32, payload, as in snapshot-file.ts
- *
- * Messages are batches, and feed positions that follow all batches that lead to them. A crash may cut off or
+ * The file is one of framed messages (message-frames.ts), which are batches, and feed positions that follow all batches that lead to them. A crash may cut off or
  * damage the end of the file: everything before the first message that fails its check is used. Batches
  * without their position are used too. That does no harm, because the feed delivers them again.
  */
 import { type FileHandle, mkdir, open, readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { deserialize, serialize } from "node:v8";
-import { crc32 } from "node:zlib";
 import { crashPoint } from "../../fault-points.ts";
 import type { FeedBatch, FeedPosition } from "../../records/feed/feed-types.ts";
+import { fileHeader, framed, HEADER_BYTES, readFormat, readFramed, writeFramed } from "./message-frames.ts";
 
-const MAGIC = Buffer.from("LODEJRNL");
+const MAGIC = "LODEJRNL";
 const FORMAT = 1;
-const HEADER_BYTES = 12;
-const FRAME_BYTES = 8;
-const MAX_MESSAGE_BYTES = 1 << 30;
 /** If more batches than this are not on disk yet, the next change waits. */
 const MAX_BACKLOG_BATCHES = 64;
 
@@ -77,10 +69,7 @@ export class BranchJournal {
   static async create(path: string, position: FeedPosition): Promise<BranchJournal> {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const file = await open(path, "w", 0o600);
-    const header = Buffer.alloc(HEADER_BYTES);
-    MAGIC.copy(header);
-    header.writeUInt32LE(FORMAT, MAGIC.length);
-    await file.writeFile(header);
+    await file.writeFile(fileHeader(MAGIC, FORMAT));
     return new BranchJournal(file, { path, bytes: HEADER_BYTES, checksum: 0, position });
   }
 
@@ -137,15 +126,10 @@ export class BranchJournal {
   }
 
   async #writeNow(message: Message): Promise<void> {
-    const payload = serialize(message);
-    this.#checksum = crc32(payload, this.#checksum);
-    const frame = Buffer.alloc(FRAME_BYTES);
-    frame.writeUInt32LE(payload.length, 0);
-    frame.writeUInt32LE(this.#checksum, 4);
-    const data = Buffer.concat([frame, payload]);
-    const { bytesWritten } = await this.#file.write(data, 0, data.length, this.#bytes);
-    if (bytesWritten !== data.length) throw new Error(`Of ${data.length} bytes ${bytesWritten} could be written.`);
-    this.#bytes += data.length;
+    const next = framed(message, this.#checksum);
+    this.#checksum = next.checksum;
+    await writeFramed(this.#file, next, this.#bytes);
+    this.#bytes += next.bytes;
     crashPoint("journal-write");
   }
 }
@@ -163,34 +147,18 @@ export async function readJournal(
   if (file === undefined) return undefined;
   try {
     const { size } = await file.stat();
-    const header = await read(file, 0, HEADER_BYTES, size);
-    if (header === undefined || !header.subarray(0, MAGIC.length).equals(MAGIC) || header.readUInt32LE(MAGIC.length) !== FORMAT)
-      return undefined;
+    const header = await readFormat(file, MAGIC, size);
+    if ("fault" in header || header.format !== FORMAT) return undefined;
     let end: JournalEnd = { path, bytes: HEADER_BYTES, checksum: 0, position: start };
     for (;;) {
-      const frame = await read(file, end.bytes, FRAME_BYTES, size);
-      const length = frame?.readUInt32LE(0) ?? Number.POSITIVE_INFINITY;
-      const payload = length > MAX_MESSAGE_BYTES ? undefined : await read(file, end.bytes + FRAME_BYTES, length, size);
-      if (frame === undefined || payload === undefined) return end;
-      const checksum = crc32(payload, end.checksum);
-      if (checksum !== frame.readUInt32LE(4)) return end;
-      const message = deserialize(payload) as Message;
+      const read = await readFramed(file, end.bytes, size, end.checksum);
+      if ("fault" in read) return end;
+      const message = read.message as Message;
       if ("batch" in message) await onBatch(message.batch);
       const position = "position" in message ? message.position : end.position;
-      end = { path, bytes: end.bytes + FRAME_BYTES + length, checksum, position };
+      end = { path, bytes: read.end, checksum: read.checksum, position };
     }
   } finally {
     await file.close();
   }
-}
-
-async function read(file: FileHandle, at: number, length: number, size: number): Promise<Buffer | undefined> {
-  if (at + length > size) return undefined;
-  const buffer = Buffer.allocUnsafeSlow(length);
-  for (let done = 0; done < length; ) {
-    const { bytesRead } = await file.read(buffer, done, length - done, at + done);
-    if (bytesRead === 0) return undefined;
-    done += bytesRead;
-  }
-  return buffer;
 }
