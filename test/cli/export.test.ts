@@ -1,27 +1,11 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CommandResult, runCommand, startServer, type TestServer } from "../support/server.ts";
+import { describe, expect, it } from "vitest";
+import { runCommand } from "../support/server.ts";
+import { useImportServer } from "./import-server.ts";
 
-let server: TestServer;
-const folder = mkdtempSync(join(tmpdir(), "lodestone-export-"));
-
-beforeAll(async () => {
-  server = await startServer();
-  await server.put("/db/i:main");
-});
-afterAll(async () => {
-  await server?.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
-
-const importFile = (path: string, table: string, ...flags: string[]): Promise<CommandResult> =>
-  runCommand(["import", path, `i:main/${table}`, "--url", server.url, ...flags]);
-const records = async (table: string) =>
-  (await server.post(`/db/i:main/tables/${table}/query`, { sort: { id: "asc" }, page: { size: 1000 } })).body.records;
-const count = async (table: string): Promise<number> =>
-  (await server.post("/db/i:main/sql", { statement: `SELECT count(*)::int AS n FROM "${table}"` })).body.records[0].n;
+const at = useImportServer();
+const { folder, importFile, records, count } = at;
 
 describe("an export", () => {
   it("and an import of it reproduce the table elsewhere", async () => {
@@ -32,21 +16,21 @@ describe("an export", () => {
       { name: "tags", type: "multiple" },
       { name: "j", type: "json" },
     ];
-    await server.put("/db/i:main/tables/source", { columns });
+    await at.server.put("/db/i:main/tables/source", { columns });
     const operations = Array.from({ length: 1000 }, (_, n) => ({
       insert: {
         table: "source",
         record: { id: `r${n}`, s: `line\n${n} "ü"`, n, v: [n / 3, -n], tags: ["a", `${n}`], j: { n, deep: [1, { x: null }] } },
       },
     }));
-    expect((await server.post("/db/i:main/transaction", { operations })).status).toBe(200);
-    await server.post("/db/i:main/transaction", {
+    expect((await at.server.post("/db/i:main/transaction", { operations })).status).toBe(200);
+    await at.server.post("/db/i:main/transaction", {
       operations: operations
         .slice(0, 300)
         .map(({ insert }) => ({ insert: { ...insert, record: { ...insert.record, id: `s${insert.record.id}` } } })),
     });
     const path = join(folder, "export", "source.jsonl");
-    expect(await runCommand(["export", "i:main/source", "--out", path, "--url", server.url])).toMatchObject({
+    expect(await runCommand(["export", "i:main/source", "--out", path, "--url", at.server.url])).toMatchObject({
       code: 0,
       stderr: expect.stringContaining("1,300 records"),
     });
@@ -54,15 +38,17 @@ describe("an export", () => {
     expect(JSON.parse(header as string)).toMatchObject({ $lodestone: "export", version: 1, table: "source", columns });
     expect(lines).toHaveLength(1300);
     expect((await importFile(path, "copy", "--create")).code).toBe(0);
-    expect((await server.get("/db/i:main/tables/copy/schema")).body).toEqual((await server.get("/db/i:main/tables/source/schema")).body);
+    expect((await at.server.get("/db/i:main/tables/copy/schema")).body).toEqual(
+      (await at.server.get("/db/i:main/tables/source/schema")).body,
+    );
     const strip = (list: { xata: unknown }[]) => list.map(({ xata: _xata, ...record }) => record);
     expect(strip(await records("copy"))).toEqual(strip(await records("source")));
     expect(await count("copy")).toBe(1300);
   });
 
   it("writes every digit that the server has", async () => {
-    await server.put("/db/digits:main");
-    await server.put("/db/digits:main/tables/t", {
+    await at.server.put("/db/digits:main");
+    await at.server.put("/db/digits:main/tables/t", {
       columns: [
         { name: "j", type: "json" },
         { name: "n", type: "int" },
@@ -71,8 +57,8 @@ describe("an export", () => {
     });
     const text = 'two "lines"\n{[,:]}\\';
     const statement = `INSERT INTO "t" ("id", "j", "n", "s") VALUES ('a', '{"id": 12345678901234567890, "x": [1e400]}', 9223372036854775807, $1), ('b', '[]', 1, NULL)`;
-    expect((await server.post("/db/digits:main/sql", { statement, params: [text] })).status).toBe(200);
-    const { stdout } = await runCommand(["export", "digits:main/t", "--url", server.url]);
+    expect((await at.server.post("/db/digits:main/sql", { statement, params: [text] })).status).toBe(200);
+    const { stdout } = await runCommand(["export", "digits:main/t", "--url", at.server.url]);
     const [, first, second, rest] = stdout.split("\n");
     expect(first).toContain("12345678901234567890");
     expect(first).toContain(`[1${"0".repeat(400)}]`);
@@ -83,40 +69,40 @@ describe("an export", () => {
   });
 
   it("of a branch makes a file for each table; it can be piped to stdout", async () => {
-    await server.put("/db/x:main");
-    await server.put("/db/x:main/tables/a", { columns: [{ name: "n", type: "int" }] });
-    await server.put("/db/x:main/tables/b");
-    await server.put("/db/x:main/tables/a/data/1", { n: 1 });
+    await at.server.put("/db/x:main");
+    await at.server.put("/db/x:main/tables/a", { columns: [{ name: "n", type: "int" }] });
+    await at.server.put("/db/x:main/tables/b");
+    await at.server.put("/db/x:main/tables/a/data/1", { n: 1 });
     const out = join(folder, "whole");
-    expect((await runCommand(["export", "x:main", "--out", out, "--url", server.url])).code).toBe(0);
+    expect((await runCommand(["export", "x:main", "--out", out, "--url", at.server.url])).code).toBe(0);
     expect(readdirSync(out).toSorted()).toEqual(["a.jsonl", "b.jsonl"]);
-    const piped = await runCommand(["export", "x:main/a", "--url", server.url]);
+    const piped = await runCommand(["export", "x:main/a", "--url", at.server.url]);
     expect(
       piped.stdout
         .trim()
         .split("\n")
         .map((line) => JSON.parse(line)),
     ).toMatchObject([{ $lodestone: "export" }, { id: "1", n: 1 }]);
-    expect(await runCommand(["export", "x:main", "--url", server.url])).toMatchObject({
+    expect(await runCommand(["export", "x:main", "--url", at.server.url])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("--out"),
     });
-    expect(await runCommand(["export", "x:main/none", "--url", server.url])).toMatchObject({
+    expect(await runCommand(["export", "x:main/none", "--url", at.server.url])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("none"),
     });
   });
 
   it("of a branch can be imported into a branch, including cyclic links and links to the same table", async () => {
-    await server.put("/db/knot:main");
-    for (const table of ["authors", "books", "notes"]) await server.put(`/db/knot:main/tables/${table}`, { columns: [] });
-    const column = (table: string, definition: object) => server.post(`/db/knot:main/tables/${table}/columns`, definition);
+    await at.server.put("/db/knot:main");
+    for (const table of ["authors", "books", "notes"]) await at.server.put(`/db/knot:main/tables/${table}`, { columns: [] });
+    const column = (table: string, definition: object) => at.server.post(`/db/knot:main/tables/${table}/columns`, definition);
     await column("authors", { name: "favourite", type: "link", link: { table: "books" } });
     await column("authors", { name: "name", type: "string", notNull: true, defaultValue: "?" });
     await column("books", { name: "author", type: "link", link: { table: "authors" } });
     await column("books", { name: "sequel", type: "link", link: { table: "books" } });
     await column("notes", { name: "about", type: "link", link: { table: "books" } });
-    const made = await server.post("/db/knot:main/transaction", {
+    const made = await at.server.post("/db/knot:main/transaction", {
       operations: [
         ...["a", "b", "c"].map((id) => ({ insert: { table: "authors", record: { id, name: id.toUpperCase() } } })),
         ...["x", "y", "z"].map((id, n) => ({ insert: { table: "books", record: { id, author: "abc"[n] } } })),
@@ -128,27 +114,27 @@ describe("an export", () => {
     });
     expect(made.status).toBe(200);
     const out = join(folder, "knot");
-    expect((await runCommand(["export", "knot:main", "--out", out, "--url", server.url])).code).toBe(0);
+    expect((await runCommand(["export", "knot:main", "--out", out, "--url", at.server.url])).code).toBe(0);
 
-    const imported = await runCommand(["import", out, "knot:again", "--create", "--url", server.url]);
+    const imported = await runCommand(["import", out, "knot:again", "--create", "--url", at.server.url]);
     expect(imported).toMatchObject({ code: 0, stdout: expect.stringContaining("30 records imported into knot:again/notes") });
     const contents = async (branch: string) => {
       const tables: unknown[] = [];
       for (const table of ["authors", "books", "notes"]) {
-        const { body } = await server.post(`/db/knot:${branch}/tables/${table}/query`, { sort: { id: "asc" }, page: { size: 100 } });
+        const { body } = await at.server.post(`/db/knot:${branch}/tables/${table}/query`, { sort: { id: "asc" }, page: { size: 100 } });
         tables.push(body.records.map(({ xata: _xata, ...record }: { xata: unknown }) => record));
-        tables.push((await server.get(`/db/knot:${branch}/tables/${table}/schema`)).body.columns.toSorted(byName));
+        tables.push((await at.server.get(`/db/knot:${branch}/tables/${table}/schema`)).body.columns.toSorted(byName));
       }
       return tables;
     };
     expect(await contents("again")).toEqual(await contents("main"));
     expect(readdirSync(out).filter((name) => name.startsWith("."))).toEqual([]);
 
-    expect(await runCommand(["import", out, "knot:again/authors", "--url", server.url])).toMatchObject({
+    expect(await runCommand(["import", out, "knot:again/authors", "--url", at.server.url])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("A folder goes into a branch"),
     });
-    expect(await runCommand(["import", out, "knot:third", "--url", server.url])).toMatchObject({ code: 1 });
+    expect(await runCommand(["import", out, "knot:third", "--url", at.server.url])).toMatchObject({ code: 1 });
   });
 });
 

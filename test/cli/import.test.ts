@@ -1,32 +1,17 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type CommandResult, runCommand, startServer, type TestServer } from "../support/server.ts";
+import { describe, expect, it } from "vitest";
+import { runCommand } from "../support/server.ts";
+import { useImportServer } from "./import-server.ts";
 
-let server: TestServer;
-const folder = mkdtempSync(join(tmpdir(), "lodestone-import-"));
-
-beforeAll(async () => {
-  server = await startServer();
-  await server.put("/db/i:main");
-});
-afterAll(async () => {
-  await server?.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const at = useImportServer();
+const { folder, importFile, records, count } = at;
 
 const file = (name: string, content: string | Uint8Array): string => {
   const path = join(folder, name);
   writeFileSync(path, content);
   return path;
 };
-const importFile = (path: string, table: string, ...flags: string[]): Promise<CommandResult> =>
-  runCommand(["import", path, `i:main/${table}`, "--url", server.url, ...flags]);
-const records = async (table: string) =>
-  (await server.post(`/db/i:main/tables/${table}/query`, { sort: { id: "asc" }, page: { size: 1000 } })).body.records;
-const count = async (table: string): Promise<number> =>
-  (await server.post("/db/i:main/sql", { statement: `SELECT count(*)::int AS n FROM "${table}"` })).body.records[0].n;
 const untilCount = async (table: string, least: number): Promise<void> => {
   while ((await count(table)) < least) await new Promise((resolve) => setTimeout(resolve, 10));
 };
@@ -41,7 +26,7 @@ describe("JSON Lines", () => {
     const path = file("typed.jsonl", `\ufeff${rows.map((row) => JSON.stringify(row)).join("\n")}\n\n`);
     const result = await importFile(path, "typed", "--create");
     expect(result).toMatchObject({ code: 0, stdout: expect.stringContaining("2 records imported into i:main/typed") });
-    expect((await server.get("/db/i:main/tables/typed/schema")).body.columns).toMatchObject([
+    expect((await at.server.get("/db/i:main/tables/typed/schema")).body.columns).toMatchObject([
       { name: "s", type: "string" },
       { name: "n", type: "int" },
       { name: "f", type: "float" },
@@ -80,7 +65,7 @@ describe("JSON Lines", () => {
     ["not UTF-8", Buffer.concat([Buffer.from('{"n": 1}\n{"s": "'), Buffer.from([0xff]), Buffer.from('"}')]), "line 2: not valid UTF-8"],
   ])("a line that is %s is named, and nothing of its batch is imported", async (name, content, message) => {
     const table = `faulty-${name.replaceAll(" ", "-")}`;
-    await server.put(`/db/i:main/tables/${table}`, { columns: [{ name: "n", type: "int" }] });
+    await at.server.put(`/db/i:main/tables/${table}`, { columns: [{ name: "n", type: "int" }] });
     const path = file(`${table}.jsonl`, content);
     const result = await importFile(path, table);
     expect(result.code).toBe(1);
@@ -91,7 +76,7 @@ describe("JSON Lines", () => {
   });
 
   it("imports the batches before the fault; a corrected file is another file and starts over", async () => {
-    await server.put("/db/i:main/tables/mended", { columns: [{ name: "n", type: "int" }] });
+    await at.server.put("/db/i:main/tables/mended", { columns: [{ name: "n", type: "int" }] });
     const lines = Array.from({ length: 20 }, (_, n) => `{"id": "${n}", "n": ${n}}`);
     const path = file("mended.jsonl", [...lines.slice(0, 15), '{"n": "x"}', ...lines.slice(16)].join("\n"));
     expect(await importFile(path, "mended", "--batch", "5")).toMatchObject({ code: 1, stderr: expect.stringContaining("line 16") });
@@ -113,7 +98,7 @@ describe("csv", () => {
       { name: "stars", type: "int", notNull: true, defaultValue: "3" },
       { name: "note", type: "string" },
     ];
-    await server.put("/db/i:main/tables/not-null", { columns });
+    await at.server.put("/db/i:main/tables/not-null", { columns });
     const path = file("not-null.csv", 'id,title,plan,stars,note\na,,,,\nb,"","","",""\nc,Title,paid,5,note\n');
     expect((await importFile(path, "not-null")).stderr).not.toContain("line");
     expect((await records("not-null")).map(({ xata: _, ...record }: { xata: unknown }) => record)).toEqual([
@@ -121,7 +106,7 @@ describe("csv", () => {
       { id: "b", title: "", plan: "", stars: 3, note: "" },
       { id: "c", title: "Title", plan: "paid", stars: 5, note: "note" },
     ]);
-    await server.put("/db/i:main/tables/no-default", { columns: [{ name: "n", type: "int", notNull: true }] });
+    await at.server.put("/db/i:main/tables/no-default", { columns: [{ name: "n", type: "int", notNull: true }] });
     const refused = await importFile(file("no-default.csv", "id,n\na,1\nb,\n"), "no-default");
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/line 3.*notNull/) });
     expect(await count("no-default")).toBe(0);
@@ -136,7 +121,7 @@ describe("csv", () => {
       { name: "tags", type: "multiple" },
       { name: "v", type: "vector", vector: { dimension: 2 } },
     ];
-    await server.put("/db/i:main/tables/csv", { columns });
+    await at.server.put("/db/i:main/tables/csv", { columns });
     const path = file(
       "typed.csv",
       '\ufeffkey,s,n,f,b,tags,v\r\na,"say ""hi"",\nthere",1,1.5,true,"[""x"",""y""]","[1, 2]"\nb,"",,,,,1;2.5\r\n\r\nc,,9,-2e3,f,[],{3 4}\n',
@@ -156,7 +141,7 @@ describe("csv", () => {
       'id,n,f,b,v,s,t,u\n1,5,0.5,true,"[1,2,3]",x,2024-02-29T12:00:00Z,2026-02-30T12:00:00Z\n2,6,7,false,"[4,5,6]",y,2024-02-29T12:00:00+23:00,z\n',
     );
     expect((await importFile(path, "inferred", "--create")).code).toBe(0);
-    expect((await server.get("/db/i:main/tables/inferred/schema")).body.columns).toMatchObject([
+    expect((await at.server.get("/db/i:main/tables/inferred/schema")).body.columns).toMatchObject([
       { name: "n", type: "int" },
       { name: "f", type: "float" },
       { name: "b", type: "bool" },
@@ -181,7 +166,7 @@ describe("csv", () => {
     ["nothing at all", "", "is empty"],
   ])("%s is reported with its line", async (name, content, message) => {
     const table = `csv-${name.replaceAll(" ", "-")}`;
-    await server.put(`/db/i:main/tables/${table}`, { columns: [{ name: "n", type: "int" }] });
+    await at.server.put(`/db/i:main/tables/${table}`, { columns: [{ name: "n", type: "int" }] });
     expect(await importFile(file(`${table}.csv`, content), table)).toMatchObject({ code: 1, stderr: expect.stringContaining(message) });
     expect(await count(table)).toBe(0);
   });
@@ -275,7 +260,7 @@ describe("vector files", () => {
   });
 
   it("a dimension that is not the column's is reported before anything is sent", async () => {
-    await server.put("/db/i:main/tables/dim", { columns: [{ name: "embedding", type: "vector", vector: { dimension: 4 } }] });
+    await at.server.put("/db/i:main/tables/dim", { columns: [{ name: "embedding", type: "vector", vector: { dimension: 4 } }] });
     const result = await importFile(file("dim.fvecs", fvecs(vectors)), "dim");
     expect(result).toMatchObject({ code: 1, stderr: expect.stringContaining('dimension 3; the column "embedding" has dimension 4') });
     expect(await count("dim")).toBe(0);
@@ -286,8 +271,8 @@ describe("an import", () => {
   it("that is interrupted stops cleanly, and continues where it stopped", async () => {
     const total = 6000;
     const path = file("long.jsonl", Array.from({ length: total }, (_, n) => `{"n": ${n}}`).join("\n"));
-    await server.put("/db/i:main/tables/long", { columns: [{ name: "n", type: "int", unique: true }] });
-    const first = await runCommand(["import", path, "i:main/long", "--url", server.url, "--batch", "20"], {}, (child) => {
+    await at.server.put("/db/i:main/tables/long", { columns: [{ name: "n", type: "int", unique: true }] });
+    const first = await runCommand(["import", path, "i:main/long", "--url", at.server.url, "--batch", "20"], {}, (child) => {
       void untilCount("long", 100).then(() => child.kill("SIGINT"));
     });
     expect(first).toMatchObject({ code: 130, stdout: expect.stringContaining("run the same command again") });
@@ -305,13 +290,13 @@ describe("an import", () => {
   it("that is killed continues too, and doubles nothing", async () => {
     const total = 4000;
     const path = file("killed.jsonl", Array.from({ length: total }, (_, n) => `{"n": ${n}}`).join("\n"));
-    await server.put("/db/i:main/tables/killed", { columns: [{ name: "n", type: "int" }] });
-    const first = await runCommand(["import", path, "i:main/killed", "--url", server.url, "--batch", "20"], {}, (child) => {
+    await at.server.put("/db/i:main/tables/killed", { columns: [{ name: "n", type: "int" }] });
+    const first = await runCommand(["import", path, "i:main/killed", "--url", at.server.url, "--batch", "20"], {}, (child) => {
       void untilCount("killed", 100).then(() => child.kill("SIGKILL"));
     });
     expect(first.code).toBeNull();
     expect((await importFile(path, "killed")).code).toBe(0);
-    const distinct = await server.post("/db/i:main/sql", {
+    const distinct = await at.server.post("/db/i:main/sql", {
       statement: 'SELECT count(*)::int AS n, count(DISTINCT "n")::int AS d FROM "killed"',
     });
     expect(distinct.body.records).toEqual([{ n: total, d: total }]);
@@ -321,13 +306,13 @@ describe("an import", () => {
     // 60 MB of lines, of which the server keeps few bytes each: only the importer's own memory is measured.
     const padding = "x".repeat(60_000);
     const path = file("large.jsonl", Array.from({ length: 3000 }, (_, n) => `{"id": "${n}", "s": "${padding}"}`).join("\n"));
-    await server.put("/db/i:main/tables/large", { columns: [{ name: "s", type: "text" }] });
+    await at.server.put("/db/i:main/tables/large", { columns: [{ name: "s", type: "text" }] });
     // The process reports its own peak. On Linux maxRSS begins with that of the parent process, so there the
     // kernel's own count is used.
     const report = `import { existsSync, readFileSync } from "node:fs";
       const kernel = () => /VmHWM:\\s+(\\d+)/.exec(readFileSync("/proc/self/status", "utf8"))[1];
       process.on("exit", () => console.error("peak", existsSync("/proc/self/status") ? kernel() : process.resourceUsage().maxRSS, "KiB"));`;
-    const { stderr } = await runCommand(["import", path, "i:main/large", "--url", server.url], {
+    const { stderr } = await runCommand(["import", path, "i:main/large", "--url", at.server.url], {
       NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(report)}`,
     });
     expect(await count("large")).toBe(3000);
@@ -345,11 +330,11 @@ describe("an import", () => {
       stderr: expect.stringContaining("There is no file"),
     });
     expect(await importFile(file("x.parquet", "x"), "t")).toMatchObject({ code: 1, stderr: expect.stringContaining("--format") });
-    expect(await runCommand(["import", path, "i/t", "--url", server.url])).toMatchObject({
+    expect(await runCommand(["import", path, "i/t", "--url", at.server.url])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("{database}:{branch}/{table}"),
     });
-    expect(await runCommand(["import", path, "nodb:main/t", "--url", server.url])).toMatchObject({
+    expect(await runCommand(["import", path, "nodb:main/t", "--url", at.server.url])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("nodb"),
     });
