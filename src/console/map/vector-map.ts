@@ -3,6 +3,7 @@
  * always the latest.
  */
 import type { Similarity } from "lodestone";
+import { PendingCalls } from "../../worker-calls.ts";
 import type { FoundRecord, LoadRequest, MapReply, MapRequest, NearestReply, Plane, QuerySource } from "./messages.ts";
 
 export interface Nearest extends Omit<NearestReply, "kind" | "ticket"> {
@@ -16,21 +17,25 @@ export interface NearestQuestion {
   readonly onAnswer: (nearest: Nearest) => void;
 }
 
-type TicketedReply = Extract<MapReply, { kind: "found" | "suggested" }>;
+type ReplyOf<Kind extends MapReply["kind"]> = Extract<MapReply, { kind: Kind }>;
+
+const FAILED = "The map's worker failed.";
 
 export class VectorMap {
   readonly #worker = new Worker(new URL(MAP_WORKER_FILE, document.baseURI), { type: "module" });
-  #ticket = 0;
-  #asked: NearestQuestion | undefined;
+  readonly #calls = new PendingCalls();
+  #isAsked = false;
   #waiting: NearestQuestion | undefined;
-  readonly #replies = new Map<number, (reply: TicketedReply | undefined) => void>();
   #onProgress: (rows: number) => void = () => {};
   #onPlane: (plane: Plane) => void = () => {};
   #onFault: (message: string) => void = () => {};
 
   constructor() {
     this.#worker.addEventListener("message", ({ data }: MessageEvent<MapReply>) => this.#take(data));
-    this.#worker.addEventListener("error", () => this.#onFault("The map's worker failed."));
+    this.#worker.addEventListener("error", () => {
+      this.#onFault(FAILED);
+      this.#calls.rejectAll(new Error(FAILED));
+    });
   }
 
   load(request: Omit<LoadRequest, "kind">, onProgress: (rows: number) => void): Promise<Plane> {
@@ -44,38 +49,42 @@ export class VectorMap {
 
   /** Questions that come while one is in progress wait, and only the last of them is sent. */
   ask(question: NearestQuestion): void {
-    if (this.#asked !== undefined) {
-      this.#waiting = question;
-      return;
-    }
-    this.#asked = question;
-    const { source, size, similarity } = question;
-    this.#send({ kind: "nearest", ticket: ++this.#ticket, source, size, similarity });
+    if (this.#isAsked) this.#waiting = question;
+    else void this.#askNow(question);
   }
 
   /** @returns one record for each id; undefined for ids that are not loaded. */
   async lookUp(ids: readonly string[]): Promise<readonly (FoundRecord | undefined)[]> {
-    const reply = await this.#request((ticket) => ({ kind: "look up", ticket, ids }));
-    return reply?.kind === "found" ? reply.records : ids.map(() => undefined);
+    const reply = await this.#call<ReplyOf<"found">>((ticket) => ({ kind: "look up", ticket, ids }));
+    return reply?.records ?? ids.map(() => undefined);
   }
 
   /** @returns ids that contain the text, in order. */
   async suggest(typed: string, size: number): Promise<readonly string[]> {
-    const reply = await this.#request((ticket) => ({ kind: "suggest", ticket, typed, size }));
-    return reply?.kind === "suggested" ? reply.ids : [];
+    const reply = await this.#call<ReplyOf<"suggested">>((ticket) => ({ kind: "suggest", ticket, typed, size }));
+    return reply?.ids ?? [];
   }
 
   close(): void {
     this.#worker.terminate();
   }
 
+  async #askNow({ source, size, similarity, onAnswer }: NearestQuestion): Promise<void> {
+    this.#isAsked = true;
+    const reply = await this.#call<NearestReply>((ticket) => ({ kind: "nearest", ticket, source, size, similarity }));
+    this.#isAsked = false;
+    const next = this.#waiting;
+    this.#waiting = undefined;
+    // Results of overtaken questions are delivered too: the picture keeps up with the hand, one step behind.
+    if (reply !== undefined) onAnswer({ ...reply, source });
+    if (next !== undefined) this.ask(next);
+  }
+
   /** @returns undefined if the worker failed. */
-  #request(make: (ticket: number) => MapRequest): Promise<TicketedReply | undefined> {
-    const ticket = ++this.#ticket;
-    return new Promise((resolve) => {
-      this.#replies.set(ticket, resolve);
-      this.#send(make(ticket));
-    });
+  #call<Reply extends MapReply>(make: (ticket: number) => MapRequest): Promise<Reply | undefined> {
+    const { number, answer } = this.#calls.begin<Reply>(undefined);
+    this.#send(make(number));
+    return answer.catch(() => undefined);
   }
 
   #send(request: MapRequest): void {
@@ -92,32 +101,12 @@ export class VectorMap {
         return;
       case "found":
       case "suggested":
-        this.#settleTicket(reply.ticket, reply);
-        return;
       case "nearest":
-        this.#settle((question) => question.onAnswer({ ...reply, source: question.source }));
+        this.#calls.resolve(reply.ticket, reply);
         return;
       case "fault":
         if (reply.ticket === undefined) this.#onFault(reply.message);
-        else if (this.#replies.has(reply.ticket)) this.#settleTicket(reply.ticket, undefined);
-        else this.#settle(() => {});
+        else this.#calls.reject(reply.ticket, new Error(reply.message));
     }
-  }
-
-  #settleTicket(ticket: number, reply: TicketedReply | undefined): void {
-    this.#replies.get(ticket)?.(reply);
-    this.#replies.delete(ticket);
-  }
-
-  /**
-   * Results of overtaken questions are delivered too: the picture keeps up with the hand, one step behind.
-   */
-  #settle(tell: (question: NearestQuestion) => void): void {
-    const asked = this.#asked;
-    const next = this.#waiting;
-    this.#asked = undefined;
-    this.#waiting = undefined;
-    if (asked !== undefined) tell(asked);
-    if (next !== undefined) this.ask(next);
   }
 }
