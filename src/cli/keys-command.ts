@@ -1,7 +1,7 @@
 /** `lodestone keys`: makes, lists and revokes the keys of a key file. */
 import { type Command, Option } from "commander";
-import { SCOPES, type Scope } from "../http/keys/access-keys.ts";
 import { createKey, readKeyFile, revokeKey } from "../http/keys/key-file.ts";
+import { SCOPES, type Scope } from "../key-scopes.ts";
 
 export function keysCommand(keys: Command): void {
   keys.description("Make, list and revoke the API keys of a key file. A running server sees changes within seconds.");

@@ -3,6 +3,7 @@
  * The router, the validation, the key check and /openapi.json are all made from it, so they cannot disagree.
  */
 import type { AnswerBudget } from "../budget/memory-budget.ts";
+import type { Access } from "../key-scopes.ts";
 import type { RecordStore } from "../records/record-store.ts";
 import type { Selection } from "../records/requests.ts";
 import type { BranchRef } from "../records/schema.ts";
@@ -10,9 +11,6 @@ import type { Caller } from "./keys/access-keys.ts";
 import type { JsonSchema } from "./validation.ts";
 
 export type Method = "GET" | "PUT" | "PATCH" | "POST" | "DELETE";
-
-/** What a key must be allowed to do. "public" needs no key; "admin" is whatever changes schemas, branches or databases. */
-export type Access = "public" | "read" | "write" | "admin";
 
 export type QueryParameterKind = "columns" | "boolean" | "integer" | "name" | "text";
 

@@ -1,4 +1,5 @@
 /** The parts of the server's own OpenAPI document that the reference shows. */
+import type { Access } from "../../key-scopes.ts";
 
 export interface JsonSchema {
   readonly $ref?: string;
@@ -30,8 +31,6 @@ export interface Parameter {
 interface Content {
   readonly "application/json"?: { readonly schema?: JsonSchema };
 }
-
-export type Access = "public" | "read" | "write" | "admin";
 
 interface DescribedOperation {
   readonly operationId: string;

@@ -3,14 +3,15 @@
  */
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
+import { isAllowed } from "../../key-scopes.ts";
 import { type Answer, apiBase, messageOf, send } from "../api/client.ts";
 import { Field } from "../parts/field.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Fault } from "../parts/notice.tsx";
 import { Snippets } from "../parts/snippets.tsx";
 import { route } from "../state/route.ts";
-import { access, type Scope } from "../state/session.ts";
-import { type Access, type ApiDescription, bodySchema, exampleOf, type Operation, type Parameter } from "./api-description.ts";
+import { access } from "../state/session.ts";
+import { type ApiDescription, bodySchema, exampleOf, type Operation, type Parameter } from "./api-description.ts";
 import { curlOf, indented, pathOf } from "./request-text.ts";
 import { SchemaOutline } from "./schema-outline.tsx";
 
@@ -22,10 +23,6 @@ interface Answered extends Answer {
 /** In characters of a response; a note says that there is more. */
 const MOST_SHOWN = 100_000;
 
-const LEVELS: Readonly<Record<Access, number>> = { public: 0, read: 1, write: 2, admin: 3 };
-
-const isAllowed = (needed: Access, scope: Scope): boolean => LEVELS[scope] >= LEVELS[needed];
-
 export function OperationPanel({ operation, api }: { operation: Operation; api: ApiDescription }): JSX.Element {
   const { parameters = [], responses } = operation;
   const schema = bodySchema(operation);
@@ -36,7 +33,7 @@ export function OperationPanel({ operation, api }: { operation: Operation; api: 
   const [answered, setAnswered] = useState<Answered | undefined>(undefined);
   const [isBusy, setBusy] = useState(false);
   const path = pathOf(operation, values);
-  const mayCall = access.value !== undefined && isAllowed(operation["x-access"], access.value.scope);
+  const mayCall = access.value !== undefined && isAllowed(access.value.scope, operation["x-access"]);
   const snippets = useMemo(
     () => [{ name: "curl", code: curlOf(operation.method, apiBase() + path, body, access.value?.keyName !== null) }],
     [path, body],

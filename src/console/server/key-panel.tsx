@@ -1,13 +1,14 @@
 /** API keys: made, shown once, and revoked. */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import type { Scope } from "../../key-scopes.ts";
 import { call, messageOf } from "../api/client.ts";
 import { type Confirmation, ConfirmDialog } from "../parts/confirm-dialog.tsx";
 import { Select, TextField } from "../parts/field.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Fault, Notice } from "../parts/notice.tsx";
 import { databases } from "../state/catalog.ts";
-import { access, type Scope } from "../state/session.ts";
+import { access } from "../state/session.ts";
 
 interface KeyEntry {
   readonly name: string;

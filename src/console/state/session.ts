@@ -3,8 +3,7 @@
  * server responds.
  */
 import { computed, signal } from "@preact/signals";
-
-export type Scope = "read" | "write" | "admin";
+import { isAllowed, type Scope } from "../../key-scopes.ts";
 
 /** `GET /access`. */
 export interface Access {
@@ -24,8 +23,8 @@ export const needsKey = signal(false);
 export const access = signal<Access | undefined>(undefined);
 export const connection = signal<"up" | "lost">("up");
 
-export const mayWrite = computed(() => access.value !== undefined && access.value.scope !== "read");
-export const mayAdminister = computed(() => access.value?.scope === "admin");
+export const mayWrite = computed(() => access.value !== undefined && isAllowed(access.value.scope, "write"));
+export const mayAdminister = computed(() => access.value !== undefined && isAllowed(access.value.scope, "admin"));
 
 /** @param keep  whether the key survives a reload of this tab. */
 export function setKey(text: string, keep: boolean): void {

@@ -1,7 +1,8 @@
 /** API keys, for administrators: what `lodestone keys` does, while the server runs. */
 import { LodestoneError } from "../../errors.ts";
+import { SCOPES, type Scope } from "../../key-scopes.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
-import { type Caller, SCOPES, type Scope } from "../keys/access-keys.ts";
+import type { Caller } from "../keys/access-keys.ts";
 import { MAX_KEY_DATABASES } from "../keys/key-file.ts";
 import { NAME, objectOf } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";

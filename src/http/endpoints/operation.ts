@@ -1,6 +1,8 @@
 /** For those who run the server: health, metrics, and the description of all endpoints. */
+
+import { SCOPES } from "../../key-scopes.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
-import { type Caller, SCOPES } from "../keys/access-keys.ts";
+import type { Caller } from "../keys/access-keys.ts";
 import { describeApi } from "../openapi.ts";
 import type { Services } from "./services.ts";
 

@@ -5,11 +5,7 @@
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { LodestoneError } from "../../errors.ts";
-import type { Access } from "../endpoint.ts";
-
-export type Scope = "read" | "write" | "admin";
-
-export const SCOPES: readonly Scope[] = ["read", "write", "admin"];
+import { type Access, isAllowed, type Scope } from "../../key-scopes.ts";
 
 export interface AccessKey {
   /** Shown in logs in place of the key. */
@@ -22,8 +18,6 @@ export interface AccessKey {
 }
 
 export const hashKey = (key: string): string => createHash("sha256").update(key, "utf8").digest("hex");
-
-const LEVEL: Readonly<Record<Access, number>> = { public: 0, read: 1, write: 2, admin: 3 };
 
 /** What the caller may do. Without any key set, everything (such a server listens on loopback only). */
 export interface Caller {
@@ -68,7 +62,7 @@ export class Keyring {
 
 /** @param database "" for endpoints that address none. @throws {LodestoneError} FORBIDDEN. */
 export function authorize(caller: Caller, access: Access, database: string): void {
-  if (LEVEL[caller.scope] < LEVEL[access]) {
+  if (!isAllowed(caller.scope, access)) {
     throw new LodestoneError("FORBIDDEN", `This needs a key with the scope "${access}"; the key given has "${caller.scope}".`);
   }
   if (database !== "" && caller.databases !== undefined && !caller.databases.includes(database)) {

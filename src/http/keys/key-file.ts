@@ -5,10 +5,11 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { LodestoneError } from "../../errors.ts";
+import { SCOPES, type Scope } from "../../key-scopes.ts";
 import { NAME_PATTERN } from "../../records/identifiers.ts";
 import { updateFile } from "../../replace-file.ts";
 import { compileSchema, type JsonSchema } from "../validation.ts";
-import { type AccessKey, hashKey, SCOPES, type Scope } from "./access-keys.ts";
+import { type AccessKey, hashKey } from "./access-keys.ts";
 
 export interface StoredKey extends AccessKey {
   readonly createdAt: string;

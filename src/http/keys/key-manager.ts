@@ -3,7 +3,8 @@
  * the key file; those of the command line stay.
  */
 import { LodestoneError } from "../../errors.ts";
-import type { AccessKey, Keyring, Scope } from "./access-keys.ts";
+import type { Scope } from "../../key-scopes.ts";
+import type { AccessKey, Keyring } from "./access-keys.ts";
 import { createKey, readKeyFile, revokeKey } from "./key-file.ts";
 
 export interface KeyEntry {
