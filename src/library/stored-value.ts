@@ -6,10 +6,8 @@ import { inWords } from "../value-in-words.ts";
 
 export type ColumnType = "string" | "int" | "float" | "bool" | "datetime" | "multiple" | "json";
 
-const TYPES: ReadonlySet<string> = new Set<ColumnType>(["string", "int", "float", "bool", "datetime", "multiple", "json"]);
-
 export function isColumnType(type: unknown): type is ColumnType {
-  return typeof type === "string" && TYPES.has(type);
+  return typeof type === "string" && Object.hasOwn(EXPECTED, type);
 }
 
 /** A value as columns keep it: int and datetime (microseconds since 1970 UTC) as bigint, json as its text. */

@@ -16,8 +16,7 @@ interface ColumnFormProps {
   onCancel: () => void;
 }
 
-const TYPES = ["string", "text", "email", "int", "float", "bool", "datetime", "multiple", "json", "link", "vector"] as const;
-const TYPE_WORDS: Readonly<Record<(typeof TYPES)[number], string>> = {
+const TYPE_WORDS: Readonly<Record<ColumnSchema["type"], string>> = {
   string: "string",
   text: "text, for long texts",
   email: "email",
@@ -65,7 +64,7 @@ export function ColumnForm({ tableNames, onSubmit, onCancel }: ColumnFormProps):
         <Select
           label="Type"
           value={type}
-          options={TYPES.map((value) => [value, TYPE_WORDS[value]] as const)}
+          options={Object.entries(TYPE_WORDS)}
           onChoose={(value) => setType(value as ColumnSchema["type"])}
         />
         {type === "vector" && (
