@@ -10,9 +10,9 @@ import { Icon, type IconName, Mark } from "./parts/icons.tsx";
 import { Fault, Waiting } from "./parts/notice.tsx";
 import { PlacePicker } from "./place-picker.tsx";
 import { SearchView } from "./search/search-view.tsx";
-import { catalogFault, firstPlace, loadDatabases, loadTables, settleTable, tables } from "./state/catalog.ts";
+import { access, connection, key, needsKey, setKey } from "./state/page-session.ts";
 import { go, hrefOf, route, type View } from "./state/route.ts";
-import { access, connection, key, needsKey, setKey } from "./state/session.ts";
+import { catalogFault, firstPlace, loadDatabases, loadTables, settleTable, tables } from "./state/server-content.ts";
 import { currentTheme, toggleTheme } from "./state/theme.ts";
 import { TableView } from "./table/table-view.tsx";
 

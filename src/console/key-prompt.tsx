@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { apiBase } from "./api/client.ts";
 import { Field } from "./parts/field.tsx";
-import { access, setKey } from "./state/session.ts";
+import { access, setKey } from "./state/page-session.ts";
 
 export function KeyPrompt(): JSX.Element {
   const [text, setText] = useState("");

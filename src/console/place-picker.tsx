@@ -1,7 +1,7 @@
 /** The current database, branch and table, which can be changed from anywhere. */
 import type { JSX } from "preact";
-import { databases, tables } from "./state/catalog.ts";
 import { go, route } from "./state/route.ts";
+import { databases, tables } from "./state/server-content.ts";
 
 export function PlacePicker(): JSX.Element | null {
   const { view, place, table } = route.value;

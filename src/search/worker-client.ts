@@ -28,7 +28,7 @@ export function startSearchWorker(workerData: WorkerOptions = {}): Worker {
   const { maxIndexBytes } = workerData;
   const resourceLimits =
     maxIndexBytes === undefined ? {} : { maxOldGenerationSizeMb: Math.ceil((GROWTH * maxIndexBytes) / MIB) + WORK_MEMORY_MIB };
-  return new Worker(new URL("./worker.js", import.meta.url), { name: "lodestone-search", workerData, resourceLimits });
+  return new Worker(new URL("./search-worker.js", import.meta.url), { name: "lodestone-search", workerData, resourceLimits });
 }
 
 export class WorkerClient implements SearchEngine {

@@ -1,5 +1,5 @@
 /** Requests to the server that the page came from. Uses its public HTTP API and nothing else. */
-import { type Access, connection, key, needsKey } from "../state/session.ts";
+import { type Access, connection, key, needsKey } from "../state/page-session.ts";
 
 type OperationFaults = readonly { readonly index: number; readonly message: string }[];
 

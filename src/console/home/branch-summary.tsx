@@ -5,9 +5,9 @@ import { call, messageOf } from "../api/client.ts";
 import { branchPath, type Place, tablePath } from "../api/paths.ts";
 import { sizeInWords } from "../parts/bytes.ts";
 import { Fault } from "../parts/notice.tsx";
-import { type ColumnSchema, databases, fetchTables, type TableSchema } from "../state/catalog.ts";
+import { connection } from "../state/page-session.ts";
 import { hrefOf } from "../state/route.ts";
-import { connection } from "../state/session.ts";
+import { type ColumnSchema, databases, fetchTables, type TableSchema } from "../state/server-content.ts";
 
 interface TableStatistics {
   readonly name: string;

@@ -2,8 +2,8 @@
 import { apiBase } from "../api/client.ts";
 import { type Place, tablePath } from "../api/paths.ts";
 import type { Snippet } from "../parts/snippets.tsx";
-import type { TableSchema } from "../state/catalog.ts";
-import { access } from "../state/session.ts";
+import { access } from "../state/page-session.ts";
+import type { TableSchema } from "../state/server-content.ts";
 
 export function snippetsFor(place: Place, table: TableSchema): readonly Snippet[] {
   const column = table.columns.find(({ type }) => type === "vector");

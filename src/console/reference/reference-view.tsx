@@ -7,7 +7,7 @@ import { useEffect, useState } from "preact/hooks";
 import { call, messageOf } from "../api/client.ts";
 import { Field } from "../parts/field.tsx";
 import { Fault, Waiting } from "../parts/notice.tsx";
-import { connection } from "../state/session.ts";
+import { connection } from "../state/page-session.ts";
 import { type ApiDescription, nameOfReference, type Operation, operationsOf } from "./api-description.ts";
 import { OperationPanel } from "./operation-panel.tsx";
 import { SchemaOutline } from "./schema-outline.tsx";

@@ -6,7 +6,7 @@ import { COLUMN_TRAITS } from "../../records/column-traits.ts";
 import { ActionForm } from "../parts/action-form.tsx";
 import { Select, TextField } from "../parts/field.tsx";
 import { useAttempt } from "../parts/use-attempt.ts";
-import type { ColumnSchema } from "../state/catalog.ts";
+import type { ColumnSchema } from "../state/server-content.ts";
 
 interface ColumnFormProps {
   /** Tables that a link can point to. */

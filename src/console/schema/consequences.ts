@@ -1,7 +1,7 @@
 /** The consequences of a change, with the numbers of affected records, shown before it is made. */
 import { call } from "../api/client.ts";
 import { branchPath, type Place, tablePath } from "../api/paths.ts";
-import type { TableSchema } from "../state/catalog.ts";
+import type { TableSchema } from "../state/server-content.ts";
 import { inWords, type SchemaOperation, typeInWords } from "./schema-operation.ts";
 
 /** Each line needs a request for its numbers; beyond this many lines the text omits them. */

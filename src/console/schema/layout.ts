@@ -3,7 +3,7 @@
  * tables without links are in rows below.
  */
 import { Graph, layout } from "@dagrejs/dagre";
-import type { TableSchema } from "../state/catalog.ts";
+import type { TableSchema } from "../state/server-content.ts";
 
 export const BOX_WIDTH = 196;
 export const HEAD_HEIGHT = 34;

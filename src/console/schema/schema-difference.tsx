@@ -6,7 +6,7 @@ import { branchPath, type Place } from "../api/paths.ts";
 import { Select } from "../parts/field.tsx";
 import { Fault } from "../parts/notice.tsx";
 import { useAttempt } from "../parts/use-attempt.ts";
-import { mayAdminister } from "../state/session.ts";
+import { mayAdminister } from "../state/page-session.ts";
 import { inWords, type SchemaOperation } from "./schema-operation.ts";
 
 interface SchemaDifferenceProps {

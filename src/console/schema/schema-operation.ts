@@ -1,6 +1,6 @@
 /** Schema changes as `schema/apply` and `schema/compare` represent them, and each one in words. */
 import type { SchemaOperation } from "../../records/schema.ts";
-import type { ColumnSchema } from "../state/catalog.ts";
+import type { ColumnSchema } from "../state/server-content.ts";
 
 export type { SchemaOperation };
 

@@ -5,8 +5,8 @@
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Place } from "../api/paths.ts";
-import type { ColumnSchema, TableSchema } from "../state/catalog.ts";
 import { hrefOf } from "../state/route.ts";
+import type { ColumnSchema, TableSchema } from "../state/server-content.ts";
 import { type Arrow, BOX_WIDTH, type Box, drawSchema, HEAD_HEIGHT, LINE_HEIGHT, MAX_DRAWN, MAX_LINES } from "./layout.ts";
 import { typeInWords } from "./schema-operation.ts";
 

@@ -13,8 +13,8 @@ import { areColors, type LegendEntry } from "../map/point-colors.ts";
 import { type Nearest, VectorMap } from "../map/vector-map.ts";
 import { Select } from "../parts/field.tsx";
 import { Fault } from "../parts/notice.tsx";
-import type { TableSchema } from "../state/catalog.ts";
-import { key } from "../state/session.ts";
+import { key } from "../state/page-session.ts";
+import type { TableSchema } from "../state/server-content.ts";
 
 export interface LoadedMap {
   readonly map: VectorMap;

@@ -1,8 +1,8 @@
 /** Search by example or by words, beside the map that shows why these are the nearest. */
 import type { JSX } from "preact";
 import { Notice, Waiting } from "../parts/notice.tsx";
-import { currentTable, tables } from "../state/catalog.ts";
 import { route } from "../state/route.ts";
+import { currentTable, tables } from "../state/server-content.ts";
 import { hasText, TableSearch } from "./table-search.tsx";
 
 export function SearchView(): JSX.Element {

@@ -4,8 +4,8 @@ import { useEffect, useState } from "preact/hooks";
 import { call, messageOf } from "../api/client.ts";
 import { branchPath, type Place } from "../api/paths.ts";
 import { Fault } from "../parts/notice.tsx";
-import { databases, type TableSchema } from "../state/catalog.ts";
 import { hrefOf } from "../state/route.ts";
+import { databases, type TableSchema } from "../state/server-content.ts";
 
 /** Each is a request. */
 const MOST_SHOWN = 50;

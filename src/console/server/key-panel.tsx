@@ -7,8 +7,8 @@ import { type Confirmation, ConfirmDialog } from "../parts/confirm-dialog.tsx";
 import { Select, TextField } from "../parts/field.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Fault, Notice } from "../parts/notice.tsx";
-import { databases } from "../state/catalog.ts";
-import { access } from "../state/session.ts";
+import { access } from "../state/page-session.ts";
+import { databases } from "../state/server-content.ts";
 
 interface KeyEntry {
   readonly name: string;

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { ApiError, apiBase, call, messageOf } from "../api/client.ts";
 import { sizeInWords } from "../parts/bytes.ts";
 import { Fault, Waiting } from "../parts/notice.tsx";
-import { access, connection, mayAdminister } from "../state/session.ts";
+import { access, connection, mayAdminister } from "../state/page-session.ts";
 import { BackupPanel } from "./backup-panel.tsx";
 import { BranchList } from "./branch-list.tsx";
 import { KeyPanel } from "./key-panel.tsx";

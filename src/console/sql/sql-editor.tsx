@@ -10,7 +10,7 @@ import { tags } from "@lezer/highlight";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { SYSTEM_COLUMNS } from "../../filter/system-columns.ts";
-import type { TableSchema } from "../state/catalog.ts";
+import type { TableSchema } from "../state/server-content.ts";
 
 interface SqlEditorProps {
   /** What it begins with. From then on the editor has the text, and tells it. */

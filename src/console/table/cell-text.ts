@@ -2,7 +2,7 @@
  * Converts values to editable text and back, by the column's type. The server decides what a text means; here
  * it only gets the right JSON type.
  */
-import type { ColumnSchema } from "../state/catalog.ts";
+import type { ColumnSchema } from "../state/server-content.ts";
 
 /** The text for no value. */
 const NO_VALUE = "";

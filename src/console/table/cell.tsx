@@ -3,8 +3,8 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { messageOf } from "../api/client.ts";
 import type { Place } from "../api/paths.ts";
-import type { ColumnSchema } from "../state/catalog.ts";
 import { hrefOf } from "../state/route.ts";
+import type { ColumnSchema } from "../state/server-content.ts";
 import { linkId, shortText, textOf } from "./cell-text.ts";
 import { VectorStrip } from "./vector-strip.tsx";
 

@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { Field } from "../parts/field.tsx";
-import type { ColumnSchema } from "../state/catalog.ts";
+import type { ColumnSchema } from "../state/server-content.ts";
 import { fromText } from "./cell-text.ts";
 
 interface FilterBarProps {

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Place } from "../api/paths.ts";
-import type { ColumnSchema } from "../state/catalog.ts";
+import type { ColumnSchema } from "../state/server-content.ts";
 import { CellEditor, CellValue } from "./cell.tsx";
 import type { RecordQuestion, TableRecord } from "./record-page.ts";
 

@@ -6,7 +6,7 @@ import { ActionForm } from "../parts/action-form.tsx";
 import { TextField } from "../parts/field.tsx";
 import { Fault } from "../parts/notice.tsx";
 import { useAttempt } from "../parts/use-attempt.ts";
-import type { ColumnSchema } from "../state/catalog.ts";
+import type { ColumnSchema } from "../state/server-content.ts";
 import { fromText } from "./cell-text.ts";
 
 interface InsertFormProps {

@@ -6,7 +6,7 @@ import { signal } from "@preact/signals";
 import { MAX_OPERATIONS } from "../../records/request-limits.ts";
 import { call } from "../api/client.ts";
 import { branchPath, type Place, recordPath } from "../api/paths.ts";
-import type { ColumnSchema, TableSchema } from "../state/catalog.ts";
+import type { ColumnSchema, TableSchema } from "../state/server-content.ts";
 import { linkId } from "./cell-text.ts";
 import type { TableRecord } from "./record-page.ts";
 

@@ -1,6 +1,6 @@
 /** One page of a table's records, by filter and sort or by a cursor. */
 import { ApiError, call } from "../api/client.ts";
-import type { ColumnSchema } from "../state/catalog.ts";
+import type { ColumnSchema } from "../state/server-content.ts";
 
 export interface TableRecord {
   readonly id: string;

@@ -7,7 +7,7 @@ import { computed, signal } from "@preact/signals";
 import { MAX_PAGE_OFFSET } from "../../records/request-limits.ts";
 import { call, messageOf } from "../api/client.ts";
 import { type Place, tablePath } from "../api/paths.ts";
-import type { TableSchema } from "../state/catalog.ts";
+import type { TableSchema } from "../state/server-content.ts";
 import { type PageStart, pageRowsFor, queryPage, type RecordQuestion, type TableRecord } from "./record-page.ts";
 
 /** Of a page, if its vectors are not long. */

@@ -15,7 +15,7 @@ import {
   REFUSED_COLUMNS,
 } from "./allowed-names.ts";
 import { fieldRule, isKnownNode, REFUSALS } from "./grammar.ts";
-import { locationOf, Refusal, strings, type Tree, unwrap } from "./tree.ts";
+import { locationOf, Refusal, strings, type Tree, unwrap } from "./statement-tree.ts";
 
 /**
  * `pg` reads the number of parameters that PostgreSQL describes as a signed 16-bit integer. Beyond it pg's

@@ -2,7 +2,7 @@
  * The name that PostgreSQL gives a result column for which the statement gives none: FigureColname in its
  * parser (parse_target.c).
  */
-import { strings, type Tree, unwrap } from "./tree.ts";
+import { strings, type Tree, unwrap } from "./statement-tree.ts";
 
 const NO_NAME = "?column?";
 

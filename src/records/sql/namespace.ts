@@ -4,7 +4,7 @@
  * for a column of one relation where PostgreSQL takes it for that of another.
  */
 import { type Column, type ColumnList, complete, type ValueType } from "./row-types.ts";
-import { Refusal, type Tree } from "./tree.ts";
+import { Refusal, type Tree } from "./statement-tree.ts";
 
 /** The capacity of PostgreSQL's own lists. A result has at most 1,664 columns, a join 32,767. */
 const MAX_JOIN_COLUMNS = 32_767;

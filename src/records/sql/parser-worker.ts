@@ -11,7 +11,7 @@ import { hasSqlDetails, loadModule, parseSync } from "libpg-query";
 import { analyse, type StatementAnalysis } from "./analyse.ts";
 import { resolveNames } from "./resolve.ts";
 import type { TableColumns } from "./resolve-from.ts";
-import { Refusal } from "./tree.ts";
+import { Refusal } from "./statement-tree.ts";
 
 export interface Statement {
   readonly statement: string;

@@ -4,7 +4,7 @@
  */
 import type { Level, NamespaceItem } from "./namespace.ts";
 import { arrayOf, type Column, type ColumnList, callType, kept, SCALAR, typeOfCast, type ValueType } from "./row-types.ts";
-import { locationOf, Refusal, strings, type Tree, unwrap, unwrapAll } from "./tree.ts";
+import { locationOf, Refusal, strings, type Tree, unwrap, unwrapAll } from "./statement-tree.ts";
 
 /** Resolves a query within the query of `level` and returns its columns. */
 export type ResolveQuery = (query: Tree, level: Level) => ColumnList;

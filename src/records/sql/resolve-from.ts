@@ -19,7 +19,7 @@ import {
   UNKNOWN_COLUMNS,
   type ValueType,
 } from "./row-types.ts";
-import { locationOf, Refusal, strings, type Tree, unwrap, unwrapAll } from "./tree.ts";
+import { locationOf, Refusal, strings, type Tree, unwrap, unwrapAll } from "./statement-tree.ts";
 
 /** A column of a table. Every type that a column can have is a scalar or an array of scalars. */
 export interface TableColumn {

@@ -13,7 +13,7 @@ import { type Cte, item, Level, MAX_RESULT_COLUMNS, type NamespaceItem } from ".
 import { ExpressionResolver, isStar, type ResolveQuery } from "./resolve-expressions.ts";
 import { FromResolver, type TableColumns } from "./resolve-from.ts";
 import { type ColumnList, complete, joined, renamed, UNKNOWN_COLUMNS } from "./row-types.ts";
-import { locationOf, Refusal, strings, type Tree, unwrap, unwrapAll } from "./tree.ts";
+import { locationOf, Refusal, strings, type Tree, unwrap, unwrapAll } from "./statement-tree.ts";
 
 /** @throws {Refusal} for a name that is not, or may not be, a column. */
 export function resolveNames(statements: readonly unknown[], tables: TableColumns): void {

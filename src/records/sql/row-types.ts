@@ -4,7 +4,7 @@
  *
  * Deny by default: null means "not known", and nothing can be read from it.
  */
-import { strings, type Tree, unwrapAll } from "./tree.ts";
+import { strings, type Tree, unwrapAll } from "./statement-tree.ts";
 
 export type ValueType =
   /** Certainly not a row. */

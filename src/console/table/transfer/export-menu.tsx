@@ -5,7 +5,7 @@ import { messageOf } from "../../api/client.ts";
 import type { Place } from "../../api/paths.ts";
 import { sizeInWords } from "../../parts/bytes.ts";
 import { Fault } from "../../parts/notice.tsx";
-import type { TableSchema } from "../../state/catalog.ts";
+import type { TableSchema } from "../../state/server-content.ts";
 import type { RecordQuestion } from "../record-page.ts";
 import { type ExportOrder, exportCsv, exportJsonLines, exportNpy, type FileSize } from "./run-export.ts";
 

@@ -5,11 +5,11 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { messageOf } from "../../api/client.ts";
 import { Fault, Notice, Waiting } from "../../parts/notice.tsx";
-import type { TableSchema } from "../../state/catalog.ts";
+import type { TableSchema } from "../../state/server-content.ts";
 import type { RecordHistory } from "../record-history.ts";
 import type { FileRow, FileSource } from "./file-source.ts";
+import { type ImportProgress, runImport } from "./import-rows.ts";
 import { firstMapping, openFile } from "./open-file.ts";
-import { type ImportProgress, runImport } from "./run-import.ts";
 
 interface ImportPanelProps {
   file: File;

@@ -1,5 +1,5 @@
 /** Opens a dropped file: CSV, JSON Lines or npy, by its name. */
-import type { ColumnSchema } from "../../state/catalog.ts";
+import type { ColumnSchema } from "../../state/server-content.ts";
 import { openCsvFile } from "./csv-file.ts";
 import type { FileSource } from "./file-source.ts";
 import { openJsonlFile } from "./jsonl-file.ts";

@@ -4,8 +4,8 @@ import { apiBase } from "../../api/client.ts";
 import { type Place, tablePath } from "../../api/paths.ts";
 import { countVectors } from "../../map/count-vectors.ts";
 import { vectorBlocks } from "../../map/vector-stream.ts";
-import type { ColumnSchema, TableSchema } from "../../state/catalog.ts";
-import { key } from "../../state/session.ts";
+import { key } from "../../state/page-session.ts";
+import type { ColumnSchema, TableSchema } from "../../state/server-content.ts";
 import { linkId, textOf } from "../cell-text.ts";
 import { type PageStart, pageRowsFor, queryPage, type RecordQuestion, type TableRecord } from "../record-page.ts";
 

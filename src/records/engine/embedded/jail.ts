@@ -12,7 +12,7 @@ import type { QueryResult } from "pg";
 import { LodestoneError } from "../../../errors.ts";
 import { quoteIdentifier } from "../../identifiers.ts";
 import { SESSION_STATE } from "../pinned-settings.ts";
-import type { EmbeddedSession } from "./session.ts";
+import type { EmbeddedSession } from "./embedded-session.ts";
 
 const PROBE_ROLE = "lodestone:jail-probe";
 

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { DirectoryLock } from "../../../directory-lock.ts";
 import { checkDataDirectory, copyTree, ensureDirectory, pgDataPath, publish, removeLeftovers, templateName } from "./data-directory.ts";
-import { createPgData } from "./session.ts";
+import { createPgData } from "./embedded-session.ts";
 
 /** The major version of PostgreSQL inside the pinned PGlite. */
 const POSTGRES_MAJOR = "18";

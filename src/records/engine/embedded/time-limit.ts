@@ -5,7 +5,7 @@
  * text) is ended together with its thread.
  */
 import { LodestoneError } from "../../../errors.ts";
-import type { EmbeddedSession } from "./session.ts";
+import type { EmbeddedSession } from "./embedded-session.ts";
 
 /** Wait this long before ending the thread, since then everybody waits for a new session. */
 const UNHEARD_AFTER_MS = 1_000;

@@ -7,7 +7,7 @@
  */
 import type { AnswerBudget } from "../../../budget/memory-budget.ts";
 import { LodestoneError } from "../../../errors.ts";
-import type { EmbeddedSession } from "./session.ts";
+import type { EmbeddedSession } from "./embedded-session.ts";
 import type { Turn } from "./time-limit.ts";
 import { TURN_MS, type UnitQueue, type Waiting } from "./unit-queue.ts";
 

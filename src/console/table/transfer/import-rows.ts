@@ -5,7 +5,7 @@
 import { csvValue } from "../../../cli/import/csv-value.ts";
 import { MAX_OPERATIONS } from "../../../records/request-limits.ts";
 import { ApiError, messageOf } from "../../api/client.ts";
-import type { ColumnSchema } from "../../state/catalog.ts";
+import type { ColumnSchema } from "../../state/server-content.ts";
 import type { RecordHistory } from "../record-history.ts";
 import type { Cell, FileRow, FileSource } from "./file-source.ts";
 

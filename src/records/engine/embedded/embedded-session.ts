@@ -248,7 +248,7 @@ async function startWorker(pgDataDirectory: string, mode: WorkerInput["mode"], m
   const input: WorkerInput = { pgDataDirectory, mode, unread, allowance, maxMemoryBytes, modules: await compiledModules() };
   // PGlite and Emscripten read process.argv and PostgreSQL's environment variables; the thread gets none of
   // ours.
-  const worker = new Worker(new URL("./worker.js", import.meta.url), {
+  const worker = new Worker(new URL("./database-worker.js", import.meta.url), {
     workerData: input,
     resourceLimits: RESOURCE_LIMITS,
     argv: [],
