@@ -26,7 +26,7 @@ describe("snapshots", () => {
       ...options,
     });
   };
-  const ready = () => expect.poll(() => store.status().ready, { timeout: 10_000 }).toBe(true);
+  const ready = () => expect.poll(() => store.status().ready, { timeout: 60_000 }).toBe(true);
   const restart = async (between: () => void = () => {}): Promise<void> => {
     await store.close();
     between();
