@@ -3,7 +3,7 @@
  * that write the same search snapshots undo each other's.
  *
  * Node has no flock, so the lock is a file `lodestone.lock.<n>` that names its holder. n only ever grows: the
- * highest file is never removed before a higher one exists (a release rewrites it as "released"). Creating n
+ * highest file is never removed until a higher one exists (a release rewrites it as "released"). Creating n
  * + 1 exclusively is therefore a compare-and-swap: of any number of processes that find a stale lock at the
  * same moment, exactly one takes it over. A slow process, whose n + 1 had existed already and been tidied
  * away, finds a higher file after its own creation and withdraws.
@@ -30,7 +30,7 @@ interface LockContent extends Partial<ProcessIdentity> {
   readonly since: string;
 }
 
-/** A process that lives holds the directory, or one that cannot be judged from here and shows signs of life. */
+/** A living process holds the directory, or one that cannot be seen from here but still updates its heartbeat. */
 export class DirectoryHeldError extends LodestoneError {
   /** As "process 17 (since 2026-01-01T00:00:00.000Z)". */
   readonly holder: string;
@@ -91,7 +91,7 @@ export class DirectoryLock {
     }
     throw new LodestoneError(
       "UNAVAILABLE",
-      `The data directory ${directory} is being opened by several processes at once. Start one server only.`,
+      `The data directory ${directory} is being opened by several processes at once. Start only one server.`,
     );
   }
 

@@ -2,12 +2,12 @@
  * Long work on the main thread, cut into slices. Below every layer, since every layer has some.
  *
  * A slice is bounded by the work in it (characters looked at, values made), never by rows or requests, whose
- * sizes users choose. Everything else that waits is served between two slices. However many pieces of work are
- * cut in this way, the event loop runs one slice per turn, and callers take turns.
+ * sizes users choose. Everything else that waits is served between two slices. However many such tasks there are,
+ * the event loop runs one slice per turn, and callers take turns.
  */
 import { FairQueue } from "./fairness/fair-queue.ts";
 
-/** Some 5 ms of looking at characters one by one. */
+/** About 5 ms of inspecting characters one by one. */
 export const SLICE_UNITS = 1 << 19;
 
 interface Waiting {

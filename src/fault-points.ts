@@ -1,8 +1,8 @@
 /**
  * Points at which tests end the process as a crash would (SIGKILL). Below every layer.
- * `LODESTONE_CRASH_AT=point` ends it at the first passage of that point, `LODESTONE_CRASH_AT=point:17` at the
- * 17th. It is read once; without it a passage costs an empty call. test/reliability/crash.test.ts kills a
- * server at each point and looks for what it had acknowledged.
+ * `LODESTONE_CRASH_AT=point` ends it when it first reaches that point, `LODESTONE_CRASH_AT=point:17` at the 17th
+ * time. The variable is read once; without it a point costs an empty call. test/reliability/crash.test.ts kills a
+ * server at each point and checks that what it had acknowledged is there.
  */
 
 export type CrashPoint =
@@ -25,7 +25,7 @@ export type CrashPoint =
   | "checkpoint"
   /** The search store has applied some of a round's batches. */
   | "search-apply"
-  /** A snapshot's file is partly written; and it is whole, but not yet in its place. */
+  /** A snapshot's file is partly written; and it is complete, but not yet renamed into place. */
   | "snapshot-write"
   | "snapshot-written"
   /** A journal has a message more; and it is on disk, but the feed has not been told that it may forget. */

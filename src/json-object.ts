@@ -1,4 +1,4 @@
-/** What a JSON value is. Below every layer, since each reads JSON. */
+/** Which JSON values are objects. Below every layer, since each reads JSON. */
 
 /** Whether a value that came as JSON is an object: neither null nor an array. */
 export function isObject(value: unknown): value is Record<string, unknown> {

@@ -1,7 +1,7 @@
 /**
  * Scans JSON text without parsing it: the one scanner, for everything that needs to know something about a text
- * before, or instead of, parsing it. Iterative and linear. In text that is not JSON it may find anything, but
- * it ends.
+ * before, or instead of, parsing it. Iterative and linear. In text that is not JSON its findings mean nothing, but
+ * it always ends.
  */
 
 const QUOTE = 0x22;

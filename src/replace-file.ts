@@ -63,7 +63,7 @@ async function openAlone(path: string, mode: number): Promise<FileHandle> {
     if (performance.now() > patience) {
       throw new LodestoneError(
         "CONFLICT",
-        `${path} is there: another process is writing. If none runs, a crash left it; remove it, then try again.`,
+        `${path} exists: another process is writing. If no other process is running, a crash left this file behind: remove it, then try again.`,
       );
     }
     await sleep(LOCK_RETRY_MS);

@@ -1,5 +1,5 @@
 /**
- * How messages show values, on every layer: in JSON's notation, and cut short, so that a message never echoes a
+ * How messages show values, on every layer: in JSON notation, and cut short, so that a message never echoes a
  * megabyte.
  */
 

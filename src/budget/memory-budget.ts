@@ -1,28 +1,26 @@
 /**
- * What answers may take of this process's memory: one budget for all of them, and an account (AnswerBudget) for
- * each request.
+ * How much of this process's memory answers may take: one budget for all of them, and an account (AnswerBudget)
+ * for each request.
  *
- * Where it is charged. Everything that comes from the database comes over one stream a session
- * (records/engine): the bytes are charged there as they arrive, before a row is whole, on both engines. The
- * statement is stopped at the byte that is too much: the embedded database drops the row in its own thread and
- * cancels, the connection to a server is broken off. What an answer repeats (one record in a hundred answers, a
- * record that a transaction gets a thousand times) is charged where it is put together. Nobody else counts
- * anything.
+ * Where it is charged. Everything from the database arrives over one stream per session (records/engine). The
+ * bytes are charged there as they arrive, before a row is complete, on both engines. The statement is stopped at
+ * the first byte that exceeds the budget: the embedded database drops the row in its own thread and cancels; a
+ * connection to a server is closed. Whatever an answer repeats (one record in a hundred answers, a record that a
+ * transaction gets a thousand times) is charged where the answer is assembled. Nothing else is counted.
  *
- * When. Reading that belongs to a write is done, and charged, inside its transaction, so a refusal is always
+ * When. Reads that belong to a write run, and are charged, inside its transaction, so a refusal always comes
  * before the commit. A single statement that commits by itself answers at most MAX_COMMITTED_BYTES
  * (records/data/write), which is never refused.
  *
  * Two measures, two refusals:
- * - the bytes of one answer, as the database sends them: beyond `answerBytes` TOO_LARGE (413). The same request
- *   is refused tomorrow as well.
- * - the memory of the process: MEMORY_PER_BYTE for each byte, and what values weigh beyond their text (`hold`):
- *   beyond the share of the caller OVERLOADED (429), beyond what a caller could have who is alone TOO_LARGE as
- *   well. With n callers that hold something the share of each is 1/(n + 1) of all: one alone gets half, and
- *   there is always a part left for who comes next.
+ * - the bytes of one answer, as the database sends them. Beyond `answerBytes` the error is TOO_LARGE (413): the
+ *   same request would be refused again.
+ * - the memory of the process: MEMORY_PER_BYTE for each byte, and what values take beyond their text (`hold`).
+ *   Beyond the caller's share the error is OVERLOADED (429); beyond what a single caller could have, TOO_LARGE.
+ *   With n callers that hold something, the share of each is 1/(n + 1) of all: one alone gets half, and there is
+ *   always a part left for the next caller.
  *
- * What is small pays nothing: the first FREE_BYTES of an answer are counted and not asked about, whatever the
- * others hold.
+ * Small answers are never refused: the first FREE_BYTES of an answer are counted, but always granted.
  */
 import { LodestoneError } from "../errors.ts";
 
@@ -35,7 +33,7 @@ export interface BudgetLimits {
 
 /** A byte of text is held as it came, as a value, and as the answer's JSON, in characters of one or two bytes. */
 export const MEMORY_PER_BYTE = 4;
-/** 64 KiB: 256 requests at once hold 64 MiB by this. */
+/** 64 KiB: so 256 requests at once hold at most 16 MiB of text, 64 MiB of memory. */
 export const FREE_BYTES = 64 * 1024;
 
 const ASK_FOR_LESS =
@@ -68,7 +66,7 @@ export class MemoryBudget {
     return Math.max(0, Math.min(totalBytes / (callers + 1) - own, totalBytes - this.#total));
   }
 
-  /** Takes, or with a negative number gives back; asks nobody. */
+  /** Takes bytes without a check; a negative number gives them back. */
   take(caller: string, bytes: number): void {
     const own = (this.#held.get(caller) ?? 0) + bytes;
     this.#total += bytes;
@@ -128,13 +126,13 @@ export class AnswerBudget {
     this.#take(bytes);
   }
 
-  /** Charges what cannot be refused any more, because it is committed. */
+  /** Charges what can no longer be refused, because it is committed. */
   chargeCommitted(bytes: number): void {
     this.#bytes += bytes;
     this.#take(bytes * MEMORY_PER_BYTE);
   }
 
-  /** For what is read to be looked through, and is not kept: gives back what was charged since. Not beside anything else that charges. */
+  /** For data that are read but not kept: gives back what was charged since. Nothing else may charge meanwhile. */
   mark(): () => void {
     const [bytes, held] = [this.#bytes, this.#held];
     return () => {
@@ -143,14 +141,14 @@ export class AnswerBudget {
     };
   }
 
-  /** Gives everything back. More than once does no harm. */
+  /** Gives everything back. Safe to call more than once. */
   close(): void {
     this.#take(-this.#held);
     this.#isClosed = true;
   }
 
   #take(bytes: number): void {
-    // A statement of somebody who has gone may still run.
+    // A statement may still run after its client has disconnected.
     if (this.#isClosed || bytes === 0) return;
     this.#held += bytes;
     this.#budget.take(this.#caller, bytes);
@@ -164,14 +162,14 @@ export function tooLarge(limitBytes: number): LodestoneError {
 function tooHeavy(limitBytes: number): LodestoneError {
   return new LodestoneError(
     "TOO_LARGE",
-    `The answer takes more than ${showSize(limitBytes)} of memory while it is made. Nothing was changed. ${ASK_FOR_LESS}.`,
+    `The answer takes more than ${showSize(limitBytes)} of memory while it is built. Nothing was changed. ${ASK_FOR_LESS}.`,
   );
 }
 
 export function overloaded(): LodestoneError {
   return new LodestoneError(
     "OVERLOADED",
-    `The large answers that are under way take all the memory there is for you. Nothing was changed. Try again in a moment. ${ASK_FOR_LESS}.`,
+    `Large answers in progress use all the memory that you may have. Nothing was changed. Try again in a moment. ${ASK_FOR_LESS}.`,
     { retryAfterSeconds: 1 },
   );
 }

@@ -1,6 +1,6 @@
 /**
- * A column as the filter reads it: the search store fills it from the change feed, the library from what it is
- * given.
+ * A column as the filter reads it: the search store fills it from the change feed, the library from its
+ * caller's values.
  */
 
 import type { MaskColumn } from "../filter/mask-table.ts";
@@ -18,7 +18,7 @@ export interface ColumnStorage {
   set(row: number, from: ColumnValues, i: number): void;
   /** The values of `rows`, as `set` takes them; a vector column has none of its own. */
   get(rows: readonly number[]): ColumnValues;
-  /** The row has no value any more. */
+  /** Removes the row's value. */
   clear(row: number): void;
   readonly memoryBytes: number;
 }

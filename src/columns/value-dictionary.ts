@@ -4,7 +4,7 @@
  */
 import type { Dictionary } from "../filter/mask-table.ts";
 
-/** A Map holds 2²⁴ entries at most: then another one follows. */
+/** A Map holds 2²⁴ entries at most; beyond that there is a second one, and so on. */
 const ENTRIES_PER_MAP = 2 ** 23;
 
 export class ValueDictionary implements Dictionary {

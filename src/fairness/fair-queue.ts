@@ -1,12 +1,12 @@
 /**
- * Whose turn it is: the one queue behind everything that callers have to share in time (statements of the
- * embedded database, searches, slices of the event loop). Below every layer. Within a caller first in, first
- * out; between callers, whoever has had least recently.
+ * Fair queue between callers: the one queue behind every resource that callers share in time (statements of the
+ * embedded database, searches, slices of the event loop). Below every layer. One caller's items are first in,
+ * first out; between callers, whoever has had least recently goes first.
  *
  * Start-time fair queueing (Goyal, Vin and Cheng, "Start-time Fair Queuing", SIGCOMM 1996) with equal weights:
- * each caller has a virtual time that grows by what its work cost; the caller with the least goes first, and
- * one that comes back after a pause begins at the virtual time of now, so that nobody saves up. While only one
- * caller waits it has everything.
+ * each caller has a virtual time that grows by the cost of its work. The caller with the least goes first. One
+ * that comes back after a pause begins at the current virtual time, so that nobody can save up time. While only
+ * one caller waits, it gets everything.
  */
 
 interface Flow<Item> {
@@ -24,7 +24,7 @@ export class FairQueue<Item extends object> {
     return this.#size;
   }
 
-  /** How many of this caller wait. */
+  /** How many items of this caller wait. */
   sizeOf(caller: string): number {
     return this.#flows.get(caller)?.waiting.size ?? 0;
   }
@@ -47,7 +47,7 @@ export class FairQueue<Item extends object> {
     this.#size++;
   }
 
-  /** Takes out one that does not want to wait any longer. False when it is not (any more) in the queue. */
+  /** Removes an item that gives up waiting. False when it is not, or no longer, in the queue. */
   delete(caller: string, item: Item): boolean {
     if (this.#flows.get(caller)?.waiting.delete(item) !== true) return false;
     this.#size--;
@@ -74,13 +74,13 @@ export class FairQueue<Item extends object> {
     this.#size--;
     this.#now = Math.max(this.#now, first.start);
     first.start += expectedCost;
-    // Equals take turns: who was served stands behind the others.
+    // Equals take turns: whoever was served goes to the back.
     this.#flows.delete(caller);
     this.#flows.set(caller, first);
     return { caller, item };
   }
 
-  /** What the caller's work has cost, in any one measure for all; less than nothing gives back what was expected too high. */
+  /** Charges the cost of the caller's work, in one unit for all callers; a negative cost corrects an estimate that was too high. */
   charge(caller: string, cost: number): void {
     const flow = this.#flow(caller);
     flow.start = Math.max(flow.start, this.#now) + cost;
@@ -102,7 +102,7 @@ export class FairQueue<Item extends object> {
     return flow;
   }
 
-  /** A caller who waits for nothing and owes nothing is one like any other. */
+  /** A caller who waits for nothing and owes nothing need not be remembered. */
   #forget(caller: string): void {
     const flow = this.#flows.get(caller);
     if (flow !== undefined && flow.waiting.size === 0 && flow.start <= this.#now) this.#flows.delete(caller);

@@ -1,5 +1,5 @@
 /**
- * How much of what there is a caller may hold at once (requests, bytes of bodies, waiting searches, connections
+ * How much of a capacity one caller may hold at once (requests, bytes of bodies, waiting searches, connections
  * to the database). Below every layer.
  *
  * Three quarters are for whoever comes first. The last quarter is kept for callers who hold less than their
@@ -21,7 +21,7 @@ export class FairShares {
     return this.#total;
   }
 
-  /** What a caller can hold who is alone. */
+  /** What a caller can hold while there are no others. */
   get mostAlone(): number {
     return this.#common;
   }

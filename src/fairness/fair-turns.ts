@@ -1,13 +1,13 @@
 /**
- * A number of places that work takes for a while, shared between callers: one caller gets three quarters at
- * most (FairShares), and who waits gets the next free place by the time that each caller's work has had
- * (FairQueue). Below every layer.
+ * A semaphore that is fair between callers: one caller gets three quarters of the places at most (FairShares),
+ * and the next free place goes to the waiting caller whose work has had the least time (FairQueue). Below every
+ * layer.
  */
 import { LodestoneError } from "../errors.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { FairShares } from "./fair-shares.ts";
 
-/** Charged when work begins, until it is known what it took. */
+/** Charged when work begins, until its real duration is known. */
 const EXPECTED_MS = 10;
 
 interface Waiting {

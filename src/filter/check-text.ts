@@ -1,4 +1,4 @@
-/** Texts in a filter must be texts that can be stored. */
+/** A text in a filter must be one that could be stored. */
 
 import { inWords } from "../value-in-words.ts";
 import { fault, type Place } from "./fault.ts";

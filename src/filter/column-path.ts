@@ -147,7 +147,7 @@ export function requireLinksLeft(followed: number, place: Place): void {
 /** @throws {LodestoneError} INVALID. */
 export function linkTarget<Table extends FilterTable>(column: FilterTableColumn, tables: ReadonlyMap<string, Table>, place: Place): Table {
   const target = column.link === undefined ? undefined : tables.get(column.link.table);
-  if (target === undefined) throw fault(place, `link column ${quoted(column.name)} points to a table that is not there`);
+  if (target === undefined) throw fault(place, `link column ${quoted(column.name)} points to a table that does not exist`);
   return target;
 }
 

@@ -8,7 +8,7 @@ const RFC_3339 = /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,3
 const FIRST_MICROS = BigInt(Date.parse("0001-01-01T00:00:00Z")) * 1000n;
 const LAST_MICROS = BigInt(Date.parse("9999-12-31T23:59:59.999Z")) * 1000n + 999n;
 
-/** Whether it is written as a time, real or not. For messages. */
+/** Whether the text has the form of a time, valid or not. For messages. */
 export function isTimestampForm(text: string): boolean {
   return RFC_3339.exec(text)?.[4] !== undefined;
 }

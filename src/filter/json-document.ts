@@ -41,7 +41,7 @@ function isJson(text: string): boolean {
 }
 
 function checkNumber(text: string, place: Place): void {
-  if (!NUMBER.test(text)) throw fault(place, `the number ${text.slice(0, 40)} in the JSON is beyond what can be compared`);
+  if (!NUMBER.test(text)) throw fault(place, `the number ${text.slice(0, 40)} in the JSON is out of the range that can be compared`);
 }
 
 interface Check {

@@ -68,7 +68,7 @@ function orDenied(mask: Uint32Array, wanted: boolean, present: Uint32Array): Uin
   return wanted ? mask : complement(mask, present);
 }
 
-/** Rows by what `truth` says of their codes: truth[code + 1], truth[0] for null. */
+/** Rows selected by `truth` of their codes: truth[code + 1], truth[0] for null. */
 export function scatter(codes: Int32Array, truth: Uint8Array, capacity: number): Uint32Array {
   const mask = new Uint32Array(maskWords(capacity));
   for (let word = 0, row = 0; row < capacity; word++) {
@@ -197,7 +197,7 @@ function wideEquals(values: readonly bigint[], { words, present }: Wide, capacit
     for (let row = 0; row < capacity; row++) if (words[2 * row] === low && words[2 * row + 1] === high) setBit(mask, row);
     return intersect(mask, present);
   }
-  // Lows first: few rows share one with a wanted value, and only those are looked up whole.
+  // Low words first: few rows share one with a wanted value, and only for those both words are compared.
   const highsByLow = new Map<number, Set<number>>();
   for (const value of values) {
     const low = Number(BigInt.asIntN(32, value));

@@ -14,7 +14,7 @@ export interface MaskTable {
   column(name: string): MaskColumn;
 }
 
-/** Values stand in a dictionary; a row has the code of its value, or -1 for null. */
+/** Values are in a dictionary; a row has the code of its value, or -1 for null. */
 export interface Dictionary {
   /** By code; undefined for codes that no row has. */
   readonly values: readonly (string | undefined)[];
@@ -61,7 +61,7 @@ export interface MultipleColumn extends Omitting {
   readonly dictionary: Dictionary;
 }
 
-/** Only whether there is one. */
+/** Only says whether a row has a vector. */
 export interface VectorColumn {
   readonly kind: "vector";
   readonly present: Uint32Array;

@@ -24,7 +24,7 @@ export function compileToMask(node: FilterNode, table: string, tables: MaskTable
   return intersect(nodeMask(node, true, tables.table(table), tables), tables.table(table).live);
 }
 
-/** Where the node is `wanted`. */
+/** Rows where the node is `wanted` (true or false). */
 function nodeMask(node: FilterNode, wanted: boolean, table: MaskTable, tables: MaskTables): Uint32Array {
   switch (node.kind) {
     case "and":

@@ -38,7 +38,10 @@ export function parseOperand(column: ColumnPath, value: unknown, place: Place): 
       if (typeof value === "number") return finite(value, place);
       throw fault(place, `expected a string, a number, true or false, got ${inWords(value)}`);
     case "vector":
-      throw fault(place, `column ${quoted(column.text)} is a vector; a filter can only ask whether it is there, by $exists and $notExists`);
+      throw fault(
+        place,
+        `column ${quoted(column.text)} is a vector; a filter can only ask whether it has a value, with $exists and $notExists`,
+      );
   }
 }
 
@@ -97,7 +100,7 @@ function timestamp(value: unknown, place: Place): bigint {
   const text = value instanceof Date && !Number.isNaN(value.getTime()) ? value.toISOString() : value;
   const micros = typeof text === "string" ? parseTimestamp(text) : undefined;
   if (micros === undefined) {
-    throw fault(place, `expected a date and time as RFC 3339 has it, like "2026-02-28T12:00:00Z", got ${inWords(value)}`);
+    throw fault(place, `expected a date and time in RFC 3339 form, like "2026-02-28T12:00:00Z", got ${inWords(value)}`);
   }
   return micros;
 }

@@ -239,7 +239,7 @@ class Parser {
       const json = [...column.json, ...jsonSteps(key, place)];
       return this.#condition(value, { column: { ...column, text: `${column.text}->${key}`, json }, link: null }, place, depth);
     }
-    throw fault(place, `column ${quoted(column.text)} is ${kindOf(column)}, which has no ${quoted(key)} inside; operators begin with $`);
+    throw fault(place, `column ${quoted(column.text)} is ${kindOf(column)}, which has no member ${quoted(key)}; operators begin with $`);
   }
 
   #equals(values: readonly unknown[], column: ColumnPath, places: readonly Place[]): FilterNode {

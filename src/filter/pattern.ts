@@ -28,7 +28,7 @@ export function parsePattern(value: unknown, folded: boolean, place: Place): Pat
     const character = characters[i]!;
     if (character === "\\") {
       i++;
-      if (i === characters.length) throw fault(place, "the pattern ends in a lone backslash; write two for one that is meant");
+      if (i === characters.length) throw fault(place, "the pattern ends in a single backslash; write two for a literal backslash");
       literal += characters[i]!;
     } else if (character === "*") {
       endLiteral();

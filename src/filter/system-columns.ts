@@ -7,7 +7,7 @@
  * them. Requests may use either, unless a table has a column of its own by that name.
  */
 
-/** By name, with the column type that their values have. Read-only but for `id` on insert. */
+/** By name, with the column type of their values. Read-only, except for `id` on insert. */
 export const SYSTEM_COLUMN_TYPES = {
   id: "string",
   "xata.version": "int",
@@ -19,7 +19,7 @@ export type SystemColumn = keyof typeof SYSTEM_COLUMN_TYPES;
 
 export const SYSTEM_COLUMNS = Object.keys(SYSTEM_COLUMN_TYPES) as readonly SystemColumn[];
 
-/** Those but for `id`, which is not a value of a record but its name. */
+/** All except `id`, which is not a value of a record but its name. */
 export const VERSION_COLUMNS = SYSTEM_COLUMNS.filter((name) => name !== "id");
 
 export function systemColumnType(name: string): (typeof SYSTEM_COLUMN_TYPES)[SystemColumn] | undefined {

@@ -5,9 +5,9 @@
  * Three-valued logic, as in SQL. A leaf over a null value is unknown (except `exists`, which is never unknown);
  * AND, OR and NOT are those of SQL; a record is selected when the whole is true. So:
  *
- * - A null never equals, differs or ranges: `$is`, `$isNot`, `$lt` … select no record whose value is null, and
- *   neither do their negations by `$not` and `$none` (`NOT unknown` is unknown). Records without a value are
- *   asked for by `$notExists` alone.
+ * - A null is never equal to, different from, below or above anything: `$is`, `$isNot`, `$lt` … select no record
+ *   whose value is null, and neither do their negations by `$not` and `$none` (`NOT unknown` is unknown). Only
+ *   `$notExists` finds records without a value.
  * - A link that points nowhere, or any link on the way of a path that is null, makes the value null.
  * - `multiple`: an item matches when its predicate is true. `$includes`/`$includesAny`: some item matches;
  *   `$includesAll`: for each predicate of the list some item matches, as the retired service had it (its

@@ -1,7 +1,7 @@
 /**
  * Values beside the vectors of an index: kept by column as in the service's search store, filtered in the
- * grammar of the service's API. An index is given them when it is created; one that is not carries none of
- * this.
+ * grammar of the service's API. An index is given its Columns when it is created; an index without them carries
+ * none of this code.
  */
 
 import { growMask } from "../columns/number-columns.ts";
@@ -182,7 +182,7 @@ export class Columns implements RowColumns {
     return column;
   }
 
-  /** The directory grows by itself. */
+  /** The directory grows when it has to. */
   #reserve(): void {
     const { capacity } = this.#directory;
     if (this.#live.length * 32 >= capacity && this.#live.length > 0) return;

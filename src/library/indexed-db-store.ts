@@ -1,7 +1,7 @@
 /**
- * Indexes in IndexedDB, in pieces of about 1 MB: one value of hundreds of megabytes is more than browsers take.
- * Pieces carry the number of the save that wrote them, and a record with the name says which save counts:
- * written last, in one transaction with the removal of the pieces before it.
+ * Indexes in IndexedDB, in pieces of about 1 MB: browsers do not accept one value of hundreds of megabytes. Pieces
+ * carry the number of the save that wrote them, and a record under the index's name says which save is current.
+ * That record is written last, in one transaction with the removal of the previous save's pieces.
  */
 import type { ByteSource, ByteStream } from "../core/byte-stream.ts";
 import { LodestoneError } from "../errors.ts";
@@ -67,7 +67,7 @@ export class IndexedDbStore extends SnapshotStore {
         const whole = IDBKeyRange.bound([name, save], [name, save, LAST]);
         // Another save of the same name that ended meanwhile has removed them.
         if ((await request(pieces.count(whole))) !== count)
-          throw new LodestoneError("CONFLICT", "The index was saved twice at once. Save it again.");
+          throw new LodestoneError("CONFLICT", "The index was saved twice at the same time. Save it again.");
         snapshots.put({ save, pieces: count } satisfies Saved, name);
         pieces.delete(IDBKeyRange.bound([name], [name, save], false, true));
         pieces.delete(IDBKeyRange.bound([name, save, LAST], [name, LAST], true));
@@ -96,7 +96,7 @@ export class IndexedDbStore extends SnapshotStore {
         piece = await request(pieces.get([name, save, i]) as IDBRequest<Uint8Array | undefined>);
       });
       if (piece === undefined)
-        throw new LodestoneError("CONFLICT", "The index was saved anew or deleted while it was loaded. Load it again.");
+        throw new LodestoneError("CONFLICT", "The index was replaced or deleted while it was being loaded. Load it again.");
       yield piece;
     }
   }

@@ -1,6 +1,6 @@
 /**
- * Indexes as files of the origin's private file system (OPFS). A file is replaced when its last byte is
- * written, not before.
+ * Indexes as files of the origin's private file system (OPFS). A file is replaced only when its last byte has been
+ * written.
  */
 import type { ByteSource, ByteStream } from "../core/byte-stream.ts";
 import { SnapshotStore, unavailable } from "./snapshot-store.ts";
@@ -34,7 +34,7 @@ export class OpfsStore extends SnapshotStore {
     const folder = await this.#folder(true);
     const file = await folder?.getFileHandle(fileName(name), { create: true });
     if (file === undefined || !("createWritable" in file))
-      throw unavailable("This browser writes no files of the origin's private file system; use IndexedDbStore");
+      throw unavailable("This browser cannot write files in the origin's private file system; use IndexedDbStore");
     const isNew = (await file.getFile()).size === 0;
     try {
       // Closes at the end and aborts on an error: what was there stays.

@@ -16,7 +16,7 @@ export interface Loader<Index, Options extends TransferOptions> {
 
 export abstract class SnapshotStore {
   /**
-   * Keeps the index under a name, in place of what was there before. After an error what was there before is
+   * Keeps the index under a name, and replaces what was there before. After an error the previous content is
    * still there.
    *
    * @throws what the index's toStream throws; {LodestoneError} UNAVAILABLE when the browser has no such store
@@ -28,7 +28,7 @@ export abstract class SnapshotStore {
   }
 
   /**
-   * @param kind  the class that the index shall have.
+   * @param kind  the class of the index to make.
    * @throws {LodestoneError} NOT_FOUND for an unknown name; what its fromStream throws.
    */
   async load<Index, Options extends TransferOptions>(name: string, kind: Loader<Index, Options>, options?: Options): Promise<Index> {
@@ -44,7 +44,7 @@ export abstract class SnapshotStore {
   /** In the order of their UTF-16 code units. */
   abstract names(): Promise<string[]>;
 
-  /** All of the stream under the name, or nothing changed. */
+  /** Stores all of the stream under the name, or changes nothing. */
   protected abstract write(name: string, stream: ByteStream): Promise<void>;
 
   /** undefined: there is none. */
@@ -52,7 +52,7 @@ export abstract class SnapshotStore {
 }
 
 function checkName(name: string): void {
-  if (typeof name !== "string" || name === "") throw new TypeError("name is not a text of at least one character.");
+  if (typeof name !== "string" || name === "") throw new TypeError("name must be a text of at least one character.");
 }
 
 /** For what a browser refuses. */

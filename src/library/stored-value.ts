@@ -58,7 +58,7 @@ const STORE: Readonly<Record<ColumnType, (value: unknown) => Stored | undefined>
   },
 };
 
-/** What users get: int as a number where that is exact, datetime as RFC 3339 in UTC. */
+/** What users get: an int as a number if that is exact, a datetime as RFC 3339 in UTC. */
 export function fromStored(type: ColumnType, value: Stored): unknown {
   if (value === null) return null;
   if (type === "int") return Number.isSafeInteger(Number(value)) ? Number(value) : value;

@@ -176,7 +176,7 @@ describe("parseFilter", () => {
     [
       "a date that is none",
       { sold: "2023-02-29T00:00:00Z" },
-      'filter.sold: expected a date and time as RFC 3339 has it, like "2026-02-28T12:00:00Z", got "2023-02-29T00:00:00Z"',
+      'filter.sold: expected a date and time in RFC 3339 form, like "2026-02-28T12:00:00Z", got "2023-02-29T00:00:00Z"',
     ],
     [
       "a range of booleans",
@@ -207,7 +207,7 @@ describe("parseFilter", () => {
     [
       "a field of text",
       { title: { x: 1 } },
-      'filter.title.x: column "title" is of type text, which has no "x" inside; operators begin with $',
+      'filter.title.x: column "title" is of type text, which has no member "x"; operators begin with $',
     ],
     ["a path into text", { "title.x": 1 }, 'filter.title.x: column "title" of table "items" is of type string, not a link'],
     [
@@ -221,7 +221,7 @@ describe("parseFilter", () => {
     [
       "a pattern with a lone backslash",
       { title: { $pattern: "a\\" } },
-      "filter.title.$pattern: the pattern ends in a lone backslash; write two for one that is meant",
+      "filter.title.$pattern: the pattern ends in a single backslash; write two for a literal backslash",
     ],
     ["a NUL", { title: "a\0" }, "filter.title: the text contains a NUL character (\\u0000), which no stored text can have"],
     ["half a surrogate pair", { title: "\ud800" }, "filter.title: the text contains half of a surrogate pair; it is not valid Unicode"],
@@ -346,7 +346,7 @@ describe("a whole JSON value", () => {
   test.each([
     ['["\\u0000"]', "NUL"],
     ['["\\ud800"]', "surrogate"],
-    ["[1e400000]", "beyond what can be compared"],
+    ["[1e400000]", "out of the range that can be compared"],
     [`${"[".repeat(101)}${"]".repeat(101)}`, "nested more than 100 deep"],
   ])("%s is refused", (text, message) => {
     expect(() => parse({ config: text })).toThrow(message);

@@ -290,7 +290,7 @@ describeOnBothEngines("queries", (fixture) => {
     [{ columns: "name" as unknown as string[] }, 'columns is "name"; expected an array such as ["*", "team.name"].'],
     [{ columns: [{ name: 5 }] }, 'columns[0].name is 5; expected a column name, or "<-table.column".'],
     [{ columns: [{ name: "name", columns: ["x"] }] }, 'columns[0].name: "name" is not a link, so it takes no columns.'],
-    [{ filter: { embedding: 5 } }, 'column "embedding" is a vector; a filter can only ask whether it is there'],
+    [{ filter: { embedding: 5 } }, 'column "embedding" is a vector; a filter can only ask whether it has a value'],
     [{ columns: [{ name: "<-teams.name" }] }, 'columns[0].name: column "teams.name" does not link to table "players".'],
     [{ columns: [{ name: "<-nope.x" }] }, 'columns[0].name: there is no column "nope.x"; a reverse link is written "<-table.column"'],
     [{ filter: { nope: 1 } }, 'has no column "nope"'],
