@@ -12,11 +12,11 @@ export interface ClientOptions {
   /** `http://127.0.0.1:8787`. */
   readonly url: string;
   readonly apiKey?: string;
-  /** How long to wait for a server that cannot be reached or has no room. Default 30 s. */
+  /** How long to wait for a server that cannot be reached or is at its capacity. Default 30 s. */
   readonly patienceMs?: number;
 }
 
-/** An answer that is not a success. */
+/** An answer with an error status. */
 export class ApiError extends Error {
   readonly status: number;
   /** Faults of single records or operations, by their index in the request. */
@@ -53,7 +53,7 @@ export class ApiClient {
     return (answer === "" ? undefined : JSON.parse(answer)) as Answer;
   }
 
-  /** The answer's JSON as it came, with every digit of its numbers. */
+  /** The answer's JSON as received, with every digit of its numbers. */
   async requestText(method: string, path: string, body?: unknown): Promise<string> {
     const text = body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body);
     const headers = text === undefined ? this.#headers : { ...this.#headers, "Content-Type": "application/json" };
@@ -76,7 +76,7 @@ export class ApiClient {
     }
   }
 
-  /** Leaves an existing one as it is. */
+  /** Leaves an existing one unchanged. */
   async createBranch(ref: BranchRef): Promise<void> {
     await this.request("PUT", branchPath(ref), {}).catch((error: unknown) => {
       if (!(error instanceof ApiError) || error.status !== 422) throw error;

@@ -12,19 +12,21 @@ import type { ApiClient } from "./api-client.ts";
 
 export function backupCommand(command: Command, clientOf: (options: { url: string; apiKey?: string }) => ApiClient): Command {
   return command
-    .description("Copy the database of a running server (embedded only) while it serves; prints the folder, on the server's machine.")
+    .description(
+      "Back up the database of a running server (embedded only) without stopping it; prints the folder, which is on the server's machine.",
+    )
     .action(async (options: { url: string; apiKey?: string }) => {
       const { path, seconds } = await clientOf(options).request<{ path: string; seconds: number }>("POST", "/backups");
       console.log(path);
-      console.error(`The backup took ${seconds} s. lodestone restore ${path} --data-dir <new folder> makes a data directory of it.`);
+      console.error(`The backup took ${seconds} s. lodestone restore ${path} --data-dir <new folder> makes a data directory from it.`);
     });
 }
 
 export function restoreCommand(command: Command): Command {
   return command
-    .description("Make a new data directory from a backup, and open it once to see that it is whole.")
+    .description("Make a new data directory from a backup, and open it once to verify that it is complete.")
     .argument("<backup>", "the folder that lodestone backup printed")
-    .addOption(new Option("--data-dir <folder>", "the data directory to make; must not exist, or be empty").makeOptionMandatory())
+    .addOption(new Option("--data-dir <folder>", "the data directory to make; must not exist, or must be empty").makeOptionMandatory())
     .action(async (backup: string, options: { dataDir: string }) => {
       const branches = await restore(resolve(backup), resolve(options.dataDir));
       console.log(
@@ -40,14 +42,11 @@ export function restoreCommand(command: Command): Command {
 function refuseOverlap(backup: string, dataDir: string): void {
   const [from, to] = [realpathSync(backup), realPathOf(dataDir)];
   if (isWithin(to, from) || isWithin(from, to)) {
-    throw new LodestoneError(
-      "INVALID",
-      `${dataDir} and the backup ${backup} are parts of each other. Restore into a folder apart from it.`,
-    );
+    throw new LodestoneError("INVALID", `${dataDir} and the backup ${backup} must not contain each other. Restore into a separate folder.`);
   }
   for (let folder = dirname(to); folder !== dirname(folder); folder = dirname(folder)) {
     if (existsSync(join(folder, "lodestone.json"))) {
-      throw new LodestoneError("INVALID", `${dataDir} is inside the data directory ${folder}. Restore into a folder apart from it.`);
+      throw new LodestoneError("INVALID", `${dataDir} is inside the data directory ${folder}. Restore into a separate folder.`);
     }
   }
 }
@@ -57,7 +56,7 @@ function refuseInUse(backup: string): void {
   if (!isDirectoryHeld(backup)) return;
   throw new LodestoneError(
     "INVALID",
-    `${backup} is the data directory of a running server, not a backup: lodestone backup makes one of it.`,
+    `${backup} is the data directory of a running server, not a backup. To make a backup of it, run lodestone backup.`,
   );
 }
 

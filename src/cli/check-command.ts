@@ -32,7 +32,7 @@ export function checkCommand(command: Command): Command {
     });
 }
 
-/** @returns how many faults it found and printed. */
+/** @returns the number of faults found and printed. */
 async function check({ dataDir, databaseUrl }: CheckOptions): Promise<number> {
   if (databaseUrl === undefined && !existsSync(join(dataDir, "lodestone.json"))) {
     throw new LodestoneError("INVALID", `${dataDir} is not a data directory: it has no lodestone.json.`);

@@ -18,8 +18,10 @@ const PROGRESS_INTERVAL_MS = 2_000;
 
 export function exportCommand(command: Command, clientOf: (flags: ExportFlags) => ApiClient): Command {
   return command
-    .description("Write a table of a running server, or every table of a branch, as JSON Lines; the first line has the columns.")
-    .argument("<source>", "{database}:{branch}/{table}, or {database}:{branch} for all its tables")
+    .description(
+      "Write a table of a running server, or every table of a branch, as JSON Lines. The first line of each file has the columns.",
+    )
+    .argument("<source>", "{database}:{branch}/{table}, or {database}:{branch} for all of its tables")
     .option("--out <path>", "a file for one table (default: stdout), a folder for a branch")
     .action(async (source: string, flags: ExportFlags) => runCommand(source, flags, clientOf(flags)));
 }

@@ -36,20 +36,20 @@ export function importCommand(command: Command, clientOf: (flags: ImportFlags) =
     )
     .argument(
       "<file>",
-      "JSON Lines (one record a line), csv (with a header), npy, fvecs, bvecs, sql (a dump of pg_dump in any format: the table of the target's name), or a folder of exported tables",
+      "JSON Lines (one record per line), csv (with a header), npy, fvecs, bvecs, sql (a pg_dump dump in any format: its table with the target's name), or a folder of exported tables",
     )
     .argument("<target>", "{database}:{branch}/{table}, as in demo:main/colors; {database}:{branch} for a folder")
-    .addOption(new Option("--format <format>", "of the file").choices(FORMATS).default(undefined, "by the file's name"))
-    .option("--create", "create the branch, the table and the columns that are missing")
+    .addOption(new Option("--format <format>", "format of the file (default: by its name)").choices(FORMATS))
+    .option("--create", "create the branch, the table and columns if they are missing")
     .option("--vector-column <name>", "where the vectors of npy, fvecs and bvecs go", "embedding")
     .option(
       "--id-column <name>",
-      'the column of the file that gives the ids (default: "id" if there; else the number of the vector, or ids made here)',
+      'the column of the file that has the ids (default: "id" if there is one; otherwise the number of the vector, or generated ids)',
     )
-    .option("--id-prefix <text>", "put before each id of the file", "")
+    .option("--id-prefix <text>", "a prefix for each id of the file", "")
     .option(
       "--skip-column <name>",
-      "leave this column of the file out (repeatable), for example links to records that are not there yet",
+      "leave out this column of the file (repeatable), for example links to records that do not exist yet",
       (name: string, previous: string[] = []) => [...previous, name],
       [],
     )
@@ -128,7 +128,7 @@ async function importFolder(client: ApiClient, folder: string, targetText: strin
     if (isGiven)
       throw new LodestoneError(
         "INVALID",
-        `${flag} is for a single file; ${folder} is a folder, whose files carry this information themselves.`,
+        `${flag} is for a single file; ${folder} is a folder, whose files contain this information themselves.`,
       );
   }
   const files = await readFolder(folder);

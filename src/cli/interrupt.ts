@@ -1,6 +1,6 @@
 /**
- * Ctrl-C for commands that can stop in good order: the first completes the work in flight, the second ends at
- * once.
+ * Ctrl-C for commands that can stop in an orderly way: the first completes the work in flight, the second ends
+ * the process at once.
  */
 
 export const INTERRUPTED_EXIT_CODE = 130;

@@ -1,17 +1,17 @@
-/** `lodestone keys`: makes, lists and revokes the keys of a key file. */
+/** `lodestone keys`: creates, lists and revokes the keys of a key file. */
 import { type Command, Option } from "commander";
 import { createKey, readKeyFile, revokeKey } from "../http/keys/key-file.ts";
 import { SCOPES, type Scope } from "../key-scopes.ts";
 
 export function keysCommand(keys: Command): void {
-  keys.description("Make, list and revoke the API keys of a key file. A running server sees changes within seconds.");
+  keys.description("Create, list and revoke the API keys of a key file. A running server sees changes within seconds.");
   const file = () => new Option("--file <file>", "the key file").env("LODESTONE_KEY_FILE").default("./lodestone-keys.json");
   keys
     .command("create")
-    .description("Make a key and print it, once: the file keeps only its hash.")
-    .argument("<name>", "a name to know the key by, in logs and lists")
+    .description("Create a key and print it. It is shown only once: the file keeps only its hash.")
+    .argument("<name>", "a name that identifies the key in logs and lists")
     .addOption(file())
-    .addOption(new Option("--scope <scope>", "what it may do").choices(SCOPES).makeOptionMandatory())
+    .addOption(new Option("--scope <scope>", "what the key may do").choices(SCOPES).makeOptionMandatory())
     .option("--database <name>", "limit it to this database (repeatable)", (value: string, previous: string[] = []) => [...previous, value])
     .action(async (name: string, options: { file: string; scope: Scope; database?: string[] }) => {
       console.log(await createKey(options.file, name, options.scope, options.database));
@@ -27,7 +27,7 @@ export function keysCommand(keys: Command): void {
     });
   keys
     .command("revoke")
-    .description("Make a key worthless.")
+    .description("Revoke a key: from then on it is refused.")
     .argument("<name>")
     .addOption(file())
     .action(async (name: string, options: { file: string }) => {

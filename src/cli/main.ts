@@ -9,7 +9,7 @@ import { ApiError } from "./api-client.ts";
 import { SourceError } from "./import/source.ts";
 import { buildProgram } from "./program.ts";
 
-/** Errors that a person can act on are shown as a sentence; faults of ours come with their stack. */
+/** Errors that a person can act on are shown as a sentence; bugs are shown with their stack. */
 function describeFailure(error: unknown): string {
   if (error instanceof ApiError) return `The server answered ${error.status}: ${error.message}`;
   if (error instanceof LodestoneError || error instanceof SourceError) return error.message;

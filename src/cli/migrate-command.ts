@@ -1,4 +1,4 @@
-/** `lodestone migrate`: argv to a migration, with its plan, its progress and what was left out. */
+/** `lodestone migrate`: argv to a migration; prints its plan, its progress and what was left out. */
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
 import { LodestoneError } from "../errors.ts";
@@ -32,7 +32,7 @@ export function migrateCommand(command: Command, clientOf: (flags: MigrateFlags)
     )
     .argument(
       "<source>",
-      "a dump of pg_dump in any format, or a folder with a .csv or .jsonl file for each table and its schema (schema.json or xata.ts)",
+      "a pg_dump dump in any format, or a folder with a .csv or .jsonl file for each table and its schema (schema.json or xata.ts)",
     )
     .argument("<target>", "{database}:{branch}, as in library:main")
     .option("--schema <file>", "the schema: JSON, or the file that the retired service's code generator wrote")
@@ -60,7 +60,7 @@ function printPlan(path: string, { database, branch }: BranchRef, url: string, s
   if (source.isUnderscored)
     console.log("Answers and SQL of the branch call the metadata xata_id, xata_version, xata_createdat and xata_updatedat.");
   if (source.leftOut.length === 0) return;
-  console.log("Not as it was:");
+  console.log("What will differ:");
   for (const sentence of source.leftOut) console.log(`  ${sentence}`);
 }
 
@@ -100,7 +100,7 @@ async function migrate(client: ApiClient, path: string, ref: BranchRef, source: 
     if (outcome === "interrupted") {
       console.log(`Interrupted: run the same command again to continue. There is no branch ${ref.database}:${ref.branch} yet.`);
       process.exitCode = INTERRUPTED_EXIT_CODE;
-    } else if (outcome === "finished before") console.log(`${ref.database}:${ref.branch} was finished and verified by an earlier run.`);
+    } else if (outcome === "finished before") console.log(`${ref.database}:${ref.branch} was completed and verified by an earlier run.`);
     else console.log(`${ref.database}:${ref.branch} is there: ${source.tables.length} tables, ${grouped(records)} records, verified.`);
   } finally {
     progress?.stop();

@@ -20,7 +20,7 @@ export function buildProgram(): Command {
   const program = new Command("lodestone")
     .description("Exact vector search: a data service you run yourself.")
     .version(version)
-    .showHelpAfterError("(--help shows what there is)")
+    .showHelpAfterError("(--help lists the options)")
     .configureHelp({ showGlobalOptions: true });
 
   serveCommand(program.command("serve"), version);
@@ -48,7 +48,7 @@ export function buildProgram(): Command {
 function withServer(command: Command): Command {
   return command
     .addOption(new Option("--url <url>", "the running server").env("LODESTONE_URL").default(DEFAULT_URL))
-    .addOption(new Option("--api-key <key>", "a key of the server, when it asks for one").env("LODESTONE_API_KEY"));
+    .addOption(new Option("--api-key <key>", "an API key, if the server requires keys").env("LODESTONE_API_KEY"));
 }
 
 function clientOf({ url, apiKey }: { url: string; apiKey?: string }): ApiClient {

@@ -1,4 +1,4 @@
-/** `serve --search-part`: what the flags say, checked. */
+/** `serve --search-part`: reads and checks its flags. */
 import { readFile } from "node:fs/promises";
 import { InvalidArgumentError } from "commander";
 import { LodestoneError } from "../errors.ts";
@@ -50,15 +50,16 @@ export async function searchPartSettings(options: SearchPartOptions): Promise<Se
   const { searchPart: part, searchPeers: peers, searchSecretFile: file } = options;
   if (part === undefined) {
     if (peers === undefined) return undefined;
-    throw invalid("--search-peers needs --search-part: which part this server holds itself.");
+    throw invalid("--search-peers needs --search-part, the part that this server holds itself.");
   }
-  if (options.searchUrl !== undefined) throw invalid("--search-part and --search-url are two ways to hold the vectors: choose one.");
+  if (options.searchUrl !== undefined)
+    throw invalid("--search-part and --search-url are alternatives for where vectors are held: choose one.");
   if (options.databaseUrl === undefined) throw invalid("--search-part needs --database-url: the parts share one PostgreSQL server.");
-  if (peers === undefined) throw invalid("--search-part needs --search-peers: the servers of all parts.");
+  if (peers === undefined) throw invalid("--search-part needs --search-peers, the servers of all parts.");
   if (peers.length !== part.of) throw invalid(`--search-peers names the servers of ${peers.length} parts; --search-part says ${part.of}.`);
   if (options.databaseConnections < MIN_CONNECTIONS)
     throw invalid(`--search-part needs --database-connections of at least ${MIN_CONNECTIONS}.`);
-  if (file === undefined) throw invalid("--search-part needs --search-secret-file: what the servers know each other by.");
+  if (file === undefined) throw invalid("--search-part needs --search-secret-file, the secret that the servers share.");
   return { part, peers, secret: await readSecret(file) };
 }
 

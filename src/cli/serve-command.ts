@@ -11,9 +11,9 @@ export function serveCommand(command: Command, version: string): void {
   command
     .description("Run the server.")
     .addOption(
-      new Option("--host <host>", "address to listen on; any but loopback needs keys")
-        .env("LODESTONE_HOST")
-        .default(undefined, "localhost, IPv4 and IPv6"),
+      new Option("--host <host>", "address to listen on (default: localhost, IPv4 and IPv6); any other than loopback requires keys").env(
+        "LODESTONE_HOST",
+      ),
     )
     .addOption(new Option("--port <port>", "port to listen on").env("LODESTONE_PORT").argParser(parsePort).default(DEFAULT_PORT))
     .addOption(new Option("--data-dir <folder>", "where the embedded database lives").env("LODESTONE_DATA_DIR").default("./data"))
@@ -23,13 +23,13 @@ export function serveCommand(command: Command, version: string): void {
       ),
     )
     .addOption(
-      new Option("--database-connections <count>", "the most connections to the PostgreSQL server, besides one that listens")
+      new Option("--database-connections <count>", "maximum number of connections to the PostgreSQL server, besides the one that listens")
         .env("LODESTONE_DATABASE_CONNECTIONS")
         .argParser(parseCount)
         .default(10),
     )
     .addOption(
-      new Option("--sql-connections <count>", "the most connections for SQL over HTTP, which log in as the roles of branches")
+      new Option("--sql-connections <count>", "maximum number of connections for SQL over HTTP, which log in as the roles of branches")
         .env("LODESTONE_SQL_CONNECTIONS")
         .argParser(parseCount)
         .default(8),
@@ -42,62 +42,66 @@ export function serveCommand(command: Command, version: string): void {
     .addOption(
       new Option(
         "--search-peers <urls>",
-        'the servers of all parts, the same for each: "http://a,http://b" for two parts; servers that hold the same part are joined by "|"',
+        'the servers of all parts, the same list for each server: "http://a,http://b" for two parts; servers that hold the same part are separated by "|"',
       )
         .env("LODESTONE_SEARCH_PEERS")
         .argParser(parsePeers),
     )
     .addOption(
-      new Option("--search-secret-file <file>", "what the servers of the parts know each other by: a file with at least 32 characters").env(
+      new Option("--search-secret-file <file>", "the file with the secret that the servers share, of at least 32 characters").env(
         "LODESTONE_SEARCH_SECRET_FILE",
       ),
     )
     .addOption(
       new Option(
         "--search-url <url>",
-        "another PostgreSQL with pgvector (0.5 or later; Citus spreads it over machines) that holds the vectors and answers searches, instead of this process's memory",
+        "another PostgreSQL with pgvector (0.5 or later; Citus spreads it over machines) that holds the vectors and answers searches, in place of this process's memory",
       ).env("LODESTONE_SEARCH_URL"),
     )
     .addOption(
       new Option(
         "--search-connections <count>",
-        "the most connections to it, besides one that holds locks; half of them are for searches alone",
+        "maximum number of connections to it, besides the one that holds locks; half of them are for searches only",
       )
         .env("LODESTONE_SEARCH_CONNECTIONS")
         .argParser(parseCount)
         .default(8),
     )
     .addOption(list("--api-key <key>", "require this key (repeatable); scope admin", "LODESTONE_API_KEY"))
-    .addOption(new Option("--key-file <file>", "require one of the keys in this file, made by lodestone keys").env("LODESTONE_KEY_FILE"))
+    .addOption(new Option("--key-file <file>", "require one of the keys in this file (see lodestone keys)").env("LODESTONE_KEY_FILE"))
     .addOption(
       list("--cors-origin <origin>", 'allow pages of this origin to call the server (repeatable; "*" for all)', "LODESTONE_CORS_ORIGIN"),
     )
     .addOption(
-      new Option("--statement-timeout <seconds>", "cancel statements that run longer")
+      new Option(
+        "--statement-timeout <seconds>",
+        "cancel statements that run longer (default: 60; 10 for SQL over HTTP on the embedded database, where statements wait for each other)",
+      )
         .env("LODESTONE_STATEMENT_TIMEOUT")
-        .argParser(parseSeconds)
-        .default(undefined, "60; 10 for SQL over HTTP on the embedded database, where all others wait"),
+        .argParser(parseSeconds),
     )
     .addOption(
-      new Option("--snapshot-interval <seconds>", "write snapshots of changed search indexes this often, for fast starts")
+      new Option("--snapshot-interval <seconds>", "how often to write snapshots of changed search indexes, for fast starts")
         .env("LODESTONE_SNAPSHOT_INTERVAL")
         .argParser(parseSeconds)
         .default(300),
     )
     .addOption(
-      new Option("--journal-size <size>", "replace a search index's snapshot when the journal of changes behind it is larger than this")
+      new Option(
+        "--journal-size <size>",
+        "write a new snapshot of a search index when the journal of changes after it is larger than this (default: half of the index, at least 16MB)",
+      )
         .env("LODESTONE_JOURNAL_SIZE")
-        .argParser(parseFileSize)
-        .default(undefined, "half of the index, at least 16MB"),
+        .argParser(parseFileSize),
     )
     .addOption(
-      new Option("--max-lag <seconds>", "report not ready (/readyz) while searches are further behind the records")
+      new Option("--max-lag <seconds>", "report not ready (/readyz) while searches are further behind the records than this")
         .env("LODESTONE_MAX_LAG")
         .argParser(parseSeconds)
         .default(30),
     )
     .addOption(
-      new Option("--max-requests <count>", "requests processed at once; more are answered 429 and not processed")
+      new Option("--max-requests <count>", "requests processed at once; further ones are answered 429 and not processed")
         .env("LODESTONE_MAX_REQUESTS")
         .argParser(parseCount)
         .default(256),
@@ -105,11 +109,10 @@ export function serveCommand(command: Command, version: string): void {
     .addOption(
       new Option(
         "--max-memory <size>",
-        "what this process may take: bounds answers, bodies and the embedded database, which leave half to vectors",
+        "memory that this process may take: bounds answers, bodies, the embedded database and indexes (default: what the machine or its control group has)",
       )
         .env("LODESTONE_MAX_MEMORY")
-        .argParser(parseMemory)
-        .default(undefined, "what the machine or its control group has"),
+        .argParser(parseMemory),
     )
     .addOption(
       new Option("--log-level <level>", "what to log on stderr, as JSON lines")
@@ -142,7 +145,7 @@ function parseCount(text: string): number {
 
 const UNITS: Readonly<Record<string, number>> = { K: 2 ** 10, M: 2 ** 20, G: 2 ** 30, T: 2 ** 40 };
 
-/** `512MB`, `4GB`, `1.5GiB`: powers of 1024 all of them. NaN when it is not a size. */
+/** `512MB`, `4GB`, `1.5GiB`: all units are powers of 1024. NaN when it is not a size. */
 function bytesOf(text: string): number {
   const [, count, unit] = /^(\d{1,6}(?:\.\d{1,3})?) ?([KMGT])i?B?$/i.exec(text) ?? [];
   return Math.floor(Number(count) * (UNITS[unit?.toUpperCase() ?? ""] ?? Number.NaN));

@@ -155,15 +155,15 @@ function followKeyFile(path: string, keyring: Keyring, fixedKeys: readonly Acces
         keyring.replace([...fixedKeys, ...keys]);
         log.info({ keys: keys.length }, "key file read again");
       },
-      // A half-written or removed file must neither let anybody in nor lock everybody out.
-      (error: Error) => log.error({ err: error }, "key file cannot be read; the keys stay as they were"),
+      // A half-written or removed file must neither let anyone in nor lock everyone out.
+      (error: Error) => log.error({ err: error }, "key file cannot be read; the keys stay unchanged"),
     );
   });
 }
 
 /**
- * The first signal asks to stop in good order, the second ends the process at once (what was acknowledged is on
- * disk either way).
+ * The first signal asks for an orderly stop, the second ends the process at once (what was acknowledged is on disk
+ * either way).
  */
 function untilAskedToStop(log: Logger): Promise<void> {
   return new Promise((resolve) => {
@@ -182,7 +182,7 @@ function printWelcome(options: ServeOptions, server: RunningServer, hasKeys: boo
   const url = server.urls[0] as string;
   const where =
     options.databaseUrl === undefined ? `Data in ${resolve(options.dataDir)}.` : "Data in the PostgreSQL server of --database-url.";
-  const who = hasKeys ? "API keys are asked for." : "No API keys: it listens on loopback only.";
+  const who = hasKeys ? "API keys are required." : "No API keys: the server listens on loopback only.";
   const page = options.console ? `\nConsole: ${url}${CONSOLE_PATH}\n` : "";
   const key = hasKeys ? " -H 'Authorization: Bearer <key>'" : "";
   const first = options.demo === true ? demoCurl(url) : `curl -s -X PUT ${url}/db/${DEMO_REF.database}:${DEMO_REF.branch}`;

@@ -5,10 +5,10 @@
  */
 import type { JsonSchema } from "./validation.ts";
 
-/** Takes nulls out of the value, in place. */
+/** Removes nulls from the value, in place. */
 export type DropNulls = (value: unknown) => void;
 
-/** undefined: nothing that the schema describes can be left out. */
+/** undefined: nothing that the schema describes is optional. */
 export function nullDropper(schema: JsonSchema): DropNulls | undefined {
   const alternatives = schema.anyOf as JsonSchema[] | undefined;
   if (alternatives !== undefined) return inTurn(alternatives.map(nullDropper));

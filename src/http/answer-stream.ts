@@ -1,7 +1,7 @@
 /**
- * A large answer, made in pieces as its reader takes them: only a few are held at a time. A client that takes
- * nothing for too long is cut off, and what it held is freed. A slow one that keeps reading is served to the
- * end.
+ * A large answer, made in pieces as its reader takes them: only a few are held at a time. A client that reads
+ * nothing for too long is disconnected, and what it held is freed. A slow client that keeps reading is served to
+ * the end.
  */
 import type { Socket } from "node:net";
 import { Readable } from "node:stream";
@@ -11,7 +11,7 @@ import { Slices } from "../event-loop.ts";
 const AHEAD_BYTES = 256 * 1024;
 
 /**
- * Written as JSON in some milliseconds. Without it, a reader who takes everything at once would have it all
+ * Written as JSON in a few milliseconds. Without this limit, an answer whose reader takes everything at once would be
  * made in one turn of the event loop.
  */
 const SLICE_LENGTH = 128 * 1024;
@@ -26,7 +26,7 @@ export function streamToReader(
   const slices = new Slices(SLICE_LENGTH, caller);
   let isUsedUp = false;
   let isMaking = false;
-  // While a piece is made, it is not the reader who takes his time.
+  // While a piece is being made, it is not the reader who is slow.
   const timer = setTimeout(() => (isMaking ? timer.refresh() : socket.destroy()), idleTimeoutMs);
   timer.unref();
   return new Readable({

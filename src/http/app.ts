@@ -62,7 +62,7 @@ export interface AppOptions {
 export interface App {
   readonly koa: Koa;
   readonly admission: Admission;
-  /** From now on only health checks are answered; everything else gets 503. */
+  /** From then on only health checks are answered; all other requests get 503. */
   drain(): void;
 }
 
@@ -100,7 +100,7 @@ export function createApp(options: AppOptions): App {
   for (const endpoint of endpoints) registerEndpoint(router, endpoint);
 
   const koa = new Koa();
-  // Errors of a response that is already under way (a client that went away); everything else is answered below.
+  // Errors of a response that is already being sent (the client disconnected); all others are answered below.
   koa.on("error", (error: Error) => options.log.debug({ err: error }, "response failed"));
 
   koa.use(async (ctx, next) => {
@@ -281,7 +281,7 @@ function checkBody(body: unknown, validate: Validate, indexedBy: string | undefi
   }
 }
 
-/** Who takes places, turns and memory: the key, or where the request comes from when there are no keys. */
+/** Who is charged for places, turns and memory: the key, or the request's address when there are no keys. */
 function callerName(ctx: Context, caller: Caller | undefined): string {
   return caller === undefined || caller.name === "" ? `address ${ctx.req.socket.remoteAddress}` : `key ${caller.name}`;
 }

@@ -51,7 +51,7 @@ interface StaticFile {
   readonly bytes: Buffer;
   readonly type: string;
   readonly tag: string;
-  /** The name of the file contains a hash of its content: other content has another name. */
+  /** The file's name contains a hash of its content, so different content has a different name. */
   readonly immutable: boolean;
   gzipped?: Promise<Buffer>;
 }
@@ -63,8 +63,8 @@ const PIECE_BYTES = 16 * 1024;
 
 /**
  * @param folder         what `npm run build` made.
- * @param idleTimeoutMs  a reader who takes nothing of a file for so long is cut off.
- * @returns undefined when there is no console (a build of the server's code alone).
+ * @param idleTimeoutMs  a reader who reads nothing of a file for this long is disconnected.
+ * @returns undefined when there is no console (a build of only the server's code).
  */
 export function consoleFiles(folder: string, idleTimeoutMs: number): Middleware | undefined {
   if (!existsSync(join(folder, "index.html"))) return undefined;

@@ -1,5 +1,5 @@
 /**
- * An endpoint: one object that says how it is addressed, what it takes, what it answers and who may call it.
+ * An endpoint: one object that declares its path, what it takes, what it answers and who may call it.
  * The router, the validation, the key check and /openapi.json are all made from it, so they cannot disagree.
  */
 import type { AnswerBudget } from "../budget/memory-budget.ts";
@@ -35,7 +35,7 @@ export interface ApiRequest<Body = unknown> {
   /** Decoded and checked path parameters: `database`, `table`, `column`, `id` as far as the path has them. */
   readonly path: Readonly<Record<string, string>>;
   /**
-   * The record store on behalf of this request's client: it gives up what the client no longer waits for. For
+   * The record store on behalf of this request's client: it abandons work when the client has disconnected. For
    * everything but schemas.
    */
   readonly records: RecordStore;
@@ -54,7 +54,7 @@ export interface ApiRequest<Body = unknown> {
   readonly caller: Caller | undefined;
   /** What the answer takes beyond what is read through `records` is charged here. */
   readonly budget: AnswerBudget;
-  /** Aborted when the client has gone: what has not begun need not begin. */
+  /** Aborted when the client has disconnected: work that has not begun need not begin. */
   readonly signal: AbortSignal;
 }
 
@@ -70,7 +70,7 @@ export interface ApiResponse {
 export interface ResponseSpec {
   readonly description: string;
   readonly schema?: JsonSchema;
-  /** Of an answer that is no JSON; then there is no schema. */
+  /** Of an answer that is not JSON; then there is no schema. */
   readonly contentType?: string;
 }
 

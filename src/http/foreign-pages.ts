@@ -35,7 +35,7 @@ export function refuseForeignPages(ctx: Context, hostNames: readonly string[], c
     );
   }
   const origin = ctx.get("origin");
-  // Pages of this server, such as the console: the host was checked above.
+  // Pages of this server, such as the console; the host was checked above.
   if (origin === "" || isSameHost(origin, ctx.get("host")) || corsOrigins.includes(origin)) return;
   throw new LodestoneError("FORBIDDEN", `The origin ${quoted(origin)} is not allowed; start the server with --cors-origin to allow it.`);
 }

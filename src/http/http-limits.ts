@@ -27,7 +27,7 @@ export interface HttpLimits {
   readonly bodyTimeoutMs: number;
   /** A body must not pause for longer; longer is 408. */
   readonly bodyIdleTimeoutMs: number;
-  /** A client that takes nothing of a large answer for this long is cut off. */
+  /** A client that reads nothing of a large answer for this long is disconnected. */
   readonly answerIdleTimeoutMs: number;
   /**
    * At a shut-down, requests in flight get this long to finish. Snapshots (3 s) and the database (1 s) follow,

@@ -13,8 +13,8 @@ export async function resolveListenAddresses(host: string | undefined, hasKeys: 
   if (open !== undefined && !hasKeys) {
     throw new LodestoneError(
       "INVALID",
-      `Without API keys the server listens on loopback only, and "${host}" is reachable from elsewhere (${open}). ` +
-        "Give it keys (--api-key, or lodestone keys create and --key-file), or leave out --host.",
+      `Without API keys the server listens on loopback only, but "${host}" is reachable from other machines (${open}). ` +
+        "Set up keys (--api-key, or lodestone keys create and --key-file), or leave out --host.",
     );
   }
   return addresses;

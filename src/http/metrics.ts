@@ -11,7 +11,7 @@ interface Share {
   readonly most: number;
 }
 
-/** What is being worked on right now, and beyond what requests are answered 429. */
+/** What is being processed right now, and the limits beyond which requests are answered 429. */
 export interface Load {
   readonly requests: Share;
   readonly bodyBytes: Share;
@@ -54,8 +54,8 @@ export class Metrics {
           this.set(await read());
         },
       });
-    statusGauge("lodestone_http_requests_in_progress", "Requests being worked on.", () => load().requests.now);
-    statusGauge("lodestone_http_requests_limit", "Requests that can be worked on at once.", () => load().requests.most);
+    statusGauge("lodestone_http_requests_in_progress", "Requests being processed.", () => load().requests.now);
+    statusGauge("lodestone_http_requests_limit", "Requests that can be processed at once.", () => load().requests.most);
     statusGauge("lodestone_http_body_bytes", "Request bodies that are held.", () => load().bodyBytes.now);
     statusGauge("lodestone_http_body_bytes_limit", "Request bodies that can be held at once.", () => load().bodyBytes.most);
     statusGauge("lodestone_answer_memory_bytes", "Memory that answers hold.", () => load().answerBytes.now);
@@ -67,7 +67,7 @@ export class Metrics {
     );
     statusGauge(
       "lodestone_search_lag_p99_seconds",
-      "How long changes of late took to be seen by searches: 99 of 100 took no longer.",
+      "How long recent changes took to be seen by searches: 99 of 100 took no longer.",
       () => search.status().lagP99Ms / 1000,
     );
     statusGauge("lodestone_search_rows", "Vectors in the search store.", () => search.status().rows);
@@ -76,21 +76,21 @@ export class Metrics {
     if (search.status().parts !== undefined) {
       statusGauge(
         "lodestone_search_parts_missing",
-        "Parts of the vectors that no server has answered for of late: searches of tables held in parts are 503.",
+        "Parts of the vectors for which no server has answered recently: searches of tables held in parts get 503.",
         () => search.status().parts?.missing.length ?? 0,
       );
       statusGauge(
         "lodestone_search_strong_retries",
-        "Strong searches that were asked once more, because a part had gone beyond their position, since the start.",
+        "Strong searches since the start that were asked a second time, because a part was already beyond their position.",
         () => search.status().parts?.retries ?? 0,
       );
       statusGauge(
         "lodestone_search_whole_tables",
-        "Tables with vectors that are held whole, because links lead to them.",
+        "Tables with vectors that are held in full, because links lead to them.",
         () => search.status().parts?.wholeTables ?? 0,
       );
     }
-    // A PostgreSQL server's log is its own exporter's to tell.
+    // The size of a PostgreSQL server's log is reported by its own exporter.
     if (records.kind === "embedded") {
       statusGauge("lodestone_wal_bytes", "Size of the database's write-ahead log on disk.", async () => (await records.walBytes()) ?? 0);
     }

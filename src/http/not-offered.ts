@@ -1,12 +1,12 @@
 /**
- * What the retired service had and Lodestone does not: its addresses answer with a sentence that says so, not
- * only with "not found".
+ * Features that the retired service had and Lodestone does not: their paths answer with a sentence that says so,
+ * not just with "not found".
  */
 
 const SENTENCES: readonly (readonly [RegExp, string])[] = [
   [
     /^\/db\/[^/]+\/tables\/[^/]+\/ask(\/[^/]*)?$/,
-    "Questions to a language model (ask) are not part of Lodestone. Search with search or vectorSearch, and put what they find into a prompt of your own.",
+    "Questions to a language model (ask) are not part of Lodestone. Use search or vectorSearch, and put the results into a prompt of your own.",
   ],
   [
     /^\/db\/[^/]+\/tables\/[^/]+\/data\/[^/]+\/column\/[^/]+\/file(\/[^/]*)?$/,

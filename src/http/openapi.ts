@@ -30,19 +30,19 @@ const QUERY_SCHEMAS: Readonly<Record<QueryParameter["kind"], JsonSchema>> = {
   text: { type: "string" },
 };
 
-/** Errors that any endpoint may answer with; what is particular to one stands with it. */
+/** Errors that any endpoint may answer with; those particular to one endpoint are declared with it. */
 const ERROR_DESCRIPTIONS: Readonly<Record<number, string>> = {
   400: "The request is wrong; the message names the field. Nothing was changed.",
   401: "No API key, or a wrong one.",
-  403: "The key given may not do this.",
-  404: "There is no such database, branch, table, column or record; the message says which.",
+  403: "The given key may not do this.",
+  404: "The database, branch, table, column or record does not exist; the message says which.",
   413: "The body is too large.",
   415: "The body is not JSON.",
-  422: "It conflicts with what is there.",
+  422: "It conflicts with the current state.",
   429: "Beyond capacity, not processed; X-RateLimit-Reset says in how many seconds to try again.",
   503: "Starting, shutting down, or the database cannot be reached.",
   504: "Ran past its time limit and was rolled back.",
-  507: "A vector column has outgrown the memory of the search store; the records are not concerned.",
+  507: "A vector column has outgrown the memory of the search store; the records are not affected.",
 };
 
 export function describeApi(endpoints: readonly Endpoint[], version: string): object {

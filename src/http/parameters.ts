@@ -67,7 +67,7 @@ export function parseQuery(specs: readonly QueryParameter[], querystring: string
     const spec = specs.find((candidate) => candidate.name === name);
     if (spec === undefined) {
       const known = specs.map((candidate) => `"${candidate.name}"`).join(", ");
-      throw invalid(`The query parameter ${quoted(name)} is not known here; ${known === "" ? "there is none" : `expected ${known}`}.`);
+      throw invalid(`The query parameter ${quoted(name)} is not known here; ${known === "" ? "none are" : `expected ${known}`}.`);
     }
     values[name] = spec.kind === "columns" ? parseColumns(raw) : parseSingle(spec, raw);
   }

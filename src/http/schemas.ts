@@ -81,12 +81,12 @@ const TABLE: JsonSchema = objectOf(
 
 export const SCHEMA: JsonSchema = objectOf({ tables: { type: "array", items: TABLE } }, ["tables"]);
 
-/** What a write endpoint takes for the values of a record; the record store checks columns and their types. */
+/** What a write endpoint takes as the values of a record; the record store checks columns and their types. */
 export const RECORD_INPUT: JsonSchema = { type: "object", description: "Values by column name." };
 
 export const RECORD: JsonSchema = {
   type: "object",
-  description: "A record: its id, its metadata, and the columns asked for.",
+  description: "A record: its id, its metadata, and the requested columns.",
   properties: {
     id: { type: "string" },
     xata: {
@@ -102,7 +102,7 @@ export const RECORD: JsonSchema = {
   required: ["id", "xata"],
 };
 
-/** Columns to answer with: names, `*`, paths into links and json, or objects for reverse links. */
+/** Columns to return: names, `*`, paths into links and json, or objects for reverse links. */
 export const SELECTION: JsonSchema = { type: "array", items: { type: ["string", "object"] }, maxItems: MAX_SELECTED };
 
 export const COLUMN_LIST: JsonSchema = { type: "array", items: { type: "string" }, maxItems: MAX_SELECTED };

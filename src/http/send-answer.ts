@@ -1,4 +1,4 @@
-/** What an endpoint answers, as the response: a small body at once, a large one in pieces. */
+/** Sends what an endpoint answers: a small body at once, a large one in pieces. */
 import type { Context } from "koa";
 import { yieldToEventLoop } from "../event-loop.ts";
 import { isHeavierThan, jsonPieces } from "../records/json-pieces.ts";
@@ -14,7 +14,7 @@ const LARGE_ANSWER_LENGTH = 64 * 1024;
 const LONG_LIST = 100;
 
 /**
- * @param idleTimeoutMs  a reader who takes nothing of a large answer for so long is cut off.
+ * @param idleTimeoutMs  a reader who reads nothing of a large answer for this long is disconnected.
  * @param caller         whose slices of the event loop writing a large answer takes.
  */
 export async function sendAnswer(ctx: Context, response: ApiResponse, idleTimeoutMs: number, caller: string): Promise<void> {

@@ -1,4 +1,4 @@
-/** Listening and stopping: sockets, their timeouts, and a shut-down that completes requests in flight. */
+/** Listening and stopping: sockets, their timeouts, and a shutdown that completes requests in flight. */
 
 import { randomUUID } from "node:crypto";
 import { createServer, type Server } from "node:http";
@@ -39,7 +39,7 @@ export async function listen(
     try {
       await bind(server, address, port);
     } catch (error) {
-      // A machine without IPv6 (or with its port taken there alone) is served on the other address.
+      // If IPv6 is missing (or its port is taken), the server listens on the other address alone.
       if (servers.length > 0 && isMissingAddress(error)) continue;
       await Promise.all(servers.map(closeNow));
       throw describeBindError(error, address, port);

@@ -20,7 +20,7 @@ interface Fault {
   /** `operations[3].insert.table`; "" for the body itself. */
   readonly path: string;
   readonly message: string;
-  /** The first two steps of the path, for callers that report faults by index. */
+  /** The first two steps of the path, for callers that report errors by index. */
   readonly steps: readonly string[];
   /** True when the message is whole as it is: clients compare it. */
   readonly isWhole: boolean;
@@ -69,7 +69,7 @@ function toFault(error: ErrorObject): Fault {
     .slice(1)
     .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
   const parameters = error.params as Record<string, unknown>;
-  // A fault about a member is told at the member, where the reader looks for it.
+  // An error about a member is reported at the member, where the reader looks for it.
   const member = parameters.missingProperty ?? parameters.additionalProperty ?? parameters.propertyName;
   const all = typeof member === "string" ? [...steps, member] : steps;
   const beyond = error.keyword === "maximum" ? (error.parentSchema as JsonSchema)["x-beyond-maximum"] : undefined;

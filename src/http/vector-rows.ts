@@ -1,10 +1,11 @@
 /**
  * Vectors as bytes, in blocks that can be read one by one. Everything is little-endian. A block:
  *
- *     uint32 rows | uint32 bytes of the head | the head, as JSON, padded with spaces to a multiple of 4 | float32 × rows × dimension, row-major
+ *     uint32 rows | uint32 bytes of the header | the header, as JSON, padded with spaces to a multiple of 4 | float32 × rows × dimension, row-major
  *
- * The head of a block of rows is `{"ids": […], "values": […]}` (values only where a column of them was asked for). The last block has no rows, and the head
- * `{"rows": …, "more": …}`: how many came, and whether the limit left something out. Bytes that end without it were cut off.
+ * The header of a block of rows is `{"ids": […], "values": […]}` (values only if a column was requested). The last
+ * block has no rows, and the header `{"rows": …, "more": …}`: how many rows came, and whether the limit left some out.
+ * Bytes that end without it were cut off.
  */
 import type { VectorPage } from "../records/requests.ts";
 
@@ -25,7 +26,7 @@ function block(rows: number, head: object, elements: Float32Array): Buffer {
   bytes.writeUInt32LE(headBytes, 4);
   bytes.write(text, PREFIX_BYTES);
   bytes.fill(" ", PREFIX_BYTES + length, PREFIX_BYTES + headBytes);
-  // Machines that run Node are little-endian, but for s390x.
+  // All machines that run Node are little-endian, except s390x.
   const at = PREFIX_BYTES + headBytes;
   if (isLittleEndian) bytes.set(new Uint8Array(elements.buffer, elements.byteOffset, elements.byteLength), at);
   else for (let i = 0; i < elements.length; i++) bytes.writeFloatLE(elements[i]!, at + 4 * i);

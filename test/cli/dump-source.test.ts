@@ -104,7 +104,7 @@ describe("a dump", () => {
   test.each([
     ["COPY a (id) FROM stdin;\n1\n\\.\n", 'no records of a table "wanted"; it has those of a'],
     ["INSERT INTO wanted VALUES (1);\n", "without --inserts"],
-    ["hello\n", "no table's records: is it a dump of pg_dump"],
+    ["hello\n", "no records of any table: was it made by pg_dump"],
   ])("%j is refused", async (text, message) => {
     await expect(openDump(write(text), "wanted")).rejects.toThrow(message);
   });

@@ -248,7 +248,7 @@ describe("vector files", () => {
     ],
     ["text.fvecs", "hello, this is text", "not a file of fvecs"],
     ["text.npy", "hello, this is text", "is not an npy file"],
-    ["short.npy", npy("<f4", "(4, 3)", Buffer.from(new Float32Array(flat).buffer)), "its header promises"],
+    ["short.npy", npy("<f4", "(4, 3)", Buffer.from(new Float32Array(flat).buffer)), "by its header it should have"],
     ["big.npy", npy(">f4", "(3, 3)", Buffer.from(new Float32Array(flat).buffer)), 'has the type ">f4"'],
     ["flat.npy", npy("<f4", "(9,)", Buffer.from(new Float32Array(flat).buffer)), "no shape (rows, dimension)"],
     ["empty.fvecs", "", "is empty"],

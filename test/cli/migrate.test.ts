@@ -157,7 +157,7 @@ describeWith("postgresql", "a dump of a database with Postgres enabled", (bin) =
       // Once more: it knows that it is done, and does nothing.
       expect(await start([dump(name), `${database}:main`], { PATH: [bin, process.env.PATH].join(delimiter) }).ended).toMatchObject({
         code: 0,
-        stdout: expect.stringContaining("finished and verified by an earlier run"),
+        stdout: expect.stringContaining("completed and verified by an earlier run"),
       });
     },
   );
@@ -213,7 +213,7 @@ describeWith("postgresql", "a dump of a database with Postgres enabled", (bin) =
     await refused(dump("restore.sql"), "restore.sql of a tar dump");
     await refused(dump("other.dump"), "Install PostgreSQL's client programs", { PATH: "/nowhere" });
     writeFileSync(dump("empty.sql"), "-- nothing\n");
-    await refused(dump("empty.sql"), "has no table's records");
+    await refused(dump("empty.sql"), "has no records of any table");
     expect((await server.get("/dbs/refused")).status).toBe(404);
   });
 });
@@ -248,7 +248,7 @@ describe("a folder of CSV files and the generated schema", () => {
     await server.put("/db/again:main", {});
     expect(await migrate(folder, "again:main")).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("There is a branch again:main already"),
+      stderr: expect.stringContaining("The branch again:main exists already"),
     });
     await server.delete("/db/again:main");
     writeFileSync(

@@ -51,6 +51,17 @@ describe("lodestone", () => {
   });
 
   it.each([
+    [["serve"], "--host", "localhost, IPv4 and IPv6"],
+    [["serve"], "--statement-timeout", "60; 10 for SQL over HTTP on the embedded database"],
+    [["serve"], "--journal-size", "half of the index"],
+    [["serve"], "--max-memory", "what the machine or its control group has"],
+    [["import"], "--format", "by its name"],
+  ])("%s --help tells the default of %s where it is not a constant", async (command, option, value) => {
+    const text = (await runCommand([...command, "--help"])).stdout.replaceAll(/\s+/g, " ");
+    expect(text).toMatch(new RegExp(`${option} <\\w+> [^<]*\\(default: ${value}`));
+  });
+
+  it.each([
     [["serve", "--port", "70000"], "Expected a port from 0 to 65535"],
     [["serve", "--nothing"], "unknown option '--nothing'"],
     [["nothing"], "unknown command 'nothing'"],

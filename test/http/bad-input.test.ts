@@ -86,7 +86,7 @@ const CASES: Case[] = [
   raw(
     "a body that is not UTF-8",
     Buffer.from([0x7b, 0x22, 0x73, 0x22, 0x3a, 0x22, 0xff, 0x22, 0x7d]),
-    "not valid UTF-8: the fault is at byte 6",
+    "not valid UTF-8: the error is at byte 6",
   ),
   raw("a body that is too deep", `{"j": ${"[".repeat(200)}${"]".repeat(200)}}`, "nested deeper than 100 levels"),
   raw("a body that is far too deep", "[".repeat(200_000), "not valid JSON"),

@@ -87,6 +87,6 @@ describe("a server with little memory", () => {
   it("refuses even a short body that would take too much by itself, and says what to do", async () => {
     const refused = await post("data", `{"j":${lists(950_000)}}`);
     expect(refused.status).toBe(413);
-    expect(await refused.json()).toMatchObject({ message: expect.stringContaining("Send it in several requests") });
+    expect(await refused.json()).toMatchObject({ message: expect.stringContaining("Send several smaller requests") });
   });
 });

@@ -149,7 +149,7 @@ describe("parseJsonBody", () => {
     ['{"a": {"b": 1e999}}', "a.b: the number is too large for a double"],
     ['{"a": "x\\u0000y"}', "a: text cannot contain the character NUL (\\u0000)"],
     ['{"a\\u0000": 1}', "a: text cannot contain the character NUL (\\u0000)"],
-    ['{"a": ["\\ud800"]}', "a[0]: text contains half of a surrogate pair (\\ud800 to \\udfff), which is no character"],
+    ['{"a": ["\\ud800"]}', "a[0]: text contains half of a surrogate pair (\\ud800 to \\udfff), which is not a character"],
   ])("refuses %s and names the place", (text, message) => {
     expect(faultOf(text).message.replace("a\u0000", "a")).toBe(message);
   });
@@ -178,9 +178,9 @@ describe("parseLargeJsonBody", () => {
     const exact = { jsonDepth: 3, jsonKeys: 2, jsonObjectKeys: 2, jsonValues: 7, jsonContainers: 3 };
     expect(await parseLargeJsonBody(text, exact)).toEqual(JSON.parse(text));
     expect(await refused(text, { ...exact, jsonDepth: 2 })).toBe("INVALID body: nested deeper than 2 levels");
-    expect(await refused(text, { ...exact, jsonKeys: 1 })).toContain("body: it holds 2 keys; at most 1 are taken");
-    expect(await refused(text, { ...exact, jsonValues: 6 })).toContain("body: it holds 7 values; at most 6 are taken");
-    expect(await refused(text, { ...exact, jsonContainers: 2 })).toContain("body: it holds 3 objects and lists; at most 2 are taken");
+    expect(await refused(text, { ...exact, jsonKeys: 1 })).toContain("body: it holds 2 keys; at most 1 are accepted");
+    expect(await refused(text, { ...exact, jsonValues: 6 })).toContain("body: it holds 7 values; at most 6 are accepted");
+    expect(await refused(text, { ...exact, jsonContainers: 2 })).toContain("body: it holds 3 objects and lists; at most 2 are accepted");
   });
 
   it("counts the keys of each object that is filled part by part", async () => {

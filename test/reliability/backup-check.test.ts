@@ -159,8 +159,8 @@ describe("A data directory", () => {
     symlinkSync(server.dataDir, link);
     const before = readdirSync(server.dataDir, { recursive: true }).filter((name) => !String(name).includes("pg_wal"));
     for (const [from, to, why] of [
-      [backup, join(backup, "x"), "parts of each other"],
-      [backup, join(backup, "postgres", "base", "x"), "parts of each other"],
+      [backup, join(backup, "x"), "contain each other"],
+      [backup, join(backup, "postgres", "base", "x"), "contain each other"],
       [backup, join(server.dataDir, "x"), "inside the data directory"],
       [backup, join(server.dataDir, "postgres", "x"), "inside the data directory"],
       [backup, join(link, "deep", "er"), "inside the data directory"],

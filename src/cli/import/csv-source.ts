@@ -36,7 +36,7 @@ export async function openCsv(path: string): Promise<Source & { readonly header:
     start = { offset: info.bytes, row: 0, line: info.lines };
     break;
   }
-  if (header === undefined) throw new SourceError("the file", "is empty; expected a header line with the columns' names");
+  if (header === undefined) throw new SourceError("the file", "is empty; expected a header line with the names of the columns");
   const empty = header.indexOf("");
   if (empty !== -1) throw new SourceError("line 1", `column ${empty + 1} has no name`);
   const double = header.find((name, i) => header?.indexOf(name) !== i);

@@ -27,9 +27,9 @@ export function dumpTableSource(dump: DumpFile, table: DumpTable): Source {
 function notFound(dump: DumpFile, table: string): LodestoneError {
   if (dump.tables.size === 0) {
     const remedy = dump.hasInserts
-      ? "it has INSERT statements; make it without --inserts, so that it has COPY"
-      : "is it a dump of pg_dump, and not one of the schema alone?";
-    return new LodestoneError("INVALID", `The dump has no table's records: ${remedy}.`);
+      ? "it has INSERT statements; run pg_dump without --inserts, so that the dump has COPY"
+      : "was it made by pg_dump, and not with --schema-only?";
+    return new LodestoneError("INVALID", `The dump has no records of any table: ${remedy}.`);
   }
   return new LodestoneError(
     "NOT_FOUND",

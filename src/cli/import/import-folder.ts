@@ -1,7 +1,7 @@
 /**
  * `lodestone import FOLDER db:branch`: imports what `lodestone export` wrote of a branch, one file per table.
  * The tables are created with all their columns, then filled in the order of their links. Links that form a
- * circle, or point to their own table, are left out at first and set at the end, when every record is there.
+ * cycle, or point to their own table, are left out at first and set at the end, when every record exists.
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -43,7 +43,7 @@ export async function readFolder(folder: string): Promise<TableFile[]> {
       if (columns === undefined) {
         throw new LodestoneError(
           "INVALID",
-          `${file} has no first line with its columns, so it is not an export. Import it by itself, into a table: lodestone import ${file} {database}:{branch}/{table} --create`,
+          `${file} does not begin with a line of columns, so it is not an export. Import it separately, into a table: lodestone import ${file} {database}:{branch}/{table} --create`,
         );
       }
       return { table: name.slice(0, -".jsonl".length), file, columns };
@@ -78,7 +78,7 @@ export async function prepareTables(client: ApiClient, ref: BranchRef, files: re
 }
 
 /**
- * An order in which links find their targets. Where links form circles: one that leaves the fewest to be set
+ * An order in which links find their targets. Where links form cycles: one that leaves the fewest to be set
  * later.
  */
 export function planSteps(files: readonly TableFile[]): FolderStep[] {

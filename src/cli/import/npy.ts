@@ -50,7 +50,8 @@ export async function readNpyLayout(size: number, read: (begin: number, length: 
   if (element === undefined) {
     throw new SourceError("the npy header", `has the type ${quoted(type)}; expected one of ${Object.keys(ELEMENTS).join(" ")}`);
   }
-  if (/'fortran_order': *True/.test(header)) throw new SourceError("the npy header", "says Fortran order; save numpy.ascontiguousarray(a)");
+  if (/'fortran_order': *True/.test(header))
+    throw new SourceError("the npy header", "has Fortran order; save numpy.ascontiguousarray(a) instead");
   const [, countText, dimensionText] = /'shape': *\( *(\d+) *, *(\d+) *,? *\)/.exec(header) ?? [];
   if (countText === undefined || dimensionText === undefined) {
     throw new SourceError("the npy header", "has no shape (rows, dimension)");
@@ -59,7 +60,7 @@ export async function readNpyLayout(size: number, read: (begin: number, length: 
   const count = Number(countText);
   const strideBytes = dimension * element.bytes;
   if (dimension < 1 || size !== headerBytes + count * strideBytes) {
-    throw new SourceError("the file", `has ${size} bytes; its header promises ${headerBytes + count * strideBytes}`);
+    throw new SourceError("the file", `has ${size} bytes; by its header it should have ${headerBytes + count * strideBytes}`);
   }
   return {
     dimension,

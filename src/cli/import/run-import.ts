@@ -38,14 +38,14 @@ export interface ImportOptions {
   readonly idPrefix: string;
   /** Columns of the file that are left out. */
   readonly skipColumns: readonly string[];
-  /** Only sets these columns, in records that are there; a row without values for them is passed over. */
+  /** Sets only these columns, in records that exist; a row without values for them is skipped. */
   readonly updateOnly?: readonly string[];
   readonly batchSize: number;
   /** An empty source is a success: a table of a folder or of a dump that is imported whole. */
   readonly mayBeEmpty?: boolean;
   /** Seed for the ids of records that have none; default: a new one. The same seed makes the same ids. */
   readonly idSeed?: string;
-  /** Instead of opening the file. */
+  /** Used instead of opening the file. */
   readonly source?: Source;
   readonly statePath?: string;
   /** Start from the beginning, whatever the journal says. */
@@ -140,7 +140,7 @@ export async function runImport(client: ApiClient, options: ImportOptions): Prom
 function nothingImported({ file, table }: ImportOptions): LodestoneError {
   return new LodestoneError(
     "INVALID",
-    `${file} has no records for the table "${table}": nothing was imported. The file was read to its end.`,
+    `${file} has no records for the table "${table}": nothing was imported, although the file was read to its end.`,
   );
 }
 
@@ -156,7 +156,7 @@ async function openSource(options: ImportOptions): Promise<Source> {
         if (options.create) {
           throw new LodestoneError(
             "INVALID",
-            "--create is not for dumps: create the table and its columns first, so that every value gets the right type.",
+            "--create cannot be used with dumps: create the table and its columns first, so that every value gets the right type.",
           );
         }
         return await openDump(options.file, options.table);
@@ -174,13 +174,16 @@ async function formatOf(file: string): Promise<Format> {
   const format = extension === "ndjson" ? "jsonl" : FORMATS.find((candidate) => candidate === extension);
   if (format !== undefined) return format;
   if (DUMP_EXTENSIONS.has(extension) || (await isBinaryDump(file))) return "sql";
-  throw new LodestoneError("INVALID", `The format of ${file} cannot be told from its name; give --format, one of ${FORMATS.join(", ")}.`);
+  throw new LodestoneError(
+    "INVALID",
+    `The format of ${file} cannot be inferred from its name; add --format with one of ${FORMATS.join(", ")}.`,
+  );
 }
 
 /** Of dumps of pg_dump in all its formats. */
 const DUMP_EXTENSIONS: ReadonlySet<string> = new Set(["tar", "dump", "backup", "pgdump"]);
 
-/** The table's columns, once it is there and fits. */
+/** The table's columns, once it exists and the file's columns fit. */
 async function prepareTable(client: ApiClient, source: Source, options: ImportOptions): Promise<ColumnSchema[]> {
   const { ref, table } = options;
   if (options.create) await client.createBranch(ref);
@@ -202,7 +205,7 @@ async function prepareTable(client: ApiClient, source: Source, options: ImportOp
 
 function checkDimensions(columns: ColumnSchema[], source: Source, table: string): ColumnSchema[] {
   for (const { name, vector } of source.columns ?? []) {
-    // Every table has those, whatever it calls them.
+    // Every table has these, whatever their names are.
     if (isUnderscored(name)) continue;
     const column = columns.find((candidate) => candidate.name === name);
     if (column === undefined) {
@@ -269,8 +272,8 @@ export const newIdSeed = (): string => `${Date.now()}-${randomBytes(8).toString(
 const ID_DIGITS = "0123456789abcdefghijklmnopqrstuv";
 
 /**
- * Ids in the service's own form (`rec_` and 20 characters of [0-9a-v]), in the order of the rows. The same
- * import always makes the same ids.
+ * Ids in the service's own form (`rec_` and 20 characters of [0-9a-v]), in the order of the rows. The same import
+ * always generates the same ids.
  */
 function idMaker(seed: string): (row: number) => string {
   const startedMs = Number(seed.split("-")[0]);
@@ -280,6 +283,6 @@ function idMaker(seed: string): (row: number) => string {
     for (let rest = value, i = 0; i < digits; i++, rest = Math.floor(rest / 32)) text = ID_DIGITS[rest % 32] + text;
     return text;
   };
-  // 10 digits of time, 6 of the row, 4 of chance.
+  // 10 digits of time, 6 of the row number, 4 at random.
   return (row) => `rec_${encode(startedMs, 10)}${encode(row, 6)}${encode(token, 4)}`;
 }

@@ -100,7 +100,7 @@ async function readFully(handle: FileHandle, target: Buffer, position: number): 
   let done = 0;
   while (done < target.length) {
     const { bytesRead } = await handle.read(target, done, target.length - done, position + done);
-    if (bytesRead === 0) throw new SourceError("the file", "became shorter while it was read");
+    if (bytesRead === 0) throw new SourceError("the file", "became shorter while it was being read");
     done += bytesRead;
   }
 }

@@ -1,6 +1,6 @@
 /**
  * The tables that a dump creates, as tables of the API. Its statements are parsed by PostgreSQL's own grammar.
- * What a column was in the retired service stands in its comment (`{"xata.type": "email"}`). A column whose
+ * The type that a column had in the retired service is in its comment (`{"xata.type": "email"}`). A column whose
  * type the API does not have is kept exactly, as text, and reported.
  */
 import { loadModule, parseSync } from "libpg-query";
@@ -147,7 +147,7 @@ function toColumn(table: string, draft: DraftColumn, drafts: ReadonlyMap<string,
     leftOut.push(`${place}: ${TYPES_NOT_OFFERED[draft.isArray || draft.pgType.endsWith("_array") ? "file[]" : "file"]}`);
     return undefined;
   }
-  if (draft.name === "id") leftOut.push(`${place} is called ${OWN_ID} here: "id" is the name of records' ids.`);
+  if (draft.name === "id") leftOut.push(`${place} is called ${OWN_ID} here, because "id" is the name of every record's id.`);
   const hint = hintOf(draft.comment);
   const link = hint.link ?? draft.references;
   const column: { -readonly [Key in keyof ColumnSchema]: ColumnSchema[Key] } = {
@@ -176,7 +176,8 @@ function toColumn(table: string, draft: DraftColumn, drafts: ReadonlyMap<string,
   if (draft.fallback !== undefined) {
     const value = defaultOf(draft.fallback);
     if (value !== undefined) column.defaultValue = value;
-    else leftOut.push(`${place}: its default is an SQL expression and is not migrated; new records need a value from the application.`);
+    else
+      leftOut.push(`${place}: its default is an SQL expression, which is not migrated; the application must set a value in new records.`);
   }
   return column;
 }

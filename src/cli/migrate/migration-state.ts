@@ -1,6 +1,6 @@
 /**
  * How far a migration has come: a small file in a folder of its own, replaced whole after each step. It belongs
- * to one target and to one version of the source. If the source has changed since, the state is useless, and
+ * to one target and to one version of the source. If the source has changed since, the state cannot be used, and
  * the command says so.
  */
 import { createHash } from "node:crypto";
@@ -18,7 +18,7 @@ interface State {
   /** Seeds the ids of records that have none: the same in every run. */
   readonly idSeed: string;
   finished: string[];
-  /** Counts and checksums were equal: the branch may get its name. */
+  /** Counts and checksums were equal: the branch may be renamed to its final name. */
   verified: boolean;
 }
 
@@ -41,7 +41,7 @@ export class MigrationState {
     if (found !== undefined && (found.target !== target || found.source !== fingerprint)) {
       throw new LodestoneError(
         "CONFLICT",
-        `${folder} is the state of a migration that was ${found.target === target ? "begun with other files than there are now" : `into ${found.target}`}. Start over with --restart.`,
+        `${folder} is the state of a migration that was ${found.target === target ? "started with other files than these" : `into ${found.target}`}. Start over with --restart.`,
       );
     }
     await mkdir(folder, { recursive: true });

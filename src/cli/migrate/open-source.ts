@@ -31,7 +31,7 @@ export async function openMigrationSource(path: string, schemaPath?: string): Pr
     if (RECORD_FILES.has(extname(path))) {
       throw new LodestoneError(
         "INVALID",
-        `${path} is one table. Give the folder that it is in, or take it alone: lodestone import ${path} {database}:{branch}/{table}`,
+        `${path} is one table. Give its folder, or import the table alone: lodestone import ${path} {database}:{branch}/{table}`,
       );
     }
     return fromDump(path, schemaPath);
@@ -53,8 +53,8 @@ async function fromDump(path: string, schemaPath: string | undefined): Promise<M
   const schema = schemaPath === undefined ? await readDumpSchema(dump.statements) : await readSchemaFile(schemaPath);
   if (dump.tables.size === 0) {
     const reason = dump.hasInserts
-      ? "its records are INSERT statements; make it without --inserts"
-      : "it is not a dump of pg_dump, or one of the schema alone";
+      ? "its records are INSERT statements; run pg_dump without --inserts"
+      : "it was not made by pg_dump, or was made with --schema-only";
     throw new LodestoneError("INVALID", `${path} has no table's records: ${reason}.`);
   }
   if (schema.tables.length === 0) {
@@ -94,7 +94,7 @@ async function fromFolder(
   const byTable = new Map<string, string>();
   for (const name of files) {
     const table = basename(name, extname(name));
-    if (byTable.has(table)) throw new LodestoneError("INVALID", `${folder} has two files for the table ${table}; leave one.`);
+    if (byTable.has(table)) throw new LodestoneError("INVALID", `${folder} has two files for the table ${table}; keep only one of them.`);
     byTable.set(table, join(folder, name));
     if (!schema.tables.some((known) => known.name === table)) leftOut.push(`${name}: the schema has no table ${table}.`);
   }
@@ -110,7 +110,7 @@ async function fromFolder(
       return { name, columns, file, skipColumns: [...skipped, ...unknown], open };
     }),
   );
-  for (const { name, file } of tables) if (file === undefined) leftOut.push(`Table ${name}: no file has its records; it is made empty.`);
+  for (const { name, file } of tables) if (file === undefined) leftOut.push(`Table ${name}: no file has its records; it is created empty.`);
   return { tables, leftOut, isUnderscored: schema.isUnderscored };
 }
 

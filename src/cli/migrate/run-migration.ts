@@ -2,8 +2,8 @@
  * Migrates a whole source into a branch.
  *
  * The records go into a working branch, `{branch}~migrating`. When every table there has the count and the
- * checksum of its source, that branch is renamed, in one step, to the name that was asked for. So whatever ends
- * a run (Ctrl-C, kill -9, a power cut), no branch of that name ever holds only some of the records. The same
+ * checksum of its source, that branch is renamed, in one step, to the requested name. So whatever ends a run
+ * (Ctrl-C, kill -9, a power cut), no branch of that name ever holds only some of the records. The same
  * command continues where the last one stopped: an insert with an id replaces the record, and each file has its
  * journal.
  */
@@ -37,18 +37,18 @@ export async function runMigration(client: ApiClient, source: MigrationSource, o
   const target = `${client.url}${branchPath(ref)}`;
   const state = await MigrationState.open(options.stateFolder, target, source, options.restart);
   if (branches.includes(ref.branch)) {
-    // The run that renamed it ended before it could say so, or the command is run once more.
+    // The run that renamed it ended before it could record that, or the command is run once more.
     if (state.isVerified && !branches.includes(working.branch)) return "finished before";
     throw new LodestoneError(
       "CONFLICT",
-      `There is a branch ${ref.database}:${ref.branch} already. Name another one, or drop that one first.`,
+      `The branch ${ref.database}:${ref.branch} exists already. Name another one, or drop that one first.`,
     );
   }
   if (branches.includes(working.branch) && (options.restart || state.isNew)) {
     if (!options.restart) {
       throw new LodestoneError(
         "CONFLICT",
-        `There is a branch ${working.database}:${working.branch} of a migration whose state is not here (${options.stateFolder}). Start over with --restart.`,
+        `The branch ${working.database}:${working.branch} belongs to a migration whose state is not in ${options.stateFolder}. Start over with --restart.`,
       );
     }
     await client.request("DELETE", branchPath(working));
@@ -131,8 +131,8 @@ function interrupted(error: unknown): undefined {
 function differs({ name, file }: MigrationTable, working: BranchRef, { source, server }: Verification): LodestoneError {
   const what =
     source.records === server.records
-      ? `as many records (${source.records}), but not the same ones`
-      : `${source.records} records in the source and ${server.records} in the server (ids that stand there twice are one record)`;
+      ? `the same number of records (${source.records}), but different ones`
+      : `${source.records} records in the source and ${server.records} in the server (an id that occurs twice is one record)`;
   return new LodestoneError(
     "CORRUPT",
     `Table ${name}: ${file ?? "nothing"} and ${working.database}:${working.branch} have ${what}. The branch was not renamed: ` +

@@ -163,7 +163,7 @@ class LiteralParser {
     const line = this.#text.slice(0, this.#at).split("\n").length;
     return new LodestoneError(
       "INVALID",
-      `${this.#path}, line ${line}: not a literal that can be read here: ${JSON.stringify(this.#text.slice(this.#at, this.#at + 40))}`,
+      `${this.#path}, line ${line}: expected a literal (a list, an object, a text or a number) here: ${JSON.stringify(this.#text.slice(this.#at, this.#at + 40))}`,
     );
   }
 }

@@ -1,6 +1,6 @@
 /**
  * A checksum of a table's records that does not depend on their order: the sum, modulo 2^128, of a hash of
- * each. The same for the records of a source, as they were sent, and for those of the server, as it answers
+ * each. It is the same for the records of a source, as they were sent, and for those of the server, as it returns
  * them, whenever every value is the same.
  */
 import { createHash } from "node:crypto";
@@ -76,7 +76,7 @@ function parsedOr(text: string): JsonValue {
   }
 }
 
-/** Members in one order: jsonb keeps none. */
+/** Sorts members, since jsonb does not keep their order. */
 function sorted(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== "object" || value === null) return value;

@@ -1,11 +1,11 @@
 /**
- * Keeps the server below its capacity: beyond a number of requests, or of body bytes held by them, a request is
- * answered 429 at once and not processed. Both are shared between callers (FairShares), so that one of them
+ * Admission control: beyond a number of requests, or of body bytes held by them, a request is answered 429 at once
+ * and not processed. Both are shared between callers (FairShares), so that one of them
  * cannot take everything.
  *
- * A body counts as much as has arrived of it: a connection that announces much and sends nothing holds nothing. Each
- * byte stands for MEMORY_PER_BODY_BYTE of memory. A body whose values take more than that (many small lists, many
- * keys) counts as more bytes once it is known what it holds.
+ * Only the part of a body that has arrived is counted: a connection that announces much and sends nothing holds
+ * nothing. Each byte stands for MEMORY_PER_BODY_BYTE of memory. A body whose values take more than that (many small
+ * lists, many keys) counts as more bytes once its content is known.
  *
  * A request gives its place back when it has been answered or when its client has gone.
  */
@@ -80,7 +80,7 @@ export class Admission {
 const overloaded = (): LodestoneError =>
   new LodestoneError(
     "OVERLOADED",
-    "The server is at its capacity, or you hold your share of it; the request was not processed. Try again later.",
+    "The server is at its capacity, or you already hold your share of it. The request was not processed. Try again later.",
     {
       retryAfterSeconds: 1,
     },
@@ -90,6 +90,6 @@ function tooHeavy(memoryBytes: number, limitBytes: number): LodestoneError {
   const [got, most] = [memoryBytes, limitBytes].map((bytes) => Math.ceil(bytes / 2 ** 20));
   return new LodestoneError(
     "TOO_LARGE",
-    `The values of the body would take about ${got} MiB of memory; at most ${most} MiB are given to one request. Send it in several requests.`,
+    `The values of the body would take about ${got} MiB of memory; one request may take at most ${most} MiB. Send several smaller requests.`,
   );
 }

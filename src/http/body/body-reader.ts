@@ -1,6 +1,6 @@
 /**
- * Reads one request body, bounded in bytes, in time and in pauses. If the headers already say that the body
- * will be rejected, it is rejected before it is read. A rejected body is drained for a moment so that the
+ * Reads one request body, with limits on its bytes, its time and its pauses. If the headers already show that the
+ * body will be rejected, it is rejected before it is read. A rejected body is drained for a moment so that the
  * client can read the answer.
  */
 import { isUtf8 } from "node:buffer";
@@ -18,7 +18,7 @@ const JSON_TYPE = /^application\/(?:json|[\w.+-]+\+json)$/;
 
 type BodyLimits = Pick<HttpLimits, "bodyBytes" | "bodyTimeoutMs" | "bodyIdleTimeoutMs">;
 
-/** True when the request's headers announce a body, be it empty in the end. */
+/** True when the request's headers announce a body, even if it turns out to be empty. */
 export function announcesBody(request: IncomingMessage): boolean {
   return request.headers["transfer-encoding"] !== undefined || Number(request.headers["content-length"] ?? 0) > 0;
 }
@@ -45,7 +45,7 @@ export function checkContentType(request: IncomingMessage): void {
   }
   const encoding = request.headers["content-encoding"];
   if (encoding !== undefined && encoding !== "identity") {
-    throw new LodestoneError("UNSUPPORTED_MEDIA_TYPE", "A compressed body is not taken: send it without Content-Encoding.");
+    throw new LodestoneError("UNSUPPORTED_MEDIA_TYPE", "Compressed bodies are not supported: send the body without Content-Encoding.");
   }
 }
 
@@ -70,13 +70,13 @@ export async function readBody(request: IncomingMessage, limits: BodyLimits, onA
   // Each of these steps looks through all of it.
   if (bytes.length > LARGE_BODY_BYTES) await yieldToEventLoop();
   if (!isUtf8(bytes)) {
-    throw new LodestoneError("INVALID", `The body is not valid UTF-8: the fault is at byte ${firstBadUtf8Byte(bytes)}.`);
+    throw new LodestoneError("INVALID", `The body is not valid UTF-8: the error is at byte ${firstBadUtf8Byte(bytes)}.`);
   }
   const hasByteOrderMark = bytes.length >= 3 && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   return bytes.toString("utf8", hasByteOrderMark ? 3 : 0);
 }
 
-/** The body as it came; as `readBody`, for what is no text. */
+/** The body's bytes; like `readBody`, for bodies that are not text. */
 export async function readBytes(request: IncomingMessage, limits: BodyLimits, onArrival?: (bytes: number) => void): Promise<Buffer> {
   if (Number(request.headers["content-length"] ?? 0) > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
   const chunks = await collect(request, limits, onArrival);

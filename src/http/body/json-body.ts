@@ -1,7 +1,7 @@
 /**
  * Text to a JSON value that every layer below may trust: bounded in depth, only finite numbers, only text that
- * PostgreSQL can hold (well-formed, no NUL), and no `__proto__` key. What JSON.parse tolerates beyond that
- * (duplicate keys: the last one counts) is tolerated.
+ * PostgreSQL can hold (well-formed, no NUL), and no `__proto__` key. Anything else that JSON.parse accepts
+ * (duplicate keys: the last one counts) is accepted.
  */
 import { LodestoneError } from "../../errors.ts";
 import type { JsonValue } from "../../records/requests.ts";
@@ -76,7 +76,7 @@ function at(key: string | number, fault: Fault): Fault {
 function findTextFault(text: string): Fault | undefined {
   if (text.includes("\u0000")) return { message: "text cannot contain the character NUL (\\u0000)", path: [] };
   if (!text.isWellFormed())
-    return { message: "text contains half of a surrogate pair (\\ud800 to \\udfff), which is no character", path: [] };
+    return { message: "text contains half of a surrogate pair (\\ud800 to \\udfff), which is not a character", path: [] };
   return undefined;
 }
 

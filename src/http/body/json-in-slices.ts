@@ -1,5 +1,5 @@
 /**
- * JSON.parse for a long text, in slices between which others are served. The text is scanned once. Whenever
+ * JSON.parse for a long text, in slices; other callers are served between them. The text is scanned once. Whenever
  * enough of it has been passed, the children that are complete by then are parsed by JSON.parse itself, many at
  * a time, and put into the containers that are still open.
  *
@@ -35,7 +35,7 @@ type ValueLimits = Pick<HttpLimits, "jsonDepth" | "jsonObjectKeys">;
 
 /**
  * @param chunkLength  for tests.
- * @throws {LodestoneError} INVALID, with the part of the text that is no JSON, or the path of what a layer
+ * @throws {LodestoneError} INVALID, with the part of the text that is not JSON, or the path of what a layer
  *   below could not trust (json-body.ts).
  */
 export async function parseJsonInSlices(text: string, limits: ValueLimits, chunkLength = CHUNK_LENGTH): Promise<JsonValue> {
@@ -104,7 +104,7 @@ class SlicedParser {
       return this.#whole.value;
     }
     if (this.#frames.length > 0) throw this.#fault(this.#frames.at(-1)!.from, this.#text.length);
-    // Nothing was whole before the end: a short text, or one that is a single value.
+    // Nothing was complete before the end: a short text, or one that is a single value.
     const value = this.#parse(this.#text, 0, this.#text.length);
     this.#refuse(findFault(value, this.#maxDepth), 0, 0);
     return value;
@@ -134,7 +134,7 @@ class SlicedParser {
     }
   }
 
-  /** Everything that is whole goes into its container, and every open container becomes one. */
+  /** Puts all complete values into their containers, and gives every open container a frame. */
   #putAway(): void {
     if (this.#whole !== undefined) return;
     for (let depth = this.#frames.length; ; depth++) {
@@ -160,7 +160,7 @@ class SlicedParser {
         this.#requireBlank(parent.from, start);
         step = (parent.value as JsonValue[]).length;
       } else {
-        // In place of the container a word that nothing before it can be part of: with a digit, `"key":1{` would be `"key":10`.
+        // A word in place of the container, since nothing before it can join with it: with a digit, `"key":1{` would become `"key":10`.
         const opened = `{${this.#text.slice(parent.from, start)}null}`;
         const [key, more] = Object.keys(this.#parse(opened, parent.from, start + 1) as object);
         if (key === undefined || more !== undefined) throw this.#fault(parent.from, start + 1);
@@ -237,6 +237,6 @@ class SlicedParser {
   }
 
   #fault(from: number, to: number): LodestoneError {
-    return new LodestoneError("INVALID", `The body is not valid JSON: the fault is between the offsets ${from} and ${to}.`);
+    return new LodestoneError("INVALID", `The body is not valid JSON: the error is between the offsets ${from} and ${to}.`);
   }
 }

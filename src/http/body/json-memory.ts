@@ -1,7 +1,7 @@
-/** What the values of a JSON body take of V8's heap: estimated, so that it can be charged (admission) before many bodies exhaust the heap. */
+/** Estimates how much of V8's heap a JSON body's values take, so that admission can charge it before many bodies exhaust the heap. */
 import type { JsonValue } from "../../records/requests.ts";
 
-/** What there is in a body. */
+/** Counts of what a body contains. */
 export interface JsonShape {
   /** Of the body's text. */
   readonly characters: number;
@@ -28,7 +28,7 @@ export function memoryOf({ characters, containers, keys, values }: JsonShape): n
   return CHARACTER_BYTES * characters + CONTAINER_BYTES * containers + KEY_BYTES * keys + VALUE_BYTES * values;
 }
 
-/** Of a value that was parsed. Recursive: no deeper than json-body.ts lets through. Cost: a glance at each value. */
+/** Of a value that was parsed. Recursive, but no deeper than json-body.ts allows. Cost: one step per value. */
 export function shapeOf(value: JsonValue, characters: number): JsonShape {
   const shape = { characters, containers: 0, keys: 0, values: 0 };
   count(value, shape);

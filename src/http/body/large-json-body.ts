@@ -1,7 +1,7 @@
 /**
- * As json-body.ts, for a body so large that parsing it takes a while: others are served between the steps, and
- * what would take too long to parse is rejected first. Numbers and text are parsed at some 100 MB/s. Objects,
- * lists and above all different keys are what costs: JSON.parse takes 2 s for 18 MB of them.
+ * Like json-body.ts, for a body so large that parsing it takes a while: other callers are served between the steps,
+ * and a body that would take too long to parse is rejected first. Numbers and text are parsed at about 100 MB/s.
+ * Objects, lists and above all different keys are expensive: JSON.parse takes 2 s for 18 MB of them.
  */
 import { LodestoneError } from "../../errors.ts";
 import { SLICE_UNITS, yieldToEventLoop } from "../../event-loop.ts";
@@ -29,7 +29,7 @@ export async function parseLargeJsonBody(
   return parseJsonInSlices(text, limits);
 }
 
-/** Counts brackets, commas and colons outside of strings. For a text that is no JSON it may count anything. */
+/** Counts brackets, commas and colons outside of strings. For a text that is not JSON the counts mean nothing. */
 async function checkShape(text: string, { jsonDepth, jsonKeys, jsonValues, jsonContainers }: JsonLimits): Promise<JsonShape> {
   let depth = 0;
   let keys = 0;
@@ -68,5 +68,5 @@ async function checkShape(text: string, { jsonDepth, jsonKeys, jsonValues, jsonC
 
 function tooMany(what: string, count: number, limit: number): LodestoneError {
   const [got, expected] = [count, limit].map((n) => n.toLocaleString("en-US"));
-  return new LodestoneError("INVALID", `body: it holds ${got} ${what}; at most ${expected} are taken. Send it in several requests.`);
+  return new LodestoneError("INVALID", `body: it holds ${got} ${what}; at most ${expected} are accepted. Send several smaller requests.`);
 }

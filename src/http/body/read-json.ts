@@ -1,4 +1,4 @@
-/** The JSON body of a request, read and parsed within its limits, and charged to the place that the request holds. */
+/** Reads and parses the JSON body of a request within its limits, and charges it to the request's place. */
 import type { IncomingMessage } from "node:http";
 import { LodestoneError } from "../../errors.ts";
 import { yieldToEventLoop } from "../../event-loop.ts";
@@ -9,7 +9,7 @@ import { parseJsonBody } from "./json-body.ts";
 import { memoryOf, shapeOf } from "./json-memory.ts";
 import { LARGE_TEXT_LENGTH, parseLargeJsonBody } from "./large-json-body.ts";
 
-/** The values of shorter bodies are not charged: those of as many requests as are worked on at once take some 70 MB at most. */
+/** The values of shorter bodies are not charged: those of all requests in progress together take about 70 MB at most. */
 const SMALL_TEXT_LENGTH = 16 * 1024;
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Backups of the embedded database, taken while it serves. The server chooses the folder: no path comes from a
+ * Backups of the embedded database, made without stopping it. The server chooses the folder: no path comes from a
  * request.
  */
 import { readdir } from "node:fs/promises";
@@ -33,14 +33,15 @@ export function backupEndpoints({ records, backupDir }: Services): Endpoint[] {
                   required: ["name", "createdAt"],
                 },
               },
-              isRunning: { type: "boolean", description: "Whether one is being taken." },
+              isRunning: { type: "boolean", description: "Whether a backup is being made." },
             },
             required: ["backups", "isRunning"],
           },
         },
       },
       async handle({ databases }) {
-        if (databases !== undefined) throw new LodestoneError("FORBIDDEN", "A backup has all databases; this key is for some only.");
+        if (databases !== undefined)
+          throw new LodestoneError("FORBIDDEN", "A backup contains all databases; this key is limited to some of them.");
         const backups = backupDir === undefined ? [] : await listBackups(backupDir);
         return { status: 200, body: { backups, isRunning } };
       },
@@ -49,20 +50,21 @@ export function backupEndpoints({ records, backupDir }: Services): Endpoint[] {
       method: "POST",
       path: "/backups",
       name: "createBackup",
-      summary: "Copy the whole database, while it serves, into the server's folder for backups",
+      summary: "Back up the whole database, without stopping it, into the server's folder for backups",
       tag: "Operation",
       access: "admin",
       responses: {
         201: {
-          description: "The backup is whole and on disk: a data directory of its own.",
+          description: "The backup is complete and on disk. It is a data directory of its own.",
           schema: { type: "object", properties: { path: { type: "string" }, seconds: { type: "number" } }, required: ["path", "seconds"] },
         },
-        422: { description: "Another backup is under way." },
+        422: { description: "Another backup is in progress." },
       },
       async handle({ databases }) {
-        if (databases !== undefined) throw new LodestoneError("FORBIDDEN", "A backup has all databases; this key is for some only.");
+        if (databases !== undefined)
+          throw new LodestoneError("FORBIDDEN", "A backup contains all databases; this key is limited to some of them.");
         if (backupDir === undefined) throw new LodestoneError("INVALID", "This server has no folder for backups.");
-        if (isRunning) throw new LodestoneError("CONFLICT", "A backup is being taken already; wait for it.");
+        if (isRunning) throw new LodestoneError("CONFLICT", "A backup is already in progress; wait for it to finish.");
         const startedMs = performance.now();
         const path = resolve(backupDir, nameOf(new Date()));
         isRunning = true;
@@ -87,7 +89,7 @@ async function listBackups(folder: string): Promise<{ name: string; createdAt: s
   try {
     names = await readdir(folder);
   } catch (error) {
-    // It is made with the first backup.
+    // It is created with the first backup.
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
     throw error;
   }

@@ -20,8 +20,8 @@ const TABLE_STATISTICS = {
   type: "object",
   properties: {
     name: { type: "string" },
-    sizeBytes: { type: "integer", description: "On disk, with indexes, large values, and the space that deleted records left." },
-    estimatedRows: { type: "integer", description: "About how many records: the database's own estimate. `aggregate` counts." },
+    sizeBytes: { type: "integer", description: "On disk, including indexes, large values, and space left by deleted records." },
+    estimatedRows: { type: "integer", description: "The database's own estimate of the number of records; `aggregate` counts them." },
   },
   required: ["name", "sizeBytes", "estimatedRows"],
 };
@@ -29,10 +29,13 @@ const TABLE_STATISTICS = {
 const BRANCH_SEARCH = {
   type: "object",
   properties: {
-    ready: { type: "boolean", description: "Its records have been read and are followed. Until then searches wait." },
-    lagMs: { type: "number", description: "Age of its oldest change that searches of this server do not see yet; 0: they see all." },
+    ready: { type: "boolean", description: "Its records have been read, and changes are followed. Until then searches wait." },
+    lagMs: {
+      type: "number",
+      description: "Age of the oldest change that searches on this server do not see yet; 0: they see all changes.",
+    },
     vectors: { type: "integer", description: "Held by this server." },
-    memoryBytes: { type: "integer", description: "What this server holds them in." },
+    memoryBytes: { type: "integer", description: "Memory that they take in this server." },
   },
   required: ["ready", "lagMs", "vectors", "memoryBytes"],
 };
@@ -60,7 +63,7 @@ export function branchEndpoints({ records, search }: Services): Endpoint[] {
       responses: {
         201: { description: "The branch was created.", schema: CREATED },
         400: { description: "The branch to copy does not exist." },
-        422: { description: "There is a branch of this name." },
+        422: { description: "A branch of this name exists." },
       },
       async handle({ ref, body, query }) {
         const from = query.from ?? body?.from;
@@ -122,7 +125,7 @@ export function branchEndpoints({ records, search }: Services): Endpoint[] {
       access: "read",
       responses: {
         200: {
-          description: "Cheap: no table is read.",
+          description: "Cheap: reads no table.",
           schema: {
             type: "object",
             properties: { tables: { type: "array", items: TABLE_STATISTICS }, search: BRANCH_SEARCH },
@@ -139,7 +142,7 @@ export function branchEndpoints({ records, search }: Services): Endpoint[] {
       method: "PATCH",
       path,
       name: "updateBranch",
-      summary: "Give a branch another name, or its answers and SQL other names for the columns that every table has",
+      summary: "Rename a branch, or change what its answers and SQL call the columns that every table has",
       tag,
       access: "admin",
       body: {
@@ -149,13 +152,13 @@ export function branchEndpoints({ records, search }: Services): Endpoint[] {
           systemColumns: {
             enum: SYSTEM_NAMINGS,
             description:
-              "dotted: id and xata.version …; underscored: xata_id, xata_version …, as the SDK of databases with Postgres enabled has them.",
+              "dotted: id and xata.version …; underscored: xata_id, xata_version …, as in the SDK for databases with Postgres enabled.",
           },
         }),
       },
       responses: {
         200: { description: "It is so.", schema: MIGRATION_STATUS },
-        422: { description: "There is a branch of the new name." },
+        422: { description: "A branch of the new name exists." },
       },
       async handle({ ref, body }) {
         // Each is a transaction of its own: of both the first would be done when the second fails.
@@ -174,7 +177,7 @@ export function branchEndpoints({ records, search }: Services): Endpoint[] {
       summary: "Drop a branch with all its records; a database is dropped with its last branch",
       tag,
       access: "admin",
-      responses: { 200: { description: "The branch is gone.", schema: MIGRATION_STATUS } },
+      responses: { 200: { description: "The branch was dropped.", schema: MIGRATION_STATUS } },
       async handle({ ref }) {
         await records.dropBranch(ref);
         return { status: 200, body: { status: "completed" } };

@@ -1,4 +1,4 @@
-/** Databases: what there is. They come with their first branch. */
+/** Lists databases, and the branches of one. A database is created with its first branch. */
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import type { JsonSchema } from "../validation.ts";
 import type { Services } from "./services.ts";

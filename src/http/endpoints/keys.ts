@@ -26,8 +26,8 @@ export function keyEndpoints({ keys }: Services): Endpoint[] {
   const path = "/keys";
   const managerFor = (caller: Caller | undefined) => {
     if (caller?.databases !== undefined)
-      throw new LodestoneError("FORBIDDEN", "Keys are for all databases to see; this one is for some only.");
-    if (keys === undefined) throw new LodestoneError("INVALID", "This server asks for no keys; start it with --key-file to have some.");
+      throw new LodestoneError("FORBIDDEN", "Only a key for all databases may see keys; this one is limited to some.");
+    if (keys === undefined) throw new LodestoneError("INVALID", "This server requires no keys; start it with --key-file to use keys.");
     return keys;
   };
   return [
@@ -48,11 +48,14 @@ export function keyEndpoints({ keys }: Services): Endpoint[] {
                 type: "array",
                 items: {
                   type: "object",
-                  properties: { ...ENTRY, createdAt: { type: ["string", "null"], description: "null: of the command line." } },
+                  properties: { ...ENTRY, createdAt: { type: ["string", "null"], description: "null: given on the command line." } },
                   required: ["name", "scope", "databases", "createdAt"],
                 },
               },
-              hasFile: { type: "boolean", description: "Whether keys can be made and revoked: the server was started with --key-file." },
+              hasFile: {
+                type: "boolean",
+                description: "Whether keys can be created and revoked: true if the server was started with --key-file.",
+              },
             },
             required: ["keys", "hasFile"],
           },
@@ -67,15 +70,15 @@ export function keyEndpoints({ keys }: Services): Endpoint[] {
       method: "POST",
       path,
       name: "createKey",
-      summary: "Make a key; the answer is the only place where it is ever shown",
+      summary: "Create a key; it is shown only in this answer",
       tag,
       access: "admin",
       body: {
         required: true,
         schema: objectOf(
           {
-            name: { ...NAME, description: "To know it by, in logs and lists." },
-            scope: { enum: SCOPES, description: "Each may do what those before it may." },
+            name: { ...NAME, description: "Identifies the key in logs and lists." },
+            scope: { enum: SCOPES, description: "Each scope includes those before it." },
             databases: {
               type: "array",
               items: NAME,
@@ -92,7 +95,7 @@ export function keyEndpoints({ keys }: Services): Endpoint[] {
           description: "The key. The server keeps only its hash.",
           schema: { type: "object", properties: { ...ENTRY, key: { type: "string" } }, required: ["name", "scope", "databases", "key"] },
         },
-        422: { description: "There is a key of this name, or there are as many as there can be." },
+        422: { description: "A key of this name exists, or there are as many keys as there can be." },
       },
       async handle({ caller, body: { name, scope, databases } }) {
         const key = await managerFor(caller).create(name, scope, databases);
@@ -103,12 +106,12 @@ export function keyEndpoints({ keys }: Services): Endpoint[] {
       method: "DELETE",
       path: `${path}/{key}`,
       name: "revokeKey",
-      summary: "Make a key worthless",
+      summary: "Revoke a key",
       tag,
       access: "admin",
       responses: {
-        204: { description: "It is refused from now on." },
-        422: { description: "It is the key of this request itself." },
+        204: { description: "The key is refused from now on." },
+        422: { description: "It is the key that was used for this request." },
       },
       async handle({ caller, path: { key } }) {
         await managerFor(caller).revoke(key as string, caller?.name ?? "");

@@ -15,7 +15,7 @@ export function operationEndpoints(services: Services, others: readonly Endpoint
       method: "GET",
       path: "/livez",
       name: "getLiveness",
-      summary: "The process is there and answers",
+      summary: "Whether the process is running and answers",
       tag,
       access: "public",
       always: true,
@@ -26,7 +26,7 @@ export function operationEndpoints(services: Services, others: readonly Endpoint
       method: "GET",
       path: "/readyz",
       name: "getReadiness",
-      summary: "The search store has caught up with the records",
+      summary: "Whether the search store has caught up with the records",
       tag,
       access: "public",
       always: true,
@@ -37,7 +37,7 @@ export function operationEndpoints(services: Services, others: readonly Endpoint
       async handle() {
         const { ready, pending, lagMs, fault, isSearchDatabaseAway, rows, parts } = search.status();
         if (services.isDraining()) return { status: 503, body: { status: "shutting down" } };
-        // Names of branches are not for everybody, so only their number is given.
+        // Names of branches are not public, so only their number is given.
         if (!ready) return { status: 503, body: { status: "starting", pending: pending.length } };
         if (lagMs <= services.maxLagMs) {
           // A part that nobody holds is missing for all servers alike: taking them all off a balancer's list
@@ -56,7 +56,7 @@ export function operationEndpoints(services: Services, others: readonly Endpoint
       method: "GET",
       path: "/access",
       name: "getAccess",
-      summary: "What the key given may do",
+      summary: "What the given key may do",
       tag,
       access: "read",
       responses: {
@@ -65,9 +65,9 @@ export function operationEndpoints(services: Services, others: readonly Endpoint
           schema: {
             type: "object",
             properties: {
-              scope: { enum: SCOPES, description: "Each may do what those before it may." },
+              scope: { enum: SCOPES, description: "Each scope includes those before it." },
               databases: { type: ["array", "null"], items: { type: "string" }, description: "null: all." },
-              keyName: { type: ["string", "null"], description: "null: the server asks for no key, and everybody may do everything." },
+              keyName: { type: ["string", "null"], description: "null: the server requires no key, and everyone may do everything." },
               version: { type: "string" },
             },
             required: ["scope", "databases", "keyName", "version"],

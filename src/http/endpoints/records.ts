@@ -8,7 +8,7 @@ import { OPERATION_ERRORS, objectOf, RECORD, RECORD_INPUT } from "../schemas.ts"
 const COLUMNS: QueryParameter = {
   name: "columns",
   kind: "columns",
-  description: 'Columns to answer with, separated by commas; "*" for all. Without it: the id and the metadata.',
+  description: 'Columns to return, separated by commas; "*" for all. Default: the id and the metadata.',
 };
 const CREATE_ONLY: QueryParameter = { name: "createOnly", kind: "boolean", description: "Fail (422) when the record exists." };
 const IF_VERSION: QueryParameter = {
@@ -17,7 +17,7 @@ const IF_VERSION: QueryParameter = {
   description: "Fail (422) unless the record has this version.",
 };
 
-const CONFLICT = { description: "The record is there (createOnly) or has another version (ifVersion). Nothing was changed." };
+const CONFLICT = { description: "The record exists (createOnly), or has another version (ifVersion). Nothing was changed." };
 
 export function recordEndpoints(): Endpoint[] {
   const table = "/db/{db}:{branch}/tables/{table}";
@@ -28,7 +28,7 @@ export function recordEndpoints(): Endpoint[] {
       method: "POST",
       path: `${table}/data`,
       name: "insertRecord",
-      summary: "Insert a record; the service makes its id",
+      summary: "Insert a record; the service generates its id",
       tag,
       access: "write",
       query: [COLUMNS],
@@ -62,7 +62,7 @@ export function recordEndpoints(): Endpoint[] {
             },
           },
         },
-        400: { description: "A record cannot be inserted; none was.", schema: OPERATION_ERRORS },
+        400: { description: "One of the records cannot be inserted; none was inserted.", schema: OPERATION_ERRORS },
       },
       async handle({ records, ref, path, query, body, isSdk }) {
         const inserted = await records.insertRecords(ref, path.table as string, body.records, writeOptions(query, isSdk));
@@ -79,7 +79,7 @@ export function recordEndpoints(): Endpoint[] {
       summary: "Read a record",
       tag,
       access: "read",
-      query: [{ ...COLUMNS, description: 'Columns to answer with, separated by commas. Default: "*", all.' }],
+      query: [{ ...COLUMNS, description: 'Columns to return, separated by commas. Default: "*", all.' }],
       responses: { 200: { description: "The record.", schema: RECORD } },
       async handle({ records, ref, path, query, isSdk }) {
         const columns = query.columns ?? ["*"];
@@ -90,7 +90,7 @@ export function recordEndpoints(): Endpoint[] {
       method: "PUT",
       path: record,
       name: "replaceRecord",
-      summary: "Create a record under this id, or replace the one that is there",
+      summary: "Create a record with this id, or replace the existing one",
       tag,
       access: "write",
       query: [COLUMNS, CREATE_ONLY, IF_VERSION],
@@ -109,7 +109,7 @@ export function recordEndpoints(): Endpoint[] {
       method: "PATCH",
       path: record,
       name: "updateRecord",
-      summary: "Change the columns given of a record that exists",
+      summary: "Change the given columns of an existing record",
       tag,
       access: "write",
       query: [COLUMNS, IF_VERSION],
@@ -124,7 +124,7 @@ export function recordEndpoints(): Endpoint[] {
       method: "POST",
       path: record,
       name: "upsertRecord",
-      summary: "Change the columns given, or create the record",
+      summary: "Change the given columns, or create the record",
       tag,
       access: "write",
       query: [COLUMNS, IF_VERSION],
@@ -146,10 +146,10 @@ export function recordEndpoints(): Endpoint[] {
       summary: "Delete a record",
       tag,
       access: "write",
-      query: [{ ...COLUMNS, description: 'Answer with these columns of the removed record; "*" for all. Without it: 204.' }],
+      query: [{ ...COLUMNS, description: 'Columns of the deleted record to return; "*" for all. Without it: 204.' }],
       responses: {
-        204: { description: "The record is gone." },
-        200: { description: "The record is gone; this was it.", schema: RECORD },
+        204: { description: "The record was deleted." },
+        200: { description: "The record was deleted; this is what it held.", schema: RECORD },
       },
       async handle({ records, ref, path, query, isSdk }) {
         const removed = await records.deleteRecord(ref, path.table as string, path.id as string, writeOptions(query, isSdk));

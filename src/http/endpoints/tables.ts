@@ -76,7 +76,7 @@ export function tableEndpoints({ records }: Services): Endpoint[] {
       summary: "Drop a table with all its records",
       tag,
       access: "admin",
-      responses: { 200: { description: "The table is gone.", schema: MIGRATION_STATUS } },
+      responses: { 200: { description: "The table was dropped.", schema: MIGRATION_STATUS } },
       async handle({ ref, path: { table } }) {
         await records.dropTable(ref, table as string);
         return { status: 200, body: { status: "completed" } };
@@ -87,7 +87,7 @@ export function tableEndpoints({ records }: Services): Endpoint[] {
       method: "PUT",
       path: `${path}/schema`,
       name: "setTableSchema",
-      summary: "Give the table exactly these columns: adds and drops, rejects a change of type",
+      summary: "Give the table exactly these columns: adds and drops columns, rejects a change of type",
       tag,
       access: "admin",
       body: { required: true, schema: TABLE_COLUMNS },

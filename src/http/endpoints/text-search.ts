@@ -19,13 +19,14 @@ const QUERY: Readonly<Record<string, JsonSchema>> = {
   query: {
     type: "string",
     minLength: 1,
-    description: "Words: a record is found by any of them, and ranks higher with more. In a table, without words: every record.",
+    description:
+      "Words: a record is found if it has any of them, and ranks higher with more. In a table, an empty query finds every record.",
   },
   fuzziness: { type: "integer", minimum: 0, maximum: 2, description: "How many letters of a word may differ. Default 1." },
   prefix: { enum: ["phrase", "disabled"], description: '"phrase": the last word may be the beginning of one. Default "disabled".' },
   highlight: {
     ...objectOf({ enabled: { type: "boolean" }, encodeHTML: { type: "boolean" } }),
-    description: "What was found, within <em>, in xata.highlight. Both are on by default.",
+    description: "Marks what was found with <em>, in xata.highlight. Both are on by default.",
   },
   page: objectOf({
     size: { type: "integer", minimum: 1, maximum: MAX_FOUND, description: `Default ${DEFAULT_FOUND}.` },

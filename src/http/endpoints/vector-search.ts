@@ -36,8 +36,8 @@ const BODY: JsonSchema = objectOf(
     size: { type: "integer", minimum: 1, maximum: MAX_SIZE, description: `Default ${DEFAULT_SIZE}.` },
     offset: { type: "integer", minimum: 0, maximum: MAX_OFFSET, description: "Leave out the first results." },
     minScore: { type: "number", description: "Leave out results below this score." },
-    filter: { ...FILTER, description: "Applied first; totalCount is what passes it." },
-    columns: { ...SELECTION, description: "Answer each result with these columns of its `record`." },
+    filter: { ...FILTER, description: "Applied first; totalCount counts the records that pass it." },
+    columns: { ...SELECTION, description: "Columns of the `record` to return with each result." },
     consistency: {
       ...CONSISTENCY,
       description:
@@ -71,7 +71,7 @@ const ANSWER: JsonSchema = {
 export function vectorSearchEndpoints({ search }: Services): Endpoint[] {
   /** The records of all answers, fetched together. Those deleted since the search are left out. */
   async function fetchRecords({ records, ref, path, body, isSdk }: ApiRequest<VectorSearchBody>, answers: readonly VectorSearchResponse[]) {
-    // With those that several answers have: each time that a record is answered counts.
+    // A record in several answers is counted each time.
     const ids = answers.flatMap(({ results }) => results.map(({ id }) => id));
     const found = await records.getRecords(ref, path.table as string, ids, { columns: body.columns ?? ["*"], jsonText: isSdk });
     const { systemNaming } = await records.branch(ref);

@@ -1,4 +1,4 @@
-/** A column's vectors in bulk, as bytes that are made while they are taken: the way of many vectors into a page or a notebook that searches them itself. */
+/** A column's vectors in bulk, as streamed bytes: for a page or a notebook that searches many vectors itself. */
 import type { AnswerBudget } from "../../budget/memory-budget.ts";
 import type { VectorPage, VectorsRequest } from "../../records/requests.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
@@ -25,9 +25,9 @@ export function vectorsEndpoints(): Endpoint[] {
             values: {
               ...COLUMN_NAME,
               description:
-                "A column of one value (a string, number, date, link or truth value) whose values come along as text, each cut at 200 characters.",
+                "A column with a single value per record (a string, number, date, link or boolean) whose values are returned as text, each cut at 200 characters.",
             },
-            limit: { type: "integer", minimum: 1, description: "Records at most. Default: all that have a vector." },
+            limit: { type: "integer", minimum: 1, description: "Maximum number of records. Default: all that have a vector." },
           },
           ["column"],
         ),
@@ -35,9 +35,9 @@ export function vectorsEndpoints(): Endpoint[] {
       responses: {
         200: {
           description:
-            "Records in the order of their ids, in blocks, little-endian: uint32 rows, uint32 bytes of the head, the head as JSON " +
-            '`{"ids": […], "values": […]}` padded to a multiple of 4, then float32 × rows × dimension, row-major. The last block has no rows and the head ' +
-            '`{"rows": …, "more": …}`; bytes that end without it were cut off. A record that is written meanwhile comes as it was or as it is.',
+            "Records in the order of their ids, in blocks, little-endian: uint32 rows, uint32 bytes of the header, the header as JSON " +
+            '`{"ids": […], "values": […]}` padded to a multiple of 4, then float32 × rows × dimension, row-major. The last block has no rows and the header ' +
+            '`{"rows": …, "more": …}`; bytes that end without it were cut off. A record that is written meanwhile is returned as it was before or after.',
           contentType: VECTOR_ROWS_TYPE,
         },
       },
@@ -49,7 +49,7 @@ export function vectorsEndpoints(): Endpoint[] {
             ...(left === undefined ? {} : { limit: left }),
           });
         const giveBack = budget.mark();
-        // Before anything is answered: what is wrong with the request is found here.
+        // Finds errors of the request before anything is answered.
         const first = await read(undefined, body.limit);
         return { status: 200, stream: blocks(first, read, body.limit, budget, giveBack), contentType: VECTOR_ROWS_TYPE };
       },
@@ -57,7 +57,7 @@ export function vectorsEndpoints(): Endpoint[] {
   ];
 }
 
-/** A page is charged while it is held: what was read for the one before is given back when the next is asked for. */
+/** A page is charged while it is held: its charge is given back when the next page is requested. */
 async function* blocks(
   first: VectorPage,
   read: (after: string | undefined, left: number | undefined) => Promise<VectorPage>,

@@ -107,7 +107,7 @@ export function workspaceEndpoints({ records }: Services): Endpoint[] {
             required: ["databaseName", "branchName", "status"],
           },
         },
-        422: { description: "There is a database of this name." },
+        422: { description: "A database of this name exists." },
       },
       async handle({ path, body }) {
         const database = path.database as string;
@@ -124,13 +124,13 @@ export function workspaceEndpoints({ records }: Services): Endpoint[] {
       method: "POST",
       path: `${list}/{db}/rename`,
       name: "renameDatabase",
-      summary: "Give a database another name; its branches move with it",
+      summary: "Rename a database; its branches move with it",
       tag,
       access: "admin",
       body: { required: true, schema: objectOf({ newName: NAME }, ["newName"]) },
       responses: {
         200: { description: "The database under its new name.", schema: DATABASE },
-        422: { description: "There is a database of the new name." },
+        422: { description: "A database of the new name exists." },
       },
       async handle({ path, body: { newName }, databases: allowed }) {
         if (allowed !== undefined && !allowed.includes(newName)) {
@@ -147,7 +147,7 @@ export function workspaceEndpoints({ records }: Services): Endpoint[] {
       summary: "Drop a database with all its branches and records",
       tag,
       access: "admin",
-      responses: { 200: { description: "The database is gone.", schema: MIGRATION_STATUS } },
+      responses: { 200: { description: "The database was dropped.", schema: MIGRATION_STATUS } },
       async handle({ path }) {
         await records.dropDatabase(path.database as string);
         return { status: 200, body: { status: "completed" } };
@@ -157,14 +157,14 @@ export function workspaceEndpoints({ records }: Services): Endpoint[] {
       method: "GET",
       path: "/dbs/{db}/resolveBranch",
       name: "resolveBranch",
-      summary: "Which branch a Git branch stands for: the one of its name, else the fallback, else main or the first",
+      summary: "The branch that belongs to a Git branch: the one with its name, else the fallback, else main or the first",
       tag,
       access: "read",
       query: [
         { name: "gitBranch", kind: "text", description: "The name of the Git branch." },
-        { name: "fallbackBranch", kind: "text", description: "The branch to take when there is none of that name." },
+        { name: "fallbackBranch", kind: "text", description: "The branch to use when there is none of that name." },
       ],
-      responses: { 200: { description: "The branch, and why this one.", schema: { type: "object" } } },
+      responses: { 200: { description: "The branch, and why it was chosen.", schema: { type: "object" } } },
       async handle({ path, query }) {
         const database = path.database as string;
         const names = (await records.listBranches(database)).map(({ name }) => name);

@@ -29,7 +29,7 @@ export interface Caller {
 const ANYBODY: Caller = { name: "", scope: "admin", databases: undefined };
 
 export class Keyring {
-  /** True when no key is asked for. Never changes: a key ring whose last key was revoked lets nobody in. */
+  /** True when no key is required. Never changes: when its last key is revoked, the server lets nobody in. */
   readonly isOpen: boolean;
   #keys: { key: AccessKey; digest: Buffer }[] = [];
 
@@ -39,7 +39,7 @@ export class Keyring {
     this.replace(keys ?? []);
   }
 
-  /** The keys from now on; requests under way keep what they were allowed. */
+  /** Replaces the keys; requests in progress keep what they were allowed. */
   replace(keys: readonly AccessKey[]): void {
     this.#keys = keys.map((key) => ({ key, digest: Buffer.from(key.hash, "hex") }));
   }
@@ -49,7 +49,7 @@ export class Keyring {
     if (this.isOpen) return ANYBODY;
     const token = /^bearer +(\S+) *$/i.exec(authorization ?? "")?.[1];
     if (token === undefined) {
-      throw new LodestoneError("UNAUTHORIZED", 'This server asks for an API key: send "Authorization: Bearer <key>".');
+      throw new LodestoneError("UNAUTHORIZED", 'This server requires an API key: send "Authorization: Bearer <key>".');
     }
     const digest = createHash("sha256").update(token, "utf8").digest();
     let found: AccessKey | undefined;
@@ -66,6 +66,6 @@ export function authorize(caller: Caller, access: Access, database: string): voi
     throw new LodestoneError("FORBIDDEN", `This needs a key with the scope "${access}"; the key given has "${caller.scope}".`);
   }
   if (database !== "" && caller.databases !== undefined && !caller.databases.includes(database)) {
-    throw new LodestoneError("FORBIDDEN", `The key given is not for the database "${database}".`);
+    throw new LodestoneError("FORBIDDEN", `The given key is not for the database "${database}".`);
   }
 }

@@ -20,7 +20,7 @@ interface KeyFile {
   readonly keys: StoredKey[];
 }
 
-/** Every request is compared with all of them. */
+/** Bounded, because every request is compared with all keys. */
 const MAX_KEYS = 1_000;
 /** Databases that one key can be limited to. */
 export const MAX_KEY_DATABASES = 1_000;
@@ -59,7 +59,7 @@ export async function readKeyFile(path: string): Promise<StoredKey[]> {
     validate(content);
     return (content as KeyFile).keys;
   } catch (error) {
-    throw new LodestoneError("CORRUPT", `The key file ${path} is faulty: ${(error as Error).message}`);
+    throw new LodestoneError("CORRUPT", `The key file ${path} is damaged: ${(error as Error).message}`);
   }
 }
 
@@ -83,9 +83,9 @@ export async function createKey(path: string, name: string, scope: Scope, databa
   await updateKeys(path, async () => {
     const keys = await readKeyFileIfThere(path);
     if (keys.some((other) => other.name === name))
-      throw new LodestoneError("CONFLICT", `There is a key with the name "${name}" already; revoke it first.`);
+      throw new LodestoneError("CONFLICT", `A key with the name "${name}" exists already; revoke it first.`);
     if (keys.length >= MAX_KEYS)
-      throw new LodestoneError("CONFLICT", `There are ${MAX_KEYS} keys, the most there can be; revoke one first.`);
+      throw new LodestoneError("CONFLICT", `There are ${MAX_KEYS} keys, which is the maximum; revoke one first.`);
     return [...keys, stored];
   });
   return key;
@@ -110,7 +110,7 @@ async function readKeyFileIfThere(path: string): Promise<StoredKey[]> {
   }
 }
 
-/** Two commands at once take turns, so that neither loses the other's key. */
+/** Two commands that run at once take turns, so that neither loses the other's key. */
 async function updateKeys(path: string, update: () => Promise<StoredKey[]>): Promise<void> {
   const content = async (): Promise<string> => {
     const file: KeyFile = { version: 1, keys: await update() };

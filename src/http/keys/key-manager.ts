@@ -1,6 +1,6 @@
 /**
- * What an administrator may do with keys while the server runs: see them, make one, revoke one. The keys are in
- * the key file; those of the command line stay.
+ * What an administrator may do with keys while the server runs: list them, create one, revoke one. These keys are
+ * in the key file; those of the command line cannot be changed.
  */
 import { LodestoneError } from "../../errors.ts";
 import type { Scope } from "../../key-scopes.ts";
@@ -43,7 +43,7 @@ export class KeyManager {
   }
 
   /**
-   * The key is in the answer and nowhere else; it is taken from then on.
+   * The key is in the answer and nowhere else; it is accepted from then on.
    * @throws {LodestoneError} CONFLICT (the name is taken), INVALID (no file).
    */
   async create(name: string, scope: Scope, databases?: readonly string[]): Promise<string> {
@@ -60,18 +60,18 @@ export class KeyManager {
    */
   async revoke(name: string, by: string): Promise<void> {
     const file = this.#requireFile();
-    if (name === by) throw new LodestoneError("CONFLICT", "This is the key of the request itself. Revoke it with another one.");
+    if (name === by) throw new LodestoneError("CONFLICT", "This is the key that was used for this request. Use another key to revoke it.");
     await revokeKey(file, name);
     await this.#follow(file);
   }
 
-  /** This server need not wait until it notices the change by itself, as others with the same file do. */
+  /** Applies the change at once in this server; others with the same file notice it a little later. */
   async #follow(file: string): Promise<void> {
     this.#keyring.replace([...this.#fixed, ...(await readKeyFile(file))]);
   }
 
   #requireFile(): string {
     if (this.#file !== undefined) return this.#file;
-    throw new LodestoneError("INVALID", "This server has no key file; start it with --key-file to make and revoke keys while it runs.");
+    throw new LodestoneError("INVALID", "This server has no key file; start it with --key-file to create and revoke keys while it runs.");
   }
 }

@@ -1,6 +1,7 @@
 /**
- * The endpoint that the servers of other parts ask. It is not part of the API: keys do not open it, only the secret that the servers share does.
- * /openapi.json does not list it, and a server without parts does not have it. Bodies are bounded, and are read only after the secret was checked.
+ * The endpoint that the servers of other parts call. It is not part of the API: API keys do not open it, only the
+ * secret that the servers share does. /openapi.json does not list it, and a server without parts does not have it.
+ * Bodies are bounded, and are read only after the secret was checked.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Context, Middleware } from "koa";

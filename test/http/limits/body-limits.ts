@@ -34,7 +34,7 @@ export const BODY_LIMITS: Limit[] = [
     max: 250_000,
     // `column` and `queryVector` are two of them. No object may have so many.
     request: (n) => unusable(`[${Array.from({ length: 10 }, (_, i) => object(Math.floor((n - 2 + i) / 10))).join(",")}]`),
-    refusal: "it holds 250,001 keys; at most 250,000 are taken",
+    refusal: "it holds 250,001 keys; at most 250,000 are accepted",
   },
   {
     documented: "keys of one object in a body",
@@ -48,13 +48,13 @@ export const BODY_LIMITS: Limit[] = [
     value: "1,000,000",
     max: 1_000_000,
     request: (n) => unusable(`${"[],".repeat(n - 3)}[]`),
-    refusal: "it holds 1,000,001 objects and lists; at most 1,000,000 are taken",
+    refusal: "it holds 1,000,001 objects and lists; at most 1,000,000 are accepted",
   },
   {
     documented: "values in all arrays and objects of a body",
     value: "4,000,000",
     max: 4_000_000,
     request: (n) => unusable(`${"1,".repeat(n - 3)}1`),
-    refusal: "it holds 4,000,001 values; at most 4,000,000 are taken",
+    refusal: "it holds 4,000,001 values; at most 4,000,000 are accepted",
   },
 ];

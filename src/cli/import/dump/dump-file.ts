@@ -31,7 +31,7 @@ export interface DumpFile {
 
 const START: SourcePosition = { offset: 0, row: 0, line: 0 };
 const ABOUT_TABLES = /^(?:CREATE (?:UNLOGGED )?TABLE|ALTER TABLE|COMMENT ON COLUMN|CREATE UNIQUE INDEX)\b/;
-/** More than any statement about a table needs; longer ones (a function's body) are passed over. */
+/** More than any statement about a table needs; longer ones (a function's body) are skipped. */
 const MAX_STATEMENT_LENGTH = 1_000_000;
 const MAX_STATEMENTS = 100_000;
 /** `COPY … FROM '$$PATH$$/3345.dat';` of a tar dump's restore.sql. */
@@ -116,7 +116,7 @@ function copyOf(text: string, archive: Archive | undefined, path: string) {
   if (archive === undefined) {
     throw new LodestoneError(
       "INVALID",
-      `${path} is the restore.sql of a tar dump: the records are not in it, but in the files beside it in the archive. Give the archive itself (the .tar file).`,
+      `${path} is the restore.sql of a tar dump. The records are not in it, but in other files of the archive. Give the archive itself (the .tar file).`,
     );
   }
   const copy = parseCopy(`${command} stdin;`);
