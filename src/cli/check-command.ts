@@ -74,7 +74,7 @@ async function checkOne(records: RecordStore, ref: BranchRef, dataDir: string): 
     for (const difference of differences.slice(0, 20)) console.log(`  fault: ${difference}`);
     return found.length + differences.length;
   } catch (error) {
-    console.log(`${name}: fault: ${asDamage(error, "The branch cannot be read to its end").message}`);
+    console.log(`${name}: fault: ${asDamage(error, "The branch cannot be read completely").message}`);
     return 1;
   }
 }

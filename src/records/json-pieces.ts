@@ -1,18 +1,18 @@
 /**
- * A value as JSON text, piece by piece: others are served in between, and an answer is never held as one text. Together the pieces are
- * what JSON.stringify gives, except for ExactJson, which is written as it is. Not recursive: values may be
- * nested to any depth.
+ * A value as JSON text, piece by piece: other callers are served in between, and an answer is never held as one
+ * text. Together the pieces are what JSON.stringify gives, except for ExactJson, which is written as it is. Not
+ * recursive: values may be nested to any depth.
  */
 import { ExactJson } from "./exact-json.ts";
 
-/** Weight, in characters about, up to which a value is written in one go. */
+/** The weight, in characters (roughly), up to which a value is written at once. */
 const PIECE_WEIGHT = 32 * 1024;
 /** What a number, a literal or brackets weigh. */
 const VALUE_WEIGHT = 8;
-/** What is nested deeper weighs more than anything: JSON.stringify is recursive. */
+/** A deeper value counts as infinitely heavy, because JSON.stringify is recursive. */
 const MAX_DEPTH_AT_ONCE = 500;
 
-/** Whether the value weighs more than about `limit` characters of JSON. Looks at no more of it than that. */
+/** Whether the value weighs more than about `limit` characters of JSON. Inspects no more of it than that. */
 export function isHeavierThan(value: unknown, limit: number): boolean {
   return weigh(value, limit, 0) > limit;
 }
@@ -72,7 +72,7 @@ function* parts(root: unknown): Generator<string, void, undefined> {
   }
 }
 
-/** As JSON.stringify writes it, which would take its time for all of it at once. */
+/** A text as JSON.stringify writes it, in parts, because a long one would take too long at once. */
 function* longString(text: string): Generator<string, void, undefined> {
   yield '"';
   for (const piece of pieces(text)) yield JSON.stringify(piece).slice(1, -1);

@@ -52,13 +52,13 @@ export interface RecordStore {
   dropDatabase(database: string): Promise<void>;
   /** CONFLICT when the database has a branch of the new name. At once: nobody sees a part of it under either name. */
   renameBranch(ref: BranchRef, to: string): Promise<void>;
-  /** CONFLICT when there is a database of the new name. All branches go along. */
+  /** CONFLICT when a database has the new name. All branches move with it. */
   renameDatabase(database: string, to: string): Promise<void>;
   /** NOT_FOUND says whether the database or the branch is missing. Cheap (cached): http calls it on every request. */
   branch(ref: BranchRef): Promise<BranchInfo>;
 
   schema(ref: BranchRef): Promise<BranchSchema>;
-  /** Size and about how many records, of each table. One statement over PostgreSQL's catalog: no table is read. */
+  /** The size and the estimated number of records of each table. One statement over PostgreSQL's catalog: no table is read. */
   tableStatistics(ref: BranchRef): Promise<TableStatistics[]>;
   /** What answers and SQL of the branch call the columns that every table has; requests may use either. */
   setSystemNaming(ref: BranchRef, naming: SystemNaming): Promise<void>;
@@ -107,7 +107,7 @@ export interface RecordStore {
    * one consistent state; records written meanwhile come as they were or as they are.
    */
   scanRecords(ref: BranchRef, table: string, options?: ReadOptions): AsyncGenerator<JsonObject[], void, undefined>;
-  /** The vectors of the records that have one, by one statement of bounded size: go on behind the last id. NOT_FOUND without the column. */
+  /** The vectors of the records that have one, in one statement of bounded size; continue after the last id. NOT_FOUND without the column. */
   readVectors(ref: BranchRef, table: string, request: VectorsRequest): Promise<VectorPage>;
   query(ref: BranchRef, table: string, request: QueryRequest, options?: AnswerOptions): Promise<QueryResponse>;
   transaction(
@@ -127,7 +127,7 @@ export interface RecordStore {
    * `xata.highlight`.
    */
   searchTable(ref: BranchRef, table: string, request: TextSearchRequest, options?: AnswerOptions): Promise<TextSearchResponse>;
-  /** The same over several tables; NOT_FOUND for one that is not there. */
+  /** The same over several tables; NOT_FOUND for one that does not exist. */
   searchBranch(ref: BranchRef, request: BranchSearchRequest, options?: AnswerOptions): Promise<TextSearchResponse>;
   sql(ref: BranchRef, request: SqlRequest): Promise<SqlResponse>;
   /** Up to 1,000 statements as one transaction; the message names the one that failed. */

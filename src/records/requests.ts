@@ -70,11 +70,11 @@ export interface QueryResponse {
 export interface VectorsRequest {
   readonly column: string;
   readonly filter?: JsonValue;
-  /** A column whose values come along as text, each cut at 200 characters: a string, number, date, link or truth value. */
+  /** A column whose values come along as text, each cut at 200 characters: a string, number, date, link or boolean. */
   readonly values?: string;
-  /** Only records behind this id. */
+  /** Only records after this id. */
   readonly after?: string;
-  /** Records at most; fewer come where vectors are long. */
+  /** Maximum number of records; fewer are returned if vectors are long. */
   readonly limit?: number;
 }
 
@@ -85,7 +85,7 @@ export interface VectorPage {
   readonly elements: Float32Array;
   /** Of the column that was asked for; null where a record has none. */
   readonly values: readonly (string | null)[] | undefined;
-  /** Whether there are records behind the last one. */
+  /** Whether there are records after the last one. */
   readonly hasMore: boolean;
 }
 

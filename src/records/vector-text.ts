@@ -1,7 +1,6 @@
 /**
- * How vectors travel out of the database: as bytes in base64. Of the forms that were measured it
- * is the cheapest on this side, where the event loop waits (4 µs for 768 elements; hexadecimal 15, decimal
- * numbers 70).
+ * The form in which vectors leave the database: bytes in base64. Of the forms that were measured it is the
+ * cheapest on this side, where the event loop waits (4 µs for 768 elements; hexadecimal 15, decimal numbers 70).
  *
  * On the embedded engine the bytes are those that PostgreSQL has in memory; elsewhere they are those of its binary
  * protocol. Both begin with five int32:
@@ -32,7 +31,9 @@ export function decodeVectors(kind: Engine["kind"], dimension: number, texts: re
   for (const text of texts) {
     const written = bytes.write(text, "base64");
     if (written !== bytes.length || view.getInt32(4) !== 0)
-      throw new Error(`A vector has ${written} bytes where its column's dimension ${dimension} takes ${bytes.length} without nulls.`);
+      throw new Error(
+        `A vector has ${written} bytes; with its column's dimension ${dimension} and without nulls it should have ${bytes.length}.`,
+      );
     const first = HEADER_BYTES + elementBytes - 4;
     for (let offset = first; offset < written; offset += elementBytes) elements[at++] = view.getFloat32(offset, isMemory);
   }

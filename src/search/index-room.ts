@@ -81,8 +81,8 @@ export class IndexRoom<Holder extends { readonly incarnation: string }> {
   refusal(key: BranchKey): LodestoneError {
     return new LodestoneError(
       "OUT_OF_MEMORY",
-      `The vectors of branch ${key} are not searched: indexes take ${Math.floor(this.#limitBytes / 2 ** 20)} MiB at most (--max-memory), and this branch is the ` +
-        "largest of the database that takes most. Its records are all there. Delete what is not needed, or give the server more memory.",
+      `The vectors of branch ${key} cannot be searched: indexes may take ${Math.floor(this.#limitBytes / 2 ** 20)} MiB at most (--max-memory), and this branch is the ` +
+        "largest of the database that uses the most memory. Its records are complete. Delete what is not needed, or give the server more memory.",
     );
   }
 }

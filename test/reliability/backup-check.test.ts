@@ -201,7 +201,7 @@ describe("A data directory", () => {
     bytes.fill(0xa5, 8192, 8192 + 64);
     writeFileSync(file, bytes);
     const check = await runCommand(["check", "--data-dir", dataDir]);
-    expect(check.stdout).toMatch(/fault: a The table cannot be read to its end: invalid page in block 1/);
+    expect(check.stdout).toMatch(/fault: a The table cannot be read completely: invalid page in block 1/);
     expect(check.stdout).toMatch(/^pages:sound: 2 tables, 400 records/m);
     expect(check.stderr).toMatch(/^lodestone: \d faults? w(as|ere) found\.\n$/);
     expect(check.code).toBe(1);

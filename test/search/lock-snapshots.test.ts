@@ -24,7 +24,7 @@ test("a second server on the directory goes on without snapshots, and is told wh
   expect(notices).toEqual([
     expect.stringMatching(
       new RegExp(
-        `^The search snapshots in ${directory} are kept by process ${process.pid} \\(since .*\\)\\. This server goes on without any, .* Give it a --data-dir of its own\\.$`,
+        `^The search snapshots in ${directory} are kept by process ${process.pid} \\(since .*\\)\\. This server runs without snapshots, .* Give it a --data-dir of its own\\.$`,
       ),
     ),
   ]);
@@ -50,5 +50,5 @@ test("a place that cannot be written is no reason not to start", async () => {
   const file = join(directory, "file");
   writeFileSync(file, "");
   expect(await lockSnapshots(join(file, "search"), (sentence) => notices.push(sentence))).toBeUndefined();
-  expect(notices).toEqual([expect.stringMatching(/file\/search cannot be written \(.+\)\. This server goes on without any/)]);
+  expect(notices).toEqual([expect.stringMatching(/file\/search cannot be written \(.+\)\. This server runs without snapshots/)]);
 });

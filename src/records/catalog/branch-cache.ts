@@ -1,6 +1,6 @@
 /**
- * Branches as they were last read. Changes, also those of other servers, make the cache forget (`forget`); what it answers late does no harm, since every change
- * works from what it finds in its own transaction.
+ * Branches as they were last read. Changes, including those by other servers, invalidate entries (`forget`). A stale
+ * entry does no harm, since every change works from what it finds in its own transaction.
  */
 import { LodestoneError } from "../../errors.ts";
 import { schemaNameOf } from "../identifiers.ts";
@@ -10,7 +10,7 @@ export class BranchCache {
   readonly #read: (ref: BranchRef) => Promise<BranchInfo>;
   /** By schema name. A promise, so that requests which come together ask once. */
   readonly #cache = new Map<string, Promise<BranchInfo>>();
-  /** As last read, for the time in which the database is away. */
+  /** As last read, for use while the database is away. */
   readonly #known = new Map<string, BranchInfo>();
   readonly #listeners = new Set<(ref: BranchRef | undefined) => void>();
 
@@ -73,7 +73,7 @@ export class BranchCache {
     for (const listener of this.#listeners) listener(ref);
   }
 
-  /** Without a word to anybody: at the close. */
+  /** Without notifying anybody; used when closing. */
   clear(): void {
     this.#cache.clear();
     this.#known.clear();

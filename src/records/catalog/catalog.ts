@@ -32,7 +32,7 @@ import { createBranchStatements } from "./table-ddl.ts";
 /** Building an index over many records takes long. */
 const CHANGE_TIMEOUT_MS = 600_000;
 const COPY_TIMEOUT_MS = 6 * 3_600_000;
-/** A change of schema waits at most this long for statements that use the table: everybody else waits behind it. */
+/** A change of schema waits at most this long for statements that use the table, since everybody else waits behind it. */
 const LOCK_TIMEOUT = "20s";
 
 export class Catalog {
@@ -134,7 +134,7 @@ export class Catalog {
             if (from === undefined) return false;
             throw new LodestoneError(
               "CONFLICT",
-              `Branch "${ref.branch}" of database "${ref.database}" exists already; drop it before it can be made as a copy of "${options.from}".`,
+              `Branch "${ref.branch}" of database "${ref.database}" exists already; drop it before you create it as a copy of "${options.from}".`,
             );
           }
           await connection.query("INSERT INTO lodestone.feeds (schema_name) VALUES ($1)", [schemaName]);

@@ -108,7 +108,7 @@ export async function installMetaSchema(engine: Engine, { isCopy = false } = {})
 export function notAllowed(cause: unknown): LodestoneError {
   return new LodestoneError(
     "UNAVAILABLE",
-    `The database does not let Lodestone's user do it: ${(cause as Error).message}. The user needs CREATE on the database, and CREATEROLE (a role of its own confines the SQL of each branch).`,
+    `The database denies Lodestone's user what it needs: ${(cause as Error).message}. The user needs CREATE on the database, and CREATEROLE (a role of its own confines the SQL of each branch).`,
     { cause },
   );
 }

@@ -115,7 +115,7 @@ export class SchemaEditor {
       if (rows.length > 0) {
         throw new LodestoneError(
           "INVALID",
-          `Column "${column.name}" is notNull and table "${tableName}" has records, which would have no value in it. Give it a defaultValue, or leave notNull out.`,
+          `Column "${column.name}" is notNull and table "${tableName}" has records, which would have no value in it. Give it a defaultValue, or leave out notNull.`,
         );
       }
     }
@@ -169,7 +169,7 @@ export class SchemaEditor {
         throw new LodestoneError(
           "INVALID",
           `Column "${column.name}" of table "${tableName}" is ${JSON.stringify(toColumnSchema(there))} and cannot become ${JSON.stringify(column)}. ` +
-            "Add a column of another name, copy the values, and drop this one.",
+            "Add a column with another name, copy the values, and drop this one.",
         );
       }
     }
@@ -205,10 +205,7 @@ export class SchemaEditor {
   #withColumn(table: TableDocument, column: ColumnSchema): TableDocument {
     refuseTakenColumn(table, column.name);
     if (table.columns.length >= MAX_COLUMNS) {
-      throw new LodestoneError(
-        "INVALID",
-        `Table "${table.name}" would have more than ${MAX_COLUMNS} columns, which is the most it can have.`,
-      );
+      throw new LodestoneError("INVALID", `Table "${table.name}" would have more than ${MAX_COLUMNS} columns, which is the maximum.`);
     }
     return { ...table, columns: [...table.columns, { id: this.#nextId(), ...column }] };
   }
@@ -233,7 +230,7 @@ export class SchemaEditor {
       if (other.name !== renamed && physicalNameOf(other.name) === physicalNameOf(name)) {
         throw new LodestoneError(
           "CONFLICT",
-          `Table "${name}" cannot be told from table "${other.name}": the first 63 characters are the same.`,
+          `Table "${name}" cannot be distinguished from table "${other.name}": the first 63 characters are the same.`,
         );
       }
     }
@@ -293,7 +290,7 @@ function refuseTakenColumn(table: TableDocument, name: string): void {
     if (physicalNameOf(other.name) === physicalNameOf(name)) {
       throw new LodestoneError(
         "CONFLICT",
-        `Column "${name}" of table "${table.name}" cannot be told from column "${other.name}": the first 63 characters are the same.`,
+        `Column "${name}" of table "${table.name}" cannot be distinguished from column "${other.name}": the first 63 characters are the same.`,
       );
     }
     const [outer, inner] = other.name.length < name.length ? [other.name, name] : [name, other.name];

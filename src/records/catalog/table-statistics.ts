@@ -1,6 +1,6 @@
 /**
- * What tables take on disk, and about how many records they have, as PostgreSQL keeps count of it. One statement
- * over the catalog for all tables of a branch; no table is read.
+ * The size of tables on disk, and PostgreSQL's own estimate of their number of records. One statement over the
+ * catalog for all tables of a branch; no table is read.
  */
 import { compareText } from "../../code-point-order.ts";
 import type { Connection } from "../engine/engine.ts";
@@ -8,9 +8,9 @@ import type { BranchInfo } from "../schema.ts";
 
 export interface TableStatistics {
   readonly name: string;
-  /** With its indexes, its large values, and the space of deleted records that is not yet used again. */
+  /** Including indexes, large values, and space left by deleted records that is not yet reused. */
   readonly sizeBytes: number;
-  /** From the last vacuum or analysis and the writes since: near, not exact. */
+  /** From the last vacuum or analysis and the writes since: an estimate. */
   readonly estimatedRows: number;
 }
 

@@ -79,7 +79,7 @@ async function unreadable(connection: Connection, table: TableInfo, read: () => 
   } catch (error) {
     if (!DAMAGED.test((error as { code?: string }).code ?? "")) throw error;
     await connection.query("ROLLBACK TO SAVEPOINT before_table");
-    return { table: table.name, message: `The table cannot be read to its end: ${(error as Error).message}. Restore it from a backup.` };
+    return { table: table.name, message: `The table cannot be read completely: ${(error as Error).message}. Restore it from a backup.` };
   }
 }
 

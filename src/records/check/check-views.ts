@@ -26,7 +26,7 @@ export async function checkViews(connection: Connection, branch: BranchInfo): Pr
   const names = new Set(tables.map((table) => table.physicalName));
   const faults: Fault[] = rows
     .filter(({ name, kind }) => kind !== "v" || !names.has(name))
-    .map(({ name }) => ({ table: name, message: "A relation stands among the views of the branch that is none of them." }));
+    .map(({ name }) => ({ table: name, message: "The schema of the branch's views contains a relation that is not one of them." }));
   const present = new Set(rows.map(({ name }) => name));
   for (const table of tables) {
     if (!present.has(table.physicalName)) faults.push({ table: table.name, message: "The view that SQL sees is missing." });
@@ -55,7 +55,7 @@ async function checkView(connection: Connection, branch: BranchInfo, schemaName:
   const faults = rows.flatMap(({ name, inserts, updates }, i) => {
     const { isWritten } = columns[i]!;
     const isRight = inserts === (isWritten !== "never") && updates === (isWritten === "always");
-    return isRight ? [] : [fault("SQL may write the column where it must not, or may not where it should.", name)];
+    return isRight ? [] : [fault("SQL may write the column although it must not, or may not although it should.", name)];
   });
   const allowed = await connection.query<{ right: boolean }>(
     `SELECT has_table_privilege($2, $1::regclass, 'SELECT') AND has_table_privilege($2, $1::regclass, 'DELETE')
@@ -64,7 +64,7 @@ async function checkView(connection: Connection, branch: BranchInfo, schemaName:
        AND (SELECT count(*) FROM pg_rewrite WHERE ev_class = pg_class.oid) = 1 AS right FROM pg_class WHERE oid = $1::regclass`,
     [view, branch.roleName, schemaName],
   );
-  if (allowed.rows[0]?.right !== true) faults.push(fault("The rights to the view that SQL sees are not what they have to be."));
+  if (allowed.rows[0]?.right !== true) faults.push(fault("The rights to the view that SQL sees are wrong."));
   const digest = (names: readonly string[], relation: string): string =>
     `(SELECT count(*)::text || ' ' || coalesce(sum(hashtextextended(ROW(${names.map(quoteIdentifier).join(", ")})::text, 0)), 0)::text FROM ${relation})`;
   const shown = digest(

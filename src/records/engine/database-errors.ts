@@ -19,7 +19,7 @@ export function asServiceError(error: unknown): unknown {
   if (code === OUT_OF_MEMORY || isBeyondOneValue(code, message)) {
     return new LodestoneError(
       "INVALID",
-      `The statement needs too much memory: ${message}. Nothing was changed. Send, or ask for, less at once.`,
+      `The statement needs too much memory: ${message}. Nothing was changed. Send or request less at once.`,
       { cause: error },
     );
   }

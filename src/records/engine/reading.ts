@@ -66,7 +66,7 @@ export class Reading {
     return this.#refusal === undefined;
   }
 
-  /** Counts what JSON and arrays weigh as values, beyond their text. */
+  /** Counts the memory that JSON and arrays take as values, beyond their text. */
   #hold(chunk: Uint8Array): boolean {
     if (this.#budget === undefined || this.#isCommitted) return true;
     let weight = 0;
@@ -92,7 +92,7 @@ export class Reading {
 function tooLong(): LodestoneError {
   return new LodestoneError(
     "TOO_LARGE",
-    `What one statement reads is longer than ${MAX_STATEMENT_BYTES / 2 ** 20} MiB. Nothing was changed. Ask for less at once, or leave out the columns with the largest values.`,
+    `The result of one statement is larger than ${MAX_STATEMENT_BYTES / 2 ** 20} MiB. Nothing was changed. Ask for less at once, or leave out the columns with the largest values.`,
   );
 }
 

@@ -40,8 +40,8 @@ export async function runTransaction<Result>(
     });
   } catch (error) {
     ended = true;
-    // The first error is the one that matters. A session that cannot roll back has failed, and the engine
-    // knows.
+    // The first error is the one that matters. A session that cannot roll back has failed, and the engine knows
+    // that.
     await limits.commit(() => session.query("ROLLBACK")).catch(() => {});
     throw error;
   }

@@ -37,10 +37,10 @@ export async function shareSnapshot(engine: Engine): Promise<SharedSnapshot & { 
 
 /**
  * The first statement of a transaction that is "repeatable read".
- * @throws {LodestoneError} UNAVAILABLE when the snapshot is not there any more.
+ * @throws {LodestoneError} UNAVAILABLE when the snapshot no longer exists.
  */
 export async function readAtSnapshot(connection: Connection, { id }: SharedSnapshot): Promise<void> {
-  if (!SNAPSHOT_ID.test(id)) throw new LodestoneError("INVALID", "That is not the name of a snapshot.");
+  if (!SNAPSHOT_ID.test(id)) throw new LodestoneError("INVALID", "This is not the name of a snapshot.");
   try {
     // It takes a literal only, which the pattern has vetted.
     await connection.query(`SET TRANSACTION SNAPSHOT '${id}'`);

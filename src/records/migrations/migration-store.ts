@@ -26,7 +26,7 @@ export interface PushedMigration {
 /** Most histories are short; this limit is for branches that scripts have changed for years. */
 const MAX_PUSHED = 1_000;
 
-/** Some 10 ms of checking. */
+/** About 10 ms of checking. */
 const COLUMNS_PER_SLICE = 5_000;
 
 export class MigrationStore {
@@ -118,7 +118,7 @@ export class MigrationStore {
       throw invalid(`migrations has ${migrations.length} elements; at most ${MAX_PUSHED} are possible at once.`);
     for (const [i, { id, parentId, checksum, operations }] of migrations.entries()) {
       if (checksum !== checksumOf(parentId, operations)) {
-        throw invalid(`migrations[${i}]: the checksum of migration "${id}" is not that of its parentID and operations.`);
+        throw invalid(`migrations[${i}]: the checksum of migration "${id}" does not match its parentID and operations.`);
       }
     }
     await this.#catalog.change(ref, async (editor, connection) => {
@@ -207,7 +207,7 @@ async function requireSchema(given: unknown): Promise<BranchSchema> {
     if (slices.spend(result.columns.length + 1)) await slices.rest();
   }
   const names = new Set(checked.map(({ name }) => name));
-  if (names.size !== checked.length) throw invalid("schema has two tables of one name.");
+  if (names.size !== checked.length) throw invalid("schema has two tables with the same name.");
   for (const { name, columns } of checked) {
     for (const column of columns) {
       if (column.link !== undefined && !names.has(column.link.table)) {

@@ -78,7 +78,7 @@ export function operationsOf(given: unknown): unknown[] {
     if (Array.isArray(modifiedColumns) && modifiedColumns.length > 0) {
       throw new LodestoneError(
         "INVALID",
-        `migration.tableMigrations.${table}.modifiedColumns: a column's type cannot be changed. Add a column of another name, copy the values, and remove this one.`,
+        `migration.tableMigrations.${table}.modifiedColumns: a column's type cannot be changed. Add a column with another name, copy the values, and remove this one.`,
       );
     }
   }

@@ -2,8 +2,8 @@
  * The thread that parses and analyses users' statements.
  *
  * Why a thread: a long statement takes a while (200,000 literals: 400 ms). One that is nested too deeply
- * overflows the stack inside the WASM parser, which does not restore its own stack pointer then; after some
- * such statements the parser's memory is damaged and its verdicts mean nothing. So after anything but a clean
+ * overflows the stack inside the WASM parser, which does not restore its own stack pointer then; after a few
+ * such statements the parser's memory is damaged and its results mean nothing. So after anything but a clean
  * result this thread is not used again (parser.ts ends it).
  */
 import { parentPort } from "node:worker_threads";

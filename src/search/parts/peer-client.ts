@@ -131,6 +131,6 @@ async function collect(response: IncomingMessage, maxBytes: number): Promise<Buf
 const MAX_REFUSAL_LENGTH = 300;
 
 function refusal({ statusCode }: IncomingMessage, bytes: Buffer): Error {
-  if (statusCode === 413) return new LodestoneError("TOO_LARGE", "The search is too large to be asked of the servers of all parts.");
+  if (statusCode === 413) return new LodestoneError("TOO_LARGE", "The search is too large to be sent to the servers of all parts.");
   return new Error(`status ${statusCode}, ${bytes.toString("utf8", 0, MAX_REFUSAL_LENGTH)}`);
 }

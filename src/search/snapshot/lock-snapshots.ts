@@ -20,9 +20,9 @@ export async function lockSnapshots(directory: string, onNotice: (sentence: stri
     await mkdir(directory, { recursive: true, mode: 0o700 });
     return await DirectoryLock.acquire(directory, onLost, 0);
   } catch (error) {
-    const why = error instanceof DirectoryHeldError ? `are kept by ${error.holder}` : `cannot be written (${(error as Error).message})`;
+    const why = error instanceof DirectoryHeldError ? `are held by ${error.holder}` : `cannot be written (${(error as Error).message})`;
     onNotice(
-      `The search snapshots in ${directory} ${why}. This server goes on without any, so its next start reads all records. Give it a --data-dir of its own.`,
+      `The search snapshots in ${directory} ${why}. This server runs without snapshots, so its next start reads all records. Give it a --data-dir of its own.`,
     );
     return undefined;
   }

@@ -75,7 +75,7 @@ export class SnapshotDraft {
 
   /** Never rejects. */
   async abandon(): Promise<void> {
-    this.#fault ??= new Error("The draft was given up.");
+    this.#fault ??= new Error("The draft was abandoned.");
     await this.#writing;
     // A file that cannot be removed is removed with the next snapshot.
     await this.#writer?.abandon().catch(() => {});

@@ -18,7 +18,7 @@ import { SCHEMA, type SearchDatabase, type Statements } from "./search-database.
 const INLINE_VECTOR_STORAGE = "MAIN";
 
 const number = (id: number): string => {
-  if (!Number.isSafeInteger(id)) throw new TypeError(`${id} is no id of a table or column.`);
+  if (!Number.isSafeInteger(id)) throw new TypeError(`${id} is not the id of a table or column.`);
   return id < 0 ? `s${-id}` : String(id);
 };
 

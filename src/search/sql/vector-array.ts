@@ -55,7 +55,7 @@ export function readVector(base64: string, target: Float32Array): void {
   const bytes = Buffer.from(base64, "base64");
   if (bytes.length !== HEADER_BYTES + 4 * target.length)
     throw new Error(
-      `A vector has ${bytes.length} bytes where its column's dimension ${target.length} takes ${HEADER_BYTES + 4 * target.length}.`,
+      `A vector has ${bytes.length} bytes; with its column's dimension ${target.length} it should have ${HEADER_BYTES + 4 * target.length}.`,
     );
   for (let i = 0; i < target.length; i++) target[i] = bytes.readFloatBE(HEADER_BYTES + 4 * i);
 }

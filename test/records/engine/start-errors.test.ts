@@ -53,26 +53,26 @@ describeWith("postgresql", "a database that cannot be used", (bin) => {
 
   test("reports that a password is required", async () => {
     expect(await refusal(urlWith((url) => Object.assign(url, { username: "guest", password: "" })))).toMatch(
-      /asks for a password of the user "guest"/,
+      /requires a password for the user "guest"/,
     );
   });
 
   test("reports that the user is not allowed in", async () => {
     expect(await refusal(urlWith((url) => Object.assign(url, { username: "stranger" })))).toMatch(
-      /does not let the user "stranger" in .*pg_hba\.conf/,
+      /does not let the user "stranger" log in .*pg_hba\.conf/,
     );
   });
 
   test("reports that the database does not exist", async () => {
     expect(await refusal(urlWith((url) => Object.assign(url, { pathname: "/nowhere" })))).toMatch(
-      /\/nowhere is not there .*CREATE DATABASE/,
+      /\/nowhere does not exist .*CREATE DATABASE/,
     );
   });
 
   test("reports that nothing listens, or that the host is unknown", async () => {
     const port = String(await freePort());
     expect(await refusal(urlWith((url) => Object.assign(url, { port })))).toMatch(/nothing listens there/);
-    expect(await refusal(urlWith((url) => Object.assign(url, { hostname: "no.such.host.invalid" })))).toMatch(/host name is not known/);
+    expect(await refusal(urlWith((url) => Object.assign(url, { hostname: "no.such.host.invalid" })))).toMatch(/host name cannot be resolved/);
   });
 
   test("reports it on the command line, and exits", async () => {

@@ -176,13 +176,13 @@ describeOnBothEngines("Attacks on a branch with underscored system columns", (fi
       [`REVOKE DELETE ON ${people} FROM ${role}`, `GRANT DELETE ON ${people} TO ${role}`, /rights to the view/],
       [`GRANT CREATE ON SCHEMA "${VIEWS}" TO ${role}`, `REVOKE CREATE ON SCHEMA "${VIEWS}" FROM ${role}`, /rights to the view/],
       [`CREATE RULE r AS ON INSERT TO ${people} DO INSTEAD NOTHING`, `DROP RULE r ON ${people}`, /rights to the view/],
-      [`CREATE TABLE "${VIEWS}"."mine" (n int)`, `DROP TABLE "${VIEWS}"."mine"`, /none of them/],
+      [`CREATE TABLE "${VIEWS}"."mine" (n int)`, `DROP TABLE "${VIEWS}"."mine"`, /not one of them/],
       [
         `ALTER VIEW ${people} RENAME COLUMN "name" TO "tags2"`,
         `ALTER VIEW ${people} RENAME COLUMN "tags2" TO "name"`,
         /columns of the table/,
       ],
-      [`ALTER VIEW ${people} RENAME TO "mine"`, `ALTER VIEW "${VIEWS}"."mine" RENAME TO "people"`, /missing|none of them/],
+      [`ALTER VIEW ${people} RENAME TO "mine"`, `ALTER VIEW "${VIEWS}"."mine" RENAME TO "people"`, /missing|not one of them/],
     ];
     for (const [spoil, mend, message] of spoiled) {
       await fixture.engine.query(spoil);

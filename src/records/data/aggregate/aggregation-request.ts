@@ -153,7 +153,7 @@ function readBucketing(kind: BucketAggregation["kind"], given: Record<string, un
   const offsetSeconds = readTimezone(given.timezone, `${place}.timezone`);
   const { interval, calendarInterval } = given;
   if ((interval === undefined) === (calendarInterval === undefined)) {
-    throw new LodestoneError("INVALID", `${place} needs an interval such as "5d" or a calendarInterval such as "week", and not both.`);
+    throw new LodestoneError("INVALID", `${place} needs either an interval such as "5d" or a calendarInterval such as "week", not both.`);
   }
   if (interval === undefined) {
     if (typeof calendarInterval !== "string" || !CALENDAR.includes(calendarInterval)) {

@@ -41,7 +41,7 @@ export function decodeCursor(text: unknown, place: string): Cursor {
   const bad = (): LodestoneError =>
     new LodestoneError(
       "INVALID",
-      `${place} is ${inWords(text)}, which is not a cursor; give the meta.page.cursor of an earlier answer as it was.`,
+      `${place} is ${inWords(text)}, which is not a cursor; send the meta.page.cursor of an earlier answer unchanged.`,
     );
   if (typeof text !== "string" || !text.startsWith(VERSION) || !/^[\w-]+$/.test(text.slice(VERSION.length))) throw bad();
   let parsed: unknown;

@@ -34,7 +34,7 @@ export async function getRecords(
   options: ReadOptions = {},
 ): Promise<JsonObject[]> {
   const projection = compileProjection(branch, readSelection(branch, table, options.columns ?? ALL_COLUMNS), ROW, options);
-  // Text that PostgreSQL cannot hold is no record's id.
+  // Text that PostgreSQL cannot hold is not the id of any record.
   const asked = ids.filter((id) => !id.includes("\u0000"));
   const distinct = [...new Set(asked)];
   if (asked.length === 0) return [];

@@ -14,7 +14,7 @@ export const DEFAULT_PAGE_SIZE = 20;
 export const PAGE_SIZE_EXCEEDED = `page size exceeds max limit of ${MAX_PAGE_SIZE}`;
 export const OFFSET_EXCEEDED = `page offset must not exceed ${MAX_PAGE_OFFSET}`;
 
-/** A page, with everything that a cursor brought. */
+/** A page, including what its cursor contains. */
 export interface PagePlan {
   readonly filter: JsonValue;
   readonly sort: JsonValue;
@@ -43,7 +43,7 @@ export function planPage(table: TableInfo, request: QueryRequest): PagePlan {
   const offset = wholeNumber(given.offset, 0, 0, MAX_PAGE_OFFSET, "page.offset");
   const used = (["after", "before", "start", "end"] as const).filter((key) => given[key] !== undefined && given[key] !== null);
   if (used.length > 1 && (used.includes("start") || used.includes("end"))) {
-    throw new LodestoneError("INVALID", `page has ${used.map(quoted).join(" and ")}; "start" and "end" stand alone.`);
+    throw new LodestoneError("INVALID", `page has ${used.map(quoted).join(" and ")}; "start" and "end" cannot be combined with others.`);
   }
   const cursors = new Map<string, Cursor>();
   for (const key of used) {

@@ -143,7 +143,7 @@ class PageQuery {
 }
 
 function unfit(cause?: unknown): LodestoneError {
-  return new LodestoneError("INVALID", "The cursor does not fit the table as it is now; start a new query.", { cause });
+  return new LodestoneError("INVALID", "The cursor does not fit the table's current schema; start a new query.", { cause });
 }
 
 /** The cursor of an empty page is at the position that was asked for. */

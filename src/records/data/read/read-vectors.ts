@@ -1,4 +1,4 @@
-/** The vectors of a column in bulk, as binary: for who searches them elsewhere (a page, a notebook). One statement a page, bounded in rows and bytes. */
+/** The vectors of a column in bulk, as binary: for clients that search them elsewhere (a page, a notebook). One statement per page, bounded in rows and bytes. */
 import { LodestoneError } from "../../../errors.ts";
 import { quoted } from "../../../value-in-words.ts";
 import type { Engine } from "../../engine/engine.ts";
@@ -14,7 +14,7 @@ const PAGE_BYTES = 1_000_000;
 const MAX_PAGE_ROWS = 4_000;
 const VALUE_CHARACTERS = 200;
 
-/** What is of any size even where it is short on paper. */
+/** Types whose values can have any size. */
 const NO_VALUES: ReadonlySet<string> = new Set(["vector", "json", "multiple"]);
 
 /** @throws {LodestoneError} NOT_FOUND: no such column. INVALID: a column of another type, or the filter. */

@@ -1,6 +1,6 @@
 /**
  * All records of a table, for exports and checks: in the order of their ids, one page per statement, so that
- * nobody has to wait for the whole.
+ * nobody has to wait for the whole table.
  */
 import { boundedPage, mayHaveMore, PAGE_BYTES } from "../../bounded-page.ts";
 import type { Connection } from "../../engine/engine.ts";

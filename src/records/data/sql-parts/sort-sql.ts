@@ -48,7 +48,7 @@ export function orderTerm(term: SortTerm, reversed: boolean): string {
   return `${term.sql} ${term.descending !== reversed ? "DESC" : "ASC"}`;
 }
 
-/** A new order each time: for results that are never continued. */
+/** A new order each time: for results that no cursor continues. */
 export function randomOrder(alias: string): SortTerm {
   return { sql: `md5(${alias}."id" || random()::text)`, type: "text", nullable: false, descending: false };
 }

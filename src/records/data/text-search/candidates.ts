@@ -60,7 +60,7 @@ export class CandidateReader {
       giveBack?.();
       if (kept === seen && seen < maxRecords) return;
       after = last;
-      // So many that hardly any are measured in vain.
+      // Enough that hardly any record is measured in vain.
       maxRecords = Math.min(2 * kept + 16, MAX_PAGE_RECORDS);
     }
   }

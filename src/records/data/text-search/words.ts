@@ -15,8 +15,8 @@ const WORD = /[\p{L}\p{N}\p{M}]+/gu;
 /** How much text is looked through without a pause, in UTF-16 units. */
 const WINDOW_LENGTH = 65_536;
 /**
- * How much of a longer word is compared. It could only begin with what is searched for: a text may be one word
- * of megabytes.
+ * How much of a longer word is compared: a text may be one word of megabytes, and such a word can only begin with
+ * a searched one.
  */
 const COMPARED_LENGTH = 4_096;
 /** Combining diacritical marks; the same characters are removed in SQL (`plainSql`). */
@@ -99,7 +99,7 @@ export function piecesOf(term: Term): string[] {
   return pieces.length === count ? pieces : [""];
 }
 
-/** A cut through a surrogate pair is no text. */
+/** A piece that begins or ends inside a surrogate pair is not text. */
 function isWhole(piece: string): boolean {
   return !/\p{Surrogate}/u.test(piece);
 }
@@ -152,7 +152,7 @@ export function levenshtein(a: string, b: string, limit: number): number {
 
 /**
  * The letters of a word as a set of 32: an edit takes away one letter at most and adds one at most, so words
- * that are few edits apart have sets that differ in few. Tells nearly all pairs apart for some nanoseconds
+ * that are few edits apart have sets that differ in few. Tells nearly all pairs apart in a few nanoseconds
  * each.
  */
 function letterSet(word: string): number {
@@ -190,7 +190,7 @@ export class TermMatcher {
     this.#letters = Int32Array.from(terms, (term) => letterSet(term.plain));
   }
 
-  /** What the last `match` cost, in letters looked at or so. */
+  /** The approximate cost of the last `match`, in letters compared. */
   get lastCost(): number {
     return this.#lastCost;
   }

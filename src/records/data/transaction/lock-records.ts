@@ -17,7 +17,7 @@ export async function lockRecords(connection: Connection, branch: BranchInfo, ba
   const named = recordsNamed(batches);
   let total = 0;
   for (const { ids } of named.values()) total += ids.size;
-  // A single record, or a single statement (which meets records in index order), needs no locks in advance.
+  // A single record, or a single statement (which visits records in index order), needs no locks in advance.
   if (total < 2 || batches.length < 2) return;
   for (const [table, { ids, removes }] of [...named].sort(([a], [b]) => (a.name < b.name ? -1 : 1))) {
     await connection.query(

@@ -9,17 +9,17 @@ import { isHeavierThan, jsonPieces } from "../../json-pieces.ts";
 
 /**
  * PostgreSQL alone parses longer texts: it has a thread of its own and rejects the same ones
- * (constraint-errors.ts). Parsing them here would hold up everybody.
+ * (constraint-errors.ts). Parsing them here would block all callers.
  */
 const LONG_TEXT = 256 * 1024;
-/** Characters that are looked at in one go. */
+/** Characters that are inspected in one slice. */
 const STEP = 64 * 1024;
-/** Characters that are written in one slice; a fiftieth of a second when they are small lists. */
+/** Characters that are written in one slice: a fiftieth of a second if they are small lists. */
 const SLICE_LENGTH = 2 * STEP;
 const ESCAPED_NUL = "\\u0000";
 
 export interface ColumnJson {
-  /** JSON text, if there is no fault. */
+  /** JSON text, if there is no error. */
   readonly text: string;
   /** What is wrong with it, or undefined. */
   readonly fault: string | undefined;
@@ -33,12 +33,12 @@ export function jsonOf(sent: unknown): ColumnJson {
   return { text, fault: check.fault };
 }
 
-/** Whether `jsonOf` would take more than some milliseconds. Looks at no more of the value than it must. */
+/** Whether `jsonOf` would take more than a few milliseconds. Inspects no more of the value than it must. */
 export function isLongJson(sent: unknown): boolean {
   return typeof sent === "string" ? sent.length > LONG_TEXT : isHeavierThan(sent, LONG_TEXT);
 }
 
-/** As `jsonOf`, in slices between which others are served. */
+/** Like `jsonOf`, in slices; other callers are served between them. */
 export async function longJsonOf(sent: unknown): Promise<ColumnJson> {
   const slices = new Slices(SLICE_LENGTH);
   const pieces: string[] = [];

@@ -18,15 +18,15 @@ export class LongJson {
 }
 
 /**
- * The record with a LongJson in place of each long value of a json column; itself when it has none. Whatever is
- * wrong with the record is left to those who read it.
+ * The record with a LongJson in place of each long value of a json column; itself when it has none. Errors in
+ * the record are left to the code that reads it.
  */
 export async function withLongJson(table: TableInfo, record: unknown): Promise<unknown> {
   if (!hasJsonColumn(table)) return record;
   return replaced(table, "", record);
 }
 
-/** As `withLongJson`, for each record of a list. */
+/** Like `withLongJson`, for each record of a list. */
 export async function allWithLongJson(table: TableInfo, records: readonly unknown[]): Promise<readonly unknown[]> {
   if (!Array.isArray(records) || !hasJsonColumn(table)) return records;
   const all: unknown[] = [];

@@ -32,7 +32,7 @@ export function newRecordId(nowMs = Date.now()): string {
     high = random[0]! & 3;
     low = random.readUIntBE(1, 6) * 4 + (random[0]! >> 6);
   } else {
-    // The same millisecond (or a clock that went back): a random step up keeps ids both rising and hard to guess.
+    // The same millisecond (or a clock that went back): a random step up keeps ids ascending and hard to guess.
     low += 1 + randomBytes(4).readUInt32BE();
     if (low >= RANDOM_LOW) {
       low -= RANDOM_LOW;

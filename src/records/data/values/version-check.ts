@@ -11,7 +11,7 @@ export function checkIfVersion(ifVersion: unknown, place = "ifVersion"): void {
   throw new LodestoneError("INVALID", `${place} is ${inWords(ifVersion)}; expected a whole number from 0 to ${MAX_VERSION}.`);
 }
 
-/** @param version The record's version as it is; undefined when there is no record. */
+/** @param version The record's current version; undefined when there is no record. */
 export function versionConflict(table: TableInfo, id: string, ifVersion: number, version: number | undefined): LodestoneError {
   const state = version === undefined ? "does not exist" : `has version ${version}`;
   return new LodestoneError(

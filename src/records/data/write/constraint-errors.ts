@@ -53,7 +53,7 @@ export function explain(table: TableInfo, error: unknown): ConstraintFault | und
             "CONFLICT",
             `Table ${quoted(table.name)} has a record with the id ${quoted(value ?? "")} already; update or replace it, or choose another id.`,
           )
-        : // Not CONFLICT: the SDK takes a conflict of an update for "another version" and answers null, which would hide the fault.
+        : // Not CONFLICT: the SDK takes a conflict of an update for "another version" and returns null, which would hide the error.
           fault(
             "INVALID",
             `${upper(where)} is unique, and another record has ${value === undefined ? "that value" : quoted(value)} already; choose another value.`,
@@ -81,7 +81,7 @@ export function explain(table: TableInfo, error: unknown): ConstraintFault | und
     case "22P05":
       return fault("INVALID", `A value cannot be stored in table ${quoted(table.name)}: ${error.message}.`);
     case "22012":
-      return fault("INVALID", "$divide by 0 is not possible; divide by another number.");
+      return fault("INVALID", "$divide: division by 0; divide by another number.");
     case "54000":
       return fault("INVALID", `A value is too long for the index of a unique or link column (about 2,700 bytes): ${error.message}.`);
     default:

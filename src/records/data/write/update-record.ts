@@ -35,7 +35,7 @@ interface Change {
   readonly value: Parameter;
 }
 
-/** @throws {LodestoneError} NOT_FOUND when there is no such record; CONFLICT when it is not of `ifVersion`. */
+/** @throws {LodestoneError} NOT_FOUND when there is no such record; CONFLICT when its version is not `ifVersion`. */
 export async function updateRecord(
   session: Session,
   branch: BranchInfo,
@@ -88,7 +88,7 @@ export async function upsertRecord(
     }
     throw new LodestoneError(
       "OVERLOADED",
-      `Record ${quoted(id)} of table ${quoted(table.name)} is being created and deleted by others all the time; try again.`,
+      `Record ${quoted(id)} of table ${quoted(table.name)} is repeatedly created and deleted by other clients; try again.`,
       {
         retryAfterSeconds: 1,
       },

@@ -33,7 +33,7 @@ export function excludedAssignments(table: TableInfo): string {
   return assignments.length === 0 ? UNCHANGED : assignments.join(", ");
 }
 
-/** An update without columns is an update, too: the trigger makes a new version of the row. */
+/** An update without columns is an update too: the trigger makes a new version of the row. */
 export const UNCHANGED = '"xata.version" = DEFAULT';
 
 export function updateStatement(

@@ -55,7 +55,7 @@ export async function backupTo(host: BackupHost, dataDir: string, target: string
   } catch (error) {
     await rm(building, { recursive: true, force: true });
     if ((error as { code?: string }).code === NOT_IN_PROGRESS) {
-      throw new LodestoneError("UNAVAILABLE", "The database was restarted while the backup was taken; nothing was written. Try again.", {
+      throw new LodestoneError("UNAVAILABLE", "The database was restarted during the backup; nothing was written. Try again.", {
         cause: error,
       });
     }

@@ -140,7 +140,7 @@ export class EmbeddedEngine implements Engine {
   }
 
   async backup(directory: string): Promise<void> {
-    if (this.#backups > 0) throw new LodestoneError("CONFLICT", "A backup is being taken already.");
+    if (this.#backups > 0) throw new LodestoneError("CONFLICT", "A backup is already in progress.");
     await this.#maintenance.finished();
     await backupTo(
       {
@@ -171,7 +171,7 @@ export class EmbeddedEngine implements Engine {
 
   async #close(): Promise<void> {
     const timer = setTimeout(() => {
-      this.#lost = new LodestoneError("UNAVAILABLE", "The database was closed before it had done this; nothing was changed.");
+      this.#lost = new LodestoneError("UNAVAILABLE", "The database was closed before the statement ran; nothing was changed.");
       void this.#session?.kill(this.#lost);
     }, CLOSE_LIMIT_MS);
     clearTimeout(this.#restTimer);

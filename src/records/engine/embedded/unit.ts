@@ -92,7 +92,7 @@ export function queueUnit<Result>(
 const tooLong = (restMs: number): LodestoneError =>
   new LodestoneError(
     "OVERLOADED",
-    `The embedded database is in use by others, and what was asked for takes longer than ${TURN_MS} ms of it: such work of one caller has a tenth of the time ` +
-      "while others are there. Nothing was changed. Ask for less at once, or try again later.",
+    `The embedded database is in use by others, and this request needs it for longer than ${TURN_MS} ms. Such work of one caller gets a tenth of the time ` +
+      "while others are active. Nothing was changed. Ask for less at once, or try again later.",
     { retryAfterSeconds: Math.max(1, Math.ceil(restMs / 1_000)) },
   );

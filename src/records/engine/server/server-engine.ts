@@ -49,7 +49,7 @@ const RETRYABLE = new Set(["40001", "40P01"]); // serialization failure, deadloc
 const MAX_ATTEMPTS = 24;
 const MAX_PAUSE_MS = 200;
 const TIMEOUT_GRACE_MS = 2_000;
-const ALL_BUSY = "The connections to the database that you may have are busy. Nothing was changed: try again.";
+const ALL_BUSY = "All database connections that you may use are busy. Nothing was changed: try again.";
 
 interface UnitLimits {
   readonly timeoutMs: number;

@@ -283,7 +283,7 @@ describeOnBothEngines("groups of records", (fixture) => {
         { x: { percentiles: { column: "amount", percentiles: [101] } } },
         "aggs.x.percentiles.percentiles[0] is 101; expected a percentile from 0 to 100.",
       ],
-      [{ x: { dateHistogram: { column: "at" } } }, "needs an interval"],
+      [{ x: { dateHistogram: { column: "at" } } }, "needs either an interval"],
       [{ x: { dateHistogram: { column: "at", interval: "5 fortnights" } } }, 'aggs.x.dateHistogram.interval is "5 fortnights"; expected'],
       [{ x: { dateHistogram: { column: "at", interval: "0d" } } }, "expected a number above 0"],
       [{ x: { dateHistogram: { column: "at", calendarInterval: "moon" } } }, "expected one of minute, hour"],

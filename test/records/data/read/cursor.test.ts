@@ -80,7 +80,7 @@ describe("a cursor", () => {
     ["more than 4 MiB", withPart(1, "x".repeat(4 * 2 ** 20))],
   ])("is refused when it is %s", (_, text) => {
     expect(() => decodeCursor(text, "page.after")).toThrow(
-      expect.objectContaining({ code: "INVALID", message: expect.stringMatching(/^page\.after is .*, which is not a cursor; give/s) }),
+      expect.objectContaining({ code: "INVALID", message: expect.stringMatching(/^page\.after is .*, which is not a cursor; send/s) }),
     );
   });
 

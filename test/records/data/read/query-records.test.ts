@@ -311,7 +311,7 @@ describeOnBothEngines("queries", (fixture) => {
     });
     await expect(drafts({ after: cursor })).rejects.toMatchObject({
       code: "INVALID",
-      message: "The cursor does not fit the table as it is now; start a new query.",
+      message: "The cursor does not fit the table's current schema; start a new query.",
     });
   });
 
@@ -328,7 +328,7 @@ describeOnBothEngines("queries", (fixture) => {
       message: 'page.after is a cursor of another table than "teams".',
     });
     await expect(run("players", { page: { start: cursor, after: cursor } })).rejects.toMatchObject({
-      message: 'page has "after" and "start"; "start" and "end" stand alone.',
+      message: 'page has "after" and "start"; "start" and "end" cannot be combined with others.',
     });
     for (let i = 2; i < cursor.length; i += 5) {
       const changed = `${cursor.slice(0, i)}${cursor[i] === "A" ? "B" : "A"}${cursor.slice(i + 1)}`;
