@@ -1,4 +1,4 @@
-/** The frame around the views: where one is, what there is, light or dark, whether the server answers, and the question for a key. */
+/** The frame around the views: the current place, navigation, light or dark, whether the server answers, and the prompt for a key. */
 
 import type { FunctionComponent, JSX } from "preact";
 import { useEffect } from "preact/hooks";
@@ -26,7 +26,7 @@ interface Page {
   readonly title: string;
   readonly icon: IconName;
   readonly component: FunctionComponent;
-  /** Whether it needs a branch to be there. */
+  /** Whether it needs an existing branch. */
   readonly inBranch: boolean;
 }
 
@@ -81,7 +81,7 @@ export function App(): JSX.Element {
         </header>
         {!isUp && (
           <p class="notice bad strip" role="alert">
-            The server does not answer. What you have typed stays; the console goes on when it is back.
+            The server does not answer. What you have typed stays; the console continues when the server is back.
           </p>
         )}
         <main id="main" tabIndex={-1} class={`view view-${page.view}`}>
@@ -131,7 +131,7 @@ function Rail({ current }: { current: View }): JSX.Element {
   );
 }
 
-/** What the key may do, and what is there. Faults show where they matter: the key's prompt, the strip, the view. */
+/** Reads what the key may do, and what is on the server. Errors are shown where they matter: in the key's prompt, the strip, the view. */
 async function enter(): Promise<void> {
   try {
     access.value = await fetchAccess();
@@ -140,7 +140,7 @@ async function enter(): Promise<void> {
     const first = firstPlace();
     if (view !== "home" && place === undefined && first !== undefined) go(view, first);
   } catch (error) {
-    // Whoever is in already keeps what is in sight; the strip says that the server is away.
+    // A user who is in already keeps what is in view; the strip says that the server is away.
     if (access.value === undefined) catalogFault.value = messageOf(error);
   }
 }
@@ -151,7 +151,7 @@ function leave(): void {
   needsKey.value = true;
 }
 
-/** The fragment is the route, so no link can do it. */
+/** The fragment is the route, so a link cannot do this. */
 function skipToContent(): void {
   document.getElementById("main")?.focus();
 }

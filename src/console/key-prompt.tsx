@@ -24,13 +24,13 @@ export function KeyPrompt(): JSX.Element {
       access.value = undefined;
       setKey(text.trim(), keep);
     } catch {
-      setFault("The server cannot be reached, or this is no text that a header can carry.");
+      setFault("The server cannot be reached, or this key contains characters that a header cannot carry.");
     }
   }
   return (
     <form class="card key-prompt" onSubmit={(event) => void submit(event)}>
-      <h1>This server asks for a key</h1>
-      <Field label="API key" fault={fault} hint="It is kept in this page's memory and sent to this server alone.">
+      <h1>This server requires a key</h1>
+      <Field label="API key" fault={fault} hint="The key is kept in this page's memory and sent to this server only.">
         {(ids) => (
           <input
             {...ids}

@@ -63,7 +63,10 @@ export interface ApiResponse {
   /** JSON, or text where `contentType` says so. undefined: no body. */
   readonly body?: unknown;
   readonly contentType?: string;
-  /** In place of a body: bytes as they are made, which begin when the reader takes them. The request keeps its place until the last has gone out. */
+  /**
+   * In place of a body: bytes as they are made, which begin when the reader takes them. The request keeps its place
+   * until the last has gone out.
+   */
   readonly stream?: AsyncIterator<Buffer>;
 }
 

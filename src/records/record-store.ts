@@ -107,7 +107,10 @@ export interface RecordStore {
    * one consistent state; records written meanwhile come as they were or as they are.
    */
   scanRecords(ref: BranchRef, table: string, options?: ReadOptions): AsyncGenerator<JsonObject[], void, undefined>;
-  /** The vectors of the records that have one, in one statement of bounded size; continue after the last id. NOT_FOUND without the column. */
+  /**
+   * The vectors of the records that have one, in one statement of bounded size; continue after the last id.
+   * NOT_FOUND without the column.
+   */
   readVectors(ref: BranchRef, table: string, request: VectorsRequest): Promise<VectorPage>;
   query(ref: BranchRef, table: string, request: QueryRequest, options?: AnswerOptions): Promise<QueryResponse>;
   transaction(

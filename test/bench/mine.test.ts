@@ -92,7 +92,11 @@ describe("faulty input is reported in one line, and nothing is measured", () => 
     ["an unknown ending", () => [fileOf("vectors.csv", values(2, 2))], /"\.csv"; expected one of \.npy \.fvecs \.bvecs \.f32/],
     ["no npy header", () => [fileOf("noise.npy", values(20, 12))], /noise\.npy: the file: is not an npy file/],
     ["an unknown type", () => [npy("type.npy", values(20, 12), 20, 12, "<c8")], /the npy header: has the type "<c8"/],
-    ["a truncated npy", () => [npy("short.npy", values(19, 12), 20, 12)], /short\.npy: the file: has 1040 bytes; by its header it should have 1088/],
+    [
+      "a truncated npy",
+      () => [npy("short.npy", values(19, 12), 20, 12)],
+      /short\.npy: the file: has 1040 bytes; by its header it should have 1088/,
+    ],
     ["NaN", () => [npy("nan.npy", bad, 20, 12)], /nan\.npy: vector 17, element 5 .* is NaN/],
     ["beyond float32", () => [npy("huge.npy", new Float32Array(huge.buffer), 20, 12, "<f8")], /vector 1, element 3 .* is Infinity/],
     ["f32 without its dimension", () => [fileOf("bare.f32", values(20, 12))], /does not say its dimension; give --dimension/],

@@ -53,7 +53,7 @@ describeWith("chromium", "the schema in the console", (executablePath) => {
     await expectAccessible();
     await form.getByLabel("Dimension").fill("4");
     await form.getByRole("button", { name: "Add" }).click();
-    await dialog.getByText("The 5 records there will have no value in it.").waitFor();
+    await dialog.getByText("The existing 5 records will have no value in it.").waitFor();
     await dialog.getByRole("button", { name: "Add column" }).click();
     await page.getByRole("list", { name: "Columns" }).getByText("vector · 4").waitFor();
     // Refused when it is done, not before: what the server says then is said in the dialog.
@@ -91,7 +91,7 @@ describeWith("chromium", "the schema in the console", (executablePath) => {
     await page.getByRole("button", { name: "Rename", exact: true }).click();
     await page.getByLabel("New name of the table").fill("people");
     await page.keyboard.press("Enter");
-    await dialog.getByText("1 column of links to it will lead to people").waitFor();
+    await dialog.getByText("1 column of links to it will point to people").waitFor();
     await dialog.getByRole("button", { name: "Rename" }).click();
     await dialog.waitFor({ state: "detached" });
     await page.getByRole("heading", { name: "people", exact: true }).waitFor();

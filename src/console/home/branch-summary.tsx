@@ -21,9 +21,9 @@ interface BranchStatistics {
 }
 
 const READ_EVERY_MS = 5_000;
-/** Of more branches than these the statistics are read once: each is a request. */
+/** With more branches than this, statistics are read only once: each branch is a request. */
 const MOST_FOLLOWED = 20;
-/** Larger tables are not counted for a look at them; the database's estimate has to do. */
+/** Larger tables are not counted just to be shown; the database's estimate has to do. */
 const MOST_COUNTED = 1_000_000;
 
 export function BranchSummary({ place }: { place: Place }): JSX.Element {
@@ -132,7 +132,7 @@ function TableRow({ place, table, statistics }: TableRowProps): JSX.Element {
       <th scope="row">
         <a href={hrefOf(target, place, table.name)}>{table.name}</a>
       </th>
-      <td class="number" title={isLarge ? "About as many: the database's estimate." : undefined}>
+      <td class="number" title={isLarge ? "Approximate: the database's estimate." : undefined}>
         {isLarge ? "≈ " : ""}
         {rows?.toLocaleString("en") ?? "…"}
       </td>
@@ -148,14 +148,14 @@ function TableRow({ place, table, statistics }: TableRowProps): JSX.Element {
           ))
         )}
       </td>
-      <td class="number" title="What the vectors take in memory, if every record has them: five bytes for each number.">
+      <td class="number" title="Memory for the vectors if every record has one: five bytes for each number.">
         {vectors.length === 0 || rows === undefined || rows === 0 ? (
           <span class="muted">–</span>
         ) : (
           `≤ ${sizeInWords(vectorBytes(rows, vectors))}`
         )}
       </td>
-      <td class="number" title="With indexes, and the space of deleted records that is not yet used again.">
+      <td class="number" title="Including indexes, and space left by deleted records that is not yet reused.">
         {statistics === undefined ? "…" : sizeInWords(statistics.sizeBytes)}
       </td>
     </tr>

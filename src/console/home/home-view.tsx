@@ -1,4 +1,4 @@
-/** What is on this server, the demo one click away when there is nothing, and what to paste for the place where one is. */
+/** What is on this server, a button that loads the demo if there is nothing, and snippets to paste for the current place. */
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";

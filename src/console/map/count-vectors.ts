@@ -1,4 +1,4 @@
-/** How many vectors there are to load, asked before they are. */
+/** Asks how many vectors there are to load, before they are loaded. */
 import { call } from "../api/client.ts";
 import { type Place, tablePath } from "../api/paths.ts";
 

@@ -115,7 +115,7 @@ function drawLabels(
   ratio: number,
   query: Box | undefined,
 ): void {
-  // Not read from the element, which would force a layout of the page in every frame.
+  // Not read from the element: that would force a layout of the page in every frame.
   const [width, height] = [context.canvas.width / ratio, context.canvas.height / ratio];
   const taken: Box[] = query === undefined ? [] : [query];
   context.font = "500 12px system-ui, sans-serif";

@@ -59,7 +59,7 @@ function drawSquares({ context, points, colors, viewport, ratio }: PointPicture)
     const top = Math.round(viewport.toY(points[2 * i + 1]!) * ratio);
     if (left < 0 || top < 0 || left + side > width || top + side > height) continue;
     const pixel = pixelOf(colors[i]!);
-    // Written one by one: a call of fill for each line of so few takes three times as long.
+    // Written one by one: calling fill for such short lines takes three times as long.
     for (let y = 0, at = top * width + left; y < side; y++, at += width) for (let x = 0; x < side; x++) pixels[at + x] = pixel;
   }
   context.putImageData(image, 0, 0);

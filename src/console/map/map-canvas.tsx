@@ -1,6 +1,6 @@
 /**
  * The picture: points below, the query and its nearest above. What is under the pointer goes straight from the
- * signal to the upper canvas, once a frame: nothing else of the page is made anew for it. Wheel and pinch
+ * signal to the upper canvas, once a frame: nothing else on the page is rendered again for it. Wheel and pinch
  * zoom, dragging moves.
  */
 import type { ReadonlySignal } from "@preact/signals";
@@ -38,7 +38,7 @@ export function MapCanvas({ plane, marks, pointed, onPoint, onLeave, onPick }: M
   const probe = useRef<{ x: number; y: number } | undefined>(undefined);
   const [size, setSize] = useState({ width: 0, height: 0 });
   const [viewport, setViewport] = useState<Viewport | undefined>(undefined);
-  // Read once: in a frame it would have the page's styles worked out before they are needed.
+  // Read once: in a frame it would force the page's styles to be computed early.
   const ink = useMemo(inkOf, [currentTheme()]);
   const { points, colors } = plane;
   const ratio = Math.min(2, devicePixelRatio || 1);
@@ -117,7 +117,7 @@ export function MapCanvas({ plane, marks, pointed, onPoint, onLeave, onPick }: M
       class="map-frame"
       role="application"
       tabIndex={0}
-      aria-label={`Map of ${colors.length} records. Arrow keys move over it, Enter takes the record there for the query, plus and minus zoom, Escape shows all. The list of results says the same in words.`}
+      aria-label={`Map of ${colors.length} records. Arrow keys move over it, Enter makes the record there the query, plus and minus zoom, Escape shows all. The list of results says the same in words.`}
       onKeyDown={pressKey}
       onPointerDown={(event) => {
         drag.current = { x: event.offsetX, y: event.offsetY, moved: false };

@@ -77,7 +77,7 @@ class ByteReader {
     for (let filled = 0; filled < length; ) {
       if (this.#piece.length === 0) {
         const { done, value } = await this.#reader.read();
-        if (done) throw new Error("The vectors ended before the last of them: the server or the connection went away. Try again.");
+        if (done) throw new Error("The vectors were cut off: the server or the connection was lost. Try again.");
         this.#piece = value;
       }
       const part = this.#piece.subarray(0, length - filled);

@@ -1,8 +1,8 @@
-/** A form with one thing to do, where it is needed: a button that does it, and one that closes the form. */
+/** A form for a single action: a button that performs it, and one that closes the form. */
 import type { ComponentChildren, JSX } from "preact";
 
 interface ActionFormProps {
-  /** For those who do not see it. */
+  /** Its name for screen readers. */
   label: string;
   look: "schema-form" | "card insert-form";
   verb: string;

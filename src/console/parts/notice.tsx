@@ -1,4 +1,4 @@
-/** A fault, or something to know, shown where it happened. */
+/** An error or a notice, shown where it happened. */
 import type { ComponentChildren, JSX } from "preact";
 
 export function Fault({ children }: { children: ComponentChildren }): JSX.Element {

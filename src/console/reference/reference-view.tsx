@@ -1,6 +1,7 @@
 /**
- * The API, from the server's own `/openapi.json`: every endpoint to read and to try. Written here, because the kept viewers do not go with this page: their
- * styles stand in attributes, which its policy refuses, or they are several times the size of the whole console.
+ * The API, from the server's own `/openapi.json`: every endpoint to read and to try. Written here, because the
+ * maintained viewers do not fit this page: their styles are in attributes, which its policy refuses, or they are
+ * several times the size of the whole console.
  */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";

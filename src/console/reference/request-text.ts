@@ -21,7 +21,7 @@ export function curlOf(method: string, url: string, body: string, asksForKey: bo
 /** For a POSIX shell. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** JSON with line breaks, in the very characters that came: parsed and written again, long numbers would lose digits. */
+/** Indents JSON without parsing it: parsed and written again, long numbers would lose digits. */
 export function indented(json: string): string {
   let [depth, text] = [0, ""];
   const newLine = (): string => `\n${"  ".repeat(depth)}`;

@@ -30,7 +30,7 @@ export function BranchPanel({ place, ask, propose }: BranchPanelProps): JSX.Elem
   const remove = (branch: string): Promise<void> =>
     attempt(async () => {
       const content = await contentOf({ ...place, branch });
-      const last = branches.length === 1 ? ` The database ${place.database} goes with it, because it has no other branch.` : "";
+      const last = branches.length === 1 ? ` The database ${place.database} is deleted too, because it has no other branch.` : "";
       ask({
         title: `Delete the branch ${branch}`,
         consequences: [`Deletes the branch ${branch} of ${place.database}, which has ${content}. This cannot be undone.${last}`],
@@ -101,7 +101,7 @@ export function BranchForm({ place, branches, ask, onClose }: BranchFormProps): 
 
   const create = (): Promise<void> =>
     attempt(async () => {
-      if (database === "" || branch === "") throw new Error("A branch needs the name of its database and its own.");
+      if (database === "" || branch === "") throw new Error("Give the name of the database and the name of the branch.");
       const isNew = databases.value?.some(({ name }) => name === database) !== true;
       const content =
         copied === "" ? "It will have no tables." : `It will have a copy of ${await contentOf({ database, branch: copied })}.`;

@@ -53,8 +53,8 @@ async function consequenceOf(
     const { oldName, newName } = operation.renameTable;
     const { all } = await countRecords(place, oldName);
     const links = tables.flatMap(({ columns }) => columns.filter(({ link }) => link?.table === oldName)).length;
-    const said = links === 0 ? "" : ` ${count(links, "column")} of links to it will lead to ${newName}.`;
-    return `${oldName} is called ${newName} from then on, with its ${count(all, "record")}.${said} Requests and SQL that say ${oldName} will be refused.`;
+    const said = links === 0 ? "" : ` ${count(links, "column")} of links to it will point to ${newName}.`;
+    return `${oldName} will be called ${newName}, with its ${count(all, "record")}.${said} Requests and SQL that say ${oldName} will be refused.`;
   }
   if ("addColumn" in operation) {
     const { table, column } = operation.addColumn;
@@ -63,7 +63,7 @@ async function consequenceOf(
     const { all } = await countRecords(place, table);
     if (all === 0) return what;
     const value = column.defaultValue === undefined ? "no value" : `the value ${column.defaultValue}`;
-    return `${what} The ${count(all, "record")} there will have ${value} in it.`;
+    return `${what} The existing ${count(all, "record")} will have ${value} in it.`;
   }
   if ("removeColumn" in operation) {
     const { table, column } = operation.removeColumn;
@@ -73,7 +73,7 @@ async function consequenceOf(
   const { table, oldName, newName } = operation.renameColumn;
   const { all, filled } = await countRecords(place, table, oldName);
   return (
-    `${oldName} of ${table} is called ${newName} from then on; the values of ${filled.toLocaleString("en")} of ${count(all, "record")} stay. ` +
+    `${oldName} of ${table} will be called ${newName}; the values of ${filled.toLocaleString("en")} of ${count(all, "record")} stay. ` +
     `Requests and SQL that say ${oldName} will be refused.`
   );
 }

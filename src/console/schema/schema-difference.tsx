@@ -1,4 +1,4 @@
-/** The operations that lead from one branch's schema to another's, and a way to apply them. */
+/** The operations that turn one branch's schema into another's, and a way to apply them. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { call } from "../api/client.ts";
@@ -62,7 +62,7 @@ export function SchemaDifference({ place, others, propose }: SchemaDifferencePro
           <p class="small">
             {difference.operations.length === 0
               ? `${difference.other} has the same schema.`
-              : `What leads from the schema of ${place.branch} to that of ${difference.other}:`}
+              : `What turns the schema of ${place.branch} into that of ${difference.other}:`}
           </p>
           {difference.operations.length > 0 && (
             <ul class="difference">

@@ -1,4 +1,4 @@
-/** Tables and their links as a picture, changed with what it will do said first; and the branches. */
+/** Tables and their links as a picture, the branches, and changes to both. A change is described before it is made. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { call, messageOf } from "../api/client.ts";
@@ -77,9 +77,9 @@ function Schema({ place, found, ask }: SchemaProps): JSX.Element {
       });
     } catch (error) {
       const said = withoutPlace(messageOf(error));
-      // Another page may have changed it meanwhile: what is there now is shown beside the refusal.
+      // Another page may have changed it meanwhile: the current state is shown beside the refusal.
       void loadTables(place);
-      // What is deleted by a button has no field that it could be said beside.
+      // A deletion has no field beside which the refusal could be shown.
       if (operations.every(isDestructive)) setFault(said);
       throw new Error(said);
     }
@@ -134,5 +134,5 @@ async function refusedAs(work: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** Where the operation stood in the request says nothing to whoever clicked. */
+/** The operation's index in the request means nothing to the user who clicked. */
 const withoutPlace = (message: string): string => message.replace(/^edits\.operations\[\d+\]: /, "");

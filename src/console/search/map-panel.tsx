@@ -1,4 +1,4 @@
-/** The map beside the results: asks before it loads much, tells how far it is, then follows the pointer. */
+/** The map beside the results: asks before it loads much, shows its progress, then follows the pointer. */
 import type { ReadonlySignal } from "@preact/signals";
 import type { Similarity } from "lodestone";
 import type { JSX } from "preact";
@@ -36,7 +36,7 @@ interface MapPanelProps {
   onPick: (id: string) => void;
 }
 
-/** More than this is asked about first. */
+/** More records than this are loaded only after a question. */
 const UNASKED_BYTES = 24 * 1024 * 1024;
 const UNASKED_ROWS = 20_000;
 const HOVER_RESULTS = 10;
@@ -55,7 +55,7 @@ export function MapPanel(props: MapPanelProps): JSX.Element {
   const [isSettled, setSettled] = useState(false);
   const [attempt, setAttempt] = useState(0);
   const current = useRef<VectorMap | undefined>(undefined);
-  /** An answer may come when the pointer has left. */
+  /** An answer may arrive after the pointer has left. */
   const isPointing = useRef(false);
   const filterKey = JSON.stringify(filter) ?? "";
   const candidates = table.columns.filter(({ type }) => type === "string" || type === "bool" || type === "int");

@@ -1,4 +1,4 @@
-/** Why these two are as near as they are: a bar for each dimension's part in the sum. */
+/** Explains the distance of two records: a bar for each dimension's part in the sum. */
 import type { Similarity } from "lodestone";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
@@ -17,7 +17,7 @@ interface TermsPanelProps {
 }
 
 const MAX_BARS = 96;
-/** Up to so many, each has a line of its own, with its numbers. */
+/** Up to this many dimensions, each has a line of its own, with its numbers. */
 const MAX_LINES = 8;
 
 export function TermsPanel({ query, queryName, vector, vectorName, similarity, onCompare }: TermsPanelProps): JSX.Element {
@@ -121,7 +121,7 @@ function Spectrum({ terms }: { terms: Float64Array }): JSX.Element {
   const most = bars.reduce((top, { value }) => Math.max(top, Math.abs(value)), 0) || 1;
   const hasNegative = bars.some(({ value }) => value < 0);
   const zero = hasNegative ? 30 : 60;
-  // Two elements for all bars: they are made anew in each frame in which the pointer moves over the map.
+  // Two elements for all bars: they are rendered again in each frame in which the pointer moves over the map.
   const barsOf = (part: (value: number) => number): string =>
     bars.map(({ value }, i) => `M${i * 4 + 0.5} ${zero}h3v${((-part(value) / most) * zero).toFixed(2)}h-3z`).join("");
   return (

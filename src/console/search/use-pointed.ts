@@ -1,6 +1,6 @@
 /**
- * What is nearest to the pointer on the map. The map draws every answer; the list and the terms, which are many
- * elements and are read by people, take one in LIST_MS, and always the last. So a frame costs two canvases.
+ * The records nearest to the pointer on the map. The map draws every answer. The list and the terms, which are many
+ * elements and are read by people, take one answer per LIST_MS, and always the last. So a frame costs two canvases.
  */
 import { type ReadonlySignal, useSignal } from "@preact/signals";
 import { useEffect, useMemo, useState } from "preact/hooks";
@@ -12,7 +12,7 @@ const LIST_MS = 80;
 export interface Pointed {
   /** Of the latest answer; undefined when the pointer is elsewhere. */
   readonly pointed: ReadonlySignal<Marks | undefined>;
-  /** The same at the pace of the list. */
+  /** The same, updated as often as the list. */
   readonly hovered: Nearest | undefined;
   readonly setHovered: (nearest: Nearest | undefined) => void;
 }

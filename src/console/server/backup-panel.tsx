@@ -1,4 +1,4 @@
-/** Backups of the embedded database: made while it serves, and listed. */
+/** Backups of the embedded database: makes them while the server runs, and lists them. */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../api/client.ts";
@@ -35,7 +35,7 @@ export function BackupPanel(): JSX.Element {
       <div class="heading">
         <h2>Backups</h2>
         <button type="button" disabled={isBusy || list?.isRunning === true} onClick={() => void make()}>
-          {isBusy || list?.isRunning === true ? "Under way …" : "Back up now"}
+          {isBusy || list?.isRunning === true ? "In progress …" : "Back up now"}
         </button>
       </div>
       {fault !== "" && <Fault>{fault}</Fault>}

@@ -1,4 +1,4 @@
-/** The branches of all databases: since when each is there, and what it has. */
+/** The branches of all databases: when each was created, and what it contains. */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { call, messageOf } from "../api/client.ts";

@@ -1,4 +1,4 @@
-/** API keys: made, shown once, and revoked. */
+/** API keys: creates them, shows a new one once, and revokes them. */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Scope } from "../../key-scopes.ts";
@@ -43,7 +43,7 @@ export function KeyPanel(): JSX.Element {
   function revoke(name: string): void {
     ask({
       title: `Revoke the key ${name}`,
-      consequences: [`Whoever uses the key ${name} is refused from then on. It cannot be brought back; a new key can be made.`],
+      consequences: [`From then on, requests with the key ${name} are refused. It cannot be restored, but a new key can be made.`],
       isDestructive: true,
       verb: "Revoke",
       async run() {
@@ -58,7 +58,7 @@ export function KeyPanel(): JSX.Element {
       <h2>Keys</h2>
       {!asksForKeys && (
         <p class="muted">
-          This server asks for no keys, and listens on this machine only. <code>lodestone keys create</code> makes one, and{" "}
+          This server requires no keys, and listens on this machine only. <code>lodestone keys create</code> makes one, and{" "}
           <code>--key-file</code> starts the server with it.
         </p>
       )}
@@ -70,7 +70,7 @@ export function KeyPanel(): JSX.Element {
               <bdi class="column-name">{name}</bdi>
               <span class="type">
                 {scope} · {limitedTo === null ? "all databases" : limitedTo.join(", ")} ·{" "}
-                {createdAt === null ? "of the command line" : new Date(createdAt).toLocaleDateString()}
+                {createdAt === null ? "given on the command line" : new Date(createdAt).toLocaleDateString()}
                 {name === access.value?.keyName ? " · yours" : ""}
               </span>
               {createdAt !== null && name !== access.value?.keyName && (
@@ -84,7 +84,7 @@ export function KeyPanel(): JSX.Element {
       )}
       {list?.hasFile === true && <KeyForm onMade={read} />}
       {list?.hasFile === false && (
-        <p class="muted small">These are of the command line. With --key-file, keys can be made and revoked here.</p>
+        <p class="muted small">These were given on the command line. With --key-file, keys can be made and revoked here.</p>
       )}
       {confirmation !== undefined && <ConfirmDialog confirmation={confirmation} onClose={() => ask(undefined)} />}
     </section>

@@ -1,4 +1,4 @@
-/** What the server bounds, as far as it tells: what all requests share, from its metrics, and what one may ask for, from its description. */
+/** The server's limits: those that all requests share, from its metrics; those of one request, from its API description. */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { call, messageOf } from "../api/client.ts";
@@ -51,14 +51,14 @@ export function LimitPanel({ metrics }: { metrics: Metrics }): JSX.Element {
         )}
       </dl>
       <p class="muted small">
-        All limits, those of time among them, stand in <code>docs/limits.md</code>; how a server is run and watched in{" "}
+        All limits, including time limits, are in <code>docs/limits.md</code>; how to run and monitor a server is in{" "}
         <code>docs/reliability.md</code>.
       </p>
     </section>
   );
 }
 
-/** undefined: the description does not tell it. */
+/** undefined: the description does not contain it. */
 function mostOf(api: ApiDescription, { operationId, member }: { operationId: string; member: string }): number | undefined {
   const operation = operationsOf(api).find((other) => other.operationId === operationId);
   let schema: JsonSchema | undefined = operation && bodySchema(operation);

@@ -1,4 +1,4 @@
-/** What is plotted of a server's metrics. */
+/** Which of the server's metrics are plotted. */
 import type { JSX } from "preact";
 import { sizeInWords } from "../parts/bytes.ts";
 import { gauge, isFailure, isOthers, isRefused, isSearch, latency, type Reading, requestRate, type Series } from "./metric-series.ts";

@@ -1,4 +1,4 @@
-/** How the server is: readiness, load, lag and memory as live plots; keys and backups for administrators. */
+/** The state of the server: readiness, load, lag and memory as live plots; keys and backups for administrators. */
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, apiBase, call, messageOf } from "../api/client.ts";
@@ -22,7 +22,7 @@ interface Readiness {
   readonly part?: { readonly index: number; readonly of: number; readonly missing: readonly number[] };
 }
 
-/** Kept while the page is open, so that a look at another view loses nothing of the plots. */
+/** Kept while the page is open, so that visiting another view loses nothing of the plots. */
 let kept: readonly Reading[] = [];
 
 export function ServerView(): JSX.Element {
@@ -95,7 +95,7 @@ function Facts({ reading: { metrics }, readiness }: { reading: Reading; readines
         </Fact>
         <Fact name="Up">{duration(Date.now() / 1000 - value("process_start_time_seconds"))}</Fact>
         <Fact name="Vectors in memory">{value("lodestone_search_rows").toLocaleString("en")}</Fact>
-        <Fact name="Requests under way">
+        <Fact name="Requests in progress">
           {value("lodestone_http_requests_in_progress")} of {value("lodestone_http_requests_limit").toLocaleString("en")}
         </Fact>
         <Fact name="Held by answers">
@@ -110,7 +110,7 @@ function Facts({ reading: { metrics }, readiness }: { reading: Reading; readines
       {readiness?.part !== undefined && (
         <p class="muted small">
           Holds part {readiness.part.index} of {readiness.part.of} of the vectors
-          {readiness.part.missing.length === 0 ? "." : `; nobody answers for ${readiness.part.missing.join(", ")}.`}
+          {readiness.part.missing.length === 0 ? "." : `; no server answers for ${readiness.part.missing.join(", ")}.`}
         </p>
       )}
     </>

@@ -1,4 +1,7 @@
-/** CodeMirror with PostgreSQL's words, the branch's tables and columns, and the place of the last error. Its styles are adopted sheets of a shadow root, which the page's policy allows. */
+/**
+ * CodeMirror with PostgreSQL's keywords, the branch's tables and columns, and the position of the last error. Its
+ * styles are adopted style sheets of a shadow root, which the page's policy allows.
+ */
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { PostgreSQL, sql } from "@codemirror/lang-sql";
@@ -13,12 +16,12 @@ import { SYSTEM_COLUMNS } from "../../filter/system-columns.ts";
 import type { TableSchema } from "../state/server-content.ts";
 
 interface SqlEditorProps {
-  /** What it begins with. From then on the editor has the text, and tells it. */
+  /** The initial text. After that the editor holds the text and reports its changes. */
   start: string;
-  /** Takes the text's place, once for each object. */
+  /** Replaces the text, once for each object. */
   replacement: { readonly text: string } | undefined;
   tables: readonly TableSchema[];
-  /** Whose columns are completed also where no table is named. */
+  /** The table whose columns are completed even where no table is named. */
   table: string | undefined;
   /** Why the statement was refused, and the offset where it is wrong, if that is known. */
   fault: { readonly at: number | undefined; readonly message: string } | undefined;
@@ -82,7 +85,7 @@ export function SqlEditor({ start, replacement, tables, table, fault, onChange, 
           bracketMatching(),
           closeBrackets(),
           highlightActiveLine(),
-          // Their signs are of a font that not every machine has.
+          // Their symbols need a font that not every machine has.
           autocompletion({ icons: false }),
           // Tab leaves the editor, as keyboard users expect of a field.
           keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap, ...completionKeymap, ...lintKeymap]),
@@ -126,7 +129,7 @@ export function SqlEditor({ start, replacement, tables, table, fault, onChange, 
   return <div class="sql-editor" ref={host} />;
 }
 
-/** The word or the quoted name there is marked, or the last character where the statement ends too early. */
+/** Marks the word or the quoted name there, or the last character if the statement ends too early. */
 function markAt(state: EditorState, at: number, message: string) {
   const from = Math.min(at, Math.max(0, state.doc.length - 1));
   const token = /^(?:"[^"]*"?|'[^']*'?|[\p{L}\p{N}_]+)/u.exec(state.sliceDoc(from));

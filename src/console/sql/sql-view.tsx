@@ -1,4 +1,4 @@
-/** SQL over HTTP: a statement with its parameters, what it answers, and where it is wrong. */
+/** SQL over HTTP: a statement with its parameters, its result, and the position of an error. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { ApiError, call, messageOf } from "../api/client.ts";
@@ -21,7 +21,7 @@ export function SqlView(): JSX.Element {
 
 interface Answered {
   readonly answer: SqlAnswer;
-  /** Of the whole request, as the page saw it. */
+  /** Of the whole request, as measured by the page. */
   readonly ms: number;
 }
 
@@ -141,7 +141,10 @@ function parseParams(text: string): readonly unknown[] | undefined {
   }
 }
 
-/** The server tells the place as "(at character 8)", counted from one in characters; here offsets count UTF-16 units. undefined: it tells none. */
+/**
+ * The server gives the position as "(at character 8)", counted from one in characters; offsets here count UTF-16
+ * units. undefined: there is no position.
+ */
 function placeOf(message: string, text: string): number | undefined {
   const character = /\(at character (\d+)\)/.exec(message)?.[1];
   if (character === undefined) return undefined;

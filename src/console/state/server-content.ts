@@ -1,4 +1,4 @@
-/** What is on the server: databases, their branches, and the schema of the branch that one is in. */
+/** What is on the server: databases, their branches, and the schema of the current branch. */
 import { computed, signal } from "@preact/signals";
 import type { ColumnSchema, TableSchema } from "../../records/schema.ts";
 import { ApiError, call, messageOf } from "../api/client.ts";
@@ -36,10 +36,10 @@ export async function fetchTables(place: Place): Promise<readonly TableSchema[]>
 let asked = 0;
 let shownPlace = "";
 
-/** Reads the tables of a branch; an answer that is overtaken by a later question is left out. */
+/** Reads the tables of a branch; an answer that is overtaken by a later request is dropped. */
 export async function loadTables(place: Place): Promise<void> {
   const ticket = ++asked;
-  // The tables of the branch that one was in are none of this one; what is read again of the same branch stays in sight, with what was typed there.
+  // Tables of the previous branch are dropped. If the same branch is read again, its tables stay in view, with what was typed there.
   if (shownPlace !== branchPath(place)) tables.value = undefined;
   shownPlace = branchPath(place);
   try {
@@ -49,14 +49,14 @@ export async function loadTables(place: Place): Promise<void> {
     catalogFault.value = "";
   } catch (error) {
     if (ticket !== asked) return;
-    // A server that is away, or not ready yet, has lost no table: what is in sight stays, with what was typed there.
+    // A server that is away, or not ready yet, has lost no table: what is in view stays, with what was typed there.
     if (error instanceof ApiError && (error.status === 0 || error.status >= 500) && tables.value !== undefined) return;
     tables.value = undefined;
     catalogFault.value = messageOf(error);
   }
 }
 
-/** Goes to a table of the branch when none is chosen, or the one chosen is not there (any more). */
+/** Goes to a table of the branch when none is chosen, or when the chosen one does not exist (any more). */
 export function settleTable(): void {
   const { view, place, table } = route.value;
   const found = tables.value;

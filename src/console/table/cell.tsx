@@ -39,7 +39,7 @@ interface CellEditorProps {
   onSave: (text: string) => Promise<void>;
   onClose: () => void;
   /**
-   * Given what saves the text if it was changed, for when another cell is to be edited. It resolves to false
+   * Receives the function that saves the text if it was changed; called before another cell is edited. It resolves to false
    * when the server refuses the text, which is then still there, with the reason.
    */
   saver: { current: (() => Promise<boolean>) | undefined };

@@ -1,4 +1,4 @@
-/** The spreadsheet: only the rows in sight are in the page. Arrow keys move, Enter edits, Space selects. */
+/** The spreadsheet: only the rows in view are in the page. Arrow keys move, Enter edits, Space selects. */
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Place } from "../api/paths.ts";
@@ -9,20 +9,20 @@ import type { RecordQuestion, TableRecord } from "./record-page.ts";
 interface GridProps {
   place: Place;
   columns: readonly ColumnSchema[];
-  /** Those that are read, by their place. */
+  /** The rows that have been read, by their index. */
   rows: ReadonlyMap<number, TableRecord>;
-  /** All that fit the filter, also those that are not read. */
+  /** All rows that pass the filter, including those not read. */
   count: number;
   sort: RecordQuestion["sort"];
   selected: ReadonlySet<string>;
   mayEdit: boolean;
   onSort: (column: string) => void;
   onSelect: (id: string) => void;
-  /** All that are read, or none. */
+  /** Selects all rows that have been read, or none. */
   onSelectAll: (isSelected: boolean) => void;
-  /** What is in sight: rows from the first up to the last, which is not in it. */
+  /** Reports which rows are in view: from the first up to the last, exclusive. */
   onView: (first: number, last: number) => void;
-  /** The record that is being edited must not go while it is out of sight. */
+  /** The record that is being edited must not be released while it is out of view. */
   onEdit: (id: string | undefined) => void;
   /** @throws what the server says against it. */
   onSave: (record: TableRecord, column: ColumnSchema, text: string) => Promise<void>;
@@ -60,14 +60,14 @@ export function Grid({
   const last = Math.min(count, Math.ceil((top + view.height) / ROW_HEIGHT) + ROWS_AROUND);
 
   const shownRows = Array.from({ length: Math.max(0, last - first) }, (_, i) => first + i);
-  // Each row has a key of its own: while others write, a record may have come with two pages.
+  // Each row has a key of its own: while others write, a record may appear in two pages.
   const shownIds = new Set<string>();
   function keyOf(row: number, record: TableRecord | undefined): string | number {
     if (record === undefined || shownIds.has(record.id)) return row;
     shownIds.add(record.id);
     return record.id;
   }
-  // A cell that is being edited stays in the page when it is scrolled out of sight: what was typed is in it.
+  // A cell that is being edited stays in the page when it is scrolled out of view, because it holds what was typed.
   const editedRow = editing === undefined ? undefined : [...rows.keys()].find((row) => rows.get(row)?.id === editing.id);
   if (editedRow !== undefined && editedRow < first) shownRows.unshift(editedRow);
   else if (editedRow !== undefined && editedRow >= last) shownRows.push(editedRow);
@@ -154,7 +154,7 @@ export function Grid({
                 <input
                   type="checkbox"
                   checked={rows.size > 0 && selected.size === rows.size}
-                  aria-label="Select all that are read"
+                  aria-label="Select all rows that have been read"
                   onChange={(event) => onSelectAll(event.currentTarget.checked)}
                 />
               )}
@@ -227,7 +227,7 @@ export function Grid({
   );
 }
 
-/** Browsers draw no element that is higher; beyond it a step of the scroll bar is several rows. */
+/** Browsers do not draw taller elements; beyond this height a step of the scroll bar is several rows. */
 const MOST_PIXELS = 15_000_000;
 
 /** @returns the height of the rows' element, and how many pixels of rows one scrolled pixel is. */

@@ -38,7 +38,7 @@ export function InsertForm({ columns, onInsert, onClose }: InsertFormProps): JSX
         <TextField
           label="id"
           fault={faulty === "id" ? fault : ""}
-          hint="Made by the server when it is empty."
+          hint="If it is empty, the server generates it."
           value={texts.id ?? ""}
           onInput={(text) => set("id", text)}
         />

@@ -18,7 +18,7 @@ interface QueryAnswer {
   readonly meta: { readonly page: { readonly cursor: string; readonly more: boolean } };
 }
 
-/** The query, or the cursor of an earlier page; from there so many records are passed over. */
+/** The query, or the cursor of an earlier page; from there `offset` records are skipped. */
 export type PageStart = ({ readonly after: string } | RecordQuestion) & { readonly offset?: number };
 
 /**

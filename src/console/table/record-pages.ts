@@ -1,7 +1,7 @@
 /**
  * The records of a table by filter and sort. Pages are read where the user looks, by cursors: the nearest one
- * before that place, and an offset from there. What is far from there is let go, so that a table of any length
- * can be scrolled to any place.
+ * before that place, and an offset from it. Pages far from there are released, so that a table of any length can
+ * be scrolled to any place.
  */
 import { computed, signal } from "@preact/signals";
 import { MAX_PAGE_OFFSET } from "../../records/request-limits.ts";
@@ -15,14 +15,14 @@ const PAGE_ROWS = 100;
 /** Rows that are held at most, and vector elements in them. */
 const KEPT_ROWS = 20_000;
 const KEPT_NUMBERS = 2_000_000;
-/** However long the vectors are: more than what is in sight and ahead of it, or reading would never end. */
+/** The minimum, however long the vectors are: more than what is in view and ahead of it, or reading would never end. */
 const LEAST_KEPT_ROWS = 400;
-/** So many rows before those in sight are read as well, when they were passed over. */
+/** This many rows before those in view are read as well, if they were skipped. */
 const MOST_FILLED = 2_000;
-/** Rows beyond those in sight that are read. */
+/** Rows beyond those in view that are read. */
 const READ_AHEAD = 40;
 
-/** A place from which a page can be read: behind the cursor. The first row has none. */
+/** A place from which a page can be read: after the cursor. The first row has no cursor. */
 interface Anchor {
   readonly row: number;
   readonly cursor: string | undefined;
@@ -31,15 +31,15 @@ interface Anchor {
 const FIRST: Anchor = { row: 0, cursor: undefined };
 
 export class RecordPages {
-  /** What is held, by its place in the order. */
+  /** The rows that are held, by their index in the order. */
   readonly rows = signal<ReadonlyMap<number, TableRecord>>(new Map());
   readonly isLoading = signal(false);
   readonly fault = signal("");
   /** undefined until it is counted, or when it cannot be. */
   readonly total = signal<number | undefined>(undefined);
-  /** The rows that there are, as far as one knows. */
+  /** The number of rows, as far as it is known. */
   readonly count = computed(() => this.total.value ?? this.#known.value);
-  /** Ids of records that are never let go: they are selected, or edited. */
+  /** Ids of records that are never released, because they are selected or being edited. */
   pinned: ReadonlySet<string> = new Set();
   /** Without a total: the rows up to the last that was read, and one more if there are more. */
   readonly #known = signal(0);
@@ -59,7 +59,7 @@ export class RecordPages {
   }
 
   /**
-   * Reads anew, for what is in sight. The previous content stays until the first page has arrived, and if it is
+   * Reads again what is in view. The previous content stays until the first page has arrived, or if the request is
    * refused.
    */
   async open(question: RecordQuestion): Promise<void> {
@@ -74,7 +74,7 @@ export class RecordPages {
     });
   }
 
-  /** Rows `first` to `last` (exclusive) are in sight: what is not held of them is read. */
+  /** Rows `first` to `last` (exclusive) are in view: those that are not held are read. */
   show(first: number, last: number): void {
     this.#view = { first, last };
     if (this.isLoading.value || this.fault.value !== "") return;
@@ -86,7 +86,7 @@ export class RecordPages {
     this.rows.value = new Map([...this.rows.value].map(([row, other]) => [row, other.id === record.id ? record : other]));
   }
 
-  /** What is behind them moves up. */
+  /** The rows after them move up. */
   remove(ids: ReadonlySet<string>): void {
     const gone = [...this.rows.value].flatMap(([row, { id }]) => (ids.has(id) ? [row] : [])).toSorted((a, b) => a - b);
     const moved = (row: number): number => row - gone.filter((other) => other < row).length;
@@ -114,7 +114,7 @@ export class RecordPages {
     }
   }
 
-  /** First what is in sight and a little more, then what lies before it in a table that is not long. */
+  /** First what is in view and a little more, then what lies before it in a table that is not long. */
   #nextMissing(): number | undefined {
     const { first, last } = this.#view;
     const end = Math.min(this.count.value, last + READ_AHEAD);
@@ -127,13 +127,13 @@ export class RecordPages {
     return undefined;
   }
 
-  /** A page from this row on. @param others  the rows that it joins. */
+  /** Reads a page from this row on. @param others  the rows that it joins. */
   async #read(ticket: number, row: number, others: ReadonlyMap<number, TableRecord>): Promise<void> {
     const anchor = await this.#anchorFor(ticket, row);
     if (anchor === undefined) return;
     const { records, meta, size } = await queryPage(this.#path, this.#startAt(anchor, row), this.#pageRows);
     if (ticket !== this.#asked) return;
-    // Such large records are not for the page to hold in thousands.
+    // The page cannot hold thousands of such large records.
     if (size < this.#pageRows) this.#keptRows = LEAST_KEPT_ROWS;
     this.#pageRows = size;
     const end = row + records.length;
@@ -141,7 +141,7 @@ export class RecordPages {
     const more = meta.page.more && records.length > 0;
     if (records.length > 0) this.#remember({ row: end, cursor });
     this.#known.value = more ? Math.max(this.#known.value, end + 1) : end;
-    // Others write, too: the table may have become longer or shorter since it was counted.
+    // Others write too: the table may have become longer or shorter since it was counted.
     if (this.total.value !== undefined) this.total.value = more ? Math.max(this.total.value, end + 1) : end;
     if (records.length === 0 && row > 0) await this.#count(ticket);
     const held = new Map(others);
@@ -175,7 +175,7 @@ export class RecordPages {
     this.#anchors = [...this.#anchors, anchor].toSorted((a, b) => a.row - b.row);
   }
 
-  /** Lets go what is farthest from what is in sight, when more is held than may be. */
+  /** Releases the rows farthest from the view when more are held than allowed. */
   #nearView(held: Map<number, TableRecord>): ReadonlyMap<number, TableRecord> {
     if (held.size <= this.#keptRows) return held;
     const middle = (this.#view.first + this.#view.last) / 2;

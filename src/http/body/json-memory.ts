@@ -23,7 +23,10 @@ const VALUE_BYTES = 16;
 /** Of text: once as the body, and once as the values cut out of it. */
 const CHARACTER_BYTES = 2;
 
-/** Bytes that the body's text and its values take together: at least what they take, and for records with the same keys a few times as much. */
+/**
+ * Bytes that the body's text and its values take together: at least what they take, and for records with the same
+ * keys a few times as much.
+ */
 export function memoryOf({ characters, containers, keys, values }: JsonShape): number {
   return CHARACTER_BYTES * characters + CONTAINER_BYTES * containers + KEY_BYTES * keys + VALUE_BYTES * values;
 }

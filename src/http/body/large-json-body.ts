@@ -11,7 +11,10 @@ import type { HttpLimits } from "../http-limits.ts";
 import { parseJsonInSlices } from "./json-in-slices.ts";
 import type { JsonShape } from "./json-memory.ts";
 
-/** Bodies up to this length are parsed in some milliseconds, whatever they hold, and hold too little to reach the limits of what a body may hold. */
+/**
+ * Bodies up to this length are parsed in some milliseconds, whatever they hold, and hold too little to reach the
+ * limits of what a body may hold.
+ */
 export const LARGE_TEXT_LENGTH = 1 << 18;
 
 type JsonLimits = Pick<HttpLimits, "jsonDepth" | "jsonKeys" | "jsonObjectKeys" | "jsonValues" | "jsonContainers">;

@@ -69,7 +69,9 @@ function translate(operation: unknown, path: string): unknown[] {
       return [{ renameColumn: { table: value.table, oldName: value.from, newName: value.to } }];
     case "alter_column":
       if (typeof value.name !== "string" || Object.keys(value).some((key) => !["table", "column", "name"].includes(key))) {
-        throw invalid(`${at}: of a column only the name can be changed; add a column with another name, copy the values, and drop this one.`);
+        throw invalid(
+          `${at}: of a column only the name can be changed; add a column with another name, copy the values, and drop this one.`,
+        );
       }
       return [{ renameColumn: { table: value.table, oldName: value.column, newName: value.name } }];
     default:

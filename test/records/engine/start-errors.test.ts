@@ -72,7 +72,9 @@ describeWith("postgresql", "a database that cannot be used", (bin) => {
   test("reports that nothing listens, or that the host is unknown", async () => {
     const port = String(await freePort());
     expect(await refusal(urlWith((url) => Object.assign(url, { port })))).toMatch(/nothing listens there/);
-    expect(await refusal(urlWith((url) => Object.assign(url, { hostname: "no.such.host.invalid" })))).toMatch(/host name cannot be resolved/);
+    expect(await refusal(urlWith((url) => Object.assign(url, { hostname: "no.such.host.invalid" })))).toMatch(
+      /host name cannot be resolved/,
+    );
   });
 
   test("reports it on the command line, and exits", async () => {

@@ -22,11 +22,11 @@ export async function openCsvFile(file: File): Promise<FileSource> {
   const delimiter = file.name.toLowerCase().endsWith(".tsv") ? "\t" : ",";
   const first = file.size === 0 ? undefined : await records(file, delimiter).next();
   const header = first === undefined || first.done === true ? undefined : first.value.records[0]?.record.map((name) => name ?? "");
-  if (header === undefined) throw new Error("The file is empty; expected a header line with the columns' names.");
+  if (header === undefined) throw new Error("The file is empty; expected a header line with the names of the columns.");
   const empty = header.indexOf("");
   if (empty !== -1) throw new Error(`line 1: column ${empty + 1} has no name`);
   const double = header.find((name, i) => header.indexOf(name) !== i);
-  if (double !== undefined) throw new Error(`line 1: the column ${JSON.stringify(double)} stands there twice`);
+  if (double !== undefined) throw new Error(`line 1: the column ${JSON.stringify(double)} appears twice`);
   return { format: "CSV", header, isText: true, dimension: undefined, bytes: file.size, rows: () => rows(file, delimiter, header) };
 }
 
@@ -49,7 +49,7 @@ async function* rows(file: File, delimiter: string, header: readonly string[]): 
   }
 }
 
-/** @yields records as the pieces of the file give them. */
+/** @yields records as the pieces of the file arrive. */
 async function* records(file: File, delimiter: string): AsyncGenerator<{ records: readonly CsvRecord[]; end: number }> {
   const parser = parse({ ...OPTIONS, delimiter, relax_column_count: true });
   let found: CsvRecord[] = [];

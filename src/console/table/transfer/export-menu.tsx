@@ -1,4 +1,4 @@
-/** Export of what the filter selects, with how far it is and a way to stop it. */
+/** Exports what the filter selects; shows the progress, and can be stopped. */
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { messageOf } from "../../api/client.ts";
@@ -21,7 +21,7 @@ interface Format {
   readonly make: (order: ExportOrder) => Promise<Blob>;
 }
 
-/** An export that waits for leave to go on. */
+/** An export that waits for permission to continue. */
 interface LargeFile {
   readonly size: FileSize;
   readonly agree: () => void;
@@ -30,7 +30,7 @@ interface LargeFile {
 const sizeSaid = ({ bytes, isWhole }: FileSize): string =>
   `This browser holds the file until it is saved: ${sizeInWords(bytes)}${isWhole ? "" : " so far"}.`;
 
-/** The browser has taken the file by then. */
+/** By then the browser has taken the file. */
 const FORGET_MS = 60_000;
 
 export function ExportMenu({ place, table, question }: ExportMenuProps): JSX.Element {

@@ -100,7 +100,7 @@ export function ImportPanel({ file, table, history, onWritten, onClose }: Import
           <Preview source={source} rows={preview} table={table} mapping={mapping} isFixed={isRunning} onChoose={choose} />
           <label class="check">
             <input type="checkbox" checked={replaces} disabled={isRunning} onChange={(event) => setReplaces(event.currentTarget.checked)} />
-            Replace records whose ids are there already (cannot be undone); otherwise the first of them stops the import
+            Replace records whose ids exist already (cannot be undone); otherwise the first of them stops the import
           </label>
         </>
       )}

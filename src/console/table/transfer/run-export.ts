@@ -15,20 +15,20 @@ export interface ExportOrder {
   readonly question: RecordQuestion;
   readonly signal: AbortSignal;
   readonly onProgress: (records: number) => void;
-  /** Asked before the file takes more than it was allowed to. @throws the signal's reason, when it is not to go on. */
+  /** Asked before the file takes more than it was allowed to. @throws the signal's reason, if the export must not continue. */
   readonly onLarge: (size: FileSize) => Promise<void>;
 }
 
 export interface FileSize {
   readonly bytes: number;
-  /** Whether the file will be of this size; otherwise it is so far. */
+  /** Whether this is the final size of the file, or only its size so far. */
   readonly isWhole: boolean;
 }
 
-/** What the browser holds of a file unasked. Each yes doubles it. */
+/** How large a file the browser holds without a question. Each yes doubles it. */
 const UNASKED_BYTES = 64 * 1024 * 1024;
 
-/** A file in the making: pieces that the browser can lay off from the page's memory. */
+/** A file being written: pieces that the browser can move out of the page's memory. */
 class GrowingFile {
   readonly #onLarge: ExportOrder["onLarge"];
   readonly #pieces: Blob[] = [];
@@ -39,7 +39,7 @@ class GrowingFile {
     this.#onLarge = onLarge;
   }
 
-  /** Asked for at once, so that nothing is read while one thinks about it. */
+  /** Asks at once, so that nothing is read while the user decides. */
   async reserve(bytes: number): Promise<void> {
     if (bytes > this.#allowedBytes) await this.#onLarge({ bytes, isWhole: true });
     this.#allowedBytes = Math.max(this.#allowedBytes, bytes);
@@ -54,7 +54,7 @@ class GrowingFile {
     this.#allowedBytes = 2 * this.#bytes;
   }
 
-  /** @param head what stands before the pieces. */
+  /** @param head comes before the pieces. */
   finish(type: string, head: BlobPart = ""): Blob {
     return new Blob([head, ...this.#pieces], { type });
   }
@@ -82,7 +82,7 @@ export async function exportNpy(order: ExportOrder, column: ColumnSchema): Promi
   const { place, table, question, signal, onProgress } = order;
   const dimension = column.vector?.dimension ?? 0;
   const file = new GrowingFile(order);
-  // A stream of vectors is cut off when nobody takes it, so its size is asked about before it begins.
+  // A stream of vectors is cut off when nobody reads it, so the user is asked about its size before it begins.
   await file.reserve((await countVectors(place, table.name, column.name, question.filter)) * dimension * 4);
   const request = {
     kind: "load" as const,
@@ -144,7 +144,7 @@ function csvLine(record: TableRecord, columns: readonly ColumnSchema[]): string 
   return [csvCell(record.id), ...columns.map((column) => csvValueCell(column, record[column.name]))].join(",");
 }
 
-/** No value is an empty cell; a text without characters is one in quotes. */
+/** A missing value is an empty cell; an empty text is a pair of quotes. */
 function csvValueCell(column: ColumnSchema, value: unknown): string {
   if (value === undefined || value === null) return "";
   const text = textOf(column, value);

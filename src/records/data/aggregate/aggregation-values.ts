@@ -30,7 +30,10 @@ export function valueSql(agg: ValueAggregation, source: GroupedSource): string {
   }
 }
 
-/** Without records, or without values: null, and counts are 0. A NaN, which JSON cannot represent, is null too. Whole numbers keep every digit. */
+/**
+ * Without records, or without values: null, and counts are 0. A NaN, which JSON cannot represent, is null too.
+ * Whole numbers keep every digit.
+ */
 export function decodeValue(agg: ValueAggregation, text: string | null): JsonValue {
   switch (agg.kind) {
     case "percentiles": {

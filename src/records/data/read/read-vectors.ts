@@ -1,4 +1,7 @@
-/** The vectors of a column in bulk, as binary: for clients that search them elsewhere (a page, a notebook). One statement per page, bounded in rows and bytes. */
+/**
+ * The vectors of a column in bulk, as binary: for clients that search them elsewhere (a page, a notebook). One
+ * statement per page, bounded in rows and bytes.
+ */
 import { LodestoneError } from "../../../errors.ts";
 import { quoted } from "../../../value-in-words.ts";
 import type { Engine } from "../../engine/engine.ts";
