@@ -66,7 +66,7 @@ async function checkOne(records: RecordStore, ref: BranchRef, dataDir: string): 
     const { snapshot, differences, detail } = await checkSnapshot(records, ref, join(dataDir, "search"));
     const count = tables.reduce((sum, table) => sum + table.records, 0);
     console.log(
-      `${name}: ${tables.length} tables, ${count} records; search snapshot: ${snapshot}${detail === undefined ? "" : ` (${detail})`}`,
+      `${name}: ${tables.length} ${tables.length === 1 ? "table" : "tables"}, ${count} records; search snapshot: ${snapshot}${detail === undefined ? "" : ` (${detail})`}`,
     );
     for (const { table, column, message } of found) {
       console.log(`  fault: ${[table, column].filter((part) => part !== undefined).join(".")} ${message}`);

@@ -32,5 +32,5 @@ export async function loadDemoOverHttp(client: ApiClient): Promise<void> {
 export function demoCurl(url: string): string {
   return `curl -s ${url}${branchPath(DEMO_REF)}/tables/${DEMO_TABLE}/vectorSearch \\
   -H 'Content-Type: application/json' \\
-  -d '{"column": "lab", "queryVector": [32.903, 42.883, -47.148], "similarityFunction": "l2", "size": 5}'`;
+  -d '{"column": "lab", "queryVector": [32.902, 42.883, -47.149], "similarityFunction": "l2", "size": 5}'`;
 }

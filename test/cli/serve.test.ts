@@ -1,9 +1,11 @@
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
 import { runCommand, startServer } from "../support/server.ts";
 
@@ -96,6 +98,9 @@ describe("lodestone serve", () => {
       });
       expect(body.totalCount).toBe(148);
       expect(body.results[0].id).toBe("red");
+      const printed = /Try:\n(curl [\s\S]*?)\n\n/.exec(server.stdout)?.[1] as string;
+      const { stdout } = await promisify(execFile)("bash", ["-c", printed]);
+      expect(JSON.parse(stdout).results[0]).toMatchObject({ id: "rebeccapurple", score: 1 });
     } finally {
       await server.stop();
     }

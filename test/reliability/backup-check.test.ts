@@ -120,7 +120,7 @@ describe("A data directory", () => {
     await server.end("SIGTERM");
     const check = await runCommand(["check", "--data-dir", server.dataDir]);
     expect(check.stderr).toBe("");
-    expect(check.stdout).toBe(`kept:main: 1 tables, ${COUNT - 1} records; search snapshot: sound\nEverything is as it should be.\n`);
+    expect(check.stdout).toBe(`kept:main: 1 table, ${COUNT - 1} records; search snapshot: sound\nEverything is as it should be.\n`);
     expect(check.code).toBe(0);
 
     const folder = join(server.dataDir, "search");
