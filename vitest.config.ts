@@ -10,7 +10,7 @@ export default defineConfig({
   },
   test: {
     include: ["test/**/*.test.ts"],
-    // The whole matrix of tool-chains is `npm run test:packages`, the image is `npm run test:container`.
+    // The whole matrix of toolchains is `npm run test:packages`, the image is `npm run test:container`.
     exclude: [...configDefaults.exclude, "test/container/**", "test/packages/matrix/**", "test/packages/work/**"],
     globalSetup: ["test/support/global-setup.ts"],
     setupFiles: process.env.NODE_V8_COVERAGE === undefined ? [] : ["test/support/write-coverage.ts"],

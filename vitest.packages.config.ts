@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-/** The matrix of tool-chains: `npm run test:packages`. Each test runs other programs, which find the packages as `npm pack` makes them. */
+/** The matrix of toolchains: `npm run test:packages`. Each test runs other programs, which find the packages as `npm pack` makes them. */
 export default defineConfig({
   test: {
     include: ["test/packages/matrix/**/*.test.ts"],

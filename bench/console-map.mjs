@@ -1,12 +1,14 @@
 /**
- * The console's map with many vectors, in Chromium: how it loads, whether the page stays free meanwhile, and whether the ten nearest keep up with the pointer.
+ * The console's map with many vectors, in Chromium: how it loads, whether the page stays responsive meanwhile, and
+ * whether the ten nearest keep up with the pointer.
  *
  *     npm run bench:console-map -- [rows=100000] [dimension=384]
  *
- * Random directions, for which a search has most to do. `--disable-gpu`: frames are drawn by the processor, so beside the map stands a page that does nothing
- * but clear a canvas of the map's size in each frame: what this machine can show at all. `answers` are pictures of another ten nearest. Processors' time is
- * that of all threads of the browser, in a frame. Tasks are of a trace of the page's main thread. The library's answer is compared with the server's before
- * the pointer moves.
+ * Random directions, the hardest case for a search. `--disable-gpu`: frames are drawn by the processor, so the map is
+ * compared with a page that does nothing but clear a canvas of the map's size in each frame, which is the most that
+ * this machine can show. `answers` are pictures with another ten nearest. CPU time is that of all threads of the
+ * browser, per frame. Tasks are from a trace of the page's main thread. The library's answer is compared with the
+ * server's before the pointer moves.
  */
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -17,7 +19,7 @@ import { createVectorTable } from "../test/support/vector-table.ts";
 
 const [rows = 100_000, dimension = 384] = process.argv.slice(2).map(Number);
 const POINTER_MS = 5_000;
-/** As a mouse reports where it is. */
+/** How often a mouse reports its position. */
 const POINTER_HZ = 125;
 const VIEWPORT = { width: 1440, height: 900 };
 /** Of Linux, which counts processors' time in hundredths of a second. */
@@ -78,7 +80,7 @@ async function framesOf(page, work) {
   };
 }
 
-/** How long each frame was, and how often a canvas was cleared to be drawn anew. */
+/** How long each frame was, and how often a canvas was cleared to be redrawn. */
 function watchFrames() {
   const intervals = [];
   let last = performance.now();
@@ -131,7 +133,7 @@ async function traced(page, work) {
   };
 }
 
-/** Processors' time until now of all processes that this one has started: the browser's, and the server's, which has nothing to do. */
+/** CPU time so far of all processes that this one has started: the browser's, and the server's, which has nothing to do. */
 function browserCpuMs() {
   const found = new Map();
   for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {

@@ -27,7 +27,7 @@ export function findLsaSets(folder) {
     const dimension = statSync(queriesPath).size / 4 / FILE_QUERIES;
     const rows = statSync(path).size / 4 / dimension;
     if (!Number.isInteger(dimension) || !Number.isInteger(rows)) {
-      throw new Error(`${path}: is no whole number of rows of the dimension that ${queriesPath} has, if it holds ${FILE_QUERIES}.`);
+      throw new Error(`${path}: is not a whole number of rows of the dimension of ${queriesPath}, which has ${FILE_QUERIES} rows.`);
     }
     sets.push({ kind: "LSA of text", path, queriesPath, rows, dimension });
   }

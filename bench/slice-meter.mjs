@@ -1,6 +1,6 @@
 /**
  * Preloaded into a server (`node --import`) by bench/slices.mjs: the CPU time of its main thread between two
- * passages of the event loop, from the scheduler of Linux. Unlike a time of the clock it does not grow with
+ * passages of the event loop, from the scheduler of Linux. Unlike wall-clock time it does not depend on
  * what else the machine does. SIGUSR2 writes the longest since the last one, in milliseconds, to the file that
  * LODESTONE_SLICES names.
  */

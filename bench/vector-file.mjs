@@ -24,7 +24,7 @@ export class InputError extends Error {}
  */
 export async function readVectorFile(path, { dimension, limit = Number.POSITIVE_INFINITY, onProgress = () => {} } = {}) {
   if (!existsSync(path)) throw new InputError(`${path}: there is no such file.`);
-  if (!statSync(path).isFile()) throw new InputError(`${path}: is no file.`);
+  if (!statSync(path).isFile()) throw new InputError(`${path}: is not a file.`);
   const format = extname(path).toLowerCase();
   if (!FORMATS.includes(format)) throw new InputError(`${path}: ends with "${format}"; expected one of ${FORMATS.join(" ")}.`);
   const vectors =

@@ -5,7 +5,7 @@ import { build } from "esbuild";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
-/** Lines of @assemblyscript/loader that do something when it is imported, and what stands in their place. */
+/** Lines of @assemblyscript/loader that run when it is imported, and what replaces them. */
 const LOADER_PATCHES = [
   // Fails at once where there is no TextDecoder (Jest's jsdom). Only texts of a module need it, and the core has none.
   [
@@ -33,7 +33,7 @@ const loaderWithoutSideEffects = {
 /** @param options  of esbuild, beside what all bundles have in common. @returns the text, where nothing is written to a file. */
 export async function bundle(options) {
   const { outputFiles } = await build({
-    // Paths stand in the bundle's comments: the same wherever the checkout is, and when node_modules is a link.
+    // The bundle's comments contain paths: they must be the same wherever the checkout is, even if node_modules is a link.
     absWorkingDir: ROOT,
     preserveSymlinks: true,
     bundle: true,

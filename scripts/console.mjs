@@ -1,6 +1,6 @@
 /**
- * Bundles the console (src/console) into dist/console: one page, its styles, and scripts whose names hold a
- * hash of what is in them, so that browsers may keep them. The search in the page is the library as its users
+ * Bundles the console (src/console) into dist/console: one page, its styles, and scripts whose names contain a
+ * hash of their content, so that browsers may cache them. The search in the page is the library as its users
  * import it: dist/packages/library.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

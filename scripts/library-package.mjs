@@ -26,7 +26,7 @@ export async function stageLibrary(root, worker) {
   for (const ending of ["js", "cjs"]) writeFileSync(`${to}dist/shard-worker.${ending}`, worker);
   for (const name of ["core.wasm", "core.relaxed.wasm"]) cpSync(`${root}dist/wasm/${name}`, `${to}dist/${name}`);
   writeDeclarations(`${root}dist/`, `${to}dist/`);
-  // Of the sources, those of the core: the probe is for tests of its bounds.
+  // The sources of the core, without the probe, which only tests of its bounds use.
   cpSync(`${root}assembly`, `${to}assembly`, { recursive: true, filter: (path) => !path.endsWith("bounds-probe.ts") });
   for (const name of ["asconfig.json", "LICENSE"]) cpSync(`${root}${name}`, `${to}${name}`);
   // The reference stays in the repository: the declarations say the same.

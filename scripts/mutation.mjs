@@ -2,8 +2,8 @@
  * Mutation tests: changes the code in hundreds of ways and checks whether a test notices. The mutants are
  * Stryker's (its instrumenter puts all of them into the code, each behind a switch); the tests run in this
  * one process, once for each mutant that they reach, which takes milliseconds where a test runner takes
- * seconds. Only for code without processes, threads and files of its own. Messages are not changed, nor what
- * runs once when a module is loaded.
+ * seconds. Only for code without processes, threads and files of its own. Messages are not mutated, nor
+ * is code that runs only once, when its module is loaded.
  *
  *   npm run mutation                        every area
  *   npm run mutation -- parse               one area
@@ -38,7 +38,7 @@ const AREAS = {
   feed: { modules: ["records/feed/position"], tests: ["records/feed/position.test.ts"] },
 };
 
-/** A test that takes this many times as many steps with a mutant as without never ends. */
+/** A test that takes this many times as many steps with a mutant as without is considered endless. */
 const ENDLESS = 10;
 
 /** What the instrumented code reads: which mutant is active. Each time it asks is a step. */
@@ -53,7 +53,7 @@ const state = {
 };
 globalThis.__stryker__ = state;
 
-// A failure need not be made small, and each mutant meets the same data.
+// A failure need not be shrunk, and each mutant gets the same data.
 fc.configureGlobal({ endOnFailure: true, seed: 20 });
 process.env.FILTER_RUNS ??= "20";
 chai.use(JestExtend);

@@ -1,7 +1,7 @@
 /**
- * Stages the package `lodestone-server` in dist/packages/server: everything that tsc wrote but the library,
- * which it depends on, and the console's files. The modules of the library that the server's files import are
- * there as one line each that passes on to the library.
+ * Stages the package `lodestone-server` in dist/packages/server: everything that tsc wrote except the library,
+ * which it depends on, and the console's files. Each module of the library that the server's files import is
+ * replaced by one line that re-exports the library.
  */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

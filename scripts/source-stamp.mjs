@@ -1,7 +1,7 @@
 /**
- * Hashes of what is built from. The build leaves the one of all sources in dist/; the tests, which run dist/,
- * compare it, so that they never test old code. It leaves the one of the core beside the core's builds and
- * compiles them again only when it has changed: that is most of a build's time.
+ * Hashes of the sources. The build leaves the hash of all sources in dist/; the tests, which run dist/, compare it,
+ * so that they never test old code. It leaves the hash of the core's sources beside the core's builds, and compiles
+ * these again only when it has changed: that is most of a build's time.
  */
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";

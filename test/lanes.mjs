@@ -1,6 +1,7 @@
 /**
- * In which order a score is added up, which is part of what a score is: element i goes to lane i mod 8, and the lanes are joined as below.
- * The one place that the oracles of the tests and of the benches take it from; the core has its own, in assembly/ and in TypeScript.
+ * The order in which a score is summed, which is part of the score's definition: element i goes to lane i mod 8, and
+ * the lanes are joined as below. The oracles of the tests and of the benches share this file; the core has its own
+ * definition, in assembly/ and in TypeScript.
  */
 export const LANES = 8;
 

@@ -1,4 +1,4 @@
-/** Which named colours look most like the one that is picked. In CIE L*a*b* the distance of two colours is what the eye sees as their difference. */
+/** Finds the named colours that look most like the picked one. In CIE L*a*b* the distance of two colours is close to the difference that the eye sees. */
 import { VectorIndex } from "lodestone";
 
 const NAMES = [

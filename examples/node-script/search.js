@@ -17,7 +17,7 @@ const films = [
 const index = await VectorIndex.create({ dimension: 3, columns: columns() });
 for (const [id, vector, values] of films) index.upsert(id, vector, values);
 
-// Under another name first: a file that is there is whole.
+// Written under another name first, so that a file with this name is always complete.
 await writeFile("films.lodestone.new", index.toStream());
 await rename("films.lodestone.new", "films.lodestone");
 

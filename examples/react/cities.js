@@ -1,4 +1,4 @@
-/** The index: in a worker, kept in IndexedDB, so that a second visit makes nothing anew. */
+/** The index: in a worker, kept in IndexedDB, so that a second visit builds nothing again. */
 import { Columns, IndexedDbStore, LodestoneError, ParallelVectorIndex } from "lodestone";
 
 const CITIES = [

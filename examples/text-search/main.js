@@ -1,4 +1,4 @@
-/** Semantic search over texts, all of it in the page: the vectors were made beforehand (make-vectors.mjs). */
+/** Semantic search over texts, entirely in the page; the vectors were made beforehand (make-vectors.mjs). */
 import { ParallelVectorIndex } from "lodestone";
 import texts from "./texts.json";
 import vectors from "./vectors.json";

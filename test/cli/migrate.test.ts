@@ -162,7 +162,7 @@ describeWith("postgresql", "a dump of a database with Postgres enabled", (bin) =
     },
   );
 
-  test("one table of any of them can be imported by itself, and a table without records is no success", async () => {
+  test("one table of any of them can be imported by itself, and a table without records is not a success", async () => {
     await server.put("/db/single:main", {});
     await server.put("/db/single:main/tables/users", {
       columns: [

@@ -1,4 +1,4 @@
-/** The server stopped and started under each view (the search view: search.test.ts): what was typed stays, and the view goes on. */
+/** The server is stopped and started under each view (the search view: search.test.ts): what was typed stays, and the view continues. */
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
 import { closeChromium, launchChromium } from "../browser/launch.ts";
@@ -11,9 +11,9 @@ const AWAY = "The server cannot be reached. Nothing is lost";
 interface Visit {
   readonly hash: string;
   readonly isRichText?: boolean;
-  /** What a person has under way when the server goes. */
+  /** What a person is doing when the server stops. */
   readonly begin: (page: Page) => Promise<void>;
-  /** Asks the server, and is told beside it that it is away. */
+  /** Sends a request, and sees beside it that the server is away. */
   readonly tryAway?: (page: Page) => Promise<void>;
   /** What was typed is there, and works now. */
   readonly goOn: (page: Page) => Promise<void>;
@@ -88,7 +88,7 @@ const VISITS: readonly Visit[] = [
     begin: (page) => page.getByRole("region", { name: "Limits" }).getByText("Dimensions of a vector").waitFor(),
     async goOn(page) {
       await page.locator('.fact:has(dt:text-is("State"))').filter({ hasText: "ready" }).waitFor();
-      // The plots begin anew with the server's counters, and fill.
+      // The plots start over with the server's counters, and fill.
       await expect
         .poll(() => page.getByRole("region", { name: "Memory" }).getByRole("listitem").first().innerText())
         .toMatch(/process\s+\d/);
@@ -113,7 +113,7 @@ const VISITS: readonly Visit[] = [
 ];
 
 describeWith("chromium", "the console while the server is away", (executablePath) => {
-  it("keeps in every view what was typed, says that the server is away, and goes on when it is back", async () => {
+  it("keeps in every view what was typed, says that the server is away, and continues when it is back", async () => {
     const server = await startServer();
     const browser = await launchChromium(executablePath);
     try {

@@ -1,4 +1,4 @@
-/** What is in the records is text and nothing else, in every view that shows it; and every view fits a phone. */
+/** The content of records is treated as text only, in every view that shows it; and every view fits a phone. */
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
 import { describeWith } from "../support/requirements.ts";
@@ -44,7 +44,7 @@ describeWith("chromium", "hostile content in the console", (executablePath) => {
     await page.getByText("3 of 3 records read").waitFor();
     const row = page.locator(".grid-body .grid-row").filter({ hasText: IDS[0] as string });
     expect(await row.getByRole("gridcell").nth(1).innerText()).toBe(MARKUP);
-    // No more of a cell than one can see is in the page.
+    // The page contains no more of a cell than is visible.
     expect(await page.locator(".grid-body").evaluate((body) => body.textContent?.length ?? 0)).toBeLessThan(5_000);
     await expectUnhurt(page);
     await expectAccessible();

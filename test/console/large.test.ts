@@ -8,7 +8,7 @@ import { serveConsole } from "./serve-console.ts";
 
 const ROWS = 100_000;
 const DIMENSION = 384;
-/** Of a busy machine. */
+/** Patience for a busy machine. */
 const LOAD_LIMIT_MS = 200_000;
 const TEST_LIMIT_MS = 300_000;
 

@@ -37,7 +37,7 @@ describeWith("chromium", "the console behind a proxy, called by another name", (
   });
   afterAll(() => closeChromium(browser));
 
-  it("reads and writes below a path of the proxy where the server asks for keys", async () => {
+  it("reads and writes below a path of the proxy if the server requires keys", async () => {
     const server = await startServer({ args: ["--api-key", "the-key"] });
     const proxy = await startProxy(server.port);
     try {
@@ -58,7 +58,7 @@ describeWith("chromium", "the console behind a proxy, called by another name", (
     }
   });
 
-  it("is not served at all where the server asks for none: the name may be anybody's", async () => {
+  it("is not served at all if the server requires no keys: anybody may own the name", async () => {
     const server = await startServer();
     const proxy = await startProxy(server.port);
     const page = await browser.newPage();

@@ -74,7 +74,7 @@ describeWith("chromium", "tables in the console", (executablePath) => {
     await close();
   });
 
-  it("edits a cell, says what is wrong in it, sees what another page wrote meanwhile, and takes it back", async () => {
+  it("edits a cell, reports an error in it, shows what another page wrote meanwhile, and undoes the edit", async () => {
     const { page, close } = await at.open("#/table/shop:main/items");
     await cell(page, "item-0005", 2).dblclick();
     const editor = page.getByLabel("New value of price");
@@ -112,7 +112,7 @@ describeWith("chromium", "tables in the console", (executablePath) => {
     expect(await editor.inputValue()).toBe("many");
     expect(await page.getByLabel("New value of title").count()).toBe(0);
     await editor.press("Escape");
-    // Scrolled far out of sight and back, what was typed is there.
+    // Scrolled far out of view and back: what was typed is there.
     await cell(page, "item-0007", 1).dblclick();
     await page.getByLabel("New value of title").fill("half a wo");
     await expect

@@ -23,7 +23,7 @@ describeWith("chromium", "the schema in the console", (executablePath) => {
   const columnsOf = async (table: string): Promise<string[]> =>
     (await at.server.get(`${SHOP}/tables/${table}/columns`)).body.columns.map(({ name }: { name: string }) => name);
 
-  it("draws tables and links, and changes a column when what it will do has been said and agreed to", async () => {
+  it("draws tables and links, and changes a column after showing the consequences and asking for confirmation", async () => {
     const { page, expectAccessible, close } = await at.open("#/schema/shop:main/items");
     await page.getByRole("link", { name: "items, 3 columns, links to makers" }).waitFor();
     expect(await page.locator(".arrow").count()).toBe(1);
@@ -42,7 +42,7 @@ describeWith("chromium", "the schema in the console", (executablePath) => {
     await dialog.waitFor({ state: "detached" });
     await page.getByRole("link", { name: "items, 2 columns, links to makers" }).waitFor();
     expect(await columnsOf("items")).not.toContain("price");
-    // A new one: what the server has against it stands beside the field, and what was typed stays.
+    // A new one: the server's objection is shown beside the field, and what was typed stays.
     await page.getByRole("button", { name: "Column", exact: true }).click();
     const form = page.getByRole("form", { name: "New column" });
     await form.getByLabel("Name").fill("look");
@@ -56,7 +56,7 @@ describeWith("chromium", "the schema in the console", (executablePath) => {
     await dialog.getByText("The existing 5 records will have no value in it.").waitFor();
     await dialog.getByRole("button", { name: "Add column" }).click();
     await page.getByRole("list", { name: "Columns" }).getByText("vector · 4").waitFor();
-    // Refused when it is done, not before: what the server says then is said in the dialog.
+    // Refused when it is done, not before: the dialog shows the server's words.
     await page.getByRole("button", { name: "Column", exact: true }).click();
     await form.getByLabel("Name").fill("must");
     await form.getByLabel("not null").check();
@@ -68,7 +68,7 @@ describeWith("chromium", "the schema in the console", (executablePath) => {
     await close();
   });
 
-  it("creates, renames and deletes tables, refuses what a link needs, and is worked by the keyboard", async () => {
+  it("creates, renames and deletes tables, refuses to delete what a link needs, and works by keyboard", async () => {
     const { page, close } = await at.open("#/schema/shop:main/makers");
     const dialog = page.getByRole("dialog");
     const alert = page.getByRole("alert");
@@ -99,7 +99,7 @@ describeWith("chromium", "the schema in the console", (executablePath) => {
     await close();
   });
 
-  it("copies a branch, tells what differs, takes it over, and deletes the branch", async () => {
+  it("copies a branch, shows the difference, applies it, and deletes the branch", async () => {
     const { page, expectAccessible, close } = await at.open("#/schema/shop:main/items", { colorScheme: "dark" });
     const dialog = page.getByRole("dialog");
     const branches = page.getByRole("region", { name: "Branches" });

@@ -13,7 +13,7 @@ const COLORS = "#/search/demo:main/colors";
 describeWith("chromium", "the console", (executablePath) => {
   const at = serveConsole(executablePath);
 
-  it("says that there is nothing, loads the demo at a click, and shows the colours nearest to one", async () => {
+  it("says that the server is empty, loads the demo at a click, and shows the colours nearest to one", async () => {
     const { page, expectAccessible, close } = await at.open("");
     await page.getByRole("button", { name: "Load the demo" }).waitFor();
     await expectAccessible();
@@ -40,7 +40,7 @@ describeWith("chromium", "the console", (executablePath) => {
     await close();
   });
 
-  it("the nearest follow the pointer over the map, and a click takes the record there", async () => {
+  it("the nearest follow the pointer over the map, and a click makes the record there the query", async () => {
     const { page, close } = await at.open(COLORS);
     await page.locator(".terms").waitFor();
     const frame = page.locator(".map-frame");
@@ -75,7 +75,7 @@ describeWith("chromium", "the console", (executablePath) => {
     await close();
   });
 
-  it("another measure has other neighbours, and a filter leaves out; the terms are those of the pair that is chosen", async () => {
+  it("another measure gives other neighbours, a filter excludes records, and the terms are those of the chosen pair", async () => {
     const { page, close } = await at.open(COLORS);
     await page.locator(".terms").waitFor();
     const byDistance = await names(page);
@@ -105,7 +105,7 @@ describeWith("chromium", "the console", (executablePath) => {
     await close();
   });
 
-  it("finds by words, and joins both rankings with what each of them contributed", async () => {
+  it("finds by words, and fuses both rankings, showing what each contributed", async () => {
     const { page, expectAccessible, close } = await at.open(COLORS);
     await page.locator(".terms").waitFor();
     const search = page.getByRole("button", { name: "Search", exact: true });
@@ -137,7 +137,7 @@ describeWith("chromium", "the console", (executablePath) => {
     await close();
   });
 
-  it("tells the terms of any two records, also of one that was not found", async () => {
+  it("shows the terms of any two records, even of one that was not found", async () => {
     const { page, close } = await at.open(COLORS);
     await page.locator(".terms").waitFor();
     await page.getByLabel("Compare with").fill("lemonchiffon");
@@ -167,7 +167,7 @@ describeWith("chromium", "the console", (executablePath) => {
     await close();
   });
 
-  it("says the server's word beside the field that is wrong, and keeps what was typed", async () => {
+  it("shows the server's message beside the wrong field, and keeps what was typed", async () => {
     const { page, expectAccessible, close } = await at.open(COLORS);
     await page.locator(".terms").waitFor();
     const search = page.getByRole("button", { name: "Search", exact: true });
@@ -209,7 +209,7 @@ describeWith("chromium", "the console", (executablePath) => {
     await close();
   });
 
-  it("dark and on a phone: nothing sticks out sideways, and all can be reached and read", async () => {
+  it("dark and on a phone: nothing overflows sideways, and everything can be reached and read", async () => {
     const { page, expectAccessible, close } = await at.open(COLORS, {
       colorScheme: "dark",
       width: 360,
@@ -227,7 +227,7 @@ describeWith("chromium", "the console", (executablePath) => {
     await close();
   });
 
-  it("goes on when the server was away, with what was typed", async () => {
+  it("continues after the server was away, with what was typed", async () => {
     const { page, close } = await at.open(COLORS);
     await page.locator(".terms").waitFor();
     await page.getByLabel("Record", { exact: true }).fill("tomato");
@@ -243,7 +243,7 @@ describeWith("chromium", "the console", (executablePath) => {
     await close();
   });
 
-  it("shows names with markup, right-to-left text and long values as what they are", async () => {
+  it("shows names with markup, right-to-left text and long values literally", async () => {
     const table = "<img src=x onerror=alert(1)>";
     const hostile = [`<script>globalThis.hurt=1</script>`, "\u202eright to left שלום", "x".repeat(200)];
     await at.server.put("/db/hostile:main");

@@ -49,7 +49,7 @@ describeWith("chromium", "a server with keys in the console", (executablePath) =
   }
   const goTo = (page: Page, view: string) => page.getByRole("navigation").getByRole("link", { name: view }).click();
 
-  it("tells how the server is, makes a key that works and is shown once, revokes it, and makes a backup", async () => {
+  it("shows the server's state, makes a key that works and is shown once, revokes it, and makes a backup", async () => {
     const { page, expectAccessible, close } = await open("boss", "#/server");
     await page.getByText("Vectors in memory").waitFor();
     const fact = (name: string) => page.locator(`.fact:has(dt:text-is("${name}")) dd`).innerText();
@@ -98,7 +98,7 @@ describeWith("chromium", "a server with keys in the console", (executablePath) =
     await close();
   });
 
-  it("shows every endpoint, says what is wrong with a body, and sends it with the key that is not in the curl", async () => {
+  it("shows every endpoint, reports an error in a body, and sends it with the key, which is not in the curl", async () => {
     const { page, expectAccessible, close } = await open("boss", "#/reference/shop:main/items");
     const { body: api } = await server.get("/openapi.json");
     const operations = Object.values(api.paths as Record<string, object>).flatMap((methods) => Object.keys(methods)).length;
@@ -127,7 +127,7 @@ describeWith("chromium", "a server with keys in the console", (executablePath) =
     await close();
   });
 
-  it("offers a read-only key no write anywhere, and the server refuses what the page would not send", async () => {
+  it("offers no writes for a read-only key, and the server refuses what the page would not send", async () => {
     const { page, expectAccessible, close } = await open("reader", "#/table/shop:main/items");
     await page.getByText("this key may only read").waitFor();
     for (const name of ["New", "Delete"]) expect(await page.getByRole("button", { name }).count()).toBe(0);

@@ -36,7 +36,7 @@ describeWith("chromium", "files in the console", (executablePath) => {
       { name, content },
     );
 
-  it("imports a CSV that is dropped: a preview, columns that go where one says, what is wrong by its line, and undo", async () => {
+  it("imports a dropped CSV: a preview, a choice of columns, errors with their line, and undo", async () => {
     const { page, expectAccessible, close } = await at.open("#/table/files:main/items");
     await page.getByText("0 of 0 records read").waitFor();
     const lines = Array.from({ length: 1_500 }, (_, i) => `c${i},"T ""${i}"", ü",${i === 1_200 ? "many" : i},"[""a"",""b""]","${i} 1 2",x`);
@@ -72,7 +72,7 @@ describeWith("chromium", "files in the console", (executablePath) => {
     await close();
   });
 
-  it("imports JSON Lines and npy, refuses ids that are there unless told to replace them, and says when it is no such file", async () => {
+  it("imports JSON Lines and npy, refuses existing ids unless told to replace them, and reports files of other kinds", async () => {
     const { page, close } = await at.open("#/table/files:main/items");
     const panel = page.getByRole("region", { name: "Import", exact: true });
     await page.locator(".grid").waitFor();
@@ -143,7 +143,7 @@ describeWith("chromium", "files in the console", (executablePath) => {
 const READ_LIMIT_MS = 90_000;
 
 describeWith("chromium", "large files from the console", (executablePath) => {
-  it("asks before the browser holds more than it was told to, and goes on or stops", { timeout: 4 * READ_LIMIT_MS }, async () => {
+  it("asks before the browser holds more than allowed, and continues or stops", { timeout: 4 * READ_LIMIT_MS }, async () => {
     const browser = await launchChromium(executablePath);
     const server = await startServer();
     try {

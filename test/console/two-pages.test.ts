@@ -23,7 +23,7 @@ describeWith("chromium", "two pages of the console", (executablePath) => {
   const save = (page: Page) => page.getByRole("button", { name: "Save" }).click();
   const titleOf = async (id: string): Promise<string> => (await at.server.get(`${TABLE}/data/${id}`)).body.title;
 
-  it("do not overwrite each other's record unknowing, and what was typed is kept", async () => {
+  it("do not overwrite each other's record unknowingly, and what was typed is kept", async () => {
     const [ours, theirs] = await both("#/table/shop:main/items");
     for (const { page } of [ours, theirs]) {
       await page.getByRole("gridcell", { name: "title of one" }).dblclick();
@@ -39,7 +39,7 @@ describeWith("chromium", "two pages of the console", (executablePath) => {
     expect(await title(ours.page).inputValue()).toBe("ours");
     await save(ours.page);
     await expect.poll(() => titleOf("one")).toBe("ours");
-    // Their undo is of a record that is another one by now.
+    // Their undo concerns a record that has changed since.
     await theirs.page.getByRole("button", { name: "Undo" }).click();
     await theirs.page.getByRole("alert").waitFor();
     expect(await titleOf("one")).toBe("ours");

@@ -1,4 +1,4 @@
-/** What the console gives to paste runs as it is pasted: in a shell, in Node with the SDK, in Python, in Node with the library. */
+/** The console's snippets run as pasted: in a shell, in Node with the SDK, in Python, in Node with the library. */
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -62,7 +62,7 @@ describeWith("containers", "The image", (dpkgQuery) => {
   const ask = (method: string, path: string, body?: object) =>
     JSON.parse(container!.run(["node", "-e", ASK, method, path, key, body === undefined ? "" : JSON.stringify(body)]));
 
-  it("runs as a user without rights, on a file system that it cannot write", () => {
+  it("runs as an unprivileged user, on a read-only file system", () => {
     const { status } = container!;
     expect(status).toMatch(/^Uid:\s+10001\s+10001\s/m);
     expect(status).toMatch(/^CapEff:\s+0+$/m);
@@ -74,7 +74,7 @@ describeWith("containers", "The image", (dpkgQuery) => {
     container!.run(["sh", "-c", "echo x > /data/x && rm /data/x"]);
   });
 
-  it("has only what it runs with: no sources, no tests, no programs that only building needs", () => {
+  it("contains only what it needs at run time: no sources, no tests, no build tools", () => {
     const files = container!.run(["sh", "-c", "ls /opt/lodestone /opt/lodestone/node_modules"]).split(/\s+/);
     expect(files).toEqual(expect.arrayContaining(["dist", "node_modules", "package.json", "koa", "pg"]));
     for (const name of ["src", "test", "vitest", "typescript", "assemblyscript"]) expect(files).not.toContain(name);
@@ -95,7 +95,7 @@ describeWith("containers", "The image", (dpkgQuery) => {
     });
   });
 
-  it("refuses who has no key", () => {
+  it("refuses callers without a key", () => {
     expect(JSON.parse(container!.run(["node", "-e", ASK, "GET", "/dbs", "wrong"])).status).toBe(401);
   });
 });

@@ -146,14 +146,14 @@ const CASES: Case[] = [
     message: 'expected "columns", "createOnly", "ifVersion"',
   },
   {
-    what: "a createOnly that is no boolean",
+    what: "a createOnly that is not a boolean",
     method: "PUT",
     path: `${table}/data/x?createOnly=1`,
     body: {},
     message: "createOnly: expected true or false",
   },
   {
-    what: "an ifVersion that is no number",
+    what: "an ifVersion that is not a number",
     method: "PUT",
     path: `${table}/data/x?ifVersion=a`,
     body: {},
@@ -204,13 +204,13 @@ const CASES: Case[] = [
   sql("an empty statement", "", "statement: expected a string that is not empty"),
   sql("a comment alone", "-- nothing", /./),
   {
-    what: "SQL: params that are no list",
+    what: "SQL: params that are not a list",
     path: `${branch}/sql`,
     body: { statement: "SELECT 1", params: "a" },
     message: "params: expected an array or null",
   },
   {
-    what: "a transaction that is no list",
+    what: "a transaction that is not a list",
     path: `${branch}/transaction`,
     body: { operations: {} },
     message: "operations: expected an array",

@@ -184,7 +184,7 @@ describe("in one table", () => {
     ["an empty query", "", {}, "query"],
     ["fuzziness 3", "x", { fuzziness: 3 }, "fuzziness"],
     ["an unknown target", "x", { target: ["colour"] }, "colour"],
-    ["a target that is no text", "x", { target: ["index"] }, "index"],
+    ["a target that is not a text", "x", { target: ["index"] }, "index"],
     ["a weight of 11", "x", { target: [{ column: "name", weight: 11 }] }, "weight"],
     ["an unknown prefix", "x", { prefix: "word" }, "prefix"],
     ["size 201", "x", { page: { size: 201 } }, "size"],

@@ -126,7 +126,7 @@ describe("vectorSearch", () => {
   test.each([
     ["a wrong dimension", "lab", [1, 2], {}, ["2", "3"]],
     ["an unknown column", "rgb", [1, 2, 3], {}, ["rgb"]],
-    ["a column that is no vector", "name", [1, 2, 3], {}, ["name"]],
+    ["a column that is not a vector", "name", [1, 2, 3], {}, ["name"]],
     ["a zero vector with cosine", "lab", [0, 0, 0], {}, ["zero"]],
     ["an unknown function", "lab", [1, 2, 3], { similarityFunction: "l3" }, ["l3"]],
     ["size 0", "lab", [1, 2, 3], { size: 0 }, ["size"]],

@@ -17,7 +17,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-test("a second server on the directory goes on without snapshots, and is told whose they are", async () => {
+test("a second server on the directory runs without snapshots, and is told which server holds them", async () => {
   const first = await lock();
   expect(notices).toEqual([]);
   expect(await lock()).toBeUndefined();
@@ -38,7 +38,7 @@ test("a second server on the directory goes on without snapshots, and is told wh
 test("the lock of a predecessor in another container is taken over at once", async () => {
   const content = { state: "held", token: "left", since: "2026-01-01T00:00:00.000Z", pid: 1, startTime: "1", realm: "another" };
   writeFileSync(join(directory, "lodestone.lock.3"), JSON.stringify(content));
-  // By a clock that stands still, whoever watched for its heartbeat would watch for ever.
+  // With a stopped clock, a process that watched for the heartbeat would never finish.
   vi.useFakeTimers({ toFake: ["performance"] });
   const taken = await lock();
   expect(taken).toBeDefined();
@@ -46,7 +46,7 @@ test("the lock of a predecessor in another container is taken over at once", asy
   taken?.release();
 });
 
-test("a place that cannot be written is no reason not to start", async () => {
+test("a server starts even if the place cannot be written", async () => {
   const file = join(directory, "file");
   writeFileSync(file, "");
   expect(await lockSnapshots(join(file, "search"), (sentence) => notices.push(sentence))).toBeUndefined();

@@ -406,7 +406,7 @@ describe.each(ENGINES)("search store over %s", (_, start) => {
         { filter: { $any: [{ color: "x" }, { price: { $gt: "abc" } }] } },
         'filter.$any[1].price.$gt: expected a number, got "abc"',
       ],
-      ["a filter that is no object", { filter: [] }, "filter: expected an object of conditions, got an array of 0 elements"],
+      ["a filter that is not an object", { filter: [] }, "filter: expected an object of conditions, got an array of 0 elements"],
     ])("%s", async (_, request, message) => {
       await expect(search(request)).rejects.toMatchObject(invalid(message));
     });

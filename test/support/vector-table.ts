@@ -1,5 +1,5 @@
 /**
- * A table of many vectors. Each is a window of one long list of numbers that every statement brings along: a
+ * A table of many vectors. Each is a window of one long list of numbers that every statement contains: a
  * hundred thousand vectors of 384 numbers take seconds, where as many numbers in JSON take minutes.
  */
 import { seededRandom } from "../../bench/data.mjs";

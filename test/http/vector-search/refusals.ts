@@ -16,7 +16,7 @@ export function describeRefusals(client: SearchClient): void {
     it.each([
       ["no column", { column: undefined }, "column: is required"],
       ["an unknown column", { column: "nothing" }, "nothing"],
-      ["a column that is no vector", { column: "n" }, 'column: column "n" is of type int, not vector; its vector columns are "v".'],
+      ["a column that is not a vector", { column: "n" }, 'column: column "n" is of type int, not vector; its vector columns are "v".'],
       ["no query", { queryVector: undefined }, "queryVector"],
       ["a query of the wrong dimension", { queryVector: [1, 2, 3] }, 'queryVector has 3 elements; column "v" has dimension 2.'],
       ["a text in the query", { queryVector: [1, "2"] }, 'queryVector[1]: expected a number, got "2"'],

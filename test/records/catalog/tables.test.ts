@@ -174,8 +174,8 @@ describeOnBothEngines("The catalog", (fixture) => {
     test.each<[string, Promise<never> | unknown, string, RegExp]>([
       ["a name that is taken", ["t", []], "CONFLICT", /Table "t" exists already/],
       ["a bad name", ["a.b", []], "INVALID", /Table name: got "a.b"/],
-      ["columns that are no list", ["x", {}], "INVALID", /columns has to be a list/],
-      ["a column that is no object", ["x", ["c"]], "INVALID", /a column is an object/],
+      ["columns that are not a list", ["x", {}], "INVALID", /columns has to be a list/],
+      ["a column that is not an object", ["x", ["c"]], "INVALID", /a column is an object/],
       [
         "two columns of one name",
         [
@@ -231,13 +231,13 @@ describeOnBothEngines("The catalog", (fixture) => {
       ],
       ["a unique list", ["x", [{ name: "c", type: "multiple", unique: true }]], "INVALID", /unique is not possible for type multiple/],
       [
-        "a flag that is no boolean",
+        "a flag that is not a boolean",
         ["x", [{ name: "c", type: "int", notNull: "yes" }]],
         "INVALID",
         /notNull is "yes"; expected true or false/,
       ],
       [
-        "a default that is no string",
+        "a default that is not a string",
         ["x", [{ name: "c", type: "int", defaultValue: 1 }]],
         "INVALID",
         /defaultValue is 1; expected a string/,
