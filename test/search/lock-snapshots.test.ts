@@ -24,7 +24,7 @@ test("a second server on the directory runs without snapshots, and is told which
   expect(notices).toEqual([
     expect.stringMatching(
       new RegExp(
-        `^The search snapshots in ${directory} are kept by process ${process.pid} \\(since .*\\)\\. This server runs without snapshots, .* Give it a --data-dir of its own\\.$`,
+        `^The search snapshots in ${directory} are held by process ${process.pid} \\(since .*\\)\\. This server runs without snapshots, .* Give it a --data-dir of its own\\.$`,
       ),
     ),
   ]);
