@@ -45,7 +45,7 @@ export function checkContentType(request: IncomingMessage): void {
   }
   const encoding = request.headers["content-encoding"];
   if (encoding !== undefined && encoding !== "identity") {
-    throw new LodestoneError("UNSUPPORTED_MEDIA_TYPE", "Compressed bodies are not supported: send the body without Content-Encoding.");
+    throw new LodestoneError("UNSUPPORTED_MEDIA_TYPE", "A compressed body is not supported: send it without Content-Encoding.");
   }
 }
 
