@@ -242,7 +242,7 @@ describe("a key file", () => {
     }
     expect(await server.delete("/keys/boss", as("boss"))).toMatchObject({
       status: 422,
-      body: { message: expect.stringContaining("itself") },
+      body: { message: expect.stringContaining("used for this request") },
     });
     expect((await server.delete("/keys/nobody", as("boss"))).status).toBe(404);
     expect((await server.delete("/keys/limited", as("boss"))).status).toBe(204);
