@@ -1,6 +1,6 @@
 /** The scopes of API keys, and what each may do. Below every layer: the server checks them, the console shows them. */
 
-/** Each may do what those before it may. */
+/** Each scope includes those before it. */
 export const SCOPES = ["read", "write", "admin"] as const;
 
 export type Scope = (typeof SCOPES)[number];

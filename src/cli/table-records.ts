@@ -13,8 +13,8 @@ interface Page {
 }
 
 /**
- * Page by page, so that no record is missed or doubled; those written meanwhile may or may not be there. Pages
- * that are too large for one answer are asked for again with fewer records.
+ * Page by page, so that no record is missed or duplicated; records written meanwhile may or may not be included.
+ * Pages that are too large for one answer are requested again with fewer records.
  *
  * @returns of each record its JSON, in one line and with every digit: JavaScript's numbers would lose some of
  *   what `json` and `int` columns hold.
@@ -42,7 +42,7 @@ export async function* tableRecords(client: ApiClient, ref: BranchRef, table: st
 function readPage(answer: string): Page {
   const members = new Map(membersOf(answer, 0));
   const [records, meta] = [members.get("records"), members.get("meta")];
-  if (records === undefined || meta === undefined) throw new LodestoneError("UNAVAILABLE", "The server's answer is no page of records.");
+  if (records === undefined || meta === undefined) throw new LodestoneError("UNAVAILABLE", "The server's answer is not a page of records.");
   const { page } = JSON.parse(answer.slice(meta.begin, meta.end)) as { page: { cursor: string; more: boolean } };
   return { records: Array.from(elementsOf(answer, records.begin), ({ begin, end }) => answer.slice(begin, end)), ...page };
 }

@@ -20,11 +20,11 @@ export function fault(place: Place, problem: string): LodestoneError {
   return new LodestoneError("INVALID", `${placeText(place)}: ${problem}`);
 }
 
-/** What cannot be answered exactly is not answered. @param column  as the filter names it. @param id  of a record. */
+/** The refusal of a filter that cannot be answered exactly. @param column  as the filter names it. @param id  of a record. */
 export function valueNotKept(column: string, id: string): LodestoneError {
   return new LodestoneError(
     "INVALID",
-    `filter: column ${quoted(column)} of the record ${quoted(id)} holds a value that is too large to be kept for searches (32 MiB), so this ` +
+    `filter: column ${quoted(column)} of the record ${quoted(id)} holds a value that is too large to be kept for searches (32 MiB), so this filter ` +
       'cannot be answered exactly. Leave the column out of the filter, shorten the value, or use "query", which asks the database.',
   );
 }

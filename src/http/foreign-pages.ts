@@ -30,7 +30,7 @@ export function refuseForeignPages(ctx: Context, hostNames: readonly string[], c
   if (strange !== undefined) {
     throw new LodestoneError(
       "FORBIDDEN",
-      `A server without keys is not called by the name ${quoted(strange)}, so that pages from elsewhere cannot reach it: ` +
+      `A server without keys does not answer to the name ${quoted(strange)}, so that foreign pages cannot reach it: ` +
         "use localhost or an IP address, name it with --host, or start the server with keys (--api-key or --key-file).",
     );
   }

@@ -1,7 +1,7 @@
 /**
- * Limits of requests that are kept to in several places: by what reads them, by the schemas of the HTTP API,
- * and by the console and the commands, which send as much at a time as is allowed. Other limits stand next to
- * what they limit.
+ * Limits of requests that several places enforce: the code that reads requests, the schemas of the HTTP API, and
+ * the console and the commands, which send as much at a time as is allowed. Other limits are next to what they
+ * limit.
  */
 
 /** Operations of one transaction. */

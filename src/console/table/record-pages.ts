@@ -149,7 +149,7 @@ export class RecordPages {
     this.rows.value = this.#nearView(held);
   }
 
-  /** The nearest before the row, at most MAX_PAGE_OFFSET away. undefined: the question has changed meanwhile, or the table ends before. */
+  /** The nearest before the row, at most MAX_PAGE_OFFSET away. undefined: the query has changed meanwhile, or the table ends before. */
   async #anchorFor(ticket: number, row: number): Promise<Anchor | undefined> {
     for (;;) {
       const anchor = this.#anchors.findLast((other) => other.row <= row) as Anchor;

@@ -32,7 +32,7 @@ export function refuseTransferCoding(request: IncomingMessage): void {
   if (codings === undefined || codings.trim().toLowerCase() === "chunked") return;
   throw new LodestoneError(
     "UNSUPPORTED_MEDIA_TYPE",
-    `Transfer-Encoding ${quoted(codings)} is not taken: send the body plain, with a Content-Length or chunked.`,
+    `Transfer-Encoding ${quoted(codings)} is not supported: send the body plain, with a Content-Length or chunked.`,
   );
 }
 

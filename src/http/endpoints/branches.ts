@@ -157,7 +157,7 @@ export function branchEndpoints({ records, search }: Services): Endpoint[] {
         }),
       },
       responses: {
-        200: { description: "It is so.", schema: MIGRATION_STATUS },
+        200: { description: "The change was made.", schema: MIGRATION_STATUS },
         422: { description: "A branch of the new name exists." },
       },
       async handle({ ref, body }) {

@@ -84,7 +84,7 @@ export function keyEndpoints({ keys }: Services): Endpoint[] {
               items: NAME,
               minItems: 1,
               maxItems: MAX_KEY_DATABASES,
-              description: "Those that it is limited to. Default: all.",
+              description: "The databases that it is limited to. Default: all.",
             },
           },
           ["name", "scope"],

@@ -63,7 +63,7 @@ export class Keyring {
 /** @param database "" for endpoints that address none. @throws {LodestoneError} FORBIDDEN. */
 export function authorize(caller: Caller, access: Access, database: string): void {
   if (!isAllowed(caller.scope, access)) {
-    throw new LodestoneError("FORBIDDEN", `This needs a key with the scope "${access}"; the key given has "${caller.scope}".`);
+    throw new LodestoneError("FORBIDDEN", `This needs a key with the scope "${access}"; the given key has "${caller.scope}".`);
   }
   if (database !== "" && caller.databases !== undefined && !caller.databases.includes(database)) {
     throw new LodestoneError("FORBIDDEN", `The given key is not for the database "${database}".`);

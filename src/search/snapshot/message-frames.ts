@@ -53,7 +53,7 @@ export function framed(message: unknown, previous: number): FramedMessage {
   return { frame, payload, bytes: FRAME_BYTES + payload.length, checksum };
 }
 
-/** Writes all of the message or rejects. @param at  undefined: behind what was written last. */
+/** Writes all of the message or rejects. @param at  undefined: after what was written last. */
 export async function writeFramed(file: FileHandle, { frame, payload, bytes }: FramedMessage, at?: number): Promise<void> {
   const { bytesWritten } = await file.writev([frame, payload], at);
   if (bytesWritten !== bytes) throw new Error(`Of ${bytes} bytes ${bytesWritten} could be written.`);

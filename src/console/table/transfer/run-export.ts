@@ -1,4 +1,4 @@
-/** What a filter selects of a table, as a file: read page by page, and put together by the browser. */
+/** Exports what a filter selects as a file: read page by page, and assembled by the browser. */
 import { MAX_PAGE_SIZE } from "../../../records/request-limits.ts";
 import { apiBase } from "../../api/client.ts";
 import { type Place, tablePath } from "../../api/paths.ts";
