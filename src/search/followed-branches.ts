@@ -48,9 +48,9 @@ const LIST_EVERY_POLLS = 6;
  * bounds below. A stream of small writes is then read in batches: on the embedded database a round costs as
  * much as several inserts, and searches may lag by milliseconds.
  */
-const PAUSE_FACTOR = 2;
-const MIN_PAUSE_MS = 5;
-const MAX_PAUSE_MS = 20;
+const PAUSE_FACTOR = 4;
+const MIN_PAUSE_MS = 10;
+const MAX_PAUSE_MS = 25;
 export const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 5_000;
 /**
