@@ -14,27 +14,69 @@ export const OBJECT_BEGIN = 0x7b;
 export const OBJECT_END = 0x7d;
 
 /**
- * The next bracket, brace, comma or colon outside of strings, from `from` on.
- *
- * @returns its index; `to` or more when there is none before `to` (more: a string goes on beyond it, and this
- *   is its end).
+ * Finds the brackets, braces, commas and colons outside of strings, step by step. A step looks at no more of
+ * the text than it is asked to, inside a long string too.
  */
-export function nextMark(text: string, from: number, to: number): number {
-  let at = from;
-  for (; at < to; at++) {
-    switch (text.charCodeAt(at)) {
-      case LIST_BEGIN:
-      case LIST_END:
-      case OBJECT_BEGIN:
-      case OBJECT_END:
-      case COMMA:
-      case COLON:
-        return at;
-      case QUOTE:
-        at = endOfString(text, at);
-    }
+export class MarkScan {
+  readonly #text: string;
+  #at: number;
+  #isInString = false;
+  /** The next quote, when it is not before `#at`: the search for it may go through the whole text, and is not repeated. */
+  #quote = -1;
+
+  /** @param from  outside of strings. */
+  constructor(text: string, from = 0) {
+    this.#text = text;
+    this.#at = from;
   }
-  return at;
+
+  /** Everything before it was looked at. */
+  get position(): number {
+    return this.#at;
+  }
+
+  /** Goes on to the next mark before `to`. @returns its index; undefined when there is none. */
+  next(to: number): number | undefined {
+    const text = this.#text;
+    let at = this.#at;
+    while (at < to) {
+      if (this.#isInString) {
+        at = this.#skip(at, to);
+        continue;
+      }
+      switch (text.charCodeAt(at)) {
+        case LIST_BEGIN:
+        case LIST_END:
+        case OBJECT_BEGIN:
+        case OBJECT_END:
+        case COMMA:
+        case COLON:
+          this.#at = at + 1;
+          return at;
+        case QUOTE:
+          this.#isInString = true;
+      }
+      at++;
+    }
+    this.#at = at;
+    return undefined;
+  }
+
+  /** From inside a string, but not inside an escape, on to such a place at `to` or later, or behind the string. */
+  #skip(at: number, to: number): number {
+    const text = this.#text;
+    if (this.#quote < at) {
+      const quote = text.indexOf('"', at);
+      this.#quote = quote === -1 ? text.length : quote;
+    }
+    const end = Math.min(this.#quote, to);
+    let backslashes = 0;
+    while (end - 1 - backslashes >= at && text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++;
+    if (backslashes % 2 === 1) return end + 1;
+    if (end < this.#quote) return end;
+    this.#isInString = false;
+    return end + 1;
+  }
 }
 
 /** @param begin of a string's opening quote. @returns the index of its closing quote, or the text's end. */
@@ -57,7 +99,8 @@ export function endOfValue(text: string, begin: number): number {
     return end;
   }
   let depth = 0;
-  for (let at = begin; at < text.length; at = nextMark(text, at + 1, text.length)) {
+  const scan = new MarkScan(text, begin);
+  for (let at = scan.next(text.length); at !== undefined; at = scan.next(text.length)) {
     const mark = text.charCodeAt(at);
     if (mark === LIST_BEGIN || mark === OBJECT_BEGIN) depth++;
     else if ((mark === LIST_END || mark === OBJECT_END) && --depth === 0) return at + 1;
@@ -75,28 +118,22 @@ export function jsonDepth(text: string): number {
 /** The deepest nesting of a text that is scanned part by part. */
 export class DepthScan {
   readonly #text: string;
-  #at = 0;
+  readonly #marks: MarkScan;
   #depth = 0;
   deepest = 0;
 
   constructor(text: string) {
     this.#text = text;
+    this.#marks = new MarkScan(text);
   }
 
   /** Goes on to `to`. */
   scan(to: number): void {
-    const text = this.#text;
-    let depth = this.#depth;
-    let deepest = this.deepest;
-    let at = nextMark(text, this.#at, to);
-    for (; at < to; at = nextMark(text, at + 1, to)) {
-      const mark = text.charCodeAt(at);
-      if (mark === LIST_BEGIN || mark === OBJECT_BEGIN) deepest = Math.max(deepest, ++depth);
-      else if (mark === LIST_END || mark === OBJECT_END) depth--;
+    for (let at = this.#marks.next(to); at !== undefined; at = this.#marks.next(to)) {
+      const mark = this.#text.charCodeAt(at);
+      if (mark === LIST_BEGIN || mark === OBJECT_BEGIN) this.deepest = Math.max(this.deepest, ++this.#depth);
+      else if (mark === LIST_END || mark === OBJECT_END) this.#depth--;
     }
-    this.#at = at;
-    this.#depth = depth;
-    this.deepest = deepest;
   }
 }
 

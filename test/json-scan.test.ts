@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { elementsOf, endOfString, endOfValue, jsonDepth, membersOf, nextMark } from "../src/json-scan.ts";
+import { elementsOf, endOfString, endOfValue, jsonDepth, MarkScan, membersOf } from "../src/json-scan.ts";
 
 /** Obvious code: character by character, with a flag for strings. */
 function marksOf(text: string): number[] {
@@ -22,16 +22,26 @@ const texts = fc
   .map(([value, indent]) => JSON.stringify(value, null, indent));
 
 describe("scanning JSON", () => {
-  it("finds every bracket, brace, comma and colon outside strings, wherever a slice begins", () => {
+  it("finds every bracket, brace, comma and colon outside strings, wherever a slice begins and ends", () => {
+    const escapes = fc
+      .array(fc.constantFrom("\\", '"', "\\\\", '\\"', "a", "[", ","), { maxLength: 12 })
+      .map((parts) => JSON.stringify([parts.join("")]));
     fc.assert(
-      fc.property(texts, fc.integer({ min: 1, max: 20 }), (text, slice) => {
+      fc.property(fc.oneof(texts, escapes), fc.integer({ min: 1, max: 20 }), (text, slice) => {
         const found: number[] = [];
-        for (let at = 0; at < text.length; ) {
-          const end = Math.min(at + slice, text.length);
-          for (at = nextMark(text, at, end); at < end; at = nextMark(text, at + 1, end)) found.push(at);
+        const scan = new MarkScan(text);
+        while (scan.position < text.length) {
+          const end = Math.min(scan.position + slice, text.length);
+          for (let at = scan.next(end); at !== undefined; at = scan.next(end)) {
+            expect(at).toBeLessThan(end);
+            found.push(at);
+          }
+          // Looks one character further at most, when that is escaped or ends a string.
+          expect(scan.position - end).toBeOneOf([0, 1]);
         }
         expect(found).toEqual(marksOf(text));
       }),
+      { numRuns: 1_000 },
     );
   });
 
@@ -64,7 +74,9 @@ describe("scanning JSON", () => {
   it("ends on text that is not JSON", () => {
     for (const text of ['"', '["', "[[[", "]]]", '{"a', '\\"']) {
       expect(endOfValue(text, 0)).toBeLessThanOrEqual(text.length + 1);
-      expect(nextMark(text, 0, text.length)).toBeLessThanOrEqual(text.length + 1);
+      const scan = new MarkScan(text);
+      while (scan.next(text.length) !== undefined);
+      expect(scan.position).toBeLessThanOrEqual(text.length + 1);
       jsonDepth(text);
     }
   });

@@ -3,6 +3,7 @@
  * text. Together the pieces are what JSON.stringify gives, except for ExactJson, which is written as it is. Not
  * recursive: values may be nested to any depth.
  */
+import { isHighSurrogate } from "../surrogates.ts";
 import { ExactJson } from "./exact-json.ts";
 
 /** The weight, in characters (roughly), up to which a value is written at once. */
@@ -88,8 +89,6 @@ function* pieces(text: string): Generator<string, void, undefined> {
     start = end;
   }
 }
-
-const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code < 0xdc00;
 
 /** Members that are undefined are passed over. */
 function nextKey(open: Open): string | number | undefined {

@@ -93,10 +93,52 @@ describe("parseJsonInSlices", () => {
     }
   });
 
+  const longTexts = fc.array(fc.constantFrom("\\", '"', "\\u0041", "a", "ж", "😀", "\ud83d", "\n", "\0", ","), {
+    minLength: 1,
+    maxLength: 40,
+  });
+
+  it("decodes long texts as JSON.parse does, wherever they are cut", async () => {
+    const aroundIt = fc.constantFrom(
+      ['{"k": 1, "t" : ', ' , "l": 2}'],
+      ["[1, ", "]"],
+      ["[[ ", " ], 3]"],
+      ['{"a": [{"t":', "}]}"],
+      ['{"t": "x" ', "}"],
+    );
+    await fc.assert(
+      fc.asyncProperty(longTexts, aroundIt, fc.integer({ min: 1, max: 9 }), async (parts, [before, behind], chunkLength) => {
+        const text = before + JSON.stringify(parts.join("")) + behind;
+        const expected = await outcomeOf(() => parseJsonBody(text, 100));
+        const got = await outcomeOf(() => parseJsonInSlices(text, { jsonDepth: 100, jsonObjectKeys: 1_000 }, chunkLength));
+        const { message } = expected as { message?: string };
+        if (message === undefined) expect(got).toEqual(expected);
+        // If there are several faults, either may be reported, of the same place.
+        else expect(got).toMatchObject({ code: "INVALID", message: expect.stringContaining(message.slice(0, message.indexOf(":"))) });
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it("refuses a key, and a body, that is one long text", async () => {
+    const long = `"${"k".repeat(300_000)}"`;
+    await expect(parseLargeJsonBody(`{"a": {${long}: 1}}`, DEFAULT_HTTP_LIMITS)).rejects.toMatchObject({
+      code: "INVALID",
+      message: "The body has a key of 300,000 characters; at most 262,144 are allowed.",
+    });
+    await expect(parseLargeJsonBody(` ${long}`, DEFAULT_HTTP_LIMITS)).rejects.toMatchObject({
+      code: "INVALID",
+      message: "The body is a text; expected a JSON object.",
+    });
+  });
+
   it.each([
     ["objects", `[${'{"k":1},'.repeat(200_000)}{}]`],
     ["different keys", `{"o":[${["a", "b", "c"].map((key) => objectWith(50_000, key)).join(",")}]}`],
     ["numbers", `{"v":[${"0.123456,".repeat(200_000)}1]}`],
+    ["one text", `{"v":[{"text": "${"x".repeat(2_000_000)}"}]}`],
+    ["one text of quotes", `{"v":"${'\\"'.repeat(1_000_000)}"}`],
+    ["one text of backslashes", `["${"\\\\".repeat(1_000_000)}", "${"\\u0436".repeat(300_000)}"]`],
   ])("lets others in between: %s", async (_, text) => {
     let value: unknown;
     const turns = await turnsDuring(async () => {

@@ -73,7 +73,7 @@ function at(key: string | number, fault: Fault): Fault {
   return fault;
 }
 
-function findTextFault(text: string): Fault | undefined {
+export function findTextFault(text: string): Fault | undefined {
   if (text.includes("\u0000")) return { message: "text cannot contain the character NUL (\\u0000)", path: [] };
   if (!text.isWellFormed())
     return { message: "text contains half of a surrogate pair (\\ud800 to \\udfff), which is not a character", path: [] };

@@ -1,20 +1,27 @@
 /**
  * JSON.parse for a long text, in slices; other callers are served between them. The text is scanned once. Whenever
  * enough of it has been passed, the children that are complete by then are parsed by JSON.parse itself, many at
- * a time, and put into the containers that are still open.
+ * a time, and put into the containers that are still open. A child that is a long text is decoded by itself, in
+ * pieces.
  *
  * Invariant: containers 1 to `frames.length` of the open ones (counted from the outside) exist as values. The
  * innermost of them contains everything before its `from`, and the comma after that was passed.
  */
 import { LodestoneError } from "../../errors.ts";
 import { Slices } from "../../event-loop.ts";
-import { COMMA, LIST_BEGIN, LIST_END, nextMark, OBJECT_BEGIN, OBJECT_END } from "../../json-scan.ts";
+import { COLON, COMMA, LIST_BEGIN, LIST_END, MarkScan, OBJECT_BEGIN, OBJECT_END } from "../../json-scan.ts";
 import type { JsonValue } from "../../records/requests.ts";
 import type { HttpLimits } from "../http-limits.ts";
 import { type Fault, findFault, refusalOf } from "./json-body.ts";
+import { JsonTextInPieces } from "./json-text-in-pieces.ts";
 
 /** Parsed in one go; a few milliseconds, whatever it holds. */
 const CHUNK_LENGTH = 1 << 16;
+/** In chunks. */
+const LONG_CHUNKS = 4;
+/** UTF-16 code units of a key, which is parsed in one go; and of a body that is a text, which no endpoint takes. */
+const MAX_KEY_LENGTH = 1 << 18;
+const QUOTE = 0x22;
 
 interface Frame {
   readonly value: JsonValue[] | { [key: string]: JsonValue };
@@ -41,14 +48,18 @@ type ValueLimits = Pick<HttpLimits, "jsonDepth" | "jsonObjectKeys">;
 export async function parseJsonInSlices(text: string, limits: ValueLimits, chunkLength = CHUNK_LENGTH): Promise<JsonValue> {
   const parser = new SlicedParser(text, limits, chunkLength);
   const slices = new Slices(2 * CHUNK_LENGTH);
-  let at = 0;
-  while (at < text.length) {
-    const next = parser.pass(at);
-    const isUsedUp = slices.spend(Math.min(next - at, CHUNK_LENGTH));
-    at = next;
-    if (isUsedUp) await slices.rest();
-  }
+  for (let passed = parser.step(); passed > 0; passed = parser.step()) if (slices.spend(passed)) await slices.rest();
   return parser.finish();
+}
+
+/** A child that is a long text. */
+interface LongChild {
+  readonly frame: Frame;
+  /** In an object. */
+  readonly key: string | undefined;
+  readonly text: JsonTextInPieces;
+  /** The comma or the end behind it, which is still to be looked at. */
+  readonly mark: number;
 }
 
 class SlicedParser {
@@ -56,6 +67,8 @@ class SlicedParser {
   readonly #maxDepth: number;
   readonly #maxKeys: number;
   readonly #chunkLength: number;
+  readonly #marks: MarkScan;
+  #long: LongChild | undefined;
   readonly #frames: Frame[] = [];
   /** Of each open container, where it begins, and its last comma: -1 for none. By depth, from 1. */
   readonly #starts: number[] = [0];
@@ -67,35 +80,94 @@ class SlicedParser {
   constructor(text: string, { jsonDepth, jsonObjectKeys }: ValueLimits, chunkLength: number) {
     this.#text = text;
     this.#chunkLength = chunkLength;
+    this.#marks = new MarkScan(text);
     this.#maxDepth = jsonDepth;
     this.#maxKeys = jsonObjectKeys;
   }
 
-  /** Looks on from `begin` for a chunk, puts away what is whole, and answers where it stopped. */
-  pass(begin: number): number {
-    const text = this.#text;
-    const end = Math.min(begin + this.#chunkLength, text.length);
-    let at = nextMark(text, begin, end);
-    for (; at < end; at = nextMark(text, at + 1, end)) {
-      switch (text.charCodeAt(at)) {
-        case LIST_BEGIN:
-        case OBJECT_BEGIN:
-          this.#depth++;
-          this.#starts[this.#depth] = at;
-          this.#commas[this.#depth] = -1;
-          break;
-        case LIST_END:
-        case OBJECT_END:
-          if (this.#depth === 0) throw this.#fault(at, at + 1);
-          if (this.#depth === this.#frames.length) this.#close(at);
-          this.#depth--;
-          break;
-        case COMMA:
-          this.#comma(at);
-      }
+  /** Looks on for a chunk, and puts away what is whole. @returns about how many characters it passed; 0 at the end. */
+  step(): number {
+    if (this.#long !== undefined) return this.#decode(this.#long);
+    const begin = this.#marks.position;
+    const end = Math.min(begin + this.#chunkLength, this.#text.length);
+    for (let at = this.#marks.next(end); at !== undefined; at = this.#marks.next(end)) {
+      this.#long = this.#longChild(at);
+      if (this.#long !== undefined) break;
+      this.#pass(at);
     }
-    if (at < text.length) this.#putAway();
-    return Math.min(at, text.length);
+    if (this.#long === undefined && end < this.#text.length) this.#putAway();
+    return this.#marks.position - begin;
+  }
+
+  #pass(at: number): void {
+    switch (this.#text.charCodeAt(at)) {
+      case LIST_BEGIN:
+      case OBJECT_BEGIN:
+        this.#depth++;
+        this.#starts[this.#depth] = at;
+        this.#commas[this.#depth] = -1;
+        break;
+      case LIST_END:
+      case OBJECT_END:
+        if (this.#depth === 0) throw this.#fault(at, at + 1);
+        if (this.#depth === this.#frames.length) this.#close(at);
+        this.#depth--;
+        break;
+      case COMMA:
+        this.#comma(at);
+    }
+  }
+
+  /** The child that ends at the mark, if it is a long text. */
+  #longChild(mark: number): LongChild | undefined {
+    const frame = this.#frames.at(-1);
+    if (frame === undefined || this.#depth !== this.#frames.length || frame.needsComma) return undefined;
+    const text = this.#text;
+    // Without a comma it is one child.
+    if (mark - frame.from <= LONG_CHUNKS * this.#chunkLength || this.#commas[this.#depth]! >= frame.from) return undefined;
+    const code = text.charCodeAt(mark);
+    if (code === COLON) this.#requireShort(frame, mark);
+    if (code !== COMMA && code !== LIST_END && code !== OBJECT_END) return undefined;
+    const colon = frame.isList ? undefined : new MarkScan(text, frame.from).next(mark);
+    const begin = this.#skipBlanks(colon === undefined ? frame.from : colon + 1, mark);
+    if (text.charCodeAt(begin) !== QUOTE) return undefined;
+    const end = this.#skipBlanksBack(mark - 1, begin);
+    if (end === begin || text.charCodeAt(end) !== QUOTE) throw this.#fault(begin, mark);
+    const key = frame.isList ? undefined : this.#keyBefore(frame, begin);
+    return { frame, key, text: new JsonTextInPieces(text, begin + 1, end, this.#chunkLength), mark };
+  }
+
+  /** Decodes one more piece. After the last one the text goes into its container, and the mark behind it is passed. */
+  #decode({ frame, key, text, mark }: LongChild): number {
+    try {
+      text.step();
+    } catch {
+      throw this.#fault(frame.from, mark);
+    }
+    const depth = this.#frames.length;
+    if (text.fault !== undefined)
+      this.#refuse({ message: text.fault.message, path: [key ?? 0] }, depth, frame.isList ? (frame.value as JsonValue[]).length : 0);
+    if (text.value === undefined) return this.#chunkLength;
+    if (key === undefined) this.#putElements(frame, [text.value]);
+    else {
+      this.#refuse(findFault(Object.fromEntries([[key, null]]), 1), depth, 0);
+      this.#putMembers(frame, { [key]: text.value }, [key], depth);
+    }
+    frame.from = mark;
+    frame.needsComma = true;
+    this.#long = undefined;
+    this.#pass(mark);
+    return this.#chunkLength;
+  }
+
+  /** A key is parsed in one go. */
+  #requireShort(frame: Frame, colon: number): void {
+    const begin = this.#skipBlanks(frame.from, colon);
+    // Its quotes are not counted.
+    const length = this.#skipBlanksBack(colon - 1, begin) - begin - 1;
+    if (length <= MAX_KEY_LENGTH) return;
+    const [got, most] = [length, MAX_KEY_LENGTH].map((n) => n.toLocaleString("en-US"));
+    throw new LodestoneError("INVALID", `The body has a key of ${got} characters; at most ${most} are allowed.`);
   }
 
   finish(): JsonValue {
@@ -104,7 +176,9 @@ class SlicedParser {
       return this.#whole.value;
     }
     if (this.#frames.length > 0) throw this.#fault(this.#frames.at(-1)!.from, this.#text.length);
-    // Nothing was complete before the end: a short text, or one that is a single value.
+    // Nothing was whole before the end: a short text, or one that is a single value.
+    if (this.#text.length > MAX_KEY_LENGTH && this.#text.charCodeAt(this.#skipBlanks(0, this.#text.length)) === QUOTE)
+      throw new LodestoneError("INVALID", "The body is a text; expected a JSON object.");
     const value = this.#parse(this.#text, 0, this.#text.length);
     this.#refuse(findFault(value, this.#maxDepth), 0, 0);
     return value;
@@ -160,10 +234,7 @@ class SlicedParser {
         this.#requireBlank(parent.from, start);
         step = (parent.value as JsonValue[]).length;
       } else {
-        // A word in place of the container, since nothing before it can join with it: with a digit, `"key":1{` would become `"key":10`.
-        const opened = `{${this.#text.slice(parent.from, start)}null}`;
-        const [key, more] = Object.keys(this.#parse(opened, parent.from, start + 1) as object);
-        if (key === undefined || more !== undefined) throw this.#fault(parent.from, start + 1);
+        const key = this.#keyBefore(parent, start);
         // An object of its own, so that no key is taken for something else.
         this.#refuse(findFault(Object.fromEntries([[key, null]]), 1), depth, 0);
         step = key;
@@ -175,26 +246,44 @@ class SlicedParser {
     this.#frames.push({ value, isList, step, from: start + 1, needsComma: false, children: 0, keys: 0 });
   }
 
+  /** The key of the member whose value begins at `start`. */
+  #keyBefore(frame: Frame, start: number): string {
+    // In place of the value a word that nothing before it can be part of: with a digit, `"key":1{` would be `"key":10`.
+    const member = `{${this.#text.slice(frame.from, start)}null}`;
+    const [key, more] = Object.keys(this.#parse(member, frame.from, start + 1) as object);
+    if (key === undefined || more !== undefined) throw this.#fault(frame.from, start + 1);
+    return key;
+  }
+
   /** The children up to `to`, of which there is one at least. */
   #put(frame: Frame, to: number, depth: number): void {
     const part = this.#text.slice(frame.from, to);
     if (frame.isList) {
       const values = this.#parse(`[${part}]`, frame.from, to) as JsonValue[];
       if (values.length === 0) throw this.#fault(frame.from, to);
-      const list = frame.value as JsonValue[];
-      this.#refuse(findFault(values, this.#maxDepth - depth + 1), depth, list.length);
-      for (const value of values) list.push(value);
+      this.#refuse(findFault(values, this.#maxDepth - depth + 1), depth, (frame.value as JsonValue[]).length);
+      this.#putElements(frame, values);
     } else {
       const members = this.#parse(`{${part}}`, frame.from, to) as { [key: string]: JsonValue };
       const keys = Object.keys(members);
       if (keys.length === 0) throw this.#fault(frame.from, to);
       // Refuses a key that an assignment would take for something else, too.
       this.#refuse(findFault(members, this.#maxDepth - depth + 1), depth, 0);
-      frame.keys += keys.length;
-      if (frame.keys > this.#maxKeys) this.#refuse(this.#tooManyKeys(), depth, 0);
-      const object = frame.value as { [key: string]: JsonValue };
-      for (const key of keys) object[key] = members[key]!;
+      this.#putMembers(frame, members, keys, depth);
     }
+  }
+
+  #putElements(frame: Frame, values: readonly JsonValue[]): void {
+    const list = frame.value as JsonValue[];
+    for (const value of values) list.push(value);
+    frame.children++;
+  }
+
+  #putMembers(frame: Frame, members: { [key: string]: JsonValue }, keys: readonly string[], depth: number): void {
+    frame.keys += keys.length;
+    if (frame.keys > this.#maxKeys) this.#refuse(this.#tooManyKeys(), depth, 0);
+    const object = frame.value as { [key: string]: JsonValue };
+    for (const key of keys) object[key] = members[key]!;
     frame.children++;
   }
 
@@ -225,11 +314,21 @@ class SlicedParser {
   }
 
   #isBlank(from: number, to: number): boolean {
-    for (let at = from; at < to; at++) {
-      const code = this.#text.charCodeAt(at);
-      if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return false;
-    }
-    return true;
+    return this.#skipBlanks(from, to) === to;
+  }
+
+  /** The first character that is not blank; `to` when all are. */
+  #skipBlanks(from: number, to: number): number {
+    let at = from;
+    while (at < to && isBlank(this.#text.charCodeAt(at))) at++;
+    return at;
+  }
+
+  /** The last such character, going back from `from`; `to` when there is none behind that. */
+  #skipBlanksBack(from: number, to: number): number {
+    let at = from;
+    while (at > to && isBlank(this.#text.charCodeAt(at))) at--;
+    return at;
   }
 
   #requireBlank(from: number, to: number): void {
@@ -240,3 +339,5 @@ class SlicedParser {
     return new LodestoneError("INVALID", `The body is not valid JSON: the error is between the offsets ${from} and ${to}.`);
   }
 }
+
+const isBlank = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;

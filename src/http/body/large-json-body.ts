@@ -5,7 +5,7 @@
  */
 import { LodestoneError } from "../../errors.ts";
 import { SLICE_UNITS, yieldToEventLoop } from "../../event-loop.ts";
-import { COLON, COMMA, LIST_BEGIN, LIST_END, nextMark, OBJECT_BEGIN, OBJECT_END } from "../../json-scan.ts";
+import { COLON, COMMA, LIST_BEGIN, LIST_END, MarkScan, OBJECT_BEGIN, OBJECT_END } from "../../json-scan.ts";
 import type { JsonValue } from "../../records/requests.ts";
 import type { HttpLimits } from "../http-limits.ts";
 import { parseJsonInSlices } from "./json-in-slices.ts";
@@ -38,10 +38,10 @@ async function checkShape(text: string, { jsonDepth, jsonKeys, jsonValues, jsonC
   let keys = 0;
   let containers = 0;
   let commas = 0;
-  let at = 0;
-  while (at < text.length) {
-    const sliceEnd = Math.min(at + SLICE_UNITS, text.length);
-    for (at = nextMark(text, at, sliceEnd); at < sliceEnd; at = nextMark(text, at + 1, sliceEnd)) {
+  const scan = new MarkScan(text);
+  while (scan.position < text.length) {
+    const sliceEnd = Math.min(scan.position + SLICE_UNITS, text.length);
+    for (let at = scan.next(sliceEnd); at !== undefined; at = scan.next(sliceEnd)) {
       switch (text.charCodeAt(at)) {
         case LIST_BEGIN:
         case OBJECT_BEGIN:
@@ -59,7 +59,7 @@ async function checkShape(text: string, { jsonDepth, jsonKeys, jsonValues, jsonC
           keys++;
       }
     }
-    if (at < text.length) await yieldToEventLoop();
+    if (scan.position < text.length) await yieldToEventLoop();
   }
   if (keys > jsonKeys) throw tooMany("keys", keys, jsonKeys);
   // A list or object that is not empty has one value more than commas.

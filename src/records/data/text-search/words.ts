@@ -2,7 +2,9 @@
  * The words of a text, and how close they are to the words of a search. A word is a run of letters, digits and
  * marks. It is compared without case and accents ("Crème" is "creme"), by Levenshtein distance.
  */
+
 import { fold } from "../../../filter/fold.ts";
+import { isHighSurrogate } from "../../../surrogates.ts";
 
 export interface Word {
   /** Where it stands in the text, in UTF-16 units. */
@@ -62,8 +64,6 @@ export function* wordsIn(text: string): Generator<Word, void, undefined> {
 
 /** All of them, of a short text. */
 export const wordsOf = (text: string): Word[] => [...wordsIn(text)].filter((word) => word.plain !== "");
-
-const isHighSurrogate = (unit: number): boolean => unit >= 0xd800 && unit <= 0xdbff;
 
 /** A word of a search. */
 export interface Term {
