@@ -201,6 +201,18 @@ const KINDS: Readonly<Record<string, Make>> = {
     body: `{"mark":"${mark}","s":"${"\\u00e4".repeat(3_400_000)}"}`,
     mark,
   }),
+  "json: one text of 20 MB": (random, mark) => ({
+    path: `${BRANCH}/tables/written/data`,
+    body: `{"mark":"${mark}","s":"${random.of(["x", "жx"]).repeat(near(random, 6_600_000))}"}`,
+  }),
+  "json: one text of 20 MB, all quotes": (random, mark) => ({
+    path: `${BRANCH}/tables/written/data`,
+    body: `{"mark":"${mark}","${random.of(["s", "j"])}":"${'\\"'.repeat(near(random, 9_990_000))}"}`,
+  }),
+  "json: one text of 20 MB, all backslashes": (random, mark) => ({
+    path: `${BRANCH}/tables/written/data`,
+    body: `{"mark":"${mark}","j":"[\\"${"\\\\".repeat(2 * near(random, 4_990_000))}\\"]"}`,
+  }),
   "json: broken at its end": () => ({ path: `${BRANCH}/tables/written/data`, body: `{"s":"${"x".repeat(20_000_000)}"` }),
   "answer: taken slowly": () => ({
     ...post("/tables/small/query", { page: { size: 1_000 }, columns: ["*"] }),

@@ -59,6 +59,7 @@ export async function longJsonOf(sent: unknown): Promise<ColumnJson> {
 class TextCheck {
   readonly #text: string;
   readonly #depth: DepthScan;
+  readonly #nuls: EscapedNulScan;
   #checked = 0;
   fault: string | undefined;
   isDone = false;
@@ -66,30 +67,51 @@ class TextCheck {
   constructor(text: string) {
     this.#text = text;
     this.#depth = new DepthScan(text);
+    this.#nuls = new EscapedNulScan(text);
   }
 
   step(): void {
-    const from = this.#checked;
-    this.#checked = Math.min(from + STEP, this.#text.length);
+    this.#checked = Math.min(this.#checked + STEP, this.#text.length);
     this.#depth.scan(this.#checked);
     if (this.#depth.deepest > MAX_JSON_DEPTH) this.fault = `it is nested deeper than ${MAX_JSON_DEPTH} levels`;
     // Raw and escaped alike: jsonb can hold neither.
-    else if (hasEscapedNul(this.#text, from, this.#checked)) this.fault = "it holds the character U+0000, which jsonb cannot";
+    else if (this.#nuls.finds(this.#checked)) this.fault = "it holds the character U+0000, which jsonb cannot";
     else if (this.#checked === this.#text.length && this.#text.length <= LONG_TEXT) this.fault = faultOfParsing(this.#text);
     this.isDone = this.fault !== undefined || this.#checked === this.#text.length;
   }
 }
 
-/** Whether an escaped NUL begins at `from` or later, and before `to`. */
-function hasEscapedNul(text: string, from: number, to: number): boolean {
-  const part = text.slice(from, to + ESCAPED_NUL.length - 1);
-  for (let at = part.indexOf(ESCAPED_NUL); at !== -1; at = part.indexOf(ESCAPED_NUL, at + 1)) {
-    // An odd number of backslashes before it makes it the six characters themselves.
-    let backslashes = 0;
-    while (text[from + at - 1 - backslashes] === "\\") backslashes++;
-    if (backslashes % 2 === 0) return true;
+/** Looks for an escaped NUL, part by part. */
+class EscapedNulScan {
+  readonly #text: string;
+  /** Not in the middle of a pair of backslashes: behind an even number of them, or none. */
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
   }
-  return false;
+
+  /** Goes on to `to`, and a character further if that is escaped. @returns whether an escaped NUL begins before `to`. */
+  finds(to: number): boolean {
+    let at = this.#at;
+    // Behind `to` there may be the rest of it.
+    const part = this.#text.slice(0, to + ESCAPED_NUL.length - 1);
+    for (let found = part.indexOf(ESCAPED_NUL, at); found !== -1; found = part.indexOf(ESCAPED_NUL, at)) {
+      // An odd number of backslashes before it makes it the six characters themselves.
+      if (this.#backslashes(at, found) % 2 === 0) return true;
+      at = found + 1;
+    }
+    const end = Math.max(at, to);
+    this.#at = end + (this.#backslashes(at, end) % 2);
+    return false;
+  }
+
+  /** How many there are right before `end`, from `begin` on. */
+  #backslashes(begin: number, end: number): number {
+    let at = end;
+    while (at > begin && this.#text[at - 1] === "\\") at--;
+    return end - at;
+  }
 }
 
 function faultOfParsing(text: string): string | undefined {

@@ -26,6 +26,18 @@ test.each([0, 1, 2, 3, 4, 5, 6])("an escaped NUL is found where two steps meet: 
   expect(jsonOf(text.replace(ESCAPED_NUL, `\\\\${ESCAPED_NUL}`)).fault).toBe("it holds the character U+0000, which jsonb cannot");
 });
 
+test.each([64 * 1024, 128 * 1024])(
+  "an escaped NUL is told from the six characters after some %i backslashes, wherever steps meet",
+  (about) => {
+    for (let before = 0; before < 3; before++) {
+      for (let backslashes = about - 5; backslashes < about + 5; backslashes++) {
+        const text = `["${"x".repeat(before)}${"\\".repeat(backslashes)}u0000"]`;
+        expect(jsonOf(text).fault).toBe(backslashes % 2 === 0 ? undefined : "it holds the character U+0000, which jsonb cannot");
+      }
+    }
+  },
+);
+
 test("the nesting of a long text is counted over all steps", async () => {
   const nested = (levels: number): string => `["${"x".repeat(300_000)}",${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}]`;
   expect((await longJsonOf(nested(128))).fault).toBeUndefined();
