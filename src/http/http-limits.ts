@@ -8,6 +8,8 @@ export interface HttpLimits {
   readonly jsonKeys: number;
   /** Keys of one object in a body; more is 400. */
   readonly jsonObjectKeys: number;
+  /** UTF-16 code units of a key in a body; more is 400. */
+  readonly jsonKeyLength: number;
   /** Values in all objects and lists of a body; more is 400. */
   readonly jsonValues: number;
   /** Objects and lists in a body; more is 400. */
@@ -45,6 +47,8 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   jsonKeys: 250_000,
   // Listing the keys of an object with more takes more than a slice of time, and is done in several places.
   jsonObjectKeys: 50_000,
+  // Texts are decoded in pieces, keys in one go. Bodies that are shorter than this are not searched for long keys.
+  jsonKeyLength: 1 << 18,
   jsonValues: 4_000_000,
   jsonContainers: 1_000_000,
   concurrentRequests: 256,

@@ -6,6 +6,8 @@ import { LARGE_TEXT_LENGTH, parseLargeJsonBody } from "../../src/http/body/large
 import { DEFAULT_HTTP_LIMITS } from "../../src/http/http-limits.ts";
 import { turnsDuring } from "../support/event-loop.ts";
 
+const LIMITS = { jsonDepth: 100, jsonObjectKeys: 1_000, jsonKeyLength: 1_000 };
+
 function faultOf(text: string, maxDepth = 100): { code: string; message: string } {
   try {
     parseJsonBody(text, maxDepth);
@@ -48,7 +50,7 @@ describe("parseJsonInSlices", () => {
     await fc.assert(
       fc.asyncProperty(texts, fc.integer({ min: 1, max: 12 }), async (text, chunkLength) => {
         const expected = await outcomeOf(() => parseJsonBody(text, 100));
-        const got = await outcomeOf(() => parseJsonInSlices(text, { jsonDepth: 100, jsonObjectKeys: 1_000 }, chunkLength));
+        const got = await outcomeOf(() => parseJsonInSlices(text, LIMITS, chunkLength));
         const isSyntax = (outcome: unknown): boolean => /is not valid JSON/.test((outcome as { message?: string }).message ?? "");
         // If there are several faults, either may be reported.
         if (isSyntax(expected) || "code" in (expected as object)) expect(got).toMatchObject({ code: "INVALID" });
@@ -66,7 +68,7 @@ describe("parseJsonInSlices", () => {
     [`{"deep": ${"[".repeat(100)}${"]".repeat(100)}}`, /^deep(\[0\])+.*: nested deeper than 100 levels$/],
   ])("says where the fault of %s is, wherever the text is cut", async (text, message) => {
     for (let chunkLength = 1; chunkLength < 30; chunkLength++) {
-      await expect(parseJsonInSlices(text, { jsonDepth: 100, jsonObjectKeys: 1_000 }, chunkLength)).rejects.toMatchObject({
+      await expect(parseJsonInSlices(text, LIMITS, chunkLength)).rejects.toMatchObject({
         code: "INVALID",
         message: typeof message === "string" ? message : expect.stringMatching(message),
       });
@@ -77,7 +79,7 @@ describe("parseJsonInSlices", () => {
     "refuses %s, wherever the text is cut",
     async (text) => {
       for (let chunkLength = 1; chunkLength < 20; chunkLength++) {
-        await expect(parseJsonInSlices(text, { jsonDepth: 100, jsonObjectKeys: 1_000 }, chunkLength)).rejects.toMatchObject({
+        await expect(parseJsonInSlices(text, LIMITS, chunkLength)).rejects.toMatchObject({
           code: "INVALID",
         });
       }
@@ -87,9 +89,7 @@ describe("parseJsonInSlices", () => {
   it("counts the last of several equal keys, and keeps the order of the rest", async () => {
     const text = '{"b": [1, 2], "a": {"x": 1}, "b": {"y": [3]}, "c": 1}';
     for (let chunkLength = 1; chunkLength < 30; chunkLength++) {
-      expect(JSON.stringify(await parseJsonInSlices(text, { jsonDepth: 100, jsonObjectKeys: 1_000 }, chunkLength))).toBe(
-        '{"b":{"y":[3]},"a":{"x":1},"c":1}',
-      );
+      expect(JSON.stringify(await parseJsonInSlices(text, LIMITS, chunkLength))).toBe('{"b":{"y":[3]},"a":{"x":1},"c":1}');
     }
   });
 
@@ -110,7 +110,7 @@ describe("parseJsonInSlices", () => {
       fc.asyncProperty(longTexts, aroundIt, fc.integer({ min: 1, max: 9 }), async (parts, [before, behind], chunkLength) => {
         const text = before + JSON.stringify(parts.join("")) + behind;
         const expected = await outcomeOf(() => parseJsonBody(text, 100));
-        const got = await outcomeOf(() => parseJsonInSlices(text, { jsonDepth: 100, jsonObjectKeys: 1_000 }, chunkLength));
+        const got = await outcomeOf(() => parseJsonInSlices(text, LIMITS, chunkLength));
         const { message } = expected as { message?: string };
         if (message === undefined) expect(got).toEqual(expected);
         // If there are several faults, either may be reported, of the same place.
@@ -203,7 +203,14 @@ describe("parseJsonBody", () => {
 });
 
 describe("parseLargeJsonBody", () => {
-  const limits = { jsonDepth: 100, jsonKeys: 1_000, jsonObjectKeys: 500, jsonValues: 3_000_000, jsonContainers: 5_000 };
+  const limits = {
+    jsonDepth: 100,
+    jsonKeys: 1_000,
+    jsonObjectKeys: 500,
+    jsonKeyLength: 1_000,
+    jsonValues: 3_000_000,
+    jsonContainers: 5_000,
+  };
   const refused = (text: string, other: Partial<typeof limits> = {}) =>
     parseLargeJsonBody(text, { ...limits, ...other }).then(
       () => "was accepted",
@@ -217,7 +224,7 @@ describe("parseLargeJsonBody", () => {
   it("counts outside of strings only", async () => {
     const text = JSON.stringify({ a: '[{"\\,:'.repeat(300_000), b: ["\\", '"[[,,::', 1, {}] });
     expect(text.length).toBeGreaterThan(LARGE_TEXT_LENGTH);
-    const exact = { jsonDepth: 3, jsonKeys: 2, jsonObjectKeys: 2, jsonValues: 7, jsonContainers: 3 };
+    const exact = { jsonDepth: 3, jsonKeys: 2, jsonObjectKeys: 2, jsonKeyLength: 100, jsonValues: 7, jsonContainers: 3 };
     expect(await parseLargeJsonBody(text, exact)).toEqual(JSON.parse(text));
     expect(await refused(text, { ...exact, jsonDepth: 2 })).toBe("INVALID body: nested deeper than 2 levels");
     expect(await refused(text, { ...exact, jsonKeys: 1 })).toContain("body: it holds 2 keys; at most 1 are accepted");

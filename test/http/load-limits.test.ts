@@ -364,6 +364,7 @@ describe("the documented values", () => {
       jsonDepth: 100,
       jsonKeys: 250_000,
       jsonObjectKeys: 50_000,
+      jsonKeyLength: 262_144,
       jsonValues: 4_000_000,
       jsonContainers: 1_000_000,
       concurrentRequests: 256,

@@ -19,8 +19,6 @@ import { JsonTextInPieces } from "./json-text-in-pieces.ts";
 const CHUNK_LENGTH = 1 << 16;
 /** In chunks. */
 const LONG_CHUNKS = 4;
-/** UTF-16 code units of a key, which is parsed in one go; and of a body that is a text, which no endpoint takes. */
-const MAX_KEY_LENGTH = 1 << 18;
 const QUOTE = 0x22;
 
 interface Frame {
@@ -38,7 +36,7 @@ interface Frame {
 }
 
 /** An object whose keys are fewer than fit into a chunk is not counted. */
-type ValueLimits = Pick<HttpLimits, "jsonDepth" | "jsonObjectKeys">;
+type ValueLimits = Pick<HttpLimits, "jsonDepth" | "jsonObjectKeys" | "jsonKeyLength">;
 
 /**
  * @param chunkLength  for tests.
@@ -66,6 +64,7 @@ class SlicedParser {
   readonly #text: string;
   readonly #maxDepth: number;
   readonly #maxKeys: number;
+  readonly #maxKeyLength: number;
   readonly #chunkLength: number;
   readonly #marks: MarkScan;
   #long: LongChild | undefined;
@@ -77,12 +76,13 @@ class SlicedParser {
   /** The outermost value, once it is closed and was put together from parts. */
   #whole: { readonly value: JsonValue; readonly end: number } | undefined;
 
-  constructor(text: string, { jsonDepth, jsonObjectKeys }: ValueLimits, chunkLength: number) {
+  constructor(text: string, { jsonDepth, jsonObjectKeys, jsonKeyLength }: ValueLimits, chunkLength: number) {
     this.#text = text;
     this.#chunkLength = chunkLength;
     this.#marks = new MarkScan(text);
     this.#maxDepth = jsonDepth;
     this.#maxKeys = jsonObjectKeys;
+    this.#maxKeyLength = jsonKeyLength;
   }
 
   /** Looks on for a chunk, and puts away what is whole. @returns about how many characters it passed; 0 at the end. */
@@ -165,8 +165,8 @@ class SlicedParser {
     const begin = this.#skipBlanks(frame.from, colon);
     // Its quotes are not counted.
     const length = this.#skipBlanksBack(colon - 1, begin) - begin - 1;
-    if (length <= MAX_KEY_LENGTH) return;
-    const [got, most] = [length, MAX_KEY_LENGTH].map((n) => n.toLocaleString("en-US"));
+    if (length <= this.#maxKeyLength) return;
+    const [got, most] = [length, this.#maxKeyLength].map((n) => n.toLocaleString("en-US"));
     throw new LodestoneError("INVALID", `The body has a key of ${got} characters; at most ${most} are allowed.`);
   }
 
@@ -177,7 +177,7 @@ class SlicedParser {
     }
     if (this.#frames.length > 0) throw this.#fault(this.#frames.at(-1)!.from, this.#text.length);
     // Nothing was whole before the end: a short text, or one that is a single value.
-    if (this.#text.length > MAX_KEY_LENGTH && this.#text.charCodeAt(this.#skipBlanks(0, this.#text.length)) === QUOTE)
+    if (this.#text.length > LONG_CHUNKS * CHUNK_LENGTH && this.#text.charCodeAt(this.#skipBlanks(0, this.#text.length)) === QUOTE)
       throw new LodestoneError("INVALID", "The body is a text; expected a JSON object.");
     const value = this.#parse(this.#text, 0, this.#text.length);
     this.#refuse(findFault(value, this.#maxDepth), 0, 0);

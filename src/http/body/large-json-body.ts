@@ -17,7 +17,7 @@ import type { JsonShape } from "./json-memory.ts";
  */
 export const LARGE_TEXT_LENGTH = 1 << 18;
 
-type JsonLimits = Pick<HttpLimits, "jsonDepth" | "jsonKeys" | "jsonObjectKeys" | "jsonValues" | "jsonContainers">;
+type JsonLimits = Pick<HttpLimits, "jsonDepth" | "jsonKeys" | "jsonObjectKeys" | "jsonKeyLength" | "jsonValues" | "jsonContainers">;
 
 /**
  * @param onShape  told what the body holds before it is parsed; what it throws refuses the body.

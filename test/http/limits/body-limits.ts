@@ -10,7 +10,10 @@ const object = (keys: number): string => `{${Array.from({ length: keys }, (_, i)
 
 /** A vector search whose query has `values` and the like, refused at once for its dimension. */
 const unusable = async (elements: string): Promise<Answer> =>
-  letThrough(await api.server.post(`${TABLE}/vectorSearch`, `{"column":"v","queryVector":[${elements}]}`), /: it holds|: the object has/);
+  letThrough(
+    await api.server.post(`${TABLE}/vectorSearch`, `{"column":"v","queryVector":[${elements}]}`),
+    /: it holds|: the object has|has a key of/,
+  );
 
 export const BODY_LIMITS: Limit[] = [
   {
@@ -42,6 +45,13 @@ export const BODY_LIMITS: Limit[] = [
     max: 50_000,
     request: (n) => unusable(object(n)),
     refusal: "queryVector[0]: the object has more than 50,000 keys",
+  },
+  {
+    documented: "length of a key in a body",
+    value: "262,144 UTF-16 units",
+    max: 262_144,
+    request: (n) => unusable(`{"${"k".repeat(n)}":1}`),
+    refusal: "The body has a key of 262,145 characters; at most 262,144 are allowed",
   },
   {
     documented: "arrays and objects in a body",
