@@ -96,7 +96,7 @@ async function decodeUtf8(bytes: Buffer): Promise<string> {
 /** Whether the byte is within a code point. */
 const isContinuation = (byte = 0): boolean => (byte & 0xc0) === 0x80;
 
-/** The body as it came; as `readBody`, for what is no text. */
+/** The body's bytes; like `readBody`, for bodies that are not text. */
 export async function readBytes(request: IncomingMessage, limits: BodyLimits, onArrival?: (bytes: number) => void): Promise<Buffer> {
   if (Number(request.headers["content-length"] ?? 0) > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
   const chunks = await collect(request, limits, onArrival);

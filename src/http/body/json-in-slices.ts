@@ -176,7 +176,7 @@ class SlicedParser {
       return this.#whole.value;
     }
     if (this.#frames.length > 0) throw this.#fault(this.#frames.at(-1)!.from, this.#text.length);
-    // Nothing was whole before the end: a short text, or one that is a single value.
+    // Nothing was complete before the end: a short text, or one that is a single value.
     if (this.#text.length > LONG_CHUNKS * CHUNK_LENGTH && this.#text.charCodeAt(this.#skipBlanks(0, this.#text.length)) === QUOTE)
       throw new LodestoneError("INVALID", "The body is a text; expected a JSON object.");
     const value = this.#parse(this.#text, 0, this.#text.length);
@@ -248,7 +248,7 @@ class SlicedParser {
 
   /** The key of the member whose value begins at `start`. */
   #keyBefore(frame: Frame, start: number): string {
-    // In place of the value a word that nothing before it can be part of: with a digit, `"key":1{` would be `"key":10`.
+    // A word in place of the value, since nothing before it can join with it: with a digit, `"key":1{` would become `"key":10`.
     const member = `{${this.#text.slice(frame.from, start)}null}`;
     const [key, more] = Object.keys(this.#parse(member, frame.from, start + 1) as object);
     if (key === undefined || more !== undefined) throw this.#fault(frame.from, start + 1);
