@@ -105,15 +105,22 @@ class ArrayReader<Item> {
 
   /** @returns the text up to one of the characters, or to the end: up to its last backslash, and what is behind. */
   *#until(ends: string): Generator<number, { unescaped: string; rest: string }, undefined> {
+    const text = this.#text;
     let unescaped = "";
     let start = this.#at;
-    for (; this.#at < this.#text.length && !ends.includes(this.#text[this.#at]!); this.#at++) {
+    for (;;) {
       yield* this.#pause();
-      if (this.#text[this.#at] !== "\\") continue;
-      unescaped += this.#text.slice(start, this.#at) + (this.#text[++this.#at] ?? "");
-      start = this.#at + 1;
+      const stop = Math.min(this.#pausedAt + STEP_LENGTH, text.length);
+      // Every character of long arrays passes here.
+      let at = this.#at;
+      while (at < stop && text[at] !== "\\" && !ends.includes(text[at]!)) at++;
+      this.#at = at;
+      if (at < stop && text[at] === "\\") {
+        unescaped += text.slice(start, at) + (text[at + 1] ?? "");
+        start = at + 2;
+        this.#at = Math.min(start, text.length);
+      } else if (at < stop || at === text.length) return { unescaped, rest: text.slice(start, at) };
     }
-    return { unescaped, rest: this.#text.slice(start, this.#at) };
   }
 
   *#pause(): Generator<number, void, undefined> {
