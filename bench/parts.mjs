@@ -46,7 +46,7 @@ try {
   const { cpu, cores, node } = describeMachine();
   console.log(`${cpu}, ${cores} cores, Node ${node}, load ${loadNow().toFixed(0)}; ${rows} rows x ${dimension}`);
   const whole = await serve([]);
-  if (!(options.keep && (await isFilled(whole)))) {
+  if (!options.keep || !(await isFilled(whole))) {
     await whole.send("PUT", DATABASE, {});
     await whole.send("PUT", tablePath("t"), {
       columns: [
@@ -58,8 +58,10 @@ try {
     console.log(`stored: ${Math.round(rows / (storedMs / 1000))} rows a second`);
   }
   await untilWhole([whole], rows);
+  // Its whole life if the records were there, and it has read them.
+  console.log(`ready after ${Math.round(performance.now() / 1000)} s, with ${(cpuMsOf(whole.pid) / 1000).toFixed(1)} s of CPU`);
   report("one server", await measure([whole]));
-  for (const count of options.parts.split(",").map(Number)) {
+  for (const count of options.parts.split(",").filter(Boolean).map(Number)) {
     const ports = await Promise.all(Array.from({ length: count }, freePort));
     const peers = ports.map((port) => `http://127.0.0.1:${port}`).join(",");
     const parts = await Promise.all(

@@ -3,8 +3,9 @@
  * server, and starts it twice: from the snapshot, and without it, from the records alone. Prints rows per
  * second, the time until /readyz is 200, the CPU time that took and the peak of the process's memory (Linux).
  *
- * Usage: npm run build && npm run bench:start [-- --rows 1000000 --dimension 128 --database-url postgres://…]
- * The database of a --database-url gets a branch bench:main, which is dropped at the end.
+ * Usage: npm run build && npm run bench:start [-- --rows 1000000 --dimension 128 --database-url postgres://…
+ * --keep]. The database of a --database-url gets a branch bench:main, which is dropped at the end; with --keep
+ * it stays, and the next run with --keep (also of bench:parts) uses its records.
  */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,6 +20,7 @@ const { values: options } = parseArgs({
   options: {
     rows: { type: "string", default: "1000000" },
     dimension: { type: "string", default: "128" },
+    keep: { type: "boolean", default: false },
     "database-url": { type: "string" },
   },
 });
@@ -32,17 +34,21 @@ const args = options["database-url"] === undefined ? [] : ["--database-url", opt
 let server;
 try {
   server = await start({ directory, args });
-  await server.send("PUT", DATABASE, {});
-  await server.send("PUT", tablePath("t"), { columns: [{ name: "v", type: "vector", vector: { dimension } }] });
-  const filledMs = await fill();
   await untilReady();
+  let filledMs;
+  if (!options.keep || (await server.send("GET", "/readyz")).rows !== rows) {
+    await server.send("PUT", DATABASE, {});
+    await server.send("PUT", tablePath("t"), { columns: [{ name: "v", type: "vector", vector: { dimension } }] });
+    filledMs = await fill();
+    await untilReady();
+  }
   const { cpu, cores, node } = describeMachine();
   console.log(`${cpu}, ${cores} cores, Node ${node}`);
   const result = {
     rows,
     dimension,
     engine: options["database-url"] === undefined ? "embedded" : "server",
-    "rows/s stored": Math.round(rows / (filledMs / 1000)),
+    ...(filledMs === undefined ? {} : { "rows/s stored": Math.round(rows / (filledMs / 1000)) }),
   };
   // The first snapshot is begun within seconds after everything was read.
   while (!hasSnapshot()) await sleep(200);
@@ -52,7 +58,7 @@ try {
   await server.stop();
   rmSync(join(directory, "search"), { recursive: true, force: true });
   await started("from the records", result);
-  await server.send("DELETE", DATABASE);
+  if (!options.keep) await server.send("DELETE", DATABASE);
   for (const [name, value] of Object.entries(result)) console.log(`${name.padEnd(28)} ${value}`);
 } finally {
   await server?.stop();

@@ -9,7 +9,6 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import pg from "pg";
 import type { Fault } from "../reliability/checker/history.ts";
 import { Connection } from "../reliability/workload/connection.ts";
 import { Random } from "../reliability/workload/random.ts";
@@ -17,15 +16,12 @@ import { createTables, ITEMS, searchBody } from "../reliability/workload/tables.
 import { Workload } from "../reliability/workload/workload.ts";
 import { startNginx, type TestNginx } from "../support/nginx.ts";
 import { freePort } from "../support/ports.ts";
-import { startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { TestServer } from "../support/server.ts";
-import { startStandby, type TestStandby } from "../support/standby.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { DatabasePair } from "./database-pair.ts";
 import { KnownCommits } from "./known-commits.ts";
 
 const SERVERS = 3;
-/** The standby's name to the primary. */
-const STANDBY = "sync1";
 /** How long the asynchronous standby receives nothing before it is promoted: what is written then is lost. */
 const LOST_MS = 1_500;
 const READY_LIMIT_MS = 120_000;
@@ -88,10 +84,8 @@ class Cluster {
   readonly #events: string[] = [];
   readonly #recoveriesMs: number[] = [];
   readonly #directory = mkdtempSync(join(tmpdir(), "lodestone-cluster-"));
-  #primary!: TestPostgres | TestStandby;
-  #standby!: TestStandby;
+  #database!: DatabasePair;
   #nginx!: TestNginx;
-  #databasePort = 0;
   readonly #proxies: TcpProxy[] = [];
   readonly #servers: TestServer[] = [];
   #workload!: Workload;
@@ -113,19 +107,15 @@ class Cluster {
   }
 
   async #start(): Promise<void> {
-    const primary = await startPostgres(this.#options.postgresBin, ["wal_level=replica", "max_wal_senders=8"]);
-    this.#primary = primary;
-    this.#databasePort = primary.port;
-    const databaseUrl = await primary.createDatabase();
-    await this.#addStandby();
+    this.#database = await DatabasePair.start(this.#options.postgresBin);
     const ports = await Promise.all(Array.from({ length: SERVERS }, freePort));
     for (const [n, port] of ports.entries()) {
-      const proxy = await startTcpProxy(this.#databasePort);
+      const proxy = await startTcpProxy(this.#database.port);
       this.#proxies.push(proxy);
       const args = ["--port", String(port), "--database-connections", "6", "--sql-connections", "4", "--snapshot-interval", "5"];
       const dataDir = join(this.#directory, String(n));
       const server = new TestServer({
-        databaseUrl: proxy.url(databaseUrl),
+        databaseUrl: proxy.url(this.#database.url),
         dataDir,
         args: [...args, "--data-dir", dataDir, ...this.#partArgs(n, ports)],
         env: { LODESTONE_LOG_LEVEL: "warn" },
@@ -153,8 +143,7 @@ class Cluster {
     await this.#nginx?.stop();
     for (const server of this.#servers) await server.end("SIGKILL");
     for (const proxy of this.#proxies) await proxy.close();
-    await this.#standby?.stop();
-    await this.#primary?.stop();
+    await this.#database?.stop();
     rmSync(this.#directory, { recursive: true, force: true });
   }
 
@@ -186,7 +175,7 @@ class Cluster {
         await this.#untilReady();
         const beforeMs = performance.now();
         await sleep(SETTLED_MS);
-        await this.#untilNothingIsOlder();
+        await this.#database.untilNothingIsOlder();
         workload.recorder.settle(beforeMs);
         if (workload.recorder.faults.length > 0) round = rounds;
       }
@@ -239,9 +228,9 @@ class Cluster {
   async #slowNetwork(): Promise<void> {
     const n = this.#random.below(SERVERS);
     this.#tell(`the network of server ${n} is slow`);
-    await this.#proxies[n]!.forward(this.#databasePort, 30);
+    await this.#proxies[n]!.forward(this.#database.port, 30);
     await sleep(3_000);
-    await this.#proxies[n]!.forward(this.#databasePort);
+    await this.#proxies[n]!.forward(this.#database.port);
   }
 
   async #lostPackets(): Promise<void> {
@@ -249,7 +238,7 @@ class Cluster {
     this.#tell(`the network of server ${n} loses every packet`);
     await this.#proxies[n]!.swallow();
     await sleep(8_000);
-    await this.#proxies[n]!.forward(this.#databasePort);
+    await this.#proxies[n]!.forward(this.#database.port);
   }
 
   async #outage(): Promise<void> {
@@ -262,41 +251,31 @@ class Cluster {
   async #promote(): Promise<void> {
     this.#tell("the synchronous standby is promoted");
     for (const proxy of this.#proxies) await proxy.refuse();
-    await this.#takeOver();
+    await this.#database.promote();
+    await this.#recover();
+    await this.#database.renewStandby();
   }
 
   /** What the standby had not received is lost, and the history says where that begins. */
   async #promoteAsynchronous(): Promise<void> {
     this.#tell("the asynchronous standby is promoted");
-    await this.#administer("ALTER SYSTEM SET synchronous_standby_names = ''");
-    const commits = await KnownCommits.start(this.#databasePort);
+    await this.#database.makeAsynchronous();
+    const commits = await KnownCommits.start(this.#database.port);
     try {
-      await commits.untilReceivedBy(this.#standby.port);
-      await this.#standby.link.refuse();
+      await commits.untilReceivedBy(this.#database.standby.port);
+      await this.#database.standby.link.refuse();
       await sleep(LOST_MS);
     } finally {
       await commits.stop();
     }
     const cutOffMs = performance.now();
     for (const proxy of this.#proxies) await proxy.refuse();
-    await this.#takeOver(async () => {
-      const ends = await commits.endOn(this.#databasePort);
-      this.#workload.promoted({ ...ends, cutOffMs, reachedMs: performance.now() });
-    });
+    await this.#database.promote();
+    this.#workload.promoted({ ...(await commits.endOn(this.#database.port)), cutOffMs, reachedMs: performance.now() });
+    await this.#recover();
     await this.#untilAllFollow();
     this.#workload.recorder.whole();
-  }
-
-  /** @param beforeReached  runs when the new primary is there and nobody has reached it yet. */
-  async #takeOver(beforeReached = async (): Promise<void> => {}): Promise<void> {
-    await this.#standby.promote();
-    const former = this.#primary;
-    this.#primary = this.#standby;
-    this.#databasePort = this.#primary.port;
-    await beforeReached();
-    await this.#recover();
-    await former.stop();
-    await this.#addStandby();
+    await this.#database.renewStandby();
   }
 
   /** A strong search of a server that holds whole tables, or its part of them, needs its index to be of the new primary. */
@@ -305,13 +284,8 @@ class Cluster {
       while ((await server.post(`${ITEMS}/vectorSearch`, searchBody("nobody", "strong"))).status !== 200) await sleep(50);
   }
 
-  async #addStandby(): Promise<void> {
-    this.#standby = await startStandby(this.#options.postgresBin, this.#databasePort, STANDBY);
-    await this.#administer(`ALTER SYSTEM SET synchronous_standby_names = '${STANDBY}'`);
-  }
-
   async #recover(): Promise<void> {
-    for (const proxy of this.#proxies) await proxy.forward(this.#databasePort);
+    for (const proxy of this.#proxies) await proxy.forward(this.#database.port);
     const startedAt = performance.now();
     await this.#untilReady();
     const written = async (server: TestServer): Promise<boolean> =>
@@ -336,32 +310,6 @@ class Cluster {
         await sleep(25);
       }
     }
-  }
-
-  /**
-   * Waits until the database has ended every statement that it is working on now: a commit may wait for the
-   * standby for longer than SETTLED_MS.
-   */
-  async #untilNothingIsOlder(): Promise<void> {
-    const client = new pg.Client({ connectionString: `postgres://postgres@127.0.0.1:${this.#databasePort}/postgres` });
-    await client.connect();
-    try {
-      const { rows } = await client.query<{ now: string }>("SELECT now()::text AS now");
-      const running = "backend_type = 'client backend' AND state <> 'idle' AND pid <> pg_backend_pid() AND xact_start < $1";
-      const isRunning = async (): Promise<boolean> =>
-        (await client.query(`SELECT 1 FROM pg_stat_activity WHERE ${running} LIMIT 1`, [rows[0]!.now])).rows.length > 0;
-      while (await isRunning()) await sleep(50);
-    } finally {
-      await client.end();
-    }
-  }
-
-  async #administer(statement: string): Promise<void> {
-    const client = new pg.Client({ connectionString: `postgres://postgres@127.0.0.1:${this.#databasePort}/postgres` });
-    await client.connect();
-    await client.query(statement);
-    await client.query("SELECT pg_reload_conf()");
-    await client.end();
   }
 
   #tell(event: string): void {

@@ -7,31 +7,24 @@ import { describe, expect, it } from "vitest";
 import { agree } from "./checker/group.ts";
 import type { Action, FaultKind, Operation, Promotion } from "./checker/history.ts";
 import { linearize } from "./checker/linearizability.ts";
-import { isAnswered, type State, step } from "./checker/record-model.ts";
+import { isAnswered } from "./checker/record-model.ts";
 import { advance, type Configuration, initially, type Step, stepsOf } from "./checker/turning-points.ts";
 import { judge } from "./checker/verdict.ts";
+import {
+  add,
+  create,
+  follow,
+  history,
+  honestServer,
+  put,
+  putUnanswered,
+  read,
+  remove,
+  removeUnanswered,
+  update,
+} from "./made-histories.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
-/** How long a request may still take effect after its client has left. */
-const LATE_MS = 20;
-
-/** Operations as `[from, to, action]`. */
-const history = (...operations: [number, number, Action][]): Operation[] =>
-  operations.map(([invokedMs, returnedMs, action], client) => ({ client, key: "k", invokedMs, returnedMs, action }));
-
-const put = (value: number, version?: number): Action => ({ do: "put", value, answer: { version } });
-const putUnanswered = (value: number): Action => ({ do: "put", value });
-const create = (value: number, done = true): Action => ({ do: "create", value, answer: { done } });
-const update = (value: number, done = true, version?: number): Action => ({ do: "update", value, answer: { done, version } });
-const remove = (found = true): Action => ({ do: "delete", answer: { found } });
-const removeUnanswered: Action = { do: "delete" };
-const read = (value: number | null, version?: number): Action => ({ do: "read", saw: value === null ? null : { value, version } });
-const follow = (value: number | null, lagLimitMs = 100): Action => ({ do: "follow", lagLimitMs, saw: value === null ? null : { value } });
-const add = (amount: number, value?: number): Action => ({
-  do: "add",
-  amount,
-  answer: { done: true, saw: value === undefined ? undefined : { value } },
-});
 
 describe("The checker finds guilty", () => {
   const guilty: [string, FaultKind, Operation[]][] = [
@@ -206,113 +199,6 @@ describe("The checker finds innocent", () => {
   });
 });
 
-/** The commits before 10 are left, those from 20 on are lost; the standby is the primary from 40 on. */
-const PROMOTION: Promotion = { leftUntilMs: 10, lostFromMs: 20, cutOffMs: 30, reachedMs: 40, wholeMs: 50 };
-
-describe("Around the promotion of an asynchronous standby, the checker finds innocent", () => {
-  const innocent: [string, Operation[]][] = [
-    ["that the last writes are gone", history([0, 1, put(7, 0)], [21, 22, put(8, 1)], [23, 24, read(8, 1)], [41, 42, read(7, 0)])],
-    ["that a record created last is gone", history([21, 22, create(7)], [41, 42, read(null)], [43, 44, create(8)], [45, 46, read(8, 0)])],
-    ["that a record deleted last is back", history([0, 1, put(7)], [21, 22, remove()], [23, 24, read(null)], [41, 42, read(7)])],
-    ["that a write between the known commits is left", history([0, 1, put(7)], [12, 13, put(8)], [41, 42, read(8)])],
-    ["that a write between the known commits is lost", history([0, 1, put(7)], [12, 13, put(8)], [41, 42, read(7)])],
-    [
-      "that all but the first of several are lost",
-      history([11, 12, put(7, 0)], [13, 14, update(8, true, 1)], [15, 16, update(9, true, 2)], [17, 18, read(9)], [41, 42, read(7, 0)]),
-    ],
-    [
-      "an unanswered request that the new primary carried out",
-      history([0, 1, put(7)], [35, 45, putUnanswered(8)], [41, 42, read(7)], [46, 47, read(8)]),
-    ],
-    [
-      "that versions begin again where they are left",
-      history([0, 1, put(7, 0)], [21, 22, update(8, true, 1)], [41, 42, update(9, true, 1)]),
-    ],
-    ["increments that start from the sum that is left", history([0, 1, put(0)], [21, 22, add(5, 5)], [41, 42, add(1, 1)])],
-    ["a search of the lost state while servers read the new primary", history([0, 1, put(7)], [21, 22, put(8)], [45, 46, follow(8)])],
-    ["a search that is behind in what is left", history([0, 1, put(7)], [41, 42, put(8)], [51, 52, follow(7)])],
-  ];
-  it.each(innocent)("%s", (_name, operations) => {
-    expect(judge(operations, { promotions: [PROMOTION] }).faults).toEqual([]);
-  });
-
-  it("a correct primary and its standby, whatever clients do concurrently", () => {
-    let lost = 0;
-    fc.assert(
-      fc.property(fc.integer(), (seed) => {
-        const { operations, promotion } = honestStandby(seed);
-        expect(judge(operations, { promotions: [promotion] }).faults).toEqual([]);
-        if (judge(operations).faults.length > 0) lost++;
-      }),
-      { numRuns: 200 },
-    );
-    expect(lost).toBeGreaterThan(100);
-  });
-});
-
-describe("Around the promotion of an asynchronous standby, the checker finds guilty", () => {
-  const guilty: [string, FaultKind, Operation[]][] = [
-    ["that a write before the last commit that is left is gone", "lost", history([0, 1, put(7)], [41, 42, read(null)])],
-    ["that it is replaced by an older one", "stale", history([0, 1, put(7)], [2, 3, put(8)], [41, 42, read(7)])],
-    [
-      "that a write after the first commit that is lost is left",
-      "resurrected",
-      history([0, 1, put(7)], [21, 22, put(8)], [41, 42, read(8)]),
-    ],
-    [
-      "a lost write that comes back",
-      "resurrected",
-      history([0, 1, put(7)], [21, 22, put(8)], [41, 42, read(7)], [43, 44, read(7)], [45, 46, read(8)]),
-    ],
-    [
-      "a lost increment that comes back",
-      "not linearizable",
-      history([0, 1, put(0)], [21, 22, add(5, 5)], [41, 42, read(0)], [43, 44, add(1, 6)]),
-    ],
-    [
-      "that one of several is lost in their midst",
-      "not linearizable",
-      history([0, 1, put(7, 0)], [12, 13, update(8, true, 1)], [14, 15, update(9, true, 2)], [41, 42, read(9, 1)]),
-    ],
-    [
-      "that an increment is lost in the midst of others",
-      "not linearizable",
-      history([0, 1, put(0)], [12, 13, add(1, 1)], [14, 15, add(10, 11)], [41, 42, read(10)]),
-    ],
-    [
-      "a delete that is lost while what it deleted is not there",
-      "not linearizable",
-      history([0, 1, put(7)], [21, 22, remove()], [41, 42, read(null)]),
-    ],
-    ["an old state of the former primary", "stale", history([0, 1, put(7)], [2, 3, put(8)], [21, 22, put(9)], [41, 42, read(7)])],
-    ["a search that goes on showing what is lost", "resurrected", history([0, 1, put(7)], [21, 22, put(8)], [51, 52, follow(8)])],
-    [
-      "what two servers see of the two primaries at a time",
-      "resurrected",
-      history([0, 1, put(7)], [21, 22, put(8)], [41, 44, read(7)], [42, 43, read(8)]),
-    ],
-  ];
-  it.each(guilty)("%s", (_name, kind, operations) => {
-    const { faults } = judge(operations, { promotions: [PROMOTION], servers: "many" });
-    expect(faults.map((fault) => fault.kind)).toEqual([kind]);
-  });
-
-  it("a write that the second of two promotions has lost, and that is seen", () => {
-    const second = { leftUntilMs: 110, lostFromMs: 120, cutOffMs: 130, reachedMs: 140, wholeMs: 150 };
-    const operations = history(
-      [0, 1, put(7)],
-      [21, 22, put(8)],
-      [41, 42, put(9)],
-      [121, 122, put(10)],
-      [141, 142, read(9)],
-      [151, 152, follow(9)],
-    );
-    expect(judge(operations, { promotions: [PROMOTION, second] }).faults).toEqual([]);
-    const guilty = [...operations, ...history([160, 161, read(10)])];
-    expect(judge(guilty, { promotions: [PROMOTION, second] }).faults.map(({ kind }) => kind)).toEqual(["resurrected"]);
-  });
-});
-
 describe("The search for an order agrees with trying every order", () => {
   const action: fc.Arbitrary<Action> = fc.oneof(
     fc.record({ do: fc.constant("read" as const), saw: fc.option(fc.record({ value: fc.integer({ min: 0, max: 2 }) }), { nil: null }) }),
@@ -380,87 +266,4 @@ function someOrderExplains(left: readonly Step[], configuration: Configuration):
     const mayBeOmitted = candidate.operation !== undefined && !isAnswered(candidate.operation.action);
     return mayBeOmitted && someOrderExplains(others, configuration);
   });
-}
-
-/**
- * The honest server's first operations, and then others on what its standby had of them: all up to some
- * commit, which the known commits surround.
- */
-function honestStandby(seed: number): { operations: Operation[]; promotion: Promotion } {
-  const { operations: former, states, random } = honestServer(seed, 40, 4);
-  const cutOffMs = Math.max(...former.map(({ returnedMs }) => returnedMs)) + 1;
-  const reachedMs = cutOffMs + 10;
-  const cutMs = cutOffMs * (0.3 + 0.6 * random());
-  const left = states.findLast(({ at }) => at <= cutMs)!.state;
-  const { operations: later } = honestServer(seed + 1, 20, 4, { state: left, firstValue: 1_000, fromMs: reachedMs });
-  const promotion = { leftUntilMs: cutMs - random(), lostFromMs: cutMs + random(), cutOffMs, reachedMs, wholeMs: reachedMs };
-  return { operations: [...former, ...later], promotion };
-}
-
-/**
- * A server with one key that does each operation at one instant between request and response. Some responses
- * get lost, and searches show a state that is behind.
- */
-function honestServer(
-  seed: number,
-  count: number,
-  clients: number,
-  { state: initial = null as State, firstValue = 0, fromMs = 0 } = {},
-): { operations: Operation[]; states: { state: State; at: number }[]; random: () => number } {
-  let state = seed >>> 0;
-  const random = (): number => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-  const planned: { client: number; from: number; at: number; to: number; kind: number; value: number }[] = [];
-  const free = Array.from({ length: clients }, () => fromMs);
-  for (let i = 0; i < count; i++) {
-    const client = i % clients;
-    const from = free[client]! + random() * 3;
-    const at = from + random() * 4;
-    const to = at + random() * 4;
-    free[client] = to;
-    planned.push({ client, from, at, to, kind: random(), value: firstValue + i });
-  }
-  planned.sort((a, b) => a.at - b.at);
-  const states: { state: State; at: number }[] = [{ state: initial, at: Number.NEGATIVE_INFINITY }];
-  let shown = 0;
-  const operations = planned.map(({ client, from, at, to, kind, value }): Operation => {
-    const before = states.at(-1)!.state;
-    const perform = (action: Action): State => {
-      const after = step(before, action)!;
-      if (after !== before) states.push({ state: after, at });
-      return after;
-    };
-    const operation = (action: Action, returnedMs = to): Operation => ({ client, key: "k", invokedMs: from, returnedMs, action });
-    const lost = random() < 0.05;
-    if (kind < 0.25) return operation({ do: "read", saw: before });
-    if (kind < 0.5) {
-      // The follower is somewhere between what it last showed and now, at most 20 ms back.
-      while (shown + 1 < states.length && (states[shown + 1]!.at < at - 20 || random() < 0.5)) shown++;
-      const { state: seen } = states[shown]!;
-      return operation({ do: "follow", lagLimitMs: 30, saw: seen === null ? null : { value: seen.value } });
-    }
-    if (kind < 0.65) {
-      const after = perform({ do: "put", value });
-      return lost ? operation({ do: "put", value }, at + LATE_MS) : operation({ do: "put", value, answer: { version: after!.version } });
-    }
-    if (kind < 0.75) {
-      const after = perform({ do: "update", value });
-      const done = before !== null;
-      return lost
-        ? operation({ do: "update", value }, at + LATE_MS)
-        : operation({ do: "update", value, answer: { done, version: after?.version } });
-    }
-    if (kind < 0.85) {
-      perform({ do: "create", value });
-      return operation({ do: "create", value, answer: { done: before === null } });
-    }
-    if (kind < 0.9) return operation({ do: "put", value }, to); // refused by a server that was killed: no answer, no effect
-    perform({ do: "delete" });
-    return lost ? operation({ do: "delete" }, at + LATE_MS) : operation({ do: "delete", answer: { found: before !== null } });
-  });
-  return { operations, states, random };
 }
