@@ -81,7 +81,7 @@ describeWith("postgresql", "idle branches", (bin) => {
     } finally {
       await writer.end();
     }
-    for (const search of searches) await expect.poll(() => search.status().rows, { timeout: 15_000 }).toBe(BRANCHES + 1);
+    for (const search of searches) await expect.poll(() => search.status().rows, { timeout: 60_000 }).toBe(BRANCHES + 1);
   });
 });
 
