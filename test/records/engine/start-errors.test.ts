@@ -5,10 +5,26 @@ import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openEngine } from "../../../src/records/engine/open-engine.ts";
+import { describeStartError } from "../../../src/records/engine/server/start-errors.ts";
 import { freePort } from "../../support/ports.ts";
 import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
 import { describeWith } from "../../support/requirements.ts";
 import { runCommand } from "../../support/server.ts";
+
+test.each([
+  [{ code: "53300", message: "too many clients" }, "has no connection left (too many clients). Raise its max_connections"],
+  [{ code: "57P03", message: "the database system is starting up" }, "is starting or shutting down"],
+  [{ code: "EAI_AGAIN", message: "getaddrinfo" }, "cannot be reached: its host name cannot be resolved."],
+  [{ code: "ENOENT", message: "connect ENOENT /run/.s.PGSQL.5432" }, "there is no such socket (connect ENOENT /run/.s.PGSQL.5432)."],
+  [{ code: "EHOSTUNREACH", message: "connect EHOSTUNREACH" }, "cannot be reached (connect EHOSTUNREACH). Check host, port and firewalls."],
+  [{ message: "timeout expired" }, "cannot be reached: it does not answer."],
+  [{ message: "SASL: client password must be a string" }, 'requires a password for the user "app".'],
+  [{ message: "Connection terminated unexpectedly" }, "Is it PostgreSQL that listens there?"],
+  [{ message: "something else" }, "The database at h/d refused: something else"],
+])("%j is explained", (error, said) => {
+  const explained = describeStartError(error, "h/d", "app");
+  expect([explained.code, explained.message]).toEqual(["UNAVAILABLE", expect.stringContaining(said)]);
+});
 
 describeWith("postgresql", "a database that cannot be used", (bin) => {
   const directory = mkdtempSync(join(tmpdir(), "lodestone-hba-"));

@@ -247,6 +247,13 @@ describeOnBothEngines("free text search", (fixture) => {
       code: "INVALID",
       message: "tables has 1001 tables; at most 1000 are searched at once.",
     });
+    for (const [tables, message] of [
+      ["books", 'tables is "books"; expected an array of table names.'],
+      [[5], "tables[0] is 5; expected an object."],
+      [[{}], "tables[0].table is nothing; expected the name of a table."],
+      [["books", "books"], 'tables[1]: table "books" is given twice; give it once.'],
+    ] as const)
+      await expect(run({ query: "x", tables: tables as never })).rejects.toMatchObject({ code: "INVALID", message });
     await expect(run({ query: "x", tables: ["nope"] })).rejects.toMatchObject({
       code: "NOT_FOUND",
       message: 'tables[0]: there is no table "nope"; the branch has "books", "authors", "numbers".',
@@ -337,6 +344,26 @@ describeOnBothEngines("free text search", (fixture) => {
     [
       { query: "x", boosters: [{ dateBooster: { column: "printed", scale: "1d", decay: 2 } }] },
       "boosters[0].dateBooster.decay is 2; expected a number above 0, at most 1.",
+    ],
+    [{ query: "x", highlight: { enabled: "yes" } }, 'highlight.enabled is "yes"; expected true or false.'],
+    [{ query: "x", target: "title" }, 'target is "title"; expected an array of column names.'],
+    [{ query: "x", target: [5] }, "target[0] is 5; expected an object."],
+    [{ query: "x", target: [{ weight: 2 }] }, "target[0].column is nothing; expected the name of a column."],
+    [{ query: "x", boosters: {} }, "boosters is an object with no members; expected an array of at most 32 boosters."],
+    [{ query: "x", boosters: [{}] }, 'boosters[0] is an object with no members; expected an object with one of the keys "valueBooster"'],
+    [{ query: "x", boosters: [{ valueBooster: { column: 5 } }] }, "boosters[0].valueBooster.column is 5; expected the name of a column."],
+    [{ query: "x", boosters: [{ valueBooster: { column: "pages", factor: 1 } }] }, "boosters[0].valueBooster.value is nothing"],
+    [
+      { query: "x", boosters: [{ numericBooster: { column: "pages", factor: 1, modifier: "cube" } }] },
+      'modifier is "cube"; expected one of none',
+    ],
+    [
+      { query: "x", boosters: [{ dateBooster: { column: "printed", origin: 5, scale: "1d", decay: 0.5 } }] },
+      "origin is 5; expected an RFC 3339 time",
+    ],
+    [
+      { query: "x", boosters: [{ dateBooster: { column: "printed", scale: "0d", decay: 0.5 } }] },
+      'scale is "0d"; expected a number above 0',
     ],
     [
       { query: "x", boosters: [{ numericBooster: { column: "pages", factor: 1, ifMatchesFilter: { nope: 1 } } }] },
