@@ -172,7 +172,7 @@ class Cluster {
       for (const event of this.#options.events ?? CLUSTER_EVENTS) {
         await sleep(1_000 * pauseSeconds);
         await this.#happen(event);
-        await this.#untilReady();
+        await Promise.all(this.#servers.map(untilReady));
         const beforeMs = performance.now();
         await sleep(SETTLED_MS);
         await this.#database.untilNothingIsOlder();
@@ -287,33 +287,33 @@ class Cluster {
   async #recover(): Promise<void> {
     for (const proxy of this.#proxies) await proxy.forward(this.#database.port);
     const startedAt = performance.now();
-    await this.#untilReady();
-    const written = async (server: TestServer): Promise<boolean> =>
-      (
-        await server.post("/db/soak:main/sql", {
-          statement: 'UPDATE "ballast" SET "embedding" = "embedding" WHERE "id" = $1',
-          params: ["x"],
-        })
-      ).status === 200;
-    for (const server of this.#servers) while (!(await written(server))) await sleep(50);
-    this.#recoveriesMs.push(Math.round(performance.now() - startedAt));
-    this.#tell(`whole again after ${this.#recoveriesMs.at(-1)} ms`);
-  }
-
-  async #untilReady(): Promise<void> {
-    const deadline = performance.now() + READY_LIMIT_MS;
-    for (const server of this.#servers) {
-      for (;;) {
-        const ready = await server.get("/readyz").catch(() => undefined);
-        if (ready?.status === 200) break;
-        if (performance.now() > deadline) throw new Error(`a server is not ready: ${ready?.text}\n${server.log}`);
-        await sleep(25);
-      }
-    }
+    const sinceThen = (): number => Math.round(performance.now() - startedAt);
+    const statement = 'UPDATE "ballast" SET "embedding" = "embedding" WHERE "id" = $1';
+    const instants = await Promise.all(
+      this.#servers.map(async (server) => {
+        await untilReady(server);
+        const readyMs = sinceThen();
+        while ((await server.post("/db/soak:main/sql", { statement, params: ["x"] })).status !== 200) await sleep(50);
+        return { readyMs, writtenMs: sinceThen() };
+      }),
+    );
+    this.#recoveriesMs.push(sinceThen());
+    const each = instants.map(({ readyMs, writtenMs }) => `${readyMs} and ${writtenMs}`).join(", ");
+    this.#tell(`whole again after ${this.#recoveriesMs.at(-1)} ms (each server ready, and has written, after ${each})`);
   }
 
   #tell(event: string): void {
     this.#events.push(event);
     this.#options.onEvent?.(event);
+  }
+}
+
+async function untilReady(server: TestServer): Promise<void> {
+  const deadline = performance.now() + READY_LIMIT_MS;
+  for (;;) {
+    const ready = await server.get("/readyz").catch(() => undefined);
+    if (ready?.status === 200) return;
+    if (performance.now() > deadline) throw new Error(`a server is not ready: ${ready?.text}\n${server.log}`);
+    await sleep(25);
   }
 }
