@@ -14,10 +14,11 @@ const REMEDIES = {
 } as const;
 
 /**
- * `describe` if the machine has the requirement, else a skipped suite whose name tells the skip reporter why.
+ * `describe` if the machine has the requirement, else a skipped suite whose name tells the skip reporter why. Its
+ * tests are collected all the same, with a path at which there is nothing.
  */
 export function describeWith(requirement: Requirement, name: string, body: (path: string) => void): void {
   const path = FINDERS[requirement]();
-  if (path === undefined) describe.skip(`${name} [skipped: ${REMEDIES[requirement]}]`, () => body(""));
+  if (path === undefined) describe.skip(`${name} [skipped: ${REMEDIES[requirement]}]`, () => body("/not-installed"));
   else describe(name, () => body(path));
 }
