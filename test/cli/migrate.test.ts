@@ -213,7 +213,7 @@ describeWith("postgresql", "a dump of a database with Postgres enabled", (bin) =
     await refused(dump("restore.sql"), "restore.sql of a tar dump");
     await refused(dump("other.dump"), "Install PostgreSQL's client programs", { PATH: "/nowhere" });
     writeFileSync(dump("empty.sql"), "-- nothing\n");
-    await refused(dump("empty.sql"), "has no table's records");
+    await refused(dump("empty.sql"), "has no records of any table");
     expect((await server.get("/dbs/refused")).status).toBe(404);
   });
 });

@@ -55,7 +55,7 @@ async function fromDump(path: string, schemaPath: string | undefined): Promise<M
     const reason = dump.hasInserts
       ? "its records are INSERT statements; run pg_dump without --inserts"
       : "it was not made by pg_dump, or was made with --schema-only";
-    throw new LodestoneError("INVALID", `${path} has no table's records: ${reason}.`);
+    throw new LodestoneError("INVALID", `${path} has no records of any table: ${reason}.`);
   }
   if (schema.tables.length === 0) {
     throw new LodestoneError(
