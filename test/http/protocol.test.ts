@@ -101,7 +101,8 @@ describe("bodies", () => {
       const taken = await server.post(`${table}/data`, ofLength(bytes));
       expect([bytes, taken.status]).toEqual([bytes, 201]);
     }
-    const refused = await server.post(`${table}/data`, ofLength(limit + 1));
+    // Kept alive: with "Connection: close" Node closes with the answer, and a client still sending may see EPIPE first.
+    const refused = await server.post(`${table}/data`, ofLength(limit + 1), { connection: "keep-alive" });
     expect(refused).toMatchObject({ status: 413, body: { message: expect.stringContaining("20,971,520 bytes") } });
     expect(await countRecords()).toBe(before + 2);
   });
