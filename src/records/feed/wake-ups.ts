@@ -25,15 +25,12 @@ interface Growth {
   readonly version: string;
   /** The last number that a row of the outbox was given, whether or not its transaction has committed. */
   readonly last: string | null;
-  /**
-   * The first transaction that had not begun when it grew: until all before it have ended, more rows may become
-   * visible.
-   */
+  /** A transaction that began after it grew: until all before it have ended, more rows may become visible. */
   readonly openUntil: bigint | undefined;
 }
 
 const SWEEP = `SELECT database, branch, incarnation::text, version::text, pg_sequence_last_value(sequence.oid)::text AS last,
-    pg_snapshot_xmin(pg_current_snapshot())::text AS xmin, pg_snapshot_xmax(pg_current_snapshot())::text AS xmax
+    pg_snapshot_xmin(pg_current_snapshot())::text AS xmin
   FROM lodestone.branches LEFT JOIN pg_namespace AS namespace ON nspname = schema_name
   LEFT JOIN pg_class AS sequence ON relnamespace = namespace.oid AND relname = '${FEED_SEQUENCE}' AND relkind = 'S'`;
 
@@ -97,20 +94,28 @@ export class WakeUps {
 
   /** Wakes the branches that have changed since the last time, whoever changed them. */
   async #sweep(): Promise<void> {
-    const { rows } = await this.#engine.query<Omit<Growth, "openUntil"> & BranchRef & { xmin: string; xmax: string }>(SWEEP);
+    const { rows } = await this.#engine.query<Omit<Growth, "openUntil"> & BranchRef & { xmin: string }>(SWEEP);
     const before = this.#swept;
+    const hasChanged = (row: (typeof rows)[number]): boolean => {
+      const known = before.get(formatBranchRef(row));
+      return known?.incarnation !== row.incarnation || known.version !== row.version || known.last !== row.last;
+    };
+    // A snapshot tells no such transaction: those in progress may be beyond its xmax.
+    const begun = rows.some(hasChanged)
+      ? (await this.#engine.query<{ id: string }>("SELECT pg_current_xact_id()::text AS id")).rows[0]!.id
+      : "0";
     this.#swept = new Map();
-    for (const { database, branch, incarnation, version, last, xmin, xmax } of rows) {
+    for (const row of rows) {
+      const { database, branch, incarnation, version, last, xmin } = row;
       const ref = { database, branch };
       const key = formatBranchRef(ref);
-      const known = before.get(key);
+      const isNew = hasChanged(row);
+      const openUntil = before.get(key)?.openUntil;
       before.delete(key);
       this.#catalog.noticed(ref, incarnation, Number(version));
-      const hasChanged = known?.incarnation !== incarnation || known.version !== version || known.last !== last;
-      const { openUntil } = known ?? {};
-      if (hasChanged || openUntil !== undefined) this.#wake(ref);
-      const isOpen = hasChanged || (openUntil !== undefined && BigInt(xmin) < openUntil);
-      this.#swept.set(key, { incarnation, version, last, openUntil: hasChanged ? BigInt(xmax) : isOpen ? openUntil : undefined });
+      if (isNew || openUntil !== undefined) this.#wake(ref);
+      const isOpen = openUntil !== undefined && BigInt(xmin) < openUntil;
+      this.#swept.set(key, { incarnation, version, last, openUntil: isNew ? BigInt(begun) : isOpen ? openUntil : undefined });
     }
     for (const key of before.keys()) this.#wake(parseBranchRef(key));
   }
