@@ -4,6 +4,7 @@
  * the domain.
  */
 import { randomUUID } from "node:crypto";
+import { Readable } from "node:stream";
 import cors from "@koa/cors";
 import Koa, { type Context } from "koa";
 import type { Logger } from "pino";
@@ -243,11 +244,17 @@ export function createApp(options: AppOptions): App {
     const answer = answerError(error, state.requestId);
     if (answer.unexpected) options.log.error({ err: error, requestId: state.requestId, endpoint: state.endpoint?.name }, "request failed");
     if (error instanceof LodestoneError && error.code === "TIMEOUT") metrics.countStatementTimeout();
-    if (announcesBody(ctx.req)) discardRest(ctx.req);
+    const discarded = announcesBody(ctx.req) ? discardRest(ctx.req) : undefined;
     ctx.set(answer.headers as Record<string, string>);
     ctx.status = answer.status;
     ctx.type = "application/json";
-    ctx.body = JSON.stringify(answer.body);
+    const text = JSON.stringify(answer.body);
+    if (discarded === undefined || ctx.res.shouldKeepAlive) ctx.body = text;
+    else {
+      // Node closes such a connection with the end of the answer, even while the client is still sending.
+      ctx.body = Readable.from(endingAfter(text, discarded));
+      ctx.length = Buffer.byteLength(text);
+    }
   }
 
   /**
@@ -267,6 +274,11 @@ export function createApp(options: AppOptions): App {
       draining = true;
     },
   };
+}
+
+async function* endingAfter(text: string, condition: Promise<void>): AsyncGenerator<string, void, undefined> {
+  yield text;
+  await condition;
 }
 
 function checkBody(body: unknown, validate: Validate, indexedBy: string | undefined): void {

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { readdirSync, statSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -101,10 +102,26 @@ describe("bodies", () => {
       const taken = await server.post(`${table}/data`, ofLength(bytes));
       expect([bytes, taken.status]).toEqual([bytes, 201]);
     }
-    // Kept alive: with "Connection: close" Node closes with the answer, and a client still sending may see EPIPE first.
-    const refused = await server.post(`${table}/data`, ofLength(limit + 1), { connection: "keep-alive" });
+    const refused = await server.post(`${table}/data`, ofLength(limit + 1));
     expect(refused).toMatchObject({ status: 413, body: { message: expect.stringContaining("20,971,520 bytes") } });
     expect(await countRecords()).toBe(before + 2);
+  });
+
+  it("that are too large are taken to their end before the connection is closed, so that every client gets to read why", async () => {
+    const bytes = 20 * 1024 * 1024 + 1;
+    const socket = connect(server.port, "127.0.0.1");
+    const failure = new Promise<string>((resolve) => socket.once("error", (error) => resolve(error.message)));
+    let isSent = false;
+    const ended = once(socket, "end").then(() => `the server ended it, ${isSent ? "after" : "before"} all was sent`);
+    socket.write(`POST ${table}/data HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n`);
+    socket.write(`Content-Length: ${bytes}\r\n\r\n`);
+    const [answer] = await once(socket, "data");
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 413 /);
+    socket.write(Buffer.alloc(bytes, " "), () => {
+      isSent = true;
+    });
+    expect(await Promise.race([failure, ended])).toBe("the server ended it, after all was sent");
+    socket.destroy();
   });
 
   it("without length are cut off at the same limit", async () => {

@@ -139,20 +139,28 @@ function collect(request: IncomingMessage, limits: BodyLimits, onArrival: (bytes
 /**
  * Discards the rest of a request that was answered early; gives up after `drainMs` or `drainBytes`. Without
  * this, a client that is still sending may see its connection break instead of a 413.
+ *
+ * @returns undefined when all of it has arrived; otherwise resolves when nothing more will come.
  */
-export function discardRest(request: IncomingMessage, drainMs = 5_000, drainBytes = 64 * 1024 * 1024): void {
-  if (request.complete || request.destroyed) return;
+export function discardRest(request: IncomingMessage, drainMs = 5_000, drainBytes = 64 * 1024 * 1024): Promise<void> | undefined {
+  if (request.complete || request.destroyed) return undefined;
   let byteLength = 0;
   const timer = setTimeout(() => request.destroy(), drainMs);
   timer.unref();
   request.on("error", () => {});
-  request.on("close", () => clearTimeout(timer));
-  request.on("end", () => clearTimeout(timer));
   request.on("data", (chunk: Buffer) => {
     byteLength += chunk.length;
     if (byteLength > drainBytes) request.destroy();
   });
   request.resume();
+  return new Promise((resolve) => {
+    const finish = (): void => {
+      clearTimeout(timer);
+      resolve();
+    };
+    request.once("close", finish);
+    request.once("end", finish);
+  });
 }
 
 function tooLarge(limitBytes: number): LodestoneError {
