@@ -63,7 +63,11 @@ describe("the search store, when there is too little memory for all indexes", ()
     records.write(large!, "items", rows(0, 1_000));
     expect((await search(large!)).totalCount).toBe(1_000);
     for (let from = 1_000; from < 20_000; from += 2_000) records.write(large!, "items", rows(from, 2_000));
-    const refused = { code: "UNAVAILABLE", retryAfterSeconds: 60, message: expect.stringContaining("branch large:main are not searched") };
+    const refused = {
+      code: "UNAVAILABLE",
+      retryAfterSeconds: 60,
+      message: expect.stringContaining("branch large:main cannot be searched"),
+    };
     await expect(search(large!)).rejects.toMatchObject(refused);
     await expect(search(large!)).rejects.toMatchObject(refused);
     expect((await search(small!)).results[0]!.id).toBe("r7");
