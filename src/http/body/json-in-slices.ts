@@ -133,7 +133,7 @@ class SlicedParser {
     if (text.charCodeAt(begin) !== QUOTE) return undefined;
     const end = this.#skipBlanksBack(mark - 1, begin);
     if (end === begin || text.charCodeAt(end) !== QUOTE) throw this.#fault(begin, mark);
-    const key = frame.isList ? undefined : this.#keyBefore(frame, begin);
+    const key = frame.isList ? undefined : this.#keyBefore(frame, begin, this.#depth);
     return { frame, key, text: new JsonTextInPieces(text, begin + 1, end, this.#chunkLength), mark };
   }
 
@@ -149,10 +149,7 @@ class SlicedParser {
       this.#refuse({ message: text.fault.message, path: [key ?? 0] }, depth, frame.isList ? (frame.value as JsonValue[]).length : 0);
     if (text.value === undefined) return this.#chunkLength;
     if (key === undefined) this.#putElements(frame, [text.value]);
-    else {
-      this.#refuse(findFault(Object.fromEntries([[key, null]]), 1), depth, 0);
-      this.#putMembers(frame, { [key]: text.value }, [key], depth);
-    }
+    else this.#putMembers(frame, { [key]: text.value }, [key], depth);
     frame.from = mark;
     frame.needsComma = true;
     this.#long = undefined;
@@ -234,10 +231,7 @@ class SlicedParser {
         this.#requireBlank(parent.from, start);
         step = (parent.value as JsonValue[]).length;
       } else {
-        const key = this.#keyBefore(parent, start);
-        // An object of its own, so that no key is taken for something else.
-        this.#refuse(findFault(Object.fromEntries([[key, null]]), 1), depth, 0);
-        step = key;
+        step = this.#keyBefore(parent, start, depth);
       }
     }
     this.#refuse(findFault([], this.#maxDepth - depth), depth, 0);
@@ -246,12 +240,14 @@ class SlicedParser {
     this.#frames.push({ value, isList, step, from: start + 1, needsComma: false, children: 0, keys: 0 });
   }
 
-  /** The key of the member whose value begins at `start`. */
-  #keyBefore(frame: Frame, start: number): string {
+  /** The key of the member, of the frame at this depth, whose value begins at `start`. */
+  #keyBefore(frame: Frame, start: number, depth: number): string {
     // A word in place of the value, since nothing before it can join with it: with a digit, `"key":1{` would become `"key":10`.
     const member = `{${this.#text.slice(frame.from, start)}null}`;
     const [key, more] = Object.keys(this.#parse(member, frame.from, start + 1) as object);
     if (key === undefined || more !== undefined) throw this.#fault(frame.from, start + 1);
+    // An object of its own, so that no key is taken for something else.
+    this.#refuse(findFault(Object.fromEntries([[key, null]]), 1), depth, 0);
     return key;
   }
 

@@ -14,7 +14,8 @@ export interface JsonShape {
 }
 
 /**
- * In bytes, as measured on 64-bit V8: `{}` takes 67 in a list, `[1]` 68, a key that no other object has 87, and a number beside other values 20.
+ * In bytes, as measured on 64-bit V8: `{}` takes 67 in a list, `[1]` 68, a key that no other object has 87, and a
+ * number beside other values 20.
  * A list that grows is copied, and has room to spare.
  */
 const CONTAINER_BYTES = 64;

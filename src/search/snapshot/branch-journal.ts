@@ -3,9 +3,10 @@
  * it, a stop has little left to write, and a start reads the feed only from a moment ago. A journal belongs
  * to one snapshot, whose header has its id; a new snapshot gets a new journal.
  *
- * The file is one of framed messages (message-frames.ts), which are batches, and feed positions that follow all batches that lead to them. A crash may cut off or
- * damage the end of the file: everything before the first message that fails its check is used. Batches
- * without their position are used too. That does no harm, because the feed delivers them again.
+ * The file consists of framed messages (message-frames.ts): batches, and feed positions that follow all batches
+ * that lead to them. A crash may cut off or damage the end of the file: everything before the first message that
+ * fails its check is used. Batches without their position are used too. That does no harm, because the feed
+ * delivers them again.
  */
 import { type FileHandle, mkdir, open, readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
