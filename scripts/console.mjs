@@ -7,8 +7,11 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { basename } from "node:path";
 import { build } from "esbuild";
 
-/** @param root the checkout, with the library staged. */
-export async function buildConsole(root) {
+/**
+ * @param root the checkout, with the library staged.
+ * @param options  isMapped: for `npm run coverage`: not minified, with source maps beside the scripts.
+ */
+export async function buildConsole(root, { isMapped = false } = {}) {
   const outdir = `${root}dist/console`;
   rmSync(outdir, { recursive: true, force: true });
   mkdirSync(outdir, { recursive: true });
@@ -16,7 +19,8 @@ export async function buildConsole(root) {
     absWorkingDir: root,
     preserveSymlinks: true,
     bundle: true,
-    minify: true,
+    minify: !isMapped,
+    ...(isMapped ? { sourcemap: "external" } : {}),
     format: "esm",
     target: "es2022",
     outdir,
