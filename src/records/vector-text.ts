@@ -3,17 +3,14 @@
  * cheapest on this side, where the event loop waits (4 µs for 768 elements; hexadecimal 15, decimal numbers 70).
  *
  * On the embedded engine the bytes are those that PostgreSQL has in memory; elsewhere they are those of its binary
- * protocol. Both begin with five int32:
- *
- *   memory    dimensions (1) | offset of the elements, 0 without nulls | type | length | lower bound
- *   protocol  dimensions (1) | has nulls (0) | type | length | lower bound
+ * protocol (array-header.ts). Both begin with five int32, of which only the second differs: in memory it is the
+ * offset of the elements, 0 without nulls.
  *
  * The elements follow: float32 in memory, pairs of int32 (4) and float32 in the protocol. All of it is
  * little-endian in memory, which is WebAssembly's order, and big-endian in the protocol.
  */
+import { ARRAY_HEADER_BYTES } from "./array-header.ts";
 import type { Engine } from "./engine/engine.ts";
-
-const HEADER_BYTES = 20;
 
 /** A `real[]` as SQL that gives such text. */
 export function vectorTextSql(kind: Engine["kind"], column: string): string {
@@ -25,7 +22,7 @@ export function decodeVectors(kind: Engine["kind"], dimension: number, texts: re
   const isMemory = kind === "embedded";
   const elementBytes = isMemory ? 4 : 8;
   const elements = new Float32Array(texts.length * dimension);
-  const bytes = Buffer.allocUnsafe(HEADER_BYTES + elementBytes * dimension);
+  const bytes = Buffer.allocUnsafe(ARRAY_HEADER_BYTES + elementBytes * dimension);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let at = 0;
   for (const text of texts) {
@@ -34,7 +31,7 @@ export function decodeVectors(kind: Engine["kind"], dimension: number, texts: re
       throw new Error(
         `A vector has ${written} bytes; with its column's dimension ${dimension} and without nulls it should have ${bytes.length}.`,
       );
-    const first = HEADER_BYTES + elementBytes - 4;
+    const first = ARRAY_HEADER_BYTES + elementBytes - 4;
     for (let offset = first; offset < written; offset += elementBytes) elements[at++] = view.getFloat32(offset, isMemory);
   }
   return elements;

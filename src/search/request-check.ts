@@ -7,6 +7,7 @@ import { LodestoneError } from "../errors.ts";
 import { requireTable } from "../records/catalog/branch-rows.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../records/schema.ts";
 import { inWords, quoted } from "../value-in-words.ts";
+import { isWholeNumber } from "../whole-number.ts";
 import type { SearchJob } from "./search-messages.ts";
 import type { SimilarityFunction, VectorSearchRequest } from "./search-store.ts";
 
@@ -115,10 +116,8 @@ function checkQuery(
 }
 
 function checkInteger(name: string, value: unknown, minimum: number, maximum: number): number {
-  if (typeof value !== "number" || !Number.isInteger(value) || value < minimum || value > maximum) {
-    throw invalid(name, `expected an integer from ${minimum} to ${maximum.toLocaleString("en")}, got ${inWords(value)}`);
-  }
-  return value;
+  if (isWholeNumber(value, minimum, maximum)) return value;
+  throw invalid(name, `expected an integer from ${minimum} to ${maximum.toLocaleString("en")}, got ${inWords(value)}`);
 }
 
 function invalid(field: string, problem: string): LodestoneError {

@@ -5,6 +5,7 @@ import { formatTimestamp, parseTimestamp } from "../../filter/datetime.ts";
 import { isUnderscored, SYSTEM_COLUMN_TYPES, type SystemColumn, systemColumnName, systemColumnNamed } from "../../filter/system-columns.ts";
 import { jsonDepth } from "../../json-scan.ts";
 import { inWords, quoted } from "../../value-in-words.ts";
+import { isWholeNumber } from "../../whole-number.ts";
 import { COLUMN_TRAITS, COLUMN_TYPES } from "../column-traits.ts";
 import { constraintName, physicalNameOf, qualified, quoteIdentifier, quoteLiteral, requireColumnName } from "../identifiers.ts";
 import { MAX_JSON_DEPTH } from "../json-depth.ts";
@@ -93,12 +94,10 @@ function requireLinkTarget(link: unknown, fail: Fail): string {
 
 function requireDimension(vector: unknown, fail: Fail): number {
   const dimension = (vector as { dimension?: unknown } | null | undefined)?.dimension;
-  if (typeof dimension !== "number" || !Number.isInteger(dimension) || dimension < MIN_COLUMN_DIMENSION || dimension > MAX_DIMENSION) {
-    return fail(
-      `vector.dimension is ${inWords(dimension)}; expected a whole number from ${MIN_COLUMN_DIMENSION} to ${MAX_DIMENSION}, as in "vector": {"dimension": 768}.`,
-    );
-  }
-  return dimension;
+  if (isWholeNumber(dimension, MIN_COLUMN_DIMENSION, MAX_DIMENSION)) return dimension;
+  return fail(
+    `vector.dimension is ${inWords(dimension)}; expected a whole number from ${MIN_COLUMN_DIMENSION} to ${MAX_DIMENSION}, as in "vector": {"dimension": 768}.`,
+  );
 }
 
 function requireDefault(column: ColumnSchema & Record<string, unknown>, fail: Fail): { defaultValue?: string } {

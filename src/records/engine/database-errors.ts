@@ -28,3 +28,14 @@ export function asServiceError(error: unknown): unknown {
     cause: error,
   });
 }
+
+/**
+ * Made only when needed: an error's stack costs more than a short statement's share of the event loop.
+ *
+ * @param cause  the database's own error, if it is the database that ended the statement.
+ */
+export function timedOut(limitMs: number, cause?: unknown): LodestoneError {
+  return new LodestoneError("TIMEOUT", `The statement ran longer than ${limitMs / 1000} seconds; it was cancelled and rolled back.`, {
+    cause,
+  });
+}

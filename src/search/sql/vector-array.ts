@@ -2,6 +2,7 @@
  * Vectors in pgvector's binary form (`vector_recv`, `vector_send`): int16 dimension, int16 0, then the
  * elements as big-endian float32. It is lossless and takes a quarter of the bytes of decimal numbers.
  */
+import { ARRAY_HEADER_BYTES, writeArrayHeader } from "../../records/array-header.ts";
 import type { FeedColumn } from "../../records/feed/feed-types.ts";
 
 type VectorColumn = Extract<FeedColumn, { kind: "vector" }>;
@@ -9,9 +10,8 @@ type VectorColumn = Extract<FeedColumn, { kind: "vector" }>;
 const HEADER_BYTES = 4;
 
 /**
- * A parameter of type `vector[]` in PostgreSQL's binary array format: the number of dimensions, whether there
- * are nulls, the element type, length and lower bound; then the length (−1: null) and bytes of each element.
- * `pg` sends a Buffer as binary.
+ * A parameter of type `vector[]` in PostgreSQL's binary form of arrays (array-header.ts). `pg` sends a Buffer as
+ * binary.
  *
  * @param count  rows, in the order of the batch.
  * @param isKept  by index among the column's vectors; the others are sent as null.
@@ -26,12 +26,8 @@ export function vectorArray(column: VectorColumn, count: number, typeOid: number
     present++;
   });
   const vectorBytes = HEADER_BYTES + 4 * dimension;
-  const bytes = Buffer.allocUnsafe(20 + 4 * count + present * vectorBytes);
-  let at = bytes.writeInt32BE(1, 0);
-  at = bytes.writeInt32BE(present < count ? 1 : 0, at);
-  at = bytes.writeUInt32BE(typeOid, at);
-  at = bytes.writeInt32BE(count, at);
-  at = bytes.writeInt32BE(1, at);
+  const bytes = Buffer.allocUnsafe(ARRAY_HEADER_BYTES + 4 * count + present * vectorBytes);
+  let at = writeArrayHeader(bytes, typeOid, count, present < count);
   for (const n of places) {
     at = bytes.writeInt32BE(n < 0 ? -1 : vectorBytes, at);
     if (n < 0) continue;

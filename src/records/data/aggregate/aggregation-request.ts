@@ -5,11 +5,11 @@
 import { LodestoneError } from "../../../errors.ts";
 import { isObject } from "../../../json-object.ts";
 import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";
+import { wholeNumber } from "../../../whole-number.ts";
 import { NUMBER_TYPES, PLAIN_TYPES } from "../../column-traits.ts";
 import type { BranchInfo, ColumnType, TableInfo } from "../../schema.ts";
 import { type ColumnReference, resolveColumn } from "../sql-parts/column-reference.ts";
 import { parseDurationMs } from "../values/duration.ts";
-import { wholeNumber } from "../values/whole-number.ts";
 import { withoutNulls } from "../values/without-nulls.ts";
 
 export type Aggregation = ValueAggregation | BucketAggregation;

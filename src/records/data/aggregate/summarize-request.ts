@@ -2,6 +2,7 @@
 import { LodestoneError } from "../../../errors.ts";
 import { isObject } from "../../../json-object.ts";
 import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";
+import { wholeNumber } from "../../../whole-number.ts";
 import { NUMBER_TYPES, ORDERED_TYPES } from "../../column-traits.ts";
 import { MAX_PAGE_SIZE } from "../../request-limits.ts";
 import type { SummarizeRequest } from "../../requests.ts";
@@ -10,7 +11,6 @@ import { DEFAULT_PAGE_SIZE } from "../read/page-request.ts";
 import { type ColumnReference, resolveColumn } from "../sql-parts/column-reference.ts";
 import { readSortItems, type SortDirection } from "../sql-parts/sort.ts";
 import { columnsBelow } from "../values/sent-record.ts";
-import { wholeNumber } from "../values/whole-number.ts";
 
 export interface GroupColumn {
   /** As the request names it. */

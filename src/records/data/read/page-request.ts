@@ -2,11 +2,11 @@
 import { randomBytes } from "node:crypto";
 import { LodestoneError } from "../../../errors.ts";
 import { inWords, quoted } from "../../../value-in-words.ts";
+import { isWholeNumber, wholeNumber } from "../../../whole-number.ts";
 import { MAX_PAGE_OFFSET, MAX_PAGE_SIZE } from "../../request-limits.ts";
 import type { JsonValue, QueryRequest, Selection } from "../../requests.ts";
 import type { TableInfo } from "../../schema.ts";
 import { ALL_COLUMNS } from "../sql-parts/selection.ts";
-import { wholeNumber } from "../values/whole-number.ts";
 import { type Cursor, decodeCursor, type Position } from "./cursor.ts";
 
 export const DEFAULT_PAGE_SIZE = 20;
@@ -76,7 +76,7 @@ export function planPage(table: TableInfo, request: QueryRequest): PagePlan {
 }
 
 function isAbove(value: unknown, most: number): boolean {
-  return typeof value === "number" && Number.isInteger(value) && value > most;
+  return isWholeNumber(value, most + 1, Number.POSITIVE_INFINITY);
 }
 
 /** A cursor stands for its whole query; with another filter or sort it would mean a different result. */

@@ -8,11 +8,11 @@ import { followLink, linkTarget, requireJson, requireLinksLeft, splitJsonPath, u
 import { rootPlace } from "../../../filter/fault.ts";
 import { systemColumnNamed, systemColumnType } from "../../../filter/system-columns.ts";
 import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";
+import { wholeNumber } from "../../../whole-number.ts";
 import { MAX_PAGE_OFFSET, MAX_PAGE_SIZE } from "../../request-limits.ts";
 import type { JsonObject, Selection } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
 import { columnsBelow } from "../values/sent-record.ts";
-import { wholeNumber } from "../values/whole-number.ts";
 import { readSort, type SortKey } from "./sort.ts";
 
 /** What is read of the records of one table. */

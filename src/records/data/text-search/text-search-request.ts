@@ -7,13 +7,13 @@ import { unknownColumn } from "../../../filter/column-path.ts";
 import { parseTimestamp } from "../../../filter/datetime.ts";
 import { rootPlace } from "../../../filter/fault.ts";
 import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";
+import { wholeNumber } from "../../../whole-number.ts";
 import { NUMBER_TYPES, PLAIN_TYPES, TEXT_TYPES } from "../../column-traits.ts";
 import type { BranchSearchRequest, TextQuery, TextSearchScope } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, ColumnType, TableInfo } from "../../schema.ts";
 import { type ColumnReference, resolveColumn } from "../sql-parts/column-reference.ts";
 import { type Parameter, toParameter } from "../values/column-value.ts";
 import { parseDurationMs } from "../values/duration.ts";
-import { wholeNumber } from "../values/whole-number.ts";
 import { withoutNulls } from "../values/without-nulls.ts";
 import { type Term, termsOf } from "./words.ts";
 

@@ -1,11 +1,10 @@
 /**
  * Vectors as PostgreSQL's binary form of `real[]`, which is what a Buffer parameter is sent as: text would cost
- * the embedded engine ten times as much to parse. Layout, all big-endian (array_send in PostgreSQL's
- * arrayfuncs.c):
- *
- *   int32 dimensions (1) | int32 has nulls (0) | int32 element type (700, float4) | int32 length | int32 lower bound (1) | (int32 4 | float4) × length
+ * the embedded engine ten times as much to parse. The header of an array, then int32 4 and a float4 for each
+ * element.
  */
-const HEADER_BYTES = 20;
+import { ARRAY_HEADER_BYTES, writeArrayHeader } from "../../array-header.ts";
+
 const ELEMENT_BYTES = 8;
 const FLOAT4_OID = 700;
 
@@ -13,14 +12,9 @@ const FLOAT4_OID = 700;
 export function encodeVectors(rows: readonly ArrayLike<number>[]): Buffer {
   let length = 0;
   for (const row of rows) length += row.length;
-  const bytes = Buffer.allocUnsafe(HEADER_BYTES + length * ELEMENT_BYTES);
+  const bytes = Buffer.allocUnsafe(ARRAY_HEADER_BYTES + length * ELEMENT_BYTES);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  view.setInt32(0, 1);
-  view.setInt32(4, 0);
-  view.setInt32(8, FLOAT4_OID);
-  view.setInt32(12, length);
-  view.setInt32(16, 1);
-  let offset = HEADER_BYTES;
+  let offset = writeArrayHeader(bytes, FLOAT4_OID, length, false);
   for (const row of rows) {
     for (let i = 0; i < row.length; i++) {
       view.setInt32(offset, 4);

@@ -1,14 +1,13 @@
 /** ifVersion: a write goes ahead only on the version that the client has seen. */
 import { LodestoneError } from "../../../errors.ts";
-import { inWords, quoted } from "../../../value-in-words.ts";
+import { quoted } from "../../../value-in-words.ts";
+import { requireWholeNumber } from "../../../whole-number.ts";
 import type { TableInfo } from "../../schema.ts";
 
 const MAX_VERSION = 2 ** 31 - 1;
 
 export function checkIfVersion(ifVersion: unknown, place = "ifVersion"): void {
-  if (ifVersion === undefined) return;
-  if (typeof ifVersion === "number" && Number.isInteger(ifVersion) && ifVersion >= 0 && ifVersion <= MAX_VERSION) return;
-  throw new LodestoneError("INVALID", `${place} is ${inWords(ifVersion)}; expected a whole number from 0 to ${MAX_VERSION}.`);
+  if (ifVersion !== undefined) requireWholeNumber(ifVersion, 0, MAX_VERSION, place);
 }
 
 /** @param version The record's current version; undefined when there is no record. */

@@ -8,6 +8,7 @@
 import type { QueryResult } from "pg";
 import { LodestoneError } from "../../../errors.ts";
 import { quoteIdentifier } from "../../identifiers.ts";
+import { timedOut } from "../database-errors.ts";
 import { CLOSE_LIMIT_MS, type Engine, type QueryOptions, type TransactionConnection, type TransactionOptions } from "../engine.ts";
 import { isReading } from "../engine-for-caller.ts";
 import { runTransaction } from "../run-transaction.ts";
@@ -17,7 +18,7 @@ import { DEFAULT_MEMORY_BYTES, EmbeddedSession } from "./embedded-session.ts";
 import { confinedRoleOid, leaveJail, sessionState, verifyJail } from "./jail.ts";
 import { Maintenance, type MaintenanceHost } from "./maintenance.ts";
 import { type OpenDirectory, openDataDirectory } from "./open-directory.ts";
-import { type Turn, timedOut, withTimeLimit } from "./time-limit.ts";
+import { type Turn, withTimeLimit } from "./time-limit.ts";
 import { MAKES_WAY, queueUnit, type Unit, type UnitOptions, type Work } from "./unit.ts";
 import { TURN_MS, UnitQueue } from "./unit-queue.ts";
 

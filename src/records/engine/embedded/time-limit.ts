@@ -4,7 +4,7 @@
  * does not notice the interruption in time (PostgreSQL checks between rows and pages, not inside one long
  * text) is ended together with its thread.
  */
-import { LodestoneError } from "../../../errors.ts";
+import { timedOut } from "../database-errors.ts";
 import type { EmbeddedSession } from "./embedded-session.ts";
 
 /** Wait this long before ending the thread, since then everybody waits for a new session. */
@@ -65,9 +65,4 @@ export async function withTimeLimit<Result>(
     session.resume();
     await killed;
   }
-}
-
-/** Made only when needed: an error's stack costs more than a short statement's share of this thread. */
-export function timedOut(limitMs: number): LodestoneError {
-  return new LodestoneError("TIMEOUT", `The statement ran longer than ${limitMs / 1000} seconds; it was cancelled and rolled back.`);
 }

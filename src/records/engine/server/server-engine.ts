@@ -9,7 +9,7 @@ import pg, { type QueryResult } from "pg";
 import { LodestoneError } from "../../../errors.ts";
 import { FairTurns } from "../../../fairness/fair-turns.ts";
 import { DatabaseAwayError } from "../../database-away.ts";
-import { asServiceError } from "../database-errors.ts";
+import { asServiceError, timedOut } from "../database-errors.ts";
 import {
   CLOSE_LIMIT_MS,
   type Connection,
@@ -317,20 +317,13 @@ export class ServerEngine implements Engine {
   #translate(error: unknown, timeoutMs: number, isBroken: boolean): unknown {
     if (error instanceof LodestoneError) return error;
     const code = (error as { code?: string }).code ?? "";
-    if (code === "57014") {
-      return new LodestoneError("TIMEOUT", `The statement ran longer than ${timeoutMs / 1000} seconds; it was cancelled and rolled back.`, {
-        cause: error,
-      });
-    }
+    if (code === "57014") return timedOut(timeoutMs, error);
     // Class 08: connection; 57P01-03: the server shuts down or starts; 53300: too many connections.
     if (isBroken || /^(08|57P0|53300)/.test(code) || (error as Error).message === "Connection terminated unexpectedly")
       return unavailable(error);
     return asServiceError(error);
   }
 }
-
-const timedOut = (timeoutMs: number, cause?: unknown): LodestoneError =>
-  new LodestoneError("TIMEOUT", `The statement ran longer than ${timeoutMs / 1000} seconds; it was cancelled and rolled back.`, { cause });
 
 const contended = (cause: unknown): LodestoneError =>
   new LodestoneError("OVERLOADED", "Other clients keep changing the same records. Nothing was changed: try again.", {
