@@ -7,14 +7,13 @@ import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { parse } from "content-type";
 import { LodestoneError } from "../../errors.ts";
-import { Slices, yieldToEventLoop } from "../../event-loop.ts";
+import { yieldToEventLoop } from "../../event-loop.ts";
+import { decodeUtf8, isContinuation } from "../../utf8-in-slices.ts";
 import { quoted } from "../../value-in-words.ts";
 import type { HttpLimits } from "../http-limits.ts";
 import { ClientGoneError, HttpError } from "../status.ts";
 
 const LARGE_BODY_BYTES = 1 << 20;
-/** Decoded in one go: some 2 ms. Text that is not ASCII takes a tenth of a second for 20 MB. */
-const DECODED_AT_ONCE = 1 << 18;
 /** Also what is JSON by its suffix (RFC 6839), such as application/ld+json. The parser gives types in lower case. */
 const JSON_TYPE = /^application\/(?:json|[\w.+-]+\+json)$/;
 
@@ -77,24 +76,6 @@ export async function readBody(request: IncomingMessage, limits: BodyLimits, onA
   const hasByteOrderMark = bytes.length >= 3 && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
   return decodeUtf8(hasByteOrderMark ? bytes.subarray(3) : bytes);
 }
-
-/** @param bytes  valid UTF-8. */
-async function decodeUtf8(bytes: Buffer): Promise<string> {
-  if (bytes.length <= DECODED_AT_ONCE) return bytes.toString("utf8");
-  const slices = new Slices(2 * DECODED_AT_ONCE);
-  const pieces: string[] = [];
-  for (let begin = 0; begin < bytes.length; ) {
-    let end = Math.min(begin + DECODED_AT_ONCE, bytes.length);
-    while (isContinuation(bytes[end])) end--;
-    pieces.push(bytes.toString("utf8", begin, end));
-    if (slices.spend(end - begin)) await slices.rest();
-    begin = end;
-  }
-  return pieces.join("");
-}
-
-/** Whether the byte is within a code point. */
-const isContinuation = (byte = 0): boolean => (byte & 0xc0) === 0x80;
 
 /** The body's bytes; like `readBody`, for bodies that are not text. */
 export async function readBytes(request: IncomingMessage, limits: BodyLimits, onArrival?: (bytes: number) => void): Promise<Buffer> {

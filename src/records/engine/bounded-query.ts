@@ -14,25 +14,10 @@
  * parameters, and these decide how values are written. It could only replace ExecuteQuery, and every
  * statement would be parsed a second time.
  */
-import type { Duplex } from "node:stream";
 import type pg from "pg";
 import type { BoundedQuery, BoundedResult } from "./engine.ts";
-
-interface ProtocolConnection {
-  readonly stream: Duplex;
-  parse(query: { name: string; text: string; types: number[] }, more?: boolean): void;
-  describe(message: { type: "S" | "P"; name: string }, more?: boolean): void;
-  bind(config: {
-    portal: string;
-    statement: string;
-    values: readonly (string | null)[];
-    binary: boolean;
-    valueMapper: (value: unknown) => unknown;
-  }): void;
-  /** 0 in `rows` means all. */
-  execute(config: { portal: string; rows: number }, more?: boolean): void;
-  sync(): void;
-}
+import { decodeTexts, hasLongText, UndecodedText, withEncodedTexts } from "./long-texts.ts";
+import { longRowsOf, type ProtocolConnection } from "./protocol-connection.ts";
 
 /** The methods that a `pg` client calls on the query it runs. */
 abstract class Submittable<Result> {
@@ -89,9 +74,8 @@ class DescribeQuery extends Submittable<number[]> {
     const onDescription = (message: { dataTypeIDs: number[] }): void => {
       this.#types = message.dataTypeIDs;
     };
-    const events = connection as unknown as NodeJS.EventEmitter;
-    events.on("parameterDescription", onDescription);
-    this.#stopListening = () => events.off("parameterDescription", onDescription);
+    connection.on("parameterDescription", onDescription);
+    this.#stopListening = () => connection.off("parameterDescription", onDescription);
     connection.parse({ name: "", text: this.#text, types: [] });
     connection.describe({ type: "S", name: "" });
     connection.sync();
@@ -112,9 +96,11 @@ class DescribeQuery extends Submittable<number[]> {
 const FIRST_ROWS = 4;
 const MOST_TIMES_MORE = 16;
 
+type RowValue = string | UndecodedText | null;
+
 /** What a portal has returned so far, over all its fetches. */
 class BoundedRows {
-  readonly kept: (string | null)[][] = [];
+  readonly kept: RowValue[][] = [];
   readonly #maxRows: number;
   readonly #maxBytes: number;
   fields: BoundedResult["fields"] = [];
@@ -129,10 +115,10 @@ class BoundedRows {
     this.#maxBytes = maxBytes;
   }
 
-  add(row: (string | null)[]): void {
+  add(row: RowValue[]): void {
     this.received++;
     if (this.isCut) return;
-    for (const value of row) this.#bytes += value?.length ?? 0;
+    for (const value of row) this.#bytes += (value instanceof UndecodedText ? value.byteLength : value?.length) ?? 0;
     if (this.kept.length === this.#maxRows || this.#bytes > this.#maxBytes) this.isCut = true;
     else this.kept.push(row);
   }
@@ -147,17 +133,17 @@ class BoundedRows {
 
 /** Fetches rows of the portal as PostgreSQL's text. Resolves to whether the portal has more. */
 class ExecuteQuery extends Submittable<boolean> {
-  readonly #values: readonly (string | null)[] | null;
+  readonly #values: readonly unknown[] | null;
   readonly #limit: number;
   readonly #rows: BoundedRows;
   #hasMore = false;
 
   /**
-   * @param values  parameters to bind, for the statement that DescribeQuery has parsed; null: continue with
-   *   the portal as it is.
+   * @param values  parameters to bind (texts, EncodedText and null), for the statement that DescribeQuery has
+   *   parsed; null: continue with the portal as it is.
    * @param limit  maximum number of rows; 0: all.
    */
-  constructor(values: readonly (string | null)[] | null, limit: number, rows: BoundedRows) {
+  constructor(values: readonly unknown[] | null, limit: number, rows: BoundedRows) {
     super();
     this.#values = values;
     this.#limit = limit;
@@ -177,7 +163,7 @@ class ExecuteQuery extends Submittable<boolean> {
     this.#rows.fields = message.fields.map(({ name, dataTypeID }) => ({ name, dataTypeID }));
   }
 
-  override handleDataRow(message: { fields: (string | null)[] }): void {
+  override handleDataRow(message: { fields: RowValue[] }): void {
     this.#rows.add(message.fields);
   }
 
@@ -201,15 +187,18 @@ export async function runBounded(client: pg.ClientBase, query: BoundedQuery): Pr
     return submittable.done;
   };
   const values = query.values(await run(new DescribeQuery(query.text)));
+  const bound = hasLongText(values) ? await withEncodedTexts(values) : values;
   const rows = new BoundedRows(query);
-  let hasMore = await run(new ExecuteQuery(values, rows.wanted, rows));
+  const longRows = longRowsOf(client);
+  let hasMore = await run(new ExecuteQuery(bound, rows.wanted, rows));
   while (hasMore && !rows.isCut && rows.wanted > 0) hasMore = await run(new ExecuteQuery(null, rows.wanted, rows));
   const isCut = rows.isCut || hasMore;
   if (hasMore && query.countsAll) await run(new ExecuteQuery(null, 0, rows));
   const { fields, kept, received, tag } = rows;
+  if (longRowsOf(client) > longRows) await decodeTexts(kept);
   // A fetch's command tag counts the rows of that fetch, or, when none are returned, the rows changed.
   const rowCount = hasMore && !query.countsAll ? null : received > 0 ? received : countOf(tag);
-  return { fields, rows: kept, isCut, rowCount };
+  return { fields, rows: kept as (string | null)[][], isCut, rowCount };
 }
 
 /** The last number of a command tag: `SELECT 5`, `INSERT 0 3`. */

@@ -20,6 +20,7 @@
  */
 import type { CustomTypesConfig } from "pg";
 import pg from "pg";
+import { UndecodedText } from "./long-texts.ts";
 
 const parseElements =
   <Element>(parse: (text: string) => Element) =>
@@ -52,9 +53,14 @@ const BY_OID: ReadonlyMap<number, (text: string) => unknown> = new Map<number, (
   [3802, JSON.parse],
 ]);
 
-const asText = (text: string): string => text;
+const asItIs = (value: string | UndecodedText): string | UndecodedText => value;
 
-const getTypeParser = (oid: number, _format?: string): ((text: string) => unknown) => BY_OID.get(oid) ?? asText;
+/** The values of a long row are decoded, and parsed, when the result is complete (long-texts.ts). */
+const getTypeParser = (oid: number): ((value: string | UndecodedText) => unknown) => {
+  const parse = BY_OID.get(oid);
+  if (parse === undefined) return asItIs;
+  return (value) => (value instanceof UndecodedText ? value.parsedBy(parse) : parse(value));
+};
 
 export const PARSED_TYPES: CustomTypesConfig = { getTypeParser: getTypeParser as CustomTypesConfig["getTypeParser"] };
-export const RAW_TYPES: CustomTypesConfig = { getTypeParser: (() => asText) as CustomTypesConfig["getTypeParser"] };
+export const RAW_TYPES: CustomTypesConfig = { getTypeParser: (() => asItIs) as CustomTypesConfig["getTypeParser"] };

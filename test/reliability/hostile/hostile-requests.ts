@@ -218,6 +218,16 @@ const KINDS: Readonly<Record<string, Make>> = {
     ...post("/tables/small/query", { page: { size: 1_000 }, columns: ["*"] }),
     options: { bytesPerSecond: 2_000_000, leaveAfterMs: 20_000 },
   }),
+  "not ASCII: one record, answered": (random, mark) =>
+    writes(mark, "/tables/written/data?columns=*", { mark, s: "жx".repeat(near(random, 6_600_000)) }),
+  "not ASCII: many records": (random, mark) =>
+    writes(mark, "/tables/written/bulk?columns=*", { records: times(near(random, 1_000), () => ({ mark, s: "ж\\".repeat(4_500) })) }),
+  "not ASCII: a parameter, answered": (random, mark) =>
+    writes(mark, "/sql", {
+      statement: 'INSERT INTO "written" ("mark", "s") VALUES ($1, $2) RETURNING *',
+      params: [mark, "жx".repeat(near(random, 6_600_000))],
+    }),
+  "not ASCII: a value of SQL": (random) => sql(`SELECT repeat('жx', ${random.of([2_000_000, 5_000_000, 10_000_000])}) AS s`),
   "client: goes away": (random) => ({
     ...sql("SELECT count(*) FROM generate_series(1, 30000000)"),
     options: { leaveAfterMs: 200 + random.below(1_500) },

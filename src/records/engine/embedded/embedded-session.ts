@@ -10,6 +10,7 @@ import { TEST_ENVIRONMENT } from "../../../fault-points.ts";
 import { runBounded } from "../bounded-query.ts";
 import { asServiceError } from "../database-errors.ts";
 import type { BoundedQuery, BoundedResult, QueryOptions, TransactionConnection } from "../engine.ts";
+import { handleLongTexts } from "../protocol-connection.ts";
 import { SessionReadings } from "../reading.ts";
 import { querySession } from "../session-query.ts";
 import { compiledModules } from "./compiled-modules.ts";
@@ -67,6 +68,7 @@ export class EmbeddedSession implements TransactionConnection {
       database: "postgres",
       password: "unused",
     });
+    handleLongTexts(this.#client);
     this.#client.on("notification", ({ channel, payload }) => events.onNotification(channel, payload ?? ""));
     this.#client.on("error", (error) => this.#fail(`the database connection broke: ${error.message}`));
     worker.on("message", (message: FromWorker) => {

@@ -9,6 +9,7 @@
 import pg from "pg";
 import { LodestoneError } from "../../../errors.ts";
 import { DatabaseAwayError } from "../../database-away.ts";
+import { handleLongTexts } from "../protocol-connection.ts";
 import { destroyConnection } from "./database-watch.ts";
 import { CONNECT_TIMEOUT_MS } from "./session-settings.ts";
 
@@ -17,6 +18,13 @@ const FIRST_PAUSE_MS = 20;
 const LAST_PAUSE_MS = 500;
 /** How long the pool stays at the number of connections that it could get. */
 const SMALL_FOR_MS = 10_000;
+
+class PooledClient extends pg.Client {
+  constructor(config?: string | pg.ClientConfig) {
+    super(config);
+    handleLongTexts(this);
+  }
+}
 
 export class ConnectionPool {
   readonly #pool: pg.Pool;
@@ -35,6 +43,7 @@ export class ConnectionPool {
     this.#size = config.max;
     this.#pool = new pg.Pool({
       ...config,
+      Client: PooledClient,
       onConnect: async (client: pg.ClientBase) => {
         this.#clients.add(client);
         client.once("end", () => this.#clients.delete(client));

@@ -10,6 +10,7 @@
 import type { Duplex } from "node:stream";
 import type pg from "pg";
 import { quoteIdentifier } from "../../identifiers.ts";
+import { connectionOf } from "../protocol-connection.ts";
 
 const ATTEMPTS_AT_ONCE = 3;
 /**
@@ -182,5 +183,5 @@ export function destroyConnection(client: pg.ClientBase): void {
 
 /** The socket, or the TLS stream over it. */
 export function streamOf(client: pg.ClientBase): Duplex {
-  return (client as unknown as { connection: { stream: Duplex } }).connection.stream;
+  return connectionOf(client).stream;
 }
