@@ -65,7 +65,8 @@ function suite(engineOf: () => Engine): void {
     let longest = 0;
     const { toString: decode, write } = Buffer.prototype;
     const { byteLength, from } = Buffer;
-    vi.spyOn(Buffer.prototype, "toString").mockImplementation(function (this: Buffer, encoding, start = 0, end = this.length) {
+    vi.spyOn(Buffer.prototype, "toString").mockImplementation(function (this: Buffer, ...given: unknown[]) {
+      const [encoding, start = 0, end = this.length] = given as [BufferEncoding?, number?, number?];
       longest = Math.max(longest, end - start);
       return decode.call(this, encoding, start, end);
     });
