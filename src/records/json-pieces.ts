@@ -10,8 +10,11 @@ import { ExactJson } from "./exact-json.ts";
 const PIECE_WEIGHT = 32 * 1024;
 /** What a number, a literal or brackets weigh. */
 const VALUE_WEIGHT = 8;
-/** A deeper value counts as infinitely heavy, because JSON.stringify is recursive. */
-const MAX_DEPTH_AT_ONCE = 500;
+/**
+ * A deeper value counts as infinitely heavy: its outermost level is written by itself, and what is in it weighed
+ * again. JSON.stringify is recursive, and each level may be looked at this often.
+ */
+const MAX_DEPTH_AT_ONCE = 32;
 
 /** Whether the value weighs more than about `limit` characters of JSON. Inspects no more of it than that. */
 export function isHeavierThan(value: unknown, limit: number): boolean {

@@ -38,3 +38,21 @@ it("one long text, and long JSON that is returned as it is, come in pieces too",
   expect(pieces.join("")).toBe(`{"text":${JSON.stringify(text)},"exact":${exact}}`);
   expect(Math.max(...pieces.map((piece) => piece.length))).toBeLessThan(256 * 1024);
 });
+
+it("a deep value is not looked at again and again", () => {
+  let looks = 0;
+  let value: object = {};
+  const depth = 6_000;
+  for (let i = 0; i < depth; i++) {
+    const inner = value;
+    value = {
+      get a() {
+        looks++;
+        return inner;
+      },
+    };
+  }
+  const text = [...jsonPieces(value)].join("");
+  expect(text).toBe(`${'{"a":'.repeat(depth)}{}${"}".repeat(depth)}`);
+  expect(looks).toBeLessThan(100 * depth);
+});

@@ -26,7 +26,8 @@ export async function runSql(engine: Engine, branch: BranchInfo, request: SqlReq
   const names = await catalogNames(engine);
   const statement = await prepare(engine, branch, request, names, request.readOnly);
   const options = { readOnly: request.readOnly, abandonable: !statement.changes };
-  const answer = (connection: Connection, result: BoundedResult) => toResponse(connection, names, result, request.responseType);
+  const answer = async (connection: Connection, result: BoundedResult) =>
+    (await toResponses(connection, names, [result], request.responseType))[0]!;
   try {
     // If the statement changes something, the answer is completed before the commit: a failure to make it
     // changes nothing.
@@ -55,11 +56,7 @@ export async function runSqlBatch(engine: Engine, branch: BranchInfo, request: S
     prepared.push(await prepare(engine, branch, statement, names, readOnly).catch((error: unknown) => failAt(index, error)));
   }
   const options = { readOnly, abandonable: !prepared.some(({ changes }) => changes) };
-  const answersOf = async (connection: Connection, results: readonly BoundedResult[]): Promise<SqlResponse[]> => {
-    const answers: SqlResponse[] = [];
-    for (const result of results) answers.push(await toResponse(connection, names, result, responseType));
-    return answers;
-  };
+  const answersOf = (connection: Connection, results: readonly BoundedResult[]) => toResponses(connection, names, results, responseType);
   const runAll = async (connection: TransactionConnection): Promise<BoundedResult[]> => {
     const results: BoundedResult[] = [];
     for (const [index, { run }] of prepared.entries()) results.push(await run(connection).catch((error: unknown) => failAt(index, error)));
@@ -120,23 +117,29 @@ function failAt(index: number, error: unknown): never {
   throw new LodestoneError("INVALID", `statements[${index}]: ${translated.message}`, { cause: translated });
 }
 
-async function toResponse(
+export async function toResponses(
   connection: Connection,
   names: CatalogNames,
-  result: BoundedResult,
+  results: readonly BoundedResult[],
   responseType: SqlRequest["responseType"],
-): Promise<SqlResponse> {
-  const types = await typeNames(
-    connection,
-    names,
-    result.fields.map((field) => field.dataTypeID),
-  );
-  // Each record of the answer repeats the column names, which are not counted in what was read.
-  if (responseType !== "array") {
-    const recordBytes = result.fields.reduce((sum, { name }) => sum + name.length, 0);
-    connection.budget?.charge(recordBytes * result.rows.length);
+): Promise<SqlResponse[]> {
+  // The same for all: a thousand short answers are as much work as a long one.
+  const slices = new Slices(SLICE_UNITS, connection.budget?.caller);
+  const responses: SqlResponse[] = [];
+  for (const result of results) {
+    const types = await typeNames(
+      connection,
+      names,
+      result.fields.map((field) => field.dataTypeID),
+    );
+    // Each record of the answer repeats the column names, which are not counted in what was read.
+    if (responseType !== "array") {
+      const recordBytes = result.fields.reduce((sum, { name }) => sum + name.length, 0);
+      connection.budget?.charge(recordBytes * result.rows.length);
+    }
+    responses.push(await sqlAnswer(result, types, responseType, slices));
   }
-  return sqlAnswer(result, types, responseType, new Slices(SLICE_UNITS, connection.budget?.caller));
+  return responses;
 }
 
 const paramTexts = (params: readonly JsonValue[], types: readonly number[], names: CatalogNames): (string | null)[] =>

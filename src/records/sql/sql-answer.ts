@@ -14,7 +14,8 @@ export const MAX_RESULT_BYTES = 32 * 1024 * 1024;
 type SqlRow = { [column: string]: SqlValue };
 
 /**
- * Cost of putting a value into a record (which may have 1,600 of them), besides its text; in characters read.
+ * Cost of a column, and of putting a value into a record (which may have 1,600 of them), besides its text; in
+ * characters read.
  */
 const VALUE_COST = 128;
 
@@ -30,6 +31,7 @@ export async function sqlAnswer(
 ): Promise<SqlResponse> {
   const columns = result.fields.map((field, index) => ({ name: field.name, type: types[index]! }));
   const readers = columns.map((column) => readerOf(column.type));
+  if (slices.spend(VALUE_COST * columns.length)) await slices.rest();
   const total = result.rows.length;
   const makeRecord = recordMaker(columns);
   const rows: SqlValue[][] = [];

@@ -1,8 +1,10 @@
 import { beforeAll, expect, test } from "vitest";
 import { SLICE_UNITS, Slices } from "../../../src/event-loop.ts";
+import type { Connection } from "../../../src/records/engine/engine.ts";
 import { ExactJson } from "../../../src/records/exact-json.ts";
 import type { SqlRequest, SqlResponse } from "../../../src/records/requests.ts";
-import { runSql } from "../../../src/records/sql/run-sql.ts";
+import type { CatalogNames } from "../../../src/records/sql/catalog-names.ts";
+import { runSql, toResponses } from "../../../src/records/sql/run-sql.ts";
 import { sqlAnswer } from "../../../src/records/sql/sql-answer.ts";
 import { turnsDuring } from "../../support/event-loop.ts";
 import { describeOnBothEngines } from "../../support/record-engines.ts";
@@ -278,6 +280,21 @@ test("a wide and long answer is made in slices, so that others are served in bet
     // 480,000 values, some 4,000 a slice.
     expect(turns).toBeGreaterThan(40);
   }
+});
+
+test("a thousand short answers are made in slices, like a long one", async () => {
+  const fields = Array.from({ length: 10 }, (_, i) => ({ name: `c${i}`, dataTypeID: 23 }));
+  const rows = Array.from({ length: 12 }, () => fields.map((_, i) => String(i)));
+  const results = Array.from({ length: 1_000 }, () => ({ fields, rows, isCut: false, rowCount: 12 }));
+  const names = { types: new Map([[23, "int4"]]) } as unknown as CatalogNames;
+  let answers: SqlResponse[] = [];
+  const turns = await turnsDuring(async () => {
+    answers = await toResponses({} as Connection, names, results, "json");
+  });
+  expect(answers).toHaveLength(1_000);
+  expect(answers[999]!.records![11]).toMatchObject({ c0: 0, c9: 9 });
+  // 120,000 values, some 4,000 a slice.
+  expect(turns).toBeGreaterThan(20);
 });
 
 test("one long array is read in slices; long json is returned as it is", async () => {
