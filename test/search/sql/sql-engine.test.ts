@@ -1,4 +1,5 @@
 /** What the SQL engine keeps, and what happens to it when processes, connections and servers come and go. */
+import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { FeedBatch } from "../../../src/records/feed/feed-types.ts";
 import type { BranchRef } from "../../../src/records/schema.ts";
@@ -295,7 +296,13 @@ describe("A database that cannot hold a search store", () => {
     test("is refused with advice", async () => {
       const postgres = await startPostgres(bin, ["log_min_messages=fatal"]);
       try {
-        await expect(openAt(await postgres.createDatabase())).rejects.toMatchObject({
+        // Of a role that may create no extension: the machine may have pgvector.
+        const url = new URL(await postgres.createDatabase());
+        const admin = new pg.Client({ connectionString: url.href });
+        await admin.connect();
+        await admin.query("CREATE ROLE guest LOGIN").finally(() => admin.end());
+        url.username = "guest";
+        await expect(openAt(url.href)).rejects.toMatchObject({
           code: "INVALID",
           message: expect.stringMatching(
             /^The database of --search-url has no pgvector, and it cannot be made .*: install it, then CREATE EXTENSION vector/,

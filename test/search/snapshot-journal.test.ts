@@ -1,0 +1,79 @@
+/** The changes that came after a snapshot, in a file beside it. */
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { withId } from "./memory-records.ts";
+import { item, REF, snapshotStore } from "./snapshot-store.ts";
+
+describe("the journal behind a snapshot", () => {
+  const at = snapshotStore();
+
+  const journalFile = (): string => join(at.directory, readdirSync(at.directory).find((file) => file.endsWith(".journal"))!);
+  const changed = (round: number): void =>
+    at.records.write(REF, "items", [item(5_000 + round), item(round, { title: `round ${round}` })], [`i${100 + round}`]);
+
+  /** A snapshot, then changes that only the journal has, each flushed. */
+  const withJournal = async (): Promise<void> => {
+    // Two stores must not write into one directory.
+    await at.store.close();
+    await at.open({ snapshotEveryMs: 200 });
+    await at.ready();
+    await expect.poll(() => readdirSync(at.directory).filter((file) => file.endsWith(".snapshot")).length, { timeout: 10_000 }).toBe(1);
+    for (let round = 0; round < 20; round++) {
+      changed(round);
+      await at.store.vectorSearch(REF, "items", { column: "v", queryVector: [1, 2, 3], consistency: "strong" });
+    }
+  };
+
+  test("has the changes, so that a stop writes little and a start reads next to nothing", async () => {
+    await withJournal();
+    const before = readFileSync(at.snapshotFile());
+    await at.restart();
+    expect(readFileSync(at.snapshotFile()).equals(before)).toBe(true);
+    expect(readFileSync(journalFile()).length).toBeLessThan(before.length / 10);
+    expect(at.records.reads.all).toBe(0);
+    expect(at.records.positionsRead[0]).toBe(String(at.records.changeCount(REF)));
+    expect(await at.answers()).toEqual(await at.answersWithoutSnapshot());
+    expect(at.faults).toEqual([]);
+    // And it is continued.
+    changed(30);
+    await at.answers();
+    await at.restart();
+    expect(at.records.positionsRead[0]).toBe(String(at.records.changeCount(REF)));
+    expect(await at.answers()).toEqual(await at.answersWithoutSnapshot());
+  });
+
+  test("that is cut off or damaged is used as far as it goes", async () => {
+    await withJournal();
+    await at.store.close();
+    const [snapshot, journal] = [at.snapshotFile(), journalFile()];
+    const [whole, rest] = [readFileSync(snapshot), readFileSync(journal)];
+    await at.open();
+    const expected = await at.answersWithoutSnapshot();
+    await at.store.close();
+    for (let n = 0; n < 10; n++) {
+      const place = Math.floor(((n + 0.5) / 10) * rest.length);
+      const damaged = n % 2 === 0 ? rest.subarray(0, place) : Buffer.from(rest);
+      if (n % 2 === 1) damaged[place]! ^= 1 << (n % 8);
+      writeFileSync(snapshot, whole);
+      writeFileSync(journal, damaged);
+      await at.open();
+      await at.ready();
+      expect(await at.answers()).toEqual(expected);
+      expect(at.faults).toEqual([]);
+      await at.store.close();
+      for (const file of readdirSync(at.directory)) rmSync(join(at.directory, file));
+    }
+    await at.open();
+  }, 120_000);
+
+  test("ends with a change of the schema, and a new snapshot follows", async () => {
+    await withJournal();
+    at.records.alter(REF, (tables) => tables.find(({ name }) => name === "items")!.columns.push(withId({ name: "more", type: "int" })));
+    changed(40);
+    await at.answers();
+    await at.restart();
+    expect(at.records.reads.all).toBe(0);
+    expect(await at.answers()).toEqual(await at.answersWithoutSnapshot());
+  });
+});
