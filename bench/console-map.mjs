@@ -2,7 +2,7 @@
  * The console's map with many vectors, in Chromium: how it loads, whether the page stays responsive meanwhile, and
  * whether the ten nearest keep up with the pointer.
  *
- *     npm run bench:console-map -- [rows=100000] [dimension=384]
+ *     npm run bench:console-map [-- --rows 100000 --dimension 384]
  *
  * Random directions, the hardest case for a search. `--disable-gpu`: frames are drawn by the processor, so the map is
  * compared with a page that does nothing but clear a canvas of the map's size in each frame, which is the most that
@@ -16,8 +16,13 @@ import { launchChromium } from "../test/browser/launch.ts";
 import { FINDERS } from "../test/support/finders.ts";
 import { startServer } from "../test/support/server.ts";
 import { createVectorTable } from "../test/support/vector-table.ts";
+import { readOptions } from "./read-options.mjs";
 
-const [rows = 100_000, dimension = 384] = process.argv.slice(2).map(Number);
+const options = readOptions(import.meta.url, {
+  rows: { type: "string", default: "100000" },
+  dimension: { type: "string", default: "384" },
+});
+const [rows, dimension] = [Number(options.rows), Number(options.dimension)];
 const POINTER_MS = 5_000;
 /** How often a mouse reports its position. */
 const POINTER_HZ = 125;

@@ -15,13 +15,13 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { enableRelaxedSimd } from "../dist/cli/relaxed-simd.js";
 import { ParallelVectorIndex, VectorIndex } from "../dist/index.js";
 import { makeData } from "./data.mjs";
 import { compileNativeScan, startNativeScan } from "./native-scan.mjs";
 import { idOf, oracle, verify } from "./oracle.mjs";
+import { readOptions } from "./read-options.mjs";
 import { summarize } from "./statistics.mjs";
 
 const K = 10;
@@ -34,8 +34,9 @@ if (isMainThread) await main();
 else await searchHalf(workerData);
 
 async function main() {
-  const { values } = parseArgs({
-    options: { rows: { type: "string", default: "100000" }, dimension: { type: "string", default: "768" } },
+  const values = readOptions(import.meta.url, {
+    rows: { type: "string", default: "100000" },
+    dimension: { type: "string", default: "768" },
   });
   const [rows, d] = [Number(values.rows), Number(values.dimension)];
   if (rows % 2 === 1 || !(rows > 0)) throw new Error("--rows: expected an even number, as each half is searched by one thread.");

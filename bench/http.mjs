@@ -6,10 +6,10 @@
  * Usage: npm run build && npm run bench:http [-- --searches 1000]
  */
 import { cpus } from "node:os";
-import { parseArgs } from "node:util";
 import { VectorIndex } from "../dist/index.js";
 import { makeData } from "./data.mjs";
 import { idOf, oracle, verify } from "./oracle.mjs";
+import { readOptions } from "./read-options.mjs";
 import { makeTable, serve, tablePath } from "./served.mjs";
 import { summarize } from "./statistics.mjs";
 
@@ -19,7 +19,7 @@ const QUERIES = 50;
 /** Searches until both sides run compiled code. */
 const WARM_UP = 1_000;
 const LIMIT_MS = 1;
-const { values: options } = parseArgs({ options: { searches: { type: "string", default: "1000" } } });
+const options = readOptions(import.meta.url, { searches: { type: "string", default: "1000" } });
 
 const server = await serve();
 try {

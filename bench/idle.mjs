@@ -12,17 +12,15 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import pg from "pg";
+import { readOptions } from "./read-options.mjs";
 import { start } from "./served.mjs";
 
-const { values: options } = parseArgs({
-  options: {
-    branches: { type: "string", default: "1000" },
-    servers: { type: "string", default: "3" },
-    minutes: { type: "string", default: "5" },
-    "database-url": { type: "string" },
-  },
+const options = readOptions(import.meta.url, {
+  branches: { type: "string", default: "1000" },
+  servers: { type: "string", default: "3" },
+  minutes: { type: "string", default: "5" },
+  "database-url": { type: "string" },
 });
 const [branches, servers, minutes] = ["branches", "servers", "minutes"].map((name) => Number(options[name]));
 const databaseUrl = options["database-url"];

@@ -6,18 +6,16 @@
  *
  * Usage: npm run build && npm run bench:large [-- --rows 1600000 --dimension 768 --shards 2]
  */
-import { parseArgs } from "node:util";
 import { ParallelVectorIndex } from "../dist/index.js";
 import { makeData } from "./data.mjs";
 import { idOf, oracle, verify } from "./oracle.mjs";
+import { readOptions } from "./read-options.mjs";
 import { summarize } from "./statistics.mjs";
 
-const { values: options } = parseArgs({
-  options: {
-    rows: { type: "string", default: "1600000" },
-    dimension: { type: "string", default: "768" },
-    shards: { type: "string", default: "2" },
-  },
+const options = readOptions(import.meta.url, {
+  rows: { type: "string", default: "1600000" },
+  dimension: { type: "string", default: "768" },
+  shards: { type: "string", default: "2" },
 });
 const [rows, dimension, shards] = [options.rows, options.dimension, options.shards].map(Number);
 const BATCH = 100_000;

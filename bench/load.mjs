@@ -9,10 +9,10 @@
  */
 import { cpus } from "node:os";
 import { resolve } from "node:path";
-import { parseArgs } from "node:util";
 import autocannon from "autocannon";
 import { makeData } from "./data.mjs";
 import { oracle, verify } from "./oracle.mjs";
+import { readOptions } from "./read-options.mjs";
 import { makeTable, serve, tablePath } from "./served.mjs";
 import { summarize } from "./statistics.mjs";
 
@@ -21,8 +21,10 @@ const DIMENSION = 128;
 const QUERIES = 50;
 const CONNECTIONS = [1, 16, 64];
 const WARM_UP_SECONDS = 3;
-const { values: options } = parseArgs({
-  options: { against: { type: "string" }, seconds: { type: "string", default: "3" }, rounds: { type: "string", default: "3" } },
+const options = readOptions(import.meta.url, {
+  against: { type: "string" },
+  seconds: { type: "string", default: "3" },
+  rounds: { type: "string", default: "3" },
 });
 const [seconds, rounds] = [Number(options.seconds), Number(options.rounds)];
 if (!(seconds >= 1) || !(rounds >= 1)) throw new Error("--seconds and --rounds: expected numbers from 1 on.");

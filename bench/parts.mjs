@@ -13,20 +13,18 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { describeMachine, loadNow } from "./machine.mjs";
+import { readOptions } from "./read-options.mjs";
 import { DATABASE, start, tablePath } from "./served.mjs";
 
-const { values: options } = parseArgs({
-  options: {
-    rows: { type: "string", default: "100000" },
-    dimension: { type: "string", default: "128" },
-    parts: { type: "string", default: "2,4" },
-    answers: { type: "string", default: "240" },
-    timed: { type: "string", default: "100" },
-    keep: { type: "boolean", default: false },
-    "database-url": { type: "string" },
-  },
+const options = readOptions(import.meta.url, {
+  rows: { type: "string", default: "100000" },
+  dimension: { type: "string", default: "128" },
+  parts: { type: "string", default: "2,4" },
+  answers: { type: "string", default: "240" },
+  timed: { type: "string", default: "100" },
+  keep: { type: "boolean", default: false },
+  "database-url": { type: "string" },
 });
 const [rows, dimension, answers, timed] = ["rows", "dimension", "answers", "timed"].map((name) => Number(options[name]));
 if (options["database-url"] === undefined) throw new Error("--database-url: the PostgreSQL server that all servers share.");

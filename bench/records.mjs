@@ -13,12 +13,12 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { PGlite } from "@electric-sql/pglite";
 import { DurableNodeFS } from "../dist/records/engine/embedded/durable-node-fs.js";
 import { openRecordStore } from "../dist/records/open.js";
+import { readOptions } from "./read-options.mjs";
 
-const { values: options } = parseArgs({ options: { records: { type: "string", default: "100000" } } });
+const options = readOptions(import.meta.url, { records: { type: "string", default: "100000" } });
 const RECORDS = Number(options.records);
 const DIMENSION = 768;
 const PAGE = 100;

@@ -6,23 +6,22 @@
  * Usage: npm run build && npm run bench:search-url -- --url postgres://… [--rows 100000 --dimension 128
  * --kind random]. The database's schema `lodestone_search` is dropped first.
  */
-import { isDeepStrictEqual, parseArgs } from "node:util";
+import { isDeepStrictEqual } from "node:util";
 import pg from "pg";
 import { VectorIndex } from "../dist/index.js";
 import { followedSchema } from "../dist/search/followed-schema.js";
 import { startSqlEngine } from "../dist/search/sql/sql-engine.js";
 import { makeData } from "./data.mjs";
 import { describeMachine, loadNow } from "./machine.mjs";
+import { readOptions } from "./read-options.mjs";
 import { summarize } from "./statistics.mjs";
 
-const { values: options } = parseArgs({
-  options: {
-    url: { type: "string" },
-    rows: { type: "string", default: "100000" },
-    dimension: { type: "string", default: "128" },
-    kind: { type: "string", default: "random" },
-    turns: { type: "string", default: "15" },
-  },
+const options = readOptions(import.meta.url, {
+  url: { type: "string" },
+  rows: { type: "string", default: "100000" },
+  dimension: { type: "string", default: "128" },
+  kind: { type: "string", default: "random" },
+  turns: { type: "string", default: "15" },
 });
 if (options.url === undefined) throw new Error("--url: name a PostgreSQL with pgvector whose schema lodestone_search may go.");
 const rows = Number(options.rows);

@@ -7,18 +7,18 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { KeyedClient } from "../test/reliability/hostile/client.ts";
 import { HOSTILE_KINDS, hostileRequest } from "../test/reliability/hostile/hostile-requests.ts";
 import { keyOf, prepareStage, writeKeyFile } from "../test/reliability/hostile/stage.ts";
 import { Random } from "../test/reliability/workload/random.ts";
 import { startServer } from "../test/support/server.ts";
+import { readOptions } from "./read-options.mjs";
 
 const MOST_MS = 50;
 const TIMES = 3;
 const STAGE = { texts: 1_000, bigRecords: 10, bigCharacters: 10_000_000, smallRecords: 1_000 };
 
-const { values } = parseArgs({ options: { kind: { type: "string", multiple: true }, seed: { type: "string", default: "1" } } });
+const values = readOptions(import.meta.url, { kind: { type: "string", multiple: true }, seed: { type: "string", default: "1" } });
 const isWanted = (kind) => values.kind === undefined || values.kind.some((part) => kind.includes(part));
 const seed = Number(values.seed);
 const random = new Random(seed);

@@ -6,18 +6,16 @@
  * With --parts the servers hold search parts. Needs PostgreSQL 15 or later and nginx on this machine. Exit
  * code 1 on any fault.
  */
-import { parseArgs } from "node:util";
 import { clusterRun } from "../test/cluster/cluster-run.ts";
 import { pathOf } from "../test/support/finders.ts";
+import { readOptions } from "./read-options.mjs";
 
-const { values } = parseArgs({
-  options: {
-    minutes: { type: "string", default: "60" },
-    clients: { type: "string", default: "24" },
-    outage: { type: "string", default: "60" },
-    seed: { type: "string", default: "1" },
-    parts: { type: "boolean", default: false },
-  },
+const values = readOptions(import.meta.url, {
+  minutes: { type: "string", default: "60" },
+  clients: { type: "string", default: "24" },
+  outage: { type: "string", default: "60" },
+  seed: { type: "string", default: "1" },
+  parts: { type: "boolean", default: false },
 });
 const report = await clusterRun({
   postgresBin: pathOf("postgresql"),

@@ -4,15 +4,16 @@
  * order, scores, totalCount. Ends with the number of comparisons (one per result row), or at the first
  * difference, with its seed.
  */
-import { parseArgs } from "node:util";
 import { enableRelaxedSimd } from "../dist/cli/relaxed-simd.js";
 import { type Build, init, ParallelVectorIndex, VectorIndex } from "../dist/index.js";
 import { DATA_KINDS, source } from "../test/core/data-kinds.ts";
 import { seededRandom } from "../test/core/vectors.ts";
 import { referenceSearch, type Similarity } from "../test/reference.ts";
+import { readOptions } from "./read-options.mjs";
 
-const { values } = parseArgs({
-  options: { minutes: { type: "string", default: "60" }, seed: { type: "string", default: String(Date.now() % 1e9) } },
+const values = readOptions(import.meta.url, {
+  minutes: { type: "string", default: "60" },
+  seed: { type: "string", default: String(Date.now() % 1e9) },
 });
 const deadline = Date.now() + Number(values.minutes) * 60_000;
 if (!enableRelaxedSimd()) throw new Error("This runtime has no relaxed SIMD; the soak compares all three builds.");

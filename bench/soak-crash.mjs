@@ -3,15 +3,13 @@
  * clients work, and checks everything they saw. Exit code 1 when anything acknowledged was lost, reappeared,
  * went backwards or was half done.
  */
-import { parseArgs } from "node:util";
 import { crashRun } from "../test/reliability/crash-run.ts";
+import { readOptions } from "./read-options.mjs";
 
-const { values } = parseArgs({
-  options: {
-    kills: { type: "string", default: "200" },
-    seed: { type: "string", default: "1" },
-    clients: { type: "string", default: "16" },
-  },
+const values = readOptions(import.meta.url, {
+  kills: { type: "string", default: "200" },
+  seed: { type: "string", default: "1" },
+  clients: { type: "string", default: "16" },
 });
 const startedMs = performance.now();
 const report = await crashRun({

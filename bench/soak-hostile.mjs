@@ -8,23 +8,21 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { writeKeyFile } from "../test/reliability/hostile/stage.ts";
 import { hostileRun } from "../test/reliability/hostile-run.ts";
 import { startServer } from "../test/support/server.ts";
+import { readOptions } from "./read-options.mjs";
 
 const OTHERS_P99_LIMIT_MS = 250;
 
-const { values } = parseArgs({
-  options: {
-    minutes: { type: "string", default: "60" },
-    attackers: { type: "string", default: "6" },
-    seed: { type: "string", default: "1" },
-    key: { type: "string", default: "hostile" },
-    kind: { type: "string", multiple: true },
-    "max-rss": { type: "string", default: "4096" },
-    "database-url": { type: "string" },
-  },
+const values = readOptions(import.meta.url, {
+  minutes: { type: "string", default: "60" },
+  attackers: { type: "string", default: "6" },
+  seed: { type: "string", default: "1" },
+  key: { type: "string", default: "hostile" },
+  kind: { type: "string", multiple: true },
+  "max-rss": { type: "string", default: "4096" },
+  "database-url": { type: "string" },
 });
 const folder = mkdtempSync(join(tmpdir(), "lodestone-hostile-"));
 const keyFile = join(folder, "keys.json");

@@ -3,19 +3,17 @@
  * server, checked afterwards. Meanwhile it prints the server's memory, its longest event-loop pause and the
  * lag of searches. Exit code 1 on any fault, any 5xx, or a pause above 200 ms.
  */
-import { parseArgs } from "node:util";
 import { loadRun } from "../test/reliability/load-run.ts";
 import { startServer } from "../test/support/server.ts";
+import { readOptions } from "./read-options.mjs";
 
 const PAUSE_LIMIT_MS = 200;
 
-const { values } = parseArgs({
-  options: {
-    minutes: { type: "string", default: "10" },
-    clients: { type: "string", default: "64" },
-    seed: { type: "string", default: "1" },
-    "database-url": { type: "string" },
-  },
+const values = readOptions(import.meta.url, {
+  minutes: { type: "string", default: "10" },
+  clients: { type: "string", default: "64" },
+  seed: { type: "string", default: "1" },
+  "database-url": { type: "string" },
 });
 const databaseUrl = values["database-url"];
 const server = await startServer({ env: { LODESTONE_LOG_LEVEL: "warn" }, ...(databaseUrl === undefined ? {} : { databaseUrl }) });

@@ -11,18 +11,16 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { startProgress } from "../dist/cli/progress.js";
 import { describeMachine } from "./machine.mjs";
+import { readOptions } from "./read-options.mjs";
 import { DATABASE, start, tablePath } from "./served.mjs";
 
-const { values: options } = parseArgs({
-  options: {
-    rows: { type: "string", default: "1000000" },
-    dimension: { type: "string", default: "128" },
-    keep: { type: "boolean", default: false },
-    "database-url": { type: "string" },
-  },
+const options = readOptions(import.meta.url, {
+  rows: { type: "string", default: "1000000" },
+  dimension: { type: "string", default: "128" },
+  keep: { type: "boolean", default: false },
+  "database-url": { type: "string" },
 });
 const rows = Number(options.rows);
 const dimension = Number(options.dimension);

@@ -75,6 +75,43 @@ describeWith("chromium", "the console", (executablePath) => {
     await close();
   });
 
+  it("an error in the map's worker leaves no question open: the pointer is followed on", async () => {
+    const { page } = await at.open(COLORS);
+    await page.locator(".terms").waitFor();
+    const frame = page.locator(".map-frame");
+    const { width, height } = (await frame.boundingBox())!;
+    const point = (x: number, y: number) => frame.hover({ position: { x: width * x, y: height * y } });
+    await point(0.2, 0.3);
+    await page.getByText("found in this page").waitFor();
+    const before = (await names(page)).join();
+    const worker = page.workers()[0]!;
+    // The answer to a question gets lost …
+    await worker.evaluate(() => {
+      const scope = globalThis as unknown as { postMessage: () => void; kept: () => void; lost: number };
+      scope.lost = 0;
+      scope.kept = scope.postMessage;
+      scope.postMessage = () => {
+        scope.lost++;
+      };
+    });
+    await point(0.5, 0.2);
+    await expect.poll(() => worker.evaluate(() => (globalThis as unknown as { lost: number }).lost)).toBeGreaterThan(0);
+    // … in an error.
+    const error = page.waitForEvent("pageerror");
+    await worker.evaluate(() => {
+      const scope = globalThis as unknown as { postMessage: () => void; kept: () => void };
+      scope.postMessage = scope.kept;
+      setTimeout(() => {
+        throw new Error("as by a bug");
+      });
+    });
+    await error;
+    await point(0.8, 0.5);
+    await expect.poll(async () => (await names(page)).join()).not.toBe(before);
+    // Without its check that there was no error.
+    await page.close();
+  });
+
   it("another measure gives other neighbours, a filter excludes records, and the terms are those of the chosen pair", async () => {
     const { page, close } = await at.open(COLORS);
     await page.locator(".terms").waitFor();
