@@ -7,8 +7,8 @@
 import { enableRelaxedSimd } from "../dist/cli/relaxed-simd.js";
 import { type Build, init, ParallelVectorIndex, VectorIndex } from "../dist/index.js";
 import { DATA_KINDS, source } from "../test/core/data-kinds.ts";
-import { seededRandom } from "../test/core/vectors.ts";
 import { referenceSearch, type Similarity } from "../test/reference.ts";
+import { seededRandom } from "./data.mjs";
 import { readOptions } from "./read-options.mjs";
 
 const values = readOptions(import.meta.url, {

@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { instantiate } from "@assemblyscript/loader";
 import { main } from "assemblyscript/asc";
 import { beforeAll, describe, expect, it } from "vitest";
+import { seededRandom } from "../../bench/data.mjs";
 import { enableRelaxedSimd } from "../../src/cli/relaxed-simd.ts";
-import { seededRandom } from "./vectors.ts";
 
 enableRelaxedSimd();
 

@@ -2,7 +2,7 @@
  * Seeded data sets that a bound could get wrong, each made row by row: data like embeddings, and data hostile
  * to codes.
  */
-import { seededRandom } from "./vectors.ts";
+import { seededRandom } from "../../bench/data.mjs";
 
 export interface Source {
   /** The next row or query. */

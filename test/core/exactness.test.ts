@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { seededRandom } from "../../bench/data.mjs";
 import { VectorIndex } from "../../src/index.ts";
 import { referenceSearch, type Similarity } from "../reference.ts";
 import { describeBuilds } from "./builds.ts";
-import { seededRandom, vectorOf } from "./vectors.ts";
+import { vectorOf } from "./vectors.ts";
 
 const SIMILARITIES: readonly Similarity[] = ["cosineSimilarity", "l1", "l2"];
 

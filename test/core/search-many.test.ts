@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
+import { seededRandom } from "../../bench/data.mjs";
 import { VectorIndex } from "../../src/index.ts";
 import { referenceSearch, type Similarity } from "../reference.ts";
 import { describeBuilds } from "./builds.ts";
 import { DATA_KINDS, source } from "./data-kinds.ts";
-import { seededRandom } from "./vectors.ts";
 
 const SIMILARITIES: readonly Similarity[] = ["cosineSimilarity", "l2", "l1"];
 /**

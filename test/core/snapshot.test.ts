@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { seededRandom } from "../../bench/data.mjs";
 import { LodestoneError, RowDirectory, VectorIndex } from "../../src/index.ts";
-import { seededRandom } from "./vectors.ts";
 
 async function sample(): Promise<VectorIndex> {
   const random = seededRandom(11);

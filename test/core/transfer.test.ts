@@ -1,7 +1,7 @@
 import { expect, it, vi } from "vitest";
+import { seededRandom } from "../../bench/data.mjs";
 import { LodestoneError, ParallelVectorIndex, RowDirectory, VectorIndex } from "../../src/index.ts";
 import { describeBuilds } from "./builds.ts";
-import { seededRandom } from "./vectors.ts";
 
 const DIMENSION = 64;
 const COUNT = 9000;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
+import { seededRandom } from "../../bench/data.mjs";
 import { LodestoneError, RowDirectory, VectorIndex } from "../../src/index.ts";
 import { describeBuilds } from "./builds.ts";
-import { seededRandom } from "./vectors.ts";
 
 describeBuilds("VectorIndex", () => {
   it("stores, reads back, replaces and deletes", async () => {

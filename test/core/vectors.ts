@@ -20,14 +20,3 @@ export function vectorOf(dimension: number): fc.Arbitrary<Float32Array> {
   const of = (e: fc.Arbitrary<number>) => fc.array(e, { minLength: dimension, maxLength: dimension }).map((v) => Float32Array.from(v));
   return fc.oneof(of(fc.integer({ min: -1, max: 1 })), of(fc.float({ min: -1, max: 1, noNaN: true })), of(element));
 }
-
-/** Seeded numbers in [0, 1): xorshift32. */
-export function seededRandom(seed: number): () => number {
-  let x = seed | 0 || 1;
-  return () => {
-    x ^= x << 13;
-    x ^= x >>> 17;
-    x ^= x << 5;
-    return (x >>> 0) / 4294967296;
-  };
-}

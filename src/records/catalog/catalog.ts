@@ -156,42 +156,26 @@ export class Catalog {
 
   async dropBranch(ref: BranchRef): Promise<void> {
     requireBranchRef(ref);
-    await this.#engine
-      .transaction(
-        async (connection) => {
-          await limitLockWait(connection);
-          const row = await findBranch(connection, ref, "FOR UPDATE");
-          await dropBranchOf(connection, row);
-          await announce(connection, ref);
-        },
-        { timeoutMs: CHANGE_TIMEOUT_MS },
-      )
-      .catch(rethrowBusy);
+    await this.#inTransaction(async (connection) => {
+      const row = await findBranch(connection, ref, "FOR UPDATE");
+      await dropBranchOf(connection, row);
+      await announce(connection, ref);
+    });
     this.#cache.forget(ref);
   }
 
   async dropDatabase(database: string): Promise<void> {
     requireDatabaseName(database);
-    const dropped = await this.#engine
-      .transaction(
-        async (connection) => {
-          await limitLockWait(connection);
-          const found = await connection.query("SELECT 1 FROM lodestone.databases WHERE name = $1 FOR UPDATE", [database]);
-          if (found.rows.length === 0) throw new LodestoneError("NOT_FOUND", `Database "${database}" does not exist.`);
-          const { rows } = await connection.query<BranchRow>(
-            `SELECT ${BRANCH_COLUMNS} FROM lodestone.branches WHERE database = $1 ORDER BY branch FOR UPDATE`,
-            [database],
-          );
-          for (const row of rows) {
-            await dropBranchOf(connection, row);
-            await announce(connection, row);
-          }
-          await connection.query("DELETE FROM lodestone.databases WHERE name = $1", [database]);
-          return rows;
-        },
-        { timeoutMs: CHANGE_TIMEOUT_MS },
-      )
-      .catch(rethrowBusy);
+    const dropped = await this.#inTransaction(async (connection) => {
+      await requireDatabase(connection, database, "FOR UPDATE");
+      const rows = await lockBranches(connection, database);
+      for (const row of rows) {
+        await dropBranchOf(connection, row);
+        await announce(connection, row);
+      }
+      await connection.query("DELETE FROM lodestone.databases WHERE name = $1", [database]);
+      return rows;
+    });
     for (const row of dropped) this.#cache.forget({ database: row.database, branch: row.branch });
   }
 
@@ -201,22 +185,16 @@ export class Catalog {
     requireBranchRef(ref);
     requireBranchRef(target);
     if (to === ref.branch) return;
-    await this.#engine
-      .transaction(
-        async (connection) => {
-          await limitLockWait(connection);
-          // Whoever else makes or renames branches of the database waits.
-          await requireDatabase(connection, ref.database, "FOR UPDATE");
-          const row = await findBranch(connection, ref, "FOR UPDATE");
-          const taken = await connection.query("SELECT 1 FROM lodestone.branches WHERE database = $1 AND branch = $2", [ref.database, to]);
-          if (taken.rows.length > 0) throw new LodestoneError("CONFLICT", `Branch "${to}" of database "${ref.database}" exists already.`);
-          await moveBranch(connection, row, target);
-          await announce(connection, ref);
-          await announce(connection, target);
-        },
-        { timeoutMs: CHANGE_TIMEOUT_MS },
-      )
-      .catch(rethrowBusy);
+    await this.#inTransaction(async (connection) => {
+      // Whoever else makes or renames branches of the database waits.
+      await requireDatabase(connection, ref.database, "FOR UPDATE");
+      const row = await findBranch(connection, ref, "FOR UPDATE");
+      const taken = await connection.query("SELECT 1 FROM lodestone.branches WHERE database = $1 AND branch = $2", [ref.database, to]);
+      if (taken.rows.length > 0) throw new LodestoneError("CONFLICT", `Branch "${to}" of database "${ref.database}" exists already.`);
+      await moveBranch(connection, row, target);
+      await announce(connection, ref);
+      await announce(connection, target);
+    });
     this.#cache.forget(ref);
     this.#cache.forget(target);
   }
@@ -226,31 +204,22 @@ export class Catalog {
     requireDatabaseName(database);
     requireDatabaseName(to);
     if (to === database) return requireDatabase(this.#engine, database);
-    const renamed = await this.#engine
-      .transaction(
-        async (connection) => {
-          await limitLockWait(connection);
-          await requireDatabase(connection, database, "FOR UPDATE");
-          const inserted = await connection.query(
-            "INSERT INTO lodestone.databases (name, metadata, created_at) SELECT $2, metadata, created_at FROM lodestone.databases WHERE name = $1 ON CONFLICT DO NOTHING",
-            [database, to],
-          );
-          if (inserted.rowCount === 0) throw new LodestoneError("CONFLICT", `Database "${to}" exists already.`);
-          const { rows } = await connection.query<BranchRow>(
-            `SELECT ${BRANCH_COLUMNS} FROM lodestone.branches WHERE database = $1 ORDER BY branch FOR UPDATE`,
-            [database],
-          );
-          for (const row of rows) {
-            await moveBranch(connection, row, { database: to, branch: row.branch });
-            await announce(connection, row);
-            await announce(connection, { database: to, branch: row.branch });
-          }
-          await connection.query("DELETE FROM lodestone.databases WHERE name = $1", [database]);
-          return rows;
-        },
-        { timeoutMs: CHANGE_TIMEOUT_MS },
-      )
-      .catch(rethrowBusy);
+    const renamed = await this.#inTransaction(async (connection) => {
+      await requireDatabase(connection, database, "FOR UPDATE");
+      const inserted = await connection.query(
+        "INSERT INTO lodestone.databases (name, metadata, created_at) SELECT $2, metadata, created_at FROM lodestone.databases WHERE name = $1 ON CONFLICT DO NOTHING",
+        [database, to],
+      );
+      if (inserted.rowCount === 0) throw new LodestoneError("CONFLICT", `Database "${to}" exists already.`);
+      const rows = await lockBranches(connection, database);
+      for (const row of rows) {
+        await moveBranch(connection, row, { database: to, branch: row.branch });
+        await announce(connection, row);
+        await announce(connection, { database: to, branch: row.branch });
+      }
+      await connection.query("DELETE FROM lodestone.databases WHERE name = $1", [database]);
+      return rows;
+    });
     for (const { branch } of renamed) {
       this.#cache.forget({ database, branch });
       this.#cache.forget({ database: to, branch });
@@ -266,29 +235,36 @@ export class Catalog {
     work: (editor: SchemaEditor, connection: Connection) => Promise<readonly MigrationNote[]> | Promise<void>,
   ): Promise<BranchInfo> {
     requireBranchRef(ref);
-    await this.#engine
+    await this.#inTransaction(async (connection) => {
+      const row = await findBranch(connection, ref, "FOR UPDATE");
+      const editor = new SchemaEditor(connection, { schemaName: row.schema_name, roleName: row.role_name }, row.document);
+      await dropViews(connection, row);
+      const notes = await work(editor, connection);
+      if (namingOf(editor.document) !== "dotted") await replaceViews(connection, { ...row, document: editor.document });
+      for (const note of notes ?? []) await recordMigration(connection, row.schema_name, note);
+      if (editor.document === row.document) return;
+      await connection.query("UPDATE lodestone.branches SET document = $2, version = version + 1 WHERE schema_name = $1", [
+        row.schema_name,
+        JSON.stringify(editor.document),
+      ]);
+      if (!notes) await recordMigration(connection, row.schema_name, { operations: describeChange(row.document, editor.document) });
+      await announce(connection, ref);
+    });
+    this.#cache.forget(ref);
+    return this.branch(ref);
+  }
+
+  /** One transaction, which waits for locks no longer than for LOCK_TIMEOUT. @throws {LodestoneError} UNAVAILABLE after that. */
+  async #inTransaction<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
+    return this.#engine
       .transaction(
         async (connection) => {
           await limitLockWait(connection);
-          const row = await findBranch(connection, ref, "FOR UPDATE");
-          const editor = new SchemaEditor(connection, { schemaName: row.schema_name, roleName: row.role_name }, row.document);
-          await dropViews(connection, row);
-          const notes = await work(editor, connection);
-          if (namingOf(editor.document) !== "dotted") await replaceViews(connection, { ...row, document: editor.document });
-          for (const note of notes ?? []) await recordMigration(connection, row.schema_name, note);
-          if (editor.document === row.document) return;
-          await connection.query("UPDATE lodestone.branches SET document = $2, version = version + 1 WHERE schema_name = $1", [
-            row.schema_name,
-            JSON.stringify(editor.document),
-          ]);
-          if (!notes) await recordMigration(connection, row.schema_name, { operations: describeChange(row.document, editor.document) });
-          await announce(connection, ref);
+          return work(connection);
         },
         { timeoutMs: CHANGE_TIMEOUT_MS },
       )
       .catch(rethrowBusy);
-    this.#cache.forget(ref);
-    return this.branch(ref);
   }
 
   /**
@@ -318,6 +294,11 @@ async function findSource(connection: Connection, from: BranchRef): Promise<Bran
     if (!(error instanceof LodestoneError) || error.code !== "NOT_FOUND") throw error;
     throw new LodestoneError("INVALID", `from: ${error.message}`, { cause: error });
   });
+}
+
+async function lockBranches(connection: Connection, database: string): Promise<BranchRow[]> {
+  const lock = `SELECT ${BRANCH_COLUMNS} FROM lodestone.branches WHERE database = $1 ORDER BY branch FOR UPDATE`;
+  return (await connection.query<BranchRow>(lock, [database])).rows;
 }
 
 async function announce(connection: Connection, ref: BranchRef): Promise<void> {
