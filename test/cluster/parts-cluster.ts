@@ -99,7 +99,7 @@ export class PartsCluster {
   }
 
   async stop(): Promise<void> {
-    for (const server of [this.whole, ...this.all]) await server.end("SIGKILL");
+    await Promise.all([this.whole, ...this.all].map((server) => server.end("SIGTERM")));
     rmSync(this.#directory, { recursive: true, force: true });
   }
 }
