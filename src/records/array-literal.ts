@@ -1,11 +1,14 @@
 /**
- * Reads arrays as PostgreSQL writes and takes them as text: `{1,NULL,"a\"b",{…}}`, preceded by bounds
+ * Arrays as PostgreSQL writes and takes them as text: `{1,NULL,"a\"b",{…}}`, preceded by bounds
  * (`[0:1]=`) when they are not the usual ones (PostgreSQL documentation, "Array Input and Output Syntax").
  *
  * The package postgres-array is not used. It trusts its text, and here the text may come from users' files: with
  * `{"a}` version 3 never ends, and version 2 accepts `{a,,b}` and `{a},{b}`. It keeps the white space around
  * bare elements, which PostgreSQL drops, and it cannot pause within a long array.
  */
+
+/** A text, or a part of one, as it is written between an item's quotes. */
+export const escapedItem = (text: string): string => text.replace(/[\\"]/g, "\\$&");
 
 export type ArrayItem<Item> = Item | null | ArrayItem<Item>[];
 

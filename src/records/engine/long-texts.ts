@@ -5,6 +5,7 @@
  */
 import { Slices } from "../../event-loop.ts";
 import { decodeUtf8, encodeUtf8 } from "../../utf8-in-slices.ts";
+import { escapedItem } from "../array-literal.ts";
 
 /** In characters, or bytes. Shorter ones take a millisecond. */
 export const LONG_TEXT = 1 << 18;
@@ -80,7 +81,7 @@ function* arrayLiteral(items: readonly (string | null)[]): Generator<string, voi
       continue;
     }
     yield '"';
-    for (let begin = 0; begin < item.length; begin += LONG_TEXT) yield item.slice(begin, begin + LONG_TEXT).replace(/[\\"]/g, "\\$&");
+    for (let begin = 0; begin < item.length; begin += LONG_TEXT) yield escapedItem(item.slice(begin, begin + LONG_TEXT));
     yield '"';
   }
   yield items.length === 0 ? "{}" : "}";

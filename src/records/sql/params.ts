@@ -3,6 +3,7 @@
  * send every value as a string; others send JSON as it is.
  */
 import { LodestoneError } from "../../errors.ts";
+import { escapedItem } from "../array-literal.ts";
 import type { JsonValue } from "../requests.ts";
 
 /** Only for these does the parameter's type matter; the others need not be described first. */
@@ -46,7 +47,7 @@ function arrayLiteral(elements: readonly JsonValue[], index: number): string {
     const text = typeof element === "object" ? JSON.stringify(element) : String(element);
     if (text.includes("\0"))
       throw new LodestoneError("INVALID", `params[${index}] contains a NUL character, which PostgreSQL cannot hold.`);
-    return typeof element === "number" || typeof element === "boolean" ? text : `"${text.replace(/["\\]/g, "\\$&")}"`;
+    return typeof element === "number" || typeof element === "boolean" ? text : `"${escapedItem(text)}"`;
   });
   return `{${parts.join(",")}}`;
 }

@@ -6,6 +6,7 @@
 import { LodestoneError } from "../../../errors.ts";
 import { formatTimestamp, isTimestampForm, parseTimestamp } from "../../../filter/datetime.ts";
 import { inWords, quoted } from "../../../value-in-words.ts";
+import { escapedItem } from "../../array-literal.ts";
 import { EMAIL } from "../../catalog/column-types.ts";
 import type { ColumnInfo } from "../../schema.ts";
 import { jsonOf } from "./json-column-text.ts";
@@ -135,7 +136,7 @@ function multiple(column: ColumnInfo, value: unknown, place: string): string {
 
 /** PostgreSQL's text form of a text[]. */
 function arrayLiteral(items: readonly string[]): string {
-  return `{${items.map((item) => `"${item.replace(/[\\"]/g, "\\$&")}"`).join(",")}}`;
+  return `{${items.map((item) => `"${escapedItem(item)}"`).join(",")}}`;
 }
 
 function json(column: ColumnInfo, value: unknown, place: string): string {
