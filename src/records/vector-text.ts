@@ -1,6 +1,7 @@
 /**
  * The form in which vectors leave the database: bytes in base64. Of the forms that were measured it is the
  * cheapest on this side, where the event loop waits (4 µs for 768 elements; hexadecimal 15, decimal numbers 70).
+ * Whole tables of a server leave it as bytes (feed/copied-records.ts).
  *
  * On the embedded engine the bytes are those that PostgreSQL has in memory; elsewhere they are those of its binary
  * protocol (array-header.ts). Both begin with five int32, of which only the second differs: in memory it is the
@@ -12,6 +13,9 @@
 import { ARRAY_HEADER_BYTES } from "./array-header.ts";
 import type { Engine } from "./engine/engine.ts";
 
+const MEMORY_ELEMENT_BYTES = 4;
+const PROTOCOL_ELEMENT_BYTES = 8;
+
 /** A `real[]` as SQL that gives such text. */
 export function vectorTextSql(kind: Engine["kind"], column: string): string {
   return `encode(${kind === "embedded" ? "lodestone.array_bytes" : "array_send"}(${column}), 'base64')`;
@@ -20,19 +24,28 @@ export function vectorTextSql(kind: Engine["kind"], column: string): string {
 /** @param texts  one for each vector. @returns their elements, row-major. */
 export function decodeVectors(kind: Engine["kind"], dimension: number, texts: readonly string[]): Float32Array {
   const isMemory = kind === "embedded";
-  const elementBytes = isMemory ? 4 : 8;
   const elements = new Float32Array(texts.length * dimension);
-  const bytes = Buffer.allocUnsafe(ARRAY_HEADER_BYTES + elementBytes * dimension);
+  const bytes = Buffer.allocUnsafe(ARRAY_HEADER_BYTES + (isMemory ? MEMORY_ELEMENT_BYTES : PROTOCOL_ELEMENT_BYTES) * dimension);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  let at = 0;
-  for (const text of texts) {
-    const written = bytes.write(text, "base64");
-    if (written !== bytes.length || view.getInt32(4) !== 0)
-      throw new Error(
-        `A vector has ${written} bytes; with its column's dimension ${dimension} and without nulls it should have ${bytes.length}.`,
-      );
-    const first = ARRAY_HEADER_BYTES + elementBytes - 4;
-    for (let offset = first; offset < written; offset += elementBytes) elements[at++] = view.getFloat32(offset, isMemory);
-  }
+  texts.forEach((text, n) => {
+    const target = elements.subarray(n * dimension, (n + 1) * dimension);
+    readElements(view, 0, bytes.write(text, "base64"), target, isMemory);
+  });
   return elements;
+}
+
+/** Reads a vector in the form of PostgreSQL's binary protocol. @param target  as long as its column's dimension. */
+export function readProtocolVector(view: DataView, at: number, length: number, target: Float32Array): void {
+  readElements(view, at, length, target, false);
+}
+
+function readElements(view: DataView, at: number, length: number, target: Float32Array, isMemory: boolean): void {
+  const elementBytes = isMemory ? MEMORY_ELEMENT_BYTES : PROTOCOL_ELEMENT_BYTES;
+  const expected = ARRAY_HEADER_BYTES + elementBytes * target.length;
+  if (length !== expected || view.getInt32(at + 4) !== 0)
+    throw new Error(
+      `A vector has ${length} bytes; with its column's dimension ${target.length} and without nulls it should have ${expected}.`,
+    );
+  let offset = at + ARRAY_HEADER_BYTES + elementBytes - MEMORY_ELEMENT_BYTES;
+  for (let i = 0; i < target.length; i++, offset += elementBytes) target[i] = view.getFloat32(offset, isMemory);
 }

@@ -3,8 +3,8 @@
  * asked for at most `maxRows + 1` rows of the portal and computes no more of a SELECT than that. `pg`'s own
  * `rows` option keeps fetching to the end, and a cursor cannot hold the result of INSERT … RETURNING.
  *
- * The classes here are submittables for a `pg` client. They run inside a transaction, one after the other on
- * the same connection, with nothing between them:
+ * The classes here run inside a transaction, one after the other on the same connection, with nothing between
+ * them:
  * - DescribeQuery parses the (unnamed) statement and returns the types of its parameters.
  * - ExecuteQuery binds it and fetches the first rows. Further ExecuteQuery objects fetch on from the same
  *   portal: few rows first, then as many as should fit, judged by the size of those before. Rows that would
@@ -18,46 +18,7 @@ import type pg from "pg";
 import type { BoundedQuery, BoundedResult } from "./engine.ts";
 import { decodeTexts, hasLongText, UndecodedText, withEncodedTexts } from "./long-texts.ts";
 import { longRowsOf, type ProtocolConnection } from "./protocol-connection.ts";
-
-/** The methods that a `pg` client calls on the query it runs. */
-abstract class Submittable<Result> {
-  readonly done: Promise<Result>;
-  protected resolve!: (result: Result) => void;
-  protected reject!: (error: Error) => void;
-  /** pg replaces a missing callback; our promise takes its place. */
-  callback = (): void => {};
-
-  constructor() {
-    this.done = new Promise((resolve, reject) => {
-      this.resolve = resolve;
-      this.reject = reject;
-    });
-  }
-
-  submit(connection: ProtocolConnection): Error | null {
-    connection.stream.cork();
-    try {
-      this.send(connection);
-    } finally {
-      connection.stream.uncork();
-    }
-    return null;
-  }
-
-  protected abstract send(connection: ProtocolConnection): void;
-  abstract handleReadyForQuery(connection: ProtocolConnection): void;
-
-  handleError(error: Error, _connection: ProtocolConnection): void {
-    this.reject(error);
-  }
-  handleRowDescription(_message: unknown): void {}
-  handleDataRow(_message: unknown): void {}
-  handleCommandComplete(_message: unknown, _connection: ProtocolConnection): void {}
-  handlePortalSuspended(_connection: ProtocolConnection): void {}
-  handleEmptyQuery(_connection: ProtocolConnection): void {}
-  handleCopyInResponse(_connection: ProtocolConnection): void {}
-  handleCopyData(_message: unknown, _connection: ProtocolConnection): void {}
-}
+import { Submittable, submit } from "./submittable.ts";
 
 /** Resolves to the type oid of each parameter. */
 class DescribeQuery extends Submittable<number[]> {
@@ -182,10 +143,7 @@ class ExecuteQuery extends Submittable<boolean> {
 
 /** Only inside a transaction: portals do not outlive it. */
 export async function runBounded(client: pg.ClientBase, query: BoundedQuery): Promise<BoundedResult> {
-  const run = <Result>(submittable: Submittable<Result>): Promise<Result> => {
-    client.query(submittable as unknown as pg.Submittable);
-    return submittable.done;
-  };
+  const run = <Result>(query: Submittable<Result>): Promise<Result> => submit(client, query);
   const values = query.values(await run(new DescribeQuery(query.text)));
   const bound = hasLongText(values) ? await withEncodedTexts(values) : values;
   const rows = new BoundedRows(query);

@@ -76,6 +76,8 @@ export interface BoundedResult {
 /** The connection inside a transaction. */
 export interface TransactionConnection extends Connection {
   queryBounded(query: BoundedQuery): Promise<BoundedResult>;
+  /** The result of a SELECT without parameters, for CopiedRows. Only on a server. All of it is held at once. */
+  copyOut?(select: string): Promise<Buffer>;
 }
 
 export interface TransactionOptions {

@@ -27,6 +27,8 @@ export interface ProtocolConnection extends EventEmitter {
   /** 0 in `rows` means all. */
   execute(config: { portal: string; rows: number }, more?: boolean): void;
   sync(): void;
+  /** Text without parameters. */
+  query(text: string): void;
   /** Begins to read messages from the stream, and emits each. */
   attachListeners(stream: EventEmitter): void;
 }

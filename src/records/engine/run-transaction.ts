@@ -30,6 +30,7 @@ export async function runTransaction<Result>(
     query: <Row extends object>(text: string, values?: readonly unknown[], queryOptions?: QueryOptions) =>
       whileOpen(() => session.query<Row>(text, values, { budget, ...queryOptions })),
     queryBounded: (query: BoundedQuery) => whileOpen(() => session.queryBounded({ ...query, budget })),
+    ...(session.copyOut && { copyOut: (select: string) => whileOpen(() => session.copyOut!(select)) }),
     budget,
   };
   let result: Result;

@@ -6,7 +6,7 @@ import { LodestoneError } from "../../errors.ts";
 import { systemColumnType } from "../../filter/system-columns.ts";
 import { findBranch, toBranchInfo } from "../catalog/branch-rows.ts";
 import type { Catalog } from "../catalog/catalog.ts";
-import type { Connection, Engine } from "../engine/engine.ts";
+import type { Connection, Engine, TransactionConnection } from "../engine/engine.ts";
 import { formatBranchRef } from "../identifiers.ts";
 import type { BranchInfo, BranchRef, TableInfo } from "../schema.ts";
 import { FeedTurn } from "./feed-turn.ts";
@@ -156,7 +156,7 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
     incarnation: string,
     { readers, parts, snapshot }: FeedReadOptions & { readonly readers?: readonly RecordReader[] } = {},
   ) {
-    const read = async (connection: Connection, isCareful: boolean, turn: FeedTurn) => {
+    const read = async (connection: TransactionConnection, isCareful: boolean, turn: FeedTurn) => {
       const state = await this.#readState(connection, ref);
       if (state.branch.incarnation !== incarnation || !isReachable(position, state)) return null;
       const batches: FeedBatch[] = [];
@@ -206,7 +206,7 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
     return { snapshot: rows[0]!.snapshot, branch, horizon: BigInt(rows[0]!.horizon) };
   }
 
-  #read<Result>(work: (connection: Connection, turn: FeedTurn) => Promise<Result>, urgent = false): Promise<Result> {
+  #read<Result>(work: (connection: TransactionConnection, turn: FeedTurn) => Promise<Result>, urgent = false): Promise<Result> {
     const askedAt = performance.now();
     const options = { readOnly: true, isolation: "repeatable read", urgent } as const;
     // On a server nobody waits for the session of another.
@@ -223,7 +223,7 @@ interface TableTurn {
 }
 
 async function readPieces(
-  connection: Connection,
+  connection: TransactionConnection,
   reader: RecordReader,
   after: string | undefined,
   isCareful: boolean,
@@ -288,7 +288,7 @@ async function carefully<Result>(read: (isCareful: boolean) => Promise<Result>):
  * READ_BYTES and one record, or one piece.
  */
 async function readValues(
-  connection: Connection,
+  connection: TransactionConnection,
   rows: readonly OutboxRow[],
   firstSize: number,
   isCareful: boolean,
@@ -319,7 +319,7 @@ async function readValues(
 
 /** null: that many records are more than a piece each table. A single record never is. */
 async function readChunk(
-  connection: Connection,
+  connection: TransactionConnection,
   changed: ReadonlyMap<string, readonly string[]>,
   isCareful: boolean,
   readerOfTable: (physicalName: string) => RecordReader | undefined,

@@ -4,14 +4,17 @@
  */
 import { VALUE_KINDS } from "../../filter/column-path.ts";
 import { SYSTEM_COLUMN_TYPES, VERSION_COLUMNS } from "../../filter/system-columns.ts";
-import { boundedPage, mayHaveMore, PAGE_BYTES, RECORD_BYTES } from "../bounded-page.ts";
-import type { Connection, Engine } from "../engine/engine.ts";
-import { quoteIdentifier } from "../identifiers.ts";
+import { boundedPage, mayHaveMore, PAGE_BYTES, type PageBounds, RECORD_BYTES } from "../bounded-page.ts";
+import { CopiedRows } from "../engine/copy-out.ts";
+import type { Connection, Engine, TransactionConnection } from "../engine/engine.ts";
+import { quoteIdentifier, quoteLiteral } from "../identifiers.ts";
 import type { ColumnInfo, TableInfo } from "../schema.ts";
 import { decodeVectors, vectorTextSql } from "../vector-text.ts";
+import { copiedTexts, copiedValueSql, toCopiedColumn, toList } from "./copied-records.ts";
 import type { FeedBatch, FeedColumn } from "./feed-types.ts";
 import { readLargeRecord } from "./large-records.ts";
 import { type Part, partCondition } from "./part.ts";
+import { microsecondsOf } from "./stored-timestamp.ts";
 
 /** Bounded, so that neither session nor event loop is held for long. */
 export const BATCH = { maxRecords: 2_000, maxBytes: 1_000_000 };
@@ -19,6 +22,8 @@ export const BATCH = { maxRecords: 2_000, maxBytes: 1_000_000 };
 const CAREFUL_BATCH = { maxRecords: 64, maxBytes: 1_000_000 };
 /** By stored size: from here on a record is read by itself. */
 const LARGE_RECORD_BYTES = 8 * 2 ** 20;
+/** Longer records are not copied: their texts have to be decoded in slices. */
+const COPIED_RECORD_BYTES = 2 ** 20;
 
 type Kind = FeedColumn["kind"];
 
@@ -30,6 +35,8 @@ interface ReadColumn {
   readonly engine: Engine["kind"];
   /** Its value as SQL that gives text. */
   readonly value: string;
+  /** Its value as SQL for a binary COPY. */
+  readonly copied: string;
   /** Its values can have any size. */
   readonly isUnbounded: boolean;
 }
@@ -73,15 +80,18 @@ export class RecordReader {
   }
 
   /**
-   * The next records in the order of their ids, after `after`, of `ids` only if given. Inside a transaction.
+   * The next records in the order of their ids, after `after`, of `ids` only if given. Inside a transaction. Whole
+   * tables of a server are copied.
    *
    * @param isCareful  takes no record for small: for when it was too much (TOO_LARGE, or the database's own limits).
    */
   async read(
-    connection: Connection,
+    connection: TransactionConnection,
     after: string | undefined,
     { ids, isCareful = false }: { ids?: readonly string[] | undefined; isCareful?: boolean | undefined } = {},
   ): Promise<RecordPiece> {
+    const copied = ids === undefined && !isCareful ? await this.#copy(connection, after) : undefined;
+    if (copied !== undefined) return copied;
     const bounds = isCareful ? CAREFUL_BATCH : BATCH;
     const conditions: string[] = [];
     const values: unknown[] = [];
@@ -90,13 +100,8 @@ export class RecordReader {
     if (ids !== undefined) conditions.push(`"id" = ANY ($${values.push(ids)}::text[])`);
     const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
     const isLarge = isCareful ? "true" : `${RECORD_BYTES} > ${LARGE_RECORD_BYTES}`;
-    const columns = this.#columns.map(({ value, isUnbounded }) => (isUnbounded ? `CASE WHEN NOT ${isLarge} THEN ${value} END` : value));
-    const select = ['"id"', ...columns, isLarge, PAGE_BYTES].join(", ");
-    const { rows } = await connection.query<(string | null)[]>(
-      `SELECT ${select} FROM (${boundedPage(this.#schemaName, this.table, this.#sized, where, bounds)}) AS page ORDER BY "id"`,
-      values,
-      { raw: true, rowMode: "array" },
-    );
+    const select = this.#select(where, bounds, isLarge, ({ value }) => value);
+    const { rows } = await connection.query<(string | null)[]>(select, values, { raw: true, rowMode: "array" });
     const last = rows.at(-1);
     let bytes = Number(last?.at(-1) ?? 0);
     const hasMore = mayHaveMore(bounds, rows.length, bytes);
@@ -111,6 +116,37 @@ export class RecordReader {
       }
     }
     return { batch: toBatch(this.table.name, this.#columns, rows, omitted), last: hasMore ? last![0]! : undefined, bytes };
+  }
+
+  /** `id`, the columns, whether the record is large and has no unbounded values here, and PAGE_BYTES. */
+  #select(where: string, bounds: PageBounds, isLarge: string, valueSql: (column: ReadColumn) => string): string {
+    const values = this.#columns.map((column) =>
+      column.isUnbounded ? `CASE WHEN NOT ${isLarge} THEN ${valueSql(column)} END` : valueSql(column),
+    );
+    const page = boundedPage(this.#schemaName, this.table, this.#sized, where, bounds);
+    return `SELECT ${['"id"', ...values, isLarge, PAGE_BYTES].join(", ")} FROM (${page}) AS page ORDER BY "id"`;
+  }
+
+  /** undefined: the engine copies nothing, or a long record is among them. */
+  async #copy(connection: TransactionConnection, after: string | undefined): Promise<RecordPiece | undefined> {
+    if (connection.copyOut === undefined) return undefined;
+    const conditions = [
+      ...(after === undefined ? [] : [`"id" > ${quoteLiteral(after)}`]),
+      ...(this.part === undefined ? [] : [partCondition(this.part)]),
+    ];
+    const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
+    const select = this.#select(where, BATCH, `${RECORD_BYTES} > ${COPIED_RECORD_BYTES}`, ({ copied }) => copied);
+    const rows = new CopiedRows(await connection.copyOut(select), this.#columns.length + 3);
+    const [isLarge, pageBytes] = [rows.column(this.#columns.length + 1), rows.column(this.#columns.length + 2)];
+    if (isLarge.some((place) => rows.bytes[place] === 1)) return undefined;
+    const ids = copiedTexts(rows, 0);
+    const columns = this.#columns.map(({ name, kind, dimension }, n) => [name, toCopiedColumn(rows, n + 1, kind, dimension)] as const);
+    const bytes = rows.count === 0 ? 0 : rows.view.getFloat64(pageBytes.at(-1)!);
+    return {
+      batch: { table: this.table.name, ids, columns: new Map(columns), deleted: [] },
+      last: mayHaveMore(BATCH, rows.count, bytes) ? ids.at(-1) : undefined,
+      bytes,
+    };
   }
 
   /**
@@ -135,7 +171,8 @@ export class RecordReader {
 
 function readColumn(engine: Engine["kind"], name: string, physicalName: string, kind: Kind, dimension: number): ReadColumn {
   const quoted = quoteIdentifier(physicalName);
-  const column = { name, kind, dimension, engine, isUnbounded: kind === "text" || kind === "json" || kind === "multiple" };
+  const isUnbounded = kind === "text" || kind === "json" || kind === "multiple";
+  const column = { name, kind, dimension, engine, isUnbounded, copied: copiedValueSql(kind, quoted) };
   switch (kind) {
     case "text":
       return { ...column, value: quoted };
@@ -184,23 +221,15 @@ function toColumn(column: ReadColumn, texts: readonly (string | null)[]): FeedCo
     case "bool":
       return { kind: "bool", values: mapped((text) => text === "t") };
     case "multiple":
-      // SQL can nest arrays; to the API `multiple` is one flat list.
-      return { kind: "multiple", values: mapped((text) => (JSON.parse(text) as (string | null)[]).flat(6)) };
+      return { kind: "multiple", values: mapped(toList) };
     case "vector":
       return vectorsOf(column.engine, column.dimension, texts);
   }
 }
 
-/** PostgreSQL counts from 2000-01-01, we count from 1970. */
-const EPOCH_MICROSECONDS = 946_684_800_000_000n;
-/** The infinities are what PostgreSQL itself uses for them. */
-const LATEST = 2n ** 63n - 1n;
-const EARLIEST = -(2n ** 63n);
-
 /** Of eight bytes in hexadecimal. */
 function toMicroseconds(hex: string): bigint {
-  const stored = BigInt.asIntN(64, BigInt(`0x${hex}`));
-  return stored === LATEST || stored === EARLIEST ? stored : stored + EPOCH_MICROSECONDS;
+  return microsecondsOf(BigInt.asIntN(64, BigInt(`0x${hex}`)));
 }
 
 /** @param texts  of one column; null where a record has no vector. */

@@ -1,6 +1,7 @@
 /** A pooled connection, held for one unit of work. */
 import type { ClientBase, PoolClient, QueryResult } from "pg";
 import { runBounded } from "../bounded-query.ts";
+import { copyOut } from "../copy-out.ts";
 import type { BoundedQuery, BoundedResult, QueryOptions, TransactionConnection } from "../engine.ts";
 import { SessionReadings } from "../reading.ts";
 import { querySession } from "../session-query.ts";
@@ -56,6 +57,15 @@ export class ServerSession implements TransactionConnection {
     if (this.#failure !== null) throw this.#failure;
     try {
       return await this.#readings.run(query.budget, false, () => runBounded(this.#client, query));
+    } catch (error) {
+      throw this.#failure ?? error;
+    }
+  }
+
+  async copyOut(select: string): Promise<Buffer> {
+    if (this.#failure !== null) throw this.#failure;
+    try {
+      return await this.#readings.run(undefined, false, () => copyOut(this.#client, select));
     } catch (error) {
       throw this.#failure ?? error;
     }
