@@ -28,9 +28,6 @@ if (databaseUrl === undefined) throw new Error("--database-url: a database of a 
 /** A database of ours has as many branches as it may. */
 const BRANCHES_OF_A_DATABASE = 50;
 const MINUTE_MS = 60_000;
-/** Of PostgreSQL's own, in a minute: a checkpoint, or statistics of a table. */
-const OTHER_TRANSACTIONS = 1;
-
 const directory = mkdtempSync(join(tmpdir(), "lodestone-bench-idle-"));
 const running = [];
 const admin = new pg.Client({ connectionString: databaseUrl });
@@ -42,10 +39,11 @@ try {
     );
   if ((await rowsOf(running[0])) !== branches) for (let n = 0; n < branches; n++) await make(running[0], n);
   for (const server of running) while ((await rowsOf(server)) !== branches) await sleep(500);
-  for (let last, now = await look(); last === undefined || now.transactions - last.transactions > servers + OTHER_TRANSACTIONS; ) {
+  for (let last, now = await trims(); last !== now; ) {
     last = now;
-    await sleep(MINUTE_MS);
-    now = await look();
+    // Each server has a heartbeat in this time.
+    await sleep(1.1 * MINUTE_MS);
+    now = await trims();
   }
   const before = await look();
   await sleep(MINUTE_MS * minutes);
@@ -76,6 +74,15 @@ async function rowsOf({ send }) {
     if (state !== undefined) return state.rows;
     await sleep(200);
   }
+}
+
+/** Changes of rows by trims of outboxes so far. */
+async function trims() {
+  await admin.query("SELECT pg_stat_force_next_flush()");
+  const { rows } = await admin.query(
+    "SELECT sum(n_tup_upd)::float8 AS changes FROM pg_stat_user_tables WHERE schemaname = 'lodestone' AND relname IN ('feeds', 'followers')",
+  );
+  return rows[0].changes;
 }
 
 async function look() {
