@@ -13,7 +13,6 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { parseArgs } from "node:util";
 import { enableRelaxedSimd } from "../dist/cli/relaxed-simd.js";
 import { init, ParallelVectorIndex, VectorIndex } from "../dist/index.js";
 import { makeData, seededRandom } from "./data.mjs";
@@ -24,16 +23,15 @@ import { describeMachine, loadNow } from "./machine.mjs";
 import { fill, HEADING, lineOf, SetBench } from "./measure.mjs";
 import { compileNativeScan, startNativeScan } from "./native-scan.mjs";
 import { idOf } from "./oracle.mjs";
+import { readOptions } from "./read-options.mjs";
 
 const K = 10;
 const QUERIES = 100;
-const { values: options } = parseArgs({
-  options: {
-    only: { type: "string" },
-    quick: { type: "boolean" },
-    against: { type: "string" },
-    lsa: { type: "string", default: process.env.LODESTONE_LSA },
-  },
+const options = readOptions(import.meta.url, {
+  only: { type: "string" },
+  quick: { type: "boolean" },
+  against: { type: "string" },
+  lsa: { type: "string", default: process.env.LODESTONE_LSA },
 });
 const SINGLE = options.quick ? 5 : 15;
 const ROUNDS = options.quick ? 2 : 5;

@@ -16,11 +16,11 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { makeData } from "../data.mjs";
 import { findLsaSets, loadLsaSet } from "../lsa-files.mjs";
 import { describeMachine, loadNow } from "../machine.mjs";
 import { compileNativeScan } from "../native-scan.mjs";
+import { readOptions } from "../read-options.mjs";
 import { measureApproximate } from "./approximate.mjs";
 import { measureExact } from "./exact.mjs";
 import { TOLERANCE } from "./verify.mjs";
@@ -34,16 +34,14 @@ const QUERIES = 100;
 const EXACT_KIND = "flat spectrum";
 
 const here = (relative) => fileURLToPath(new URL(relative, import.meta.url));
-const { values: options } = parseArgs({
-  options: {
-    part: { type: "string" },
-    only: { type: "string" },
-    sizes: { type: "string", default: "10000x128,100000x768" },
-    kinds: { type: "string", default: "steep spectrum,flat spectrum" },
-    lsa: { type: "string", default: process.env.LODESTONE_LSA },
-    graphs: { type: "string" },
-    quick: { type: "boolean", default: false },
-  },
+const options = readOptions(import.meta.url, {
+  part: { type: "string" },
+  only: { type: "string" },
+  sizes: { type: "string", default: "10000x128,100000x768" },
+  kinds: { type: "string", default: "steep spectrum,flat spectrum" },
+  lsa: { type: "string", default: process.env.LODESTONE_LSA },
+  graphs: { type: "string" },
+  quick: { type: "boolean", default: false },
 });
 if (![undefined, "exact", "approximate"].includes(options.part)) throw new Error('--part: expected "exact" or "approximate".');
 
