@@ -42,6 +42,7 @@ async function runCommand(source: string, flags: ExportFlags, client: ApiClient)
     if (table === undefined) {
       const folder = flags.out ?? raiseMissingFolder(source);
       const counts = await exportBranch(client, ref, folder, options);
+      if (counts.size === 0) process.stderr.write(`${source} has no tables; ${folder} stays empty\n`);
       for (const [name, records] of counts) process.stderr.write(`${join(folder, `${name}.jsonl`)}: ${grouped(records)} records\n`);
       return;
     }

@@ -68,8 +68,11 @@ export async function exportBranch(
   folder: string,
   options: ExportOptions,
 ): Promise<Map<string, number>> {
+  const tables = await client.schema(ref);
+  // An import of a branch without tables wants a folder too.
+  await mkdir(folder, { recursive: true });
   const counts = new Map<string, number>();
-  for (const table of await client.schema(ref)) {
+  for (const table of tables) {
     const file = join(folder, `${table.name}.jsonl`);
     counts.set(table.name, await exportTableToFile(client, ref, table, file, options));
   }

@@ -131,8 +131,10 @@ async function importFolder(client: ApiClient, folder: string, targetText: strin
         `${flag} is for a single file; ${folder} is a folder, whose files contain this information themselves.`,
       );
   }
-  const files = await readFolder(folder);
-  await prepareTables(client, ref, files, flags.create === true);
+  const create = flags.create === true;
+  const files = await readFolder(folder, create);
+  await prepareTables(client, ref, files, create);
+  if (files.length === 0) console.log(`${folder} is empty, the export of a branch without tables: created ${targetText}.`);
   const journal = await FolderJournal.open(folder, `${client.url}/${targetText}`, flags.restart === true);
   for (const { table, file, kind, later } of planSteps(files)) {
     if (await journal.has(kind, file)) continue;

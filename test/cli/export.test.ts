@@ -93,6 +93,21 @@ describe("an export", () => {
     });
   });
 
+  it("of a branch without tables can be imported too", async () => {
+    await at.server.put("/db/bare:main");
+    const out = join(folder, "bare");
+    expect(await runCommand(["export", "bare:main", "--out", out, "--url", at.server.url])).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining("bare:main has no tables"),
+    });
+    expect(readdirSync(out)).toEqual([]);
+    const importOut = (...flags: string[]) => runCommand(["import", out, "bare:copy", "--url", at.server.url, ...flags]);
+    // Without --create an empty folder is more likely the wrong one.
+    expect(await importOut()).toMatchObject({ code: 1, stderr: expect.stringContaining("has no .jsonl files") });
+    expect(await importOut("--create")).toMatchObject({ code: 0, stdout: expect.stringContaining("created bare:copy") });
+    expect((await at.server.get("/db/bare:copy")).status).toBe(200);
+  });
+
   it("of a branch can be imported into a branch, including cyclic links and links to the same table", async () => {
     await at.server.put("/db/knot:main");
     for (const table of ["authors", "books", "notes"]) await at.server.put(`/db/knot:main/tables/${table}`, { columns: [] });

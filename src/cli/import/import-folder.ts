@@ -27,10 +27,14 @@ export interface FolderStep {
   readonly later: readonly string[];
 }
 
-/** @throws {LodestoneError} when a file is not an export of a table, or there is none. */
-export async function readFolder(folder: string): Promise<TableFile[]> {
-  const names = (await readdir(folder)).filter((name) => name.endsWith(".jsonl")).sort();
-  if (names.length === 0) {
+/**
+ * @param mayBeEmpty  without any file a folder is the export of a branch without tables.
+ * @throws {LodestoneError} when a file is not an export of a table, or there is none.
+ */
+export async function readFolder(folder: string, mayBeEmpty: boolean): Promise<TableFile[]> {
+  const all = await readdir(folder);
+  const names = all.filter((name) => name.endsWith(".jsonl")).sort();
+  if (names.length === 0 && !(mayBeEmpty && all.length === 0)) {
     throw new LodestoneError(
       "NOT_FOUND",
       `${folder} has no .jsonl files; expected a folder that "lodestone export {database}:{branch} --out" wrote.`,
