@@ -1,24 +1,17 @@
 /** Long texts are encoded and decoded in slices, on both engines, and arrive as they were sent. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import type { Engine } from "../../../src/records/engine/engine.ts";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { LONG_TEXT } from "../../../src/records/engine/long-texts.ts";
-import { openEngine } from "../../../src/records/engine/open-engine.ts";
 import { LongRowSplit } from "../../../src/records/engine/protocol-connection.ts";
-import { TEMPLATE_DIR } from "../../support/data-directory.ts";
-import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
-import { describeWith } from "../../support/requirements.ts";
+import { describeOnBothEngines } from "../../support/record-engines.ts";
 
 /** One, two, three and four bytes in UTF-8, what array literals escape, and a prime length, so that cuts fall everywhere. */
 const PART = 'ab"\\{},NULL ж€😀é\n';
 const LONG = PART.repeat(40_009);
 const texts = [LONG, `😀${LONG}`, "short", `"${LONG}`, "", null];
 
-function suite(engineOf: () => Engine): void {
+describeOnBothEngines("Long texts", (fixture) => {
   test("a text, alone and among others, in columns of several types", async () => {
-    const engine = engineOf();
+    const { engine } = fixture;
     expect(LONG.length).toBeGreaterThan(2 * LONG_TEXT);
     const json = JSON.stringify({ text: LONG });
     const { rows } = await engine.query(
@@ -29,7 +22,7 @@ function suite(engineOf: () => Engine): void {
   });
 
   test("the values of a long row are those of a short one", async () => {
-    const engine = engineOf();
+    const { engine } = fixture;
     const values =
       "true AS bool, 9007199254740993::int8 AS int8, ARRAY[1.5,NULL]::float4[] AS floats, NULL AS nothing, '{\"a\":[1]}'::jsonb AS json";
     const short = await engine.query<Record<string, unknown>>(`SELECT ${values}, $1::text AS text`, ["short"]);
@@ -40,7 +33,7 @@ function suite(engineOf: () => Engine): void {
   });
 
   test("long rows stay in order among short ones", async () => {
-    const { rows } = await engineOf().query<{ n: number; length: number; text: string }>(
+    const { rows } = await fixture.engine.query<{ n: number; length: number; text: string }>(
       "SELECT n, CASE WHEN n % 3 = 0 THEN $1::text || n ELSE 'x' || n END AS text FROM generate_series(1, 12) AS n ORDER BY n",
       [LONG],
     );
@@ -49,7 +42,7 @@ function suite(engineOf: () => Engine): void {
   });
 
   test("bounded queries take and give them too", async () => {
-    const result = await engineOf().transaction((connection) =>
+    const result = await fixture.engine.transaction((connection) =>
       connection.queryBounded({
         text: "SELECT $1::text AS text, $2::text AS other",
         values: () => [LONG, null],
@@ -82,7 +75,7 @@ function suite(engineOf: () => Engine): void {
       return ofText((...rest) => (write as (...values: unknown[]) => number).apply(this, rest))(...given);
     } as never);
     onTestFinished(() => void vi.restoreAllMocks());
-    const { rows } = await engineOf().query("SELECT $1::text AS text, $2::text[] AS items", [LONG, texts]);
+    const { rows } = await fixture.engine.query("SELECT $1::text AS text, $2::text[] AS items", [LONG, texts]);
     vi.restoreAllMocks();
     expect(rows).toEqual([{ text: LONG, items: texts }]);
     expect(longest).toBeGreaterThan(LONG_TEXT / 2);
@@ -90,38 +83,11 @@ function suite(engineOf: () => Engine): void {
   });
 
   test("a statement that fails leaves the session usable", async () => {
-    const engine = engineOf();
+    const { engine } = fixture;
     await expect(engine.query("SELECT $1::text, 1 / $2::int4", [LONG, 0])).rejects.toMatchObject({ code: "22012" });
     await expect(engine.query("SELECT $1::int4", [LONG])).rejects.toMatchObject({ code: "22P02" });
     expect((await engine.query("SELECT $1::text AS text", [LONG])).rows).toEqual([{ text: LONG }]);
   });
-}
-
-describe("the embedded engine", () => {
-  const dataDir = mkdtempSync(join(tmpdir(), "lodestone-long-texts-"));
-  let engine: Engine;
-  beforeAll(async () => {
-    engine = await openEngine({ dataDir, templateDir: TEMPLATE_DIR });
-  });
-  afterAll(async () => {
-    await engine.close();
-    rmSync(dataDir, { recursive: true, force: true });
-  });
-  suite(() => engine);
-});
-
-describeWith("postgresql", "the server engine", (bin) => {
-  let server: TestPostgres;
-  let engine: Engine;
-  beforeAll(async () => {
-    server = await startPostgres(bin);
-    engine = await openEngine({ databaseUrl: await server.createDatabase() });
-  });
-  afterAll(async () => {
-    await engine.close();
-    await server.stop();
-  });
-  suite(() => engine);
 });
 
 describe("the split of a stream of messages", () => {
