@@ -117,7 +117,8 @@ function attackSuite(open: () => Promise<{ engine: Engine; close: () => Promise<
     "runaway %i ends within the time limit and the next request is served: %s",
     async (_index, _shown, statement) => {
       const outcome = await runSql(engine, branch, { statement }).catch((error: { code?: string }) => error.code);
-      if (typeof outcome === "string") expect(["INVALID", "TIMEOUT"]).toContain(outcome);
+      // TOO_LARGE: PostgreSQL was quick enough to begin to send what is larger than a result may be.
+      if (typeof outcome === "string") expect(["INVALID", "TIMEOUT", "TOO_LARGE"]).toContain(outcome);
       expect((await runSql(engine, branch, { statement: `SELECT "name" FROM "t"` })).records).toEqual([{ name: "own" }]);
       expect(await stateOf(engine)).toEqual(before);
     },
