@@ -17,6 +17,7 @@ import type { SearchStore } from "../search/search-store.ts";
 import { Admission } from "./admission/admission.ts";
 import { announcesBody, discardRest, refuseTransferCoding } from "./body/body-reader.ts";
 import { readJson } from "./body/read-json.ts";
+import { type ClientConnection, connectionOf } from "./client-connection.ts";
 import { consoleFiles } from "./console-files.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { EndpointRouter } from "./endpoint-router.ts";
@@ -124,14 +125,11 @@ export function createApp(options: AppOptions): App {
   koa.use((ctx, next) => {
     refuseTransferCoding(ctx.req);
     if (keyring.isOpen && !corsOrigins.includes("*")) refuseForeignPages(ctx, options.hostNames ?? [], corsOrigins);
-    return next();
-  });
-  const access = options.searchPart;
-  if (access !== undefined) koa.use(peerEndpoint({ access, limits, isDraining: () => draining, openBudget, signalOf }));
-  koa.use((ctx, next) => {
     refuseEmptyId(ctx);
     return next();
   });
+  const access = options.searchPart;
+  if (access !== undefined) koa.use(peerEndpoint({ access, limits, isDraining: () => draining, openBudget }));
   const files = options.consoleDir === undefined ? undefined : consoleFiles(options.consoleDir, limits.answerIdleTimeoutMs);
   if (files !== undefined) koa.use(files);
   koa.use(router.middleware());
@@ -142,25 +140,28 @@ export function createApp(options: AppOptions): App {
     const routerPath = endpoint.path.replace("{db}:{branch}", ":dbBranch").replace(/\{(\w+)\}/g, ":$1");
     const parameterNames = names.map((name) => (name === "db" ? "database" : name));
     const validate = endpoint.body === undefined ? undefined : compileSchema(endpoint.body.schema);
-    to.register(routerPath, endpoint.method, async (ctx) => {
+    to.register(routerPath, endpoint.method, async (ctx, captures) => {
       const state = ctx.state as State;
       state.endpoint = endpoint;
       if (endpoint.access !== "public") state.caller = keyring.authenticate(ctx.get("authorization"));
       if (draining && endpoint.always !== true) throw new LodestoneError("UNAVAILABLE", "The server is shutting down.");
-      const { path, ref } = parsePath(parameterNames, ctx.captures ?? []);
+      const { path, ref } = parsePath(parameterNames, captures);
       if (state.caller !== undefined) authorize(state.caller, endpoint.access, ref.database || (path.database ?? ""));
       const query = parseQuery(endpoint.query ?? [], ctx.querystring);
-      const caller = callerName(ctx, state.caller);
+      const connection = connectionOf(ctx.req.socket);
+      const caller = callerName(connection, state.caller);
       const place = endpoint.always === true ? undefined : admission.enter(caller, announcedBytes(ctx, endpoint));
       let isStreaming = false;
       try {
         const body = endpoint.body === undefined ? undefined : await readJson(ctx.req, endpoint.body, limits, place);
         if (body !== undefined && validate !== undefined) checkBody(body, validate, endpoint.indexedBy);
-        const signal = signalOf(ctx);
         const budget = openBudget(ctx, caller);
         const response = await endpoint.handle({
           requestId: state.requestId,
-          records: options.records.forCaller(signal, budget),
+          // Made only for endpoints that use it.
+          get records() {
+            return options.records.forCaller(connection.gone, budget);
+          },
           budget,
           path,
           ref,
@@ -170,7 +171,7 @@ export function createApp(options: AppOptions): App {
           databases: state.caller?.databases,
           readOnly: state.caller?.scope === "read",
           caller: state.caller,
-          signal,
+          signal: connection.gone,
         });
         crashPoint("before-answer");
         await sendAnswer(ctx, response, limits.answerIdleTimeoutMs, caller);
@@ -216,8 +217,7 @@ export function createApp(options: AppOptions): App {
   }
 
   async function answerUnrouted(ctx: Context): Promise<void> {
-    const layers = (ctx.matched ?? []) as { methods: string[] }[];
-    const methods = [...new Set(layers.flatMap((layer) => layer.methods))];
+    const methods = router.methodsOf(ctx.path);
     if (methods.length > 0) {
       const allow = [...methods, "OPTIONS"].join(", ");
       if (ctx.method === "OPTIONS") {
@@ -294,16 +294,8 @@ function checkBody(body: unknown, validate: Validate, indexedBy: string | undefi
 }
 
 /** Who is charged for places, turns and memory: the key, or the request's address when there are no keys. */
-function callerName(ctx: Context, caller: Caller | undefined): string {
-  return caller === undefined || caller.name === "" ? `address ${ctx.req.socket.remoteAddress}` : `key ${caller.name}`;
-}
-
-function signalOf(ctx: Context): AbortSignal {
-  const controller = new AbortController();
-  ctx.res.once("close", () => {
-    if (!ctx.res.writableEnded) controller.abort(new ClientGoneError());
-  });
-  return controller.signal;
+function callerName(connection: ClientConnection, caller: Caller | undefined): string {
+  return caller === undefined || caller.name === "" ? connection.caller : `key ${caller.name}`;
 }
 
 function requestIdOf(ctx: Context): string {

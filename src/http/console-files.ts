@@ -69,9 +69,7 @@ const PIECE_BYTES = 16 * 1024;
 export function consoleFiles(folder: string, idleTimeoutMs: number): Middleware | undefined {
   if (!existsSync(join(folder, "index.html"))) return undefined;
   const files = readFiles(folder);
-  return async (ctx, next) => {
-    if (ctx.path !== CONSOLE_PATH && !ctx.path.startsWith(`${CONSOLE_PATH}/`)) return next();
-    if (ctx.method !== "GET" && ctx.method !== "HEAD") return next();
+  const answer = async (ctx: Context): Promise<void> => {
     ctx.set(SECURITY_HEADERS as Record<string, string>);
     // Relative, so that it also holds behind a proxy that serves under a path of its own.
     if (ctx.path === `${CONSOLE_PATH}/`) {
@@ -81,6 +79,11 @@ export function consoleFiles(folder: string, idleTimeoutMs: number): Middleware 
     const file = files.get(ctx.path.slice(CONSOLE_PATH.length + 1));
     if (file === undefined) throw new LodestoneError("NOT_FOUND", `There is no file ${ctx.path.slice(0, 200)} in the console.`);
     await sendFile(ctx, file, idleTimeoutMs);
+  };
+  return (ctx, next) => {
+    const { method, path } = ctx;
+    const isOurs = path === CONSOLE_PATH || path.startsWith(`${CONSOLE_PATH}/`);
+    return isOurs && (method === "GET" || method === "HEAD") ? answer(ctx) : next();
   };
 }
 

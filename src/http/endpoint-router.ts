@@ -1,33 +1,49 @@
 /**
- * Finds an endpoint by its path: one router for each number of path segments, so that a request is compared
- * with a dozen patterns at most. Invariant: a path that matches a pattern has as many segments as the pattern.
+ * Finds an endpoint by its path: one list for each number of path segments, so that a request is compared with a
+ * dozen patterns at most. Invariant: a path that matches a pattern has as many segments as the pattern.
  */
-import { Router } from "@koa/router";
 import type { Context, Middleware } from "koa";
+import { pathToRegexp } from "path-to-regexp";
 
-type Handle = (ctx: Context) => Promise<void>;
+/** @param captures  the path's raw segments that stand for parameters, in their order. */
+type Handle = (ctx: Context, captures: readonly string[]) => Promise<void>;
+
+interface Route {
+  readonly pattern: RegExp;
+  readonly methods: readonly string[];
+  readonly handle: Handle;
+}
 
 export class EndpointRouter {
-  readonly #routers = new Map<number, { router: Router; route: Middleware }>();
+  readonly #routes = new Map<number, Route[]>();
 
   /** @param path with parameters as in `/dbs/:database`; none of them spans segments. */
   register(path: string, method: string, handle: Handle): void {
+    const { regexp: pattern } = pathToRegexp(path, { sensitive: true });
+    const route = { pattern, methods: method === "GET" ? ["HEAD", "GET"] : [method], handle };
     const count = segmentsOf(path);
-    let found = this.#routers.get(count);
-    if (found === undefined) {
-      const router = new Router({ sensitive: true });
-      found = { router, route: router.routes() as Middleware };
-      this.#routers.set(count, found);
-    }
-    found.router.register(path, [method], handle);
+    const routes = this.#routes.get(count);
+    if (routes === undefined) this.#routes.set(count, [route]);
+    else routes.push(route);
   }
 
-  /**
-   * Leaves in `ctx.matched` what matches the path, even for other methods, and calls `next` where nothing
-   * matches both.
-   */
+  /** The first endpoint that matches path and method answers. Calls `next` where none does. */
   middleware(): Middleware {
-    return (ctx, next) => this.#routers.get(segmentsOf(ctx.path))?.route(ctx, next) ?? next();
+    return (ctx, next) => {
+      const { method, path } = ctx;
+      for (const { pattern, methods, handle } of this.#routes.get(segmentsOf(path)) ?? []) {
+        if (!methods.includes(method)) continue;
+        const match = pattern.exec(path);
+        if (match !== null) return handle(ctx, match.slice(1));
+      }
+      return next();
+    };
+  }
+
+  /** The methods of all endpoints that match the path. */
+  methodsOf(path: string): string[] {
+    const matching = (this.#routes.get(segmentsOf(path)) ?? []).filter(({ pattern }) => pattern.test(path));
+    return [...new Set(matching.flatMap(({ methods }) => methods))];
   }
 }
 

@@ -13,6 +13,9 @@ const LARGE_ANSWER_LENGTH = 64 * 1024;
 
 const LONG_LIST = 100;
 
+/** What Koa makes of "application/json", without looking it up for each answer. */
+const JSON_TYPE = "application/json; charset=utf-8";
+
 /**
  * @param idleTimeoutMs  a reader who reads nothing of a large answer for this long is disconnected.
  * @param caller         whose slices of the event loop writing a large answer takes.
@@ -21,8 +24,8 @@ export async function sendAnswer(ctx: Context, response: ApiResponse, idleTimeou
   if (hasLongList(response.body)) await yieldToEventLoop();
   ctx.status = response.status;
   if (response.stream !== undefined) {
-    ctx.body = streamToReader(response.stream, ctx.req.socket, idleTimeoutMs, caller);
     ctx.type = response.contentType as string;
+    ctx.body = streamToReader(response.stream, ctx.req.socket, idleTimeoutMs, caller);
     return;
   }
   if (response.body === undefined) {
@@ -30,11 +33,15 @@ export async function sendAnswer(ctx: Context, response: ApiResponse, idleTimeou
     ctx.status = response.status;
     return;
   }
-  const type = response.contentType ?? "application/json";
-  if (response.contentType !== undefined) ctx.body = response.body;
-  else if (ctx.method === "HEAD" || !isHeavierThan(response.body, LARGE_ANSWER_LENGTH)) ctx.body = JSON.stringify(response.body);
+  // Before the body, since Koa would work out a type for a body that has none.
+  if (response.contentType !== undefined) {
+    ctx.type = response.contentType;
+    ctx.body = response.body;
+    return;
+  }
+  ctx.set("Content-Type", JSON_TYPE);
+  if (ctx.method === "HEAD" || !isHeavierThan(response.body, LARGE_ANSWER_LENGTH)) ctx.body = JSON.stringify(response.body);
   else ctx.body = streamToReader(jsonPieces(response.body), ctx.req.socket, idleTimeoutMs, caller);
-  ctx.type = type;
 }
 
 /** Reading it took a while, and so does writing it as JSON: others are served in between. */

@@ -79,7 +79,15 @@ export async function readBody(request: IncomingMessage, limits: BodyLimits, onA
 
 /** The body's bytes; like `readBody`, for bodies that are not text. */
 export async function readBytes(request: IncomingMessage, limits: BodyLimits, onArrival?: (bytes: number) => void): Promise<Buffer> {
-  if (Number(request.headers["content-length"] ?? 0) > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
+  const announced = Number(request.headers["content-length"] ?? 0);
+  if (announced > limits.bodyBytes) throw tooLarge(limits.bodyBytes);
+  // A small body usually arrives together with the headers, and then all of it is here after this microtask: no
+  // listeners and timers are needed.
+  await undefined;
+  if (announced > 0 && request.readableLength === announced) {
+    onArrival?.(announced);
+    return request.read() as Buffer;
+  }
   const chunks = await collect(request, limits, onArrival);
   return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks);
 }
@@ -114,6 +122,7 @@ function collect(request: IncomingMessage, limits: BodyLimits, onArrival: (bytes
     const onEnd = () => finish(() => resolve(chunks));
     const onClose = () => finish(() => reject(new ClientGoneError()));
     request.on("data", onData).on("end", onEnd).on("close", onClose).on("error", onClose);
+    if (request.destroyed) onClose();
   });
 }
 

@@ -105,19 +105,19 @@ export function vectorSearchEndpoints({ search }: Services): Endpoint[] {
       responses: { 200: { description: "Best first; equal scores by id.", schema: ANSWER } },
       async handle(request) {
         const { ref, path, body, signal, budget, isSdk } = request;
-        const { queryVector, queryVectors, columns: _columns, ...rest } = body;
+        const { queryVectors, columns: _columns, ...asked } = body;
         // The SDK cannot ask for it. Its users wait for their records by counting them, and counts see them at
         // once.
-        const options = { ...rest, ...(isSdk && rest.consistency === undefined ? { consistency: "strong" as const } : {}) };
-        if ((queryVector === undefined) === (queryVectors === undefined)) {
+        if (isSdk) asked.consistency ??= "strong";
+        if ((asked.queryVector === undefined) === (queryVectors === undefined)) {
           throw new LodestoneError("INVALID", "queryVector: expected one of queryVector and queryVectors, got both or none.");
         }
         const table = path.table as string;
         if (queryVectors !== undefined) {
-          const answers = await search.vectorSearchMany(ref, table, { ...options, queryVectors }, { signal, budget });
+          const answers = await search.vectorSearchMany(ref, table, { ...asked, queryVectors }, { signal, budget });
           return { status: 200, body: { answers: await complete(request, answers) } };
         }
-        const answer = await search.vectorSearch(ref, table, { ...options, queryVector: queryVector as number[] }, { signal, budget });
+        const answer = await search.vectorSearch(ref, table, asked as VectorSearchRequest, { signal, budget });
         return { status: 200, body: (await complete(request, [answer]))[0] };
       },
     }),

@@ -14,6 +14,7 @@ import { MAX_QUERY_VECTORS } from "../../search/request-check.ts";
 import { Admission } from "../admission/admission.ts";
 import { readBytes } from "../body/body-reader.ts";
 import { parseJsonBody } from "../body/json-body.ts";
+import { connectionOf } from "../client-connection.ts";
 import type { HttpLimits } from "../http-limits.ts";
 import { HttpError } from "../status.ts";
 import { compileSchema } from "../validation.ts";
@@ -70,10 +71,9 @@ export interface PeerEndpointOptions {
   readonly limits: HttpLimits;
   isDraining(): boolean;
   openBudget(ctx: Context, caller: string): AnswerBudget;
-  signalOf(ctx: Context): AbortSignal;
 }
 
-export function peerEndpoint({ access, limits, isDraining, openBudget, signalOf }: PeerEndpointOptions): Middleware {
+export function peerEndpoint({ access, limits, isDraining, openBudget }: PeerEndpointOptions): Middleware {
   const { local } = access;
   const expected = digestOf(access.secret);
   // Separate from the users': servers that wait for each other must not take each other's last place.
@@ -87,14 +87,15 @@ export function peerEndpoint({ access, limits, isDraining, openBudget, signalOf 
   }
 
   async function search(ctx: Context): Promise<Buffer> {
-    const place = admission.enter(`address ${ctx.req.socket.remoteAddress}`, 0);
+    const connection = connectionOf(ctx.req.socket);
+    const place = admission.enter(connection.caller, 0);
     try {
       const { text, numbers } = split(await readBytes(ctx.req, bodyLimits, place.arrived));
       const header: unknown = parseJsonBody(text, limits.jsonDepth);
       checkHeader(header);
       const call = header as CallHeader;
       const caller = call.searches[0]!.caller;
-      const options = { signal: signalOf(ctx), limitMs: call.limitMs };
+      const options = { signal: connection.gone, limitMs: call.limitMs };
       return encodeResults(await local.search(decodeCall(call, numbers), options, openBudget(ctx, caller)));
     } finally {
       place.leave();

@@ -173,11 +173,15 @@ export class PartsSearchStore implements SearchStore {
     const limitMs = Math.max(1, deadline - performance.now());
     // When one part has failed, the calls to the others are cancelled.
     const given = new AbortController();
-    const signals = AbortSignal.any(signal === undefined ? [given.signal] : [given.signal, signal]);
+    // Not AbortSignal.any: the caller's signal outlives the search, and would remember each of them.
+    const onAbort = (): void => given.abort(signal!.reason);
+    signal?.throwIfAborted();
+    signal?.addEventListener("abort", onAbort, { once: true });
     try {
-      const all = this.#parts.map((part) => part.search({ searches: [search] }, { signal: signals, limitMs }));
+      const all = this.#parts.map((part) => part.search({ searches: [search] }, { signal: given.signal, limitMs }));
       return (await Promise.all(all)).map(([result]) => result!);
     } finally {
+      signal?.removeEventListener("abort", onAbort);
       given.abort();
     }
   }
