@@ -7,7 +7,7 @@
  */
 
 import { encodeSegment } from "./codes/codes";
-import { codeDotBounds, headDotBounds } from "./dot/bounds";
+import { codeDotBounds, codeDotBoundsOf32, headDotBounds } from "./dot/bounds";
 import { HEAD, WHOLE } from "./dot/dot-of-four";
 import { codeDots } from "./dot/dots-of-list";
 import {
@@ -35,7 +35,7 @@ import { allocate } from "./rows/memory";
 import { centreOf, codeDimension, segmentPtr } from "./rows/rows";
 import { LIST_PADDING } from "./rows/selection";
 import { epsilonOf, pitch, setBasis, sketchDimension, skewOf, storePanels } from "./sketch/basis";
-import { sketchBounds } from "./sketch/bounds";
+import { sketchBoundsOf32 } from "./sketch/bounds";
 import { reserveQuerySketches, sketchDots, sketchOf, sketchQuery } from "./sketch/query-sketch";
 import { reserveSketching, sketchSegment } from "./sketch/sketches";
 
@@ -85,7 +85,15 @@ export function boundOf(query: i32, row: u32, isHead: bool): f32 {
   } else {
     codeDots(q, segment, rowList, 1, sums, isHead ? HEAD : WHOLE);
     const sum = v128.load(sums + ((<usize>four) << 2));
-    v128.store(bounds + ((<usize>four) << 2), isHead ? headDotBounds(q, segment, four, sum) : codeDotBounds(q, segment, four, sum));
+    if (isHead) {
+      v128.store(bounds + ((<usize>four) << 2), headDotBounds(q, segment, four, sum));
+    } else {
+      // Two functions for one bound: by four rows, and by 32.
+      const first = row & ~31;
+      codeDotBoundsOf32(q, segment, first, sums + ((<usize>first) << 2), bounds + ((<usize>first) << 2));
+      const larger = f32x4.max(v128.load(bounds + ((<usize>four) << 2)), codeDotBounds(q, segment, four, sum));
+      v128.store(bounds + ((<usize>four) << 2), larger);
+    }
   }
   return load<f32>(bounds + at);
 }
@@ -215,7 +223,6 @@ export function sketchBoundOf(query: i32, row: u32): f32 {
   if (!q.isSketched) return -Infinity;
   store<u16>(rowList, <u16>row);
   sketchDots(q, segment, rowList, 1, sums);
-  const four = row & ~3;
-  v128.store(bounds + ((<usize>four) << 2), sketchBounds(sketchOf(q), segment, four, v128.load(sums + ((<usize>four) << 2))));
-  return load<f32>(bounds + ((<usize>row) << 2));
+  sketchBoundsOf32(sketchOf(q), segment, row & ~31, sums + ((<usize>(row & ~31)) << 2));
+  return load<f32>(sums + ((<usize>row) << 2));
 }

@@ -26,8 +26,8 @@
 
 import { Query } from "../exact/query";
 import { loadHalves } from "../lanes";
-import { groupPtr, LOSS_L2, STEPS, TAIL_NORM } from "../rows/rows";
-import { costsOfOne } from "./coefficients";
+import { GROUP_BYTES, groupPtr, LOSS_L2, STEPS, TAIL_NORM } from "../rows/rows";
+import { costsOf, costsOfOne } from "./coefficients";
 
 /** Bounds of the rows of a group, f32x4, from Σ Q (c − 64). `lost` bounds p·y − p̂·ŷ except for ρ ‖y‖. */
 function dotBounds(query: Query, group: usize, sums: v128, lost: v128): v128 {
@@ -50,4 +50,19 @@ export function headDotBounds(query: Query, segment: usize, first: u32, headSums
 export function codeDotBounds(query: Query, segment: usize, first: u32, sums: v128): v128 {
   const group = groupPtr(segment, first);
   return dotBounds(query, group, sums, f32x4.mul(loadHalves(group + LOSS_L2), f32x4.splat(query.lossFactor)));
+}
+
+/** Stores the codeDotBounds of rows first..first+31 at `to`, f32[32], from the sums at `sums`, i32[32]. */
+export function codeDotBoundsOf32(query: Query, segment: usize, first: u32, sums: usize, to: usize): void {
+  const isCosine = query.isCosine;
+  const productFactors = f32x4.splat(query.productFactor);
+  const lossFactors = f32x4.splat(query.lossFactor);
+  const normFactors = f32x4.splat(query.normFactor);
+  const constants = f32x4.splat(query.constant);
+  let group = groupPtr(segment, first);
+  for (const end = to + 128; to < end; to += 16, sums += 16, group += GROUP_BYTES) {
+    const product = f32x4.mul(f32x4.mul(f32x4.convert_i32x4_s(v128.load(sums)), productFactors), v128.load(group, STEPS));
+    const lost = f32x4.mul(loadHalves(group + LOSS_L2), lossFactors);
+    v128.store(to, costsOf(isCosine, group, product, lost, normFactors, constants));
+  }
 }

@@ -52,10 +52,19 @@ export function setCoefficients(coded: CodedQuery, query: Query, perStep: f64, s
  * than the norm factor's. Groups of codes and of sketches begin with the same three norms.
  */
 export function costsOfOne(coded: CodedQuery, group: usize, product: v128, lost: v128): v128 {
+  return costsOf(coded.isCosine, group, product, lost, f32x4.splat(coded.normFactor), f32x4.splat(coded.constant));
+}
+
+/**
+ * The same, with what all groups share as arguments, so that a loop over groups keeps it in registers.
+ *
+ * @param normFactors  f32x4, the query's norm factor four times.
+ * @param constants  f32x4, its constant four times.
+ */
+export function costsOf(isCosine: bool, group: usize, product: v128, lost: v128, normFactors: v128, constants: v128): v128 {
   const norm = v128.load(group, RESIDUAL_NORMS);
-  const upper = f32x4.add(f32x4.add(product, lost), f32x4.mul(norm, f32x4.splat(coded.normFactor)));
-  const constants = f32x4.splat(coded.constant);
-  if (coded.isCosine) {
+  const upper = f32x4.add(f32x4.add(product, lost), f32x4.mul(norm, normFactors));
+  if (isCosine) {
     const dot = f32x4.add(f32x4.add(upper, v128.load(group, SHIFTS)), constants);
     return f32x4.neg(f32x4.div(dot, v128.load(group, NORMS)));
   }

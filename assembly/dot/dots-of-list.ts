@@ -6,7 +6,7 @@
  */
 
 import { Query } from "../exact/query";
-import { headBytes, headPtr, tailBytes, tailPtr } from "../rows/rows";
+import { GROUP_BYTES, groupPtr, headBytes, headPtr, tailBytes, tailPtr } from "../rows/rows";
 import { countBytes } from "../rows/scan-counts";
 import { padToStreams } from "../rows/selection";
 import { dotOfFour, HEAD, TAIL, WHOLE } from "./dot-of-four";
@@ -15,12 +15,22 @@ let touched: u32 = 0;
 
 /**
  * Loads one byte of each cache line of the codes, or a part of them, of the rows listed (all but the last
- * three). Where the list has gaps, hardware prefetchers fetch the wrong lines; independent loads wait for
+ * three), and of the metadata that go with whole codes. Where the list has gaps, hardware prefetchers fetch the wrong lines; independent loads wait for
  * memory together.
  */
 export function touchCodes(segment: usize, rows: usize, count: u32, part: i32): void {
   if (part !== TAIL) touch(headPtr(segment, 0), headBytes, rows, count);
   if (part !== HEAD) touch(tailPtr(segment, 0), tailBytes, rows, count);
+  if (part === WHOLE) touchGroups(segment, rows, count);
+}
+
+function touchGroups(segment: usize, rows: usize, count: u32): void {
+  let sum: u32 = 0;
+  for (let at = rows; at < rows + ((<usize>count) << 1); at += 2) {
+    const group = groupPtr(segment, <u32>load<u16>(at));
+    sum += load<u8>(group) + load<u8>(group, GROUP_BYTES - 1);
+  }
+  touched = sum;
 }
 
 function touch(start: usize, bytes: usize, rows: usize, count: u32): void {

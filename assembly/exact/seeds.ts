@@ -5,6 +5,8 @@
  *
  *   entry, 8 bytes: | bound f32 | row u32 |
  */
+import { rowsBelow } from "../lanes";
+
 @unmanaged
 export class Seeds {
   ptr: usize;
@@ -52,4 +54,15 @@ export function addSeed(seeds: Seeds, bound: f32, row: u32): void {
     }
   }
   put(seeds, i, bound, row);
+}
+
+/** Adds those of the rows row..row+31 whose bits are set and whose bounds, f32[32], are low enough. */
+export function addSeeds(seeds: Seeds, bounds: usize, bits: u32, row: u32): void {
+  let best = rowsBelow(bounds, seedLimit(seeds)) & bits;
+  while (best !== 0) {
+    const i = <u32>ctz(best);
+    best &= best - 1;
+    const bound = load<f32>(bounds + ((<usize>i) << 2));
+    if (bound < seedLimit(seeds)) addSeed(seeds, bound, row + i);
+  }
 }

@@ -7,12 +7,12 @@
 import { costLimit } from "../exact/cost-limit";
 import { exactScore, touchFloats } from "../exact/float-scan";
 import { Query, SEEDS_PER_RESULT } from "../exact/query";
-import { addSeed, seedLimit, seedRow } from "../exact/seeds";
+import { addSeeds, seedRow } from "../exact/seeds";
 import { offer, resetTopK } from "../exact/top-k";
 import { floatBytes, segmentPtr, segmentRows, segmentShift } from "../rows/rows";
 import { countBytes } from "../rows/scan-counts";
 import { listRows, selected } from "../rows/selection";
-import { sketchBounds } from "../sketch/bounds";
+import { sketchBoundsOf32 } from "../sketch/bounds";
 import { sketchDots, sketchOf } from "../sketch/query-sketch";
 import { hasSketches, SKETCH_GROUP_BYTES } from "../sketch/sketches";
 
@@ -33,31 +33,16 @@ export function boundBySketches(query: Query, s: u32, filter: usize, rows: usize
   const sketch = sketchOf(query);
   const seeds = query.seeds;
   const firstRow = s << segmentShift;
-  let limit = f32x4.splat(seedLimit(seeds));
-  let groups: u32 = 0;
+  let words: u32 = 0;
   for (let w: u32 = 0; w < segmentRows >> 5; w++) {
     const bits = selected(segment, filter, w);
     if (bits === 0) continue;
-    for (let group: u32 = 0; group < 8; group++) {
-      const four = (bits >> (group << 2)) & 15;
-      if (four === 0) continue;
-      groups++;
-      const row = (w << 5) + (group << 2);
-      const at = bounds + ((<usize>row) << 2);
-      const bound = sketchBounds(sketch, segment, row, v128.load(at));
-      v128.store(at, bound);
-      let best = i32x4.bitmask(f32x4.lt(bound, limit)) & four;
-      if (best === 0) continue;
-      while (best !== 0) {
-        const i = <u32>ctz(best);
-        best &= best - 1;
-        const value = load<f32>(at + ((<usize>i) << 2));
-        if (value < seedLimit(seeds)) addSeed(seeds, value, firstRow + row + i);
-      }
-      limit = f32x4.splat(seedLimit(seeds));
-    }
+    words++;
+    const at = bounds + ((<usize>w) << 7);
+    sketchBoundsOf32(sketch, segment, w << 5, at);
+    addSeeds(seeds, at, bits, firstRow + (w << 5));
   }
-  countBytes(<u64>groups * <u64>SKETCH_GROUP_BYTES);
+  countBytes(<u64>words * 8 * <u64>SKETCH_GROUP_BYTES);
 }
 
 /**

@@ -8,20 +8,20 @@
  * the cascade is tried again on a small batch.
  */
 
-import { codeDotBounds } from "../dot/bounds";
+import { codeDotBounds, codeDotBoundsOf32 } from "../dot/bounds";
 import { HEAD, TAIL, WHOLE } from "../dot/dot-of-four";
 import { codeDots, touchCodes } from "../dot/dots-of-list";
 import { prepareDotCodes } from "../dot/query-codes";
 import { costLimit } from "../exact/cost-limit";
 import { scanFloats } from "../exact/float-scan";
 import { Query, queryAt, reserveBounds } from "../exact/query";
-import { addSeed, seedLimit, seedRow } from "../exact/seeds";
+import { addSeeds, seedRow } from "../exact/seeds";
 import { L1 } from "../exact/similarity";
 import { raiseThreshold } from "../exact/top-k";
 import { sharedFloor, tellScores } from "../host";
 import { l1Bounds } from "../l1/bounds";
 import { clearSlots } from "../l1/slots";
-import { lanesOf, rowsAbove, rowsBelow } from "../lanes";
+import { lanesOf, rowsAbove } from "../lanes";
 import { groupBytes, MAX_SEGMENT_ROWS, segmentCount, segmentPtr, segmentRows, segmentShift } from "../rows/rows";
 import { countBytes, countExactRows, countFullRows } from "../rows/scan-counts";
 import { filterOf, listRows, selected } from "../rows/selection";
@@ -213,13 +213,7 @@ function boundSegment(query: Query, s: u32, filter: usize, bounds: usize): u32 {
     if (bits === 0) continue;
     const at = bounds + ((<usize>w) << 7);
     if (!isL1) groups += storeCodeBounds(query, segment, w, bits, at);
-    let best = rowsBelow(at, seedLimit(seeds)) & bits;
-    while (best !== 0) {
-      const i = <u32>ctz(best);
-      best &= best - 1;
-      const value = load<f32>(at + ((<usize>i) << 2));
-      if (value < seedLimit(seeds)) addSeed(seeds, value, firstRow + (w << 5) + i);
-    }
+    addSeeds(seeds, at, bits, firstRow + (w << 5));
   }
   countBytes(groupBytes(groups << 2));
   return rows;
@@ -235,10 +229,7 @@ function storeCodeBounds(query: Query, segment: usize, w: u32, bits: u32, to: us
   const first = w << 5;
   const from = sums + ((<usize>w) << 7);
   if (bits === 0xffffffff) {
-    for (let at: u32 = 0; at < 32; at += 4) {
-      const offset = (<usize>at) << 2;
-      v128.store(to + offset, codeDotBounds(query, segment, first + at, v128.load(from + offset)));
-    }
+    codeDotBoundsOf32(query, segment, first, from, to);
     return 8;
   }
   let groups: u32 = 0;

@@ -8,16 +8,27 @@
  * (√(1 + ε) ‖y‖ + ‖s − ŝ‖). The factor √(1 + ε) < 1.01 is covered because SLACK_OF_ONE is twice what is
  * needed.
  */
-import { costsOfOne } from "../dot/coefficients";
+import { costsOf } from "../dot/coefficients";
 import { loadHalves } from "../lanes";
 import { QuerySketch } from "./query-sketch";
-import { SKETCH_LOSSES, SKETCH_RESTS, SKETCH_STEPS, sketchGroupPtr } from "./sketches";
+import { SKETCH_GROUP_BYTES, SKETCH_LOSSES, SKETCH_RESTS, SKETCH_STEPS, sketchGroupPtr } from "./sketches";
 
-/** Bounds of rows first..first+3 of a segment, f32x4, from their Σ Q (2c − 15), i32x4. */
-export function sketchBounds(sketch: QuerySketch, segment: usize, first: u32, sums: v128): v128 {
-  const group = sketchGroupPtr(segment, first);
-  const product = f32x4.mul(f32x4.mul(f32x4.convert_i32x4_s(sums), f32x4.splat(sketch.productFactor)), loadHalves(group + SKETCH_STEPS));
-  const losses = f32x4.mul(loadHalves(group + SKETCH_LOSSES), f32x4.splat(sketch.lossFactor));
-  const rests = f32x4.mul(loadHalves(group + SKETCH_RESTS), f32x4.splat(sketch.restFactor));
-  return costsOfOne(sketch, group, product, f32x4.add(losses, rests));
+/**
+ * Replaces the Σ Q (2c − 15), i32[32], of rows first..first+31 of a segment by their bounds, f32[32].
+ */
+export function sketchBoundsOf32(sketch: QuerySketch, segment: usize, first: u32, sums: usize): void {
+  const isCosine = sketch.isCosine;
+  const productFactors = f32x4.splat(sketch.productFactor);
+  const lossFactors = f32x4.splat(sketch.lossFactor);
+  const restFactors = f32x4.splat(sketch.restFactor);
+  const normFactors = f32x4.splat(sketch.normFactor);
+  const constants = f32x4.splat(sketch.constant);
+  let group = sketchGroupPtr(segment, first);
+  for (const end = sums + 128; sums < end; sums += 16, group += SKETCH_GROUP_BYTES) {
+    const steps = loadHalves(group + SKETCH_STEPS);
+    const product = f32x4.mul(f32x4.mul(f32x4.convert_i32x4_s(v128.load(sums)), productFactors), steps);
+    const losses = f32x4.mul(loadHalves(group + SKETCH_LOSSES), lossFactors);
+    const rests = f32x4.mul(loadHalves(group + SKETCH_RESTS), restFactors);
+    v128.store(sums, costsOf(isCosine, group, product, f32x4.add(losses, rests), normFactors, constants));
+  }
 }
