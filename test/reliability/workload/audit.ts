@@ -12,8 +12,9 @@ export async function audit(context: RequestContext): Promise<void> {
   const items = await readTable(context, "items");
   const extras = await readTable(context, "extras");
   const counters = await readTable(context, "counters");
-  const indexed = await readIndex(context);
-  if (items === undefined || extras === undefined || counters === undefined || indexed === undefined) return;
+  if (items === undefined || extras === undefined || counters === undefined) return;
+  const indexed = await readIndex(context, [...items.keys()].sort());
+  if (indexed === undefined) return;
 
   const { retired } = context.recorder;
   const faults: Fault[] = [];
@@ -60,14 +61,24 @@ async function readTable(context: RequestContext, table: string): Promise<Map<st
   }
 }
 
-/** The value that the index holds for each record. */
-async function readIndex(context: RequestContext): Promise<Map<string, number> | undefined> {
+/**
+ * The value that the index holds for each record, range after range of ids, as an offset may not be larger than
+ * 10,000. The ranges cover all ids, so those that are in no record are found too.
+ *
+ * @param ids  of all records, sorted.
+ */
+async function readIndex(context: RequestContext, ids: readonly string[]): Promise<Map<string, number> | undefined> {
   const values = new Map<string, number>();
-  for (let offset = 0; ; offset += PAGE) {
-    const request = { column: "embedding", queryVector: vectorOf(0), similarityFunction: "l2", size: PAGE, offset, consistency: "strong" };
-    const reply = await context.send("POST", `${ITEMS}/vectorSearch`, request);
-    if (reply.kind !== "answered" || !context.expect(reply, 200)) return undefined;
-    for (const { id, score } of reply.body.results) values.set(id, valueOfScore(score));
-    if (reply.body.results.length < PAGE) return values;
+  const ends = ids.filter((_, i) => i % PAGE === PAGE - 1);
+  for (const [i, after] of ["", ...ends].entries()) {
+    const filter = { id: { $gt: after, ...(i < ends.length && { $le: ends[i] }) } };
+    for (let offset = 0; ; offset += PAGE) {
+      const query = { column: "embedding", queryVector: vectorOf(0), similarityFunction: "l2", size: PAGE, offset, filter };
+      const reply = await context.send("POST", `${ITEMS}/vectorSearch`, { ...query, consistency: "strong" });
+      if (reply.kind !== "answered" || !context.expect(reply, 200)) return undefined;
+      for (const { id, score } of reply.body.results) values.set(id, valueOfScore(score));
+      if (reply.body.results.length < PAGE) break;
+    }
   }
+  return values;
 }
