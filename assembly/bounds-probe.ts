@@ -14,9 +14,11 @@ import {
   clearShared,
   describeBlock,
   describeRow,
+  FirstTest,
   isBelow,
-  markLeft,
-  markPossible,
+  listTiles,
+  rowsLeft,
+  setFirstTest,
   setRowNumber,
   shareQuery,
   updateLimit,
@@ -146,8 +148,12 @@ export function prepareMany(count: i32, rows: u32): void {
     unpackRow(segment, i, to);
     describeRow(i, segment, to, true);
   }
-  describeBlock(rows, queryAt(0).similarity === COSINE);
+  describeBlock(rows, queryAt(0).similarity === COSINE, centreOf(segment) !== 0);
 }
+
+const testOfA = changetype<FirstTest>(memory.data(offsetof<FirstTest>(), 16));
+const testOfB = changetype<FirstTest>(memory.data(offsetof<FirstTest>(), 16));
+const tileList = memory.data(2 * 65, 16);
 
 /**
  * Which tests for many queries would drop a row of the block when its own score is the k-th best: 1 the first
@@ -158,23 +164,30 @@ export function lostAmongMany(query: i32, row: u32, rows: u32): i32 {
   if (!many.isReady) return 0;
   many.query.heap.threshold = scoreOf(query, row);
   updateLimit(many);
-  const groups = rows >> 2;
-  const group = row >> 2;
-  const bit = 1 << (row & 3);
+  const isA = (query & 1) === 0;
+  const a = manyAt(query & ~1);
+  const b = manyAt(query | 1);
+  const count = rows >> 2;
+  const tile = row >> 2;
+  const bit: u32 = 1 << (row & 3);
   const sumsA = manySums;
   const sumsB = manySums + ((<usize>rows) << 2);
-  const own = (query & 1) === 0 ? sumsA : sumsB;
+  const own = isA ? sumsA : sumsB;
   const pair = codes + <usize>(query >> 1) * manyCodeBytes();
   let lost = 0;
-  for (let step = 0; step < 2; step++) {
+  for (let step = headVectors() < codeVectors() ? 0 : 1; step < 2; step++) {
     const isHead = step === 0;
-    dotTiles(tiles, groups, 0, isHead ? headVectors() : codeVectors(), pair, sumsA, sumsB);
-    memory.fill(rowBits, 0, 256);
-    markPossible(many, groups, own, rowBits, isHead);
-    if ((load<u8>(rowBits + <usize>group) & bit) === 0) lost |= isHead ? 1 : 4;
-    memory.fill(rowBits, 15, 256);
-    markLeft(many, 0, groups, 15, own, rowBits, isHead);
-    if ((load<u8>(rowBits + <usize>group) & bit) === 0) lost |= isHead ? 2 : 8;
+    dotTiles(tiles, count, 0, isHead ? headVectors() : codeVectors(), pair, sumsA, sumsB);
+    setFirstTest(testOfA, a, <f64>many.limit, isHead);
+    setFirstTest(testOfB, b, <f64>many.limit, isHead);
+    const listed = listTiles(testOfA, sumsA, testOfB, sumsB, count, isHead, tileList);
+    let left: u32 = 0;
+    for (let i: usize = 0; i < <usize>listed; i++) {
+      const entry = <u32>load<u16>(tileList + (i << 1));
+      if (entry >> 8 === tile) left = isA ? entry & 15 : (entry >> 4) & 15;
+    }
+    if ((left & bit) === 0) lost |= isHead ? 1 : 4;
+    if ((rowsLeft(many, tile, 15, own, isHead) & bit) === 0) lost |= isHead ? 2 : 8;
   }
   const sum = load<i32>(own + ((<usize>row) << 2));
   if (ASC_FEATURE_RELAXED_SIMD && isBelow(many, segmentPtr(0), row, sum)) lost |= 16;

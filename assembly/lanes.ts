@@ -16,6 +16,16 @@ export function addI32OfFour(a: v128, b: v128, c: v128, d: v128): v128 {
   return i32x4.add(i32x4.shuffle(ab, cd, 0, 1, 4, 5), i32x4.shuffle(ab, cd, 2, 3, 6, 7));
 }
 
+/** The sums of a, b, c and d, each i16x8, as i32x4. */
+export function addI16OfFour(a: v128, b: v128, c: v128, d: v128): v128 {
+  return addI32OfFour(
+    i32x4.extadd_pairwise_i16x8_s(a),
+    i32x4.extadd_pairwise_i16x8_s(b),
+    i32x4.extadd_pairwise_i16x8_s(c),
+    i32x4.extadd_pairwise_i16x8_s(d),
+  );
+}
+
 /** The sum of f32x4, in float32. */
 export function addF32(v: v128): f32 {
   return f32x4.extract_lane(v, 0) + f32x4.extract_lane(v, 1) + (f32x4.extract_lane(v, 2) + f32x4.extract_lane(v, 3));

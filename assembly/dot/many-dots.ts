@@ -15,19 +15,17 @@
  *   queries, a pair:  | vector 0 of a, of b | vector 1 of a, of b | …
  *                     relaxed: each window begins with −32 ΣQ of a's and of b's lanes
  *
- * Short codes are stored once more as one window, for all dimensions at a time: | −32 ΣQ | all vectors |.
- *
  * The first windows, a quarter to a third of the dimensions, are the head. For most rows of clustered data it
- * suffices (see plans/cascade-many.ts).
+ * suffices (see plans/cascade-many.ts). Short codes have none.
  */
-import { addI32, addI32OfFour } from "../lanes";
+import { addI16OfFour, addI32, addI32OfFour } from "../lanes";
 import { codeDimension, headBytes, headPtr, tailBytes, tailPtr } from "../rows/rows";
+import { shortTiles } from "./many-short-dots";
 
 /** Maximum number of vectors of a window; 2 · 24 values per lane. */
 const MAX_WINDOW_VECTORS: i32 = 24;
 /**
- * Codes of up to this many vectors are also stored as one window: widening a second time takes a fifth of the
- * kernel's time at 8.
+ * Codes of up to this many vectors are one window: widening a second time takes a fifth of the kernel's time at 8.
  */
 const MAX_SINGLE_VECTORS: i32 = 12;
 /** Limit of a lane's Σ|Q| in a window: 32 · 1023 < 2^15. */
@@ -43,24 +41,20 @@ export function codeVectors(): i32 {
   return ASC_FEATURE_RELAXED_SIMD ? codeDimension >> 4 : codeDimension >> 3;
 }
 
+/** Whether codes are one window, without a head: at that length, reading a head first saves nothing. */
+function isShort(): bool {
+  return codeVectors() <= (ASC_FEATURE_RELAXED_SIMD ? MAX_SINGLE_VECTORS : 2 * MAX_SINGLE_VECTORS);
+}
+
 /** Number of vectors between two widenings, a multiple of 4; the last window may be shorter. */
 export function windowVectors(): i32 {
-  if (!ASC_FEATURE_RELAXED_SIMD) return codeVectors();
+  if (!ASC_FEATURE_RELAXED_SIMD || isShort()) return codeVectors();
   return min(MAX_WINDOW_VECTORS, (codeVectors() / 3 + 3) & ~3);
 }
 
-/** Relaxed SIMD: whether the codes of queries are also stored as one window. */
-export function hasSingleWindow(): bool {
-  return ASC_FEATURE_RELAXED_SIMD && codeVectors() <= MAX_SINGLE_VECTORS;
-}
-
-/** Number of vectors of the longest window. */
-export function longestWindow(): i32 {
-  return hasSingleWindow() ? codeVectors() : windowVectors();
-}
-
-/** Number of vectors of the head: whole windows; relaxed SIMD: as long as that leaves some. */
+/** Number of vectors of the head: whole windows, or all if the codes have no head. */
 export function headVectors(): i32 {
+  if (isShort()) return codeVectors();
   if (!ASC_FEATURE_RELAXED_SIMD) return (codeVectors() / 3 + 3) & ~3;
   return windowVectors() * max(1, codeVectors() / (4 * windowVectors()));
 }
@@ -120,11 +114,11 @@ function unpackPart(from: usize, bytes: usize, to: usize): void {
  */
 export function dotTiles(rows: usize, tiles: u32, from: i32, until: i32, queries: usize, sums: usize, sumsOfB: usize): void {
   const used = (<usize>(until - from)) << 6;
-  const isSingle = hasSingleWindow() && until - from === codeVectors();
-  const codes = queries + pairBytes(isSingle ? until : from);
-  const windowBytes = isSingle ? used : (<usize>windowVectors()) << 6;
+  const codes = queries + pairBytes(from);
+  const windowBytes = (<usize>windowVectors()) << 6;
   const start = rows + ((<usize>from) << 6);
-  if (ASC_FEATURE_RELAXED_SIMD) relaxedTiles(start, tiles, windowBytes, used, codes, sums, sumsOfB, from === 0);
+  if (ASC_FEATURE_RELAXED_SIMD && isShort()) shortTiles(start, tiles, used, codes, sums, sumsOfB);
+  else if (ASC_FEATURE_RELAXED_SIMD) relaxedTiles(start, tiles, windowBytes, used, codes, sums, sumsOfB, from === 0);
   else plainTiles(start, tiles, used, codes, sums, sumsOfB, from === 0);
 }
 
@@ -223,8 +217,8 @@ function relaxedTiles(
         rows += 256;
         codes += 128;
       } while (rows < stop);
-      totalOfA = i32x4.add(totalOfA, addPairsOfFour(a0, a1, a2, a3));
-      totalOfB = i32x4.add(totalOfB, addPairsOfFour(b0, b1, b2, b3));
+      totalOfA = i32x4.add(totalOfA, addI16OfFour(a0, a1, a2, a3));
+      totalOfB = i32x4.add(totalOfB, addI16OfFour(b0, b1, b2, b3));
     } while (rows < end);
     v128.store(sums, totalOfA);
     v128.store(sumsOfB, totalOfB);
@@ -232,15 +226,6 @@ function relaxedTiles(
     sums += 16;
     sumsOfB += 16;
   }
-}
-
-function addPairsOfFour(a: v128, b: v128, c: v128, d: v128): v128 {
-  return addI32OfFour(
-    i32x4.extadd_pairwise_i16x8_s(a),
-    i32x4.extadd_pairwise_i16x8_s(b),
-    i32x4.extadd_pairwise_i16x8_s(c),
-    i32x4.extadd_pairwise_i16x8_s(d),
-  );
 }
 
 function plainTiles(tile: usize, tiles: u32, used: usize, queries: usize, sums: usize, sumsOfB: usize, isFirst: bool): void {

@@ -15,16 +15,7 @@ import { Query } from "../exact/query";
 import { addF32Neighbours, addF64, addI32, largestF32, squaresOfF32 } from "../lanes";
 import { codeDimension, stride } from "../rows/rows";
 import { SLACK_OF_MANY, setCoefficients } from "./coefficients";
-import {
-  codeVectors,
-  hasSingleWindow,
-  headVectors,
-  LANE_LIMIT,
-  largestManyCode,
-  longestWindow,
-  pairBytes,
-  windowVectors,
-} from "./many-dots";
+import { codeVectors, headVectors, LANE_LIMIT, largestManyCode, pairBytes, windowVectors } from "./many-dots";
 
 const NORM_SLACK: f64 = 1 + 2.384185791015625e-7; // 1 + 2^-22
 
@@ -45,6 +36,8 @@ export class ManyQuery extends CodedQuery {
   scored: u32;
   /** The first vector of its codes. The others follow at intervals of 32 bytes. */
   codes: usize;
+  /** Bits of the rows of the first segments that are in its heap from the start. */
+  seedBits: usize;
 
   /** The heap's threshold from which the limit was computed. */
   threshold: f64;
@@ -103,7 +96,7 @@ export function prepareManyCodes(many: ManyQuery, centre: usize, residuals: usiz
   if (ASC_FEATURE_RELAXED_SIMD) {
     const lane = largestLaneSum(residuals);
     // Rounded down to an integer, so that the largest value is coded without loss.
-    if (lane > 0) scale = min(scale, floor((<f32>(LANE_LIMIT - longestWindow()) * peak) / lane));
+    if (lane > 0) scale = min(scale, floor((<f32>(LANE_LIMIT - windowVectors()) * peak) / lane));
   }
   writeCodes(many, residuals, peak, scale);
   setCoefficients(many, many.query, ASC_FEATURE_RELAXED_SIMD ? 0.5 : 1, SLACK_OF_MANY);
@@ -112,7 +105,7 @@ export function prepareManyCodes(many: ManyQuery, centre: usize, residuals: usiz
 /** Relaxed SIMD: the largest Σ|p'| over the values of one lane of one window, rounded up. */
 function largestLaneSum(residuals: usize): f32 {
   const end = residuals + ((<usize>codeDimension) << 2);
-  const windowBytes = (<usize>longestWindow()) << 6;
+  const windowBytes = (<usize>windowVectors()) << 6;
   let largest = f32x4.splat(0);
   for (let at = residuals; at < end; ) {
     const stop = min(end, at + windowBytes);
@@ -180,31 +173,13 @@ function writeCodes(many: ManyQuery, residuals: usize, peak: f32, scale: f32): v
     }
     if (ASC_FEATURE_RELAXED_SIMD) v128.store(start, lanes);
   }
-  if (hasSingleWindow()) copyCodes(many.codes, to);
   many.unit = <f64>unit;
   many.codeSum = addI32(sums);
   many.codeLoss = Math.sqrt(addF64(losses)) * NORM_SLACK + many.norm * 9.5367431640625e-7;
   many.codedNorm = many.norm + many.codeLoss;
 }
 
-/** Copies the windows at `from` to `to` as one window. */
-function copyCodes(from: usize, to: usize): void {
-  const end = to;
-  const first = to;
-  let lanes = i16x8.splat(0);
-  while (from < end) {
-    lanes = i16x8.add(lanes, v128.load(from));
-    from += 32;
-    for (let v = 0; v < windowVectors() && from < end; v++) {
-      to += 32;
-      v128.store(to, v128.load(from));
-      from += 32;
-    }
-  }
-  v128.store(first, lanes);
-}
-
 /** Size of the codes of one pair of queries. */
 export function manyCodeBytes(): usize {
-  return pairBytes(codeVectors()) + (hasSingleWindow() ? (<usize>(codeVectors() + 1)) << 5 : 0);
+  return pairBytes(codeVectors());
 }

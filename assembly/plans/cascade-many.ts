@@ -13,8 +13,7 @@
  *
  * Limits are available from the start: the dot products with the first segments are computed before anything
  * else, and the k rows that look best by their codes are scored exactly. The worst of these scores is the
- * heap's first threshold. The sums are kept for the search itself. The scores are not, because the search
- * meets these rows again.
+ * heap's first threshold. The sums are kept for the search itself, which leaves out the rows that are scored.
  */
 
 import { clearShared, setRowNumber, shareQuery, updateLimit } from "../dot/many-bounds";
@@ -22,13 +21,13 @@ import { ManyQuery, prepareManyCodes } from "../dot/many-query-codes";
 import { exactScore, scanFloats } from "../exact/float-scan";
 import { queryAt } from "../exact/query";
 import { seedRow } from "../exact/seeds";
-import { offer, resetTopK } from "../exact/top-k";
-import { centreOf, segmentCount, segmentPtr, segmentRows, segmentShift } from "../rows/rows";
+import { offer } from "../exact/top-k";
+import { centreOf, segmentCount, segmentPtr, segmentRows, segmentShift, setBit } from "../rows/rows";
 import { countExactRows, countFullRows } from "../rows/scan-counts";
 import { filterOf, selected } from "../rows/selection";
 import { refreshSegment } from "../sketch/refresh";
-import { searchBlock, seedBlock, unpackBlock } from "./many-blocks";
-import { BATCHES, beginMany, blockRows, manyAt, Pair, pairAt, pairCount, residuals, seedSegments } from "./many-state";
+import { readBlock } from "./many-blocks";
+import { BATCHES, beginMany, blockRows, manyAt, pairAt, pairCount, residuals, seedSegments } from "./many-state";
 
 /** From this many queries on, unpacking pays. */
 export const MANY_QUERIES: i32 = 6;
@@ -57,7 +56,8 @@ export function cascadeMany(count: i32, filterBits: usize): bool {
 function searchBatch(count: i32, start: u32, end: u32, filterBits: usize): void {
   for (let i = 0; i < count; i++) {
     const many = manyAt(i);
-    many.isActive = start >= many.query.floatsUntilSegment;
+    // A scan of floats would meet the seeds again.
+    many.isActive = start < seedSegments || start >= many.query.floatsUntilSegment;
     many.checked = 0;
     many.scored = 0;
   }
@@ -84,7 +84,7 @@ function searchBatch(count: i32, start: u32, end: u32, filterBits: usize): void 
   }
 }
 
-/** Sets the first thresholds of the heaps. */
+/** Scores the rows of the first segments that look best, for the first thresholds. */
 function seedHeaps(count: i32, filterBits: usize): void {
   for (let i = 0; i < count; i++) queryAt(i).seeds.count = 0;
   for (let s: u32 = 0; s < seedSegments; s++) {
@@ -93,14 +93,11 @@ function seedHeaps(count: i32, filterBits: usize): void {
   }
   for (let i = 0; i < count; i++) {
     const query = queryAt(i);
-    const heap = query.heap;
     for (let j = 0; j < query.seeds.count; j++) {
       const row = seedRow(query.seeds, j);
-      offer(heap, exactScore(query, segmentPtr(row >> segmentShift), row & (segmentRows - 1)), row);
+      offer(query.heap, exactScore(query, segmentPtr(row >> segmentShift), row & (segmentRows - 1)), row);
+      setBit(manyAt(i).seedBits, row);
     }
-    const threshold = heap.threshold;
-    resetTopK(heap, heap.ptr, heap.capacity);
-    heap.threshold = threshold;
   }
 }
 
@@ -114,7 +111,6 @@ function searchSegment(s: u32, filter: usize, isSeeding: bool): u32 {
   for (let w: u32 = 0; w < segmentRows >> 5; w++) count += popcnt(selected(segment, filter, w));
   if (count === 0) return 0;
   const isRead = centre === 0 || count >= MIN_CENTRED_ROWS;
-  let needsTails = false;
   clearShared();
   for (let i = 0; i < pairCount; i++) {
     const pair = pairAt(i);
@@ -125,10 +121,6 @@ function searchSegment(s: u32, filter: usize, isSeeding: bool): u32 {
     if (isSeeding) continue;
     if (pair.a.isActive && !pair.a.isReady) scanFloats(pair.a.query, s, filter);
     if (pair.b.isActive && !pair.b.isReady) scanFloats(pair.b.query, s, filter);
-    pair.triedTiles = 0;
-    pair.leftTiles = 0;
-    if (pair.pause > 0) pair.pause--;
-    if (s >= seedSegments && pair.usesHead && pair.pause === 0) needsTails = true;
   }
   if (!isRead) return count;
   let rows: u32 = 0;
@@ -139,20 +131,13 @@ function searchSegment(s: u32, filter: usize, isSeeding: bool): u32 {
       setRowNumber(rows, (w << 5) + ctz(bits));
       bits &= bits - 1;
       if (++rows === blockRows) {
-        unpackBlock(segment, rows, needsTails);
-        if (isSeeding) seedBlock(s, first, rows);
-        else searchBlock(s, first, rows);
+        readBlock(s, first, rows, isSeeding);
         first += rows;
         rows = 0;
       }
     }
   }
-  if (rows > 0) {
-    unpackBlock(segment, rows, needsTails);
-    if (isSeeding) seedBlock(s, first, rows);
-    else searchBlock(s, first, rows);
-  }
-  if (!isSeeding) for (let i = 0; i < pairCount; i++) restHead(pairAt(i));
+  if (rows > 0) readBlock(s, first, rows, isSeeding);
   return count;
 }
 
@@ -165,15 +150,4 @@ function readyQuery(many: ManyQuery, centre: usize, isRead: bool): void {
   prepareManyCodes(many, centre, residuals);
   updateLimit(many);
   many.isReady = many.isCodable;
-}
-
-/** A head that leaves most of the tiles costs more than it saves. It is tried again later. */
-function restHead(pair: Pair): void {
-  if (pair.triedTiles === 0) return;
-  if (pair.leftTiles * 2 <= pair.triedTiles) {
-    pair.nextPause = 4;
-    return;
-  }
-  pair.pause = pair.nextPause;
-  pair.nextPause = min<u32>(1024, 2 * pair.nextPause);
 }

@@ -5,11 +5,12 @@
 import {
   describeBlock,
   describeRow,
+  FirstTest,
   isBelow,
-  markLeft,
-  markPossible,
-  nextLeft,
+  listTiles,
   rowNumber,
+  rowsLeft,
+  setFirstTest,
   takeSeeds,
   updateLimit,
 } from "../dot/many-bounds";
@@ -17,17 +18,30 @@ import { codeVectors, dotTiles, headVectors, tileBytes, unpackRow } from "../dot
 import { ManyQuery } from "../dot/many-query-codes";
 import { scoreRow, touchFloats } from "../exact/float-scan";
 import { queryAt } from "../exact/query";
+import { seedLimit } from "../exact/seeds";
 import { COSINE } from "../exact/similarity";
-import { codeDimension, groupBytes, SECOND_GROUP_BYTES, segmentPtr, segmentRows, segmentShift, stride } from "../rows/rows";
+import {
+  bitAt,
+  centreOf,
+  codeDimension,
+  groupBytes,
+  SECOND_GROUP_BYTES,
+  segmentPtr,
+  segmentRows,
+  segmentShift,
+  stride,
+} from "../rows/rows";
 import { countBytes } from "../rows/scan-counts";
-import { pairAt, pairCount, seedSegments, seedSumsOf, tiles } from "./many-state";
+import { PAUSE_SEGMENTS, Pair, pairAt, pairCount, seedSegments, seedSumsOf, tiles } from "./many-state";
 
 /** i32 sums of a pair of queries. */
 const sumsOfA = memory.data(4 * 256, 16);
 const sumsOfB = memory.data(4 * 256, 16);
-/** u8 per four rows: those that the bounds leave. */
-const leftOfA = memory.data(64, 16);
-const leftOfB = memory.data(64, 16);
+/** Their first tests. */
+const testOfA = changetype<FirstTest>(memory.data(offsetof<FirstTest>(), 16));
+const testOfB = changetype<FirstTest>(memory.data(offsetof<FirstTest>(), 16));
+/** u16[64]: the tiles that it leaves to one of them, and one more that listTiles may write. */
+const tileList = memory.data(2 * (64 + 1), 16);
 
 /**
  * Rows to be scored, in the current segment: | ManyQuery u32 | row u32 |. They are limited so that they fit
@@ -41,98 +55,134 @@ function maxPending(): u32 {
   return max<u32>(1, min<u32>(64, PENDING_BYTES / ((<u32>stride) << 2)));
 }
 
-/** Unpacks the rows of a block. */
-export function unpackBlock(segment: usize, rows: u32, needsTails: bool): void {
-  countBytes(groupBytes(rows) + <u64>((rows + 3) >> 2) * <u64>SECOND_GROUP_BYTES + <u64>rows * <u64>codeDimension);
+/**
+ * Searches a block of `rows` rows of segment `s` for every pair of queries, or takes seeds there. `first`: how many
+ * selected rows of the segment precede it.
+ */
+export function readBlock(s: u32, first: u32, rows: u32, isSeeding: bool): void {
+  // Of the first segments the sums are kept.
+  const isFirst = isSeeding || s >= seedSegments;
+  describeRows(segmentPtr(s), rows, isFirst, !isSeeding && isFirst && isHeadWanted());
+  if (isSeeding) seedBlock(s, first, rows);
+  else searchBlock(s, first, rows);
+}
+
+/** Whether a pair is about to use the head. */
+function isHeadWanted(): bool {
+  for (let i = 0; i < pairCount; i++) {
+    if (pairAt(i).usesHead && pairAt(i).pause === 0) return true;
+  }
+  return false;
+}
+
+/** Unpacks the rows of a block, if wanted, and describes them to the bounds. */
+function describeRows(segment: usize, rows: u32, isUnpacking: bool, needsTails: bool): void {
+  countBytes(groupBytes(rows) + <u64>((rows + 3) >> 2) * <u64>SECOND_GROUP_BYTES);
+  if (isUnpacking) countBytes(<u64>rows * <u64>codeDimension);
   for (let i: u32 = 0; i < rows; i++) {
     const row = <usize>rowNumber(i);
     const to = tiles + <usize>(i >> 2) * tileBytes() + ((<usize>i & 3) << 4);
-    unpackRow(segment, row, to);
+    if (isUnpacking) unpackRow(segment, row, to);
     describeRow(i, segment, to, needsTails);
   }
-  describeBlock(rows, queryAt(0).similarity === COSINE);
+  describeBlock(rows, queryAt(0).similarity === COSINE, centreOf(segment) !== 0);
 }
 
 /**
  * Computes sums and seeds of every query from the block; `first`: how many rows of the segment precede it.
  */
-export function seedBlock(s: u32, first: u32, rows: u32): void {
-  for (let i = 0; i < pairCount; i++) {
-    const pair = pairAt(i);
-    if (!pair.a.isReady && !pair.b.isReady) continue;
-    const sums = seedSumsOf(s, i, first);
-    const sumsB = sums + ((<usize>segmentRows) << 2);
-    dotTiles(tiles, (rows + 3) >> 2, 0, codeVectors(), pair.codes, sums, sumsB);
-    takeSeeds(pair.a, s << segmentShift, rows, sums);
-    takeSeeds(pair.b, s << segmentShift, rows, sumsB);
-  }
-}
-
-/** Searches the block for every pair; `first`: how many rows of the segment precede it. */
-export function searchBlock(s: u32, first: u32, rows: u32): void {
-  const groups = (rows + 3) >> 2;
-  const lastGroup: u32 = (rows & 3) === 0 ? 15 : ((<u32>1) << (rows & 3)) - 1;
+function seedBlock(s: u32, first: u32, rows: u32): void {
+  const count = (rows + 3) >> 2;
+  const firstRow = s << segmentShift;
   for (let i = 0; i < pairCount; i++) {
     const pair = pairAt(i);
     const a = pair.a;
     const b = pair.b;
     if (!a.isReady && !b.isReady) continue;
-    let sumsA = sumsOfA;
-    let sumsB = sumsOfB;
-    if (s >= seedSegments && pair.usesHead && pair.pause === 0) {
-      dotTiles(tiles, groups, 0, headVectors(), pair.codes, sumsOfA, sumsOfB);
-      markPossible(a, groups, sumsOfA, leftOfA, true);
-      markPossible(b, groups, sumsOfB, leftOfB, true);
-      markLeft(a, 0, groups, lastGroup, sumsOfA, leftOfA, true);
-      markLeft(b, 0, groups, lastGroup, sumsOfB, leftOfB, true);
-      pair.triedTiles += groups;
-      for (let group: u32 = 0; group < groups; group++) {
-        if ((load<u8>(leftOfA + group) | load<u8>(leftOfB + group)) === 0) continue;
-        pair.leftTiles++;
-        const at = (<usize>group) << 4;
-        dotTiles(tiles + <usize>group * tileBytes(), 1, headVectors(), codeVectors(), pair.codes, sumsOfA + at, sumsOfB + at);
-        const last: u32 = group === groups - 1 ? lastGroup : 15;
-        markLeft(a, group, group + 1, last, sumsOfA, leftOfA, false);
-        markLeft(b, group, group + 1, last, sumsOfB, leftOfB, false);
-      }
-    } else {
-      if (s < seedSegments) {
-        sumsA = seedSumsOf(s, i, first);
-        sumsB = sumsA + ((<usize>segmentRows) << 2);
-      } else {
-        dotTiles(tiles, groups, 0, codeVectors(), pair.codes, sumsA, sumsB);
-      }
-      markPossible(a, groups, sumsA, leftOfA, false);
-      markPossible(b, groups, sumsB, leftOfB, false);
-      markLeft(a, 0, groups, lastGroup, sumsA, leftOfA, false);
-      markLeft(b, 0, groups, lastGroup, sumsB, leftOfB, false);
+    const sumsA = seedSumsOf(s, i, first);
+    const sumsB = sumsA + ((<usize>segmentRows) << 2);
+    dotTiles(tiles, count, 0, codeVectors(), pair.codes, sumsA, sumsB);
+    setFirstTest(testOfA, a, a.isReady ? <f64>seedLimit(a.query.seeds) : 0, false);
+    setFirstTest(testOfB, b, b.isReady ? <f64>seedLimit(b.query.seeds) : 0, false);
+    const left = listTiles(testOfA, sumsA, testOfB, sumsB, count, false, tileList);
+    for (let n: u32 = 0; n < left; n++) {
+      const listed = <u32>load<u16>(tileList + ((<usize>n) << 1));
+      if ((listed & 15) !== 0) takeSeeds(a, firstRow, listed >> 8, rows, sumsA);
+      if ((listed & 240) !== 0) takeSeeds(b, firstRow, listed >> 8, rows, sumsB);
     }
-    checkLeft(a, s, groups, sumsA, leftOfA);
-    checkLeft(b, s, groups, sumsB, leftOfB);
+  }
+}
+
+/** Searches the block for every pair; `first`: how many rows of the segment precede it. */
+function searchBlock(s: u32, first: u32, rows: u32): void {
+  const count = (rows + 3) >> 2;
+  for (let i = 0; i < pairCount; i++) {
+    const pair = pairAt(i);
+    const a = pair.a;
+    const b = pair.b;
+    if (!a.isReady && !b.isReady) continue;
+    const hasSums = s < seedSegments;
+    const isHead = !hasSums && pair.usesHead && pair.pause === 0;
+    const sumsA = hasSums ? seedSumsOf(s, i, first) : sumsOfA;
+    const sumsB = hasSums ? sumsA + ((<usize>segmentRows) << 2) : sumsOfB;
+    if (!hasSums) dotTiles(tiles, count, 0, isHead ? headVectors() : codeVectors(), pair.codes, sumsA, sumsB);
+    setFirstTest(testOfA, a, <f64>a.limit, isHead);
+    setFirstTest(testOfB, b, <f64>b.limit, isHead);
+    const left = listTiles(testOfA, sumsA, testOfB, sumsB, count, isHead, tileList);
+    let continued: u32 = 0;
+    for (let n: u32 = 0; n < left; n++) {
+      const listed = <u32>load<u16>(tileList + ((<usize>n) << 1));
+      const tile = listed >> 8;
+      let leftToA = listed & 15;
+      let leftToB = (listed >> 4) & 15;
+      if (isHead) {
+        if (leftToA !== 0) leftToA = rowsLeft(a, tile, leftToA, sumsA, true);
+        if (leftToB !== 0) leftToB = rowsLeft(b, tile, leftToB, sumsB, true);
+        if ((leftToA | leftToB) === 0) continue;
+        continued++;
+        const at = (<usize>tile) << 4;
+        dotTiles(tiles + <usize>tile * tileBytes(), 1, headVectors(), codeVectors(), pair.codes, sumsA + at, sumsB + at);
+      }
+      if (leftToA !== 0) checkLeft(a, s, tile, rows, leftToA, sumsA);
+      if (leftToB !== 0) checkLeft(b, s, tile, rows, leftToB, sumsB);
+    }
+    if (isHead) restHead(pair, continued, count);
+    else if (!hasSums) pair.pause -= min(rows, pair.pause);
   }
   scorePending(s);
 }
 
-/** Adds the rows that are left to the pending ones, after a check with all 7 bits. */
-function checkLeft(many: ManyQuery, s: u32, groups: u32, sums: usize, left: usize): void {
-  if (!many.isReady) return;
+/** A head that leaves most of the tiles costs more than it saves. It is tried again later. */
+function restHead(pair: Pair, left: u32, tried: u32): void {
+  if (left * 2 <= tried) {
+    pair.nextPause = PAUSE_SEGMENTS * segmentRows;
+    return;
+  }
+  pair.pause = pair.nextPause;
+  pair.nextPause = min<u32>(1024 * segmentRows, 2 * pair.nextPause);
+}
+
+/**
+ * Adds those of the rows `possible` of a tile that the bounds leave to the pending ones, after a check with all 7 bits.
+ */
+function checkLeft(many: ManyQuery, s: u32, tile: u32, rows: u32, possible: u32, sums: usize): void {
+  let bits = rowsLeft(many, tile, possible, sums, false);
   const segment = segmentPtr(s);
-  for (let group = nextLeft(left, 0, groups); group < groups; group = nextLeft(left, group + 1, groups)) {
-    let bits = <u32>load<u8>(left + group);
-    while (bits !== 0) {
-      const i = <usize>((group << 2) + ctz(bits));
-      bits &= bits - 1;
-      // If nearly all rows that reach this point are scored anyway, their last bits are not read first.
-      if (ASC_FEATURE_RELAXED_SIMD && (many.checked < 256 || 4 * many.scored <= 3 * many.checked)) {
-        many.checked++;
-        countBytes(codeDimension);
-        if (isBelow(many, segment, i, load<i32>(sums + (i << 2)))) continue;
-      }
-      const at = pending + ((<usize>pendingCount) << 3);
-      store<u32>(at, <u32>changetype<usize>(many));
-      store<u32>(at, rowNumber(i), 4);
-      if (++pendingCount === maxPending()) scorePending(s);
+  while (bits !== 0) {
+    const i = (tile << 2) + ctz(bits);
+    bits &= bits - 1;
+    if (i >= rows) return;
+    if (s < seedSegments && bitAt(many.seedBits, (s << segmentShift) + rowNumber(i))) continue;
+    // If nearly all rows that reach this point are scored anyway, their last bits are not read first.
+    if (ASC_FEATURE_RELAXED_SIMD && (many.checked < 256 || 4 * many.scored <= 3 * many.checked)) {
+      many.checked++;
+      countBytes(codeDimension);
+      if (isBelow(many, segment, i, load<i32>(sums + ((<usize>i) << 2)))) continue;
     }
+    const at = pending + ((<usize>pendingCount) << 3);
+    store<u32>(at, <u32>changetype<usize>(many));
+    store<u32>(at, rowNumber(i), 4);
+    if (++pendingCount === maxPending()) scorePending(s);
   }
 }
 

@@ -21,6 +21,8 @@ const BLOCK_BYTES: usize = 98304;
  * fewer exact scores, but clusters, which otherwise skip most of the codes beyond the head, take longer.
  */
 const SEED_SEGMENTS: u32 = 16;
+/** The first pause of a head that does not help, in segments. */
+export const PAUSE_SEGMENTS: u32 = 4;
 /** With this many sums (4 MiB) or more, only the seeds of one batch are kept. */
 const MAX_SEED_SUMS: u32 = 1 << 20;
 /**
@@ -35,7 +37,7 @@ export let tiles: usize = 0;
 export let blockRows: u32 = 0;
 /**
  * Of segments 0..seedSegments−1, for each pair: | sums of a, i32[segmentRows] | of b |, in the order of the
- * blocks' rows.
+ * blocks' rows. Then for each query the bits of its seeds.
  */
 let seedSums: usize = 0;
 export let seedSegments: u32 = 0;
@@ -45,8 +47,8 @@ export function seedSumsOf(s: u32, pair: i32, first: u32): usize {
 }
 
 /**
- * Two queries that share each pass over the codes: whether it uses the head, for how many segments it will
- * not, and the length of its next pause.
+ * Two queries that share each pass over the codes: whether it uses the head, for how many rows it will not, and
+ * the length of its next pause in rows.
  */
 @unmanaged
 export class Pair {
@@ -56,8 +58,6 @@ export class Pair {
   usesHead: bool;
   pause: u32;
   nextPause: u32;
-  triedTiles: u32;
-  leftTiles: u32;
 }
 let pairs: usize = 0;
 export let pairCount: i32 = 0;
@@ -75,9 +75,14 @@ export function beginMany(count: i32): bool {
   // Their sums take 4 bytes per row and query, and the number of queries is rounded up to even.
   const room = MAX_SEED_SUMS / (<u32>(count + 1) * segmentRows);
   seedSegments = max<u32>(1, min<u32>(max<u32>(room, segmentCount / BATCHES), segmentCount / SEED_SEGMENTS));
-  seedSums = reserveBounds((<u64>seedSegments * segmentRows * <u64>(count + (count & 1))) << 2);
-  if (seedSums === 0) return false;
   pairCount = (count + 1) >> 1;
+  const seedRows = seedSegments * segmentRows;
+  const seedBytes = (<u64>seedRows * <u64>(2 * pairCount)) << 2;
+  const seedBitBytes = <u64>seedRows >> 3;
+  seedSums = reserveBounds(seedBytes + seedBitBytes * <u64>count);
+  if (seedSums === 0) return false;
+  const seedBits = seedSums + <usize>seedBytes;
+  memory.fill(seedBits, 0, <usize>seedBitBytes * <usize>count);
   blockRows = min(MAX_BLOCK_ROWS, max<u32>(4, <u32>((BLOCK_BYTES << 2) / tileBytes()) & ~3));
   const stateBytes = (<usize>pairCount * 2 * manyQueryBytes() + 63) & ~63;
   const codeBytes = (<usize>pairCount * manyCodeBytes() + 63) & ~63;
@@ -97,7 +102,7 @@ export function beginMany(count: i32): bool {
     pair.codes = codes + <usize>i * manyCodeBytes();
     pair.usesHead = headVectors() < codeVectors();
     pair.pause = 0;
-    pair.nextPause = 4;
+    pair.nextPause = PAUSE_SEGMENTS * segmentRows;
     pair.a.codes = pair.codes;
     pair.b.codes = pair.codes + 16;
   }
@@ -105,6 +110,7 @@ export function beginMany(count: i32): bool {
     manyAt(i).query = queryAt(i);
     manyAt(i).centre = NO_CENTRE;
     manyAt(i).threshold = NaN;
+    manyAt(i).seedBits = seedBits + <usize>i * <usize>seedBitBytes;
   }
   return true;
 }

@@ -286,7 +286,8 @@ export function bitAt(words: usize, i: u32): bool {
   return ((load<u32>(words + ((<usize>(i >> 5)) << 2)) >> (i & 31)) & 1) !== 0;
 }
 
-function setBit(words: usize, i: u32): void {
+/** Sets bit `i` of the words. */
+export function setBit(words: usize, i: u32): void {
   const at = words + ((<usize>(i >> 5)) << 2);
   store<u32>(at, load<u32>(at) | ((<u32>1) << (i & 31)));
 }

@@ -128,4 +128,34 @@ describeBuilds("searchMany gives for each query the exhaustive float64 answer, a
     expect(answers[2]!.results.slice(0, 2).map(({ id }) => id)).toEqual(["id2100", "id2700"]);
     index.free();
   });
+
+  it("when codes do not help, and the first of several segments that give the seeds shows it", async () => {
+    const dimension = 48;
+    const random = seededRandom(11);
+    // One large element determines the step, so that the codes of the others say next to nothing.
+    const vector = () => {
+      const v = Float32Array.from({ length: dimension }, () => random() - 0.5);
+      v[0] = random() < 0.5 ? 1e4 : -1e4;
+      return v;
+    };
+    const rows = 34 * 2048;
+    const vectors = new Float32Array(rows * dimension);
+    for (let i = 0; i < rows; i++) vectors.set(vector(), i * dimension);
+    // The best rows, which are seeds, are in the second segment. They are fewer than k.
+    const queries = Array.from({ length: 6 }, () => vector().fill(0, 0, 1));
+    queries.forEach((query, i) => {
+      vectors.set(query, (2100 + i) * dimension);
+    });
+    const index = await VectorIndex.create({ dimension });
+    index.upsertMany(
+      Array.from({ length: rows }, (_, i) => `id${i}`),
+      vectors,
+    );
+    const options = { k: 10, similarity: "l2" } as const;
+    const answers = index.searchMany(queries, options);
+    // Most rows were read as float32.
+    expect(index.lastScan.bytes).toBeGreaterThan(queries.length * rows * dimension * 2);
+    expect(answers).toEqual(queries.map((query) => index.search(query, { ...options, plan: "floats" })));
+    index.free();
+  });
 });
