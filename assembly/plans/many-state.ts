@@ -22,7 +22,7 @@ const BLOCK_BYTES: usize = 98304;
  */
 const SEED_SEGMENTS: u32 = 16;
 /** The first pause of a head that does not help, in segments. */
-export const PAUSE_SEGMENTS: u32 = 4;
+export const PAUSE_SEGMENTS: u32 = 1;
 /** With this many sums (4 MiB) or more, only the seeds of one batch are kept. */
 const MAX_SEED_SUMS: u32 = 1 << 20;
 /**
