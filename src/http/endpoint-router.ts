@@ -1,26 +1,28 @@
 /**
  * Finds an endpoint by its path: one list for each number of path segments, so that a request is compared with a
  * dozen patterns at most. Invariant: a path that matches a pattern has as many segments as the pattern.
+ *
+ * The patterns are layers of @koa/router. Its chain of middleware is left out: it makes several objects and promises
+ * for each request, and here every path and method has one handler.
  */
+import { type Layer, Router } from "@koa/router";
 import type { Context, Middleware } from "koa";
-import { pathToRegexp } from "path-to-regexp";
 
 /** @param captures  the path's raw segments that stand for parameters, in their order. */
 type Handle = (ctx: Context, captures: readonly string[]) => Promise<void>;
 
 interface Route {
-  readonly pattern: RegExp;
-  readonly methods: readonly string[];
+  readonly layer: Layer;
   readonly handle: Handle;
 }
 
 export class EndpointRouter {
+  readonly #router = new Router({ sensitive: true });
   readonly #routes = new Map<number, Route[]>();
 
   /** @param path with parameters as in `/dbs/:database`; none of them spans segments. */
   register(path: string, method: string, handle: Handle): void {
-    const { regexp: pattern } = pathToRegexp(path, { sensitive: true });
-    const route = { pattern, methods: method === "GET" ? ["HEAD", "GET"] : [method], handle };
+    const route = { layer: this.#router.register(path, [method], []) as Layer, handle };
     const count = segmentsOf(path);
     const routes = this.#routes.get(count);
     if (routes === undefined) this.#routes.set(count, [route]);
@@ -31,10 +33,8 @@ export class EndpointRouter {
   middleware(): Middleware {
     return (ctx, next) => {
       const { method, path } = ctx;
-      for (const { pattern, methods, handle } of this.#routes.get(segmentsOf(path)) ?? []) {
-        if (!methods.includes(method)) continue;
-        const match = pattern.exec(path);
-        if (match !== null) return handle(ctx, match.slice(1));
+      for (const { layer, handle } of this.#routes.get(segmentsOf(path)) ?? []) {
+        if (layer.methods.includes(method) && layer.match(path)) return handle(ctx, layer.captures(path));
       }
       return next();
     };
@@ -42,8 +42,8 @@ export class EndpointRouter {
 
   /** The methods of all endpoints that match the path. */
   methodsOf(path: string): string[] {
-    const matching = (this.#routes.get(segmentsOf(path)) ?? []).filter(({ pattern }) => pattern.test(path));
-    return [...new Set(matching.flatMap(({ methods }) => methods))];
+    const matching = (this.#routes.get(segmentsOf(path)) ?? []).filter(({ layer }) => layer.match(path));
+    return [...new Set(matching.flatMap(({ layer }) => layer.methods))];
   }
 }
 
