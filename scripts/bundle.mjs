@@ -1,7 +1,7 @@
 /** One file out of what tsc wrote and the small packages that go into the library. */
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
+import { build, transform } from "esbuild";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
@@ -30,6 +30,17 @@ const loaderWithoutSideEffects = {
   },
 };
 
+/** The declarations have the comments; the bundles do without. */
+const withoutComments = {
+  name: "without-comments",
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]dist[\\/].*\.js$/ }, async ({ path }) => {
+      const { code } = await transform(await readFile(path, "utf8"), { minifyWhitespace: true, target: "es2022" });
+      return { contents: code, loader: "js" };
+    });
+  },
+};
+
 /** @param options  of esbuild, beside what all bundles have in common. @returns the text, where nothing is written to a file. */
 export async function bundle(options) {
   const { outputFiles } = await build({
@@ -45,7 +56,7 @@ export async function bundle(options) {
     target: "es2022",
     legalComments: "none",
     logLevel: "warning",
-    plugins: [loaderWithoutSideEffects],
+    plugins: [loaderWithoutSideEffects, withoutComments],
     ...options,
   });
   return outputFiles?.[0].text;
