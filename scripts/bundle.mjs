@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { build, transform } from "esbuild";
 
+const TARGET = "es2022";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 
 /** Lines of @assemblyscript/loader that run when it is imported, and what replaces them. */
@@ -35,7 +36,7 @@ const withoutComments = {
   name: "without-comments",
   setup({ onLoad }) {
     onLoad({ filter: /[\\/]dist[\\/].*\.js$/ }, async ({ path }) => {
-      const { code } = await transform(await readFile(path, "utf8"), { minifyWhitespace: true, target: "es2022" });
+      const { code } = await transform(await readFile(path, "utf8"), { minifyWhitespace: true, target: TARGET });
       return { contents: code, loader: "js" };
     });
   },
@@ -53,7 +54,7 @@ export async function bundle(options) {
     mainFields: ["module", "main"],
     conditions: ["browser"],
     external: ["*.wasm"],
-    target: "es2022",
+    target: TARGET,
     legalComments: "none",
     logLevel: "warning",
     plugins: [loaderWithoutSideEffects, withoutComments],

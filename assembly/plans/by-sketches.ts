@@ -22,7 +22,7 @@ export function usesSketches(query: Query, segment: usize): bool {
 }
 
 /**
- * Bounds `count` selected rows of segment `s`, listed at `rows`, by their sketches. The best become seeds.
+ * Bounds the selected rows of segment `s`, which are listed at `rows`, by their sketches. The best become seeds.
  *
  * @param listed  number of listed rows; may be larger than the number of selected ones.
  * @param bounds  f32[segmentRows]: receives the bounds, and temporarily the sums.
