@@ -10,6 +10,7 @@ import { encodeSegment } from "./codes/codes";
 import { codeDotBounds, codeDotBoundsOf32, headDotBounds } from "./dot/bounds";
 import { HEAD, WHOLE } from "./dot/dot-of-four";
 import { codeDots } from "./dot/dots-of-list";
+import { areCodesShort, dotsOfRun } from "./dot/dots-of-run";
 import {
   clearShared,
   describeBlock,
@@ -46,6 +47,7 @@ export { initialize, queryPtr, reserveQueries, reserveRows, set, stagingPtr } fr
 const rowList = memory.data(2 * (4 + LIST_PADDING), 16);
 const rowBits = memory.data(256, 16);
 const sums = memory.data(4 * 2048, 16);
+const runSums = memory.data(4 * 2048, 16);
 const bounds = memory.data(4 * 2048, 16);
 
 export function encode(): void {
@@ -87,6 +89,11 @@ export function boundOf(query: i32, row: u32, isHead: bool): f32 {
   } else {
     codeDots(q, segment, rowList, 1, sums, isHead ? HEAD : WHOLE);
     const sum = v128.load(sums + ((<usize>four) << 2));
+    // Two kernels for one sum: by a list, and by a run.
+    if (ASC_FEATURE_RELAXED_SIMD && areCodesShort()) {
+      dotsOfRun(q, segment, row, 1, runSums, isHead ? HEAD : WHOLE);
+      if (load<i32>(runSums + at) !== load<i32>(sums + at)) return Infinity;
+    }
     if (isHead) {
       v128.store(bounds + ((<usize>four) << 2), headDotBounds(q, segment, four, sum));
     } else {

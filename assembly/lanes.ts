@@ -9,6 +9,12 @@ function addHalvesOfTwo(a: v128, b: v128): v128 {
   return i32x4.add(i32x4.shuffle(a, b, 0, 4, 1, 5), i32x4.shuffle(a, b, 2, 6, 3, 7));
 }
 
+/** The sums of a and b, each i32x4, in lanes 0 and 1. */
+export function addI32OfTwo(a: v128, b: v128): v128 {
+  const halves = addHalvesOfTwo(a, b);
+  return i32x4.add(halves, i64x2.shuffle(halves, halves, 1, 0));
+}
+
 /** The sums of a, b, c and d, each i32x4, as i32x4. */
 export function addI32OfFour(a: v128, b: v128, c: v128, d: v128): v128 {
   const ab = addHalvesOfTwo(a, b);

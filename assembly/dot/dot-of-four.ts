@@ -135,13 +135,16 @@ export function dotOfFour(
   return plainDotOfFour(query, part, row0, row1, row2, row3, tail0, tail1, tail2, tail3);
 }
 
+/** Adds 32 dimensions of a row to its sums, i16x8. */
+function addRelaxed(sums: v128, row0: v128, row1: v128, codes0: v128, codes1: v128): v128 {
+  const products = i16x8.add(i16x8.relaxed_dot_i8x16_i7x16_s(codes0, row0), i16x8.relaxed_dot_i8x16_i7x16_s(codes1, row1));
+  return i16x8.add(sums, products);
+}
+
 /** 64 dimensions of a row, i32x4. */
-function relaxedChunk(row: usize, start: v128, codes0: v128, codes1: v128, codes2: v128, codes3: v128): v128 {
-  const first = i16x8.add(start, i16x8.relaxed_dot_i8x16_i7x16_s(codes0, v128.load(row)));
-  const second = i16x8.add(first, i16x8.relaxed_dot_i8x16_i7x16_s(codes1, v128.load(row, 16)));
-  const third = i16x8.relaxed_dot_i8x16_i7x16_s(codes2, v128.load(row, 32));
-  const fourth = i16x8.add(third, i16x8.relaxed_dot_i8x16_i7x16_s(codes3, v128.load(row, 48)));
-  return i32x4.extadd_pairwise_i16x8_s(i16x8.add(second, fourth));
+export function relaxedWindow(row: usize, start: v128, codes0: v128, codes1: v128, codes2: v128, codes3: v128): v128 {
+  const half = addRelaxed(start, v128.load(row), v128.load(row, 16), codes0, codes1);
+  return i32x4.extadd_pairwise_i16x8_s(addRelaxed(half, v128.load(row, 32), v128.load(row, 48), codes2, codes3));
 }
 
 function relaxedDotOfFour(
@@ -170,15 +173,30 @@ function relaxedDotOfFour(
   let sum3 = sum0;
   while (true) {
     while (row0 < end) {
-      const codes0 = v128.load(codes);
-      const codes1 = v128.load(codes, 16);
-      const codes2 = v128.load(codes, 32);
-      const codes3 = v128.load(codes, 48);
-      const starts = v128.load(start);
-      sum0 = i32x4.add(sum0, relaxedChunk(row0, starts, codes0, codes1, codes2, codes3));
-      sum1 = i32x4.add(sum1, relaxedChunk(row1, starts, codes0, codes1, codes2, codes3));
-      sum2 = i32x4.add(sum2, relaxedChunk(row2, starts, codes0, codes1, codes2, codes3));
-      sum3 = i32x4.add(sum3, relaxedChunk(row3, starts, codes0, codes1, codes2, codes3));
+      let first = v128.load(codes);
+      let second = v128.load(codes, 16);
+      let a0 = v128.load(start);
+      let a1 = a0;
+      let a2 = a0;
+      let a3 = a0;
+      a0 = addRelaxed(a0, v128.load(row0), v128.load(row0, 16), first, second);
+      a1 = addRelaxed(a1, v128.load(row1), v128.load(row1, 16), first, second);
+      a2 = addRelaxed(a2, v128.load(row2), v128.load(row2, 16), first, second);
+      a3 = addRelaxed(a3, v128.load(row3), v128.load(row3, 16), first, second);
+      // Always. V8 moves all loads before a branch to the front, and spills what registers cannot hold. Without
+      // this one a search takes 1.08 times as long at 10,000 × 384 (in the cache), 1.01 at 100,000 × 768.
+      if (row0 !== end) {
+        first = v128.load(codes, 32);
+        second = v128.load(codes, 48);
+        a0 = addRelaxed(a0, v128.load(row0, 32), v128.load(row0, 48), first, second);
+        a1 = addRelaxed(a1, v128.load(row1, 32), v128.load(row1, 48), first, second);
+        a2 = addRelaxed(a2, v128.load(row2, 32), v128.load(row2, 48), first, second);
+        a3 = addRelaxed(a3, v128.load(row3, 32), v128.load(row3, 48), first, second);
+      }
+      sum0 = i32x4.add(sum0, i32x4.extadd_pairwise_i16x8_s(a0));
+      sum1 = i32x4.add(sum1, i32x4.extadd_pairwise_i16x8_s(a1));
+      sum2 = i32x4.add(sum2, i32x4.extadd_pairwise_i16x8_s(a2));
+      sum3 = i32x4.add(sum3, i32x4.extadd_pairwise_i16x8_s(a3));
       row0 += 64;
       row1 += 64;
       row2 += 64;

@@ -2,15 +2,19 @@
  * Sums of maxima of bytes: a query's codes P_j and a row's c_j (see codes/codes.ts), both in 0..127. They
  * give Σ |P − c| = 2 Σ max(P, c) − Σ P − Σ c. Exact in every build. Four rows at a time, so that their loads
  * wait for memory together; each has its own query codes.
+ *
+ * V8 moves all loads before a branch to the front, and spills what registers cannot hold. So the loop ends in its
+ * middle: two rows before the branch, two after it. With all four before it, and 64 dimensions, a search takes
+ * 1.2 times as long at 100,000 × 768, 1.4 at 10,000 × 384 (in the cache).
  */
 import { addI32OfFour } from "../lanes";
 import { headBytes, headPtr, tailBytes, tailPtr } from "../rows/rows";
 
 /**
- * 64-byte chunks that fit 16 bits: a pair of sums of two maxima is at most 508, two of them 1016, and 64 ·
- * 1016 < 2^16.
+ * Chunks of 32 bytes that fit 16 bits: a pair of sums of two maxima is at most 508, and 128 · 508 < 2^16.
  */
 const WIDEN_BYTES: usize = 4096;
+const CHUNK: usize = 32;
 
 // The sums of the current rows, i32x4 each.
 let sum0: v128 = i32x4.splat(0);
@@ -78,24 +82,27 @@ function addMaxima(
   const end = row0 + bytes;
   while (row0 < end) {
     const stop = min(end, row0 + WIDEN_BYTES);
-    let a0 = i16x8.splat(0);
-    let a1 = i16x8.splat(0);
+    const last = stop - CHUNK;
+    let a0 = maximaOfChunk(row0, codes0);
+    let a1 = maximaOfChunk(row1, codes1);
     let a2 = i16x8.splat(0);
-    let a3 = i16x8.splat(0);
-    while (row0 < stop) {
-      a0 = i16x8.add(a0, maximaOfChunk(row0, codes0));
-      a1 = i16x8.add(a1, maximaOfChunk(row1, codes1));
+    let a3 = a2;
+    while (true) {
       a2 = i16x8.add(a2, maximaOfChunk(row2, codes2));
       a3 = i16x8.add(a3, maximaOfChunk(row3, codes3));
-      row0 += 64;
-      row1 += 64;
-      row2 += 64;
-      row3 += 64;
-      codes0 += 64;
-      codes1 += 64;
-      codes2 += 64;
-      codes3 += 64;
+      row1 += CHUNK;
+      row2 += CHUNK;
+      row3 += CHUNK;
+      codes0 += CHUNK;
+      codes1 += CHUNK;
+      codes2 += CHUNK;
+      codes3 += CHUNK;
+      if (row0 === last) break;
+      row0 += CHUNK;
+      a0 = i16x8.add(a0, maximaOfChunk(row0, codes0));
+      a1 = i16x8.add(a1, maximaOfChunk(row1, codes1));
     }
+    row0 = stop;
     sum0 = i32x4.add(sum0, i32x4.extadd_pairwise_i16x8_u(a0));
     sum1 = i32x4.add(sum1, i32x4.extadd_pairwise_i16x8_u(a1));
     sum2 = i32x4.add(sum2, i32x4.extadd_pairwise_i16x8_u(a2));
@@ -103,9 +110,9 @@ function addMaxima(
   }
 }
 
-/** 64 dimensions, i16x8. */
+/** 32 dimensions, i16x8. */
 function maximaOfChunk(row: usize, codes: usize): v128 {
-  const first = i8x16.add(i8x16.max_u(v128.load(codes), v128.load(row)), i8x16.max_u(v128.load(codes, 16), v128.load(row, 16)));
-  const second = i8x16.add(i8x16.max_u(v128.load(codes, 32), v128.load(row, 32)), i8x16.max_u(v128.load(codes, 48), v128.load(row, 48)));
-  return i16x8.add(i16x8.extadd_pairwise_i8x16_u(first), i16x8.extadd_pairwise_i8x16_u(second));
+  return i16x8.extadd_pairwise_i8x16_u(
+    i8x16.add(i8x16.max_u(v128.load(codes), v128.load(row)), i8x16.max_u(v128.load(codes, 16), v128.load(row, 16))),
+  );
 }

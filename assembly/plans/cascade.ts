@@ -11,6 +11,7 @@
 import { codeDotBounds, codeDotBoundsOf32 } from "../dot/bounds";
 import { HEAD, TAIL, WHOLE } from "../dot/dot-of-four";
 import { codeDots, touchCodes } from "../dot/dots-of-list";
+import { areCodesShort, dotsOfRun } from "../dot/dots-of-run";
 import { prepareDotCodes } from "../dot/query-codes";
 import { costLimit } from "../exact/cost-limit";
 import { scanFloats } from "../exact/float-scan";
@@ -262,15 +263,22 @@ function listSelected(isDense: bool): u32 {
 
 /** Sums over the codes, or a part of them, of the listed rows. */
 function readCodes(query: Query, segment: usize, rows: u32, to: usize, part: i32): void {
+  if (ASC_FEATURE_RELAXED_SIMD && areCodesShort() && rows > 0 && spanOfList(rows) === rows) {
+    dotsOfRun(query, segment, <usize>load<u16>(rowList), <usize>rows, to, part);
+    return;
+  }
   touchIfApart(segment, rows, part);
   codeDots(query, segment, rowList, rows, to, part);
 }
 
+/** Number of rows from the first listed one to the last. */
+function spanOfList(rows: u32): u32 {
+  return <u32>load<u16>(rowList + ((<usize>rows - 1) << 1)) - <u32>load<u16>(rowList) + 1;
+}
+
 /** Prefetches listed rows with gaps between them. */
 function touchIfApart(segment: usize, rows: u32, part: i32): void {
-  if (rows === 0) return;
-  const span = <u32>load<u16>(rowList + ((<usize>rows - 1) << 1)) - <u32>load<u16>(rowList) + 1;
-  if (rows * 8 < span * 7) touchCodes(segment, rowList, rows, part);
+  if (rows > 0 && rows * 8 < spanOfList(rows) * 7) touchCodes(segment, rowList, rows, part);
 }
 
 /** Scores the rows of segment `s` that their bounds do not rule out. The last of them remain listed. */
