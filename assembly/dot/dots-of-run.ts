@@ -1,10 +1,10 @@
 /**
  * The sums of dots-of-list.ts for a run of adjacent rows with short codes, in relaxed SIMD: heads and tails of 64
- * bytes at most. One window of 64 dimensions after the other, each over a block of rows, so that the query's codes stay in
- * registers: they take five, two rows eight. V8 moves all loads of a loop's body to its front, so with four
- * rows it spills half of them. Against the list, whose windows are the inner loop, a search takes 0.70 of the time
- * at 10,000 × 128 and 0.76 at 100,000 × 128, in turns in one process. With codes of 192 dimensions it is 0.81
- * and 1.07: there the rows are fetched sooner as four streams.
+ * bytes at most. One window of 64 dimensions after the other, each over a block of rows, so that everything stays
+ * in registers: five for the query's codes, eight for two rows. V8 moves all loads of a loop's body to its front,
+ * so with four rows it spills. A search takes 0.73 of the time of the list's kernel at 10,000 × 128 and 0.85 at
+ * 100,000 × 128 (cosine, random directions, two instances of each in turns in one process). Codes of 192
+ * dimensions gain a fifth in the cache and nothing beyond it, where four streams arrive sooner than one.
  */
 import { Query } from "../exact/query";
 import { addI32OfTwo } from "../lanes";
@@ -13,7 +13,7 @@ import { countBytes } from "../rows/scan-counts";
 import { HEAD, relaxedWindow, TAIL } from "./dot-of-four";
 
 const WINDOW: i32 = 64;
-/** Rows of a block. Heads and tails are then fetched as two streams: 0.77 of the time at 100,000 × 128. */
+/** Rows of a block. Without blocks, heads first and then tails, a search takes 1.3 times as long at 100,000 × 128. */
 const BLOCK: usize = 64;
 
 /** Whether codes are short enough for dotsOfRun. */
