@@ -70,10 +70,11 @@ export class SetBench {
    *
    * @param contenders  {plan, run(query) -> answer, index?}[]; with an index, what its searches read is
    *   counted.
+   * @param options.single, options.rounds  number of queries, and how often each is asked, if not as usual.
    * @returns the median of the C scan, or undefined.
    */
-  async measure(similarity, what, contenders, { isSelected, inARow = false } = {}) {
-    const queries = this.#queriesFor(similarity, this.single);
+  async measure(similarity, what, contenders, { isSelected, inARow = false, single = this.single, rounds = this.rounds } = {}) {
+    const queries = this.#queriesFor(similarity, single);
     const counts = new Map();
     for (const { plan, run } of contenders)
       for (const query of queries)
@@ -88,7 +89,7 @@ export class SetBench {
     }
     const warmUps = Math.floor(WARM_UP_ROWS / (this.set.rows * queries.length));
     for (let i = 0; i < warmUps; i++) for (const { run } of contenders) for (const query of queries) await run(this.query(query));
-    const times = await this.#takeTurns(queries, similarity, contenders, inARow);
+    const times = await this.#takeTurns(queries, similarity, contenders, inARow, rounds);
     const yardstick = times.get("C").length > 0 ? summarize(times.get("C")) : undefined;
     for (const [plan, values] of times) {
       if (values.length === 0) continue;
@@ -97,7 +98,7 @@ export class SetBench {
     return yardstick;
   }
 
-  async #takeTurns(queries, similarity, contenders, inARow) {
+  async #takeTurns(queries, similarity, contenders, inARow, rounds) {
     const times = new Map([["C", []], ...contenders.map(({ plan }) => [plan, []])]);
     const scan = async (query) => {
       if (this.native) times.get("C").push((await this.native.scan(query, similarity)).ms);
@@ -108,16 +109,16 @@ export class SetBench {
       await run(vector);
       times.get(plan).push(performance.now() - start);
     };
-    for (let round = 0; round < this.rounds; round++) {
+    for (let round = 0; round < rounds; round++) {
       if (inARow) {
         for (const query of queries) await scan(query);
         for (const contender of contenders) for (const query of queries) await search(contender, query);
         continue;
       }
-      for (const query of queries) {
+      for (const [n, query] of queries.entries()) {
         await scan(query);
         // So that nobody always follows the same contender.
-        for (let i = 0; i < contenders.length; i++) await search(contenders[(round + i) % contenders.length], query);
+        for (let i = 0; i < contenders.length; i++) await search(contenders[(round + n + i) % contenders.length], query);
       }
     }
     return times;

@@ -113,7 +113,8 @@ describe("an answer beyond its budget", { timeout: 300_000 }, () => {
   });
 
   it("is refused for a single write that returns more, which has then written nothing; up to the limit it is returned", async () => {
-    await sql(`INSERT INTO "small" ("id", "l") VALUES ('medium', repeat('x', 20000000)), ('big', repeat('x', 70000000))`);
+    const inserted = await sql(`INSERT INTO "small" ("id", "l") VALUES ('medium', repeat('x', 20000000)), ('big', repeat('x', 70000000))`);
+    expect(inserted.status, JSON.stringify(inserted.body)).toBe(200);
     const path = `${BRANCH}/tables/small/data`;
     for (const send of [
       () => server.patch(`${path}/big?columns=*`, { n: 5 }),
