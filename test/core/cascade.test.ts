@@ -215,6 +215,35 @@ describeBuilds("the cascade is exact", (build) => {
     index.free();
   });
 
+  it.each([64, 100])("on runs of adjacent rows that begin and end anywhere, dimension %i", async (dimension) => {
+    const data = source("random directions", dimension, 3);
+    const index = await VectorIndex.create({ dimension });
+    const rows = Array.from({ length: 4_200 }, (_, row): [string, Float32Array] => [`id${row}`, data.next()]);
+    for (const [id, vector] of rows) index.upsert(id, vector);
+    // A segment has 2,048 rows: all of the first, an odd range of the second, one row or two of the third.
+    for (const [start, end] of [
+      [37, 176],
+      [36, 176],
+      [37, 175],
+      [2047, 2049],
+      [2047, 2048],
+    ]) {
+      const isKept = (row: number) => row < 2048 || (row >= 2048 + start! && row < 2048 + end!);
+      const kept = new Set(rows.flatMap(([id], row) => (isKept(row) ? [id] : [])));
+      // A row of the range is the best: whoever misses a row misses this one.
+      for (const row of [2048 + start!, 2048 + end! - 1]) {
+        const query = rows[row]![1];
+        for (const similarity of SIMILARITIES) {
+          const options = { k: 5, similarity, filter: (id: string) => kept.has(id) };
+          expect(index.search(query, options), `${build} ${similarity} ${start}–${end}`).toEqual(
+            referenceSearch(new Map(rows), query, options),
+          );
+        }
+      }
+    }
+    index.free();
+  });
+
   it("reads few rows where codes help, and gives up where they do not", async () => {
     const counts = async (kind: string) => {
       const data = source(kind, 256, 5);
