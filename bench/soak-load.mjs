@@ -21,7 +21,8 @@ try {
   const report = await loadRun({
     server,
     clients: Number(values.clients),
-    seconds: Number(values.minutes) * 60,
+    duration: { seconds: Number(values.minutes) * 60 },
+    lagLimitMs: 5_000,
     seed: Number(values.seed),
     sampleEveryMs: 10_000,
     onSample: ({ seconds, operations, residentMegabytes, eventLoopPauseMs, lagP99Ms }) =>

@@ -1,11 +1,12 @@
 /**
  * Builds what ships. Into dist/: assembly/ -> WebAssembly (asc), src/ -> JavaScript and declarations (tsc),
- * src/console -> the files of a page (esbuild). Into dist/packages/: the library and the server, each a folder
+ * src/console -> the files of a page (esbuild), and the database that every data directory begins with. Into dist/packages/: the library and the server, each a folder
  * for `npm pack`. The same sources give the same bytes. `npm ci` runs it through `prepare`.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { writeBuildIdentity } from "./build-identity.mjs";
 import { bundle } from "./bundle.mjs";
 import { buildConsole } from "./console.mjs";
 import { stageLibrary } from "./library-package.mjs";
@@ -27,6 +28,7 @@ if (!isCoreBuilt(root)) {
   writeFileSync(coreStampFile(root), coreBuiltFrom);
 }
 run(bin("tsc"), "-p", "tsconfig.json");
+run(process.execPath, "scripts/pristine-database.mjs");
 
 const wasm = (target) => readFileSync(`${root}build/core.${target}.wasm`);
 writeFileSync(`${root}dist/wasm/core.wasm`, wasm("simd"));
@@ -37,6 +39,7 @@ writeFileSync(`${root}dist/core/wasm-bytes.js`, packedBuildsModule(wasm("simd"),
 const worker = await bundle({ entryPoints: [`${root}dist/core/shard-worker.js`], format: "iife", minify: true, write: false });
 writeFileSync(`${root}dist/core/shard-worker-source.js`, `export const SHARD_WORKER_SOURCE = ${JSON.stringify(worker)};\n`);
 
+writeBuildIdentity(root);
 await stageLibrary(root, worker);
 await buildConsole(root);
 await stageServer(root);

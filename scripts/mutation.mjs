@@ -54,8 +54,9 @@ const state = {
 globalThis.__stryker__ = state;
 
 // A failure need not be shrunk, and each mutant gets the same data.
-fc.configureGlobal({ endOnFailure: true, seed: 20 });
-process.env.FILTER_RUNS ??= "20";
+fc.configureGlobal({ endOnFailure: true });
+process.env.LODESTONE_SEED ??= "20";
+process.env.LODESTONE_RUNS ??= "0.5";
 chai.use(JestExtend);
 chai.use(JestChaiExpect);
 chai.use(JestAsymmetricMatchers);

@@ -1,10 +1,11 @@
 /**
  * Stages the package `lodestone-server` in dist/packages/server: everything that tsc wrote except the library,
  * which it depends on, and the console's files. Each module of the library that the server's files import is
- * replaced by one line that re-exports the library.
+ * replaced by one line that re-exports the library. The packages it imports are inside (bundled-packages.mjs).
  */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { bundlePackages } from "./bundled-packages.mjs";
 import { BUNDLED, commonFields, projectManifest } from "./manifest.mjs";
 
 /**
@@ -14,6 +15,9 @@ import { BUNDLED, commonFields, projectManifest } from "./manifest.mjs";
  */
 const isLibrary = (path) => /^(core\/(?!exact\.)|library\/|errors\.|index\.|workerd\.)/.test(path);
 const isShipped = (path) => path.endsWith(".js") && !/^(packages|browser|console|wasm)\//.test(path);
+
+/** What scripts/pristine-database.mjs made. */
+const PRISTINE_DATABASE = "records/engine/embedded/pristine-database.br";
 
 const IMPORT = /^(?:import|export) (?:\{([^}]*)\}|\*) from "(\.[^"]+)";$/gm;
 const PASS_ON = 'export * from "lodestone";\n';
@@ -40,10 +44,19 @@ export async function stageServer(root) {
       write(`${to}dist/${imported}`, PASS_ON);
     }
   }
+  await bundlePackages(root, entryPoints(to), to);
   cpSync(`${from}console`, `${to}dist/console`, { recursive: true });
+  cpSync(from + PRISTINE_DATABASE, `${to}dist/${PRISTINE_DATABASE}`);
+  cpSync(`${from}build.json`, `${to}dist/build.json`);
   for (const name of ["LICENSE", "CHANGELOG.md", "README.md"]) cpSync(`${root}${name}`, `${to}${name}`);
   cpSync(`${root}docs`, `${to}docs`, { recursive: true });
   writeFileSync(`${to}package.json`, `${JSON.stringify(serverManifest(projectManifest(root)), null, 2)}\n`);
+}
+
+/** The program, and what it starts as threads. */
+function entryPoints(to) {
+  const workers = readdirSync(`${to}dist`, { recursive: true }).filter((path) => path.endsWith("-worker.js"));
+  return ["cli/main.js", ...workers].map((path) => `${to}dist/${path}`);
 }
 
 function serverManifest(project) {
@@ -56,6 +69,7 @@ function serverManifest(project) {
     type: "module",
     bin: project.bin,
     dependencies: { ...Object.fromEntries(dependencies), lodestone: project.version },
+    bundleDependencies: dependencies.map(([name]) => name),
     exports: { "./package.json": "./package.json" },
     files: ["dist", "docs", "CHANGELOG.md"],
   };

@@ -1,9 +1,13 @@
 /**
- * Points at which tests end the process as a crash would (SIGKILL). Below every layer.
+ * Points at which tests end the process as a crash would (SIGKILL), or make a thread wait. Below every layer.
  * `LODESTONE_CRASH_AT=point` ends it when it first reaches that point, `LODESTONE_CRASH_AT=point:17` at the 17th
  * time. The variable is read once; without it a point costs an empty call. test/reliability/crash.test.ts kills a
  * server at each point and checks that what it had acknowledged is there.
+ *
+ * `LODESTONE_HOLD_AT=point:pipe`: a thread that reaches the point waits there in a system call, until somebody has
+ * opened the named pipe for writing and closed it. Without the pipe nobody waits.
  */
+import { readFileSync } from "node:fs";
 
 export type CrashPoint =
   /**
@@ -30,11 +34,14 @@ export type CrashPoint =
   | "snapshot-written"
   /** A journal has a message more; and it is on disk, but the feed has not been told that it may forget. */
   | "journal-write"
-  | "journal-synced";
+  | "journal-synced"
+  /** A file that several processes change (the key file) is locked; and its new content is beside it. */
+  | "file-locked"
+  | "file-written";
 
 /** The environment of threads that get no other: what tests set (fault points, and where coverage is written). */
 export const TEST_ENVIRONMENT: Readonly<Record<string, string>> = Object.fromEntries(
-  ["LODESTONE_CRASH_AT", "NODE_V8_COVERAGE"].flatMap((name) =>
+  ["LODESTONE_CRASH_AT", "LODESTONE_HOLD_AT", "NODE_V8_COVERAGE"].flatMap((name) =>
     process.env[name] === undefined ? [] : [[name, process.env[name] as string]],
   ),
 );
@@ -50,4 +57,24 @@ export const crashPoint: (point: CrashPoint) => void =
         process.kill(process.pid, "SIGKILL");
         // The signal ends all threads at any moment; this one must not go on until then.
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+      };
+
+export type HoldPoint =
+  /** The thread of the embedded database, before it opens the directory. */
+  | "session-opening"
+  /** The same thread, asked to shut down, before it does. */
+  | "session-closing";
+
+const [heldPoint, pipe = ""] = (TEST_ENVIRONMENT.LODESTONE_HOLD_AT ?? "").split(/:(.*)/s);
+
+export const holdPoint: (point: HoldPoint) => void =
+  heldPoint === ""
+    ? () => {}
+    : (point) => {
+        if (point !== heldPoint) return;
+        try {
+          readFileSync(pipe);
+        } catch (error) {
+          if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+        }
       };

@@ -21,15 +21,21 @@ export function ownIdentity(): ProcessIdentity {
 /** "unknown": the pid belongs to another boot, container or host, and cannot be judged from here. */
 export function liveness(identity: ProcessIdentity): "alive" | "dead" | "unknown" {
   if (identity.realm !== realm()) return "unknown";
-  try {
-    process.kill(identity.pid, 0);
-  } catch (error) {
-    // EPERM: the process exists and belongs to another user.
-    if ((error as NodeJS.ErrnoException).code === "ESRCH") return "dead";
-  }
+  if (!exists(identity.pid)) return "dead";
   const startTime = startTimeOf(identity.pid);
-  if (startTime === null && process.platform === "linux") return "dead"; // it ended just now, or is a zombie that holds nothing
+  // Without a start time it may have ended just now.
+  if (startTime === "ended" || (startTime === null && !exists(identity.pid))) return "dead";
   return startTime === null || identity.startTime === null || startTime === identity.startTime ? "alive" : "dead";
+}
+
+function exists(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // EPERM: it belongs to another user.
+    return (error as NodeJS.ErrnoException).code !== "ESRCH";
+  }
 }
 
 function realm(): string {
@@ -37,13 +43,17 @@ function realm(): string {
   return `${readOr("/proc/sys/kernel/random/boot_id", hostname())} ${linkOr("/proc/self/ns/pid", "")}`;
 }
 
+/**
+ * @returns "ended" for a zombie, which holds nothing. null when it cannot be learnt: the file of a living process may be
+ *   hidden from this user, or no descriptor may be free.
+ */
 function startTimeOf(pid: number): string | null {
   if (process.platform === "linux") {
     const stat = readOr(`/proc/${pid}/stat`, "");
     // Field 2 is the command in parentheses and may hold anything. Field 3 is the state, field 22 the start
     // time.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return fields[0] === "Z" || fields[0] === "X" ? null : (fields[19] ?? null);
+    return fields[0] === "Z" || fields[0] === "X" ? "ended" : (fields[19] ?? null);
   }
   try {
     return (

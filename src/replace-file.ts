@@ -4,11 +4,8 @@
  */
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { LodestoneError } from "./errors.ts";
-
-const LOCK_PATIENCE_MS = 5_000;
-const LOCK_RETRY_MS = 20;
+import { crashPoint } from "./fault-points.ts";
+import { withFileLock } from "./file-lock.ts";
 
 /**
  * For one writer only. The content is written beside the file and renamed into its place. For several writers
@@ -20,24 +17,24 @@ export async function replaceFile(path: string, content: string): Promise<void> 
 }
 
 /**
- * The same where the new content depends on the old one and several processes may write. The file beside it is
- * the lock.
+ * The same where the new content depends on the old one and several processes may write: they take turns
+ * (file-lock.ts).
  *
  * @param update  reads what is there and returns the new content. When it throws, nothing changes.
  * @param mode  of the new file, as in `chmod`.
  * @throws {LodestoneError} CONFLICT when another writer does not finish within five seconds.
  */
 export async function updateFile(path: string, update: () => Promise<string>, mode: number): Promise<void> {
-  const file = await openAlone(besides(path), mode);
-  let content: string;
-  try {
-    content = await update();
-  } catch (error) {
-    await file.close();
+  await withFileLock(path, async (requireLock) => {
+    const content = await update();
+    // A writer that was killed may have left one.
     await rm(besides(path), { force: true });
-    throw error;
-  }
-  await finish(file, path, content);
+    crashPoint("file-locked");
+    await finish(await open(besides(path), "wx", mode), path, content, () => {
+      requireLock();
+      crashPoint("file-written");
+    });
+  });
 }
 
 /** Makes what was created, renamed or removed in the directory last through a crash. */
@@ -52,26 +49,8 @@ export async function syncDirectory(path: string): Promise<void> {
 
 const besides = (path: string): string => `${path}.new`;
 
-async function openAlone(path: string, mode: number): Promise<FileHandle> {
-  const patience = performance.now() + LOCK_PATIENCE_MS;
-  for (;;) {
-    try {
-      return await open(path, "wx", mode);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    }
-    if (performance.now() > patience) {
-      throw new LodestoneError(
-        "CONFLICT",
-        `${path} exists: another process is writing. If no other process is running, a crash left this file behind: remove it, then try again.`,
-      );
-    }
-    await sleep(LOCK_RETRY_MS);
-  }
-}
-
 /** Closes the file, whatever happens; a fault leaves the old content in place and nothing beside it. */
-async function finish(file: FileHandle, path: string, content: string): Promise<void> {
+async function finish(file: FileHandle, path: string, content: string, beforeRename = (): void => {}): Promise<void> {
   try {
     try {
       await file.writeFile(content);
@@ -79,6 +58,7 @@ async function finish(file: FileHandle, path: string, content: string): Promise<
     } finally {
       await file.close();
     }
+    beforeRename();
     await rename(besides(path), path);
   } catch (error) {
     await rm(besides(path), { force: true });

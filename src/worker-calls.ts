@@ -4,31 +4,25 @@
  */
 import { type ErrorCode, LodestoneError } from "./errors.ts";
 
-interface Pending<Request> {
-  readonly request: Request;
+interface Pending {
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /** Calls without a reply yet, in the order of the calls. */
-export class PendingCalls<Request = undefined> {
-  readonly #pending = new Map<number, Pending<Request>>();
+export class PendingCalls {
+  readonly #pending = new Map<number, Pending>();
   #last = 0;
 
   get size(): number {
     return this.#pending.size;
   }
 
-  /** Numbers begin at 1. @param request  what may have to be sent again. */
-  begin<Result>(request: Request): { readonly number: number; readonly answer: Promise<Result> } {
+  /** Numbers begin at 1. */
+  begin<Result>(): { readonly number: number; readonly answer: Promise<Result> } {
     const number = ++this.#last;
-    const answer = new Promise<unknown>((resolve, reject) => this.#pending.set(number, { request, resolve, reject })) as Promise<Result>;
+    const answer = new Promise<unknown>((resolve, reject) => this.#pending.set(number, { resolve, reject })) as Promise<Result>;
     return { number, answer };
-  }
-
-  /** Oldest first. */
-  *requests(): Generator<readonly [number: number, request: Request]> {
-    for (const [number, { request }] of this.#pending) yield [number, request];
   }
 
   /** Like `reject`, does nothing for a call that was given up. */
@@ -46,7 +40,7 @@ export class PendingCalls<Request = undefined> {
     for (const { reject } of all) reject(error);
   }
 
-  #take(number: number): Pending<Request> | undefined {
+  #take(number: number): Pending | undefined {
     const pending = this.#pending.get(number);
     this.#pending.delete(number);
     return pending;

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -27,12 +27,12 @@ describe("a file that several writers change", () => {
     expect(readdirSync(folder)).not.toContain("kept.new");
   });
 
-  it("reports the lock of a writer that crashed", async () => {
-    const file = join(folder, "locked");
-    writeFileSync(`${file}.new`, "");
-    await expect(updateFile(file, async () => "new", 0o600)).rejects.toMatchObject({
-      code: "CONFLICT",
-      message: expect.stringContaining("locked.new"),
-    });
+  it("is changed whatever a writer that crashed left beside it, with the mode that was asked for", async () => {
+    const file = join(folder, "left");
+    writeFileSync(`${file}.new`, "half", { mode: 0o666 });
+    await updateFile(file, async () => "new", 0o600);
+    expect(readFileSync(file, "utf8")).toBe("new");
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readdirSync(folder).filter((name) => name.startsWith("left."))).toEqual([]);
   });
 });

@@ -2,13 +2,17 @@
  * `lodestone backup` asks a running server for a copy of its database; `lodestone restore` makes a data
  * directory from such a copy.
  */
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { type Command, Option } from "commander";
 import { isDirectoryHeld } from "../directory-lock.ts";
 import { LodestoneError } from "../errors.ts";
+import { copyBackup } from "../records/engine/embedded/restore-backup.ts";
 import { openRecordStore } from "../records/open.ts";
+import { syncDirectory } from "../replace-file.ts";
 import type { ApiClient } from "./api-client.ts";
+import { checkStore, countOfFaults } from "./check-store.ts";
+import { INTERRUPTED_EXIT_CODE, onInterrupt } from "./interrupt.ts";
 
 export function backupCommand(command: Command, clientOf: (options: { url: string; apiKey?: string }) => ApiClient): Command {
   return command
@@ -24,14 +28,28 @@ export function backupCommand(command: Command, clientOf: (options: { url: strin
 
 export function restoreCommand(command: Command): Command {
   return command
-    .description("Make a new data directory from a backup, and open it once to verify that it is complete.")
+    .description("Make a new data directory from a backup, if its files are as they were made and what they hold passes lodestone check.")
     .argument("<backup>", "the folder that lodestone backup printed")
     .addOption(new Option("--data-dir <folder>", "the data directory to make; must not exist, or must be empty").makeOptionMandatory())
     .action(async (backup: string, options: { dataDir: string }) => {
-      const branches = await restore(resolve(backup), resolve(options.dataDir));
-      console.log(
-        `Restored ${branches} ${branches === 1 ? "branch" : "branches"} into ${resolve(options.dataDir)}. lodestone serve --data-dir ${options.dataDir} serves it.`,
-      );
+      const interrupt = onInterrupt("Stopping; nothing will be restored.");
+      try {
+        const { branches, hadChecksums } = await restore(resolve(backup), resolve(options.dataDir), interrupt.signal);
+        console.log(
+          `Restored ${branches} ${branches === 1 ? "branch" : "branches"} into ${resolve(options.dataDir)}, verified. lodestone serve --data-dir ${options.dataDir} serves it.`,
+        );
+        if (!hadChecksums) {
+          console.error(
+            "The backup is of a version that kept no checksums of its files. Its tables, rules and indexes were checked, but not each value.",
+          );
+        }
+      } catch (error) {
+        if (error !== interrupt.signal.reason) throw error;
+        console.error("Interrupted: nothing was restored.");
+        process.exitCode = INTERRUPTED_EXIT_CODE;
+      } finally {
+        interrupt.dispose();
+      }
     });
 }
 
@@ -68,13 +86,16 @@ function realPathOf(path: string): string {
   return existsSync(path) ? realpathSync(path) : join(realPathOf(dirname(path)), basename(path));
 }
 
-/**
- * The directory appears whole or not at all.
- * @returns how many branches it has.
- */
-async function restore(backup: string, dataDir: string): Promise<number> {
-  if (!existsSync(join(backup, "lodestone.json")) || !existsSync(join(backup, "postgres", "PG_VERSION"))) {
-    throw new LodestoneError("INVALID", `${backup} is not a backup: it has no lodestone.json and postgres/PG_VERSION.`);
+interface Restored {
+  readonly branches: number;
+  /** False: the backup is of an early version, whose files have no checksums. */
+  readonly hadChecksums: boolean;
+}
+
+/** The directory appears whole and verified, or not at all. */
+async function restore(backup: string, dataDir: string, signal: AbortSignal): Promise<Restored> {
+  if (!existsSync(join(backup, "lodestone.json")) || !existsSync(join(backup, "postgres"))) {
+    throw new LodestoneError("INVALID", `${backup} is not a backup: it has no lodestone.json and postgres.`);
   }
   if (existsSync(dataDir) && readdirSync(dataDir).length > 0) {
     throw new LodestoneError("INVALID", `${dataDir} is not empty. Restore into a new folder, then start the server with it.`);
@@ -83,22 +104,27 @@ async function restore(backup: string, dataDir: string): Promise<number> {
   refuseInUse(backup);
   mkdirSync(dirname(dataDir), { recursive: true });
   const building = mkdtempSync(join(dirname(dataDir), `${basename(dataDir)}.restoring-`));
+  const remove = (): void => rmSync(building, { recursive: true, force: true });
+  process.once("exit", remove);
   try {
-    for (const part of ["postgres", "lodestone.json"]) cpSync(join(backup, part), join(building, part), { recursive: true });
+    const hadChecksums = await copyBackup(backup, building, signal);
     // Opening replays the log up to the end of the backup, and writes everything to disk. Search snapshots of
-    // the original would not match the copy.
-    const records = await openRecordStore({ dataDir: building }, { isCopy: true });
-    let branches = 0;
-    try {
-      for (const { name } of await records.listDatabases()) branches += (await records.listBranches(name)).length;
-    } finally {
-      await records.close();
+    // the original would not match the copy, and are not in it.
+    const open = () => openRecordStore({ dataDir: building }, { isCopy: true });
+    const said: string[] = [];
+    const { branches, faults } = await checkStore(open, join(building, "search"), (line) => said.push(line), signal);
+    if (faults > 0) {
+      throw new LodestoneError(
+        "CORRUPT",
+        `${said.join("\n")}\nThe backup ${backup} is damaged: ${countOfFaults(faults)}. Nothing was restored.`,
+      );
     }
     // A rename may replace an empty directory.
     renameSync(building, dataDir);
-    return branches;
-  } catch (error) {
-    rmSync(building, { recursive: true, force: true });
-    throw error;
+    await syncDirectory(dirname(dataDir));
+    return { branches, hadChecksums };
+  } finally {
+    process.off("exit", remove);
+    remove();
   }
 }

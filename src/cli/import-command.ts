@@ -7,9 +7,12 @@ import type { BranchRef } from "../records/schema.ts";
 import { quoted } from "../value-in-words.ts";
 import type { ApiClient } from "./api-client.ts";
 import { batchOption } from "./batch-option.ts";
+import { encodingOption } from "./encoding-option.ts";
 import { planSteps, prepareTables, readFolder } from "./import/import-folder.ts";
 import { FolderJournal } from "./import/import-state.ts";
 import { FORMATS, type Format, type ImportOptions, type ImportOutcome, type ImportProgress, runImport } from "./import/run-import.ts";
+import { SourceFiles } from "./import/source-files.ts";
+import type { Encoding } from "./import/text-encoding.ts";
 import { INTERRUPTED_EXIT_CODE, onInterrupt } from "./interrupt.ts";
 import { grouped, type Progress, startProgress } from "./progress.ts";
 import { parseTableTarget, parseTarget } from "./target.ts";
@@ -23,6 +26,7 @@ interface ImportFlags {
   idColumn?: string;
   idPrefix: string;
   skipColumn: string[];
+  encoding?: Encoding;
   batch: number;
   state?: string;
   restart?: boolean;
@@ -53,6 +57,7 @@ export function importCommand(command: Command, clientOf: (flags: ImportFlags) =
       (name: string, previous: string[] = []) => [...previous, name],
       [],
     )
+    .addOption(encodingOption())
     .addOption(batchOption())
     .option("--state <file>", "the file that records the progress (default: beside the file)")
     .option("--restart", "start from the beginning, even if an earlier run was interrupted")
@@ -63,11 +68,17 @@ export function importCommand(command: Command, clientOf: (flags: ImportFlags) =
         () => false,
       );
       const interrupt = onInterrupt("Finishing the batches in flight; press Ctrl-C again to stop at once.");
+      const files = new SourceFiles(flags.encoding, interrupt.signal);
       try {
-        if (isFolder) await importFolder(client, file, target, flags, interrupt.signal);
-        else await importFile(client, { file, ...parseTableTarget(target) }, target, flags, interrupt.signal);
+        if (isFolder) await importFolder(client, file, target, flags, files);
+        else await importFile(client, { file, ...parseTableTarget(target) }, target, flags, files);
+      } catch (error) {
+        if (error !== interrupt.signal.reason) throw error;
+        console.log("Interrupted before the first record: nothing was imported.");
+        process.exitCode = INTERRUPTED_EXIT_CODE;
       } finally {
         interrupt.dispose();
+        files.close();
       }
     });
 }
@@ -75,7 +86,7 @@ export function importCommand(command: Command, clientOf: (flags: ImportFlags) =
 type What = Pick<ImportOptions, "file" | "ref" | "table"> &
   Partial<Pick<ImportOptions, "skipColumns" | "updateOnly" | "statePath" | "mayBeEmpty">>;
 
-async function importFile(client: ApiClient, what: What, name: string, flags: ImportFlags, signal: AbortSignal): Promise<ImportOutcome> {
+async function importFile(client: ApiClient, what: What, name: string, flags: ImportFlags, files: SourceFiles): Promise<ImportOutcome> {
   let progress: Progress | undefined;
   const onProgress = ({ byteLength, position, records, resumed }: ImportProgress) => {
     if (progress === undefined && resumed) process.stderr.write(`Continuing after record ${grouped(position.row)}.\n`);
@@ -94,7 +105,7 @@ async function importFile(client: ApiClient, what: What, name: string, flags: Im
       batchSize: flags.batch,
       ...(flags.state === undefined ? {} : { statePath: flags.state }),
       restart: flags.restart === true,
-      signal,
+      files,
       onProgress,
       ...what,
     });
@@ -116,7 +127,7 @@ async function importFile(client: ApiClient, what: What, name: string, flags: Im
   }
 }
 
-async function importFolder(client: ApiClient, folder: string, targetText: string, flags: ImportFlags, signal: AbortSignal): Promise<void> {
+async function importFolder(client: ApiClient, folder: string, targetText: string, flags: ImportFlags, files: SourceFiles): Promise<void> {
   const ref = branchTarget(targetText);
   for (const [flag, isGiven] of [
     ["--format", flags.format !== undefined],
@@ -124,6 +135,7 @@ async function importFolder(client: ApiClient, folder: string, targetText: strin
     ["--id-column", flags.idColumn !== undefined],
     ["--id-prefix", flags.idPrefix !== ""],
     ["--skip-column", flags.skipColumn.length > 0],
+    ["--encoding", flags.encoding !== undefined],
   ] as const) {
     if (isGiven)
       throw new LodestoneError(
@@ -132,18 +144,18 @@ async function importFolder(client: ApiClient, folder: string, targetText: strin
       );
   }
   const create = flags.create === true;
-  const files = await readFolder(folder, create);
-  await prepareTables(client, ref, files, create);
-  if (files.length === 0) console.log(`${folder} is empty, the export of a branch without tables: created ${targetText}.`);
+  const tables = await readFolder(folder, create, files);
+  await prepareTables(client, ref, tables, create);
+  if (tables.length === 0) console.log(`${folder} is empty, the export of a branch without tables: created ${targetText}.`);
   const journal = await FolderJournal.open(folder, `${client.url}/${targetText}`, flags.restart === true);
-  for (const { table, file, kind, later } of planSteps(files)) {
+  for (const { table, file, kind, later } of planSteps(tables)) {
     if (await journal.has(kind, file)) continue;
     const what: What =
       kind === "records"
         ? { file, ref, table, skipColumns: later, mayBeEmpty: true }
         : // A journal of its own, so that an import interrupted here continues here.
           { file, ref, table, updateOnly: later, mayBeEmpty: true, statePath: join(resolve(folder), `.lodestone-links-${table}.json`) };
-    const { finished } = await importFile(client, what, `${targetText}/${table}`, { ...flags, create: false }, signal);
+    const { finished } = await importFile(client, what, `${targetText}/${table}`, { ...flags, create: false }, files);
     if (!finished) return;
     await journal.add(kind, file);
   }

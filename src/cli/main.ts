@@ -20,5 +20,7 @@ try {
   await buildProgram().parseAsync();
 } catch (error) {
   if (!(error instanceof CommanderError)) console.error(`lodestone: ${describeFailure(error)}`);
-  process.exitCode = 1;
+  // It knows of the embedded database, which most commands do not import.
+  const { endProcess } = await import("./process-end.ts");
+  await endProcess(1);
 }

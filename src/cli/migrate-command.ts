@@ -6,7 +6,9 @@ import type { BranchRef } from "../records/schema.ts";
 import { quoted } from "../value-in-words.ts";
 import type { ApiClient } from "./api-client.ts";
 import { batchOption } from "./batch-option.ts";
-import { discardPlainDump } from "./import/dump/pg-restore.ts";
+import { encodingOption } from "./encoding-option.ts";
+import { SourceFiles } from "./import/source-files.ts";
+import type { Encoding } from "./import/text-encoding.ts";
 import { INTERRUPTED_EXIT_CODE, onInterrupt } from "./interrupt.ts";
 import type { MigrationSource } from "./migrate/migration-source.ts";
 import { openMigrationSource } from "./migrate/open-source.ts";
@@ -21,6 +23,7 @@ interface MigrateFlags {
   plan?: boolean;
   state?: string;
   restart?: boolean;
+  encoding?: Encoding;
   batch: number;
 }
 
@@ -39,16 +42,26 @@ export function migrateCommand(command: Command, clientOf: (flags: MigrateFlags)
     .option("--plan", "only print what would be done")
     .option("--state <folder>", "the folder that records the progress (default: beside the dump, or in the folder)")
     .option("--restart", "start over, even if an earlier run was interrupted")
+    .addOption(encodingOption())
     .addOption(batchOption())
     .action(async (path: string, target: string, flags: MigrateFlags) => {
       const { ref, table } = parseTarget(target);
       if (table !== undefined)
         throw new LodestoneError("INVALID", `A migration goes into a branch, {database}:{branch}; got ${quoted(target)}.`);
       const client = clientOf(flags);
-      const source = await openMigrationSource(path, flags.schema);
-      printPlan(path, ref, client.url, source);
-      if (flags.plan === true) return;
-      await migrate(client, path, ref, source, flags);
+      const interrupt = onInterrupt("Finishing the batches in flight; press Ctrl-C again to stop at once.");
+      const files = new SourceFiles(flags.encoding, interrupt.signal);
+      try {
+        const source = await openMigrationSource(path, flags.schema, files);
+        printPlan(path, ref, client.url, source);
+        if (flags.plan !== true) await migrate(client, path, ref, source, files, flags);
+      } catch (error) {
+        if (error !== interrupt.signal.reason) throw error;
+        reportInterrupted(ref);
+      } finally {
+        interrupt.dispose();
+        files.close();
+      }
     });
 }
 
@@ -64,11 +77,22 @@ function printPlan(path: string, { database, branch }: BranchRef, url: string, s
   for (const sentence of source.leftOut) console.log(`  ${sentence}`);
 }
 
-async function migrate(client: ApiClient, path: string, ref: BranchRef, source: MigrationSource, flags: MigrateFlags): Promise<void> {
+function reportInterrupted({ database, branch }: BranchRef): void {
+  console.log(`Interrupted: run the same command again to continue. There is no branch ${database}:${branch} yet.`);
+  process.exitCode = INTERRUPTED_EXIT_CODE;
+}
+
+async function migrate(
+  client: ApiClient,
+  path: string,
+  ref: BranchRef,
+  source: MigrationSource,
+  files: SourceFiles,
+  flags: MigrateFlags,
+): Promise<void> {
   // Beside a dump, which may be a folder itself and must stay as it is.
   const isDump = source.tables.some(({ file }) => file === path);
   const stateFolder = flags.state ?? (isDump ? `${resolve(path)}.lodestone-migration` : join(resolve(path), ".lodestone-migration"));
-  const interrupt = onInterrupt("Finishing the batches in flight; press Ctrl-C again to stop at once.");
   let progress: Progress | undefined;
   let records = 0;
   try {
@@ -77,7 +101,7 @@ async function migrate(client: ApiClient, path: string, ref: BranchRef, source: 
       stateFolder,
       restart: flags.restart === true,
       batchSize: flags.batch,
-      signal: interrupt.signal,
+      files,
       onStep(sentence) {
         progress?.stop();
         progress = undefined;
@@ -96,14 +120,10 @@ async function migrate(client: ApiClient, path: string, ref: BranchRef, source: 
       },
     });
     progress?.stop();
-    if (outcome !== "interrupted" && isDump) await discardPlainDump(path);
-    if (outcome === "interrupted") {
-      console.log(`Interrupted: run the same command again to continue. There is no branch ${ref.database}:${ref.branch} yet.`);
-      process.exitCode = INTERRUPTED_EXIT_CODE;
-    } else if (outcome === "finished before") console.log(`${ref.database}:${ref.branch} was completed and verified by an earlier run.`);
+    if (outcome === "interrupted") reportInterrupted(ref);
+    else if (outcome === "finished before") console.log(`${ref.database}:${ref.branch} was completed and verified by an earlier run.`);
     else console.log(`${ref.database}:${ref.branch} is there: ${source.tables.length} tables, ${grouped(records)} records, verified.`);
   } finally {
     progress?.stop();
-    interrupt.dispose();
   }
 }

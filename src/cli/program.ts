@@ -2,55 +2,83 @@
 import { readFileSync } from "node:fs";
 import { Command, Option } from "commander";
 import { ApiClient } from "./api-client.ts";
-import { backupCommand, restoreCommand } from "./backup-command.ts";
-import { checkCommand } from "./check-command.ts";
-import { DEMO_TABLE } from "./demo-colors.ts";
-import { exportCommand } from "./export-command.ts";
-import { importCommand } from "./import-command.ts";
-import { keysCommand } from "./keys-command.ts";
-import { DEMO_REF, demoCurl, loadDemoOverHttp } from "./load-demo.ts";
-import { migrateCommand } from "./migrate-command.ts";
-import { DEFAULT_PORT, serveCommand } from "./serve-command.ts";
+import { buildInWords } from "./build-identity.ts";
+import { DEFAULT_PORT } from "./default-port.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string };
 
-const DEFAULT_URL = `http://127.0.0.1:${DEFAULT_PORT}`;
+interface ListedCommand {
+  /** What the list of commands says. The command's own help says the rest. */
+  readonly summary: string;
+  /** Imports the command, which adds its description, arguments, options and action. */
+  readonly load: (command: Command) => Promise<void>;
+}
+
+const COMMANDS: Readonly<Record<string, ListedCommand>> = {
+  serve: {
+    summary: "Run the server.",
+    load: async (command) => (await import("./serve-command.ts")).serveCommand(command, version),
+  },
+  demo: {
+    summary: "Load the demo into a running server: the 148 CSS named colours as vectors.",
+    load: async (command) => withServer(command, (await import("./demo-command.ts")).demoCommand),
+  },
+  import: {
+    summary: "Load a file into a table of a running server, or a folder into a branch.",
+    load: async (command) => withServer(command, (await import("./import-command.ts")).importCommand),
+  },
+  migrate: {
+    summary: "Move a whole database of the retired service into a running server.",
+    load: async (command) => withServer(command, (await import("./migrate-command.ts")).migrateCommand),
+  },
+  export: {
+    summary: "Write a table of a running server, or all tables of a branch, as JSON Lines.",
+    load: async (command) => withServer(command, (await import("./export-command.ts")).exportCommand),
+  },
+  backup: {
+    summary: "Back up the database of a running server (embedded only).",
+    load: async (command) => withServer(command, (await import("./backup-command.ts")).backupCommand),
+  },
+  restore: {
+    summary: "Make a new data directory from a backup.",
+    load: async (command) => void (await import("./backup-command.ts")).restoreCommand(command),
+  },
+  check: {
+    summary: "Verify the records and the search snapshots of a stopped server.",
+    load: async (command) => void (await import("./check-command.ts")).checkCommand(command),
+  },
+  keys: {
+    summary: "Create, list and revoke the API keys of a key file.",
+    load: async (command) => void (await import("./keys-command.ts")).keysCommand(command),
+  },
+};
 
 export function buildProgram(): Command {
   const program = new Command("lodestone")
     .description("Exact vector search: a data service you run yourself.")
-    .version(version)
+    .version(buildInWords(version))
     .showHelpAfterError("(--help lists the options)")
-    .configureHelp({ showGlobalOptions: true });
-
-  serveCommand(program.command("serve"), version);
-  withServer(
-    program.command("demo").description("Load the demo into a running server: the 148 CSS named colours as Lab vectors in demo:main."),
-  ).action(async (options: { url: string; apiKey?: string }) => {
-    const client = clientOf(options);
-    await loadDemoOverHttp(client);
-    console.log(
-      `The table "${DEMO_TABLE}" is in ${DEMO_REF.database}:${DEMO_REF.branch}. Which colours are nearest to rebeccapurple?\n\n${demoCurl(client.url)}`,
-    );
-  });
-
-  withServer(importCommand(program.command("import"), clientOf));
-  withServer(migrateCommand(program.command("migrate"), clientOf));
-  withServer(exportCommand(program.command("export"), clientOf));
-  withServer(backupCommand(program.command("backup"), clientOf));
-  restoreCommand(program.command("restore"));
-  checkCommand(program.command("check"));
-  keysCommand(program.command("keys"));
+    .configureHelp({ showGlobalOptions: true, subcommandTerm: (command) => command.name() })
+    .hook("preSubcommand", (_program, command) => COMMANDS[command.name()]?.load(command))
+    .helpCommand(false);
+  for (const [name, { summary }] of Object.entries(COMMANDS)) program.command(name).summary(summary);
+  // Commander's own would not import the command.
+  program
+    .command("help")
+    .argument("[command...]")
+    .summary("Describe a command and its options, as <command> --help does.")
+    .action(async (names: string[]) => void (await program.parseAsync([...names, "--help"], { from: "user" })));
   return program;
 }
 
-/** The options of every command that talks to a running server. */
-function withServer(command: Command): Command {
-  return command
-    .addOption(new Option("--url <url>", "the running server").env("LODESTONE_URL").default(DEFAULT_URL))
-    .addOption(new Option("--api-key <key>", "an API key, if the server requires keys").env("LODESTONE_API_KEY"));
+interface ServerOptions {
+  readonly url: string;
+  readonly apiKey?: string;
 }
 
-function clientOf({ url, apiKey }: { url: string; apiKey?: string }): ApiClient {
-  return new ApiClient(apiKey === undefined ? { url } : { url, apiKey });
+/** A command that talks to a running server. */
+function withServer(command: Command, add: (command: Command, clientOf: (options: ServerOptions) => ApiClient) => Command): void {
+  add(command, ({ url, apiKey }) => new ApiClient(apiKey === undefined ? { url } : { url, apiKey }))
+    .addOption(new Option("--url <url>", "the running server").env("LODESTONE_URL").default(`http://127.0.0.1:${DEFAULT_PORT}`))
+    .addOption(new Option("--api-key <key>", "an API key, if the server requires keys").env("LODESTONE_API_KEY"));
 }

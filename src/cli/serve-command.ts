@@ -1,10 +1,10 @@
 /** `lodestone serve`: its options, each with an environment variable. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { LEAST_MEMORY_BYTES } from "../budget/memory-limits.ts";
+import { DEFAULT_PORT } from "./default-port.ts";
+import { endProcess } from "./process-end.ts";
 import { parsePart, parsePeers } from "./search-part.ts";
 import { type ServeOptions, serve } from "./serve.ts";
-
-export const DEFAULT_PORT = 8787;
 
 /** @param version  of the program, which answers and logs carry. */
 export function serveCommand(command: Command, version: string): void {
@@ -73,6 +73,13 @@ export function serveCommand(command: Command, version: string): void {
       list("--cors-origin <origin>", 'allow pages of this origin to call the server (repeatable; "*" for all)', "LODESTONE_CORS_ORIGIN"),
     )
     .addOption(
+      list(
+        "--trust-proxy <networks>",
+        "believe the X-Forwarded-For of proxies at these addresses, such as 10.0.0.7 or 10.0.0.0/8 (repeatable)",
+        "LODESTONE_TRUST_PROXY",
+      ),
+    )
+    .addOption(
       new Option(
         "--statement-timeout <seconds>",
         "cancel statements that run longer (default: 60; 10 for SQL over HTTP on the embedded database, where statements wait for each other)",
@@ -120,9 +127,18 @@ export function serveCommand(command: Command, version: string): void {
         .choices(["fatal", "error", "warn", "info", "debug", "silent"])
         .default(process.stderr.isTTY ? "warn" : "info", "warn on a terminal, else info"),
     )
+    .addOption(
+      new Option("--shutdown-timeout <seconds>", "end the process, whatever still hangs, this long after it was asked to stop")
+        .env("LODESTONE_SHUTDOWN_TIMEOUT")
+        .argParser(parseSeconds)
+        .default(30),
+    )
     .option("--no-console", "do not serve the console under /console")
     .option("--demo", "also load the demo: the 148 CSS named colours as Lab vectors in demo:main")
-    .action(async (options: Omit<ServeOptions, "version">) => serve({ ...options, version }));
+    .action(async (options: Omit<ServeOptions, "version">) => {
+      await serve({ ...options, version });
+      await endProcess(0);
+    });
 }
 
 function parsePort(text: string): number {

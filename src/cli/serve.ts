@@ -1,27 +1,35 @@
 /**
  * `lodestone serve`: opens the stores and listens; on SIGTERM or Ctrl-C completes the requests in flight and
- * closes the stores.
+ * closes the stores. The process ends after that, after a start that failed, and at the latest when closing takes
+ * longer than `shutdownTimeout`.
  */
-import { unwatchFile, watchFile } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Logger, pino } from "pino";
+import { descriptorLimits, mostOpenFiles } from "../budget/descriptor-limits.ts";
 import { MemoryBudget } from "../budget/memory-budget.ts";
 import { memoryLimits } from "../budget/memory-limits.ts";
 import { createApp } from "../http/app.ts";
+import { TrustedProxies } from "../http/connections/client-address.ts";
 import { CONSOLE_PATH } from "../http/console-files.ts";
+import { DEFAULT_HTTP_LIMITS } from "../http/http-limits.ts";
 import { type AccessKey, hashKey, Keyring } from "../http/keys/access-keys.ts";
+import { FollowedKeyFile } from "../http/keys/followed-key-file.ts";
 import { readKeyFile } from "../http/keys/key-file.ts";
 import { KeyManager } from "../http/keys/key-manager.ts";
 import { resolveListenAddresses } from "../http/listen-addresses.ts";
 import { listen, type RunningServer } from "../http/server.ts";
+import { RESERVE_BYTES } from "../records/engine/embedded/disk-reserve.ts";
 import { openRecordStore } from "../records/open.ts";
+import type { RecordStore } from "../records/record-store.ts";
 import { openSearchStore } from "../search/open-search-store.ts";
 import { PartsSearchStore } from "../search/parts/parts-search-store.ts";
 import type { StartEngine } from "../search/search-engine.ts";
 import { lockSnapshots } from "../search/snapshot/lock-snapshots.ts";
 import { startSqlEngine } from "../search/sql/sql-engine.ts";
+import { COMMIT } from "./build-identity.ts";
 import { DEMO_REF, demoCurl, loadDemoIntoStore } from "./load-demo.ts";
+import { endProcess } from "./process-end.ts";
 import { enableRelaxedSimd } from "./relaxed-simd.ts";
 import { type SearchPartOptions, searchPartSettings } from "./search-part.ts";
 
@@ -36,6 +44,8 @@ export interface ServeOptions extends SearchPartOptions {
   readonly apiKey: readonly string[];
   readonly keyFile?: string;
   readonly corsOrigin: readonly string[];
+  /** Addresses and networks of proxies. */
+  readonly trustProxy: readonly string[];
   /** In seconds. */
   readonly statementTimeout?: number;
   /** In seconds. */
@@ -47,6 +57,8 @@ export interface ServeOptions extends SearchPartOptions {
   readonly maxMemory?: number;
   /** In seconds. */
   readonly maxLag: number;
+  /** In seconds, from the signal to the end of the process. */
+  readonly shutdownTimeout: number;
   readonly logLevel: string;
   readonly demo?: boolean;
   /** False: the console is not served. */
@@ -54,43 +66,74 @@ export interface ServeOptions extends SearchPartOptions {
   readonly version: string;
 }
 
-const KEY_FILE_POLL_MS = 1_000;
 /** Of a statement of a search in the database of --search-url. */
 const DEFAULT_SEARCH_TIMEOUT_SECONDS = 60;
 
 /** Beside the server's own code, in a checkout's dist/ and in the package. */
 const CONSOLE_DIR = fileURLToPath(new URL("../console/", import.meta.url));
 
+/** What was opened, and how it is closed. */
+type Closers = (() => unknown)[];
+
 export async function serve(options: ServeOptions): Promise<void> {
   enableRelaxedSimd();
   const log = pino({ level: options.logLevel, redact: ["req.headers.authorization"] }, pino.destination({ fd: 2, sync: true }));
+  log.info({ version: options.version, commit: COMMIT, node: process.version }, "starting");
+  const signals = new StopSignals(log);
+  const closers: Closers = [];
+  try {
+    await start(options, log, closers, () => signals.started());
+    await signals.asked;
+  } catch (error) {
+    await closeAll(closers, options, log, error);
+    throw error;
+  }
+  await closeAll(closers, options, log);
+  log.info("stopped");
+}
+
+/** Rejects when something cannot be closed, after all the rest has been. */
+async function closeAll(closers: Closers, { shutdownTimeout }: ServeOptions, log: Logger, startError?: unknown): Promise<void> {
+  const deadline = setTimeout(() => {
+    // Of a start that failed, the reason is said after this.
+    if (startError !== undefined) log.fatal({ err: startError }, "failed to start");
+    log.fatal({ shutdownTimeout }, "not stopped in time: ending the process");
+    void endProcess(1);
+  }, shutdownTimeout * 1000);
+  const errors: unknown[] = [];
+  for (const close of closers.toReversed()) {
+    try {
+      await close();
+    } catch (error) {
+      log.error({ err: error }, "closing failed");
+      errors.push(error);
+    }
+  }
+  clearTimeout(deadline);
+  if (errors.length > 0 && startError === undefined) throw errors[0];
+}
+
+/** Adds to `closers` what it has opened, also when it fails. */
+async function start(options: ServeOptions, log: Logger, closers: Closers, onStarted: () => void): Promise<void> {
   const fixedKeys = options.apiKey.map((key, i): AccessKey => ({ name: `--api-key ${i + 1}`, hash: hashKey(key), scope: "admin" }));
   const fileKeys = options.keyFile === undefined ? [] : await readKeyFile(options.keyFile);
   const hasKeys = fixedKeys.length > 0 || options.keyFile !== undefined;
   const keyring = hasKeys ? new Keyring([...fixedKeys, ...fileKeys]) : new Keyring();
+  const keyFile = options.keyFile === undefined ? undefined : new FollowedKeyFile(options.keyFile, keyring, fixedKeys, log);
+  const proxies = new TrustedProxies(options.trustProxy);
   const addresses = await resolveListenAddresses(options.host, hasKeys);
 
   const parts = await searchPartSettings(options);
   const memory = memoryLimits(options.maxMemory);
-  const timeLimits = options.statementTimeout === undefined ? {} : { statementTimeoutMs: options.statementTimeout * 1000 };
-  const records = await openRecordStore(
-    options.databaseUrl === undefined
-      ? { dataDir: options.dataDir, ...timeLimits, maxMemoryBytes: memory.databaseBytes }
-      : {
-          databaseUrl: options.databaseUrl,
-          ...timeLimits,
-          poolSize: options.databaseConnections,
-          sqlPoolSize: options.sqlConnections,
-        },
-  );
+  const connections = clientConnections(options, log);
+  const records = await openRecords(options, memory.databaseBytes, log);
+  closers.push(() => records.close());
   const onFault = (error: unknown): void => log.warn({ err: error }, "the search store recovers from a fault");
-  const startEngine = await searchEngineOf(options, onFault).catch(async (error: unknown) => {
-    await records.close();
-    throw error;
-  });
+  const startEngine = await searchEngineOf(options, onFault);
   const snapshotDir = join(options.dataDir, "search");
   // What is kept in a database needs no files.
   const snapshotLock = startEngine === undefined ? await lockSnapshots(snapshotDir, (sentence) => log.warn(sentence)) : undefined;
+  closers.push(() => snapshotLock?.release());
   const searchOptions = {
     ...(snapshotLock === undefined ? {} : { snapshotDir }),
     ...(startEngine === undefined ? {} : { startEngine }),
@@ -98,47 +141,62 @@ export async function serve(options: ServeOptions): Promise<void> {
     ...(options.journalSize === undefined ? {} : { journalBytes: options.journalSize }),
     maxIndexBytes: memory.indexBytes,
     onFault,
+    onRecovery: (sentence: string) => log.info(sentence),
   };
   const partStore = parts === undefined ? undefined : new PartsSearchStore(records, { ...searchOptions, ...parts });
   const search = partStore ?? (await openSearchStore(records, searchOptions));
-  let server: RunningServer;
-  try {
-    if (options.demo === true) await loadDemoIntoStore(records);
-    const limits = { concurrentRequests: options.maxRequests, concurrentBodyBytes: memory.bodyBytes };
-    const app = createApp({
-      backupDir: join(options.dataDir, "backups"),
-      ...(options.console ? { consoleDir: CONSOLE_DIR } : {}),
-      records,
-      search,
-      keyring,
-      ...(hasKeys ? { keys: new KeyManager(keyring, fixedKeys, options.keyFile) } : {}),
-      log,
-      limits,
-      memory: new MemoryBudget(memory.answers),
-      corsOrigins: options.corsOrigin,
-      hostNames: options.host === undefined ? [] : [options.host],
-      version: options.version,
-      maxLagMs: options.maxLag * 1000,
-      searchPart: partStore && parts && { local: partStore.local, secret: parts.secret },
-    });
-    server = await listen(app, { addresses, port: options.port });
-  } catch (error) {
-    await search.close();
-    snapshotLock?.release();
-    await records.close();
-    throw error;
-  }
-  if (options.keyFile !== undefined) followKeyFile(options.keyFile, keyring, fixedKeys, log);
-  log.info({ urls: server.urls, database: records.kind, version: options.version }, "listening");
+  closers.push(() => search.close());
+  if (options.demo === true) await loadDemoIntoStore(records);
+  const limits = { concurrentRequests: options.maxRequests, concurrentBodyBytes: memory.bodyBytes, connections };
+  const app = createApp({
+    backupDir: join(options.dataDir, "backups"),
+    ...(options.console ? { consoleDir: CONSOLE_DIR } : {}),
+    records,
+    search,
+    keyring,
+    ...(hasKeys ? { keys: new KeyManager(fixedKeys, keyFile) } : {}),
+    log,
+    limits,
+    memory: new MemoryBudget(memory.answers),
+    corsOrigins: options.corsOrigin,
+    proxies,
+    hostNames: options.host === undefined ? [] : [options.host],
+    version: options.version,
+    commit: COMMIT,
+    maxLagMs: options.maxLag * 1000,
+    searchPart: partStore && parts && { local: partStore.local, secret: parts.secret },
+  });
+  const server = await listen(app, { addresses, port: options.port, limits });
+  closers.push(() => server.close());
+  closers.push(() => keyFile?.close());
+  onStarted();
+  log.info({ urls: server.urls, database: records.kind, version: options.version, commit: COMMIT }, "listening");
   printWelcome(options, server, hasKeys);
+}
 
-  await untilAskedToStop(log);
-  if (options.keyFile !== undefined) unwatchFile(options.keyFile);
-  await server.close();
-  await search.close();
-  snapshotLock?.release();
-  await records.close();
-  log.info("stopped");
+function openRecords(options: ServeOptions, maxMemoryBytes: number, log: Logger): Promise<RecordStore> {
+  const common = {
+    ...(options.statementTimeout === undefined ? {} : { statementTimeoutMs: options.statementTimeout * 1000 }),
+    onFault: (error: unknown) => log.error({ err: error }, "the record store has a fault"),
+    onRecovery: (sentence: string) => log.info(sentence),
+  };
+  return openRecordStore(
+    options.databaseUrl === undefined
+      ? { ...common, dataDir: options.dataDir, maxMemoryBytes, reserveBytes: RESERVE_BYTES }
+      : { ...common, databaseUrl: options.databaseUrl, poolSize: options.databaseConnections, sqlPoolSize: options.sqlConnections },
+  );
+}
+
+/** As many as the process may open besides its files and its connections to databases. */
+function clientConnections(options: ServeOptions, log: Logger): number {
+  const ofDatabases =
+    (options.databaseUrl === undefined ? 0 : options.databaseConnections + options.sqlConnections) +
+    (options.searchUrl === undefined ? 0 : options.searchConnections);
+  const openFiles = mostOpenFiles();
+  const { connections } = descriptorLimits(Math.max(1, openFiles - ofDatabases));
+  if (connections >= DEFAULT_HTTP_LIMITS.connections) return DEFAULT_HTTP_LIMITS.connections;
+  log.warn({ openFiles, connections }, "this process may open few files (ulimit -n), so it takes fewer connections of clients");
+  return connections;
 }
 
 /** What holds the vectors where --search-url names a database; undefined: this process. */
@@ -148,34 +206,33 @@ async function searchEngineOf(options: ServeOptions, onFault: (error: unknown) =
   return startSqlEngine(searchUrl, { connections, statementTimeoutMs: statementTimeout * 1000 }, onFault);
 }
 
-function followKeyFile(path: string, keyring: Keyring, fixedKeys: readonly AccessKey[], log: Logger): void {
-  watchFile(path, { interval: KEY_FILE_POLL_MS, persistent: false }, () => {
-    readKeyFile(path).then(
-      (keys) => {
-        keyring.replace([...fixedKeys, ...keys]);
-        log.info({ keys: keys.length }, "key file read again");
-      },
-      // A half-written or removed file must neither let anyone in nor lock everyone out.
-      (error: Error) => log.error({ err: error }, "key file cannot be read; the keys stay unchanged"),
-    );
-  });
-}
-
 /**
- * The first signal asks for an orderly stop, the second ends the process at once (what was acknowledged is on disk
- * either way).
+ * While the service starts, a signal ends the process at once, and so does the second one later: what was acknowledged
+ * is on disk either way. The first one after the start asks for an orderly stop.
  */
-function untilAskedToStop(log: Logger): Promise<void> {
-  return new Promise((resolve) => {
-    let asked = false;
-    const listener = (signal: NodeJS.Signals) => {
-      if (asked) process.exit(1);
-      asked = true;
-      log.info({ signal }, "stopping: completing requests in flight");
-      resolve();
-    };
-    process.on("SIGINT", listener).on("SIGTERM", listener);
-  });
+class StopSignals {
+  readonly asked: Promise<void>;
+  #is: "starting" | "serving" | "stopping" = "starting";
+
+  constructor(log: Logger) {
+    this.asked = new Promise((resolve) => {
+      const listener = (signal: NodeJS.Signals): void => {
+        if (this.#is === "serving") {
+          this.#is = "stopping";
+          log.info({ signal }, "stopping: completing requests in flight");
+          resolve();
+        } else {
+          log.warn({ signal }, `ending the process at once, while ${this.#is}`);
+          void endProcess(1);
+        }
+      };
+      process.on("SIGINT", listener).on("SIGTERM", listener);
+    });
+  }
+
+  started(): void {
+    this.#is = "serving";
+  }
 }
 
 function printWelcome(options: ServeOptions, server: RunningServer, hasKeys: boolean): void {

@@ -46,7 +46,7 @@ export class ShardClient {
   ): Promise<ShardResults[T]> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     if (signal?.aborted) return Promise.reject(signal.reason);
-    const { number, answer } = this.#pending.begin<ShardResults[T]>(undefined);
+    const { number, answer } = this.#pending.begin<ShardResults[T]>();
     this.#waiting.push({ number, request, transfer });
     this.#send();
     if (signal === undefined) return answer;

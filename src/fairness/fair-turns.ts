@@ -34,17 +34,31 @@ export class FairTurns {
     return this.#queue.size;
   }
 
-  /** @throws {LodestoneError} OVERLOADED; the signal's reason when it aborts before `work` begins; what `work` throws. */
-  async run<Result>(caller: string, signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {
+  /**
+   * @param work  gets a function that keeps the place, after the work, until something is over that the work has
+   *   left running.
+   * @throws {LodestoneError} OVERLOADED; the signal's reason when it aborts before `work` begins; what `work` throws.
+   */
+  async run<Result>(
+    caller: string,
+    signal: AbortSignal | undefined,
+    work: (keepUntil: (isOver: Promise<void>) => void) => Promise<Result>,
+  ): Promise<Result> {
     signal?.throwIfAborted();
     if (this.#queue.sizeOf(caller) > 0 || !this.#places.take(caller)) await this.#wait(caller, signal);
+    else this.#queue.charge(caller, EXPECTED_MS);
     const startedAt = performance.now();
-    try {
-      return await work();
-    } finally {
+    const isOver: Promise<void>[] = [];
+    const leave = (): void => {
       this.#places.give(caller);
       this.#queue.charge(caller, performance.now() - startedAt - EXPECTED_MS);
       this.#fill();
+    };
+    try {
+      return await work((promise) => void isOver.push(promise));
+    } finally {
+      if (isOver.length === 0) leave();
+      else void Promise.allSettled(isOver).then(leave);
     }
   }
 

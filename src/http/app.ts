@@ -17,7 +17,8 @@ import type { SearchStore } from "../search/search-store.ts";
 import { Admission } from "./admission/admission.ts";
 import { announcesBody, discardRest, refuseTransferCoding } from "./body/body-reader.ts";
 import { readJson } from "./body/read-json.ts";
-import { type ClientConnection, connectionOf } from "./client-connection.ts";
+import { networkOf, TrustedProxies } from "./connections/client-address.ts";
+import { connectionOf } from "./connections/client-connection.ts";
 import { consoleFiles } from "./console-files.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { EndpointRouter } from "./endpoint-router.ts";
@@ -30,6 +31,7 @@ import { Metrics } from "./metrics.ts";
 import { notOffered } from "./not-offered.ts";
 import { parsePath, parseQuery } from "./parameters.ts";
 import { type PartAccess, peerEndpoint } from "./parts/peer-endpoint.ts";
+import { RequestsUnderWay, type RequestUnderWay } from "./requests-under-way.ts";
 import { sendAnswer } from "./send-answer.ts";
 import { answerError, ClientGoneError, HttpError } from "./status.ts";
 import { compileSchema, SchemaFaultError, type Validate } from "./validation.ts";
@@ -48,9 +50,13 @@ export interface AppOptions {
   readonly memory?: MemoryBudget;
   /** Origins that browsers may call from, or "*". Default: none. */
   readonly corsOrigins?: readonly string[];
+  /** Whose X-Forwarded-For is believed. Default: nobody's. */
+  readonly proxies?: TrustedProxies;
   /** Names, besides those of loopback, that a server without keys answers to: the host that it was told to listen on. */
   readonly hostNames?: readonly string[];
   readonly version: string;
+  /** Of the sources that it was built from, where known. */
+  readonly commit?: string | undefined;
   /** A server whose searches are further behind the records is not ready; default 30 s. */
   readonly maxLagMs?: number;
   /** The folder of the console's files, served under /console; without it there is none. */
@@ -64,13 +70,20 @@ export interface AppOptions {
 export interface App {
   readonly koa: Koa;
   readonly admission: Admission;
-  /** From then on only health checks are answered; all other requests get 503. */
+  readonly proxies: TrustedProxies;
+  readonly log: Logger;
+  /** From then on only health checks are answered; all other requests get 503. Each answer closes its connection. */
   drain(): void;
+  /** Ends the requests under way, as requests-under-way.ts says. @returns how many there are. */
+  endRequests(): number;
+  /** Answers those that are under way all the same, without knowing what becomes of them. @returns how many there are. */
+  answerRequests(): number;
 }
 
 const DEFAULT_MAX_LAG_MS = 30_000;
 
 interface State {
+  readonly request: RequestUnderWay;
   requestId: string;
   endpoint: Pick<Endpoint, "name" | "path"> | undefined;
   caller: Caller | undefined;
@@ -89,6 +102,8 @@ export function createApp(options: AppOptions): App {
       answerBytes: { now: memory.heldBytes, most: memory.limits.totalBytes },
     }));
   const corsOrigins = options.corsOrigins ?? [];
+  const proxies = options.proxies ?? new TrustedProxies();
+  const underWay = new RequestsUnderWay();
   let draining = false;
 
   const endpoints = createEndpoints({
@@ -107,14 +122,16 @@ export function createApp(options: AppOptions): App {
 
   koa.use(async (ctx, next) => {
     const startedMs = performance.now();
-    const state: State = { requestId: requestIdOf(ctx), endpoint: undefined, caller: undefined };
+    const request = underWay.begin(connectionOf(ctx.req.socket), ctx.res);
+    const state: State = { request, requestId: requestIdOf(ctx), endpoint: undefined, caller: undefined };
     ctx.state = state;
     ctx.set("X-Request-Id", state.requestId);
     try {
-      await next();
+      await Promise.race([next(), request.cut]);
     } catch (error) {
       answerFailure(ctx, state, error);
     }
+    if (draining) ctx.set("Connection", "close");
     const { status } = ctx;
     const seconds = (performance.now() - startedMs) / 1000;
     // Koa hands the answer to the socket in a microtask, so before this: no client should wait for the log to
@@ -134,6 +151,7 @@ export function createApp(options: AppOptions): App {
   if (files !== undefined) koa.use(files);
   koa.use(router.middleware());
   koa.use(answerUnrouted);
+  keyring.onRevoked(endRequestsOf);
 
   function registerEndpoint(to: EndpointRouter, endpoint: Endpoint): void {
     const names = [...endpoint.path.replace("{db}:{branch}", "{dbBranch}").matchAll(/\{(\w+)\}/g)].map((match) => match[1] as string);
@@ -144,13 +162,15 @@ export function createApp(options: AppOptions): App {
       const state = ctx.state as State;
       state.endpoint = endpoint;
       if (endpoint.access !== "public") state.caller = keyring.authenticate(ctx.get("authorization"));
+      state.request.caller = state.caller;
       if (draining && endpoint.always !== true) throw new LodestoneError("UNAVAILABLE", "The server is shutting down.");
       const { path, ref } = parsePath(parameterNames, captures);
       if (state.caller !== undefined) authorize(state.caller, endpoint.access, ref.database || (path.database ?? ""));
       const query = parseQuery(endpoint.query ?? [], ctx.querystring);
-      const connection = connectionOf(ctx.req.socket);
-      const caller = callerName(connection, state.caller);
-      const place = endpoint.always === true ? undefined : admission.enter(caller, announcedBytes(ctx, endpoint));
+      const { connection } = state.request;
+      const { gone } = connection;
+      const caller = callerName(ctx, state.caller);
+      const place = endpoint.always === true ? undefined : admission.enter(caller, announcedBytes(ctx, endpoint), connection);
       let isStreaming = false;
       try {
         const body = endpoint.body === undefined ? undefined : await readJson(ctx.req, endpoint.body, limits, place);
@@ -160,7 +180,7 @@ export function createApp(options: AppOptions): App {
           requestId: state.requestId,
           // Made only for endpoints that use it.
           get records() {
-            return options.records.forCaller(connection.gone, budget);
+            return options.records.forCaller(gone, budget);
           },
           budget,
           path,
@@ -171,7 +191,7 @@ export function createApp(options: AppOptions): App {
           databases: state.caller?.databases,
           readOnly: state.caller?.scope === "read",
           caller: state.caller,
-          signal: connection.gone,
+          signal: gone,
         });
         crashPoint("before-answer");
         await sendAnswer(ctx, response, limits.answerIdleTimeoutMs, caller);
@@ -188,6 +208,32 @@ export function createApp(options: AppOptions): App {
     // The answer counts until the last of it has been sent.
     ctx.res.once("close", () => budget.close());
     return budget;
+  }
+
+  /** Who is charged for places, turns and memory: the key, or the client's address when there are no keys. */
+  function callerName(ctx: Context, caller: Caller | undefined): string {
+    if (caller !== undefined && caller.name !== "") return `key ${caller.name}`;
+    const { address, network } = connectionOf(ctx.req.socket);
+    const forwardedFor = ctx.req.headers["x-forwarded-for"] as string | undefined;
+    return `address ${forwardedFor === undefined ? network : networkOf(proxies.clientOf(address, forwardedFor))}`;
+  }
+
+  function endRequestsOf(revoked: ReadonlySet<Caller>): void {
+    for (const request of underWay.list()) {
+      const { caller, response } = request;
+      if (caller === undefined || !revoked.has(caller)) continue;
+      request.end(new LodestoneError("UNAUTHORIZED", "The API key was revoked while this request ran."));
+      options.log.warn(
+        { requestId: response.getHeader("X-Request-Id"), key: caller.name },
+        "a request was under way whose key was revoked: it ends, unless it is a write that has begun",
+      );
+    }
+  }
+
+  function endAll(message: string, end: "end" | "answer"): number {
+    const requests = underWay.list();
+    for (const request of requests) request[end](new LodestoneError("UNAVAILABLE", message));
+    return requests.length;
   }
 
   /** 0 when the headers do not say, or say more than is taken, which has an answer of its own. */
@@ -270,9 +316,14 @@ export function createApp(options: AppOptions): App {
   return {
     koa,
     admission,
+    proxies,
+    log: options.log,
     drain: () => {
       draining = true;
     },
+    endRequests: () => endAll("The server is shutting down, and ended this request. Nothing was changed: try again.", "end"),
+    answerRequests: () =>
+      endAll("The server is shutting down, and cannot wait for this request any longer. It may be carried out all the same.", "answer"),
   };
 }
 
@@ -291,11 +342,6 @@ function checkBody(body: unknown, validate: Validate, indexedBy: string | undefi
       errors: [{ index: Number(error.steps[1]), message: error.message, status: 400 }],
     });
   }
-}
-
-/** Who is charged for places, turns and memory: the key, or the request's address when there are no keys. */
-function callerName(connection: ClientConnection, caller: Caller | undefined): string {
-  return caller === undefined || caller.name === "" ? connection.caller : `key ${caller.name}`;
 }
 
 function requestIdOf(ctx: Context): string {

@@ -19,8 +19,8 @@ export interface HttpLimits {
   /** Bytes of request bodies held at once by all requests; more is 429. */
   readonly concurrentBodyBytes: number;
   /**
-   * Open connections of each address that is listened on; one more is closed at once. Each takes a file
-   * descriptor, which the database needs, too.
+   * Open connections; a client alone gets three quarters of them. One more takes the place of one that waits for a
+   * request.
    */
   readonly connections: number;
   /** A connection must send a request's headers within this time. */
@@ -32,10 +32,20 @@ export interface HttpLimits {
   /** A client that reads nothing of a large answer for this long is disconnected. */
   readonly answerIdleTimeoutMs: number;
   /**
-   * At a shut-down, requests in flight get this long to finish. Snapshots (3 s) and the database (1 s) follow,
-   * and all of it is done within 10 s.
+   * At a shut-down, connections that are kept alive get this long to send a request, whose answer says that the
+   * connection ends. A client that sends one to a connection that is being closed cannot know what became of it.
+   */
+  readonly shutdownIdleMs: number;
+  /**
+   * At a shut-down, requests in flight get this long to finish. With the next limit, snapshots (3 s) and the database
+   * (1 s), all of it is done within 10 s.
    */
   readonly shutdownTimeoutMs: number;
+  /**
+   * Then the others get this long to end and say so, and as long again to be sent an answer that does not know their
+   * outcome.
+   */
+  readonly shutdownAnswerMs: number;
 }
 
 /** Entries of an answer that lists the newest of something, without pages. */
@@ -58,5 +68,7 @@ export const DEFAULT_HTTP_LIMITS: HttpLimits = {
   bodyTimeoutMs: 120_000,
   bodyIdleTimeoutMs: 15_000,
   answerIdleTimeoutMs: 30_000,
+  shutdownIdleMs: 250,
   shutdownTimeoutMs: 5_000,
+  shutdownAnswerMs: 500,
 };

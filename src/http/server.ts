@@ -2,18 +2,26 @@
 
 import { randomUUID } from "node:crypto";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
 import { LodestoneError } from "../errors.ts";
 import type { App } from "./app.ts";
+import { OpenConnections } from "./connections/open-connections.ts";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./http-limits.ts";
 
 export interface RunningServer {
   /** `http://127.0.0.1:8787`, one for each address. */
   readonly urls: readonly string[];
   readonly port: number;
-  /** Stops accepting, completes requests in flight (for a bounded time), and closes every connection. */
+  /**
+   * Stops accepting, and completes requests in flight. Those that are not done in time are answered 503. Then every
+   * connection is closed.
+   */
   close(): Promise<void>;
 }
+
+/** Connections that the kernel completes before they are accepted; it takes as many as net.core.somaxconn says. */
+const BACKLOG = 4_096;
+const SWEEP_MS = 50;
 
 export async function listen(
   app: App,
@@ -21,6 +29,7 @@ export async function listen(
 ): Promise<RunningServer> {
   const limits = { ...DEFAULT_HTTP_LIMITS, ...options.limits };
   const handle = app.koa.callback();
+  const connections = new OpenConnections(limits.connections, app.proxies, (sentence) => app.log.warn(sentence));
   const servers: Server[] = [];
   let port = options.port;
   for (const address of options.addresses) {
@@ -32,9 +41,12 @@ export async function listen(
         connectionsCheckingInterval: 1_000,
         keepAliveTimeout: 65_000,
       },
-      handle,
+      (request, response) => {
+        connections.asked(request.socket);
+        void handle(request, response);
+      },
     );
-    server.maxConnections = limits.connections;
+    server.on("connection", (socket) => connections.enter(socket));
     server.on("clientError", answerMalformed);
     try {
       await bind(server, address, port);
@@ -50,28 +62,63 @@ export async function listen(
   return {
     urls: servers.map((server) => urlOf(server.address() as AddressInfo)),
     port,
-    async close() {
-      app.drain();
-      const closed = Promise.all(servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve()))));
-      for (const server of servers) server.closeIdleConnections();
-      const deadline = setTimeout(() => {
-        for (const server of servers) server.closeAllConnections();
-      }, limits.shutdownTimeoutMs);
-      // Connections that were busy become idle as their answers go out.
-      const sweep = setInterval(() => {
-        for (const server of servers) server.closeIdleConnections();
-      }, 50);
-      await closed;
-      clearTimeout(deadline);
-      clearInterval(sweep);
-    },
+    close: () => shutDown(app, servers, limits),
   };
+}
+
+async function shutDown(app: App, servers: readonly Server[], limits: HttpLimits): Promise<void> {
+  app.drain();
+  let areClosed = false;
+  const closed = Promise.all(servers.map(stopAccepting)).then(() => {
+    areClosed = true;
+  });
+  const after = (ms: number): Promise<void> => {
+    let timer: NodeJS.Timeout;
+    const passed = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, ms);
+    });
+    return Promise.race([passed, closed]).finally(() => clearTimeout(timer));
+  };
+  // Connections that were busy become idle as their answers go out.
+  let sweep: NodeJS.Timeout | undefined;
+  const beginToSweep = setTimeout(() => {
+    sweep = setInterval(() => closeIdle(servers), SWEEP_MS);
+    closeIdle(servers);
+  }, limits.shutdownIdleMs);
+  await after(limits.shutdownTimeoutMs);
+  if (!areClosed) {
+    const requests = app.endRequests();
+    app.log.warn({ requests }, "the time for requests in flight is over; they are ended");
+    await after(limits.shutdownAnswerMs);
+    const unanswered = areClosed ? 0 : app.answerRequests();
+    if (unanswered > 0)
+      app.log.warn({ requests: unanswered }, "requests go on that cannot be ended; they are answered without their outcome");
+    await after(limits.shutdownAnswerMs);
+    for (const server of servers) server.closeAllConnections();
+  }
+  await closed;
+  clearTimeout(beginToSweep);
+  clearInterval(sweep);
+  // Node's own timers that look for slow clients.
+  for (const server of servers) server.close();
+}
+
+/** @returns when the last connection has ended. Unlike http's own `close`, idle connections stay open for now. */
+function stopAccepting(server: Server): Promise<void> {
+  return new Promise((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+}
+
+/** After all that has arrived was read: a connection is not idle when a request waits in its buffer. */
+function closeIdle(servers: readonly Server[]): void {
+  setImmediate(() => {
+    for (const server of servers) server.closeIdleConnections();
+  });
 }
 
 function bind(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
-    server.listen({ host, port, ipv6Only: host.includes(":") }, () => {
+    server.listen({ host, port, ipv6Only: host.includes(":"), backlog: BACKLOG }, () => {
       server.off("error", reject);
       resolve();
     });

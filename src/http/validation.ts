@@ -3,7 +3,7 @@
  * error into a sentence that names the field, what was expected and what was got: `size: expected an integer
  * from 1 to 1,000, got 0`.
  */
-import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
+import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
 import { LodestoneError } from "../errors.ts";
 import { inWords, quoted } from "../value-in-words.ts";
 import { nullDropper } from "./absent-nulls.ts";
@@ -48,14 +48,23 @@ const ajv = new Ajv2020({
   strictTypes: false,
   verbose: true,
   allErrors: false,
+  // The schemas are ours: test/http/fuzz.test.ts validates them, so that not every start compiles the draft's own
+  // schema for that, which would be most of the work.
+  meta: false,
+  validateSchema: false,
 });
 
 ajv.addVocabulary(EXTENSIONS);
 
+/** Compiles the schema with the first value that it is to check: no start needs all of them. */
 export function compileSchema(schema: JsonSchema): Validate {
-  const validate = ajv.compile(schema);
-  const dropNulls = nullDropper(schema);
+  let validate: ValidateFunction | undefined;
+  let dropNulls: ReturnType<typeof nullDropper>;
   return (value) => {
+    if (validate === undefined) {
+      dropNulls = nullDropper(schema);
+      validate = ajv.compile(schema);
+    }
     dropNulls?.(value);
     if (validate(value)) return;
     const error = validate.errors?.[0] as ErrorObject;

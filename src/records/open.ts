@@ -38,31 +38,49 @@ import { runSql, runSqlBatch } from "./sql/run-sql.ts";
  *   version.
  */
 export async function openRecordStore(options: EngineOptions, copy: { readonly isCopy?: boolean } = {}): Promise<RecordStore> {
+  const { onFault, onRecovery } = options;
   const engine = await openEngine(options);
   try {
     const catalog = await Catalog.open(engine, copy);
-    return recordStoreOf(engine, catalog, await RecordFeed.open(engine, catalog), new MigrationStore(engine, catalog));
+    const feed = await RecordFeed.open(engine, catalog, { onFault, onRecovery });
+    return recordStoreOf(engine, catalog, feed, new MigrationStore(engine, catalog), onFault);
   } catch (error) {
     await engine.close();
     throw error;
   }
 }
 
-/** The database says that a table or column does not exist: our cache may be older than another server's change. */
+/** The database says that a table or column does not exist. */
 const STALE = new Set(["42P01", "42703", "3F000"]);
+
+/** The reason may be that our cache is older than another server's change. Nothing was changed. */
+function mayBeStale(error: unknown): boolean {
+  return STALE.has(sqlStateOf(error)) || (error instanceof LodestoneError && error.code === "INVALID");
+}
 
 /**
  * @param engine  that of one caller, or the engine itself, which everything that serves many callers at once
  *   uses.
  */
-function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed, migrations: MigrationStore): RecordStore {
-  const onBranch = async <Result>(ref: BranchRef, work: (branch: BranchInfo) => Promise<Result>): Promise<Result> => {
+function recordStoreOf(
+  engine: Engine,
+  catalog: Catalog,
+  feed: RecordFeed,
+  migrations: MigrationStore,
+  onFault: EngineOptions["onFault"],
+): RecordStore {
+  /** @param table  that the branch should have. */
+  const branchOf = async (ref: BranchRef, table?: string): Promise<BranchInfo> => {
     const branch = await catalog.branch(ref);
+    return table === undefined || branch.tables.has(table) ? branch : catalog.current(ref);
+  };
+  const onBranch = async <Result>(ref: BranchRef, work: (branch: BranchInfo) => Promise<Result>, table?: string): Promise<Result> => {
+    const branch = await branchOf(ref, table);
     try {
       return await work(branch);
     } catch (error) {
-      if (!STALE.has(sqlStateOf(error))) throw error;
-      const fresh = await catalog.refresh(ref);
+      if (!mayBeStale(error)) throw error;
+      const fresh = await catalog.current(ref);
       if (fresh.version === branch.version && fresh.incarnation === branch.incarnation) throw error;
       return await work(fresh);
     }
@@ -71,7 +89,7 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed, migra
     ref: BranchRef,
     name: string,
     work: (branch: BranchInfo, table: TableInfo) => Promise<Result>,
-  ): Promise<Result> => onBranch(ref, (branch) => work(branch, requireTable(branch, name)));
+  ): Promise<Result> => onBranch(ref, (branch) => work(branch, requireTable(branch, name)), name);
   /**
    * For everything that may write records. A write that fails may have been committed all the same, and looking
    * in vain does no harm.
@@ -84,8 +102,6 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed, migra
     }
   };
   const writingTable: typeof onTable = (ref, name, work) => writing(ref, onTable(ref, name, work));
-  const tableOf = async (ref: BranchRef, name: string): Promise<TableInfo> => requireTable(await catalog.branch(ref), name);
-
   return {
     kind: engine.kind,
     feed,
@@ -100,21 +116,22 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed, migra
     renameBranch: (ref, to) => catalog.renameBranch(ref, to),
     renameDatabase: (database, to) => catalog.renameDatabase(database, to),
     branch: (ref) => catalog.branch(ref),
+    currentBranch: (ref) => catalog.current(ref),
 
-    schema: async (ref) => toBranchSchema(await catalog.branch(ref)),
+    schema: async (ref) => toBranchSchema(await catalog.current(ref)),
     tableStatistics: (ref) => onBranch(ref, (branch) => tableStatistics(engine, branch)),
     createTable: async (ref, table, columns) => void (await catalog.change(ref, (editor) => editor.createTable(table, columns))),
     renameTable: async (ref, table, to) => void (await catalog.change(ref, (editor) => editor.renameTable(table, to))),
     dropTable: async (ref, table) => void (await catalog.change(ref, (editor) => editor.dropTable(table))),
     tableSchema: async (ref, table) => {
-      const branch = await catalog.branch(ref);
+      const branch = await catalog.current(ref);
       return toTableSchema(requireTable(branch, table), branch.systemNaming);
     },
     setSystemNaming: async (ref, naming) => void (await catalog.change(ref, async (editor) => editor.setSystemNaming(naming))),
     setTableSchema: async (ref, table, columns) => void (await catalog.change(ref, (editor) => editor.setColumns(table, columns))),
     addColumn: async (ref, table, column) => void (await catalog.change(ref, (editor) => editor.addColumn(table, column))),
     column: async (ref, table, name) => {
-      const column = (await tableOf(ref, table)).columns.get(name);
+      const column = requireTable(await catalog.current(ref), table).columns.get(name);
       if (column === undefined) throw new LodestoneError("NOT_FOUND", `Column "${name}" does not exist in table "${table}".`);
       return toColumnSchema(column);
     },
@@ -136,7 +153,7 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed, migra
       writingTable(ref, name, (branch, table) => insertRecords(engine, branch, table, records, options)),
 
     async *scanRecords(ref, name, options) {
-      const branch = await catalog.branch(ref);
+      const branch = await branchOf(ref, name);
       yield* scanRecords(engine, branch, requireTable(branch, name), options);
     },
     readVectors: (ref, name, request) => onTable(ref, name, (branch, table) => readVectors(engine, branch, table, request)),
@@ -153,20 +170,21 @@ function recordStoreOf(engine: Engine, catalog: Catalog, feed: RecordFeed, migra
       onTable(ref, name, (branch, table) => searchTableRecords(engine, branch, table, request, options)),
     searchBranch: (ref, request, options) => onBranch(ref, (branch) => searchBranchRecords(engine, branch, request, options)),
     sql: (ref, request) => {
-      const running = onBranch(ref, (branch) => runSql(engine, branch, request));
+      const running = onBranch(ref, (branch) => runSql(engine, branch, request, onFault));
       return isReading(request.statement) ? running : writing(ref, running);
     },
     sqlBatch: (ref, request) =>
       writing(
         ref,
-        onBranch(ref, (branch) => runSqlBatch(engine, branch, request)),
+        onBranch(ref, (branch) => runSqlBatch(engine, branch, request, onFault)),
       ),
 
     check: (ref) => checkBranch(engine, ref),
     backup: (directory) => engine.backup(directory),
     walBytes: () => engine.walBytes(),
+    health: () => engine.health(),
 
-    forCaller: (signal, budget) => recordStoreOf(engineForCaller(engine, signal, budget), catalog, feed, migrations),
+    forCaller: (signal, budget) => recordStoreOf(engineForCaller(engine, signal, budget), catalog, feed, migrations, onFault),
 
     async close() {
       // First, or the others would wait for their turn behind what runs.

@@ -8,6 +8,7 @@ import type { AnswerBudget } from "../budget/memory-budget.ts";
 import type { SystemNaming } from "../filter/system-columns.ts";
 import type { TableStatistics } from "./catalog/table-statistics.ts";
 import type { BranchCheck } from "./check/check-branch.ts";
+import type { EngineHealth } from "./engine/engine.ts";
 import type { ChangeFeed, SnapshotSharing } from "./feed/feed-types.ts";
 import type { MigrationStore } from "./migrations/migration-store.ts";
 import type { ReadOnlyOption } from "./read-only.ts";
@@ -56,6 +57,8 @@ export interface RecordStore {
   renameDatabase(database: string, to: string): Promise<void>;
   /** NOT_FOUND says whether the database or the branch is missing. Cheap (cached): http calls it on every request. */
   branch(ref: BranchRef): Promise<BranchInfo>;
+  /** The same as the database has it now: another server may have changed it a moment ago. A statement, where there may be others. */
+  currentBranch(ref: BranchRef): Promise<BranchInfo>;
 
   schema(ref: BranchRef): Promise<BranchSchema>;
   /** The size and the estimated number of records of each table. One statement over PostgreSQL's catalog: no table is read. */
@@ -148,6 +151,8 @@ export interface RecordStore {
   backup(directory: string): Promise<void>;
   /** Size of the embedded database's write-ahead log on disk; null on a server, whose own monitoring knows it. */
   walBytes(): Promise<number | null>;
+  /** What the embedded database cannot do at the moment; see EngineHealth. */
+  health(): EngineHealth;
 
   /**
    * The same store on behalf of one caller: when the signal aborts, what has not begun is not begun, and

@@ -45,7 +45,8 @@ export class BranchFollower {
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
   #isGone = false;
-  #isBuilding = false;
+  /** The incarnation that is being read in full. */
+  #building: string | undefined;
   /** Incremented each time the engine is lost. Results of work begun in an earlier epoch are discarded. */
   #epoch = 0;
   readonly #turns = new RoundTurns();
@@ -89,7 +90,12 @@ export class BranchFollower {
 
   /** True while the branch is being read in full: searches still see an outdated copy, or none. */
   get isBuilding(): boolean {
-    return this.#isBuilding;
+    return this.#building !== undefined;
+  }
+
+  /** True while it is read in full again: searches see its past. A branch created anew under the name has none. */
+  get isReadAgain(): boolean {
+    return this.isBuilding && this.#building === this.#state?.incarnation;
   }
 
   /** Call this when the engine has lost its data. */
@@ -114,7 +120,7 @@ export class BranchFollower {
       return this.#running;
     }
     this.#next ??= this.#running
-      .catch(() => {})
+      .catch(() => {}) // told to those who wait for that round
       .then(() => {
         this.#next = undefined;
         return this.sync();
@@ -124,15 +130,14 @@ export class BranchFollower {
 
   /**
    * Brings searches to exactly the state that the snapshot sees, then calls `work`. `work` must send its
-   * requests to the engine synchronously; their answers are not awaited here. undefined: searches are already
-   * beyond the snapshot, or have another schema. A later snapshot may succeed.
+   * requests to the engine synchronously; their answers are not awaited here. Otherwise searches are already
+   * beyond the snapshot ("passed"), or have another schema or nothing yet ("changed": they need a round). A later
+   * snapshot may succeed.
    */
-  async at<Result>(snapshot: SharedSnapshot, work: () => Result): Promise<{ readonly result: Result } | undefined> {
+  async at<Result>(snapshot: SharedSnapshot, work: () => Result): Promise<{ readonly result: Result } | "passed" | "changed"> {
     const outcome = await this.#turns.runFirst(() => this.#moveTo(snapshot, work));
     if (outcome === "passed") this.#turns.holdBack();
-    // Nobody waits for that round here. The next round reports its fault.
-    else if (outcome === "changed") this.sync().catch(() => {});
-    return typeof outcome === "string" ? undefined : outcome;
+    return outcome;
   }
 
   async #moveTo<Result>(snapshot: SharedSnapshot, work: () => Result): Promise<{ readonly result: Result } | "passed" | "changed"> {
@@ -168,11 +173,11 @@ export class BranchFollower {
       if (this.#state === undefined) await this.#restore(info);
       if (this.#state === undefined || this.#state.incarnation !== info.incarnation) await this.#build(info);
       if (await this.#follow()) return;
-      await this.#build(await this.#records.branch(this.ref));
+      await this.#build(await this.#records.currentBranch(this.ref));
     } catch (error) {
       if (error instanceof LodestoneError && error.code === "OUT_OF_MEMORY") {
         this.reset();
-        this.#isBuilding = false;
+        this.#building = undefined;
         throw new IndexFullError(error);
       }
       if (!(error instanceof LodestoneError && error.code === "NOT_FOUND")) throw error;
@@ -186,7 +191,7 @@ export class BranchFollower {
 
   async #exists(): Promise<boolean> {
     try {
-      await this.#records.branch(this.ref);
+      await this.#records.currentBranch(this.ref);
       return true;
     } catch (error) {
       if (error instanceof LodestoneError && error.code === "NOT_FOUND") return false;
@@ -226,12 +231,12 @@ export class BranchFollower {
   }
 
   async #build(info: BranchInfo): Promise<void> {
-    this.#isBuilding = true;
+    this.#building = info.incarnation;
     const epoch = this.#epoch;
     const { state, stats } = await this.#reader.build(info, this.#saved.path);
     this.#saved.changed();
     this.#enter(state, stats, epoch);
-    this.#isBuilding = false;
+    this.#building = undefined;
   }
 
   /** Applies the pending changes. false: the branch has to be read in full. */
@@ -242,7 +247,7 @@ export class BranchFollower {
       const read = await readChanges(this.#records.feed, this.#engine, { ref: this.ref, key: this.key, state });
       if (read === null) return false;
       if (read.version !== state.version) {
-        const altered = await this.#reader.alter(state, read.version);
+        const altered = await this.#reader.alter(state);
         if (altered === undefined) return false;
         this.#saved.changed();
         this.#enter(altered.state, altered.stats, epoch);

@@ -14,7 +14,6 @@ import type { BranchKey, BranchStats } from "./search-messages.ts";
 
 /** If the schema changes during a read, the read is repeated, at most this often. */
 const MAX_SCHEMA_ATTEMPTS = 20;
-const SCHEMA_RETRY_MS = 20;
 
 let nextBuild = 1;
 
@@ -67,24 +66,24 @@ export class BranchReader {
           return { state: { incarnation, version, position: read.position, schema, isWhole: true }, stats };
         }
       } catch (error) {
-        await this.#engine.call("abandon", { build }).catch(() => {});
+        await this.#engine.call("abandon", { build }).catch(() => {}); // an engine that is gone has no build
         throw error;
       }
       await this.#engine.call("abandon", { build });
-      info = await this.#infoAfter(info);
+      info = await this.#records.currentBranch(this.#ref);
     }
     throw changing(this.#key);
   }
 
   /**
-   * Moves to the schema of at least `version`. Reads what is new, then the changes since the position that
+   * Moves to the present schema. Reads what is new, then the changes since the position that
    * searches see, and applies both at once. The changes are read last, so the result is right whatever was
    * written while the new columns were read. undefined: the branch has to be read in full.
    */
-  async alter(from: FollowedState, version: number): Promise<ReachedState | undefined> {
+  async alter(from: FollowedState): Promise<ReachedState | undefined> {
     const { feed } = this.#records;
     const { incarnation } = from;
-    let info = await this.#infoAfter(from, version);
+    let info = await this.#records.currentBranch(this.#ref);
     for (let attempt = 0; attempt < MAX_SCHEMA_ATTEMPTS; attempt++) {
       if (info.incarnation !== incarnation) return undefined;
       const schema = followedSchema(info, this.#part);
@@ -117,7 +116,7 @@ export class BranchReader {
       } finally {
         await this.#engine.call("unstage", { key: this.#key });
       }
-      info = await this.#infoAfter(info);
+      info = await this.#records.currentBranch(this.#ref);
     }
     throw changing(this.#key);
   }
@@ -131,18 +130,6 @@ export class BranchReader {
     } catch (error) {
       if (error instanceof LodestoneError && error.code === "CONFLICT") return null;
       throw error;
-    }
-  }
-
-  /**
-   * The catalog's entry for the branch, once it is newer than `before`. The catalog learns of changes by
-   * other servers with a short delay.
-   */
-  async #infoAfter(before: { readonly incarnation: string; readonly version: number }, version = before.version + 1): Promise<BranchInfo> {
-    for (let attempt = 0; ; attempt++) {
-      const info = await this.#records.branch(this.#ref);
-      if (info.incarnation !== before.incarnation || info.version >= version || attempt === MAX_SCHEMA_ATTEMPTS) return info;
-      await new Promise((resolve) => setTimeout(resolve, SCHEMA_RETRY_MS));
     }
   }
 }

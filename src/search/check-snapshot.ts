@@ -3,16 +3,14 @@
  * equal, row for row and bit for bit, a full read of the records. Use it on a store that nobody writes to. It
  * holds the branch's search data in memory twice.
  */
-import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { serialize } from "node:v8";
 import { LodestoneError } from "../errors.ts";
-import type { FeedBatch } from "../records/feed/feed-types.ts";
 import type { BranchRef } from "../records/schema.ts";
 import { quoted } from "../value-in-words.ts";
 import { BranchState } from "./branch-state.ts";
 import { branchKey, type FollowedRecords } from "./followed-branch.ts";
 import { followedSchema } from "./followed-schema.ts";
+import { rowDigests } from "./row-digests.ts";
 import { readBranchSnapshot } from "./snapshot/branch-snapshot.ts";
 import { snapshotFileName } from "./snapshot/snapshot-schedule.ts";
 
@@ -78,21 +76,8 @@ async function differencesIn(table: string, state: BranchState, whole: BranchSta
 async function digests(table: string, state: BranchState): Promise<Map<string, string>> {
   const rows = new Map<string, string>();
   for await (const batch of state.read(table, PIECE_BYTES)) {
-    for (const [row, id] of batch.ids.entries()) rows.set(id, digest(batch, row));
+    const digests = rowDigests(batch);
+    for (const [row, id] of batch.ids.entries()) rows.set(id, digests[row] as string);
   }
   return rows;
-}
-
-function digest(batch: FeedBatch, row: number): string {
-  const hash = createHash("sha256");
-  for (const [name, column] of [...batch.columns].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    hash.update(name);
-    if (column.kind === "vector") {
-      const at = column.rows.indexOf(row);
-      if (at < 0) continue;
-      const elements = column.elements.subarray(at * column.dimension, (at + 1) * column.dimension);
-      hash.update(new Uint8Array(elements.buffer, elements.byteOffset, elements.byteLength));
-    } else hash.update(serialize(column.values[row]));
-  }
-  return hash.digest("base64");
 }

@@ -8,6 +8,7 @@ import type { BranchKey } from "./search-messages.ts";
 export interface FollowedRecords {
   readonly feed: ChangeFeed;
   branch(ref: BranchRef): Promise<BranchInfo>;
+  currentBranch(ref: BranchRef): Promise<BranchInfo>;
   allBranches(): Promise<readonly BranchRef[]>;
 }
 

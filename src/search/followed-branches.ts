@@ -2,9 +2,11 @@
  * All branches of the record store, each with its follower. Decides when each of them gets a round: soon after
  * a change was announced, from time to time in case an announcement was lost, and again after a failure.
  */
+import { type FaultListeners, FaultState } from "../faults.ts";
 import { DatabaseAwayError } from "../records/database-away.ts";
 import type { Part } from "../records/feed/part.ts";
 import type { BranchRef } from "../records/schema.ts";
+import { BranchFaults } from "./branch-faults.ts";
 import { BranchFollower } from "./branch-follower.ts";
 import { branchKey, type FollowedRecords } from "./followed-branch.ts";
 import { IndexFullError } from "./index-full.ts";
@@ -15,7 +17,7 @@ import type { BranchSearchStatus, SearchStoreStatus } from "./search-store.ts";
 import { Semaphore } from "./semaphore.ts";
 import { SnapshotSchedule } from "./snapshot/snapshot-schedule.ts";
 
-export interface FollowOptions {
+export interface FollowOptions extends FaultListeners {
   /** How often a quiet branch is checked, in case a notification was lost; default 5 s. */
   readonly pollMs?: number;
   /**
@@ -33,8 +35,6 @@ export interface FollowOptions {
    * MiB.
    */
   readonly journalBytes?: number;
-  /** Receives faults that the store recovers from. */
-  readonly onFault?: (error: unknown) => void;
   /** Which part to hold of the tables that can be split into parts; default: all. */
   readonly part?: Part;
 }
@@ -77,6 +77,11 @@ export interface Followed {
   readonly lag: LagMeter;
   /** It has caught up at least once. */
   isReady: boolean;
+  /**
+   * The store is not ready without it: it was there when the store began, or has been ready before. A branch that is
+   * created later makes nobody else wait.
+   */
+  isAwaited: boolean;
   /** The timer of the next round, and when it fires. */
   scheduled: { readonly timer: NodeJS.Timeout; readonly at: number } | undefined;
   retryMs: number;
@@ -88,7 +93,6 @@ export interface Followed {
   isBehind: boolean;
   /** When the pause after the last round ends. */
   nextRoundAt: number;
-  fault: string | undefined;
   /** Set if the current fault is that a database is unreachable: which one. */
   away: DatabaseAwayError["database"] | undefined;
   /** There is no memory for its index. */
@@ -109,6 +113,8 @@ export class FollowedBranches {
   readonly #rounds = new Semaphore(ROUNDS_AT_ONCE);
   readonly #timers = new Set<NodeJS.Timeout>();
   readonly #stopListening: () => void;
+  readonly #faults: BranchFaults;
+  readonly #listing: FaultState;
   #isListed = false;
   #isClosed = false;
   #polls = 0;
@@ -117,10 +123,12 @@ export class FollowedBranches {
     this.#records = records;
     this.#engine = engine;
     this.#options = options;
+    this.#faults = new BranchFaults("Following the records", options);
+    this.#listing = new FaultState("Listing the branches and their snapshots", options);
     if (options.snapshotDir !== undefined) {
       this.#snapshots = new SnapshotSchedule(options.snapshotDir, () => this.#followers(), {
+        ...options,
         everyMs: options.snapshotEveryMs ?? DEFAULT_SNAPSHOT_MS,
-        onFault: (error) => options.onFault?.(error),
       });
     }
     this.#stopListening = records.feed.onChange((ref) => this.#changed(ref));
@@ -142,6 +150,7 @@ export class FollowedBranches {
       }),
       lag: new LagMeter(),
       isReady: false,
+      isAwaited: !this.#isListed,
       scheduled: undefined,
       retryMs: FIRST_RETRY_MS,
       failingSince: undefined,
@@ -149,7 +158,6 @@ export class FollowedBranches {
       isInRound: false,
       isBehind: false,
       nextRoundAt: 0,
-      fault: undefined,
       away: undefined,
       isFull: false,
     };
@@ -166,10 +174,12 @@ export class FollowedBranches {
     let memoryBytes = 0;
     let fault: string | undefined;
     let isSearchDatabaseAway = false;
-    for (const { follower, isReady, lag, fault: branchFault, away, failingSince, isFull } of this.#branches.values()) {
+    for (const { follower, isReady, isAwaited, lag, away, failingSince, isFull } of this.#branches.values()) {
+      const branchFault = this.#faults.reasonOf(follower.key);
       // Its searches are answered with the reason. No other server could do better.
       if (isFull) continue;
-      if (!isReady || follower.isBuilding) pending.push(branchFault === undefined ? follower.key : `${follower.key} (${branchFault})`);
+      if ((isAwaited && !isReady) || follower.isReadAgain)
+        pending.push(branchFault === undefined ? follower.key : `${follower.key} (${branchFault})`);
       lagMs = Math.max(lagMs, lagOf({ lag, failingSince }));
       fault ??= branchFault;
       isSearchDatabaseAway ||= away === "search database";
@@ -195,10 +205,21 @@ export class FollowedBranches {
     return count;
   }
 
+  /** Why its changes cannot be read at the moment; undefined: they can. */
+  faultOf({ follower }: Followed): string | undefined {
+    return this.#faults.reasonOf(follower.key);
+  }
+
+  /** A round of the branch, asked for by somebody else, has failed or is due: one follows at once, and tells why it fails. */
+  retry(followed: Followed): void {
+    if (!followed.isInRound && this.faultOf(followed) === undefined) this.#schedule(followed, 0);
+  }
+
   /** The engine has lost its data: every branch is read again from now on, once there is another engine. */
   reset(): void {
     for (const followed of this.#branches.values()) {
       followed.follower.reset();
+      followed.isAwaited ||= followed.isReady;
       followed.isReady = false;
     }
   }
@@ -224,7 +245,7 @@ export class FollowedBranches {
     // A change that arrives during a round may or may not be in it, so another round follows after the pause.
     if (followed.isInRound) followed.isBehind = true;
     // A branch that failed for another reason than an unreachable database keeps to its retry schedule.
-    else if (followed.fault === undefined || followed.away !== undefined)
+    else if (this.faultOf(followed) === undefined || followed.away !== undefined)
       this.#schedule(followed, Math.max(0, followed.nextRoundAt - performance.now()));
   }
 
@@ -259,7 +280,7 @@ export class FollowedBranches {
       if (followed.isBehind) this.#schedule(followed, pauseMs);
       followed.isReady = true;
       followed.isFull = false;
-      followed.fault = undefined;
+      this.#faults.works(follower.key);
       followed.away = undefined;
       followed.failingSince = undefined;
       followed.retryMs = FIRST_RETRY_MS;
@@ -270,7 +291,7 @@ export class FollowedBranches {
       followed.failingSince ??= followed.lastRoundAt;
       followed.away = error instanceof DatabaseAwayError ? error.database : undefined;
       followed.isFull = error instanceof IndexFullError;
-      this.#tell(followed, error);
+      this.#faults.failed(follower.key, error);
       followed.nextRoundAt = performance.now() + FIRST_RETRY_MS;
       // Random jitter, so that branches and servers do not retry in step.
       const retryMs = followed.away !== undefined ? Math.min(followed.retryMs, LAST_AWAY_RETRY_MS) : followed.retryMs;
@@ -281,14 +302,6 @@ export class FollowedBranches {
     }
   }
 
-  /** Several branches often fail for the same reason. It is reported once. */
-  #tell(followed: Followed, error: unknown): void {
-    const fault = error instanceof Error ? error.message : String(error);
-    const isKnown = [...this.#branches.values()].some((other) => other.fault === fault);
-    followed.fault = fault;
-    if (!isKnown) this.#options.onFault?.(error);
-  }
-
   async #list(retryMs = FIRST_RETRY_MS): Promise<void> {
     try {
       for (const ref of await this.#records.allBranches()) {
@@ -297,9 +310,10 @@ export class FollowedBranches {
       }
       this.#isListed = true;
       await this.#snapshots?.removeStrangers();
+      this.#listing.works();
     } catch (error) {
       if (this.#isClosed) return;
-      if (retryMs === FIRST_RETRY_MS) this.#options.onFault?.(error);
+      this.#listing.failed(error);
       this.#after(retryMs * (1 - Math.random() / 2), () => void this.#list(Math.min(2 * retryMs, LIST_RETRY_LIMIT_MS)));
     }
   }

@@ -5,7 +5,7 @@ import type { Worker } from "node:worker_threads";
 import { LodestoneError } from "../errors.ts";
 import { DatabaseAwayError } from "../records/database-away.ts";
 import type { SharedSnapshot } from "../records/feed/feed-types.ts";
-import type { BranchRef } from "../records/schema.ts";
+import type { BranchInfo, BranchRef } from "../records/schema.ts";
 import { branchKey, type FollowedRecords } from "./followed-branch.ts";
 import { FIRST_RETRY_MS, type Followed, FollowedBranches, type FollowOptions } from "./followed-branches.ts";
 import { IndexFullError } from "./index-full.ts";
@@ -151,14 +151,16 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
   ): Promise<readonly (OwnAnswers | "passed" | LodestoneError)[]> {
     const { ref } = searches[0]!;
     const info = await this.#records.branch(ref);
-    const jobs = searches.map(({ table, request, queries, maxBytes }) => {
-      try {
-        return fromFirst({ key: branchKey(ref), ...checkSearch(info, table, request, queries), maxBytes });
-      } catch (error) {
-        if (error instanceof LodestoneError) return error;
-        throw error;
-      }
-    });
+    const jobs = await Promise.all(
+      searches.map(async (search) => {
+        try {
+          return fromFirst((await this.#check(search)).job);
+        } catch (error) {
+          if (error instanceof LodestoneError) return error;
+          throw error;
+        }
+      }),
+    );
     const followed = this.#branches.follow(ref);
     const { follower } = followed;
     if (follower.state?.incarnation !== info.incarnation) {
@@ -169,7 +171,8 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     const moved = await follower.at(snapshot, () =>
       jobs.map((job) => (job instanceof LodestoneError ? job : this.#engine.call("search", job))),
     );
-    if (moved === undefined) return jobs.map(() => "passed");
+    if (moved === "changed") this.#branches.retry(followed);
+    if (typeof moved === "string") return jobs.map(() => "passed");
     const settled = await Promise.allSettled(moved.result);
     return settled.map((outcome, i) => {
       if (outcome.status === "fulfilled") {
@@ -186,36 +189,51 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     return (await this.#records.branch(ref).catch(() => undefined))?.version;
   }
 
+  /** The catalog may not know yet what another server has just changed, so the database confirms each refusal. */
+  async #check({ ref, table, request, queries, maxBytes }: OwnSearch): Promise<{ info: BranchInfo; job: SearchJob }> {
+    const checked = (info: BranchInfo) => ({ info, job: { key: branchKey(ref), ...checkSearch(info, table, request, queries), maxBytes } });
+    const info = await this.#records.branch(ref);
+    try {
+      return checked(info);
+    } catch (error) {
+      const current = await this.#records.currentBranch(ref);
+      if (isSame(info, current)) throw error;
+      return checked(current);
+    }
+  }
+
   async #search(
-    { ref, table, request, queries, maxBytes }: OwnSearch & { readonly request: Omit<VectorSearchRequest, "queryVector"> },
+    search: OwnSearch & { readonly request: Omit<VectorSearchRequest, "queryVector"> },
     adapt: (job: SearchJob) => SearchJob,
     { signal, waitMs, caller }: OwnCallOptions,
   ): Promise<OwnAnswers> {
     const deadline = performance.now() + waitMs;
     if (this.#isClosed) throw new LodestoneError("UNAVAILABLE", "The search store is closed.");
+    const { ref, request } = search;
     const { consistency } = request;
     if (consistency !== undefined && consistency !== "strong" && consistency !== "eventual") {
       throw new LodestoneError("INVALID", 'consistency: expected "strong" or "eventual".');
     }
     for (let attempt = 0; ; attempt++) {
       signal?.throwIfAborted();
-      const info = await this.#records.branch(ref);
-      const job = adapt({ key: branchKey(ref), ...checkSearch(info, table, request, queries), maxBytes });
+      const { info, job: checked } = await this.#check(search);
+      const job = adapt(checked);
       const followed = this.#branches.follow(ref);
       // Everything acknowledged before now was committed before the round that begins now.
       if (consistency === "strong" && attempt === 0) while (!(await this.#catchUp(followed, deadline)));
       if (followed.follower.state?.incarnation === info.incarnation) {
         const outcome = await this.#queue.run(() => this.#engine.call("search", job), signal, caller);
         const found = ownAnswers(job, outcome, info.version);
-        if (found instanceof LodestoneError) throw found;
-        if (found !== undefined) return found;
+        if (found instanceof LodestoneError && isSame(info, await this.#records.currentBranch(ref))) throw found;
+        if (found !== undefined && !(found instanceof LodestoneError)) return found;
       }
       await this.#catchUp(followed, deadline);
     }
   }
 
   /** Runs one more round. false: it failed. @throws {LodestoneError} UNAVAILABLE past the deadline. */
-  async #catchUp({ follower, fault }: Followed, deadline: number): Promise<boolean> {
+  async #catchUp(followed: Followed, deadline: number): Promise<boolean> {
+    const { follower } = followed;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<"late">((resolve) => {
       timer = setTimeout(() => resolve("late"), Math.max(deadline - performance.now(), 0));
@@ -225,6 +243,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
       async (error: unknown) => {
         // If the data cannot be had, fail at once.
         if (error instanceof DatabaseAwayError || error instanceof IndexFullError) throw error;
+        this.#branches.retry(followed);
         // Pause, otherwise the next attempt would follow at once.
         await new Promise((resolve) => setTimeout(resolve, FIRST_RETRY_MS));
         return false;
@@ -234,6 +253,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     const outcome = await Promise.race([round, late]).finally(() => clearTimeout(timer));
     // A round may finish before the timer of a deadline that has passed. Nobody retries for ever.
     if (outcome !== "late" && performance.now() < deadline) return outcome;
+    const fault = this.#branches.faultOf(followed);
     const why = fault === undefined ? "" : ` (${fault})`;
     throw new LodestoneError("UNAVAILABLE", `The search store is still reading branch ${follower.key}${why}; try again in a moment.`, {
       retryAfterSeconds: 1,
@@ -250,6 +270,10 @@ function ownAnswers(job: SearchJob, outcome: SearchOutcome, version: number): Ow
   }
   if (outcome.kind === "full") return new IndexFullError(new LodestoneError("OUT_OF_MEMORY", outcome.message));
   return outcome.kind === "invalid" && outcome.schemaVersion >= version ? new LodestoneError("INVALID", outcome.message) : undefined;
+}
+
+function isSame(one: BranchInfo, other: BranchInfo): boolean {
+  return one.incarnation === other.incarnation && one.version === other.version;
 }
 
 /** The result offset is applied after merging the answers of all parts. */

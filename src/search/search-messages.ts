@@ -135,7 +135,8 @@ export interface EngineCalls {
     readonly position: FeedPosition;
   }): { readonly position: FeedPosition; readonly bytes: number } | null;
   /**
-   * Writes to disk what was applied since the snapshot. null: there is no snapshot that it would continue.
+   * Writes to disk what was applied since the snapshot. null: there is no snapshot that it would continue. If it
+   * rejects, nothing continues the snapshot any more.
    */
   flush(call: { readonly key: BranchKey }): { readonly position: FeedPosition; readonly bytes: number } | null;
   drop(call: { readonly key: BranchKey }): void;

@@ -26,7 +26,7 @@ import {
   type WorkerOptions,
 } from "./search-messages.ts";
 import { BranchJournal, journalPath, removeOtherFiles } from "./snapshot/branch-journal.ts";
-import { readBranchSnapshot, writeBranchSnapshot } from "./snapshot/branch-snapshot.ts";
+import { type RestoredBranch, readBranchSnapshot, writeBranchSnapshot } from "./snapshot/branch-snapshot.ts";
 import { SnapshotDraft } from "./snapshot/snapshot-draft.ts";
 
 const branches = new Map<BranchKey, BranchState>();
@@ -43,6 +43,9 @@ const room = new IndexRoom<BranchState>(maxIndexBytes);
 /** Batches read for a coming commit. */
 const staged = new Map<BranchKey, FeedBatch[]>();
 
+/** States that are being read from a snapshot. One that has to give way leaves the set, and its reading ends. */
+const restoring = new Set<BranchState>();
+
 /** Branches restored from a snapshot that no commit has brought to one position yet. */
 const unfinished = new Set<BranchKey>();
 
@@ -52,11 +55,18 @@ const journals = new Map<BranchKey, Set<BranchJournal>>();
 /** Drafts that contain the whole branch, with a journal behind them, but are not its snapshot yet. */
 const drafts = new Map<BranchKey, { readonly draft: SnapshotDraft; readonly journal: BranchJournal }>();
 
-/** Changes applied from now on do not continue the snapshots. */
+/** Resolves when the journals that were ended are closed. */
+let journalsEnded: Promise<unknown> = Promise.resolve();
+
+/**
+ * Changes applied from now on do not continue the snapshots. What is on disk stays: a snapshot with its journal leads
+ * to the position at which the journal ends, and the feed keeps all changes since.
+ */
 function endJournals(key: BranchKey): void {
-  for (const journal of journals.get(key) ?? []) void journal.remove();
+  const drafted = drafts.get(key);
+  const ended = [...(journals.get(key) ?? [])].map((journal) => (journal === drafted?.journal ? journal.remove() : journal.close()));
+  journalsEnded = Promise.allSettled([journalsEnded, ...ended, drafted?.draft.abandon()]);
   journals.delete(key);
-  void drafts.get(key)?.draft.abandon();
   drafts.delete(key);
 }
 
@@ -102,19 +112,42 @@ function endBuild(build: number): void {
 
 /**
  * Updates the index's memory use, and drops indexes that no longer fit.
+ * @param leastBytes  what it is known to take in the end.
  * @throws {LodestoneError} OUT_OF_MEMORY when this one is among them.
  */
-function count(key: BranchKey, state: BranchState): BranchStats {
+function count(key: BranchKey, state: BranchState, leastBytes = 0): BranchStats {
   const { stats } = state;
-  room.set(state, key, stats.memoryBytes);
+  room.set(state, key, Math.max(stats.memoryBytes, leastBytes));
   let isGone = false;
   for (let other = room.giveWay(); other !== undefined; other = room.giveWay()) {
     isGone ||= other === state;
+    restoring.delete(other);
     for (const [branch, found] of branches) if (found === other) remove(branch);
     for (const [build, found] of builds) if (found.state === other) endBuild(build);
   }
   if (isGone) throw room.refusal(key);
   return stats;
+}
+
+/**
+ * Takes the room for the whole snapshot before it is read, so what does not fit is not read.
+ * @throws {LodestoneError} OUT_OF_MEMORY; CORRUPT.
+ */
+async function readSnapshotWithinRoom(path: string, key: BranchKey, incarnation: string): Promise<RestoredBranch | null> {
+  let reading: BranchState | undefined;
+  try {
+    return await readBranchSnapshot(path, key, incarnation, shardedFromBytes, (state, leastBytes) => {
+      if (reading === undefined) restoring.add(state);
+      else if (!restoring.has(state)) throw room.refusal(key); // another branch has grown meanwhile
+      reading = state;
+      count(key, state, leastBytes);
+    });
+  } finally {
+    if (reading !== undefined) {
+      restoring.delete(reading);
+      room.delete(reading);
+    }
+  }
 }
 
 /** These yield while they read or write files, so they do not block the queue. */
@@ -183,7 +216,8 @@ const handlers: Handlers = {
   async restore({ key, incarnation, path }): Promise<RestoredState | null> {
     if (path === undefined) return null;
     room.require(key, incarnation);
-    const restored = await readBranchSnapshot(path, key, incarnation, shardedFromBytes);
+    await journalsEnded;
+    const restored = await readSnapshotWithinRoom(path, key, incarnation);
     if (restored === null) return null;
     const { state, position } = restored;
     replace(key, state);
@@ -242,16 +276,17 @@ const handlers: Handlers = {
     if (journal === undefined || drafts.has(key)) return null;
     try {
       return await journal.sync();
-    } catch {
-      // A full disk, say. The next snapshot will have a new journal.
+    } catch (error) {
+      // A full disk, say. What was written before is good; the next snapshot will have a new journal.
       journals.get(key)?.delete(journal);
-      await journal.remove();
-      return null;
+      await journal.close();
+      throw error;
     }
   },
 
   drop({ key }) {
     staged.delete(key);
+    for (const journal of journals.get(key) ?? []) void journal.remove();
     remove(key);
     room.forget(key);
   },

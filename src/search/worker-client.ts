@@ -57,7 +57,7 @@ export class WorkerClient implements SearchEngine {
   ): Promise<ReturnType<EngineCalls[M]>> {
     const worker = this.#worker;
     if (worker === undefined) return Promise.reject(unavailable(this.#isClosed ? "is closed" : "is starting again after a fault"));
-    const { number, answer } = this.#pending.begin<ReturnType<EngineCalls[M]>>(undefined);
+    const { number, answer } = this.#pending.begin<ReturnType<EngineCalls[M]>>();
     try {
       worker.postMessage({ number, method, argument }, transfer);
     } catch (error) {

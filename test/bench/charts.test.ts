@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { type Browser, chromium } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { launchChromium, newPage } from "../browser/launch.ts";
 import { describeWith } from "../support/requirements.ts";
 
 /**
@@ -17,12 +18,12 @@ it("there are charts", () => expect(CHARTS.length).toBeGreaterThan(0));
 describeWith("chromium", "charts", (executablePath) => {
   let browser: Browser;
   beforeAll(async () => {
-    browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+    browser = await launchChromium(executablePath);
   });
   afterAll(() => browser?.close());
 
   it.each(CHARTS)("%s: every text lies inside the picture", async (name) => {
-    const page = await browser.newPage();
+    const page = await newPage(browser);
     await page.setContent(readFileSync(`${FOLDER}${name}`, "utf8"));
     const outside = await page.evaluate(() => {
       const svg = document.querySelector("svg") as SVGSVGElement;
@@ -42,7 +43,7 @@ describeWith("chromium", "charts", (executablePath) => {
 
   it.each(CHARTS)("%s: text and background contrast in light and in dark mode", async (name) => {
     for (const colorScheme of ["light", "dark"] as const) {
-      const page = await browser.newPage({ colorScheme });
+      const page = await newPage(browser, { colorScheme });
       await page.setContent(readFileSync(`${FOLDER}${name}`, "utf8"));
       const [ground, ...inks] = await page.evaluate(() => {
         const luminance = (element: Element) => {

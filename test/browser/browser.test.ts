@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import type * as Lodestone from "../../src/index.ts";
 import { referenceSearch } from "../reference.ts";
 import { describeWith } from "../support/requirements.ts";
-import { launchChromium } from "./launch.ts";
+import { launchChromium, newPage } from "./launch.ts";
 import { type StaticFile, serveStatic } from "./static-server.ts";
 
 const LIBRARY = readFileSync(fileURLToPath(new URL("../../dist/packages/library/dist/lodestone.min.js", import.meta.url)));
@@ -47,7 +47,7 @@ describeWith("chromium", "the library in a browser", (executablePath) => {
   });
 
   async function open(path: string): Promise<Page> {
-    const page = await browser.newPage();
+    const page = await newPage(browser);
     const failures: string[] = [];
     page.on("pageerror", (error) => failures.push(String(error)));
     await page.goto(server.url + path);

@@ -1,5 +1,6 @@
 /** Chromium as tests run it: no sandbox (containers), and no traffic of its own. */
-import { type Browser, chromium } from "playwright-core";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { LIMIT_MS } from "../support/patience.ts";
 
 const ARGUMENTS = [
   "--headless",
@@ -24,7 +25,14 @@ export async function closeChromium(browser: Browser | undefined): Promise<void>
   clearTimeout(timer);
 }
 
+/** A page that waits as patiently as tests do. */
+export async function newPage(browser: Browser, options: BrowserContextOptions = {}): Promise<Page> {
+  const page = await browser.newPage(options);
+  page.setDefaultTimeout(LIMIT_MS);
+  return page;
+}
+
 /** @param more  arguments, for a browser that is to be told something else as well. */
 export function launchChromium(executablePath: string, more: readonly string[] = []): Promise<Browser> {
-  return chromium.launch({ executablePath, args: [...ARGUMENTS, ...more] });
+  return chromium.launch({ executablePath, timeout: LIMIT_MS, args: [...ARGUMENTS, ...more] });
 }

@@ -4,7 +4,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 import type * as Lodestone from "../../src/index.ts";
 import { describeWith } from "../support/requirements.ts";
-import { launchChromium } from "./launch.ts";
+import { launchChromium, newPage } from "./launch.ts";
 import { serveStatic } from "./static-server.ts";
 
 declare const lodestone: typeof Lodestone;
@@ -30,7 +30,7 @@ describeWith("chromium", "indexes kept in a browser", (executablePath) => {
     await server?.close();
   });
   beforeEach(async () => {
-    page = await browser.newPage();
+    page = await newPage(browser);
     await page.goto(server.url);
     await page.waitForFunction(() => "lodestone" in globalThis);
   });

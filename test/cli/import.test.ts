@@ -62,7 +62,11 @@ describe("JSON Lines", () => {
     ["no object", '{"n": 1}\n\n[1]', "line 3: expected a JSON object, got an array"],
     ["a value of the wrong type", '{"n": 1}\n{"n": 2}\n\n{"n": "x"}', /line 4: .*n/],
     ["an unknown column", '{"n": 1}\n{"m": 2}', /line 2: .*m/],
-    ["not UTF-8", Buffer.concat([Buffer.from('{"n": 1}\n{"s": "'), Buffer.from([0xff]), Buffer.from('"}')]), "line 2: not valid UTF-8"],
+    [
+      "not UTF-8",
+      Buffer.concat([Buffer.from('{"n": 1}\n{"s": "'), Buffer.from([0xff]), Buffer.from('"}')]),
+      "line 2, byte 16: 0xff is not text in UTF-8",
+    ],
   ])("a line that is %s is named, and nothing of its batch is imported", async (name, content, message) => {
     const table = `faulty-${name.replaceAll(" ", "-")}`;
     await at.server.put(`/db/i:main/tables/${table}`, { columns: [{ name: "n", type: "int" }] });
@@ -87,6 +91,60 @@ describe("JSON Lines", () => {
     expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining("20 records imported") });
     expect(await count("mended")).toBe(20);
     expect(journals()).toEqual([]);
+  });
+});
+
+describe("a text in another encoding", () => {
+  const ROWS = 1_200;
+  /** `last` in latin1; all before it is ASCII. */
+  const rows = (row: (n: number) => string, last: string): Buffer =>
+    Buffer.concat([Buffer.from(Array.from({ length: ROWS }, (_, n) => `${row(n)}\n`).join("")), Buffer.from(last, "latin1")]);
+
+  it.each([
+    ["csv", "id,s\n", (n: number) => `r${n},x`, "last,caf\u00e9 \u0080\n"],
+    ["jsonl", "", (n: number) => `{"id":"r${n}","s":"x"}`, '{"id":"last","s":"caf\u00e9 \u0080"}\n'],
+  ])("%s is refused before anything is written, with its place, and read when it is named", async (format, header, row, last) => {
+    const table = `encoded_${format}`;
+    const content = Buffer.concat([Buffer.from(header), rows(row, last)]);
+    const path = file(`${table}.${format}`, content);
+    const line = ROWS + (header === "" ? 1 : 2);
+    const byte = content.indexOf(0xe9).toLocaleString("en-US");
+    expect(await importFile(path, table, "--create")).toMatchObject({
+      code: 1,
+      stderr: `lodestone: ${path}, line ${line}, byte ${byte}: 0xe9 is not text in UTF-8. If the file is in another encoding, name it with --encoding: latin1, windows-1252 or utf-16le.\n`,
+    });
+    expect((await at.server.get(`/db/i:main/tables/${table}/schema`)).status).toBe(404);
+    for (const [encoding, read] of [
+      ["windows-1252", "caf\u00e9 \u20ac"],
+      ["latin1", "caf\u00e9 \u0080"],
+    ] as const) {
+      expect(await importFile(path, table, "--create", "--encoding", encoding)).toMatchObject({ code: 0 });
+      expect(await count(table)).toBe(ROWS + 1);
+      expect((await at.server.get(`/db/i:main/tables/${table}/data/last`)).body.s).toBe(read);
+    }
+  });
+
+  it("is UTF-16 when the file begins with its mark", async () => {
+    const path = file("marked.csv", Buffer.from("\ufeffid,s\na,caf\u00e9 \u{1f600}\n", "utf16le"));
+    expect(await importFile(path, "marked", "--create")).toMatchObject({ code: 0 });
+    expect(await records("marked")).toMatchObject([{ id: "a", s: "caf\u00e9 \u{1f600}" }]);
+  });
+});
+
+describe("a file with very many columns", () => {
+  it.each([
+    ["csv", `${Array.from({ length: 100_000 }, (_, i) => `c${i}`).join(",")}\n`, "line 1: has 100,000 columns; at most 2,000 are possible"],
+    [
+      "jsonl",
+      `${JSON.stringify(Object.fromEntries(Array.from({ length: 100_000 }, (_, i) => [`c${i}`, i])))}\n`,
+      "line 1: the records up to here have more than 2,000 columns",
+    ],
+  ])("%s is refused before anything is written", async (format, content, message) => {
+    expect(await importFile(file(`wide.${format}`, content), "wide", "--create")).toMatchObject({
+      code: 1,
+      stderr: `lodestone: ${message}\n`,
+    });
+    expect((await at.server.get("/db/i:main/tables/wide/schema")).status).toBe(404);
   });
 });
 

@@ -26,7 +26,7 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => server.stop());
 
-describe("--max-memory", { timeout: 300_000 }, () => {
+describe("--max-memory", () => {
   it("is at most what the machine has, and at least what the server needs", async () => {
     for (const size of ["100MB", "lots", "-1GB", "1", "1e9"]) {
       const { code, stderr } = await runCommand(["serve", "--max-memory", size, "--port", "0", "--data-dir", "/nonexistent"]);

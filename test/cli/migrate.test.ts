@@ -3,9 +3,21 @@
  * point, what is left out, what differs, and what cannot be read.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { basename, delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -31,8 +43,10 @@ interface Run {
   readonly stderr: string;
 }
 
-function start(args: readonly string[], env: Readonly<Record<string, string>> = {}): { child: ChildProcess; ended: Promise<Run> } {
-  const child = spawn(process.execPath, [MAIN, "migrate", ...args, "--url", server.url], {
+const start = (args: readonly string[], env: Readonly<Record<string, string>> = {}) => run(["migrate", ...args], env);
+
+function run(args: readonly string[], env: Readonly<Record<string, string>>): { child: ChildProcess; ended: Promise<Run> } {
+  const child = spawn(process.execPath, [MAIN, ...args, "--url", server.url], {
     env: { PATH: process.env.PATH, HOME: directory, ...env },
   });
   let [stdout, stderr] = ["", ""];
@@ -171,16 +185,8 @@ describeWith("postgresql", "a dump of a database with Postgres enabled", (bin) =
       ],
     });
     await server.put("/db/single:main/tables/nothing", { columns: [{ name: "n", type: "int" }] });
-    const importTable = (file: string, table: string, ...more: string[]) =>
-      new Promise<Run>((resolve) => {
-        const child = spawn(process.execPath, [MAIN, "import", file, `single:main/${table}`, "--url", server.url, ...more], {
-          env: { PATH: process.env.PATH },
-        });
-        let [stdout, stderr] = ["", ""];
-        child.stdout.on("data", (chunk: Buffer) => (stdout += chunk));
-        child.stderr.on("data", (chunk: Buffer) => (stderr += chunk));
-        child.once("close", (code) => resolve({ code, stdout, stderr }));
-      });
+    const importTable = (file: string, table: string, ...more: string[]): Promise<Run> =>
+      run(["import", file, `single:main/${table}`, ...more], {}).ended;
     for (const more of [[], ["--format", "sql"]]) {
       expect(await importTable(dump("export.tar"), "users", "--skip-column", "team", ...more)).toMatchObject({
         code: 0,
@@ -195,6 +201,103 @@ describeWith("postgresql", "a dump of a database with Postgres enabled", (bin) =
       code: 1,
       stderr: expect.stringContaining("restore.sql of a tar dump"),
     });
+  });
+
+  const withPrograms = (env: Record<string, string> = {}) => ({ PATH: [bin, process.env.PATH].join(delimiter), ...env });
+
+  test("is converted in a folder of its own: what others put into the temporary folder is neither read nor changed", async () => {
+    const temporary = join(directory, "temporary");
+    const [taken, victims] = [join(temporary, `lodestone-dumps-${process.getuid?.()}`), join(directory, "victims")];
+    mkdirSync(taken, { recursive: true });
+    mkdirSync(victims);
+    const planted = "CREATE TABLE teams (xata_id text);\nCOPY public.teams (xata_id) FROM stdin;\nplanted\n\\.\n";
+    const { size, mtimeMs } = statSync(dump("custom.dump"));
+    const name = createHash("sha256")
+      .update(`${dump("custom.dump")}\n${size}\n${mtimeMs}`)
+      .digest("hex")
+      .slice(0, 24);
+    // Says where it writes, and who may read that.
+    const programs = join(directory, "programs");
+    mkdirSync(programs);
+    writeFileSync(
+      join(programs, "pg_restore"),
+      `#!/bin/sh\nout=$(readlink /proc/$$/fd/1)\nstat -c '%a %F' "$(dirname "$out")" "$out" > ${join(directory, "modes")}\nexec ${join(bin, "pg_restore")} "$@"\n`,
+      { mode: 0o755 },
+    );
+    for (const [i, plant] of [
+      () => writeFileSync(join(taken, `${name}.sql`), planted),
+      () => {
+        writeFileSync(join(victims, "private"), planted, { mode: 0o600 });
+        rmSync(taken, { recursive: true });
+        symlinkSync(victims, taken);
+        symlinkSync(join(victims, "private"), join(victims, `${name}.sql`));
+      },
+    ].entries()) {
+      plant();
+      const run = await start([dump("custom.dump"), `planted${i}:main`, "--state", join(directory, `planted${i}`)], {
+        PATH: [programs, bin, process.env.PATH].join(delimiter),
+        TMPDIR: temporary,
+      }).ended;
+      expect(run, run.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining("3 tables, 704 records, verified.") });
+      expect(readFileSync(join(taken, `${name}.sql`), "utf8")).toBe(planted);
+      expect(readdirSync(temporary)).toEqual([basename(taken)]);
+      expect(readFileSync(join(directory, "modes"), "utf8")).toMatch(/^700 directory\n600 regular (empty )?file\n$/);
+    }
+  });
+
+  test("in a format that is converted, continues after an interruption, and leaves nothing behind", async () => {
+    await server.put("/db/resumed:main", {});
+    await server.put("/db/resumed:main/tables/teams", { columns: [{ name: "name", type: "text" }] });
+    const temporary = join(directory, "temporary-resumed");
+    mkdirSync(temporary);
+    const skipped = ["email", "plan", "size", "ratio", "active", "founded", "day", "tags", "config", "vec", "owner", "exact", "parent"];
+    const importTeams = async (...more: string[]): Promise<{ child: ChildProcess; ended: Promise<Run> }> =>
+      run(["import", dump("custom.dump"), "resumed:main/teams", ...skipped.flatMap((name) => ["--skip-column", name]), ...more], {
+        ...withPrograms({ TMPDIR: temporary }),
+      });
+    const first = await importTeams("--batch", "2");
+    const stored = async () => (await server.post("/db/resumed:main/tables/teams/aggregate", {})).body.aggs.count;
+    while ((await stored()) < 20) await new Promise((resolve) => setTimeout(resolve, 5));
+    first.child.kill("SIGINT");
+    expect(await first.ended).toMatchObject({ code: 130, stdout: expect.stringContaining("run the same command again") });
+    expect(readdirSync(temporary)).toEqual([]);
+    const sofar = await stored();
+    expect(sofar).toBeLessThan(702);
+    expect(await (await importTeams()).ended).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining(`${702 - sofar} records imported`),
+      stderr: expect.stringContaining(`Continuing after record ${sofar}.`),
+    });
+    expect(await stored()).toBe(702);
+    expect(readdirSync(temporary)).toEqual([]);
+  });
+
+  test.each(["plain", "custom", "tar"])("%s that is not in UTF-8 is read as what it says it is, or refused", async (format) => {
+    const url = await postgres.createDatabase();
+    const client = new pg.Client(url);
+    await client.connect();
+    // In latin1 this text has the bytes of another one in UTF-8.
+    await client.query("CREATE TABLE t (xata_id text, s text); INSERT INTO t VALUES ('a', E'caf\\u00c3\\u00a9')");
+    await client.end();
+    const make = (encoding: string): string => {
+      const path = dump(`${encoding}.${format}`);
+      execFileSync(join(bin, "pg_dump"), [`--encoding=${encoding}`, `--format=${format}`, "-d", url, "-f", path]);
+      return path;
+    };
+    const migrated = (path: string, ...more: string[]) => start([path, `encoded-${format}:main`, ...more], withPrograms()).ended;
+    const latin1 = make("LATIN1");
+    if (format === "tar") {
+      expect(await migrated(latin1)).toMatchObject({ code: 1, stderr: expect.stringContaining("pg_dump --encoding=UTF8") });
+      return;
+    }
+    expect(await migrated(latin1, "--encoding", "windows-1252")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("the dump says itself that it is in latin1"),
+    });
+    expect(await migrated(make("LATIN9"))).toMatchObject({ code: 1, stderr: expect.stringContaining("PostgreSQL's encoding LATIN9") });
+    const run = await migrated(latin1);
+    expect(run, run.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining("1 tables, 1 records, verified.") });
+    expect(await records(`encoded-${format}:main`, "t")).toMatchObject([{ xata_id: "a", s: "caf\u00c3\u00a9" }]);
   });
 
   test("for what cannot be read, reports why, and makes no branch", async () => {
@@ -227,6 +330,28 @@ function classicFolder(name: string): string {
 }
 
 describe("a folder of CSV files and the generated schema", () => {
+  test("in another encoding is refused with its place, and migrated as what it is when it is named", async () => {
+    const folder = join(directory, "latin1");
+    mkdirSync(folder);
+    writeFileSync(join(folder, "schema.json"), JSON.stringify({ tables: [{ name: "t", columns: [{ name: "s", type: "string" }] }] }));
+    writeFileSync(join(folder, "t.csv"), Buffer.from("id,s\na,x\nb,caf\u00e9 \u0080\n", "latin1"));
+    expect(await migrate(folder, "latin1:main")).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringContaining(`${join(folder, "t.csv")}, line 3, byte 14: 0xe9 is not text in UTF-8.`),
+    });
+    expect((await server.get("/dbs/latin1")).status).toBe(404);
+    const run = await migrate(folder, "latin1:main", "--encoding", "windows-1252");
+    expect(run, run.stderr).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("latin1:main is there: 1 tables, 2 records, verified."),
+    });
+    expect(await records("latin1:main", "t")).toMatchObject([
+      { id: "a", s: "x" },
+      { id: "b", s: "caf\u00e9 \u20ac" },
+    ]);
+  });
+
   test("is planned, migrated and verified; files that are left out are reported", async () => {
     const folder = classicFolder("classic");
     const plan = await migrate(folder, "classic:main", "--plan");

@@ -27,7 +27,7 @@ async function isListening(port: number): Promise<boolean> {
 
 describe("lodestone", () => {
   it("shows its version and its commands", async () => {
-    expect((await runCommand(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    expect((await runCommand(["--version"])).stdout).toMatch(/^\d+\.\d+\.\d+(?: \([0-9a-f]{12}(?:-changed)?\))?\n$/);
     const { code, stdout } = await runCommand(["--help"]);
     expect(code).toBe(0);
     for (const command of ["serve", "demo", "import", "export", "keys"]) expect(stdout).toContain(`  ${command}`);
@@ -108,8 +108,7 @@ describe("lodestone serve", () => {
   });
 
   it.each(["SELECT count(*) FROM generate_series(1, 1e12)", 'INSERT INTO "t" ("n") SELECT generate_series(1, 2000000000)'])(
-    "on SIGTERM gives up, within 10 seconds, what would run on: %s",
-    { timeout: 50_000 },
+    "on SIGTERM gives up, with 503, what would run on: %s",
     async (statement) => {
       // The statement's own time limit must not help: the test would not wait for it.
       const server = await startServer({ args: ["--statement-timeout", "3600"] });
@@ -121,7 +120,7 @@ describe("lodestone serve", () => {
         while (!(await server.get("/metrics")).text.includes("lodestone_http_requests_in_progress 1\n"))
           await new Promise((resolve) => setTimeout(resolve, 20));
         expect(await server.end("SIGTERM")).toBe(0);
-        expect(await running).toBeInstanceOf(Error);
+        expect(await running).toMatchObject({ status: 503, headers: { "retry-after": expect.any(String) } });
         expect(server.log).toContain('"msg":"stopped"');
         await server.start();
         const { body } = await server.post("/db/s:main/sql", { statement: 'SELECT "id" FROM "t"' });
@@ -185,7 +184,7 @@ describe("lodestone serve", () => {
   it("refuses a database server that does not exist, without revealing its password", async () => {
     const refused = await runCommand(["serve", "--port", "0", "--database-url", "postgres://user:s3cret@127.0.0.1:1/x"]);
     expect(refused.code).toBe(1);
-    expect(refused.stderr).toMatch(/^lodestone: /);
+    expect(refused.stderr).toMatch(/^lodestone: /m);
     expect(refused.stderr).not.toContain("s3cret");
   });
 });

@@ -24,7 +24,6 @@ import { KnownCommits } from "./known-commits.ts";
 const SERVERS = 3;
 /** How long the asynchronous standby receives nothing before it is promoted: what is written then is lost. */
 const LOST_MS = 1_500;
-const READY_LIMIT_MS = 120_000;
 /**
  * PostgreSQL checks once a second whether the client of a statement is still connected. After this time, a
  * request without a response can have no more effect.
@@ -172,7 +171,7 @@ class Cluster {
       for (const event of this.#options.events ?? CLUSTER_EVENTS) {
         await sleep(1_000 * pauseSeconds);
         await this.#happen(event);
-        await Promise.all(this.#servers.map(untilReady));
+        await Promise.all(this.#servers.map((server) => server.untilReady()));
         const beforeMs = performance.now();
         await sleep(SETTLED_MS);
         await this.#database.untilNothingIsOlder();
@@ -291,7 +290,7 @@ class Cluster {
     const statement = 'UPDATE "ballast" SET "embedding" = "embedding" WHERE "id" = $1';
     const instants = await Promise.all(
       this.#servers.map(async (server) => {
-        await untilReady(server);
+        await server.untilReady();
         const readyMs = sinceThen();
         while ((await server.post("/db/soak:main/sql", { statement, params: ["x"] })).status !== 200) await sleep(50);
         return { readyMs, writtenMs: sinceThen() };
@@ -305,15 +304,5 @@ class Cluster {
   #tell(event: string): void {
     this.#events.push(event);
     this.#options.onEvent?.(event);
-  }
-}
-
-async function untilReady(server: TestServer): Promise<void> {
-  const deadline = performance.now() + READY_LIMIT_MS;
-  for (;;) {
-    const ready = await server.get("/readyz").catch(() => undefined);
-    if (ready?.status === 200) return;
-    if (performance.now() > deadline) throw new Error(`a server is not ready: ${ready?.text}\n${server.log}`);
-    await sleep(25);
   }
 }

@@ -6,9 +6,9 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import type { Promotion } from "../reliability/checker/history.ts";
+import { until } from "../support/patience.ts";
 
 const PAUSE_MS = 2;
-const RECEIVED_LIMIT_MS = 60_000;
 
 interface Commit {
   readonly sentMs: number;
@@ -46,11 +46,7 @@ export class KnownCommits {
 
   /** Waits until the standby has some of them. */
   async untilReceivedBy(port: number): Promise<void> {
-    const deadline = performance.now() + RECEIVED_LIMIT_MS;
-    while ((await this.#rowsOn(port)).last === 0) {
-      if (performance.now() > deadline) throw new Error("The standby has received nothing.");
-      await sleep(20);
-    }
+    await until("the standby receives something", async () => (await this.#rowsOn(port)).last > 0);
   }
 
   async stop(): Promise<void> {

@@ -10,7 +10,6 @@ import type { TestPostgres } from "../support/postgres.ts";
 import { TestServer } from "../support/server.ts";
 
 export const SECRET = "a-secret-of-more-than-thirty-two-characters";
-const READY_LIMIT_MS = 60_000;
 
 export interface PartsClusterOptions {
   /** Replicas of each part: `[1, 2]` is two parts, the second on two servers. */
@@ -70,15 +69,7 @@ export class PartsCluster {
   }
 
   async untilReady(servers: readonly TestServer[] = [this.whole, ...this.all]): Promise<void> {
-    const deadline = performance.now() + READY_LIMIT_MS;
-    for (const server of servers) {
-      for (;;) {
-        const { status, text } = await server.get("/readyz");
-        if (status === 200) break;
-        if (performance.now() > deadline) throw new Error(`a server is not ready: ${text}\n${server.log}`);
-        await new Promise((resolve) => setTimeout(resolve, 25));
-      }
-    }
+    for (const server of servers) await server.untilReady();
   }
 
   /**

@@ -51,9 +51,9 @@ describe.each(SEARCH_SERVERS)("A server whose vectors are in %s", (_, start) => 
     }
   };
   const expectWhole = async (): Promise<void> => {
-    await expect.poll(async () => (await search("eventual")).body.totalCount, { timeout: 20_000, interval: 50 }).toBe(written);
+    await expect.poll(async () => (await search("eventual")).body.totalCount, { interval: 50 }).toBe(written);
     for (const { status, body } of await both()) expect([status, body.totalCount]).toEqual([200, written]);
-    await expect.poll(async () => (await server.get("/readyz")).status, { timeout: 20_000, interval: 50 }).toBe(200);
+    await expect.poll(async () => (await server.get("/readyz")).status, { interval: 50 }).toBe(200);
   };
 
   it("answers 503 to every search while connections are refused, still writes, and is no longer ready", async () => {
@@ -62,7 +62,7 @@ describe.each(SEARCH_SERVERS)("A server whose vectors are in %s", (_, start) => 
       await expectAway();
       await write();
     }
-    await expect.poll(async () => (await server.get("/readyz")).body.status, { timeout: 20_000 }).toBe("behind");
+    await expect.poll(async () => (await server.get("/readyz")).body.status).toBe("behind");
     expect((await server.get("/readyz")).body.message).toMatch(/more than the limit of 2 s: the search database cannot be reached/);
     expect((await server.get(`${TABLE}/data/r1`)).status).toBe(200);
   });

@@ -59,7 +59,7 @@ describeWith("postgresql", "Search parts on bad days", (bin) => {
       }
       expect((await asked.get(`${TABLE}/data/r1`)).status).toBe(200);
       expect((await asked.put(`${TABLE}/data/later`, { v: [1, 1], n: 1 })).status).toBe(201);
-      await expect.poll(async () => (await asked.get("/readyz")).body.part, { timeout: 10_000 }).toEqual({ index: 0, of: 2, missing: [1] });
+      await expect.poll(async () => (await asked.get("/readyz")).body.part).toEqual({ index: 0, of: 2, missing: [1] });
       expect((await asked.get("/metrics")).text).toMatch(/^lodestone_search_parts_missing 1$/m);
       expect(asked.log).not.toContain(SECRET);
     });
@@ -85,7 +85,7 @@ describeWith("postgresql", "Search parts on bad days", (bin) => {
       } finally {
         for (const { pid } of replicas) process.kill(pid, "SIGCONT");
       }
-      await expect.poll(async () => (await both()).map(({ text }) => text), { timeout: 20_000 }).toEqual([expected, expected]);
+      await expect.poll(async () => (await both()).map(({ text }) => text)).toEqual([expected, expected]);
     });
   });
 
@@ -112,7 +112,7 @@ describeWith("postgresql", "Search parts on bad days", (bin) => {
       };
       const writing = write();
       try {
-        await expect.poll(() => written, { timeout: 10_000 }).toBeGreaterThan(0);
+        await expect.poll(() => written).toBeGreaterThan(0);
         for (let round = 0; round < 10; round++) {
           const answers = await Promise.all(
             cluster.all.map(async (server) => {
@@ -179,7 +179,7 @@ describeWith("postgresql", "Search parts on bad days", (bin) => {
     it("get in neither with a key nor, where keys are required, with the secret", async () => {
       const call = encodeCall({ part, searches: [search] }, 1_000);
       await cluster.untilReady([server]);
-      await expect.poll(async () => (await ask(call)).status, { timeout: 10_000 }).toBe(200);
+      await expect.poll(async () => (await ask(call)).status).toBe(200);
       for (const authorization of [
         undefined,
         `Bearer ${KEY}`,

@@ -129,7 +129,7 @@ describeWith("postgresql", "Search parts", (bin) => {
       await expectSame(cluster, SEARCH, body);
       const snapshots = (): boolean =>
         cluster.all.every(({ dataDir }) => readdirSync(join(dataDir, "search")).some((name) => name.endsWith(".snapshot")));
-      await expect.poll(snapshots, { timeout: 20_000 }).toBe(true);
+      await expect.poll(snapshots).toBe(true);
       await cluster.restart({ turned: false });
       await expectSame(cluster, SEARCH, body);
       await cluster.restart({ turned: true });
@@ -170,10 +170,10 @@ describeWith("postgresql", "Search parts", (bin) => {
         expect((await first.post(`${TABLE}/columns`, { name: "parent", type: "link", link: { table: "items" } })).status).toBe(200);
         for (const body of requests().slice(0, 6)) await expectSame(cluster, SEARCH, body);
         const rows = async (server: TestServer): Promise<number> => (await server.get("/readyz")).body.rows;
-        await expect.poll(() => rows(first), { timeout: 10_000 }).toBe(await rows(cluster.whole));
+        await expect.poll(() => rows(first)).toBe(await rows(cluster.whole));
         expect((await first.delete(`${TABLE}/columns/parent`)).status).toBe(200);
         for (const body of requests().slice(6, 12)) await expectSame(cluster, SEARCH, body);
-        await expect.poll(() => rows(first), { timeout: 10_000 }).toBeLessThan(0.9 * (await rows(cluster.whole)));
+        await expect.poll(() => rows(first)).toBeLessThan(0.9 * (await rows(cluster.whole)));
       });
     });
   }

@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Browser, Page } from "playwright-core";
 import { expect } from "vitest";
+import { newPage } from "../browser/launch.ts";
 import { countPage } from "./page-coverage.ts";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -35,7 +36,7 @@ export interface PageOptions {
 export async function openConsole(browser: Browser, url: string, hash: string, options: PageOptions = {}): Promise<ConsolePage> {
   const { colorScheme = "light", width = 1440, height = 900, isRichText = false } = options;
   // Scripts of the test, such as axe, run in a world of their own, to which the page's policy does not apply.
-  const page = await browser.newPage({ colorScheme, viewport: { width, height } });
+  const page = await newPage(browser, { colorScheme, viewport: { width, height } });
   const finishCount = await countPage(page);
   const faults: string[] = [];
   page.on("pageerror", (error) => faults.push(`error: ${error.message}`));

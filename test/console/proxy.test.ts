@@ -3,7 +3,7 @@ import { createServer, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { closeChromium, launchChromium } from "../browser/launch.ts";
+import { closeChromium, launchChromium, newPage } from "../browser/launch.ts";
 import { describeWith } from "../support/requirements.ts";
 import { startServer } from "../support/server.ts";
 import { openConsole } from "./console-page.ts";
@@ -61,7 +61,7 @@ describeWith("chromium", "the console behind a proxy, called by another name", (
   it("is not served at all if the server requires no keys: anybody may own the name", async () => {
     const server = await startServer();
     const proxy = await startProxy(server.port);
-    const page = await browser.newPage();
+    const page = await newPage(browser);
     try {
       const answer = await page.goto(`http://${NAME}:${(proxy.address() as AddressInfo).port}${BELOW}/console`);
       expect(answer?.status()).toBe(403);

@@ -5,9 +5,6 @@ import { closeChromium, launchChromium } from "../browser/launch.ts";
 import { type ServerOptions, startServer, type TestServer } from "../support/server.ts";
 import { type ConsolePage, openConsole, type PageOptions } from "./console-page.ts";
 
-/** Large tables take their time on a busy machine. */
-const START_LIMIT_MS = 400_000;
-
 export interface ServedConsole {
   readonly server: TestServer;
   /** Opens another page of it. @param hash  the view. */
@@ -29,7 +26,7 @@ export function serveConsole(
     browser = await launchChromium(executablePath);
     server = await startServer(options);
     await fill(server);
-  }, START_LIMIT_MS);
+  });
   afterAll(async () => {
     await closeChromium(browser);
     await server?.stop();

@@ -92,7 +92,7 @@ describeWith("chromium", "a server with keys in the console", (executablePath) =
     const backups = page.getByRole("region", { name: "Backups" });
     await backups.getByText("None yet.").waitFor();
     await backups.getByRole("button", { name: "Back up now" }).click();
-    await backups.getByText("Done in").waitFor({ timeout: 60_000 });
+    await backups.getByText("Done in").waitFor();
     expect(await backups.getByRole("list").getByRole("listitem").count()).toBe(1);
     await expectAccessible();
     await close();

@@ -11,6 +11,7 @@ import { main } from "assemblyscript/asc";
 import { beforeAll, describe, expect, it } from "vitest";
 import { seededRandom } from "../../bench/data.mjs";
 import { enableRelaxedSimd } from "../../src/cli/relaxed-simd.ts";
+import { runs } from "../support/random-runs.ts";
 
 enableRelaxedSimd();
 
@@ -158,11 +159,11 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
   });
 
   it.each([
-    [48, 150],
-    [65, 300],
-    [200, 150],
-    [768, 40],
-    [10_000, 2],
+    [48, runs(150)],
+    [65, runs(300)],
+    [200, runs(150)],
+    [768, runs(40)],
+    [10_000, runs(2)],
   ])("dimension %i: no bound is above the true cost, no test drops a row at its own score (%i cases)", async (dimension, cases) => {
     for (let seed = 1; seed <= cases; seed++) {
       const next = vectorSource(dimension, seed * 7919 + dimension);
@@ -207,8 +208,8 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
   });
 
   it.each([
-    [96, 32, 60],
-    [100, 64, 30],
+    [96, 32, runs(60)],
+    [100, 64, runs(30)],
     [768, 96, 3],
   ])("dimension %i, sketches of %i: no bound is above the true cost (%i cases)", async (dimension, dimensions, cases) => {
     let tight = 0;

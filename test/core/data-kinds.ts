@@ -5,7 +5,7 @@
 import { seededRandom } from "../../bench/data.mjs";
 
 export interface Source {
-  /** The next row or query. */
+  /** The next row or query, which belongs to all who ask for the same. */
   next(): Float32Array;
 }
 
@@ -102,6 +102,18 @@ export const DATA_KINDS: Record<string, Kind> = {
   "heavy tails": (d, random) => () => make(d, () => Math.tan(Math.PI * (random() - 0.5))),
 };
 
+/** What sources have made: every build is tested on the same data. */
+const made = new Map<string, { readonly next: () => Float32Array; readonly vectors: Float32Array[] }>();
+
 export function source(kind: string, dimension: number, seed: number): Source {
-  return { next: DATA_KINDS[kind]!(dimension, seededRandom(seed)) };
+  const key = `${kind} ${dimension} ${seed}`;
+  const known = made.get(key) ?? { next: DATA_KINDS[kind]!(dimension, seededRandom(seed)), vectors: [] };
+  made.set(key, known);
+  let at = 0;
+  return {
+    next() {
+      if (at === known.vectors.length) known.vectors.push(known.next());
+      return known.vectors[at++]!;
+    },
+  };
 }

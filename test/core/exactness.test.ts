@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { seededRandom } from "../../bench/data.mjs";
 import { VectorIndex } from "../../src/index.ts";
 import { referenceSearch, type Similarity } from "../reference.ts";
+import { runs } from "../support/random-runs.ts";
 import { describeBuilds } from "./builds.ts";
 import { vectorOf } from "./vectors.ts";
 
@@ -51,7 +52,7 @@ describeBuilds("exactness", () => {
           expect(index.size).toBe(model.size);
           index.free();
         }),
-        { numRuns: 12 },
+        { numRuns: runs(12) },
       );
     },
   );

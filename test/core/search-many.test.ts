@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { seededRandom } from "../../bench/data.mjs";
 import { VectorIndex } from "../../src/index.ts";
 import { referenceSearch, type Similarity } from "../reference.ts";
+import { sampleOf } from "../support/random-runs.ts";
 import { describeBuilds } from "./builds.ts";
 import { DATA_KINDS, source } from "./data-kinds.ts";
 
@@ -16,6 +17,8 @@ const SHAPES: readonly [dimension: number, rows: number][] = [
   [10_000, 50],
 ];
 
+const CASES = sampleOf(Object.keys(DATA_KINDS).flatMap((kind) => SHAPES.map((shape) => [kind, ...shape] as const)));
+
 /** The oracle's answers, which all builds compare with. */
 const oracle = new Map<string, ReturnType<typeof referenceSearch>[]>();
 
@@ -26,44 +29,42 @@ function expectedOf(name: string, compute: () => ReturnType<typeof referenceSear
 }
 
 describeBuilds("searchMany gives for each query the exhaustive float64 answer, as search does", (build) => {
-  for (const kind of Object.keys(DATA_KINDS)) {
-    it.each(SHAPES)(`on ${kind}, dimension %i, %i rows, while rows change and with filters`, async (dimension, count) => {
-      const data = source(kind, dimension, 3 * dimension + count);
-      const random = seededRandom(dimension + count);
-      const index = await VectorIndex.create({ dimension });
-      const model = new Map<string, Float32Array>();
-      const put = (id: string) => {
-        const vector = data.next();
-        index.upsert(id, vector);
-        model.set(id, vector);
-      };
-      for (let i = 0; i < count; i++) put(`id${i}`);
-      const stored = [...model.values()];
-      const near = stored[Math.floor(random() * count)]!;
-      const rounds = [
-        { queries: [data.next(), near, near.map((x) => -x), ...stored.slice(-4), data.next()], k: 10, filter: undefined },
-        { queries: [near.map((x) => x * 0.7), ...stored.slice(0, 8)], k: 1, filter: (id: string) => id > "id3" },
-      ];
-      for (const [round, { queries, k, filter }] of rounds.entries()) {
-        for (const similarity of SIMILARITIES) {
-          const usable = queries.filter((query) => similarity !== "cosineSimilarity" || query.some((x) => x !== 0));
-          const options = { k, similarity, ...(filter && { filter }) };
-          const answers = index.searchMany(usable, options);
-          const expected = expectedOf(`${kind} ${dimension} ${round} ${similarity}`, () =>
-            usable.map((query) => referenceSearch(model, query, options)),
-          );
-          expect(answers, `${build} ${similarity}`).toEqual(expected);
-          expect(answers).toEqual(usable.map((query) => index.search(query, options)));
-        }
-        for (let i = 0; i < 40; i++) put(`id${Math.floor(random() * count)}`);
-        for (let i = 0; i < 40; i++) {
-          const id = `id${Math.floor(random() * count)}`;
-          expect(index.delete(id)).toBe(model.delete(id));
-        }
+  it.each(CASES)("on %s, dimension %i, %i rows, while rows change and with filters", async (kind, dimension, count) => {
+    const data = source(kind, dimension, 3 * dimension + count);
+    const random = seededRandom(dimension + count);
+    const index = await VectorIndex.create({ dimension });
+    const model = new Map<string, Float32Array>();
+    const put = (id: string) => {
+      const vector = data.next();
+      index.upsert(id, vector);
+      model.set(id, vector);
+    };
+    for (let i = 0; i < count; i++) put(`id${i}`);
+    const stored = [...model.values()];
+    const near = stored[Math.floor(random() * count)]!;
+    const rounds = [
+      { queries: [data.next(), near, near.map((x) => -x), ...stored.slice(-4), data.next()], k: 10, filter: undefined },
+      { queries: [near.map((x) => x * 0.7), ...stored.slice(0, 8)], k: 1, filter: (id: string) => id > "id3" },
+    ];
+    for (const [round, { queries, k, filter }] of rounds.entries()) {
+      for (const similarity of SIMILARITIES) {
+        const usable = queries.filter((query) => similarity !== "cosineSimilarity" || query.some((x) => x !== 0));
+        const options = { k, similarity, ...(filter && { filter }) };
+        const answers = index.searchMany(usable, options);
+        const expected = expectedOf(`${kind} ${dimension} ${round} ${similarity}`, () =>
+          usable.map((query) => referenceSearch(model, query, options)),
+        );
+        expect(answers, `${build} ${similarity}`).toEqual(expected);
+        expect(answers).toEqual(usable.map((query) => index.search(query, options)));
       }
-      index.free();
-    });
-  }
+      for (let i = 0; i < 40; i++) put(`id${Math.floor(random() * count)}`);
+      for (let i = 0; i < 40; i++) {
+        const id = `id${Math.floor(random() * count)}`;
+        expect(index.delete(id)).toBe(model.delete(id));
+      }
+    }
+    index.free();
+  });
 
   it.each([1, 6, 7, 33, 100])("for %i queries, k from 1 to more than there are rows, filters that leave few rows", async (queryCount) => {
     const dimension = 200;

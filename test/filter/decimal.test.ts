@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { compareDecimals, decimalKey } from "../../src/filter/decimal.ts";
+import { runs } from "../support/random-runs.ts";
 
 interface Parts {
   readonly minus: boolean;
@@ -43,7 +44,7 @@ describe("numbers in JSON", () => {
         expect(signOf(compareDecimals(one, other)), `${one} and ${other}`).toBe(expected);
         expect(decimalKey(one) === decimalKey(other), `keys of ${one} and ${other}`).toBe(expected === 0);
       }),
-      { numRuns: 1_000 },
+      { numRuns: runs(1_000) },
     );
   });
 

@@ -2,6 +2,7 @@ import { PGlite } from "@electric-sql/pglite";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { fold, foldFunctionSql } from "../../src/filter/fold.ts";
+import { runs } from "../support/random-runs.ts";
 
 describe("fold", () => {
   let database: PGlite;
@@ -35,7 +36,7 @@ describe("fold", () => {
       fc.property(fc.array(letter, { maxLength: 6 }), (letters) => {
         expect(fold(letters.join(""))).toBe(letters.map(fold).join(""));
       }),
-      { numRuns: 5_000 },
+      { numRuns: runs(5_000) },
     );
   });
 
@@ -64,7 +65,7 @@ describe("fold", () => {
           expect(await foldInSql(texts)).toEqual(texts.map(fold));
         },
       ),
-      { numRuns: 50 },
+      { numRuns: runs(50) },
     );
     expect((await database.query("SELECT lodestone.fold(NULL) AS folded")).rows).toEqual([{ folded: null }]);
   });

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { likePattern, PatternMatcher, parsePattern } from "../../src/filter/pattern.ts";
 import { ANY_CHARACTER, ANY_TEXT, type PatternPart } from "../../src/filter/tree.ts";
+import { runs } from "../support/random-runs.ts";
 
 const parts = (pattern: string): PatternPart[] => parsePattern(pattern, false, { parent: null, step: "filter" });
 const matches = (pattern: string, text: string): boolean => new PatternMatcher(parts(pattern)).matches(text);
@@ -46,7 +47,7 @@ describe("$pattern", () => {
           expect(matches(pattern.join(""), text.join(""))).toBe(slowMatch(parts(pattern.join("")), text));
         },
       ),
-      { numRuns: 5_000 },
+      { numRuns: runs(5_000) },
     );
   });
 

@@ -13,6 +13,7 @@ import { parseFilter } from "../../src/filter/parse.ts";
 import { compileToSql, type SqlContext } from "../../src/filter/sql-condition.ts";
 import type { FilterColumnType, FilterTable } from "../../src/filter/tree.ts";
 import { SearchTable } from "../../src/search/table-index.ts";
+import { runs } from "../support/random-runs.ts";
 import { filterArbitrary, type Row, rowsArbitrary, SCHEMA } from "./filter-arbitrary.ts";
 
 const TYPES: Record<Exclude<FilterColumnType, "vector">, string> = {
@@ -131,10 +132,10 @@ describe("SQL and mask", () => {
           );
         }
       }),
-      { numRuns: Number(process.env.FILTER_RUNS ?? 40) },
+      { numRuns: runs(40) },
     );
     // The generator must not degenerate into filters that select all or nothing.
-    if (process.env.FILTER_RUNS) console.log(`${filters} filters, ${selected} select some but not all`);
+    if (process.env.LODESTONE_RUNS) console.log(`${filters} filters, ${selected} select some but not all`);
     expect(selected / filters).toBeGreaterThan(0.2);
   });
 });

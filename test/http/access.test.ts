@@ -189,12 +189,8 @@ describe("a key file", () => {
 
   it("revoking or making a key takes effect in the running server", async () => {
     const made = (await runCommand(["keys", "create", "late", "--scope", "read", "--file", file])).stdout.trim();
-    const eventually = async (key: string, status: number) => {
-      const deadline = Date.now() + 15_000;
-      while ((await server.get("/dbs", bearer(key))).status !== status && Date.now() < deadline)
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      expect((await server.get("/dbs", bearer(key))).status).toBe(status);
-    };
+    const eventually = (key: string, status: number) =>
+      expect.poll(async () => (await server.get("/dbs", bearer(key))).status).toBe(status);
     await eventually(made, 200);
     expect((await runCommand(["keys", "revoke", "late", "--file", file])).code).toBe(0);
     await eventually(made, 401);
@@ -265,6 +261,11 @@ describe("a key file", () => {
 
   it("backups are listed, newest first, and nothing else in the folder", async () => {
     expect((await server.get("/backups", as("boss"))).body).toEqual({ backups: [], isRunning: false });
+    expect(await server.post("/backups", { path: "/tmp/mine" }, as("boss"))).toMatchObject({
+      status: 400,
+      body: { message: expect.stringContaining("path") },
+    });
+    expect((await server.get("/backups", as("boss"))).body.backups).toEqual([]);
     const { path } = (await server.post("/backups", undefined, as("boss"))).body as { path: string };
     mkdirSync(join(path, "..", "backup-2020-01-02T03-04-05-678Z"));
     mkdirSync(join(path, "..", "backup-2021-01-02T03-04-05-678Z.part-x"));
@@ -278,10 +279,7 @@ describe("a key file", () => {
   it("an unreadable key file leaves the keys as they were", async () => {
     const text = readFileSync(file, "utf8");
     writeFileSync(file, "{ half");
-    const deadline = Date.now() + 15_000;
-    while (!server.log.includes("key file cannot be read") && Date.now() < deadline)
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    expect(server.log).toContain("key file cannot be read");
+    await expect.poll(() => server.log).toContain("key file cannot be read");
     expect((await server.get("/dbs", as("boss"))).status).toBe(200);
     expect((await server.get("/dbs")).status).toBe(401);
     writeFileSync(file, text);

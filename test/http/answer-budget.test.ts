@@ -45,7 +45,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => server.stop());
 
-describe("an answer beyond its budget", { timeout: 300_000 }, () => {
+describe("an answer beyond its budget", () => {
   it("is refused for a transaction that gets one large record a thousand times", async () => {
     const operations = repeat(1_000, () => ({ get: { table: "large", id: "r0" } }));
     expectRefused(await server.post(`${BRANCH}/transaction`, { operations }));

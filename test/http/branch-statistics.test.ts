@@ -1,15 +1,16 @@
 /** GET /db/{db}:{branch}/statistics: what a branch takes, and how far searches see it. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../support/postgres.ts";
-import { describeWith } from "../support/requirements.ts";
+import { describeOnce, describeWith } from "../support/requirements.ts";
 import { startServer, type TestServer } from "../support/server.ts";
+import { type SharedServer, sharedServer } from "../support/shared-server.ts";
 
 const ROWS = 600;
 const DIMENSION = 300;
 const STATISTICS = "/db/stats:main/statistics";
 
-function suite(start: () => Promise<TestServer>): void {
-  let server: TestServer;
+function suite(start: () => Promise<TestServer | SharedServer>): void {
+  let server: TestServer | SharedServer;
   beforeAll(async () => {
     server = await start();
     await server.put("/db/stats:main");
@@ -43,7 +44,7 @@ function suite(start: () => Promise<TestServer>): void {
   });
 }
 
-describe("the statistics of a branch, on the embedded database", () => suite(() => startServer()));
+describeOnce("the statistics of a branch, on the embedded database", () => suite(sharedServer));
 
 describeWith("postgresql", "the statistics of a branch, on a PostgreSQL server", (bin) => {
   let postgres: TestPostgres;

@@ -38,7 +38,7 @@ async function untilUnderWay(server: TestServer, count: number): Promise<void> {
   }
 }
 
-it("gives up its turn in the embedded database's queue, and its running statement", { timeout: 90_000 }, async () => {
+it("gives up its turn in the embedded database's queue, and its running statement", async () => {
   const server = await startServer({ args: ARGS });
   try {
     await prepare(server);
@@ -68,7 +68,7 @@ it("gives up its turn in the embedded database's queue, and its running statemen
 });
 
 describeWith("postgresql", "with a PostgreSQL server", (bin) => {
-  it("its running statement is cancelled", { timeout: 60_000 }, async () => {
+  it("its running statement is cancelled", async () => {
     const postgres = await startPostgres(bin);
     const server = await startServer({ args: ARGS, databaseUrl: await postgres.createDatabase() });
     try {

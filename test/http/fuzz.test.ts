@@ -2,15 +2,14 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runs } from "../support/random-runs.ts";
 import { type Answer, startServer, type TestServer } from "../support/server.ts";
 
 /**
  * Every endpoint, fuzzed from the description that the server itself publishes, with requests that fit it,
  * nearly fit it, or are hostile. Always: no 5xx, no change when the response is an error, and a response of
- * the described shape. LODESTONE_FUZZ_RUNS makes it longer.
+ * the described shape. LODESTONE_RUNS makes it longer.
  */
-
-const RUNS = Number(process.env.LODESTONE_FUZZ_RUNS ?? 6);
 
 type Schema = Record<string, unknown>;
 
@@ -279,6 +278,17 @@ function requestsOf(operation: Operation): fc.Arbitrary<Request> {
   });
 }
 
+it("describes every body by a valid schema of draft 2020-12, which the server itself takes for granted", () => {
+  const ajv = new Ajv2020();
+  const bodies = Object.values(description.paths)
+    .flatMap((methods) => Object.values(methods))
+    .flatMap(({ requestBody }) => (requestBody === undefined ? [] : [requestBody.content["application/json"].schema]));
+  expect(bodies.length).toBeGreaterThan(20);
+  for (const schema of [...bodies, ...Object.values(description.components.schemas)]) {
+    expect(ajv.validateSchema(schema), `${ajv.errorsText()}: ${JSON.stringify(schema).slice(0, 300)}`).toBe(true);
+  }
+});
+
 describe("the API, fuzzed from its own description", () => {
   it("answers every request as described, never with a 5xx, and without any change if it is an error", async () => {
     const ajv = new Ajv2020({ strict: false, allErrors: false });
@@ -328,7 +338,7 @@ describe("the API, fuzzed from its own description", () => {
           else await prepare();
         }),
         // Each backup is a copy of the whole database.
-        { numRuns: operation.operationId === "createBackup" ? 2 : RUNS, verbose: 1 },
+        { numRuns: operation.operationId === "createBackup" ? 2 : runs(6), verbose: 1 },
       );
     }
     expect((await server.get("/livez")).status).toBe(200);

@@ -5,6 +5,7 @@ import { parseJsonInSlices } from "../../src/http/body/json-in-slices.ts";
 import { LARGE_TEXT_LENGTH, parseLargeJsonBody } from "../../src/http/body/large-json-body.ts";
 import { DEFAULT_HTTP_LIMITS } from "../../src/http/http-limits.ts";
 import { turnsDuring } from "../support/event-loop.ts";
+import { runs } from "../support/random-runs.ts";
 
 const LIMITS = { jsonDepth: 100, jsonObjectKeys: 1_000, jsonKeyLength: 1_000 };
 
@@ -45,8 +46,6 @@ describe("parseJsonInSlices", () => {
     });
 
   it("accepts and refuses the same as the other parser, wherever the text is cut", async () => {
-    const seed = Date.now() & 0x7fffffff;
-    console.log(`fast-check seed ${seed}`);
     await fc.assert(
       fc.asyncProperty(texts, fc.integer({ min: 1, max: 12 }), async (text, chunkLength) => {
         const expected = await outcomeOf(() => parseJsonBody(text, 100));
@@ -57,7 +56,7 @@ describe("parseJsonInSlices", () => {
         else expect(got).toEqual(expected);
         if (isSyntax(got)) expect(isSyntax(expected)).toBe(true);
       }),
-      { seed, numRuns: 3_000 },
+      { numRuns: runs(3_000) },
     );
   });
 
@@ -116,7 +115,7 @@ describe("parseJsonInSlices", () => {
         // If there are several faults, either may be reported, of the same place.
         else expect(got).toMatchObject({ code: "INVALID", message: expect.stringContaining(message.slice(0, message.indexOf(":"))) });
       }),
-      { numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 

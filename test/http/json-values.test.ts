@@ -3,17 +3,18 @@
  * read.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Answer, startServer, type TestServer } from "../support/server.ts";
+import type { Answer } from "../support/server-client.ts";
+import { type SharedServer, sharedServer } from "../support/shared-server.ts";
 
 const BRANCH = "/db/json:main";
 const TABLE = `${BRANCH}/tables/docs`;
 
-let server: TestServer;
+let server: SharedServer;
 const sql = (statement: string, params: unknown[] = []): Promise<Answer> => server.post(`${BRANCH}/sql`, { statement, params });
 const nested = (levels: number): string => `repeat('[', ${levels}) || repeat(']', ${levels})`;
 
 beforeAll(async () => {
-  server = await startServer();
+  server = await sharedServer();
   await server.put(BRANCH);
   await server.put(TABLE, {
     columns: [

@@ -28,12 +28,13 @@ const TESTED_APART = [
   "a value that filters of searches see",
 ];
 
-/** Limits of time and concurrency, tested in load-limits.test.ts and search-queue.test.ts. */
+/** Limits of time and concurrency, tested in load-limits.test.ts, connections.test.ts and search-queue.test.ts. */
 const TESTED_UNDER_LOAD = [
   "requests worked on at once (`--max-requests`)",
   "bodies held at once by all requests",
   "searches waiting for their turn",
-  "connections of one address",
+  "connections",
+  "connections of one client",
   "time for a request's headers to arrive",
   "time for a body to arrive whole",
   "pause in a body",
@@ -43,7 +44,7 @@ const TESTED_UNDER_LOAD = [
 ];
 
 describe("the limit", () => {
-  it.each(LIMITS)("$documented: $value", { timeout: 120_000 }, (limit) => meet(limit));
+  it.each(LIMITS)("$documented: $value", (limit) => meet(limit));
 
   it("list is whole: every limit that docs/limits.md names is tested, and no other", () => {
     const tested = [...new Set([...LIMITS.map(({ documented }) => documented), ...TESTED_APART, ...TESTED_UNDER_LOAD])];
@@ -83,7 +84,7 @@ describe("the limit", () => {
     expect(await count()).toEqual([1000, false]);
   });
 
-  it("values of an answer together: 32 MiB, beyond which it is cut and says so", { timeout: 60_000 }, async () => {
+  it("values of an answer together: 32 MiB, beyond which it is cut and says so", async () => {
     expect(DOCUMENTED).toContainEqual({
       name: "values of an answer together",
       value: "33,554,432 characters (32 MiB)",
@@ -98,7 +99,7 @@ describe("the limit", () => {
     expect(await rowsOf(33_554_433)).toEqual([1, false]);
   });
 
-  it("what an answer reads, or repeats: 64 MiB, beyond which it is refused", { timeout: 120_000 }, async () => {
+  it("what an answer reads, or repeats: 64 MiB, beyond which it is refused", async () => {
     expect(DOCUMENTED).toContainEqual({ name: "what an answer reads, or repeats", value: "64 MiB", beyond: "413" });
     const limit = 64 * 2 ** 20;
     // The bytes around the values on the wire are counted too: some hundred bytes.

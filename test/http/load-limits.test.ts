@@ -1,96 +1,30 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { connect, type Socket } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MemoryBudget } from "../../src/budget/memory-budget.ts";
-import { createApp } from "../../src/http/app.ts";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "../../src/http/http-limits.ts";
 import { hashKey, Keyring } from "../../src/http/keys/access-keys.ts";
-import { listen, type RunningServer } from "../../src/http/server.ts";
-import { openRecordStore } from "../../src/records/open.ts";
-import type { RecordStore } from "../../src/records/record-store.ts";
-import { openSearchStore } from "../../src/search/open-search-store.ts";
-import type { SearchStore } from "../../src/search/search-store.ts";
-import { copyTemplate } from "../support/server-template.ts";
+import type { RunningServer } from "../../src/http/server.ts";
+import { RealStores, Talk } from "./real-app.ts";
 
 /**
  * Limits of time and concurrency, with the real stores behind the real application, at values that a test can
  * wait for.
  */
 
-const CONSOLE_DIR = fileURLToPath(new URL("../../dist/console/", import.meta.url));
-const folder = mkdtempSync(join(tmpdir(), "lodestone-load-limits-"));
-let records: RecordStore;
-let search: SearchStore;
+let stores: RealStores;
 
 beforeAll(async () => {
-  const dataDir = join(folder, "data");
-  copyTemplate(dataDir);
-  records = await openRecordStore({ dataDir });
-  search = await openSearchStore(records);
-  await records.createBranch({ database: "l", branch: "main" });
-  await records.createTable({ database: "l", branch: "main" }, "t", [{ name: "s", type: "text" }]);
+  stores = await RealStores.open();
+  await stores.records.createBranch({ database: "l", branch: "main" });
+  await stores.records.createTable({ database: "l", branch: "main" }, "t", [{ name: "s", type: "text" }]);
 });
-afterAll(async () => {
-  await search?.close();
-  await records?.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => stores?.close());
 
-async function withServer(
+const withServer = (
   limits: Partial<HttpLimits>,
   work: (server: RunningServer) => Promise<void>,
   keyring = new Keyring(),
   memory?: MemoryBudget,
-): Promise<void> {
-  const app = createApp({
-    records,
-    search,
-    keyring,
-    ...(memory === undefined ? {} : { memory }),
-    log: pino({ level: "silent" }),
-    limits,
-    version: "0.0.0",
-    consoleDir: CONSOLE_DIR,
-  });
-  const server = await listen(app, { addresses: ["127.0.0.1"], port: 0, limits });
-  try {
-    await work(server);
-  } finally {
-    await server.close();
-  }
-}
-
-/** An open connection whose responses are collected. */
-class Talk {
-  readonly socket: Socket;
-  text = "";
-  readonly closed: Promise<void>;
-
-  constructor(server: RunningServer) {
-    this.socket = connect(server.port, "127.0.0.1");
-    this.socket.on("data", (chunk) => {
-      this.text += chunk.toString();
-    });
-    this.socket.on("error", () => {});
-    this.closed = new Promise((resolve) => this.socket.on("close", () => resolve()));
-  }
-
-  send(text: string): void {
-    this.socket.write(text);
-  }
-
-  async answered(pattern: RegExp): Promise<void> {
-    const deadline = Date.now() + 30_000;
-    while (!pattern.test(this.text)) {
-      if (Date.now() > deadline) throw new Error(`no answer like ${pattern}: ${JSON.stringify(this.text.slice(0, 300))}`);
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
-  }
-}
+): Promise<void> => stores.withServer(limits, work, { keyring, ...(memory === undefined ? {} : { memory }) });
 
 /** Metrics are answered at any load, and report how many requests are in flight. */
 async function untilUnderWay(server: RunningServer, count: number): Promise<void> {
@@ -105,7 +39,8 @@ async function untilUnderWay(server: RunningServer, count: number): Promise<void
 
 const HEAD = "POST /db/l:main/tables/t/data HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
 const countRecords = async () =>
-  (await records.sql({ database: "l", branch: "main" }, { statement: 'SELECT count(*)::int AS n FROM "t"' })).records?.[0]?.n as number;
+  (await stores.records.sql({ database: "l", branch: "main" }, { statement: 'SELECT count(*)::int AS n FROM "t"' })).records?.[0]
+    ?.n as number;
 
 describe("requests at once", () => {
   it.each([1, 3])(
@@ -215,7 +150,7 @@ describe("callers", () => {
         const head = HEAD.replace("Content-Type", `${as("greedy")}Content-Type`);
         const idle = Array.from({ length: 12 }, () => new Talk(server));
         for (const talk of idle) talk.send(`${head}Content-Length: 10\r\n\r\n{"s": `);
-        await expect.poll(() => idle.filter((talk) => talk.text.startsWith("HTTP/1.1 429 ")).length, { timeout: 30_000 }).toBe(6);
+        await expect.poll(() => idle.filter((talk) => talk.text.startsWith("HTTP/1.1 429 ")).length).toBe(6);
         expect(await post(server, "modest")).toBe(201);
         expect(await post(server, "greedy")).toBe(429);
         const held = idle.filter((talk) => talk.text === "");
@@ -239,37 +174,6 @@ describe("callers", () => {
       keyring,
     );
   });
-});
-
-describe("connections", () => {
-  it.each([2, 3])(
-    "up to %i of an address are held; one more is closed at once; a place that is free again is given",
-    async (connections) => {
-      await withServer({ connections }, async (server) => {
-        const ask = (talk: Talk) => talk.send("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n");
-        const held = Array.from({ length: connections }, () => new Talk(server));
-        for (const talk of held) {
-          ask(talk);
-          await talk.answered(/^HTTP\/1\.1 200 /);
-        }
-        const refused = new Talk(server);
-        ask(refused);
-        await refused.closed;
-        expect(refused.text).toBe("");
-        const [first] = held;
-        first!.socket.destroy();
-        for (;;) {
-          const next = new Talk(server);
-          ask(next);
-          await Promise.race([next.closed, next.answered(/^HTTP\/1\.1 200 /)]);
-          const isServed = next.text !== "";
-          next.socket.destroy();
-          if (isServed) break;
-        }
-        for (const talk of held) talk.socket.destroy();
-      });
-    },
-  );
 });
 
 describe("slow clients", () => {
@@ -319,12 +223,12 @@ describe("slow clients", () => {
     await withServer(
       { answerIdleTimeoutMs: 1_000 },
       async (server) => {
-        await records.insertRecord({ database: "l", branch: "main" }, "t", { id: "large", s: "x".repeat(15_000_000) });
+        await stores.records.insertRecord({ database: "l", branch: "main" }, "t", { id: "large", s: "x".repeat(15_000_000) });
         const talk = new Talk(server);
         talk.socket.pause();
         talk.send("GET /db/l:main/tables/t/data/large HTTP/1.1\r\nHost: localhost\r\n\r\n");
-        await expect.poll(() => memory.heldBytes, { timeout: 20_000 }).toBeGreaterThan(0);
-        await expect.poll(() => memory.heldBytes, { timeout: 20_000 }).toBe(0);
+        await expect.poll(() => memory.heldBytes).toBeGreaterThan(0);
+        await expect.poll(() => memory.heldBytes).toBe(0);
         talk.socket.resume();
         await talk.closed;
         expect(talk.text.length).toBeGreaterThan(0);
@@ -338,7 +242,7 @@ describe("slow clients", () => {
     );
   });
 
-  it("also of the console's files, which need no key and no place", { timeout: 30_000 }, async () => {
+  it("also of the console's files, which need no key and no place", async () => {
     const requests = 400;
     await withServer({ answerIdleTimeoutMs: 1_000 }, async (server) => {
       const page = await (await fetch(`${server.urls[0]}/console`)).text();
@@ -374,7 +278,9 @@ describe("the documented values", () => {
       bodyTimeoutMs: 120_000,
       bodyIdleTimeoutMs: 15_000,
       answerIdleTimeoutMs: 30_000,
+      shutdownIdleMs: 250,
       shutdownTimeoutMs: 5_000,
+      shutdownAnswerMs: 500,
     });
   });
 });

@@ -3,13 +3,13 @@ import { readdirSync, statSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startServer, type TestServer } from "../support/server.ts";
+import { type SharedServer, sharedServer } from "../support/shared-server.ts";
 
-let server: TestServer;
+let server: SharedServer;
 const table = "/db/protocol:main/tables/t";
 
 beforeAll(async () => {
-  server = await startServer();
+  server = await sharedServer();
   await server.put("/db/protocol:main");
   await server.put(table, { columns: [{ name: "s", type: "text" }] });
 });
@@ -206,9 +206,7 @@ describe("what is no HTTP", () => {
 describe("health", () => {
   it("/livez and /readyz answer", async () => {
     expect(await server.get("/livez")).toMatchObject({ status: 200, body: { status: "alive" } });
-    const deadline = Date.now() + 20_000;
-    while ((await server.get("/readyz")).status !== 200 && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(await server.get("/readyz")).toMatchObject({ status: 200, body: { status: "ready" } });
+    await expect.poll(() => server.get("/readyz")).toMatchObject({ status: 200, body: { status: "ready" } });
   });
 
   it("/metrics counts requests by endpoint, and reveals no names", async () => {

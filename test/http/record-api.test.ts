@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, describe } from "vitest";
+import { afterAll, beforeAll } from "vitest";
 import { startPostgres, type TestPostgres } from "../support/postgres.ts";
-import { describeWith } from "../support/requirements.ts";
+import { describeOnce, describeWith } from "../support/requirements.ts";
 import { startServer, type TestServer } from "../support/server.ts";
+import type { ServerClient } from "../support/server-client.ts";
+import { type SharedServer, sharedServer } from "../support/shared-server.ts";
 import { apiOf } from "./record-api/api.ts";
 import { describeBranches } from "./record-api/branches.ts";
 import { describeQueries } from "./record-api/query.ts";
@@ -10,7 +12,7 @@ import { describeSql } from "./record-api/sql.ts";
 import { describeTables } from "./record-api/tables.ts";
 import { describeTransactions } from "./record-api/transactions.ts";
 
-function describeRecordApi(server: () => TestServer): void {
+function describeRecordApi(server: () => ServerClient): void {
   const api = apiOf(server);
   describeBranches(api);
   describeTables(api);
@@ -20,10 +22,10 @@ function describeRecordApi(server: () => TestServer): void {
   describeTransactions(api);
 }
 
-describe("on the embedded database", () => {
-  let server: TestServer;
+describeOnce("on the embedded database", () => {
+  let server: SharedServer;
   beforeAll(async () => {
-    server = await startServer();
+    server = await sharedServer();
   });
   afterAll(() => server?.stop());
   describeRecordApi(() => server);

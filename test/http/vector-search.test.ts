@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe } from "vitest";
 import { SEARCH_SERVERS } from "../support/pgvector.ts";
-import { describeWith } from "../support/requirements.ts";
+import { describeLater, describeOnce, describeWith } from "../support/requirements.ts";
 import { describeAnswers } from "./vector-search/answers.ts";
 import { describeBeside } from "./vector-search/beside.ts";
 import { describeExhaustive } from "./vector-search/exhaustive.ts";
@@ -27,10 +27,11 @@ function describeVectorSearch(start: () => Promise<SearchService>): void {
   describeRefusals(client);
 }
 
-describe("Vector search over memory", () => describeVectorSearch(() => startOne()));
+describeOnce("Vector search over memory", () => describeVectorSearch(() => startOne()));
 
-describe.each(SEARCH_SERVERS)("Vector search over %s", (_, start) => describeVectorSearch(() => startOnSearchUrl(start)));
+for (const [name, start] of SEARCH_SERVERS)
+  describeLater(`Vector search over ${name}`, () => describeVectorSearch(() => startOnSearchUrl(start)));
 
 describeWith("postgresql", "Vector search over parts", (bin) => {
-  describe.each([2, 4])("of which there are %i", (parts) => describeVectorSearch(() => startParts(bin, parts)));
+  for (const parts of [2, 4]) describe(`of which there are ${parts}`, () => describeVectorSearch(() => startParts(bin, parts)));
 });

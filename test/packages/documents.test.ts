@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { launchChromium } from "../browser/launch.ts";
+import { launchChromium, newPage } from "../browser/launch.ts";
 import { type StaticFile, serveStatic } from "../browser/static-server.ts";
 import { describeWith } from "../support/requirements.ts";
 import { runTool } from "./outcome.ts";
@@ -52,7 +52,7 @@ writeFileSync("products.lodestone", (await VectorIndex.create({ dimension: 3 }))
       );
       const browser = await launchChromium(executablePath);
       try {
-        const tab = await browser.newPage();
+        const tab = await newPage(browser);
         await tab.goto(site.url);
         await tab.waitForFunction(() => "sizes" in globalThis);
         expect(await tab.evaluate(() => (globalThis as unknown as { sizes: number[] }).sizes)).toEqual([1, 0]);

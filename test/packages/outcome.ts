@@ -1,6 +1,8 @@
 /** Runs the output of a toolchain, and compares the program's results with the oracle. */
+
 import { spawnSync } from "node:child_process";
 import { expect } from "vitest";
+import { LIMIT_MS } from "../support/patience.ts";
 import { expectedAnswers, type ProgramResult } from "./program.ts";
 
 export interface Expected {
@@ -42,7 +44,7 @@ export function runTool(folder: string, command: string, args: readonly string[]
     cwd: folder,
     encoding: "utf8",
     env: toolEnvironment(environment),
-    timeout: 600_000,
+    timeout: LIMIT_MS,
     maxBuffer: 64 * 2 ** 20,
   });
   if (status !== 0) throw new Error(`${command} ${args.join(" ")}: ${error ?? signal ?? `exit code ${status}`}\n${stdout}\n${stderr}`);

@@ -1,10 +1,13 @@
 /** Opens the output of a toolchain for browsers, and servers that tools start themselves. */
+
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { type AddressInfo, createServer as createSocket } from "node:net";
 import { extname, join } from "node:path";
 import type { Browser } from "playwright-core";
+import { newPage } from "../browser/launch.ts";
+import { LIMIT_MS, until } from "../support/patience.ts";
 import { toolEnvironment } from "./outcome.ts";
 import type { ProgramResult } from "./program.ts";
 
@@ -40,14 +43,14 @@ export async function serveFolder(folder: string): Promise<{ url: string; close:
  * @throws what the page threw.
  */
 export async function openPage(browser: Browser, url: string): Promise<ProgramResult> {
-  const page = await browser.newPage();
+  const page = await newPage(browser);
   try {
     const failures: string[] = [];
     page.on("pageerror", (error) => failures.push(String(error.stack ?? error)));
     page.on("console", (message) => message.type() === "error" && failures.push(message.text()));
     await page.goto(url);
     await page
-      .waitForFunction(() => "outcome" in globalThis, undefined, { timeout: 60_000 })
+      .waitForFunction(() => "outcome" in globalThis, undefined, { timeout: LIMIT_MS })
       .catch((error: unknown) => {
         throw new Error(`${url} came to no outcome (${String(error)}): ${failures.join("\n")}`);
       });
@@ -90,15 +93,20 @@ export async function startServer(
     if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
     await ended;
   };
-  const deadline = Date.now() + 90_000;
-  while (Date.now() < deadline && child.exitCode === null) {
-    const answers = await fetch(url).then(
+  const told = () => `${command} ${args.join(" ")} answers at ${url}: ${output}`;
+  const answers = () =>
+    fetch(url).then(
       (response) => response.ok,
-      () => false,
+      () => {
+        if (child.exitCode !== null) throw new Error(`it ended instead: ${told()}`);
+        return false;
+      },
     );
-    if (answers) return { stop };
-    await new Promise((resolve) => setTimeout(resolve, 200));
+  try {
+    await until(told, answers, 200);
+  } catch (error) {
+    await stop();
+    throw error;
   }
-  await stop();
-  throw new Error(`${command} ${args.join(" ")} does not answer at ${url}: ${output}`);
+  return { stop };
 }

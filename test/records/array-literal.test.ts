@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readArray, readArrayInSteps } from "../../src/records/array-literal.ts";
 import { parseItems, parseTextArray } from "../../src/records/postgres-text.ts";
+import { runs } from "../support/random-runs.ts";
 
 const texts = (text: string) => readArray(text, (element) => element);
 
@@ -88,7 +89,7 @@ describe("PostgreSQL agrees", () => {
         const { rows } = await database.query<{ text: string }>("SELECT $1::text[]::text AS text", [value]);
         expect(texts(rows[0]!.text)).toEqual(value);
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
   });
 
@@ -108,7 +109,7 @@ describe("PostgreSQL agrees", () => {
         const read = texts(text);
         expect(JSON.stringify(read)?.replace(/[[\],]/g, "") === "" ? [] : read).toEqual(json);
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 });

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ExactJson, readJson } from "../../src/records/exact-json.ts";
 import { jsonPieces } from "../../src/records/json-pieces.ts";
+import { runs } from "../support/random-runs.ts";
 
 const written = (value: unknown): string => [...jsonPieces(value)].join("");
 
@@ -57,7 +58,7 @@ test("the pieces equal the output of JSON.stringify, however deep and large", ()
       const large = { a: value, text: "x".repeat(70_000), none: undefined, list: [value, undefined, [], {}], "": value };
       expect(written(large)).toBe(JSON.stringify(large));
     }),
-    { numRuns: 50 },
+    { numRuns: runs(50) },
   );
   const deep = `${'[{"a":'.repeat(50_000)}1${"}]".repeat(50_000)}`;
   expect(written({ deep: JSON.parse(deep) as unknown })).toBe(`{"deep":${deep}}`);

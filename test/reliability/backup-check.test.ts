@@ -36,7 +36,7 @@ describe("A data directory", () => {
     rmSync(root, { recursive: true, force: true });
   });
 
-  it("is backed up while it serves, and the backup is restored with everything acknowledged before it", { timeout: 180_000 }, async () => {
+  it("is backed up while it serves, and the backup is restored with everything acknowledged before it", async () => {
     const backup = await runCommand(["backup", "--url", server.url]);
     expect(backup).toMatchObject({ code: 0 });
     const path = backup.stdout.trim();
@@ -64,7 +64,7 @@ describe("A data directory", () => {
     expect(existsSync(join(root, "x"))).toBe(false);
   });
 
-  it("is independent once restored: search snapshots of the original are not trusted", { timeout: 180_000 }, async () => {
+  it("is independent once restored: search snapshots of the original are not trusted", async () => {
     const original = await startServer({ env: { LODESTONE_LOG_LEVEL: "warn" } });
     const copy = new TestServer({ dataDir: join(root, "second-life"), env: { LODESTONE_LOG_LEVEL: "warn" } });
     const nearest = (to: number) => ({ column: "v", queryVector: [to, 1, 0], similarityFunction: "l2", size: 3, consistency: "strong" });
@@ -112,7 +112,7 @@ describe("A data directory", () => {
     }
   });
 
-  it("is checked, including its search snapshot; a damaged snapshot is detected and not used", { timeout: 180_000 }, async () => {
+  it("is checked, including its search snapshot; a damaged snapshot is detected and not used", async () => {
     expect(await runCommand(["check", "--data-dir", server.dataDir])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("is in use"),
@@ -139,7 +139,7 @@ describe("A data directory", () => {
     await server.end("SIGTERM");
   });
 
-  it("carries its format: this one opens, a newer one is refused and left as it is", { timeout: 120_000 }, async () => {
+  it("carries its format: this one opens, a newer one is refused and left as it is", async () => {
     const marker = join(restored, "lodestone.json");
     const written = readFileSync(marker, "utf8");
     expect(JSON.parse(written)).toMatchObject({ format: 1 });
@@ -152,7 +152,7 @@ describe("A data directory", () => {
     expect(await runCommand(["check", "--data-dir", restored])).toMatchObject({ code: 0 });
   });
 
-  it("is not restored into itself, into a data directory, or from a directory in use", { timeout: 120_000 }, async () => {
+  it("is not restored into itself, into a data directory, or from a directory in use", async () => {
     await server.start();
     const backup = (await runCommand(["backup", "--url", server.url])).stdout.trim();
     const link = join(root, "link");
@@ -175,9 +175,7 @@ describe("A data directory", () => {
     await server.end("SIGTERM");
   });
 
-  it("is checked to the end when some of its pages are damaged: the fault is named, and intact records are counted", {
-    timeout: 120_000,
-  }, async () => {
+  it("is checked to the end when some of its pages are damaged: the fault is named, and intact records are counted", async () => {
     const damaged = await startServer();
     const dataDir = join(root, "damaged");
     try {

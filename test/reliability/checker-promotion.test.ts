@@ -1,6 +1,7 @@
 /** What the checker says of histories around the promotion of an asynchronous standby. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../support/random-runs.ts";
 import type { FaultKind, Operation, Promotion } from "./checker/history.ts";
 import { judge } from "./checker/verdict.ts";
 import { add, create, follow, history, honestStandby, put, putUnanswered, read, remove, update } from "./made-histories.ts";
@@ -43,7 +44,7 @@ describe("Around the promotion of an asynchronous standby, the checker finds inn
         expect(judge(operations, { promotions: [promotion] }).faults).toEqual([]);
         if (judge(operations).faults.length > 0) lost++;
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     );
     expect(lost).toBeGreaterThan(100);
   });

@@ -4,6 +4,7 @@
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../support/random-runs.ts";
 import { agree } from "./checker/group.ts";
 import type { Action, FaultKind, Operation, Promotion } from "./checker/history.ts";
 import { linearize } from "./checker/linearizability.ts";
@@ -189,7 +190,7 @@ describe("The checker finds innocent", () => {
         const { operations } = honestServer(seed, 60, 6);
         expect(judge(operations).faults).toEqual([]);
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -232,7 +233,7 @@ describe("The search for an order agrees with trying every order", () => {
         if (expected) possible++;
         expect(linearize(drawn, { promotions }).outcome).toBe(expected ? "linearizable" : "impossible");
       }),
-      { numRuns },
+      { numRuns: runs(numRuns) },
     );
     expect(possible).toBeGreaterThan(300);
   });

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CrashPoint } from "../../src/fault-points.ts";
+import { LIMIT_MS, until } from "../support/patience.ts";
 import { TestServer } from "../support/server.ts";
 import { copyTemplate } from "../support/server-template.ts";
 import type { Fault } from "./checker/history.ts";
@@ -34,9 +35,8 @@ export const POINTS_OF_FIRST_START: readonly CrashPoint[] = ["first-start-buildi
 
 const PASSAGES = new Map(POINTS_AT_WORK);
 
-const READY_LIMIT_MS = 60_000;
 /** Limit for a life that should end at a named point, which may not be passed often enough. */
-const POINT_LIMIT_MS = 30_000;
+const POINT_LIMIT_MS = LIMIT_MS;
 
 export interface CrashRunOptions {
   readonly kills: number;
@@ -161,17 +161,17 @@ async function makeTables(server: TestServer): Promise<boolean> {
 }
 
 async function untilReady(server: TestServer): Promise<void> {
-  const deadline = performance.now() + READY_LIMIT_MS;
   const connection = new Connection(server.port);
   try {
-    for (;;) {
-      const reply = await connection.send("GET", "/readyz");
-      if (reply !== null && reply !== "unsent" && reply.status === 200) return;
-      if (reply === "unsent" || !server.isRunning) await sleep(50);
-      if (!server.isRunning) throw new Error(`the server ended while starting: ${server.log}`);
-      if (performance.now() > deadline) throw new Error(`the server was not ready within ${READY_LIMIT_MS} ms: ${server.log}`);
-      await sleep(10);
-    }
+    await until(
+      () => `the server is ready: ${server.log}`,
+      async () => {
+        const reply = await connection.send("GET", "/readyz");
+        if (reply === "unsent" || !server.isRunning) await sleep(50);
+        if (!server.isRunning) throw new Error(`the server ended while starting: ${server.log}`);
+        return reply !== null && reply !== "unsent" && reply.status === 200;
+      },
+    );
   } finally {
     connection.close();
   }

@@ -5,7 +5,7 @@
 import { expect, it } from "vitest";
 import { crashRun, POINTS_AT_WORK, POINTS_OF_FIRST_START } from "./crash-run.ts";
 
-it("loses nothing that it acknowledged when it is killed, in the records and in the search store", { timeout: 600_000 }, async () => {
+it("loses nothing that it acknowledged when it is killed, in the records and in the search store", async () => {
   const seed = 20_260_228;
   // Every point of a running server once, one random kill for every two of these, and the points of a first
   // start.

@@ -1,7 +1,7 @@
 /**
  * One caller sends hostile but valid requests to a server that others use. Then checks: did the process
  * survive and keep within its memory, were the others served, was every refusal one of the documented kinds,
- * and did no error leave a change. Used by hostile.test.ts (a minute) and `npm run soak:hostile`.
+ * and did no error leave a change. Used by hostile.test.ts (each kind once) and `npm run soak:hostile`.
  */
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
@@ -16,7 +16,8 @@ import { Random } from "./workload/random.ts";
 export interface HostileRunOptions {
   /** Must have been started with the keys of `writeKeyFile`. */
   readonly server: TestServer;
-  readonly seconds: number;
+  /** How long; without it until each kind has been sent once, however long that takes. */
+  readonly seconds?: number;
   /** Concurrent hostile requests, all with one key. */
   readonly attackers: number;
   readonly seed: number;
@@ -80,14 +81,17 @@ class HostileRun {
     await prepareStage(this.#judge, size, seed);
     const others = new Others(seed);
     others.start(this.#server.port, OTHERS);
-    const endsAt = performance.now() + seconds * 1_000;
-    const running = [this.#watch(), this.#openIdleSockets(), ...Array.from({ length: attackers }, () => this.#attack())];
-    await sleep(endsAt - performance.now());
+    const beside = [this.#watch(), this.#openIdleSockets()];
+    const attacking = Promise.all(Array.from({ length: attackers }, () => this.#attack()));
+    await (seconds === undefined ? attacking : sleep(seconds * 1_000));
     this.#isStopped = true;
-    await Promise.all(running);
+    await Promise.all([attacking, ...beside]);
     await others.stop();
     this.#sampleMemory();
-    const isReadyAfterwards = await this.#untilReady();
+    const isReadyAfterwards = await this.#server.untilReady().then(
+      () => true,
+      () => false,
+    );
     this.#judge.close();
     return {
       requests: this.#requests,
@@ -108,6 +112,7 @@ class HostileRun {
     const client = new KeyedClient(this.#server.port, keyOf(this.#options.key ?? "hostile"));
     while (!this.#isStopped) {
       const request = this.#next();
+      if (request === undefined) break;
       const outcome = await client.send(request.method, request.path, request.method === "GET" ? undefined : request.body, request.options);
       this.#note(request, outcome);
       if (request.mark !== undefined) await this.#judgeWrite(request, outcome);
@@ -118,9 +123,10 @@ class HostileRun {
     client.close();
   }
 
-  /** All kinds in a new order, repeatedly. */
-  #next(): HostileRequest {
+  /** All kinds in a new order, repeatedly if the run has a time. */
+  #next(): HostileRequest | undefined {
     if (this.#deck.length === 0) {
+      if (this.#options.seconds === undefined && this.#requests > 0) return undefined;
       this.#deck = [...(this.#options.kinds ?? HOSTILE_KINDS)];
       for (let i = this.#deck.length - 1; i > 0; i--) {
         const j = this.#random.below(i + 1);
@@ -234,14 +240,5 @@ class HostileRun {
     this.#exits.push(`beside "${last?.kind ?? "?"}": ${words.slice(-6).join(" | ").slice(-800)}`);
     this.#options.onProgress?.(`EXIT ${this.#exits.at(-1)}`);
     await this.#server.start(["--port", String(this.#server.port)]);
-  }
-
-  async #untilReady(): Promise<boolean> {
-    for (let attempt = 0; attempt < 300; attempt++) {
-      const response = await fetch(`${this.#server.url}/readyz`).catch(() => undefined);
-      if (response?.status === 200) return true;
-      await sleep(200);
-    }
-    return false;
   }
 }

@@ -1,17 +1,15 @@
 /**
- * One hostile caller for a minute, with checks of its effect on the server and on others. `npm run
- * soak:hostile` does this for an hour, on larger tables.
+ * One hostile caller, each of its kinds of requests once, with checks of its effect on the server and on others. `npm run
+ * soak:hostile` does this for an hour, on larger tables, and bounds memory and latencies.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { startServer, type TestServer } from "../support/server.ts";
+import { HOSTILE_KINDS } from "./hostile/hostile-requests.ts";
 import { writeKeyFile } from "./hostile/stage.ts";
 import { hostileRun } from "./hostile-run.ts";
-
-const SECONDS = 60;
-const MAX_RSS_MEGABYTES = 3_072;
 
 const folder = mkdtempSync(join(tmpdir(), "lodestone-hostile-"));
 let server: TestServer;
@@ -26,12 +24,9 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-it("withstands a hostile caller: no exit, no fault, no change behind an error, and others are served", {
-  timeout: 400_000,
-}, async () => {
+it("withstands a hostile caller: no exit, no fault, no change behind an error, and others are served", async () => {
   const report = await hostileRun({
     server,
-    seconds: SECONDS,
     attackers: 4,
     seed: 1,
     size: { texts: 200, bigRecords: 6, bigCharacters: 6_000_000, smallRecords: 500 },
@@ -41,11 +36,10 @@ it("withstands a hostile caller: no exit, no fault, no change behind an error, a
   expect(report.wrongErrors).toEqual([]);
   expect(report.behindErrors).toEqual([]);
   expect(report.othersRefused).toEqual({});
-  expect(report.peakRssMegabytes).toBeLessThan(MAX_RSS_MEGABYTES);
   expect(report.isReadyAfterwards).toBe(true);
-  // Both sides must have done real work.
-  expect(report.requests).toBeGreaterThan(10);
-  expect(report.others.all!.count).toBeGreaterThan(50);
+  // Both sides must have done everything at least once.
+  expect(Object.keys(report.kinds).toSorted()).toEqual(HOSTILE_KINDS.toSorted());
+  expect(Object.keys(report.others).toSorted()).toEqual(["all", "get", "insert", "query", "search"]);
 });
 
 it("stops cleanly on SIGTERM", async () => {

@@ -14,8 +14,11 @@ import { Workload } from "./workload/workload.ts";
 export interface LoadRunOptions {
   readonly server: TestServer;
   readonly clients: number;
-  readonly seconds: number;
+  /** How long, or how many operations at least, however long they take. */
+  readonly duration: { readonly seconds: number } | { readonly operations: number };
   readonly seed: number;
+  /** How old an eventual answer may be. */
+  readonly lagLimitMs?: number;
   readonly sampleEveryMs?: number;
   readonly onSample?: (sample: LoadSample) => void;
 }
@@ -42,16 +45,20 @@ export interface LoadReport {
   readonly unexpected: readonly string[];
 }
 
-export async function loadRun({ server, clients, seconds, seed, sampleEveryMs = 5_000, onSample }: LoadRunOptions): Promise<LoadReport> {
+export async function loadRun(options: LoadRunOptions): Promise<LoadReport> {
+  const { server, clients, duration, seed, lagLimitMs, sampleEveryMs = 5_000, onSample } = options;
   const connection = new Connection(server.port);
   await createTables(connection);
-  const workload = new Workload({ seed, clients });
+  const workload = new Workload({ seed, clients, ...(lagLimitMs === undefined ? {} : { lagLimitMs }) });
   const { recorder } = workload;
   const samples: LoadSample[] = [];
   const startedMs = performance.now();
   const running = workload.run(server.port);
-  for (let elapsedMs = 0; elapsedMs < seconds * 1_000; elapsedMs = performance.now() - startedMs) {
-    await sleep(Math.min(sampleEveryMs, seconds * 1_000 - elapsedMs));
+  const isOver = (): boolean =>
+    "seconds" in duration ? performance.now() - startedMs >= duration.seconds * 1_000 : recorder.operations >= duration.operations;
+  while (!isOver()) {
+    const nextMs = performance.now() + sampleEveryMs;
+    while (!isOver() && performance.now() < nextMs) await sleep(100);
     const metrics = await readMetrics(connection);
     const sample: LoadSample = {
       seconds: Math.round((performance.now() - startedMs) / 1_000),

@@ -1,20 +1,20 @@
-/** 64 connections for 20 seconds, on both engines. `npm run soak:load` runs this for 10 minutes. */
+/** Some thousand operations on 64 connections, on both engines. `npm run soak:load` runs this for 10 minutes. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { describeWith } from "../support/requirements.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 import { loadRun } from "./load-run.ts";
 
+const OPERATIONS = 3_000;
 const QUIET = { env: { LODESTONE_LOG_LEVEL: "warn" } };
 
-function bearsTheLoad(serverOf: () => TestServer, seconds: number): void {
-  it("answers 64 connections without a 5xx, and all responses fit one history", { timeout: 180_000 }, async () => {
-    const report = await loadRun({ server: serverOf(), clients: 64, seconds, seed: 7 });
+function bearsTheLoad(serverOf: () => TestServer): void {
+  it("answers 64 connections without a 5xx, and all responses fit one history", async () => {
+    const report = await loadRun({ server: serverOf(), clients: 64, duration: { operations: OPERATIONS }, seed: 7 });
     expect(report.faults).toEqual([]);
     expect(report.unexpected).toEqual([]);
     expect(Object.keys(report.statuses).filter((status) => status >= "500")).toEqual([]);
     expect(report.keysJudged).toBeGreaterThan(40);
-    expect(report.operations).toBeGreaterThan(500);
   });
 
   it("stops on SIGTERM with nothing lost", async () => {
@@ -28,7 +28,7 @@ describe("The embedded engine under load", () => {
     server = await startServer(QUIET);
   });
   afterAll(() => server.stop());
-  bearsTheLoad(() => server, 20);
+  bearsTheLoad(() => server);
 });
 
 describeWith("postgresql", "A PostgreSQL server under load", (bin) => {
@@ -42,5 +42,5 @@ describeWith("postgresql", "A PostgreSQL server under load", (bin) => {
     await server.stop();
     await postgres.stop();
   });
-  bearsTheLoad(() => server, 10);
+  bearsTheLoad(() => server);
 });

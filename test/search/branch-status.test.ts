@@ -43,3 +43,48 @@ test("the lag is that of the branch whose changes wait, and the vectors are its 
   goOn();
   await expect.poll(() => opened.branchStatus(BUSY)).toMatchObject({ lagMs: 0, vectors: 4 });
 });
+
+test("a branch that is created makes nobody wait; one that has to be read again, or was there at the start, does", async () => {
+  const records = new MemoryRecords();
+  const create = (ref: BranchRef): void => {
+    records.createBranch(ref);
+    records.createTable(ref, "t", [{ name: "v", type: "vector", vector: { dimension: 2 } }]);
+    records.write(ref, "t", [{ id: "r", v: [1, 1] }]);
+  };
+  let goOn = (): void => {};
+  const hold = (): void => {
+    const isHeld = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    records.beforeRead = (kind) => (kind === "all" ? isHeld : undefined);
+  };
+  create(QUIET);
+  hold();
+  const opened = await openSearchStore(records, { pollMs: 50 });
+  store = opened;
+  await expect.poll(() => records.reads.all).toBe(1);
+  expect(opened.status()).toMatchObject({ ready: false, pending: ["db:quiet"] });
+  goOn();
+  await expect.poll(() => opened.status().ready).toBe(true);
+  // Created, and then another one in its place.
+  for (let life = 0; life < 2; life++) {
+    hold();
+    const reads = records.reads.all;
+    if (life === 1) records.dropBranch(BUSY);
+    create(BUSY);
+    await expect.poll(() => records.reads.all).toBeGreaterThan(reads);
+    expect(opened.status()).toMatchObject({ ready: true, pending: [] });
+    expect(opened.branchStatus(BUSY).ready).toBe(false);
+    goOn();
+    await expect.poll(() => opened.branchStatus(BUSY).ready).toBe(true);
+  }
+  hold();
+  const reads = records.reads.all;
+  records.trimmedBelow = 1_000;
+  records.write(QUIET, "t", [{ id: "r", v: [1, 2] }]);
+  await expect.poll(() => records.reads.all).toBeGreaterThan(reads);
+  expect(opened.status()).toMatchObject({ ready: false, pending: expect.arrayContaining(["db:quiet"]) });
+  records.trimmedBelow = 0;
+  goOn();
+  await expect.poll(() => opened.status().ready).toBe(true);
+});

@@ -40,7 +40,7 @@ describe("a snapshot that cannot be trusted is not used", () => {
   test("cut off between two messages", async () => {
     await at.restart(
       damage((bytes) => {
-        let at = 12;
+        let at = 24;
         for (let message = 0; message < 3; message++) at += 8 + bytes.readUInt32LE(at);
         return bytes.subarray(0, at);
       }),
@@ -51,7 +51,7 @@ describe("a snapshot that cannot be trusted is not used", () => {
   test("with a message taken out", async () => {
     await at.restart(
       damage((bytes) => {
-        const second = 12 + 8 + bytes.readUInt32LE(12);
+        const second = 24 + 8 + bytes.readUInt32LE(24);
         const third = second + 8 + bytes.readUInt32LE(second);
         return Buffer.concat([bytes.subarray(0, second), bytes.subarray(third)]);
       }),
@@ -71,7 +71,7 @@ describe("a snapshot that cannot be trusted is not used", () => {
         return bytes;
       }),
     );
-    await check(/it has format 99, this version reads format 1/);
+    await check(/it has format 99, this version reads formats 1 and 2/);
   });
 
   test("no snapshot at all", async () => {
@@ -117,9 +117,24 @@ describe("a snapshot that cannot be trusted is not used", () => {
     await at.store.close();
     const path = at.snapshotFile();
     const good = readFileSync(path);
-    // Fixed places in the whole file, including its magic, format and first frame; each start is a store of
+    // Fixed places in the whole file, including its magic, format, size and first frame; each start is a store of
     // its own.
-    const places = [0, 7, 8, 11, 12, 15, 16, 19, 20, ...Array.from({ length: 8 }, (_, i) => Math.floor((good.length - 1) * ((i + 1) / 8)))];
+    const places = [
+      0,
+      7,
+      8,
+      11,
+      12,
+      16,
+      19,
+      20,
+      23,
+      24,
+      27,
+      31,
+      32,
+      ...Array.from({ length: 8 }, (_, i) => Math.floor((good.length - 1) * ((i + 1) / 8))),
+    ];
     for (const place of places) {
       const bad = Buffer.from(good);
       bad[place]! ^= 1 << (place % 8);

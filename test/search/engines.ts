@@ -5,6 +5,7 @@ import { openSearchStore, type SearchStoreOptions } from "../../src/search/open-
 import type { SearchStore } from "../../src/search/search-store.ts";
 import { startSqlEngine } from "../../src/search/sql/sql-engine.ts";
 import { SEARCH_SERVERS, type SearchServer } from "../support/pgvector.ts";
+import { describeLater, describeOnce } from "../support/requirements.ts";
 
 export interface EngineFixture {
   /** Deletes whatever earlier stores have kept. */
@@ -18,7 +19,7 @@ async function startMemory(): Promise<EngineFixture> {
 }
 
 export async function openSqlStore(url: string, records: FollowedRecords, options: SearchStoreOptions = {}): Promise<SearchStore> {
-  const startEngine = await startSqlEngine(url, { connections: 4, statementTimeoutMs: 60_000 }, tellUnlessClosed);
+  const startEngine = await startSqlEngine(url, { connections: 4, statementTimeoutMs: 3_600_000 }, tellUnlessClosed);
   return openSearchStore(records, { ...options, startEngine });
 }
 
@@ -36,6 +37,11 @@ async function startSql(start: () => Promise<SearchServer>): Promise<EngineFixtu
     open: (records, options) => openSqlStore(url, records, options),
     stop: () => server.stop(),
   };
+}
+
+/** `body` as a suite over each of ENGINES; the quick tests leave the databases to `thorough`. */
+export function describeOnEngines(name: string, body: (start: () => Promise<EngineFixture>) => void): void {
+  for (const [engine, start] of ENGINES) (engine === "memory" ? describeOnce : describeLater)(`${name} ${engine}`, () => body(start));
 }
 
 /** By name: the worker thread's memory, and each available PostgreSQL with pgvector. */

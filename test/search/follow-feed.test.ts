@@ -1,9 +1,9 @@
 /** The store follows what is written, whatever becomes of notifications, reads and the clock. */
-import { describe, expect, test, vi } from "vitest";
-import { ENGINES } from "./engines.ts";
+import { expect, test, vi } from "vitest";
+import { describeOnEngines } from "./engines.ts";
 import { item, itemsStore, OPTIONS, REF } from "./items-store.ts";
 
-describe.each(ENGINES)("a search store over %s", (_, start) => {
+describeOnEngines("a search store over", (start) => {
   const at = itemsStore(start);
 
   test("follows inserts, updates and deletes; strong answers reflect every write made before", async () => {
@@ -37,7 +37,7 @@ describe.each(ENGINES)("a search store over %s", (_, start) => {
     try {
       at.records.isSilent = isSilent;
       at.records.write(REF, "items", [item("b", [1, 2, 3])]);
-      await expect.poll(async () => (await at.search({ consistency: "eventual" })).totalCount, { timeout: 20_000 }).toBe(2);
+      await expect.poll(async () => (await at.search({ consistency: "eventual" })).totalCount).toBe(2);
     } finally {
       clock.mockRestore();
     }

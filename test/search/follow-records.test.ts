@@ -66,6 +66,7 @@ describeOnBothEngines("The search store", (fixture, kind) => {
       records = {
         feed,
         branch: (ref) => catalog.branch(ref),
+        currentBranch: (ref) => catalog.current(ref),
         allBranches: () => catalog.allBranches(),
       };
       engine = await start();
@@ -191,7 +192,7 @@ describeOnBothEngines("The search store", (fixture, kind) => {
       await store.close();
       await sql(ref, "DELETE FROM items WHERE id LIKE 'r1%'");
       store = await engine.open(records);
-      await expect.poll(() => store.status(), { timeout: 20_000 }).toMatchObject({ ready: true, pending: [] });
+      await expect.poll(() => store.status()).toMatchObject({ ready: true, pending: [] });
       await check(ref, FILTERS.slice(0, 4));
     });
 

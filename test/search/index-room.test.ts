@@ -2,11 +2,16 @@
  * Memory for indexes is bounded: the largest user gives way, the others continue, and it returns when there
  * is room.
  */
-import { afterEach, describe, expect, it } from "vitest";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { BranchRef } from "../../src/records/schema.ts";
+import { branchKey } from "../../src/search/followed-branch.ts";
 import { IndexRoom } from "../../src/search/index-room.ts";
 import { openSearchStore } from "../../src/search/open-search-store.ts";
 import type { SearchStore } from "../../src/search/search-store.ts";
+import { snapshotFileName } from "../../src/search/snapshot/snapshot-schedule.ts";
 import { startSearchWorker } from "../../src/search/worker-client.ts";
 import { MemoryRecords } from "./memory-records.ts";
 
@@ -42,7 +47,7 @@ describe("the search store, when there is too little memory for all indexes", ()
   let store: SearchStore | undefined;
   afterEach(() => store?.close());
 
-  it("refuses the searches of the largest branch with the reason, answers all others, and is ready", { timeout: 60_000 }, async () => {
+  it("refuses the searches of the largest branch with the reason, answers all others, and is ready", async () => {
     const records = new MemoryRecords();
     for (const ref of [small!, large!]) {
       records.createBranch(ref);
@@ -82,15 +87,114 @@ describe("the search store, when there is too little memory for all indexes", ()
     records.createTable(large!, "items", [{ name: "v", type: "vector", vector: { dimension: DIMENSION } }]);
     records.write(large!, "items", rows(0, 10));
     await expect
-      .poll(
-        () =>
-          search(large!).then(
-            (answer) => answer.totalCount,
-            () => 0,
-          ),
-        { timeout: 30_000 },
+      .poll(() =>
+        search(large!).then(
+          (answer) => answer.totalCount,
+          () => 0,
+        ),
       )
       .toBe(10);
+  });
+});
+
+describe("a snapshot that there is no room for", { timeout: 60_000 }, () => {
+  const DIMENSION = 256;
+  const ROWS = 20_000;
+  const LIMIT_BYTES = 8 * 2 ** 20;
+  const [small, large]: BranchRef[] = [
+    { database: "db", branch: "small" },
+    { database: "db", branch: "large" },
+  ];
+  let directory: string;
+  let records: MemoryRecords;
+  let store: SearchStore;
+  let faults: Error[];
+
+  const open = async (maxIndexBytes?: number): Promise<void> => {
+    records.reads = { all: 0, since: 0 };
+    faults = [];
+    store = await openSearchStore(records, {
+      pollMs: 50,
+      waitMs: 30_000,
+      snapshotDir: directory,
+      onFault: (error) => faults.push(error as Error),
+      ...(maxIndexBytes === undefined ? {} : { maxIndexBytes }),
+    });
+    await expect.poll(() => store.status().ready, { timeout: 30_000 }).toBe(true);
+  };
+  const search = (ref: BranchRef) =>
+    store.vectorSearch(ref, "items", { column: "v", queryVector: Array<number>(DIMENSION).fill(1), size: 1, consistency: "strong" });
+  const snapshot = (ref: BranchRef): string => join(directory, snapshotFileName(branchKey(ref)));
+  const flip = (bytes: Buffer, place: number): void => {
+    bytes[place] = bytes[place]! ^ 1;
+  };
+
+  beforeEach(async () => {
+    directory = mkdtempSync(join(tmpdir(), "lodestone-room-"));
+    records = new MemoryRecords();
+    for (const [ref, count] of [
+      [small!, 1_500],
+      [large!, ROWS],
+    ] as const) {
+      records.createBranch(ref);
+      records.createTable(ref, "items", [{ name: "v", type: "vector", vector: { dimension: DIMENSION } }]);
+      const rows = Array.from({ length: count }, (_, n) => ({ id: `r${n}`, v: Array.from({ length: DIMENSION }, (_, i) => (n * i) % 17) }));
+      records.write(ref, "items", rows);
+    }
+    await open();
+    await store.close();
+  });
+  afterEach(async () => {
+    await store.close();
+    rmSync(directory, { recursive: true });
+  });
+
+  const refused = async (): Promise<void> => {
+    await open(LIMIT_BYTES);
+    const full = {
+      code: "UNAVAILABLE",
+      message: expect.stringMatching(/^The vectors of branch db:large cannot be searched: indexes may take 8 MiB/),
+    };
+    await expect(search(large!)).rejects.toMatchObject(full);
+    await expect(search(large!)).rejects.toMatchObject(full);
+    expect((await search(small!)).totalCount).toBe(1_500);
+    // Told once. Whoever had read the damage would have told of it.
+    expect(faults).toEqual([expect.objectContaining(full)]);
+  };
+
+  it("is refused before its rows are read, and read when there is room", async () => {
+    const bytes = readFileSync(snapshot(large!));
+    flip(bytes, 10_000);
+    writeFileSync(snapshot(large!), bytes);
+    await refused();
+    await store.close();
+    flip(bytes, 10_000);
+    writeFileSync(snapshot(large!), bytes);
+    await open(64 * 2 ** 20);
+    expect((await search(large!)).totalCount).toBe(ROWS);
+    expect(records.reads.all).toBe(0);
+  });
+
+  it("of a format that does not say its size is read as far as there is room", async () => {
+    const bytes = readFileSync(snapshot(large!));
+    const old = Buffer.concat([bytes.subarray(0, 12), bytes.subarray(24)]);
+    old.writeUInt32LE(1, 8);
+    flip(old, old.length - 20);
+    writeFileSync(snapshot(large!), old);
+    await refused();
+  });
+
+  it("is searched as soon as another branch makes room", async () => {
+    const limit = 30 * 2 ** 20;
+    await open(limit);
+    const held = store.status().memoryBytes;
+    await store.close();
+    await open(held - 2 ** 16);
+    await expect(search(large!)).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    records.dropBranch(small!);
+    await expect.poll(() => store.branchStatus(large!).vectors, { timeout: 30_000 }).toBe(ROWS);
+    expect((await search(large!)).totalCount).toBe(ROWS);
+    expect(faults).toHaveLength(1);
   });
 });
 

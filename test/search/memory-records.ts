@@ -40,6 +40,8 @@ export class MemoryRecords {
   /** Positions below are too old. */
   trimmedBelow = 0;
   isSilent = false;
+  /** The last position that a follower no longer needs. The feed may forget what is before it. */
+  acknowledged = 0;
 
   readonly feed: ChangeFeed = {
     onChange: (listener) => {
@@ -94,7 +96,9 @@ export class MemoryRecords {
       const complete = end === branch.changes.length;
       return { position: String(end), schemaVersion: branch.version, complete, batches };
     },
-    acknowledge: async () => {},
+    acknowledge: async (_ref, position) => {
+      this.acknowledged = Number(position);
+    },
   };
 
   async branch(ref: BranchRef): Promise<BranchInfo> {
@@ -106,6 +110,10 @@ export class MemoryRecords {
     }
     const { incarnation, version } = branch;
     return { ref, schemaName: "", sqlSchemaName: "", systemNaming: "dotted", roleName: "", incarnation, version, createdAt: "", tables };
+  }
+
+  currentBranch(ref: BranchRef): Promise<BranchInfo> {
+    return this.branch(ref);
   }
 
   async allBranches(): Promise<BranchRef[]> {

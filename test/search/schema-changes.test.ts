@@ -1,10 +1,10 @@
 /** Tables and columns that are made, renamed and dropped while the store follows them. */
-import { beforeEach, describe, expect, test } from "vitest";
-import { ENGINES } from "./engines.ts";
+import { beforeEach, expect, test } from "vitest";
+import { describeOnEngines } from "./engines.ts";
 import { item, itemsStore, REF } from "./items-store.ts";
 import { withId } from "./memory-records.ts";
 
-describe.each(ENGINES)("when the schema changes, a search store over %s", (_, start) => {
+describeOnEngines("when the schema changes, a search store over", (start) => {
   const at = itemsStore(start);
 
   beforeEach(async () => {

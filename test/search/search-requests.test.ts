@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { SimilarityFunction } from "../../src/search/search-store.ts";
 import { referenceSearch } from "../reference.ts";
-import { ENGINES } from "./engines.ts";
+import { describeOnEngines } from "./engines.ts";
 import { item, itemsStore, REF } from "./items-store.ts";
 import type { MemoryRecord } from "./memory-records.ts";
 
@@ -16,7 +16,7 @@ function reference(rows: readonly MemoryRecord[], query: number[], similarity: S
   return referenceSearch(vectors, query, { k: 1000, similarity });
 }
 
-describe.each(ENGINES)("a vector search over %s", (_, start) => {
+describeOnEngines("a vector search over", (start) => {
   const at = itemsStore(start);
 
   test("answers as the exhaustive computation does, with filters, ties, offset and minScore", async () => {

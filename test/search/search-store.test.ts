@@ -3,10 +3,10 @@ import type { Worker } from "node:worker_threads";
 import { describe, expect, test } from "vitest";
 import { openSearchStore } from "../../src/search/open-search-store.ts";
 import { startSearchWorker } from "../../src/search/worker-client.ts";
-import { ENGINES } from "./engines.ts";
+import { describeOnEngines } from "./engines.ts";
 import { item, itemsStore, OPTIONS, REF, recordsWithItems } from "./items-store.ts";
 
-describe.each(ENGINES)("a search store over %s", (_, start) => {
+describeOnEngines("a search store over", (start) => {
   const at = itemsStore(start);
 
   test("is ready when every branch has been read, and names what is not", async () => {
@@ -14,7 +14,7 @@ describe.each(ENGINES)("a search store over %s", (_, start) => {
     const gate = new Promise<void>((resolve) => {
       release = resolve;
     });
-    await expect.poll(() => at.store.status().ready, { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => at.store.status().ready).toBe(true);
     await at.store.close();
     await at.engine.reset();
     at.records.beforeRead = (kind) => (kind === "all" ? gate : undefined);
@@ -25,7 +25,7 @@ describe.each(ENGINES)("a search store over %s", (_, start) => {
       message: "The search store is still reading branch db:main; try again in a moment.",
     });
     release();
-    await expect.poll(() => at.store.status().ready, { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => at.store.status().ready).toBe(true);
     expect(at.store.status()).toMatchObject({ pending: [], rows: 0 });
   });
 
@@ -47,13 +47,13 @@ describe.each(ENGINES)("a search store over %s", (_, start) => {
       reading--;
     };
     at.store = await at.engine.open(at.records, OPTIONS);
-    await expect.poll(() => at.store.status().ready, { timeout: 100_000 }).toBe(true);
+    await expect.poll(() => at.store.status().ready).toBe(true);
     expect(most).toBeLessThanOrEqual(2);
     expect(at.store.status().rows).toBe(120);
     // Without notifications, polling must reach all of them.
     at.records.isSilent = true;
     for (const ref of refs) at.records.write(ref, "items", [{ id: "second", v: [1, 1] }]);
-    await expect.poll(() => at.store.status().rows, { timeout: 20_000 }).toBe(240);
+    await expect.poll(() => at.store.status().rows).toBe(240);
   });
 
   test("is UNAVAILABLE once closed", async () => {
@@ -93,7 +93,7 @@ describe("search store in memory", () => {
       expect(store.status().ready).toBe(false);
       records.write(REF, "items", [item(`c${crash}`, [0, 0, 1])], [`c${crash - 1}`]);
       expect(await ids("eventual")).toEqual(["a", `c${crash}`, "b"]);
-      await expect.poll(() => store.status().ready, { timeout: 20_000 }).toBe(true);
+      await expect.poll(() => store.status().ready).toBe(true);
       expect(workers).toHaveLength(crash + 1);
     }
     expect(faults.length).toBeGreaterThanOrEqual(3);

@@ -59,7 +59,7 @@ export class SnapshotStore {
   }
 
   async ready(): Promise<void> {
-    await expect.poll(() => this.store.status().ready, { timeout: 60_000 }).toBe(true);
+    await expect.poll(() => this.store.status().ready).toBe(true);
   }
 
   /** Counts what is read of the records from then on. */

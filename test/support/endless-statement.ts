@@ -4,8 +4,8 @@
  */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { pgDataPath } from "../../src/records/engine/embedded/data-directory.ts";
+import { until } from "./patience.ts";
 
 /** Its rows are kept, first in memory and then in a temporary file. */
 export const ENDLESS = "SELECT count(*) FROM generate_series(1, 1e12)";
@@ -16,5 +16,5 @@ export const ENDLESS = "SELECT count(*) FROM generate_series(1, 1e12)";
  */
 export async function untilEndlessRuns(dataDir: string): Promise<void> {
   const folder = join(pgDataPath(dataDir), "base", "pgsql_tmp");
-  while (!existsSync(folder) || readdirSync(folder).length === 0) await sleep(5);
+  await until("the endless statement has a temporary file", () => existsSync(folder) && readdirSync(folder).length > 0, 5);
 }

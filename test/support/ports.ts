@@ -1,5 +1,6 @@
 /** Ports on loopback. */
 import { connect, createServer } from "node:net";
+import { until } from "./patience.ts";
 
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -12,18 +13,17 @@ export function freePort(): Promise<number> {
   });
 }
 
-/** Resolves when a process listens there; rejects after ten seconds. */
+/** Resolves when a process listens there. */
 export async function listening(port: number): Promise<void> {
-  for (let attempt = 0; ; attempt++) {
-    const error = await new Promise<Error | undefined>((resolve) => {
-      const socket = connect(port, "127.0.0.1", () => {
-        socket.destroy();
-        resolve(undefined);
-      });
-      socket.once("error", resolve);
-    });
-    if (error === undefined) return;
-    if (attempt === 200) throw error;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+  await until(
+    `a process listens on port ${port}`,
+    () =>
+      new Promise<boolean>((resolve) => {
+        const socket = connect(port, "127.0.0.1", () => {
+          socket.destroy();
+          resolve(true);
+        });
+        socket.once("error", () => resolve(false));
+      }),
+  );
 }

@@ -1,7 +1,8 @@
 /**
  * A throw-away PostgreSQL server for tests: its own cluster in a temporary directory, on a free loopback
- * port, stopped and removed at the end. If LODESTONE_TEST_DATABASE_URL is set (a role that may create
- * databases), that server is used instead, with databases of the tests' own.
+ * port, stopped and removed at the end. The test files of one worker share one, one file after the other,
+ * each with databases of its own. If LODESTONE_TEST_DATABASE_URL is set (a role that may create databases),
+ * that server is shared instead.
  *
  * Usage: `describeWith("postgresql", "…", (bin) => { let server; beforeAll(async () => { server = await
  * startPostgres(bin); }); afterAll(() => server.stop()); … })`
@@ -11,6 +12,8 @@ import { chownSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
+import { askHost } from "./ask-host.ts";
+import { until } from "./patience.ts";
 import { freePort } from "./ports.ts";
 
 export interface TestPostgres {
@@ -21,26 +24,33 @@ export interface TestPostgres {
   createDatabase(): Promise<string>;
   /** The port it listens on. */
   readonly port: number;
-  /**
-   * Stops the server as a crash would and starts it again on the same port. Not with
-   * LODESTONE_TEST_DATABASE_URL.
-   */
+  /** Stops the server as a crash would and starts it again on the same port. Not the shared one. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
-const START_LIMIT_MS = 30_000;
+interface Cluster {
+  /** Of its superuser and the database `postgres`. */
+  readonly url: string;
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+}
 
 /**
  * @param bin       the folder of initdb and postgres, as describeWith("postgresql") passes it.
- * @param settings  `name=value` for postgresql.conf. If there are any, a cluster of its own is started in any
- *   case.
+ * @param settings  `name=value` for postgresql.conf. If there are any, a cluster of its own is started, which
+ *   the test may restart.
  */
 export async function startPostgres(bin: string, settings: readonly string[] = []): Promise<TestPostgres> {
-  const given = process.env.LODESTONE_TEST_DATABASE_URL;
-  if (given !== undefined && settings.length === 0)
-    return onServer(given, { restart: () => Promise.reject(new Error("not our server")), stop: async () => {} });
+  if (settings.length > 0) {
+    const { url, restart, stop } = await startCluster(bin, settings);
+    return onServer(url, { restart, stop });
+  }
+  const url = process.env.LODESTONE_TEST_DATABASE_URL ?? (await askHost<{ url: string }>("postgres")).url;
+  return onServer(url, { restart: () => Promise.reject(new Error("the server is shared")) });
+}
 
+export async function startCluster(bin: string, settings: readonly string[]): Promise<Cluster> {
   const directory = mkdtempSync(join(tmpdir(), "lodestone-postgres-"));
   const user = serverUser();
   if (user !== undefined) chownSync(directory, user.uid, user.gid);
@@ -76,20 +86,22 @@ export async function startPostgres(bin: string, settings: readonly string[] = [
     server.kill("SIGQUIT");
   };
   process.once("exit", atExit);
-  return onServer(`postgres://postgres@127.0.0.1:${port}/postgres`, {
+  return {
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
     restart: async () => {
       await end("SIGQUIT"); // immediate shutdown: connections break, recovery follows
       server = await start();
     },
     stop: async () => {
       process.off("exit", atExit);
-      await end("SIGINT");
+      await end("SIGQUIT"); // nobody needs its data, and a statement that cannot be interrupted would hold an orderly stop
       rmSync(directory, { recursive: true, force: true });
     },
-  });
+  };
 }
 
-function onServer(adminUrl: string, rest: { restart(): Promise<void>; stop(): Promise<void> }): TestPostgres {
+/** @param rest  without `stop` the server lives on, without the databases of this test. */
+function onServer(adminUrl: string, rest: { restart(): Promise<void>; stop?(): Promise<void> }): TestPostgres {
   const created: string[] = [];
   const administer = async (statement: string): Promise<void> => {
     const client = new pg.Client({ connectionString: adminUrl });
@@ -112,9 +124,8 @@ function onServer(adminUrl: string, rest: { restart(): Promise<void>; stop(): Pr
     },
     restart: rest.restart,
     async stop() {
-      if (process.env.LODESTONE_TEST_DATABASE_URL !== undefined)
-        for (const name of created) await administer(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
-      await rest.stop();
+      if (rest.stop !== undefined) return rest.stop();
+      for (const name of created) await administer(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
     },
   };
 }
@@ -131,17 +142,16 @@ export function serverUser(): { uid: number; gid: number } | undefined {
 }
 
 export async function answering(url: string, server: ChildProcess): Promise<void> {
-  const deadline = performance.now() + START_LIMIT_MS;
-  for (;;) {
+  await until("PostgreSQL answers", async () => {
     const client = new pg.Client({ connectionString: url });
     client.on("error", () => {});
     try {
       await client.connect();
       await client.end();
-      return;
+      return true;
     } catch (error) {
-      if (server.exitCode !== null || performance.now() > deadline) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      if (server.exitCode !== null || server.signalCode !== null) throw error;
+      return false;
     }
-  }
+  });
 }

@@ -5,15 +5,14 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe } from "vitest";
+import { afterAll, beforeAll } from "vitest";
 import { Catalog } from "../../src/records/catalog/catalog.ts";
 import type { SchemaEditor } from "../../src/records/catalog/schema-editor.ts";
 import type { Engine } from "../../src/records/engine/engine.ts";
 import { openEngine } from "../../src/records/engine/open-engine.ts";
 import type { BranchInfo, BranchRef, ColumnSchema, TableInfo } from "../../src/records/schema.ts";
-import { TEMPLATE_DIR } from "./data-directory.ts";
 import { startPostgres, type TestPostgres } from "./postgres.ts";
-import { describeWith } from "./requirements.ts";
+import { describeOnce, describeWith } from "./requirements.ts";
 
 export interface RecordFixture {
   readonly engine: Engine;
@@ -71,12 +70,15 @@ class EngineFixture implements RecordFixture {
   }
 }
 
+/** On a busy machine a statement may take as long as it takes. Time limits have tests of their own. */
+const STATEMENT_TIMEOUT_MS = 3_600_000;
+
 /** For what only the embedded engine has: one session for all. */
 export function describeOnEmbeddedEngine(name: string, body: (fixture: RecordFixture) => void): void {
-  describe(`${name} on the embedded engine`, () => {
+  describeOnce(`${name} on the embedded engine`, () => {
     const dataDir = mkdtempSync(join(tmpdir(), "lodestone-records-"));
     const fixture = new EngineFixture(dataDir);
-    beforeAll(async () => fixture.open(await openEngine({ dataDir, templateDir: TEMPLATE_DIR, statementTimeoutMs: 60_000 })));
+    beforeAll(async () => fixture.open(await openEngine({ dataDir, statementTimeoutMs: STATEMENT_TIMEOUT_MS })));
     afterAll(async () => {
       await fixture.close();
       rmSync(dataDir, { recursive: true, force: true });
@@ -92,7 +94,7 @@ export function describeOnBothEngines(name: string, body: (fixture: RecordFixtur
     const fixture = new EngineFixture();
     beforeAll(async () => {
       server = await startPostgres(bin);
-      await fixture.open(await openEngine({ databaseUrl: await server.createDatabase() }));
+      await fixture.open(await openEngine({ databaseUrl: await server.createDatabase(), statementTimeoutMs: STATEMENT_TIMEOUT_MS }));
     });
     afterAll(async () => {
       await fixture.close();

@@ -13,12 +13,26 @@ const REMEDIES = {
   bigann10k: "needs the bigann10k vectors in ../shared/data",
 } as const;
 
+/** Which of the projects of `test/projects.ts` runs. Without it (mutation tests) everything does. */
+const PROJECT = process.env.LODESTONE_TESTS;
+
 /**
  * `describe` if the machine has the requirement, else a skipped suite whose name tells the skip reporter why. Its
- * tests are collected all the same, with a path at which there is nothing.
+ * tests are collected all the same, with a path at which there is nothing. The quick tests leave it to `thorough`.
  */
 export function describeWith(requirement: Requirement, name: string, body: (path: string) => void): void {
+  if (PROJECT === "quick") return;
   const path = FINDERS[requirement]();
   if (path === undefined) describe.skip(`${name} [skipped: ${REMEDIES[requirement]}]`, () => body("/not-installed"));
   else describe(name, () => body(path));
+}
+
+/** `describe`, for suites beside `describeWith`: `thorough` does not repeat what the quick tests have run. */
+export function describeOnce(name: string, body: () => void): void {
+  if (PROJECT !== "thorough") describe(name, body);
+}
+
+/** `describe`, for suites that the quick tests leave to `thorough` because they take long. */
+export function describeLater(name: string, body: () => void): void {
+  if (PROJECT !== "quick") describe(name, body);
 }

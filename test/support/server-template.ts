@@ -1,22 +1,18 @@
 /**
- * A data directory as a first start leaves it, made once per build and copied for each server under test. An
+ * A data directory as a first start leaves it, made once per run and copied for each server under test. An
  * initdb for every test file would take most of the tests' time. (First starts themselves are tested with
  * `fresh: true`.)
  */
 import { spawnSync } from "node:child_process";
-import { createHash } from "node:crypto";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-
-const RECORDS = fileURLToPath(new URL("../../dist/records/", import.meta.url));
 
 const OPEN = JSON.stringify(new URL("../../dist/records/open.js", import.meta.url).href);
 const START = `import(${OPEN}).then(({ openRecordStore }) => openRecordStore({ dataDir: process.argv[1] })).then((records) => records.close())`;
 
 export function copyTemplate(target: string): void {
-  const template = join(tmpdir(), `lodestone-server-template-${hashOfBuild()}`);
+  const template = join(tmpdir(), "server-template");
   if (!existsSync(template)) makeTemplate(template);
   mkdirSync(target, { recursive: true });
   cpSync(template, target, { recursive: true });
@@ -32,12 +28,4 @@ function makeTemplate(template: string): void {
     // Another test process was faster.
     rmSync(folder, { recursive: true, force: true });
   }
-}
-
-function hashOfBuild(): string {
-  const hash = createHash("sha256");
-  for (const file of readdirSync(RECORDS, { recursive: true, encoding: "utf8" }).toSorted()) {
-    if (file.endsWith(".js")) hash.update(file).update(readFileSync(join(RECORDS, file)));
-  }
-  return hash.digest("hex").slice(0, 16);
 }

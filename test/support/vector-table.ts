@@ -3,11 +3,11 @@
  * hundred thousand vectors of 384 numbers take seconds, where as many numbers in JSON take minutes.
  */
 import { seededRandom } from "../../bench/data.mjs";
+import { until } from "./patience.ts";
 import type { TestServer } from "./server.ts";
 
 /** The embedded database gives a statement ten seconds. */
 const CHUNK_ROWS = 5_000;
-const READY_LIMIT_MS = 120_000;
 
 export interface VectorTable {
   readonly rows: number;
@@ -36,11 +36,7 @@ export async function createVectorTable(server: TestServer, rows: number, dimens
       FROM list, generate_series(0, $4::int) n`;
     await expectOk(server.post("/db/many:main/sql", { statement, params: [list, from, dimension, to - from - 1] }));
   }
-  const untilMs = performance.now() + READY_LIMIT_MS;
-  while ((await server.get("/readyz")).body.rows !== rows) {
-    if (performance.now() > untilMs) throw new Error(`after ${READY_LIMIT_MS} ms searches do not see all of the ${rows} vectors`);
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
+  await until(`searches see all of the ${rows} vectors`, async () => (await server.get("/readyz")).body.rows === rows, 100);
   return {
     rows,
     idOf: (row) => `r${String(row).padStart(6, "0")}`,

@@ -3,8 +3,8 @@
  * cell is read by the type of its column (csv-value.ts). In a notNull column an empty cell is the column's default,
  * or the empty text.
  */
-import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
+import { pipeline, Readable } from "node:stream";
 import { CsvError, type Options, parse } from "csv-parse";
 import type { JsonObject } from "../../records/requests.ts";
 import type { ColumnSchema } from "../../records/schema.ts";
@@ -12,7 +12,8 @@ import { quoted } from "../../value-in-words.ts";
 import { type CsvCell, csvValue, isTextType } from "./csv-value.ts";
 import { importedName } from "./hosted-columns.ts";
 import { MAX_LINE_BYTES } from "./jsonl-source.ts";
-import { type Source, SourceError, type SourcePosition, type SourceRow } from "./source.ts";
+import { MAX_FILE_COLUMNS, type Source, SourceError, type SourcePosition, type SourceRow } from "./source.ts";
+import { type SourceFiles, utf8Chunks } from "./source-files.ts";
 
 interface CsvRecord {
   readonly info: { readonly bytes: number; readonly lines: number };
@@ -27,7 +28,8 @@ const OPTIONS: Options = {
   cast: (text, context) => (text === "" && !context.quoting ? null : text),
 };
 
-export async function openCsv(path: string): Promise<Source & { readonly header: readonly string[] }> {
+export async function openCsv(file: string, files: SourceFiles): Promise<Source & { readonly header: readonly string[] }> {
+  const path = await files.text(file);
   const { size } = await stat(path);
   let header: string[] | undefined;
   let start: SourcePosition = { offset: 0, row: 0, line: 0 };
@@ -39,9 +41,15 @@ export async function openCsv(path: string): Promise<Source & { readonly header:
   if (header === undefined) throw new SourceError("the file", "is empty; expected a header line with the names of the columns");
   const empty = header.indexOf("");
   if (empty !== -1) throw new SourceError("line 1", `column ${empty + 1} has no name`);
-  const double = header.find((name, i) => header?.indexOf(name) !== i);
-  if (double !== undefined) throw new SourceError("line 1", `the column ${quoted(double)} appears twice`);
+  if (header.length > MAX_FILE_COLUMNS) {
+    throw new SourceError(
+      "line 1",
+      `has ${header.length.toLocaleString("en-US")} columns; at most ${MAX_FILE_COLUMNS.toLocaleString("en-US")} are possible`,
+    );
+  }
   const names = header;
+  const double = names.find((name, i) => names.indexOf(name) !== i);
+  if (double !== undefined) throw new SourceError("line 1", `the column ${quoted(double)} appears twice`);
   return { header: names, columns: undefined, byteLength: size, start, rows: (from, columns) => rows(path, names, from, columns) };
 }
 
@@ -74,7 +82,9 @@ async function* rows(
 }
 
 async function* records(path: string, from: SourcePosition, bom: boolean): AsyncGenerator<CsvRecord> {
-  const parser = createReadStream(path, { start: from.offset, highWaterMark: 1 << 20 }).pipe(parse({ ...OPTIONS, bom }));
+  const parser = parse({ ...OPTIONS, bom });
+  // Errors of the file reach the loop below through the parser.
+  pipeline(Readable.from(utf8Chunks(path, from.offset), { objectMode: false }), parser, () => {});
   try {
     for await (const entry of parser as AsyncIterable<CsvRecord>) yield entry;
   } catch (error) {

@@ -11,17 +11,17 @@ import { type DumpFile, type DumpTable, openDumpFile } from "./dump/dump-file.ts
 import { importedName } from "./hosted-columns.ts";
 import { type Line, lines } from "./jsonl-source.ts";
 import { type Source, SourceError, type SourcePosition, type SourceRow } from "./source.ts";
+import type { SourceFiles } from "./source-files.ts";
 
-export async function openDump(path: string, table: string): Promise<Source> {
-  const dump = await openDumpFile(path);
+export async function openDump(path: string, table: string, files: SourceFiles): Promise<Source> {
+  const dump = await openDumpFile(path, files);
   const found = dump.tables.get(table);
   if (found === undefined) throw notFound(dump, table);
   return dumpTableSource(dump, found);
 }
 
 export function dumpTableSource(dump: DumpFile, table: DumpTable): Source {
-  const { path, header, start } = table;
-  return { columns: undefined, byteLength: dump.byteLength, start, rows: (from, columns) => rows(path, header, from, columns) };
+  return { columns: undefined, byteLength: dump.byteLength, start: table.start, rows: (from, columns) => rows(table, from, columns) };
 }
 
 function notFound(dump: DumpFile, table: string): LodestoneError {
@@ -38,15 +38,14 @@ function notFound(dump: DumpFile, table: string): LodestoneError {
 }
 
 async function* rows(
-  path: string,
-  header: readonly string[],
+  { path, header, end }: DumpTable,
   from: SourcePosition,
   tableColumns: readonly ColumnSchema[],
 ): AsyncGenerator<SourceRow> {
   const names = header.map((name) => importedName(name, header));
   const types = names.map((name) => tableColumns.find((column) => column.name === name)?.type);
   let row = from.row;
-  for await (const line of lines(path, from)) {
+  for await (const line of lines(path, from, end)) {
     if (line.text === "\\.") return;
     row++;
     const place = `line ${line.number}`;

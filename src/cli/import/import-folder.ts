@@ -9,6 +9,7 @@ import { LodestoneError } from "../../errors.ts";
 import type { BranchRef, ColumnSchema } from "../../records/schema.ts";
 import { type ApiClient, tablePath } from "../api-client.ts";
 import { openJsonl } from "./jsonl-source.ts";
+import type { SourceFiles } from "./source-files.ts";
 
 export interface TableFile {
   readonly table: string;
@@ -31,7 +32,7 @@ export interface FolderStep {
  * @param mayBeEmpty  without any file a folder is the export of a branch without tables.
  * @throws {LodestoneError} when a file is not an export of a table, or there is none.
  */
-export async function readFolder(folder: string, mayBeEmpty: boolean): Promise<TableFile[]> {
+export async function readFolder(folder: string, mayBeEmpty: boolean, files: SourceFiles): Promise<TableFile[]> {
   const all = await readdir(folder);
   const names = all.filter((name) => name.endsWith(".jsonl")).sort();
   if (names.length === 0 && !(mayBeEmpty && all.length === 0)) {
@@ -43,7 +44,7 @@ export async function readFolder(folder: string, mayBeEmpty: boolean): Promise<T
   return Promise.all(
     names.map(async (name) => {
       const file = join(folder, name);
-      const { columns } = await openJsonl(file);
+      const { columns } = await openJsonl(file, files);
       if (columns === undefined) {
         throw new LodestoneError(
           "INVALID",

@@ -8,10 +8,13 @@ import { readFile, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { replaceFile } from "../../replace-file.ts";
 import type { SourcePosition } from "./source.ts";
+import type { SourceFiles } from "./source-files.ts";
+import type { Encoding } from "./text-encoding.ts";
 
 export interface ImportState {
   readonly version: 1;
-  readonly file: { readonly path: string; readonly size: number; readonly mtimeMs: number };
+  /** `size`: of what is read, which is not the file itself where that had to be converted. */
+  readonly file: { readonly path: string; readonly size: number; readonly mtimeMs: number; readonly encoding?: Encoding };
   readonly target: string;
   /** Seeds the ids of records that have none: the same in the first run and in the one that continues. */
   readonly idSeed: string;
@@ -30,11 +33,20 @@ export class ImportJournal {
   }
 
   /** @param statePath default: beside the file, named by file and target. */
-  static async open(filePath: string, target: string, statePath?: string): Promise<ImportJournal> {
-    const path = resolve(filePath);
-    const { size, mtimeMs } = await stat(path);
+  static async open(
+    { file, files, statePath }: { readonly file: string; readonly files: SourceFiles; readonly statePath?: string },
+    size: number,
+    target: string,
+  ): Promise<ImportJournal> {
+    const path = resolve(file);
+    const { mtimeMs } = await stat(path);
+    const { encoding } = files;
     const name = createHash("sha256").update(`${path}\n${target}`).digest("hex").slice(0, 16);
-    return new ImportJournal(statePath ?? join(dirname(path), `.lodestone-import-${name}.json`), { path, size, mtimeMs }, target);
+    return new ImportJournal(
+      statePath ?? join(dirname(path), `.lodestone-import-${name}.json`),
+      { path, size, mtimeMs, ...(encoding === undefined ? {} : { encoding }) },
+      target,
+    );
   }
 
   /** undefined when there is none, or it is of another file or target. */
@@ -52,6 +64,7 @@ export class ImportJournal {
       file?.path === this.#file.path &&
       file.size === this.#file.size &&
       file.mtimeMs === this.#file.mtimeMs &&
+      file.encoding === this.#file.encoding &&
       Number.isSafeInteger(state.position?.offset);
     return fits ? state : undefined;
   }

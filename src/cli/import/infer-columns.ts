@@ -5,21 +5,25 @@
 import { parseTimestamp } from "../../filter/datetime.ts";
 import type { JsonValue } from "../../records/requests.ts";
 import type { ColumnSchema, ColumnType } from "../../records/schema.ts";
-import type { Source } from "./source.ts";
+import { MAX_FILE_COLUMNS, type Source, SourceError } from "./source.ts";
 
 const SAMPLE_ROWS = 1000;
 
 /** Longer texts are `text`, which may be searched but not unique. */
 const MAX_STRING_LENGTH = 2048;
 
-export async function inferColumns(source: Source, except: readonly string[]): Promise<ColumnSchema[]> {
+export async function inferColumns(source: Source, except: readonly string[], signal: AbortSignal): Promise<ColumnSchema[]> {
   const values = new Map<string, JsonValue[]>();
   let count = 0;
-  for await (const { record } of source.rows(source.start, [])) {
+  for await (const { record, place } of source.rows(source.start, [])) {
+    signal.throwIfAborted();
     for (const [name, value] of Object.entries(record)) {
       if (except.includes(name)) continue;
       if (!values.has(name)) values.set(name, []);
       if (value !== null) values.get(name)?.push(value);
+    }
+    if (values.size > MAX_FILE_COLUMNS) {
+      throw new SourceError(place, `the records up to here have more than ${MAX_FILE_COLUMNS.toLocaleString("en-US")} columns`);
     }
     if (++count === SAMPLE_ROWS) break;
   }

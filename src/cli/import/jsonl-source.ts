@@ -3,14 +3,13 @@
  * export` writes it, declares the columns. Lines are split as bytes, not as text, so that every position in the
  * file is exact and an import can continue from it.
  */
-import { isUtf8 } from "node:buffer";
-import { createReadStream } from "node:fs";
-import { open, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import type { JsonObject } from "../../records/requests.ts";
 import type { ColumnSchema } from "../../records/schema.ts";
 import { inWords } from "../../value-in-words.ts";
 import { importedName } from "./hosted-columns.ts";
 import { type Source, SourceError, type SourcePosition, type SourceRow } from "./source.ts";
+import { type SourceFiles, utf8Chunks } from "./source-files.ts";
 
 /** A line must fit in one request. */
 export const MAX_LINE_BYTES = 20 * 1024 * 1024;
@@ -24,7 +23,8 @@ export interface Line {
   readonly end: number;
 }
 
-export async function openJsonl(path: string): Promise<Source> {
+export async function openJsonl(file: string, files: SourceFiles): Promise<Source> {
+  const path = await files.text(file);
   const { size } = await stat(path);
   const first = await readFirstLine(path);
   const columns = first === undefined ? undefined : exportedColumns(first.text);
@@ -75,15 +75,10 @@ export async function* lines(path: string, from: SourcePosition, until = Number.
     parts = [];
     partsLength = 0;
     number++;
-    if (!isUtf8(bytes)) throw new SourceError(`line ${number}`, "not valid UTF-8");
     const hasByteOrderMark = offset === 0 && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
     return { text: bytes.toString("utf8", hasByteOrderMark ? 3 : 0), number, end: 0 };
   };
-  for await (const chunk of createReadStream(path, {
-    start: from.offset,
-    end: until - 1,
-    highWaterMark: 1 << 20,
-  }) as AsyncIterable<Buffer>) {
+  for await (const chunk of utf8Chunks(path, from.offset, until)) {
     let begin = 0;
     for (;;) {
       const newline = chunk.indexOf(NEWLINE, begin);
@@ -109,8 +104,6 @@ export async function* lines(path: string, from: SourcePosition, until = Number.
 }
 
 async function readFirstLine(path: string): Promise<Line | undefined> {
-  const handle = await open(path, "r");
-  await handle.close();
   for await (const line of lines(path, { offset: 0, row: 0, line: 0 })) return line;
   return undefined;
 }
@@ -118,6 +111,5 @@ async function readFirstLine(path: string): Promise<Line | undefined> {
 /** The columns of an export's first line; undefined when the line is a record. */
 function exportedColumns(text: string): ColumnSchema[] | undefined {
   if (!text.startsWith('{"$lodestone"')) return undefined;
-  const header = JSON.parse(text) as { columns?: ColumnSchema[] };
-  return header.columns;
+  return (parseRecord(text, 1) as { columns?: unknown }).columns as ColumnSchema[] | undefined;
 }

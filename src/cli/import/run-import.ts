@@ -19,6 +19,7 @@ import { inferColumns } from "./infer-columns.ts";
 import { openJsonl } from "./jsonl-source.ts";
 import type { Source, SourcePosition, SourceRow } from "./source.ts";
 import { SourceError } from "./source.ts";
+import type { SourceFiles } from "./source-files.ts";
 import { openVectorFile } from "./vector-file-source.ts";
 
 export const FORMATS = ["jsonl", "csv", "npy", "fvecs", "bvecs", "sql"] as const;
@@ -50,8 +51,8 @@ export interface ImportOptions {
   readonly statePath?: string;
   /** Start from the beginning, whatever the journal says. */
   readonly restart: boolean;
-  /** Stops after the batches in flight. */
-  readonly signal: AbortSignal;
+  /** What is read. Its signal stops the import after the batches in flight. */
+  readonly files: SourceFiles;
   /** Called once the start position is known, and after each acknowledged batch. */
   readonly onProgress: (progress: ImportProgress) => void;
 }
@@ -81,11 +82,13 @@ interface Batch {
   next: SourcePosition;
 }
 
+/** @throws the signal's reason, when it stops before the first batch. */
 export async function runImport(client: ApiClient, options: ImportOptions): Promise<ImportOutcome> {
+  const { signal } = options.files;
   const source = options.source ?? (await openSource(options));
   const columns = await prepareTable(client, source, options);
   const targetName = `${client.url}${branchPath(options.ref)}/${options.table}`;
-  const journal = await ImportJournal.open(options.file, targetName, options.statePath);
+  const journal = await ImportJournal.open(options, source.byteLength, targetName);
   const state = options.restart ? undefined : await journal.load();
   const idSeed = state?.idSeed ?? options.idSeed ?? newIdSeed();
   const makeId = idMaker(idSeed);
@@ -119,18 +122,18 @@ export async function runImport(client: ApiClient, options: ImportOptions): Prom
   try {
     let batch = emptyBatch(acknowledged);
     for await (const row of source.rows(acknowledged, columns)) {
+      if (signal.aborted) break;
       add(batch, row, toOperation(row, options, makeId));
       if (batch.operations.length < options.batchSize && batch.byteLength < BATCH_BYTES) continue;
       await send(batch);
       batch = emptyBatch(batch.next);
-      if (options.signal.aborted) break;
     }
-    if (batch.operations.length > 0 && !options.signal.aborted) await send(batch);
+    if (batch.operations.length > 0 && !signal.aborted) await send(batch);
   } finally {
     // Wait for what was sent even if the file turned out to be faulty, so that the journal says how far it got.
     while (underWay.length > 0) await settleOldest();
   }
-  const finished = !options.signal.aborted || acknowledged.offset >= source.byteLength;
+  const finished = !signal.aborted || acknowledged.offset >= source.byteLength;
   if (finished) await journal.remove();
   if (finished && records === 0 && state === undefined && options.mayBeEmpty !== true) throw nothingImported(options);
   return { records, finished, journalPath: journal.path };
@@ -149,9 +152,9 @@ async function openSource(options: ImportOptions): Promise<Source> {
     const format = options.format ?? (await formatOf(options.file));
     switch (format) {
       case "jsonl":
-        return await openJsonl(options.file);
+        return await openJsonl(options.file, options.files);
       case "csv":
-        return await openCsv(options.file);
+        return await openCsv(options.file, options.files);
       case "sql":
         if (options.create) {
           throw new LodestoneError(
@@ -159,7 +162,7 @@ async function openSource(options: ImportOptions): Promise<Source> {
             "--create cannot be used with dumps: create the table and its columns first, so that every value gets the right type.",
           );
         }
-        return await openDump(options.file, options.table);
+        return await openDump(options.file, options.table, options.files);
       default:
         return await openVectorFile(options.file, format, options.vectorColumn);
     }
@@ -193,7 +196,7 @@ async function prepareTable(client: ApiClient, source: Source, options: ImportOp
   }
   if (!options.create) return checkDimensions(existing as ColumnSchema[], source, table);
   const except = ["id", "xata", options.idColumn ?? "id", ...options.skipColumns];
-  const wanted = source.columns ?? (await inferColumns(source, except));
+  const wanted = source.columns ?? (await inferColumns(source, except, options.files.signal));
   if (existing === undefined) {
     await client.createTable(ref, table, wanted);
     return [...wanted];

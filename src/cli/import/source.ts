@@ -5,6 +5,9 @@
 import type { JsonObject } from "../../records/requests.ts";
 import type { ColumnSchema } from "../../records/schema.ts";
 
+/** Of a file, those that are left out included. A table has 1,000 at most. */
+export const MAX_FILE_COLUMNS = 2_000;
+
 /** Where a source can be resumed. */
 export interface SourcePosition {
   /** In bytes from the start of the file. */
@@ -26,7 +29,7 @@ export interface SourceRow {
 export interface Source {
   /** What the file itself declares about its columns: the dimension of its vectors, or the header of an export. */
   readonly columns: readonly ColumnSchema[] | undefined;
-  /** Of the whole file. */
+  /** Of the whole file, as UTF-8 if it is text. */
   readonly byteLength: number;
   readonly start: SourcePosition;
   /**

@@ -4,6 +4,7 @@
  */
 import type { ColumnSchema } from "../../records/schema.ts";
 import type { Source } from "../import/source.ts";
+import type { Encoding } from "../import/text-encoding.ts";
 
 export interface MigrationTable {
   readonly name: string;
@@ -22,6 +23,8 @@ export interface MigrationSource {
   readonly tables: readonly MigrationTable[];
   /** Sentences. */
   readonly leftOut: readonly string[];
+  /** As it was asked for. */
+  readonly encoding: Encoding | undefined;
   /** Whether the source calls its metadata xata_id and so on. */
   readonly isUnderscored: boolean;
 }

@@ -90,9 +90,10 @@ async function readState(folder: string): Promise<State | undefined> {
   }
 }
 
-/** Of the tables as they will be, and of the files as they are. */
-async function fingerprintOf({ tables, isUnderscored }: MigrationSource): Promise<string> {
+/** Of the tables as they will be, and of the files as they are and are read. */
+async function fingerprintOf({ tables, encoding, isUnderscored }: MigrationSource): Promise<string> {
   const hash = createHash("sha256").update(JSON.stringify([isUnderscored, tables.map(({ name, columns }) => [name, columns])]));
+  if (encoding !== undefined) hash.update(`\n${encoding}`);
   for (const file of new Set(tables.map((table) => table.file))) {
     if (file === undefined) continue;
     const { size, mtimeMs } = await stat(file);

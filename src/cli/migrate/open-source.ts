@@ -12,6 +12,7 @@ import { dumpTableSource } from "../import/dump-source.ts";
 import { importedName } from "../import/hosted-columns.ts";
 import { openJsonl } from "../import/jsonl-source.ts";
 import type { Source } from "../import/source.ts";
+import type { SourceFiles } from "../import/source-files.ts";
 import { readDumpSchema } from "./dump-schema.ts";
 import type { MigrationSource, MigrationTable } from "./migration-source.ts";
 import { readSchemaFile, type SchemaFile } from "./schema-file.ts";
@@ -24,7 +25,7 @@ const DUMPS = new Set([".sql", ".tar", ".dump", ".backup", ".pgdump"]);
  * @param schemaPath  the schema's file; default: schema.json or xata.ts in the folder, or what a dump and
  *   exported files say themselves.
  */
-export async function openMigrationSource(path: string, schemaPath?: string): Promise<MigrationSource> {
+export async function openMigrationSource(path: string, schemaPath: string | undefined, files: SourceFiles): Promise<MigrationSource> {
   const found = await stat(path).catch(() => undefined);
   if (found === undefined) throw new LodestoneError("NOT_FOUND", `There is no ${path}.`);
   if (!found.isDirectory()) {
@@ -34,22 +35,22 @@ export async function openMigrationSource(path: string, schemaPath?: string): Pr
         `${path} is one table. Give its folder, or import the table alone: lodestone import ${path} {database}:{branch}/{table}`,
       );
     }
-    return fromDump(path, schemaPath);
+    return fromDump(path, schemaPath, files);
   }
   const names = (await readdir(path)).sort();
-  if (names.includes("toc.dat") && !names.includes("restore.sql")) return fromDump(path, schemaPath);
-  const files = names.filter((name) => RECORD_FILES.has(extname(name)));
-  if (files.length > 0) return fromFolder(path, names, files, schemaPath);
+  if (names.includes("toc.dat") && !names.includes("restore.sql")) return fromDump(path, schemaPath, files);
+  const recordFiles = names.filter((name) => RECORD_FILES.has(extname(name)));
+  if (recordFiles.length > 0) return fromFolder({ folder: path, names, recordFiles }, schemaPath, files);
   const dumps = names.filter((name) => DUMPS.has(extname(name)));
-  if (dumps.length === 1) return fromDump(join(path, dumps[0] as string), schemaPath);
+  if (dumps.length === 1) return fromDump(join(path, dumps[0] as string), schemaPath, files);
   throw new LodestoneError(
     "NOT_FOUND",
     `${path} has no .csv and no .jsonl files, and ${dumps.length === 0 ? "no dump" : "several dumps; name one of them"}.`,
   );
 }
 
-async function fromDump(path: string, schemaPath: string | undefined): Promise<MigrationSource> {
-  const dump = await openDumpFile(path);
+async function fromDump(path: string, schemaPath: string | undefined, files: SourceFiles): Promise<MigrationSource> {
+  const dump = await openDumpFile(path, files);
   const schema = schemaPath === undefined ? await readDumpSchema(dump.statements) : await readSchemaFile(schemaPath);
   if (dump.tables.size === 0) {
     const reason = dump.hasInserts
@@ -78,21 +79,28 @@ async function fromDump(path: string, schemaPath: string | undefined): Promise<M
   return {
     tables,
     leftOut: [...schema.leftOut, ...strangers.map((name) => `Table ${name}: the schema does not have it.`)],
+    encoding: files.encoding,
     isUnderscored: schema.isUnderscored,
   };
 }
 
+interface Folder {
+  readonly folder: string;
+  readonly names: readonly string[];
+  /** Those of the names that have records. */
+  readonly recordFiles: readonly string[];
+}
+
 async function fromFolder(
-  folder: string,
-  names: readonly string[],
-  files: readonly string[],
+  { folder, names, recordFiles }: Folder,
   schemaPath: string | undefined,
+  files: SourceFiles,
 ): Promise<MigrationSource> {
   const schemaName = schemaPath ?? SCHEMA_NAMES.filter((name) => names.includes(name)).map((name) => join(folder, name))[0];
-  const schema = schemaName === undefined ? await schemaOfExports(folder, files) : await readSchemaFile(schemaName);
+  const schema = schemaName === undefined ? await schemaOfExports(folder, recordFiles, files) : await readSchemaFile(schemaName);
   const leftOut = [...schema.leftOut];
   const byTable = new Map<string, string>();
-  for (const name of files) {
+  for (const name of recordFiles) {
     const table = basename(name, extname(name));
     if (byTable.has(table)) throw new LodestoneError("INVALID", `${folder} has two files for the table ${table}; keep only one of them.`);
     byTable.set(table, join(folder, name));
@@ -101,24 +109,24 @@ async function fromFolder(
   const tables = await Promise.all(
     schema.tables.map(async ({ name, columns }): Promise<MigrationTable> => {
       const file = byTable.get(name);
-      const open = () => openRecords(file as string);
+      const open = () => openRecords(file as string, files);
       if (file === undefined) return { name, columns, file, skipColumns: [], open };
       const skipped = schema.skipped.get(name) ?? [];
       const known = new Set(["id", ...columns.map((column) => column.name), ...skipped]);
-      const unknown = (await headerOf(file)).filter((column) => !known.has(column));
+      const unknown = (await headerOf(file, files)).filter((column) => !known.has(column));
       leftOut.push(...unknown.map((column) => `${name}.${column}: the schema does not have it.`));
       return { name, columns, file, skipColumns: [...skipped, ...unknown], open };
     }),
   );
   for (const { name, file } of tables) if (file === undefined) leftOut.push(`Table ${name}: no file has its records; it is created empty.`);
-  return { tables, leftOut, isUnderscored: schema.isUnderscored };
+  return { tables, leftOut, encoding: files.encoding, isUnderscored: schema.isUnderscored };
 }
 
 /** What `lodestone export` wrote says its columns itself. */
-async function schemaOfExports(folder: string, files: readonly string[]): Promise<SchemaFile> {
+async function schemaOfExports(folder: string, names: readonly string[], files: SourceFiles): Promise<SchemaFile> {
   const tables = await Promise.all(
-    files.map(async (name) => {
-      const columns = extname(name) === ".csv" ? undefined : (await openJsonl(join(folder, name))).columns;
+    names.map(async (name) => {
+      const columns = extname(name) === ".csv" ? undefined : (await openJsonl(join(folder, name), files)).columns;
       if (columns === undefined) {
         throw new LodestoneError(
           "INVALID",
@@ -136,13 +144,13 @@ async function schemaOfExports(folder: string, files: readonly string[]): Promis
   };
 }
 
-function openRecords(file: string): Promise<Source> {
-  return extname(file) === ".csv" ? openCsv(file) : openJsonl(file);
+function openRecords(file: string, files: SourceFiles): Promise<Source> {
+  return extname(file) === ".csv" ? openCsv(file, files) : openJsonl(file, files);
 }
 
 /** By the names under which they are imported; of JSON Lines nothing is known before they are read. */
-async function headerOf(file: string): Promise<string[]> {
+async function headerOf(file: string, files: SourceFiles): Promise<string[]> {
   if (extname(file) !== ".csv") return [];
-  const { header } = await openCsv(file);
+  const { header } = await openCsv(file, files);
   return header.map((name) => importedName(name, header)).filter((name) => name !== undefined);
 }

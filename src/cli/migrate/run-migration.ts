@@ -13,6 +13,7 @@ import type { BranchRef } from "../../records/schema.ts";
 import { type ApiClient, ApiError, branchPath } from "../api-client.ts";
 import { planSteps, prepareTables } from "../import/import-folder.ts";
 import { type ImportProgress, runImport } from "../import/run-import.ts";
+import type { SourceFiles } from "../import/source-files.ts";
 import type { MigrationSource, MigrationTable } from "./migration-source.ts";
 import { MigrationState } from "./migration-state.ts";
 import { type Verification, verifyTable } from "./verify-table.ts";
@@ -22,7 +23,8 @@ export interface MigrationOptions {
   readonly stateFolder: string;
   readonly restart: boolean;
   readonly batchSize: number;
-  readonly signal: AbortSignal;
+  /** What the source reads. Its signal stops the migration after the batches in flight. */
+  readonly files: SourceFiles;
   readonly onStep: (sentence: string) => void;
   readonly onProgress: (table: string, progress: ImportProgress) => void;
   readonly onVerified: (table: string, verification: Verification) => void;
@@ -31,7 +33,8 @@ export interface MigrationOptions {
 export type MigrationOutcome = "finished" | "finished before" | "interrupted";
 
 export async function runMigration(client: ApiClient, source: MigrationSource, options: MigrationOptions): Promise<MigrationOutcome> {
-  const { ref, signal } = options;
+  const { ref } = options;
+  const { signal } = options.files;
   const working: BranchRef = { ...ref, branch: `${ref.branch}~migrating` };
   const branches = await branchesOf(client, ref.database);
   const target = `${client.url}${branchPath(ref)}`;
@@ -104,7 +107,7 @@ async function importAll(
       mayBeEmpty: true,
       statePath: join(state.folder, `${kind}-${name}.json`),
       restart: false,
-      signal: options.signal,
+      files: options.files,
       onProgress: (progress) => options.onProgress(name, progress),
     });
     if (!finished) return false;

@@ -3,7 +3,8 @@
  * its code generator wrote (`xata.ts`), of which the constant `tables` is read. That is a literal of
  * JavaScript: it is parsed as data, and never run.
  */
-import { readFile } from "node:fs/promises";
+import { isUtf8 } from "node:buffer";
+import { readFile, stat } from "node:fs/promises";
 import { LodestoneError } from "../../errors.ts";
 import { isUnderscored } from "../../filter/system-columns.ts";
 import { TYPES_NOT_OFFERED } from "../../records/catalog/column-types.ts";
@@ -19,8 +20,10 @@ export interface SchemaFile {
 const MAX_BYTES = 16 << 20;
 
 export async function readSchemaFile(path: string): Promise<SchemaFile> {
-  const text = await readFile(path, "utf8");
-  if (text.length > MAX_BYTES) throw new LodestoneError("INVALID", `${path} is too large for a schema.`);
+  if ((await stat(path)).size > MAX_BYTES) throw new LodestoneError("INVALID", `${path} is too large for a schema.`);
+  const bytes = await readFile(path);
+  if (!isUtf8(bytes)) throw new LodestoneError("INVALID", `${path} is not UTF-8; save it in this encoding.`);
+  const text = bytes.toString("utf8").replace(/^\uFEFF/, "");
   const given = path.endsWith(".json") ? parseJson(text, path) : literalTables(text, path);
   const list = Array.isArray(given)
     ? given

@@ -82,7 +82,7 @@ export class VectorMap {
 
   /** @returns undefined if the worker failed. */
   #call<Reply extends MapReply>(make: (ticket: number) => MapRequest): Promise<Reply | undefined> {
-    const { number, answer } = this.#calls.begin<Reply>(undefined);
+    const { number, answer } = this.#calls.begin<Reply>();
     this.#send(make(number));
     return answer.catch(() => undefined);
   }

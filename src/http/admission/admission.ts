@@ -13,6 +13,7 @@ import { MEMORY_PER_BODY_BYTE } from "../../budget/memory-limits.ts";
 import { LodestoneError } from "../../errors.ts";
 import { FairShares } from "../../fairness/fair-shares.ts";
 import type { HttpLimits } from "../http-limits.ts";
+import { ReleasedBodies } from "./released-bodies.ts";
 
 /** What one request holds. */
 export interface Place {
@@ -33,10 +34,12 @@ export interface Place {
 export class Admission {
   readonly #requests: FairShares;
   readonly #bodies: FairShares;
+  readonly #released: ReleasedBodies;
 
   constructor(limits: Pick<HttpLimits, "concurrentRequests" | "concurrentBodyBytes">) {
     this.#requests = new FairShares(limits.concurrentRequests);
     this.#bodies = new FairShares(limits.concurrentBodyBytes);
+    this.#released = new ReleasedBodies(limits.concurrentBodyBytes * MEMORY_PER_BODY_BYTE);
   }
 
   get requests(): number {
@@ -50,10 +53,12 @@ export class Admission {
   /**
    * @param caller  whose share it takes from: a key, or an address where there are no keys.
    * @param announcedBytes  of its body, when its headers say so: one that will not fit is refused before it is read.
+   * @param connection  is told how many of its requests have a place.
    * @throws {LodestoneError} OVERLOADED.
    */
-  enter(caller: string, announcedBytes: number): Place {
+  enter(caller: string, announcedBytes: number, connection = { admitted: 0 }): Place {
     if (!this.#bodies.hasRoom(caller, announcedBytes) || !this.#requests.take(caller)) throw overloaded();
+    connection.admitted++;
     let held = 0;
     let left = false;
     const arrived = (bytes: number): void => {
@@ -70,8 +75,10 @@ export class Admission {
       leave: () => {
         if (left) return;
         left = true;
+        connection.admitted--;
         this.#requests.give(caller);
         this.#bodies.give(caller, held);
+        this.#released.add(held * MEMORY_PER_BODY_BYTE);
       },
     };
   }

@@ -7,6 +7,7 @@ import { resolve } from "node:path";
 import { LodestoneError } from "../../errors.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { MAX_LISTED } from "../http-limits.ts";
+import { objectOf } from "../schemas.ts";
 import type { Services } from "./services.ts";
 
 export function backupEndpoints({ records, backupDir }: Services): Endpoint[] {
@@ -49,6 +50,7 @@ export function backupEndpoints({ records, backupDir }: Services): Endpoint[] {
     endpoint({
       method: "POST",
       path: "/backups",
+      body: { required: false, schema: objectOf({}) },
       name: "createBackup",
       summary: "Back up the whole database, without stopping it, into the server's folder for backups",
       tag: "Operation",

@@ -1,6 +1,7 @@
 /** Branches: create (also as a copy), read, drop. */
 import { LodestoneError } from "../../errors.ts";
 import { SYSTEM_NAMINGS, type SystemNaming } from "../../filter/system-columns.ts";
+import { toBranchSchema } from "../../records/catalog/document.ts";
 import type { BranchSchema } from "../../records/schema.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { MIGRATION_STATUS, NAME, objectOf, SCHEMA } from "../schemas.ts";
@@ -99,7 +100,8 @@ export function branchEndpoints({ records, search }: Services): Endpoint[] {
         },
       },
       async handle({ ref }) {
-        const [branch, schema] = [await records.branch(ref), await records.schema(ref)];
+        const branch = await records.currentBranch(ref);
+        const schema = toBranchSchema(branch);
         const lastMigrationID = (await records.migrations.last(ref)) ?? "";
         return {
           status: 200,

@@ -60,7 +60,7 @@ export function migrationEndpoints({ records }: Services): Endpoint[] {
       body: { required: true, schema: { type: "object", properties: { tables: { type: "array" } }, required: ["tables"] } },
       responses: { 200: { description: "The plan, to be executed.", schema: { type: "object" } } },
       async handle({ ref, body }) {
-        const { version } = await records.branch(ref);
+        const { version } = await records.currentBranch(ref);
         const { source, target } = await migrations.compareWithSchema(ref, body);
         return { status: 200, body: { version, migration: await planMigration(source, target) } };
       },

@@ -7,7 +7,7 @@ import { describeApi } from "../openapi.ts";
 import type { Services } from "./services.ts";
 
 export function operationEndpoints(services: Services, others: readonly Endpoint[]): Endpoint[] {
-  const { search, metrics, version } = services;
+  const { records, search, metrics, version, commit } = services;
   const tag = "Operation";
   let description: object | undefined;
   const endpoints: Endpoint[] = [
@@ -20,7 +20,7 @@ export function operationEndpoints(services: Services, others: readonly Endpoint
       access: "public",
       always: true,
       responses: { 200: { description: "Alive.", schema: { type: "object" } } },
-      handle: async () => ({ status: 200, body: { status: "alive", version } }),
+      handle: async () => ({ status: 200, body: { status: "alive", version, ...(commit !== undefined && { commit }) } }),
     }),
     endpoint({
       method: "GET",
@@ -37,13 +37,20 @@ export function operationEndpoints(services: Services, others: readonly Endpoint
       async handle() {
         const { ready, pending, lagMs, fault, isSearchDatabaseAway, rows, parts } = search.status();
         if (services.isDraining()) return { status: 503, body: { status: "shutting down" } };
+        const { outage, writeRefusal } = records.health();
+        if (outage !== null) return { status: 503, body: { status: "database away", message: outage } };
         // Names of branches are not public, so only their number is given.
         if (!ready) return { status: 503, body: { status: "starting", pending: pending.length } };
         if (lagMs <= services.maxLagMs) {
           // A part that nobody holds is missing for all servers alike: taking them all off a balancer's list
           // would stop everything else, too.
           const { missing, index, of } = parts ?? {};
-          return { status: 200, body: { status: "ready", lagMs, rows, ...(parts && { part: { index, of, missing } }) } };
+          // The same for keys that cannot be read again, the server works with those that it has; and a balancer that took a
+          // server off its list because it cannot write would stop the reads, too.
+          const keyFile = services.keys?.fault;
+          const state = writeRefusal === null ? { status: "ready" } : { status: "read only", message: writeRefusal };
+          const part = parts && { part: { index, of, missing } };
+          return { status: 200, body: { ...state, lagMs, rows, ...part, ...(keyFile && { keyFile }) } };
         }
         // The fault itself may name a branch.
         const reading = isSearchDatabaseAway === true ? "the search database cannot be reached" : "the records cannot be read";

@@ -9,6 +9,7 @@ export interface Services {
   readonly search: SearchStore;
   readonly metrics: Metrics;
   readonly version: string;
+  readonly commit?: string | undefined;
   /** The keys, where the server asks for some. */
   readonly keys?: KeyManager;
   /** Where backups go; undefined: none can be made. */

@@ -19,7 +19,10 @@ export interface AccessKey {
 
 export const hashKey = (key: string): string => createHash("sha256").update(key, "utf8").digest("hex");
 
-/** What the caller may do. Without any key set, everything (such a server listens on loopback only). */
+/**
+ * What the caller may do. Without any key set, everything (such a server listens on loopback only). One object for each
+ * key, as long as the key stays as it is.
+ */
 export interface Caller {
   readonly name: string;
   readonly scope: Scope;
@@ -28,10 +31,16 @@ export interface Caller {
 
 const ANYBODY: Caller = { name: "", scope: "admin", databases: undefined };
 
+interface KnownKey {
+  readonly digest: Buffer;
+  readonly caller: Caller;
+}
+
 export class Keyring {
   /** True when no key is required. Never changes: when its last key is revoked, the server lets nobody in. */
   readonly isOpen: boolean;
-  #keys: { key: AccessKey; digest: Buffer }[] = [];
+  #keys: readonly KnownKey[] = [];
+  readonly #revocationListeners: ((revoked: ReadonlySet<Caller>) => void)[] = [];
 
   /** @param keys undefined: none is asked for. */
   constructor(keys?: readonly AccessKey[]) {
@@ -39,9 +48,21 @@ export class Keyring {
     this.replace(keys ?? []);
   }
 
-  /** Replaces the keys; requests in progress keep what they were allowed. */
+  /** Called when keys are no longer valid, or not for what they were. */
+  onRevoked(listener: (revoked: ReadonlySet<Caller>) => void): void {
+    this.#revocationListeners.push(listener);
+  }
+
+  /** Replaces the keys. Those that stay as they are keep their `Caller`; the others are revoked. */
   replace(keys: readonly AccessKey[]): void {
-    this.#keys = keys.map((key) => ({ key, digest: Buffer.from(key.hash, "hex") }));
+    const before = new Map(this.#keys.map((known) => [identityOf(known), known]));
+    this.#keys = keys.map(({ name, hash, scope, databases }) => {
+      const known = { digest: Buffer.from(hash, "hex"), caller: { name, scope, databases } };
+      return before.get(identityOf(known)) ?? known;
+    });
+    const kept = new Set(this.#keys);
+    const revoked = new Set([...before.values()].filter((known) => !kept.has(known)).map(({ caller }) => caller));
+    if (revoked.size > 0) for (const listener of this.#revocationListeners) listener(revoked);
   }
 
   /** @throws {LodestoneError} UNAUTHORIZED, in the same words for a wrong key and a revoked one. */
@@ -52,13 +73,16 @@ export class Keyring {
       throw new LodestoneError("UNAUTHORIZED", 'This server requires an API key: send "Authorization: Bearer <key>".');
     }
     const digest = createHash("sha256").update(token, "utf8").digest();
-    let found: AccessKey | undefined;
+    let found: Caller | undefined;
     // All keys are compared, whichever matches, so that the time reveals nothing.
-    for (const { key, digest: expected } of this.#keys) if (timingSafeEqual(digest, expected)) found = key;
+    for (const { caller, digest: expected } of this.#keys) if (timingSafeEqual(digest, expected)) found = caller;
     if (found === undefined) throw new LodestoneError("UNAUTHORIZED", "The API key is not valid.");
-    return { name: found.name, scope: found.scope, databases: found.databases };
+    return found;
   }
 }
+
+const identityOf = ({ digest, caller: { name, scope, databases } }: KnownKey): string =>
+  JSON.stringify([digest.toString("hex"), name, scope, databases ?? null]);
 
 /** @param database "" for endpoints that address none. @throws {LodestoneError} FORBIDDEN. */
 export function authorize(caller: Caller, access: Access, database: string): void {

@@ -45,14 +45,19 @@ const validate = compileSchema({
   additionalProperties: false,
 });
 
-/** @throws {LodestoneError} NOT_FOUND, or CORRUPT when the file is not what `lodestone keys` writes. */
+/**
+ * @throws {LodestoneError} NOT_FOUND; UNAVAILABLE when this user may not read it; CORRUPT when the file is not what
+ *   `lodestone keys` writes.
+ */
 export async function readKeyFile(path: string): Promise<StoredKey[]> {
   let text: string;
   try {
     text = await readFile(path, "utf8");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    throw new LodestoneError("NOT_FOUND", `There is no key file ${path}; lodestone keys create makes it.`);
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") throw new LodestoneError("NOT_FOUND", `There is no key file ${path}; lodestone keys create makes it.`);
+    if (code === "EACCES") throw new LodestoneError("UNAVAILABLE", unreadable(path), { cause: error });
+    throw error;
   }
   try {
     const content: unknown = JSON.parse(text);
@@ -61,6 +66,14 @@ export async function readKeyFile(path: string): Promise<StoredKey[]> {
   } catch (error) {
     throw new LodestoneError("CORRUPT", `The key file ${path} is damaged: ${(error as Error).message}`);
   }
+}
+
+/** Nobody but its owner may read what `lodestone keys` makes, and the server often runs as another user. */
+function unreadable(path: string): string {
+  const [user, group] = [process.getuid?.(), process.getgid?.()];
+  const owner = user === undefined ? "the user that this process runs as" : `${user}:${group}`;
+  const command = user === undefined ? "" : ` (chown ${user}:${group} ${path})`;
+  return `The key file ${path} may not be read by ${owner}: give it to that user${command}, or create it as that user. Its folders must be open to it, too.`;
 }
 
 /**
@@ -96,7 +109,7 @@ export async function revokeKey(path: string, name: string): Promise<void> {
   await updateKeys(path, async () => {
     const keys = await readKeyFile(path);
     const left = keys.filter((key) => key.name !== name);
-    if (left.length === keys.length) throw new LodestoneError("NOT_FOUND", `There is no key with the name "${name}" in ${path}.`);
+    if (left.length === keys.length) throw new LodestoneError("NOT_FOUND", `There is no key with the name "${name}" in the key file.`);
     return left;
   });
 }

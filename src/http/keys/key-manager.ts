@@ -4,8 +4,9 @@
  */
 import { LodestoneError } from "../../errors.ts";
 import type { Scope } from "../../key-scopes.ts";
-import type { AccessKey, Keyring } from "./access-keys.ts";
-import { createKey, readKeyFile, revokeKey } from "./key-file.ts";
+import type { AccessKey } from "./access-keys.ts";
+import type { FollowedKeyFile } from "./followed-key-file.ts";
+import { createKey, revokeKey } from "./key-file.ts";
 
 export interface KeyEntry {
   readonly name: string;
@@ -17,13 +18,11 @@ export interface KeyEntry {
 }
 
 export class KeyManager {
-  readonly #keyring: Keyring;
   readonly #fixed: readonly AccessKey[];
-  readonly #file: string | undefined;
+  readonly #file: FollowedKeyFile | undefined;
 
   /** @param fixed those of the command line. @param file undefined: there is none, and no key can be made. */
-  constructor(keyring: Keyring, fixed: readonly AccessKey[], file: string | undefined) {
-    this.#keyring = keyring;
+  constructor(fixed: readonly AccessKey[], file: FollowedKeyFile | undefined) {
     this.#fixed = fixed;
     this.#file = file;
   }
@@ -33,9 +32,17 @@ export class KeyManager {
     return this.#file !== undefined;
   }
 
-  /** Those of the command line first, then the file's, oldest first. Neither keys nor hashes. */
+  /** Why the keys may be older than those of the file, in a sentence for everybody; undefined: they are not. */
+  get fault(): string | undefined {
+    return this.#file?.fault;
+  }
+
+  /**
+   * Those of the command line first, then the file's, oldest first. Neither keys nor hashes.
+   * @throws {LodestoneError} UNAVAILABLE when the file cannot be read.
+   */
   async list(): Promise<KeyEntry[]> {
-    const stored = this.#file === undefined ? [] : await readKeyFile(this.#file);
+    const stored = this.#file === undefined ? [] : await this.#file.read();
     return [
       ...this.#fixed.map(({ name, scope }) => ({ name, scope, databases: null, createdAt: null })),
       ...stored.map(({ name, scope, databases, createdAt }) => ({ name, scope, databases: databases ?? null, createdAt })),
@@ -44,33 +51,32 @@ export class KeyManager {
 
   /**
    * The key is in the answer and nowhere else; it is accepted from then on.
-   * @throws {LodestoneError} CONFLICT (the name is taken), INVALID (no file).
+   * @throws {LodestoneError} CONFLICT (the name is taken), INVALID (no file), UNAVAILABLE (the file cannot be read).
    */
   async create(name: string, scope: Scope, databases?: readonly string[]): Promise<string> {
     const file = this.#requireFile();
-    const key = await createKey(file, name, scope, databases);
-    await this.#follow(file);
+    // A file that was removed is not begun anew: that would revoke every other key.
+    await file.read();
+    const key = await createKey(file.path, name, scope, databases);
+    await file.read();
     return key;
   }
 
   /**
    * It is refused from then on.
    * @param by the key of who asks.
-   * @throws {LodestoneError} NOT_FOUND, CONFLICT (it is the asker's own), INVALID (no file).
+   * @throws {LodestoneError} NOT_FOUND, CONFLICT (it is the asker's own), INVALID (no file), UNAVAILABLE (the file
+   *   cannot be read).
    */
   async revoke(name: string, by: string): Promise<void> {
     const file = this.#requireFile();
     if (name === by) throw new LodestoneError("CONFLICT", "This is the key that was used for this request. Use another key to revoke it.");
-    await revokeKey(file, name);
-    await this.#follow(file);
+    await file.read();
+    await revokeKey(file.path, name);
+    await file.read();
   }
 
-  /** Applies the change at once in this server; others with the same file notice it a little later. */
-  async #follow(file: string): Promise<void> {
-    this.#keyring.replace([...this.#fixed, ...(await readKeyFile(file))]);
-  }
-
-  #requireFile(): string {
+  #requireFile(): FollowedKeyFile {
     if (this.#file !== undefined) return this.#file;
     throw new LodestoneError("INVALID", "This server has no key file; start it with --key-file to create and revoke keys while it runs.");
   }

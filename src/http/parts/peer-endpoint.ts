@@ -14,7 +14,7 @@ import { MAX_QUERY_VECTORS } from "../../search/request-check.ts";
 import { Admission } from "../admission/admission.ts";
 import { readBytes } from "../body/body-reader.ts";
 import { parseJsonBody } from "../body/json-body.ts";
-import { connectionOf } from "../client-connection.ts";
+import { connectionOf } from "../connections/client-connection.ts";
 import type { HttpLimits } from "../http-limits.ts";
 import { HttpError } from "../status.ts";
 import { compileSchema } from "../validation.ts";
@@ -88,7 +88,7 @@ export function peerEndpoint({ access, limits, isDraining, openBudget }: PeerEnd
 
   async function search(ctx: Context): Promise<Buffer> {
     const connection = connectionOf(ctx.req.socket);
-    const place = admission.enter(connection.caller, 0);
+    const place = admission.enter(`address ${connection.network}`, 0, connection);
     try {
       const { text, numbers } = split(await readBytes(ctx.req, bodyLimits, place.arrived));
       const header: unknown = parseJsonBody(text, limits.jsonDepth);

@@ -28,7 +28,8 @@ export class BranchCache {
   async get(ref: BranchRef): Promise<BranchInfo> {
     const key = schemaNameOf(ref);
     const cached = this.#cache.get(key);
-    if (cached !== undefined) return cached;
+    // Who was first may have asked before the branch was created.
+    if (cached !== undefined) return cached.catch((error: unknown) => (isNotFound(error) ? this.refresh(ref) : Promise.reject(error)));
     const found = this.#read(ref).then(
       (info) => {
         this.#known.set(key, info);
@@ -79,3 +80,5 @@ export class BranchCache {
     this.#known.clear();
   }
 }
+
+const isNotFound = (error: unknown): boolean => error instanceof LodestoneError && error.code === "NOT_FOUND";

@@ -79,10 +79,14 @@ export class Catalog {
     this.#cache.noticed(ref, incarnation, version);
   }
 
-  /** Reads the branch again, for a caller whose answer did not fit what `branch` gave. */
-  async refresh(ref: BranchRef): Promise<BranchInfo> {
+  /**
+   * The branch as the database has it now. What another server has changed arrives in the cache a moment after that
+   * server has answered; for answers that must not be older, and before a request is refused because of the schema.
+   * The embedded engine has no other servers. While the database is away: as it was last read.
+   */
+  async current(ref: BranchRef): Promise<BranchInfo> {
     requireBranchRef(ref);
-    return this.#cache.refresh(ref);
+    return this.#engine.kind === "embedded" ? this.#cache.get(ref) : this.#cache.refresh(ref);
   }
 
   async table(ref: BranchRef, name: string): Promise<{ branch: BranchInfo; table: TableInfo }> {
@@ -279,7 +283,7 @@ export class Catalog {
         await lockInstallation(connection);
         for (const row of (await connection.query<BranchRow>(missing)).rows) await restoreRole(connection, row);
       },
-      { timeoutMs: CHANGE_TIMEOUT_MS },
+      { timeoutMs: CHANGE_TIMEOUT_MS, isUpkeep: true },
     );
   }
 }

@@ -97,7 +97,7 @@ export async function installMetaSchema(engine: Engine, { isCopy = false } = {})
         await confineFunctions(connection);
         await addMissingJsonLimits(connection);
       },
-      { timeoutMs: 600_000 },
+      { timeoutMs: 600_000, isUpkeep: true },
     )
     .catch((error: unknown) => {
       throw (error as { code?: unknown }).code === "42501" ? notAllowed(error) : error;

@@ -62,9 +62,9 @@ export async function checkBranch(engine: Engine, ref: BranchRef, options: { rea
 
 /**
  * Class XX: PostgreSQL itself found something impossible, such as a page that does not match its checksum or
- * has no header.
+ * has no header. Class 58: a file is missing or cannot be read.
  */
-const DAMAGED = /^XX/;
+const DAMAGED = /^(?:XX|58)/;
 
 /**
  * Runs `read`. If what is on disk is damaged, that is a fault of the table, and the rest of the branch is still
@@ -182,6 +182,9 @@ async function checkFeed(connection: Connection, branch: BranchInfo): Promise<Fa
   return faults;
 }
 
+/** By the type in the database: a function that reads a value to its end. (Vectors are read by their rule.) */
+const LONG_VALUE_READERS: Readonly<Record<string, string>> = { text: "length", jsonb: "jsonb_typeof", _text: "cardinality" };
+
 /** By a scan of the table: how many records there are, and which rules some of them break. */
 async function checkRecords(connection: Connection, branch: BranchInfo, table: TableInfo): Promise<{ records: number; faults: Fault[] }> {
   const rules: { column: string; message: string; broken: string }[] = [
@@ -205,8 +208,13 @@ async function checkRecords(connection: Connection, branch: BranchInfo, table: T
       add("have a value that is not an email address", `count(*) FILTER (WHERE NOT ${quoted} ~ ${quoteLiteral(EMAIL_PATTERN)})`);
     }
   }
+  // Long values are stored apart, and are read only by what needs all of them.
+  const read = [...table.columns.values()].flatMap(({ type, physicalName }) => {
+    const reader = LONG_VALUE_READERS[COLUMN_TRAITS[type].typeName];
+    return reader === undefined ? [] : [`count(${reader}(t.${quoteIdentifier(physicalName)}))`];
+  });
   const { rows } = await connection.query<bigint[]>(
-    `SELECT count(*), ${rules.map((rule) => rule.broken).join(", ")} FROM ${qualified(branch.schemaName, table.physicalName)} AS t`,
+    `SELECT count(*), ${[...rules.map((rule) => rule.broken), ...read].join(", ")} FROM ${qualified(branch.schemaName, table.physicalName)} AS t`,
     [],
     { rowMode: "array" },
   );

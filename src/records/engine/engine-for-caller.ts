@@ -10,12 +10,14 @@ export function engineForCaller(engine: Engine, signal: AbortSignal, budget?: An
     kind: engine.kind,
     shared: engine.shared,
     budget,
+    signal,
     query: (text, values, options) => engine.query(text, values, { budget, ...options, signal }),
     transaction: (work, options) => engine.transaction(work, { budget, ...options, signal }),
     listen: (channel, listener) => engine.listen(channel, listener),
     guardConnections: (guard) => engine.guardConnections(guard),
     backup: (directory) => engine.backup(directory),
     walBytes: () => engine.walBytes(),
+    health: () => engine.health(),
     close: () => engine.close(),
   };
 }

@@ -20,6 +20,11 @@ export interface QueryOptions {
    * Without a budget the limit is MAX_STATEMENT_BYTES.
    */
   readonly budget?: AnswerBudget | undefined;
+  /**
+   * The service needs it to go on: it is not refused while the disk is nearly full. For what writes little. Only for
+   * an engine's `query`.
+   */
+  readonly isUpkeep?: boolean;
   /** The statement commits by itself, so its (small) result is charged but not refused. Set by engines. */
   readonly isCommitted?: boolean;
 }
@@ -105,6 +110,8 @@ export interface TransactionOptions {
    * with the signal's reason. A commit is never cut short.
    */
   readonly signal?: AbortSignal;
+  /** As for a query. */
+  readonly isUpkeep?: boolean;
   /** The work leaves nothing behind but its result, so the signal may end it. Default: `readOnly`. */
   readonly abandonable?: boolean;
   /**
@@ -112,6 +119,14 @@ export interface TransactionOptions {
    * commit.
    */
   readonly budget?: AnswerBudget | undefined;
+}
+
+/** Sentences for operators, which name nobody's data; null when all is well. */
+export interface EngineHealth {
+  /** Why it does nothing at all. */
+  readonly outage: string | null;
+  /** Why it only reads. */
+  readonly writeRefusal: string | null;
 }
 
 /**
@@ -122,6 +137,8 @@ export interface Engine extends Connection {
   readonly kind: "embedded" | "server";
   /** The engine itself, for what is kept beyond one caller; see engine-for-caller.ts. */
   readonly shared: Engine;
+  /** Of an engine for one caller: aborted when the caller has left. */
+  readonly signal?: AbortSignal | undefined;
   /**
    * BEGIN, work, COMMIT; ROLLBACK when work rejects. Resolves only once the commit is durable (fsync).
    * Serialization failures and deadlocks are retried, that is, `work` runs again; after the last attempt it
@@ -149,6 +166,7 @@ export interface Engine extends Connection {
    * who may ask.
    */
   walBytes(): Promise<number | null>;
+  health(): EngineHealth;
   /**
    * Lets work in flight finish within a second and rolls back the rest. Refuses new work, makes a checkpoint
    * (embedded), and releases the directory or the pool.

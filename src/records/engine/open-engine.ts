@@ -1,10 +1,11 @@
 /** Opens the engine that the options name. */
 
+import type { FaultListeners } from "../../faults.ts";
 import { EmbeddedEngine } from "./embedded/embedded-engine.ts";
 import type { Engine } from "./engine.ts";
 import { ServerEngine } from "./server/server-engine.ts";
 
-interface CommonOptions {
+interface CommonOptions extends FaultListeners {
   /**
    * Limit for a statement, or for a transaction's work. Default 60,000; 10,000 for users' SQL on the embedded
    * engine, where everybody else waits for it.
@@ -20,11 +21,8 @@ export interface EmbeddedOptions extends CommonOptions {
    * Maximum size of PostgreSQL's linear memory; default 1 GiB. Beyond it a statement fails, and nothing else.
    */
   readonly maxMemoryBytes?: number;
-  /**
-   * Keeps a pristine database here. A new data directory is then a copy of it, which is faster than a first
-   * start. For tests.
-   */
-  readonly templateDir?: string;
+  /** Size of a file that holds room on the disk for a recovery. Default 0: none. */
+  readonly reserveBytes?: number;
 }
 
 export interface ServerOptions extends CommonOptions {

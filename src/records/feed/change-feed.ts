@@ -17,7 +17,7 @@ import { formatPosition, type Position, parsePosition, xmaxOf, xminOf } from "./
 import { BATCH, RecordReader } from "./record-reader.ts";
 import { FeedRetention, type RetentionOptions } from "./retention.ts";
 import { readAtSnapshot, shareSnapshot } from "./shared-snapshot.ts";
-import { WakeUps } from "./wake-ups.ts";
+import { type WakeUpOptions, WakeUps } from "./wake-ups.ts";
 
 /** How large the values of a read may become before it is cut short. */
 const READ_BYTES = 4_000_000;
@@ -48,13 +48,12 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
     this.#retention = new FeedRetention(engine, options);
   }
 
-  static async open(engine: Engine, catalog: Catalog, options: RetentionOptions = {}): Promise<RecordFeed> {
-    return new RecordFeed(engine, catalog, await WakeUps.open(engine, catalog), options);
+  static async open(engine: Engine, catalog: Catalog, options: RetentionOptions & WakeUpOptions = {}): Promise<RecordFeed> {
+    return new RecordFeed(engine, catalog, await WakeUps.open(engine, catalog, options), options);
   }
 
   async close(): Promise<void> {
-    await this.#wakeUps.close();
-    await this.#retention.close();
+    await Promise.all([this.#wakeUps.close(), this.#retention.close()]);
   }
 
   onChange(listener: (ref: BranchRef) => void): () => void {

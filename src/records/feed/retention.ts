@@ -10,6 +10,7 @@
  * (One for each branch made PostgreSQL vacuum and analyze the table as often.)
  */
 import { randomUUID } from "node:crypto";
+import { type FaultListeners, FaultState } from "../../faults.ts";
 import { FEED_TABLE } from "../catalog/table-ddl.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
 import { qualified } from "../identifiers.ts";
@@ -25,7 +26,7 @@ const IS_SILENT = `seen_at < now() - interval '${LEASE}'
 /** Branches whose outbox another follower has held back, tried again at one heartbeat. */
 const TRIMS_PER_HEARTBEAT = 100;
 
-export interface RetentionOptions {
+export interface RetentionOptions extends FaultListeners {
   readonly trimIntervalMs?: number;
   readonly heartbeatMs?: number;
 }
@@ -51,12 +52,16 @@ export class FeedRetention {
   readonly #branches = new Map<string, FollowedBranch>();
   readonly #pending = new Map<string, NodeJS.Timeout>();
   readonly #heartbeat: NodeJS.Timeout | undefined;
+  readonly #trims: FaultState;
+  readonly #beats: FaultState;
   #running: Promise<void> = Promise.resolve();
 
   constructor(engine: Engine, options: RetentionOptions = {}) {
     this.#engine = engine;
     this.#follower = engine.kind === "embedded" ? "embedded" : randomUUID();
     this.#trimIntervalMs = options.trimIntervalMs ?? TRIM_INTERVAL_MS;
+    this.#trims = new FaultState("Removing changes that every server has seen", options);
+    this.#beats = new FaultState("Telling the other servers that this one still follows the changes", options);
     if (engine.kind === "server") this.#heartbeat = setInterval(() => this.#beat(), options.heartbeatMs ?? HEARTBEAT_MS).unref();
   }
 
@@ -67,7 +72,9 @@ export class FeedRetention {
   async follow(branch: BranchInfo, snapshot: string): Promise<void> {
     if (this.#branches.has(branch.incarnation)) return;
     const xmin = xminOf(snapshot);
-    await this.#engine.transaction((connection) => this.#record(connection, branch.incarnation, branch.schemaName, xmin));
+    await this.#engine.transaction((connection) => this.#record(connection, branch.incarnation, branch.schemaName, xmin), {
+      isUpkeep: true,
+    });
     this.#branches.set(branch.incarnation, {
       schemaName: branch.schemaName,
       acknowledged: xmin,
@@ -97,7 +104,7 @@ export class FeedRetention {
     const timer = setTimeout(() => {
       this.#pending.delete(branch.incarnation);
       // Rows that stay a little longer do no harm; the next acknowledgement tries again.
-      this.#running = this.#trim(branch.incarnation).catch(() => {});
+      this.#running = this.#trims.follow(this.#trim(branch.incarnation));
     }, this.#trimIntervalMs).unref();
     this.#pending.set(branch.incarnation, timer);
   }
@@ -111,6 +118,7 @@ export class FeedRetention {
 
   /** The rows stay as they are: a process that starts again within the lease continues where this one stopped. */
   async close(): Promise<void> {
+    for (const state of [this.#trims, this.#beats]) state.close();
     clearInterval(this.#heartbeat);
     for (const timer of this.#pending.values()) clearTimeout(timer);
     this.#pending.clear();
@@ -118,7 +126,7 @@ export class FeedRetention {
   }
 
   #trim(incarnation: string): Promise<void> {
-    return this.#engine.transaction((connection) => this.#trimIn(connection, incarnation));
+    return this.#engine.transaction((connection) => this.#trimIn(connection, incarnation), { isUpkeep: true });
   }
 
   async #trimIn(connection: Connection, incarnation: string): Promise<void> {
@@ -162,17 +170,16 @@ export class FeedRetention {
       .filter(([, { horizon, acknowledged, rowsBelow }]) => horizon < rowsBelow && horizon < acknowledged)
       // All servers lock them in the same order.
       .sort(([, a], [, b]) => (a.schemaName < b.schemaName ? -1 : 1));
-    this.#running = this.#engine
-      .transaction(async (connection) => {
-        await connection.query(
-          "INSERT INTO lodestone.processes (follower) VALUES ($1) ON CONFLICT (follower) DO UPDATE SET seen_at = now()",
-          [this.#follower],
-        );
-        await connection.query(`DELETE FROM lodestone.processes WHERE seen_at < now() - interval '${LEASE}'`);
-        const movable = await this.#movable(connection, heldBack);
-        for (const [incarnation] of movable) await this.#trimIn(connection, incarnation);
-      })
-      .catch(() => {}); // the database is away: then nobody removes anything either
+    const beaten = this.#engine.transaction(async (connection) => {
+      await connection.query(
+        "INSERT INTO lodestone.processes (follower) VALUES ($1) ON CONFLICT (follower) DO UPDATE SET seen_at = now()",
+        [this.#follower],
+      );
+      await connection.query(`DELETE FROM lodestone.processes WHERE seen_at < now() - interval '${LEASE}'`);
+      const movable = await this.#movable(connection, heldBack);
+      for (const [incarnation] of movable) await this.#trimIn(connection, incarnation);
+    });
+    this.#running = this.#beats.follow(beaten);
   }
 
   /** Those whose horizon a trim would move: a branch that is held back and idle is only read. */

@@ -10,6 +10,7 @@
  * grown, for all branches in one read-only statement. What a branch's own trims do is not growth, so idle
  * branches wake nobody.
  */
+import { type FaultListeners, FaultState } from "../../faults.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import { FEED_CHANNEL, FEED_SEQUENCE } from "../catalog/table-ddl.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -18,6 +19,11 @@ import type { BranchRef } from "../schema.ts";
 
 const NOTIFY_INTERVAL_MS = 10;
 const SWEEP_INTERVAL_MS = 5_000;
+
+export interface WakeUpOptions extends FaultListeners {
+  /** How often to look which outboxes have grown; default 5 s. */
+  readonly sweepMs?: number;
+}
 
 /** Of one branch, as a sweep finds it. */
 interface Growth {
@@ -44,20 +50,24 @@ export class WakeUps {
   #sweepTimer: NodeJS.Timeout | undefined;
   #swept = new Map<string, Growth>();
   #running: Promise<unknown> = Promise.resolve();
+  readonly #looking: FaultState;
+  readonly #telling: FaultState;
 
-  private constructor(engine: Engine, catalog: Catalog) {
+  private constructor(engine: Engine, catalog: Catalog, listeners: FaultListeners) {
     this.#engine = engine;
     this.#catalog = catalog;
+    this.#looking = new FaultState("Looking for changes by others", listeners);
+    this.#telling = new FaultState("Telling other servers of changes", listeners);
   }
 
-  static async open(engine: Engine, catalog: Catalog): Promise<WakeUps> {
-    const wakeUps = new WakeUps(engine, catalog);
+  static async open(engine: Engine, catalog: Catalog, options: WakeUpOptions = {}): Promise<WakeUps> {
+    const wakeUps = new WakeUps(engine, catalog, options);
     wakeUps.#stops.push(await engine.listen(FEED_CHANNEL, (payload) => wakeUps.#wake(parseBranchRef(payload))));
     wakeUps.#stops.push(catalog.onChange((ref) => wakeUps.#wake(ref)));
     if (engine.kind === "server")
       wakeUps.#sweepTimer = setInterval(() => {
-        wakeUps.#running = wakeUps.#sweep().catch(() => {}); // the database is away, or a branch went meanwhile; the next time
-      }, SWEEP_INTERVAL_MS).unref();
+        wakeUps.#running = wakeUps.#looking.follow(wakeUps.#sweep());
+      }, options.sweepMs ?? SWEEP_INTERVAL_MS).unref();
     return wakeUps;
   }
 
@@ -75,6 +85,7 @@ export class WakeUps {
   }
 
   async close(): Promise<void> {
+    for (const state of [this.#looking, this.#telling]) state.close();
     this.#listeners.clear();
     clearInterval(this.#sweepTimer);
     clearTimeout(this.#notifyTimer);
@@ -87,14 +98,21 @@ export class WakeUps {
     this.#notifyTimer = undefined;
     const changed = [...this.#changed];
     this.#changed.clear();
-    this.#running = this.#engine
-      .query("SELECT pg_notify($1, branch) FROM unnest($2::text[]) AS branch", [FEED_CHANNEL, changed])
-      .catch(() => {}); // the others' sweep finds the changes
+    // If it fails, the others' sweep finds the changes.
+    const told = this.#engine.query("SELECT pg_notify($1, branch) FROM unnest($2::text[]) AS branch", [FEED_CHANNEL, changed]);
+    this.#running = this.#telling.follow(told);
   }
 
   /** Wakes the branches that have changed since the last time, whoever changed them. */
   async #sweep(): Promise<void> {
-    const { rows } = await this.#engine.query<Omit<Growth, "openUntil"> & BranchRef & { xmin: string }>(SWEEP);
+    const { rows } = await this.#engine
+      .query<Omit<Growth, "openUntil"> & BranchRef & { xmin: string }>(SWEEP)
+      .catch((error: { message?: string }) => {
+        // A branch was dropped after the statement had found its sequence.
+        if (/could not open relation/.test(error.message ?? "")) return { rows: undefined };
+        throw error;
+      });
+    if (rows === undefined) return;
     const before = this.#swept;
     const hasChanged = (row: (typeof rows)[number]): boolean => {
       const known = before.get(formatBranchRef(row));
@@ -126,12 +144,10 @@ export class WakeUps {
       for (const listener of this.#listeners) listener(ref);
       return;
     }
-    // If listing fails, the engine reconnects later and says so again.
-    void this.#catalog.allBranches().then(
-      (refs) => {
-        for (const ref of refs) for (const listener of this.#listeners) listener(ref);
-      },
-      () => {},
-    );
+    // If listing fails, the next sweep finds the changes, or the engine reconnects and says so again.
+    const listed = this.#catalog.allBranches().then((refs) => {
+      for (const ref of refs) for (const listener of this.#listeners) listener(ref);
+    });
+    void this.#looking.follow(listed);
   }
 }

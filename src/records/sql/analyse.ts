@@ -23,6 +23,9 @@ import { locationOf, Refusal, strings, type Tree, unwrap } from "./statement-tre
  */
 export const MAX_PARAMS = 32_767;
 
+/** Names, values, operators, clauses: the nodes of the parse tree. 32,767 parameters with a cast each are 164,000. */
+export const MAX_STATEMENT_PARTS = 200_000;
+
 export type StatementKind = "SELECT" | "INSERT" | "UPDATE" | "DELETE";
 
 export interface StatementAnalysis {
@@ -46,8 +49,6 @@ export interface StatementAnalysis {
   readonly misplacedParameter: number | undefined;
 }
 
-type Scope = ReadonlySet<string>;
-
 const STATEMENTS: ReadonlyMap<string, StatementKind> = new Map([
   ["SelectStmt", "SELECT"],
   ["InsertStmt", "INSERT"],
@@ -64,11 +65,14 @@ export function analyse(statements: readonly unknown[]): StatementAnalysis {
   if (kind === undefined)
     throw new Refusal(REFUSALS.get(type) ?? `only SELECT, INSERT, UPDATE and DELETE are allowed, got ${type.replace(/Stmt$/, "")}`);
   const walk = new Walk();
-  walk.statement(type, tree, new Set());
+  walk.statement(type, tree);
   return { kind, ...walk.result() };
 }
 
 class Walk {
+  /** How many queries of a WITH have this name, of those that can be seen where the walk is. */
+  readonly #ctes = new Map<string, number>();
+  #parts = 0;
   readonly #tables = new Set<string>();
   readonly #writes: { table: string; column: string; by: "INSERT" | "UPDATE" }[] = [];
   readonly #parameters = new Set<number>();
@@ -88,31 +92,53 @@ class Walk {
   }
 
   /** The WITH of a statement opens a scope of its own. */
-  statement(type: string, tree: Tree, outer: Scope): void {
+  statement(type: string, tree: Tree): void {
     if (type !== "SelectStmt") this.#changes = true;
-    const scope = tree.withClause === undefined ? outer : this.#with(tree.withClause as Tree, outer);
+    const ctes = tree.withClause === undefined ? [] : this.#with(tree.withClause as Tree);
     for (const [field, value] of Object.entries(tree)) {
       if (field === "withClause") continue;
-      const isTarget = field === "relation" && type !== "SelectStmt";
-      this.#field(type, field, value, isTarget ? new Set() : scope);
+      if (field === "relation" && type !== "SelectStmt") this.#target(type, value as Tree);
+      else this.#field(type, field, value);
     }
+    for (const name of ctes) this.#see(name, -1);
     if (type === "InsertStmt") this.#insertTargets(tree);
     if (type === "UpdateStmt") this.#updateTargets(tree.targetList, tree);
     const conflict = tree.onConflictClause as Tree | undefined;
     if (conflict?.targetList !== undefined) this.#updateTargets(conflict.targetList, tree);
   }
 
-  #with(clause: Tree, outer: Scope): Scope {
+  /** Returns the names that it brings into scope, which the caller takes out again. */
+  #with(clause: Tree): string[] {
     this.#checkFields("WithClause", clause);
     const list = (clause.ctes as unknown[]).map((cte) => unwrap(cte)[1]);
-    const scope = new Set(outer);
-    if (clause.recursive === true) for (const cte of list) scope.add(String(cte.ctename));
-    for (const cte of list) {
+    const names = list.map((cte) => String(cte.ctename));
+    if (clause.recursive === true) for (const name of names) this.#see(name, 1);
+    for (const [index, cte] of list.entries()) {
+      this.#count();
       this.#checkFields("CommonTableExpr", cte);
-      for (const [field, value] of Object.entries(cte)) this.#field("CommonTableExpr", field, value, new Set(scope));
-      scope.add(String(cte.ctename));
+      for (const [field, value] of Object.entries(cte)) this.#field("CommonTableExpr", field, value);
+      if (clause.recursive !== true) this.#see(names[index]!, 1);
     }
-    return scope;
+    return names;
+  }
+
+  #see(name: string, more: number): void {
+    this.#ctes.set(name, (this.#ctes.get(name) ?? 0) + more);
+  }
+
+  #target(type: string, relation: Tree): void {
+    const name = String(relation.relname);
+    const seen = this.#ctes.get(name) ?? 0;
+    this.#ctes.delete(name);
+    this.#field(type, "relation", relation);
+    this.#ctes.set(name, seen);
+  }
+
+  #count(): void {
+    if (++this.#parts > MAX_STATEMENT_PARTS)
+      throw new Refusal(
+        `the statement has more than ${MAX_STATEMENT_PARTS} parts (names, values, operators, clauses). Send values in params, or split it.`,
+      );
   }
 
   #insertTargets(tree: Tree): void {
@@ -140,26 +166,27 @@ class Walk {
     }
   }
 
-  #field(type: string, field: string, value: unknown, scope: Scope): void {
+  #field(type: string, field: string, value: unknown): void {
     const rule = fieldRule(type, field);
     if (rule === undefined) throw new Refusal(REFUSALS.get(`${type}.${field}`) ?? `${type}.${field} is not allowed`, locationOf(value));
     if (rule === "value") return;
-    if (rule === "nodes") this.#nodes(value, scope);
-    else this.#node(rule.slice(1), value as Tree, scope);
+    if (rule === "nodes") this.#nodes(value);
+    else this.#node(rule.slice(1), value as Tree);
   }
 
-  #nodes(value: unknown, scope: Scope): void {
+  #nodes(value: unknown): void {
     if (Array.isArray(value)) {
-      for (const element of value) this.#nodes(element, scope);
+      for (const element of value) this.#nodes(element);
       return;
     }
     // An empty object is the grammar's null (a plain DISTINCT, an omitted bound).
     if (Object.keys(value as Tree).length === 0) return;
     const [type, tree] = unwrap(value);
-    this.#node(type, tree, scope);
+    this.#node(type, tree);
   }
 
-  #node(type: string, tree: Tree, scope: Scope): void {
+  #node(type: string, tree: Tree): void {
+    this.#count();
     if (!isKnownNode(type)) throw new Refusal(REFUSALS.get(type) ?? `${type} is not allowed`, locationOf(tree));
     if (type === "TypeCast" && tree.location === -1) {
       const [argument, parameter] = unwrap(tree.arg);
@@ -168,19 +195,19 @@ class Walk {
         return;
       }
     }
-    this.#check(type, tree, scope);
+    this.#check(type, tree);
     if (STATEMENTS.has(type)) {
-      this.statement(type, tree, scope);
+      this.statement(type, tree);
       return;
     }
-    for (const [field, value] of Object.entries(tree)) this.#field(type, field, value, scope);
+    for (const [field, value] of Object.entries(tree)) this.#field(type, field, value);
   }
 
-  #check(type: string, tree: Tree, scope: Scope): void {
+  #check(type: string, tree: Tree): void {
     switch (type) {
       case "RangeVar": {
         const name = String(tree.relname);
-        if (tree.schemaname === undefined && tree.catalogname === undefined && !scope.has(name)) this.#tables.add(name);
+        if (tree.schemaname === undefined && tree.catalogname === undefined && (this.#ctes.get(name) ?? 0) === 0) this.#tables.add(name);
         return;
       }
       case "ParamRef": {

@@ -3,8 +3,9 @@
  * namespaces (parse_relation.c and parse_clause.c), with the same flags: an approximation could take a name
  * for a column of one relation where PostgreSQL takes it for that of another.
  */
-import { type Column, type ColumnList, complete, type ValueType } from "./row-types.ts";
+import { type Column, type ColumnList, columnNamed, complete, type ValueType } from "./row-types.ts";
 import { Refusal, type Tree } from "./statement-tree.ts";
+import type { Steps } from "./steps.ts";
 
 /** The capacity of PostgreSQL's own lists. A result has at most 1,664 columns, a join 32,767. */
 const MAX_JOIN_COLUMNS = 32_767;
@@ -45,23 +46,28 @@ export interface Cte {
 /** A query and the queries around it. */
 export class Level {
   readonly parent: Level | null;
+  readonly steps: Steps;
   readonly ctes = new Map<string, Cte>();
   items: NamespaceItem[] = [];
   /** A LATERAL item of this level's FROM is being processed. */
   isLateralActive = false;
 
-  constructor(parent: Level | null) {
+  constructor(parent: Level | null, steps: Steps) {
     this.parent = parent;
+    this.steps = steps;
   }
 
   cte(name: string): Cte | undefined {
-    return this.ctes.get(name) ?? this.parent?.cte(name);
+    for (const level of this.#outwards()) {
+      const found = level.ctes.get(name);
+      if (found !== undefined) return found;
+    }
+    return undefined;
   }
 
   relation(name: string): NamespaceItem | undefined {
     for (const level of this.#outwards()) {
-      const found = level.#seen().find((candidate) => candidate.isRelationVisible && candidate.name === name);
-      if (found !== undefined) return found;
+      for (const candidate of level.#seen()) if (candidate.isRelationVisible && candidate.name === name) return candidate;
     }
     return undefined;
   }
@@ -72,27 +78,35 @@ export class Level {
    */
   column(name: string): Column | "unknown" | undefined {
     for (const level of this.#outwards()) {
-      const visible = level.#seen().filter((candidate) => candidate.areColumnsVisible);
-      if (visible.some(({ columns }) => !columns.isComplete)) return "unknown";
-      for (const { columns } of visible) {
-        const found = columns.columns.find((column) => column.name === name);
-        if (found !== undefined) return found;
+      let found: Column | undefined;
+      for (const { areColumnsVisible, columns } of level.#seen()) {
+        if (!areColumnsVisible) continue;
+        if (!columns.isComplete) return "unknown";
+        found ??= columnNamed(columns.columns, name, this.steps);
       }
+      if (found !== undefined) return found;
     }
     return undefined;
   }
 
   /** The columns of `*`. */
   visibleColumns(): ColumnList[] {
+    this.steps.spend(this.items.length);
     return this.items.filter(({ areColumnsVisible }) => areColumnsVisible).map(({ columns }) => columns);
   }
 
   *#outwards(): Generator<Level> {
-    for (let level: Level | null = this; level !== null; level = level.parent) yield level;
+    for (let level: Level | null = this; level !== null; level = level.parent) {
+      this.steps.spend(1);
+      yield level;
+    }
   }
 
-  #seen(): NamespaceItem[] {
-    return this.items.filter(({ isLateralOnly }) => !isLateralOnly || this.isLateralActive);
+  *#seen(): Generator<NamespaceItem> {
+    for (const candidate of this.items) {
+      this.steps.spend(1);
+      if (!candidate.isLateralOnly || this.isLateralActive) yield candidate;
+    }
   }
 }
 
@@ -101,7 +115,8 @@ export function setLateralOnly(items: readonly NamespaceItem[], isLateralOnly: b
 }
 
 /** @param shared  the columns of USING: they come first, and once. */
-export function joinColumns(left: ColumnList, right: ColumnList, shared: readonly string[]): ColumnList {
+export function joinColumns(left: ColumnList, right: ColumnList, shared: readonly string[], steps: Steps): ColumnList {
+  steps.spend(shared.length + left.columns.length + right.columns.length);
   const isShared = new Set(shared);
   const rest = (list: ColumnList): Column[] => list.columns.filter(({ name }) => !isShared.has(name));
   const columns = [...shared.map((name) => ({ name, type: null })), ...rest(left), ...rest(right)];

@@ -19,41 +19,37 @@ export interface Statement {
   readonly columns?: TableColumns;
 }
 
-export interface ParseRequest extends Statement {
-  readonly number: number;
-}
-
 export type ParseReply =
   /** The first message: from now on statements are parsed. */
   | { readonly isReady: true }
-  | { readonly number: number; readonly analysis: StatementAnalysis }
+  | { readonly analysis: StatementAnalysis }
   /** `position`: counted in characters from 1, as PostgreSQL does; null if there is none. */
-  | { readonly number: number; readonly fault: string; readonly position: number | null }
+  | { readonly fault: string; readonly position: number | null }
   /** The parser broke: the thread must be ended. */
-  | { readonly number: number; readonly broken: string };
+  | { readonly broken: string };
 
 const port = parentPort!;
 await loadModule();
 port.postMessage({ isReady: true } satisfies ParseReply);
 
-port.on("message", (request: ParseRequest) => {
+port.on("message", (request: Statement) => {
   port.postMessage(reply(request));
 });
 
-function reply({ number, statement, columns }: ParseRequest): ParseReply {
+function reply({ statement, columns }: Statement): ParseReply {
   try {
     const statements: readonly unknown[] = parseSync(statement).stmts ?? [];
     const analysis = analyse(statements);
     if (columns !== undefined) resolveNames(statements, columns);
-    return { number, analysis };
+    return { analysis };
   } catch (error) {
     if (error instanceof Refusal)
-      return { number, fault: error.message, position: error.location < 0 ? null : characters(statement, error.location) + 1 };
+      return { fault: error.message, position: error.location < 0 ? null : characters(statement, error.location) + 1 };
     if (hasSqlDetails(error)) {
       const position = error.sqlDetails?.cursorPosition ?? -1; // from 0
-      return { number, fault: error.message, position: position < 0 ? null : position + 1 };
+      return { fault: error.message, position: position < 0 ? null : position + 1 };
     }
-    return { number, broken: String(error) };
+    return { broken: String(error) };
   }
 }
 

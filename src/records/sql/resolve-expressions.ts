@@ -3,8 +3,9 @@
  * expression has as far as its fields go (resolve.ts says why).
  */
 import type { Level, NamespaceItem } from "./namespace.ts";
-import { arrayOf, type Column, type ColumnList, callType, kept, SCALAR, typeOfCast, type ValueType } from "./row-types.ts";
+import { arrayOf, type Column, type ColumnList, callType, columnNamed, kept, SCALAR, typeOfCast, type ValueType } from "./row-types.ts";
 import { locationOf, Refusal, strings, type Tree, unwrap, unwrapAll } from "./statement-tree.ts";
+import type { Steps } from "./steps.ts";
 
 /** Resolves a query within the query of `level` and returns its columns. */
 export type ResolveQuery = (query: Tree, level: Level) => ColumnList;
@@ -19,6 +20,7 @@ export class ExpressionResolver {
   /** Visits anything that may hold expressions. */
   visit(value: unknown, level: Level): void {
     if (typeof value !== "object" || value === null) return;
+    level.steps.spend(1);
     if (Array.isArray(value)) {
       for (const element of value) this.visit(element, level);
       return;
@@ -34,6 +36,7 @@ export class ExpressionResolver {
    *   column.
    */
   expression(wrapped: unknown, level: Level, onSubquery?: (name: string | undefined) => void): ValueType {
+    level.steps.spend(1);
     const [type, tree] = unwrap(wrapped);
     switch (type) {
       case "ColumnRef":
@@ -98,7 +101,7 @@ export class ExpressionResolver {
     const [first, second] = names as [string, string | undefined];
     if (second !== undefined) {
       const relation = this.requireRelation(first, tree, level);
-      return requireColumn(second, relation.columns.columns, `${first}.${second}`, tree).type;
+      return requireColumn(second, relation.columns.columns, `${first}.${second}`, tree, level.steps).type;
     }
     const column = level.column(first);
     if (column === "unknown") return null;
@@ -120,7 +123,7 @@ export class ExpressionResolver {
         type = type?.kind === "array" && step.is_slice !== true ? type.of : null;
       } else if (kind === "String") {
         const name = String(step.sval);
-        type = requireColumn(name, type?.kind === "row" ? type.columns : [], `(…).${name}`, unwrap(tree.arg)[1]).type;
+        type = requireColumn(name, type?.kind === "row" ? type.columns : [], `(…).${name}`, unwrap(tree.arg)[1], level.steps).type;
       } else if (kind !== "A_Star") throw new Refusal(`${kind} is not allowed`, locationOf(tree));
     }
     return type;
@@ -138,8 +141,8 @@ export class ExpressionResolver {
   }
 }
 
-function requireColumn(name: string, columns: readonly Column[], shown: string, tree: Tree): Column {
-  const found = columns.find((column) => column.name === name);
+function requireColumn(name: string, columns: readonly Column[], shown: string, tree: Tree, steps: Steps): Column {
+  const found = columnNamed(columns, name, steps);
   if (found !== undefined) return found;
   throw new Refusal(
     `column ${shown} does not exist, or cannot be told from a call: functions are written ${name}(…), casts CAST(… AS …), and a function in FROM names its columns: f(…) AS x(a)`,

@@ -20,6 +20,7 @@ import {
   type ValueType,
 } from "./row-types.ts";
 import { locationOf, Refusal, strings, type Tree, unwrap, unwrapAll } from "./statement-tree.ts";
+import type { Steps } from "./steps.ts";
 
 /** A column of a table. Every type that a column can have is a scalar or an array of scalars. */
 export interface TableColumn {
@@ -29,8 +30,11 @@ export interface TableColumn {
 
 /** The tables that a statement names, as it writes them, with their columns in PostgreSQL's order. */
 export type TableColumns = Readonly<Record<string, readonly TableColumn[]>>;
+
 export class FromResolver {
   readonly #tables: TableColumns;
+  /** Made once for each table: a statement may name one thousands of times. */
+  readonly #known = new Map<string, ColumnList>();
   readonly #expressions: ExpressionResolver;
   readonly #resolveQuery: ResolveQuery;
   readonly #cteColumns: (cte: Cte) => ColumnList;
@@ -46,8 +50,9 @@ export class FromResolver {
     for (const [type, tree] of unwrapAll(clause)) {
       const items = this.#fromItem(type, tree, level);
       setLateralOnly(items, true);
-      level.items = [...level.items, ...items];
+      for (const each of items) level.items.push(each);
     }
+    level.steps.spend(level.items.length);
     setLateralOnly(level.items, false);
   }
 
@@ -61,7 +66,7 @@ export class FromResolver {
         const columns = this.#resolveQuery(unwrap(tree.subquery)[1], level);
         level.isLateralActive = false;
         const alias = tree.alias as Tree | undefined;
-        return [derived(alias?.aliasname as string | undefined, renamed(columns, aliasColumns(alias)))];
+        return [derived(alias?.aliasname as string | undefined, renamed(columns, aliasColumns(alias), level.steps))];
       }
       case "RangeFunction": {
         level.isLateralActive = true;
@@ -83,23 +88,31 @@ export class FromResolver {
 
   #relation(tree: Tree, level: Level): NamespaceItem {
     const cte = level.cte(String(tree.relname));
-    if (cte === undefined) return this.table(tree);
+    if (cte === undefined) return this.table(tree, level.steps);
     const alias = tree.alias as Tree | undefined;
-    return derived(String(alias?.aliasname ?? tree.relname), renamed(this.#cteColumns(cte), aliasColumns(alias)));
+    return derived(String(alias?.aliasname ?? tree.relname), renamed(this.#cteColumns(cte), aliasColumns(alias), level.steps));
   }
 
-  table(tree: Tree): NamespaceItem {
-    const name = String(tree.relname);
-    const found = Object.hasOwn(this.#tables, name) ? this.#tables[name] : undefined;
-    if (found === undefined) throw new Refusal(`table "${name}" is not known here`, locationOf(tree));
-    const columns = complete(
-      found.map((column): Column => ({ name: column.name, type: column.isArray ? { kind: "array", of: SCALAR } : SCALAR })),
-    );
+  table(tree: Tree, steps: Steps): NamespaceItem {
+    const columns = this.#columnsOf(String(tree.relname), tree, steps);
     const alias = tree.alias as Tree | undefined;
     const names = aliasColumns(alias);
     // For a row as a value PostgreSQL uses the table's own column names, whatever the alias calls them.
     const rowType: ValueType = names.length > 0 ? null : { kind: "row", columns: columns.columns, isTable: true };
-    return item(String(alias?.aliasname ?? name), renamed(columns, names), rowType);
+    return item(String(alias?.aliasname ?? tree.relname), renamed(columns, names, steps), rowType);
+  }
+
+  #columnsOf(name: string, tree: Tree, steps: Steps): ColumnList {
+    const known = this.#known.get(name);
+    if (known !== undefined) return known;
+    const found = Object.hasOwn(this.#tables, name) ? this.#tables[name] : undefined;
+    if (found === undefined) throw new Refusal(`table "${name}" is not known here`, locationOf(tree));
+    steps.spend(found.length);
+    const columns = complete(
+      found.map((column): Column => ({ name: column.name, type: column.isArray ? { kind: "array", of: SCALAR } : SCALAR })),
+    );
+    this.#known.set(name, columns);
+    return columns;
   }
 
   #functions(tree: Tree, level: Level): NamespaceItem {
@@ -119,7 +132,7 @@ export class FromResolver {
     const [only] = lists;
     const isOneValue = !isRecord && only!.isComplete && only!.columns.length === 1;
     if (tree.ordinality === true) lists.push(complete(scalars("ordinality")));
-    const columns = renamed(joined(lists), names);
+    const columns = renamed(joined(lists, level.steps), names, level.steps);
     const name = String(alias?.aliasname ?? columnName(functions[0]![0]));
     return isOneValue ? item(name, columns, only!.columns[0]!.type) : isRecord ? derived(name, columns) : item(name, columns, null);
   }
@@ -132,7 +145,11 @@ export class FromResolver {
     }
     const types = this.#expressions.argumentTypes(tree, level);
     const name = strings(tree.funcname).at(-1)!;
-    if (isSpread(call)) return joined(types.map((each) => callColumns(name, [each], undefined)));
+    if (isSpread(call))
+      return joined(
+        types.map((each) => callColumns(name, [each], undefined)),
+        level.steps,
+      );
     return callColumns(name, types, valueName);
   }
 
@@ -140,9 +157,11 @@ export class FromResolver {
     const before = level.items;
     const left = this.#fromItem(...unwrap(tree.larg), level);
     setLateralOnly(left, true);
+    level.steps.spend(before.length + left.length);
     level.items = [...before, ...left];
     const right = this.#fromItem(...unwrap(tree.rarg), level);
     const both = [...left, ...right];
+    level.steps.spend(both.length);
     const [leftColumns, rightColumns] = [left.at(-1)!.columns, right.at(-1)!.columns];
     const shared = tree.isNatural === true ? naturalColumns(leftColumns, rightColumns) : strings(tree.usingClause);
     if (tree.quals !== undefined) {
@@ -154,7 +173,7 @@ export class FromResolver {
     level.items = before;
     const alias = tree.alias as Tree | undefined;
     const usingAlias = tree.join_using_alias as Tree | undefined;
-    const columns = renamed(joinColumns(leftColumns, rightColumns, shared), aliasColumns(alias));
+    const columns = renamed(joinColumns(leftColumns, rightColumns, shared, level.steps), aliasColumns(alias), level.steps);
     const result: NamespaceItem[] = alias === undefined ? both : [];
     for (const each of result) each.areColumnsVisible = false;
     if (usingAlias !== undefined) {

@@ -14,18 +14,26 @@ import { ExpressionResolver, isStar, type ResolveQuery } from "./resolve-express
 import { FromResolver, type TableColumns } from "./resolve-from.ts";
 import { type ColumnList, complete, joined, renamed, UNKNOWN_COLUMNS } from "./row-types.ts";
 import { locationOf, Refusal, strings, type Tree, unwrap, unwrapAll } from "./statement-tree.ts";
+import { Steps } from "./steps.ts";
 
-/** @throws {Refusal} for a name that is not, or may not be, a column. */
-export function resolveNames(statements: readonly unknown[], tables: TableColumns): void {
+/**
+ * Returns the steps that it took (steps.ts).
+ * @throws {Refusal} for a name that is not, or may not be, a column, and when it takes too many steps.
+ */
+export function resolveNames(statements: readonly unknown[], tables: TableColumns): number {
   const [type, tree] = unwrap((statements[0] as Tree).stmt);
-  new StatementResolver(tables).statement(type, tree, null);
+  const steps = new Steps();
+  new StatementResolver(tables, steps).statement(type, tree, null);
+  return steps.taken;
 }
 
 class StatementResolver {
   readonly #expressions: ExpressionResolver;
   readonly #from: FromResolver;
+  readonly #steps: Steps;
 
-  constructor(tables: TableColumns) {
+  constructor(tables: TableColumns, steps: Steps) {
+    this.#steps = steps;
     const resolveQuery: ResolveQuery = (query, level) => this.statement("SelectStmt", query, level);
     this.#expressions = new ExpressionResolver(resolveQuery);
     this.#from = new FromResolver(tables, this.#expressions, resolveQuery, (cte) => this.#cteColumns(cte));
@@ -36,7 +44,7 @@ class StatementResolver {
    * @param whenLeftIsDone  called with the columns of the first part of UNION and the like.
    */
   statement(type: string, tree: Tree, parent: Level | null, whenLeftIsDone?: (columns: ColumnList) => void): ColumnList {
-    const level = new Level(parent);
+    const level = new Level(parent, this.#steps);
     this.#with(tree.withClause as Tree | undefined, level);
     switch (type) {
       case "SelectStmt":
@@ -71,7 +79,7 @@ class StatementResolver {
     const names = strings(tree.aliascolnames);
     const [type, query] = unwrap(tree.ctequery);
     const columns = this.statement(type, query, level, (left) => {
-      cte.columns = renamed(left, names);
+      cte.columns = renamed(left, names, this.#steps);
     });
     const added: string[] = [];
     const search = tree.search_clause as Tree | undefined;
@@ -82,16 +90,19 @@ class StatementResolver {
       this.#expressions.visit(cycle.cycle_mark_default, level);
       added.push(String(cycle.cycle_mark_column), String(cycle.cycle_path_column));
     }
-    cte.columns = joined([renamed(columns, names), complete(added.map((name) => ({ name, type: null })))]);
+    cte.columns = joined([renamed(columns, names, this.#steps), complete(added.map((name) => ({ name, type: null })))], this.#steps);
     return cte.columns;
   }
 
   #select(tree: Tree, level: Level, whenLeftIsDone?: (columns: ColumnList) => void): ColumnList {
     if (tree.larg !== undefined) {
-      const left = this.statement("SelectStmt", tree.larg as Tree, level);
+      // Nothing but a WITH is in scope between the parts and what is around them: thousands of parts nest one level.
+      const around = level.ctes.size > 0 ? level : level.parent;
+      const left = this.statement("SelectStmt", tree.larg as Tree, around);
+      this.#steps.spend(left.columns.length);
       const columns = { ...left, columns: left.columns.map(({ name }) => ({ name, type: null })) };
       whenLeftIsDone?.(columns);
-      this.statement("SelectStmt", tree.rarg as Tree, level);
+      this.statement("SelectStmt", tree.rarg as Tree, around);
       this.#expressions.visit(tree.limitOffset, level);
       this.#expressions.visit(tree.limitCount, level);
       level.items = [item(undefined, columns, null)];
@@ -116,14 +127,14 @@ class StatementResolver {
 
   #insert(tree: Tree, level: Level): ColumnList {
     if (tree.selectStmt !== undefined) this.statement("SelectStmt", unwrap(tree.selectStmt)[1], level);
-    const target = this.#from.table(tree.relation as Tree);
+    const target = this.#from.table(tree.relation as Tree, this.#steps);
     level.items = [target];
     this.#expressions.visit(tree.cols, level);
     const conflict = tree.onConflictClause as Tree | undefined;
     if (conflict !== undefined) {
       level.items = [{ ...target, isRelationVisible: false }];
       this.#expressions.visit(conflict.infer, level);
-      level.items = [target, { ...this.#from.table(tree.relation as Tree), name: "excluded", areColumnsVisible: false }];
+      level.items = [target, { ...this.#from.table(tree.relation as Tree, this.#steps), name: "excluded", areColumnsVisible: false }];
       this.#expressions.visit(conflict.targetList, level);
       this.#expressions.visit(conflict.whereClause, level);
       level.items = [target];
@@ -136,7 +147,7 @@ class StatementResolver {
    * same name.
    */
   #change(tree: Tree, level: Level): ColumnList {
-    const target = this.#from.table(tree.relation as Tree);
+    const target = this.#from.table(tree.relation as Tree, this.#steps);
     target.isLateralOnly = true;
     level.items = [target];
     this.#from.resolveClause(tree.fromClause ?? tree.usingClause, level);
@@ -164,7 +175,7 @@ class StatementResolver {
   /** Visits the expressions of a target list and returns its columns. */
   #targets(list: unknown, level: Level): ColumnList {
     const lists = unwrapAll(list).map(([, target]) => this.#target(target, level));
-    const columns = joined(lists);
+    const columns = joined(lists, this.#steps);
     if (columns.columns.length > MAX_RESULT_COLUMNS) throw new Refusal(`target lists can have at most ${MAX_RESULT_COLUMNS} entries`);
     return columns;
   }
@@ -173,7 +184,9 @@ class StatementResolver {
     const [type, tree] = unwrap(target.val);
     if (type === "ColumnRef" && isStar(tree.fields)) {
       const [relation] = strings(tree.fields);
-      return relation === undefined ? joined(level.visibleColumns()) : this.#expressions.requireRelation(relation, tree, level).columns;
+      return relation === undefined
+        ? joined(level.visibleColumns(), this.#steps)
+        : this.#expressions.requireRelation(relation, tree, level).columns;
     }
     if (type === "A_Indirection" && isStar(tree.indirection)) {
       const row = this.#expressions.indirection(tree, level);

@@ -5,6 +5,7 @@
  * Deny by default: null means "not known", and nothing can be read from it.
  */
 import { strings, type Tree, unwrapAll } from "./statement-tree.ts";
+import type { Steps } from "./steps.ts";
 
 export type ValueType =
   /** Certainly not a row. */
@@ -34,14 +35,37 @@ export const UNKNOWN_COLUMNS: ColumnList = { columns: [], isComplete: false };
 export const complete = (columns: readonly Column[]): ColumnList => ({ columns, isComplete: true });
 export const scalars = (...names: string[]): Column[] => names.map((name) => ({ name, type: SCALAR }));
 
+/** Below this many columns an index costs more than it saves. */
+const INDEXED_COLUMNS = 8;
+const indexes = new WeakMap<readonly Column[], ReadonlyMap<string, Column>>();
+
+/** The first column of that name. The first search in a long list makes an index of it. */
+export function columnNamed(columns: readonly Column[], name: string, steps: Steps): Column | undefined {
+  if (columns.length <= INDEXED_COLUMNS) {
+    steps.spend(columns.length);
+    return columns.find((column) => column.name === name);
+  }
+  steps.spend(1);
+  let index = indexes.get(columns);
+  if (index === undefined) {
+    steps.spend(columns.length);
+    // Of several columns with one name the first counts.
+    index = new Map(columns.toReversed().map((column) => [column.name, column]));
+    indexes.set(columns, index);
+  }
+  return index.get(name);
+}
+
 /** `AS x(a, b)`: gives the first columns other names. */
-export function renamed(list: ColumnList, names: readonly string[]): ColumnList {
+export function renamed(list: ColumnList, names: readonly string[], steps: Steps): ColumnList {
   if (names.length === 0) return list;
+  steps.spend(list.columns.length + names.length);
   if (!list.isComplete) return { columns: names.map((name) => ({ name, type: null })), isComplete: false };
   return complete(list.columns.map((column, index) => (index < names.length ? { name: names[index]!, type: column.type } : column)));
 }
 
-export function joined(lists: readonly ColumnList[]): ColumnList {
+export function joined(lists: readonly ColumnList[], steps: Steps): ColumnList {
+  steps.spend(lists.reduce((sum, list) => sum + 1 + list.columns.length, 0));
   return { columns: lists.flatMap((list) => list.columns), isComplete: lists.every((list) => list.isComplete) };
 }
 

@@ -4,6 +4,7 @@
  */
 import { LodestoneError } from "../../errors.ts";
 import { SLICE_UNITS, Slices } from "../../event-loop.ts";
+import type { FaultListeners } from "../../faults.ts";
 import type { BoundedResult, Connection, Engine, TransactionConnection } from "../engine/engine.ts";
 import { checkReadOnly } from "../read-only.ts";
 import type { JsonValue, SqlBatchRequest, SqlRequest, SqlResponse, SqlStatement } from "../requests.ts";
@@ -17,14 +18,17 @@ import { translateError } from "./sql-errors.ts";
 import { columnsKeyOf, tableColumns } from "./table-columns.ts";
 import { vet } from "./vet.ts";
 
+type OnFault = FaultListeners["onFault"];
+
 export const MAX_BATCH_STATEMENTS = 1_000;
 
 /**
+ * @param onFault  is told when the statement broke the parser.
  * @throws {LodestoneError} INVALID (the statement or its params; nothing was changed), TIMEOUT, UNAVAILABLE.
  */
-export async function runSql(engine: Engine, branch: BranchInfo, request: SqlRequest): Promise<SqlResponse> {
+export async function runSql(engine: Engine, branch: BranchInfo, request: SqlRequest, onFault?: OnFault): Promise<SqlResponse> {
   const names = await catalogNames(engine);
-  const statement = await prepare(engine, branch, request, names, request.readOnly);
+  const statement = await prepare(engine, branch, request, names, request.readOnly, onFault);
   const options = { readOnly: request.readOnly, abandonable: !statement.changes };
   const answer = async (connection: Connection, result: BoundedResult) =>
     (await toResponses(connection, names, [result], request.responseType))[0]!;
@@ -45,7 +49,7 @@ export async function runSql(engine: Engine, branch: BranchInfo, request: SqlReq
  *
  * @throws {LodestoneError} INVALID; the message begins with the statement that failed: `statements[3]: …`.
  */
-export async function runSqlBatch(engine: Engine, branch: BranchInfo, request: SqlBatchRequest): Promise<SqlResponse[]> {
+export async function runSqlBatch(engine: Engine, branch: BranchInfo, request: SqlBatchRequest, onFault?: OnFault): Promise<SqlResponse[]> {
   const { statements, responseType, readOnly } = request;
   if (statements.length > MAX_BATCH_STATEMENTS) {
     throw new LodestoneError("INVALID", `statements has ${statements.length} elements; at most ${MAX_BATCH_STATEMENTS} are allowed.`);
@@ -53,7 +57,7 @@ export async function runSqlBatch(engine: Engine, branch: BranchInfo, request: S
   const names = await catalogNames(engine);
   const prepared: Prepared[] = [];
   for (const [index, statement] of statements.entries()) {
-    prepared.push(await prepare(engine, branch, statement, names, readOnly).catch((error: unknown) => failAt(index, error)));
+    prepared.push(await prepare(engine, branch, statement, names, readOnly, onFault).catch((error: unknown) => failAt(index, error)));
   }
   const options = { readOnly, abandonable: !prepared.some(({ changes }) => changes) };
   const answersOf = (connection: Connection, results: readonly BoundedResult[]) => toResponses(connection, names, results, responseType);
@@ -77,17 +81,22 @@ async function prepare(
   request: SqlStatement,
   names: CatalogNames,
   readOnly = false,
+  onFault?: OnFault,
 ): Promise<Prepared> {
+  const caller = { caller: engine.budget?.caller ?? "", signal: engine.signal, onFault };
   const params = request.params ?? [];
   if (params.length > MAX_PARAMS)
     throw new LodestoneError("INVALID", `params has ${params.length} values; at most ${MAX_PARAMS} are allowed.`);
-  const analysis = await analyseStatement(request.statement);
+  const analysis = await analyseStatement(request.statement, caller);
   vet(analysis, branch, params.length);
   if (analysis.hasQualifiedNames) {
     const resolve = async (isFresh: boolean): Promise<void> =>
-      resolveStatement(request.statement, await tableColumns(engine, branch, analysis.tables, isFresh), columnsKeyOf(branch));
+      resolveStatement(request.statement, await tableColumns(engine, branch, analysis.tables, isFresh), columnsKeyOf(branch), caller);
     // Another server may have added the column just now.
-    await resolve(false).catch(() => resolve(true));
+    await resolve(false).catch((error: unknown) => {
+      if (engine.signal?.aborted === true) throw error;
+      return resolve(true);
+    });
   }
   checkReadOnly({ readOnly }, analysis.changes, "SELECT");
   return {

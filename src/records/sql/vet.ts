@@ -40,8 +40,9 @@ function vetParameters(used: readonly number[], given: number): void {
   if (highest > given) {
     throw new LodestoneError("INVALID", `the statement uses $${highest}, but params has ${given} ${given === 1 ? "value" : "values"}.`);
   }
-  const unused = Array.from({ length: given }, (_, index) => index + 1).find((number) => !used.includes(number));
-  if (unused === undefined) return;
+  if (used.length === given) return; // ascending, each once, none higher than `given`
+  const gap = used.findIndex((number, index) => number !== index + 1);
+  const unused = (gap < 0 ? used.length : gap) + 1;
   // Begins with the retired service's text, because clients compare it.
   throw new LodestoneError(
     "INVALID",

@@ -50,7 +50,7 @@ export async function writeBranchSnapshot(
       if (!isUsable()) break;
       for await (const batch of state.read(name, PIECE_BYTES)) {
         if (!isUsable()) break;
-        await writer.write(batch);
+        await writer.write(batch, vectorBytesOf(batch));
       }
     }
     if (!isUsable()) {
@@ -64,6 +64,12 @@ export async function writeBranchSnapshot(
   }
 }
 
+export function vectorBytesOf({ columns }: FeedBatch): number {
+  let bytes = 0;
+  for (const column of columns.values()) if (column.kind === "vector") bytes += column.elements.byteLength;
+  return bytes;
+}
+
 export interface RestoredBranch {
   readonly state: BranchState;
   readonly position: FeedPosition;
@@ -72,6 +78,10 @@ export interface RestoredBranch {
 }
 
 /**
+ * Reads one message at a time, so that besides the branch itself no more than a piece is held.
+ *
+ * @param onGrowth  called with the empty branch before its rows are read, and after each batch, with the bytes
+ *   that the branch takes at least in the end. What it throws ends the reading, and is thrown.
  * @returns null when there is no file, or it is of another branch or incarnation.
  * @throws {LodestoneError} CORRUPT when it cannot be trusted.
  */
@@ -80,22 +90,25 @@ export async function readBranchSnapshot(
   key: BranchKey,
   incarnation: string,
   shardedFromBytes: number | undefined,
+  onGrowth: (state: BranchState, leastBytes: number) => void = () => {},
 ): Promise<RestoredBranch | null> {
-  const messages = readSnapshot(path);
+  let leastBytes = 0;
+  const messages = readSnapshot(path, (vectorBytes) => {
+    leastBytes = vectorBytes;
+  });
   let state: BranchState | undefined;
   try {
     const first = await messages.next();
     if (first.done) throw new LodestoneError("CORRUPT", `The search snapshot ${path} is empty.`);
     const header = first.value as SnapshotHeader;
-    if (header.key !== key || header.incarnation !== incarnation) {
-      await messages.return();
-      return null;
-    }
+    if (header.key !== key || header.incarnation !== incarnation) return null;
     state = await BranchState.create(incarnation, header.version, header.schema, shardedFromBytes);
     const restored = state;
+    onGrowth(restored, leastBytes);
     const apply = async (batch: FeedBatch): Promise<void> => {
       restored.apply([batch]);
       await restored.settled();
+      onGrowth(restored, leastBytes);
     };
     for await (const batch of messages) await apply(batch as FeedBatch);
     const journal = header.journal === undefined ? undefined : await readJournal(journalPath(path, header.journal), header.position, apply);
@@ -105,5 +118,7 @@ export async function readBranchSnapshot(
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
     if (error instanceof LodestoneError) throw error;
     throw new LodestoneError("CORRUPT", `The search snapshot ${path} cannot be used: ${(error as Error).message}`, { cause: error });
+  } finally {
+    await messages.return();
   }
 }

@@ -18,7 +18,11 @@ export async function lockSnapshots(directory: string, onNotice: (sentence: stri
     onNotice(`Another server has taken over the search snapshots in ${directory}. Give each server a --data-dir of its own.`);
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    return await DirectoryLock.acquire(directory, onLost, 0);
+    return await DirectoryLock.acquire(directory, onLost, {
+      patienceMs: 0,
+      onFault: (error) => onNotice((error as Error).message),
+      onRecovery: onNotice,
+    });
   } catch (error) {
     const why = error instanceof DirectoryHeldError ? `are held by ${error.holder}` : `cannot be written (${(error as Error).message})`;
     onNotice(

@@ -88,8 +88,8 @@ export async function readFramed(
   return { message: deserialize(payload) as unknown, end: at + FRAME_BYTES + length, checksum };
 }
 
-/** undefined: the file ends before that. */
-async function readBytes(file: FileHandle, at: number, length: number, size: number): Promise<Buffer | undefined> {
+/** @param size  of the file. @returns undefined: the file ends before that. */
+export async function readBytes(file: FileHandle, at: number, length: number, size: number): Promise<Buffer | undefined> {
   if (at + length > size) return undefined;
   const buffer = Buffer.allocUnsafeSlow(length);
   for (let done = 0; done < length; ) {

@@ -36,7 +36,7 @@ export class SavedBranch {
   #isBehind = false;
   /** undefined: no journal continues the snapshot. */
   #journalBytes: number | undefined;
-  /** The snapshot failed its checks. It is not tried again until another one is written. */
+  /** The snapshot failed its checks, or has no room. It is not tried again until another one is written. */
   #isBad = false;
 
   constructor(ref: BranchRef, records: FollowedRecords, engine: SearchEngine, options: SavedBranchOptions) {
@@ -71,8 +71,11 @@ export class SavedBranch {
       if (restored !== null) this.#isBehind = false;
       return restored;
     } catch (error) {
-      if (isKept || (error instanceof LodestoneError && (error.code === "UNAVAILABLE" || error.code === "OUT_OF_MEMORY"))) throw error;
+      const code = error instanceof LodestoneError ? error.code : undefined;
+      if (isKept || code === "UNAVAILABLE") throw error;
       this.#isBad = true;
+      // The next attempt, minutes later, reads the records, which may be fewer by then than the snapshot holds.
+      if (code === "OUT_OF_MEMORY") throw error;
       this.#onFault(error);
       return null;
     }
@@ -102,10 +105,16 @@ export class SavedBranch {
   async flush(state: FollowedState | undefined): Promise<void> {
     if (this.path === undefined || !this.#isBehind || state?.isWhole !== true) return;
     this.#isBehind = false;
-    const flushed = await this.#engine.call("flush", { key: this.#key }).catch(() => null);
-    this.#journalBytes = flushed?.bytes;
-    if (flushed === null) this.#isBehind = true;
-    else await this.#records.feed.acknowledge(this.#ref, flushed.position, state.incarnation);
+    this.#journalBytes = undefined;
+    try {
+      const flushed = await this.#engine.call("flush", { key: this.#key });
+      if (flushed === null) return this.changed();
+      this.#journalBytes = flushed.bytes;
+      await this.#records.feed.acknowledge(this.#ref, flushed.position, state.incarnation);
+    } catch (error) {
+      this.changed();
+      throw error;
+    }
   }
 
   /**

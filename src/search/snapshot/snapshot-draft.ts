@@ -11,7 +11,7 @@ import type { FeedBatch, FeedPosition } from "../../records/feed/feed-types.ts";
 import type { BranchState } from "../branch-state.ts";
 import type { BranchKey } from "../search-messages.ts";
 import { BranchJournal, draftPath, journalPath, removeOtherFiles } from "./branch-journal.ts";
-import type { SnapshotHeader } from "./branch-snapshot.ts";
+import { type SnapshotHeader, vectorBytesOf } from "./branch-snapshot.ts";
 import { SnapshotWriter } from "./snapshot-file.ts";
 
 /** If more batches than this (some MiB) are not written yet, the next batch waits. */
@@ -42,7 +42,7 @@ export class SnapshotDraft {
     this.#backlog++;
     this.#write(async () => {
       const writer = this.#writer ?? (await this.#open());
-      await writer.write(batch);
+      await writer.write(batch, vectorBytesOf(batch));
     });
     this.#writing = this.#writing.then(() => {
       this.#backlog--;

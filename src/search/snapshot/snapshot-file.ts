@@ -2,17 +2,28 @@
  * Snapshot files: framed messages (message-frames.ts), written under a temporary name and renamed when
  * complete, so a file under its final name was once complete. The last message is marked as the last; a file
  * without it was cut off.
+ *
+ *   0   magic, format     12 bytes
+ *   12  vector bytes f64  little-endian: what the vectors of all messages take, so that a reader without the
+ *                         memory for them need not begin
+ *   20  checksum u32      of those eight bytes
+ *   24  messages
+ *
+ * Format 1 has its messages at byte 12. It is read, and no longer written.
  */
 import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
+import { crc32 } from "node:zlib";
 import { LodestoneError } from "../../errors.ts";
 import { crashPoint } from "../../fault-points.ts";
 import { syncDirectory } from "../../replace-file.ts";
-import { fileHeader, framed, HEADER_BYTES, readFormat, readFramed, writeFramed } from "./message-frames.ts";
+import { fileHeader, framed, HEADER_BYTES, readBytes, readFormat, readFramed, writeFramed } from "./message-frames.ts";
 
 const MAGIC = "LODESEAR";
 /** Increment it with every change of what the messages mean. */
-const FORMAT = 1;
+const FORMAT = 2;
+const OLD_FORMAT = 1;
+const SIZE_BYTES = 12;
 /** Synced to disk after this many bytes, so that little is left for the end. */
 const SYNC_EVERY_BYTES = 1 << 26;
 const END = { isEnd: true } as const;
@@ -22,8 +33,9 @@ export class SnapshotWriter {
   readonly #path: string;
   readonly #finalPath: string;
   #checksum = 0;
-  #bytes = HEADER_BYTES;
+  #bytes = HEADER_BYTES + SIZE_BYTES;
   #syncedBytes = 0;
+  #vectorBytes = 0;
 
   private constructor(file: FileHandle, path: string, finalPath: string) {
     this.#file = file;
@@ -36,11 +48,13 @@ export class SnapshotWriter {
     // The file contains values of records, so only the owner may read it.
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const file = await open(temporary, "w", 0o600);
-    await file.writeFile(fileHeader(MAGIC, FORMAT));
+    await file.writeFile(Buffer.concat([fileHeader(MAGIC, FORMAT), sizeField(0)]));
     return new SnapshotWriter(file, temporary, path);
   }
 
-  async write(message: unknown): Promise<void> {
+  /** @param vectorBytes  how many bytes of it are vectors. */
+  async write(message: unknown, vectorBytes = 0): Promise<void> {
+    this.#vectorBytes += vectorBytes;
     const next = framed(message, this.#checksum);
     this.#checksum = next.checksum;
     await writeFramed(this.#file, next);
@@ -54,6 +68,8 @@ export class SnapshotWriter {
   /** Syncs the file and gives it its final name. @returns its size in bytes. */
   async finish(): Promise<number> {
     await this.write(END);
+    const { bytesWritten } = await this.#file.write(sizeField(this.#vectorBytes), 0, SIZE_BYTES, HEADER_BYTES);
+    if (bytesWritten !== SIZE_BYTES) throw new Error(`Of ${SIZE_BYTES} bytes ${bytesWritten} could be written.`);
     await this.#file.sync();
     await this.#file.close();
     crashPoint("snapshot-written");
@@ -72,18 +88,28 @@ export class SnapshotWriter {
  * Yields the messages of a file in order. Their typed arrays are valid until the next one is asked for. The file
  * is known to be sound only when the iteration has ended.
  *
+ * @param onSize  called before the first message with the bytes of all vectors (0 if the file does not say). What
+ *   it throws ends the iteration.
  * @throws {LodestoneError} CORRUPT when the file is damaged, cut off, or of another format. Discard
  *   everything that came from it.
  */
-export async function* readSnapshot(path: string): AsyncGenerator<unknown, void> {
+export async function* readSnapshot(path: string, onSize: (vectorBytes: number) => void): AsyncGenerator<unknown, void> {
   const file = await open(path, "r");
   try {
     const { size } = await file.stat();
     const header = await readFormat(file, MAGIC, size);
     if ("fault" in header) throw corrupt(path, header.fault);
-    if (header.format !== FORMAT) throw corrupt(path, `it has format ${header.format}, this version reads format ${FORMAT}`);
+    const { format } = header;
+    if (format !== FORMAT && format !== OLD_FORMAT)
+      throw corrupt(path, `it has format ${format}, this version reads formats ${OLD_FORMAT} and ${FORMAT}`);
+    if (format === FORMAT) {
+      const field = await readBytes(file, HEADER_BYTES, SIZE_BYTES, size);
+      if (field === undefined) throw corrupt(path, `it ends at byte ${size}, before its last message`);
+      if (!field.equals(sizeField(field.readDoubleLE(0)))) throw corrupt(path, "the checksum of its size does not match");
+      onSize(field.readDoubleLE(0));
+    } else onSize(0);
     let checksum = 0;
-    for (let at = HEADER_BYTES; ; ) {
+    for (let at = format === FORMAT ? HEADER_BYTES + SIZE_BYTES : HEADER_BYTES; ; ) {
       const read = await readFramed(file, at, size, checksum);
       if ("fault" in read) throw corrupt(path, read.fault);
       checksum = read.checksum;
@@ -97,6 +123,13 @@ export async function* readSnapshot(path: string): AsyncGenerator<unknown, void>
   } finally {
     await file.close();
   }
+}
+
+function sizeField(vectorBytes: number): Buffer {
+  const field = Buffer.alloc(SIZE_BYTES);
+  field.writeDoubleLE(vectorBytes, 0);
+  field.writeUInt32LE(crc32(field.subarray(0, 8)), 8);
+  return field;
 }
 
 function isEnd(message: unknown): boolean {

@@ -2,12 +2,13 @@
 import { createHash } from "node:crypto";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { FaultListeners } from "../../faults.ts";
+import { BranchFaults } from "../branch-faults.ts";
 import type { BranchFollower } from "../branch-follower.ts";
 import type { BranchKey } from "../search-messages.ts";
 
-export interface SnapshotScheduleOptions {
+export interface SnapshotScheduleOptions extends FaultListeners {
   readonly everyMs: number;
-  readonly onFault: (error: unknown) => void;
 }
 
 /** The share of time that writing a snapshot may take; slow ones are written less often. */
@@ -26,7 +27,9 @@ const FLUSH_EVERY_MS = 5_000;
 export class SnapshotSchedule {
   readonly #directory: string;
   readonly #followers: () => Iterable<BranchFollower>;
-  readonly #options: SnapshotScheduleOptions;
+  readonly #everyMs: number;
+  readonly #snapshots: BranchFaults;
+  readonly #journals: BranchFaults;
   /** When the branch may get its next one. */
   readonly #dueAt = new Map<BranchKey, number>();
   #timer: NodeJS.Timeout | undefined;
@@ -36,7 +39,9 @@ export class SnapshotSchedule {
   constructor(directory: string, followers: () => Iterable<BranchFollower>, options: SnapshotScheduleOptions) {
     this.#directory = directory;
     this.#followers = followers;
-    this.#options = options;
+    this.#everyMs = options.everyMs;
+    this.#snapshots = new BranchFaults("Writing search snapshots", options);
+    this.#journals = new BranchFaults("Writing the changes since a search snapshot", options);
     this.#plan();
   }
 
@@ -81,7 +86,7 @@ export class SnapshotSchedule {
           if (!this.#isClosed) this.#plan();
         });
       },
-      Math.min(this.#options.everyMs / CHECKS_PER_INTERVAL, FLUSH_EVERY_MS),
+      Math.min(this.#everyMs / CHECKS_PER_INTERVAL, FLUSH_EVERY_MS),
     );
     this.#timer.unref();
   }
@@ -97,8 +102,9 @@ export class SnapshotSchedule {
   async #flush(follower: BranchFollower): Promise<void> {
     try {
       await follower.flush();
+      if (follower.hasJournal) this.#journals.works(follower.key);
     } catch (error) {
-      this.#options.onFault(error);
+      this.#journals.failed(follower.key, error);
     }
   }
 
@@ -107,11 +113,12 @@ export class SnapshotSchedule {
     const startedAt = performance.now();
     try {
       await follower.saveSnapshot();
+      for (const faults of [this.#snapshots, this.#journals]) faults.works(follower.key);
     } catch (error) {
-      this.#options.onFault(error);
+      this.#snapshots.failed(follower.key, error);
     }
     const elapsedMs = performance.now() - startedAt;
-    this.#dueAt.set(follower.key, performance.now() + Math.max(this.#options.everyMs, elapsedMs / MAX_SHARE_OF_TIME));
+    this.#dueAt.set(follower.key, performance.now() + Math.max(this.#everyMs, elapsedMs / MAX_SHARE_OF_TIME));
   }
 }
 

@@ -70,6 +70,14 @@ export const SEARCH_LIMITS: Limit[] = [
     refusal: /500,?000/,
   },
   {
+    documented: "parts of a statement",
+    value: "200,000",
+    max: 200_000,
+    // The rest of the statement has six parts. Of values that are equal PostgreSQL makes one array.
+    request: (n) => api.sql(`SELECT 1 WHERE 1 IN (${"1,".repeat(n - 7)}1)`),
+    refusal: /200,?000 parts/,
+  },
+  {
     documented: "statements of one `sql/batch`",
     value: "1,000",
     max: 1000,

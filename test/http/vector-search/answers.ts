@@ -104,22 +104,9 @@ export function describeAnswers(client: SearchClient): void {
 
     it("without strong consistency, sees within moments what the API, SQL and transactions have changed", async () => {
       await client.createTable("eventual", [{ name: "v", type: "vector", vector: { dimension: 2 } }]);
-      const eventually = async (expected: string[]) => {
-        const deadline = Date.now() + 10_000;
-        for (;;) {
-          const { body } = await client.post(`${BASE}/tables/eventual/vectorSearch`, {
-            column: "v",
-            queryVector: [1, 0],
-            similarityFunction: "l2",
-          });
-          const found = body.results.map(({ id }: { id: string }) => id);
-          if (found.join() === expected.join() || Date.now() > deadline) {
-            expect(found).toEqual(expected);
-            return;
-          }
-          await new Promise((resolve) => setTimeout(resolve, 5));
-        }
-      };
+      const query = { column: "v", queryVector: [1, 0], similarityFunction: "l2" };
+      const found = async () => idsOf(await client.post(`${BASE}/tables/eventual/vectorSearch`, query));
+      const eventually = (expected: string[]) => expect.poll(found, { interval: 5 }).toEqual(expected);
       await client.put(`${BASE}/tables/eventual/data/a`, { v: [1, 0] });
       await client.put(`${BASE}/tables/eventual/data/b`, { v: [2, 0] });
       await client.put(`${BASE}/tables/eventual/data/c`, { v: [3, 0] });

@@ -1,24 +1,25 @@
 /** What the suite of search tests needs: servers over one of the engines that can hold the vectors. */
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import type { ColumnSchema } from "../../../src/records/schema.ts";
 import { PartsCluster } from "../../cluster/parts-cluster.ts";
+import { until } from "../../support/patience.ts";
 import type { SearchServer } from "../../support/pgvector.ts";
 import { startPostgres } from "../../support/postgres.ts";
-import { type Answer, startServer, type TestServer } from "../../support/server.ts";
+import { startServer } from "../../support/server.ts";
+import type { Answer, ServerClient } from "../../support/server-client.ts";
+import { sharedServer } from "../../support/shared-server.ts";
 
 export const BASE = "/db/vectors:main";
-const SCHEMA_LIMIT_MS = 20_000;
 
 export interface SearchService {
   /** All of them give the same answers. */
-  readonly servers: readonly TestServer[];
+  readonly servers: readonly ServerClient[];
   stop(): Promise<void>;
 }
 
 /** One server. */
-export async function startOne(args: readonly string[] = []): Promise<SearchService> {
-  const server = await startServer({ args });
+export async function startOne(): Promise<SearchService> {
+  const server = await sharedServer();
   return { servers: [server], stop: () => server.stop() };
 }
 
@@ -26,8 +27,8 @@ export async function startOne(args: readonly string[] = []): Promise<SearchServ
 export async function startOnSearchUrl(start: () => Promise<SearchServer>): Promise<SearchService> {
   const database = await start();
   try {
-    const { servers, stop } = await startOne(["--search-url", await database.emptyDatabase()]);
-    return { servers, stop: () => stop().finally(() => database.stop()) };
+    const server = await startServer({ args: ["--search-url", await database.emptyDatabase()] });
+    return { servers: [server], stop: () => server.stop().finally(() => database.stop()) };
   } catch (error) {
     await database.stop();
     throw error;
@@ -99,18 +100,14 @@ export class SearchClient {
 
   /** Schemas reach the other servers by a notification, a moment later. */
   async #everywhere(path: string, isRight: (columns: string[]) => boolean): Promise<void> {
-    const deadline = performance.now() + SCHEMA_LIMIT_MS;
-    for (const server of this.#service().servers) {
-      for (;;) {
+    for (const server of this.#service().servers)
+      await until(`a server knows ${path} as it is`, async () => {
         const { status, body } = await server.get(path);
-        if (status === 200 && isRight((body.columns ?? []).map(({ name }: { name: string }) => name))) break;
-        if (performance.now() > deadline) throw new Error(`a server does not know ${path} as it is: ${status} ${JSON.stringify(body)}`);
-        await sleep(10);
-      }
-    }
+        return status === 200 && isRight((body.columns ?? []).map(({ name }: { name: string }) => name));
+      });
   }
 
-  get #next(): TestServer {
+  get #next(): ServerClient {
     const { servers } = this.#service();
     return servers[this.#asked++ % servers.length]!;
   }

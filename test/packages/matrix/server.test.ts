@@ -10,7 +10,7 @@ describe("the server's package", () => {
   beforeAll(() => {
     project = newFolder("server");
     write(project, { "package.json": JSON.stringify({ name: "test-server", version: "0.0.0", private: true }) });
-    npm(project, "install", "--no-audit", "--no-fund", "--prefer-offline", pack("library"), pack("server"));
+    npm(project, "install", "--no-audit", "--no-fund", "--offline", pack("library"), pack("server"));
   });
   afterAll(() => removeFolder(project));
 
@@ -19,12 +19,27 @@ describe("the server's package", () => {
     expect(JSON.parse(readFileSync(join(installed, "package.json"), "utf8"))).toMatchObject({
       dependencies: { lodestone: expect.any(String) },
     });
-    expect(existsSync(join(installed, "node_modules"))).toBe(false);
+    expect(existsSync(join(installed, "node_modules/lodestone"))).toBe(false);
     const forwarded = readdirSync(join(installed, "dist/core")).filter((name) => name !== "exact.js");
     expect(forwarded).not.toEqual([]);
     for (const name of forwarded) {
       expect([name, readFileSync(join(installed, "dist/core", name), "utf8")]).toEqual([name, 'export * from "lodestone";\n']);
     }
+  });
+
+  it("contains the packages that it imports, each with its licence, and npm fetches nothing else", () => {
+    const installed = join(project, "node_modules");
+    expect(readdirSync(installed).filter((name) => !name.startsWith("."))).toEqual(["lodestone", "lodestone-server"]);
+    const inside = join(installed, "lodestone-server/node_modules");
+    const names = readdirSync(inside).flatMap((name) =>
+      name.startsWith("@") ? readdirSync(join(inside, name)).map((part) => `${name}/${part}`) : name,
+    );
+    expect(names).toEqual(expect.arrayContaining(["@electric-sql/pglite", "koa", "libpg-query", "pg"]));
+    const unlicensed = names.filter((name) => !readdirSync(join(inside, name)).some((file) => /^(licen[cs]e|copying)/i.test(file)));
+    // Their own packages on the registry have no such file either; their manifests name the licence.
+    expect(
+      unlicensed.filter((name) => typeof JSON.parse(readFileSync(join(inside, name, "package.json"), "utf8")).license !== "string"),
+    ).toEqual([]);
   });
 
   it("has the command `lodestone`, which serves and searches", async () => {

@@ -10,7 +10,6 @@ import { afterAll, expect, it } from "vitest";
 import { type EngineOptions, openEngine } from "../../../src/records/engine/open-engine.ts";
 import { openRecordStore } from "../../../src/records/open.ts";
 import { openSearchStore } from "../../../src/search/open-search-store.ts";
-import { TEMPLATE_DIR } from "../../support/data-directory.ts";
 import { startPostgres } from "../../support/postgres.ts";
 import { describeWith } from "../../support/requirements.ts";
 
@@ -103,7 +102,7 @@ async function opensWhole(options: EngineOptions, fixture: string): Promise<void
 }
 
 it("there is a fixture of every format, from the first to the one of this release", async () => {
-  const options = { dataDir: join(dataDir, "new"), templateDir: TEMPLATE_DIR };
+  const options = { dataDir: join(dataDir, "new") };
   await (await openRecordStore(options)).close();
   const engine = await openEngine(options);
   const { rows } = await engine.query<{ version: number }>("SELECT version FROM lodestone.format");
@@ -111,13 +110,12 @@ it("there is a fixture of every format, from the first to the one of this releas
   expect(FORMATS.sort()).toEqual(Array.from({ length: rows[0]!.version }, (_, i) => `format-${i + 1}.sql`));
 });
 
-it.each(FORMATS)("the embedded engine opens %s", (fixture) =>
-  opensWhole({ dataDir: join(dataDir, fixture), templateDir: TEMPLATE_DIR }, fixture),
-);
+it.each(FORMATS)("the embedded engine opens %s", (fixture) => opensWhole({ dataDir: join(dataDir, fixture) }, fixture));
 
 describeWith("postgresql", "a PostgreSQL server", (bin) => {
   it.each(FORMATS)("opens %s when the roles of branches are missing", async (fixture) => {
-    const server = await startPostgres(bin);
+    // A cluster of its own: the fixtures have the same roles, and all databases of a cluster share them.
+    const server = await startPostgres(bin, ["max_connections=30"]);
     try {
       await opensWhole({ databaseUrl: await server.createDatabase() }, fixture);
     } finally {

@@ -8,7 +8,6 @@ import { ENDLESS, untilEndlessRuns } from "../../support/endless-statement.ts";
 import { describeOnBothEngines, type RecordFixture } from "../../support/record-engines.ts";
 
 const gone = new Error("the caller has gone");
-const LIMIT_MS = 45_000; // less than the engine's own time limit of 60 s, which would end the statement, too
 
 /** Holds every connection of the engine in a transaction until `release` is called. */
 async function holdAll(engine: Engine): Promise<{ release(): Promise<unknown> }> {
@@ -92,7 +91,7 @@ describeOnBothEngines("an engine for many callers", (fixture) => {
 describeOnBothEngines("an engine for a caller who goes away", (fixture) => {
   const count = async () => Number((await fixture.engine.query<{ n: bigint }>("SELECT count(*) AS n FROM written")).rows[0]!.n);
 
-  it("does not begin what waits for its turn", { timeout: LIMIT_MS }, async () => {
+  it("does not begin what waits for its turn", async () => {
     const { engine } = fixture;
     await engine.query("CREATE TABLE written (n int4)");
     const hold = await holdAll(engine);
@@ -116,7 +115,6 @@ describeOnBothEngines("an engine for a caller who goes away", (fixture) => {
 
   it.each(["a SELECT", "a transaction that only reads", "a transaction of which nothing is kept"])(
     "ends %s that runs, and serves the next",
-    { timeout: LIMIT_MS },
     async (what) => {
       const { engine } = fixture;
       const leaving = new AbortController();
@@ -132,7 +130,7 @@ describeOnBothEngines("an engine for a caller who goes away", (fixture) => {
     },
   );
 
-  it("lets a write run to its end, and commits it", { timeout: LIMIT_MS }, async () => {
+  it("lets a write run to its end, and commits it", async () => {
     const { engine } = fixture;
     const before = await count();
     const leaving = new AbortController();

@@ -1,13 +1,13 @@
 /**
- * A process that the crash tests kill. usage: node crash-child.mjs MODE DATA_DIR [TEMPLATE_DIR]. Reports what
+ * A process that the crash tests kill. usage: node crash-child.mjs MODE DATA_DIR. Reports what
  * it has done on stdout, one line each.
  */
 import { once } from "node:events";
-import { writeSync } from "node:fs";
+import { closeSync, openSync, writeSync } from "node:fs";
 import { DirectoryLock } from "../../../dist/directory-lock.js";
 import { openEngine } from "../../../dist/records/engine/open-engine.js";
 
-const [mode, dataDir, templateDir] = process.argv.slice(2);
+const [mode, dataDir] = process.argv.slice(2);
 /** A synchronous write: what was reported was reported before the kill. */
 const say = (line) => writeSync(1, `${line}\n`);
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -33,7 +33,30 @@ if (mode === "lock") {
   process.exit(0);
 }
 
-const engine = await openEngine({ dataDir, ...(templateDir === undefined ? {} : { templateDir }) });
+if (mode === "lock-without-descriptors") {
+  const opened = [];
+  const lock = await DirectoryLock.acquire(dataDir, () => say("lost"), {
+    heartbeatMs: 10,
+    onFault: (error) => {
+      say(`fault ${error.message}`);
+      for (const descriptor of opened.splice(0)) closeSync(descriptor);
+    },
+    onRecovery: (sentence) => {
+      say(`recovery ${sentence}`);
+      lock.release();
+      say("released");
+      process.exit(0);
+    },
+  });
+  try {
+    for (;;) opened.push(openSync("/dev/null"));
+  } catch (error) {
+    if (error.code !== "EMFILE") throw error;
+  }
+  await sleep(600_000);
+}
+
+const engine = await openEngine({ dataDir });
 await engine.query("CREATE TABLE IF NOT EXISTS pairs (n int4, half text, PRIMARY KEY (n, half))");
 const { rows } = await engine.query("SELECT coalesce(max(n), 0) AS n FROM pairs");
 let n = rows[0].n;

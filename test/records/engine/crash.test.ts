@@ -6,11 +6,11 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, test } from "vitest";
 import { openEngine } from "../../../src/records/engine/open-engine.ts";
-import { TEMPLATE_DIR } from "../../support/data-directory.ts";
+import { runs } from "../../support/random-runs.ts";
+import { describeLater, describeOnce } from "../../support/requirements.ts";
 
 const CHILD = fileURLToPath(new URL("./crash-child.mjs", import.meta.url));
-/** The long run (npm run soak:crash) sets it to 200. */
-const RANDOM_KILLS = Number(process.env.LODESTONE_CRASH_KILLS ?? 5);
+const RANDOM_KILLS = runs(5);
 
 interface Child {
   readonly process: ChildProcess;
@@ -19,8 +19,8 @@ interface Child {
   said(line: string): Promise<void>;
 }
 
-function start(mode: string, dataDir: string, templateDir?: string): Child {
-  const child = spawn(process.execPath, [CHILD, mode, dataDir, ...(templateDir === undefined ? [] : [templateDir])], {
+function start(mode: string, dataDir: string): Child {
+  const child = spawn(process.execPath, [CHILD, mode, dataDir], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const lines: string[] = [];
@@ -39,7 +39,7 @@ function start(mode: string, dataDir: string, templateDir?: string): Child {
 
 /** Every acknowledged pair is whole, every acknowledged delete is final, and nothing is there by half. */
 async function expectWhole(dataDir: string, lines: readonly string[]): Promise<void> {
-  const engine = await openEngine({ dataDir, templateDir: TEMPLATE_DIR });
+  const engine = await openEngine({ dataDir });
   try {
     const { rows } = await engine.query<{ n: number; halves: string }>(
       "SELECT n, string_agg(half, '' ORDER BY half) AS halves FROM pairs GROUP BY n ORDER BY n",
@@ -58,41 +58,38 @@ async function expectWhole(dataDir: string, lines: readonly string[]): Promise<v
 const numbers = (lines: readonly string[], verb: string): number[] =>
   lines.filter((line) => line.startsWith(`${verb} `)).map((line) => Number(line.slice(verb.length + 1)));
 
-describe("kill -9", () => {
-  const directories: string[] = [];
-  const freshDirectory = (): string => {
-    const directory = mkdtempSync(join(tmpdir(), "lodestone-crash-"));
-    directories.push(directory);
-    return directory;
-  };
-  afterAll(() => {
-    for (const directory of directories) rmSync(directory, { recursive: true, force: true });
-  });
+const directories: string[] = [];
+const freshDirectory = (): string => {
+  const directory = mkdtempSync(join(tmpdir(), "lodestone-crash-"));
+  directories.push(directory);
+  return directory;
+};
+afterAll(() => {
+  for (const directory of directories) rmSync(directory, { recursive: true, force: true });
+});
 
-  test(
-    `at ${RANDOM_KILLS} random moments, again and again on one directory, loses no acknowledged write and brings no deleted row back`,
-    async () => {
-      const dataDir = freshDirectory();
-      const lines: string[] = [];
-      for (let round = 0; round < RANDOM_KILLS; round++) {
-        const child = start("write", dataDir, TEMPLATE_DIR);
-        await child.said("open");
-        await new Promise((resolve) => setTimeout(resolve, Math.random() * 800));
-        child.process.kill("SIGKILL");
-        await child.exited;
-        lines.push(...child.lines);
-        await expectWhole(dataDir, lines);
-      }
-      expect(numbers(lines, "inserted").length).toBeGreaterThan(0);
-    },
-    60_000 + RANDOM_KILLS * 20_000,
-  );
+describe("kill -9", () => {
+  test(`at ${RANDOM_KILLS} random moments, again and again on one directory, loses no acknowledged write and brings no deleted row back`, async () => {
+    const dataDir = freshDirectory();
+    const lines: string[] = [];
+    for (let round = 0; round < RANDOM_KILLS; round++) {
+      const child = start("write", dataDir);
+      // In the middle of something, after a random number of acknowledged statements.
+      const count = 1 + Math.floor(Math.random() * 60);
+      await expect.poll(() => child.lines.length, { interval: 1 + Math.floor(Math.random() * 30) }).toBeGreaterThan(count);
+      child.process.kill("SIGKILL");
+      await child.exited;
+      lines.push(...child.lines);
+      await expectWhole(dataDir, lines);
+    }
+    expect(numbers(lines, "inserted").length).toBeGreaterThan(0);
+  });
 
   test.each(["before-commit", "after-commit", "during-checkpoint"])(
     "at the point %s leaves all or nothing of what was not acknowledged",
     async (point) => {
       const dataDir = freshDirectory();
-      const child = start(point, dataDir, TEMPLATE_DIR);
+      const child = start(point, dataDir);
       await child.exited;
       const inserted = numbers(child.lines, "inserted");
       expect(inserted.length).toBeGreaterThanOrEqual(20);
@@ -105,7 +102,9 @@ describe("kill -9", () => {
       await engine.close();
     },
   );
+});
 
+describeLater("a full disk", () => {
   test.each([
     // A data file reaches the limit: the statement fails ("file too large" has no SQLSTATE of its own), and
     // the service continues.
@@ -116,7 +115,7 @@ describe("kill -9", () => {
     "a disk that refuses what goes beyond $limitMiB MiB of a file loses nothing and leaves nothing half done",
     async ({ limitMiB, expected, readable }) => {
       const dataDir = freshDirectory();
-      await (await openEngine({ dataDir, templateDir: TEMPLATE_DIR })).close();
+      await (await openEngine({ dataDir })).close();
       const lines = execFileSync(
         "bash",
         ["-c", `trap '' XFSZ; ulimit -f ${limitMiB * 1024}; exec "$0" "$@"`, process.execPath, CHILD, "fill", dataDir],
@@ -131,7 +130,9 @@ describe("kill -9", () => {
       await expectWhole(dataDir, lines);
     },
   );
+});
 
+describeOnce("kill -9", () => {
   test("during the very first start leaves a directory that the next start can use", async () => {
     const dataDir = freshDirectory();
     for (const delayMs of [150, 600, 1_500]) {
@@ -140,7 +141,7 @@ describe("kill -9", () => {
       child.process.kill("SIGKILL");
       await child.exited;
     }
-    const engine = await openEngine({ dataDir, templateDir: TEMPLATE_DIR });
+    const engine = await openEngine({ dataDir });
     expect((await engine.query("SELECT 1 AS n")).rows).toEqual([{ n: 1 }]);
     await engine.close();
     expect(existsSync(join(dataDir, "postgres"))).toBe(true);

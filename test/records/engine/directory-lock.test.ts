@@ -1,14 +1,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { DirectoryLock } from "../../../src/directory-lock.ts";
+import { DirectoryLock, isDirectoryHeld } from "../../../src/directory-lock.ts";
 import { ownIdentity } from "../../../src/process-identity.ts";
 import { openEngine } from "../../../src/records/engine/open-engine.ts";
-import { TEMPLATE_DIR } from "../../support/data-directory.ts";
 
 const CHILD = fileURLToPath(new URL("./crash-child.mjs", import.meta.url));
 
@@ -51,8 +50,8 @@ describe("the lock on a data directory", () => {
   }
 
   test("refuses a second opener in the same process, and names the first", async () => {
-    const engine = await openEngine({ dataDir: directory, templateDir: TEMPLATE_DIR });
-    await expect(openEngine({ dataDir: directory, templateDir: TEMPLATE_DIR })).rejects.toMatchObject({
+    const engine = await openEngine({ dataDir: directory });
+    await expect(openEngine({ dataDir: directory })).rejects.toMatchObject({
       code: "UNAVAILABLE",
       message: expect.stringMatching(new RegExp(`^The data directory ${directory} is in use by process ${process.pid} \\(since `)),
     });
@@ -98,19 +97,99 @@ describe("the lock on a data directory", () => {
     lock.release();
   });
 
+  /** Acquires the lock with a quick heartbeat. What it says is told in order: "fault …", "recovery …", "lost". */
+  async function acquireAndListen() {
+    const said: string[] = [];
+    let wake = (): void => {};
+    const say = (sentence: string): void => {
+      said.push(sentence);
+      wake();
+    };
+    const lock = await DirectoryLock.acquire(directory, () => say("lost"), {
+      heartbeatMs: 10,
+      onFault: (error) => say(`fault ${(error as Error).message}`),
+      onRecovery: (sentence) => say(`recovery ${sentence}`),
+    });
+    const next = async (): Promise<string> => {
+      if (said.length === 0) await new Promise<void>((resolve) => (wake = resolve));
+      return said.shift()!;
+    };
+    return { lock, next, said };
+  }
+
+  test("that cannot be read is neither lost nor free: the holder says so once, and again when it can be read", async () => {
+    const { lock, next, said } = await acquireAndListen();
+    const file = lockFile();
+    renameSync(file, join(directory, "aside"));
+    mkdirSync(file);
+    expect(await next()).toMatch(/^fault The heartbeat of the lock on .* fails: EISDIR/);
+    await expect(DirectoryLock.acquire(directory, () => {})).rejects.toMatchObject({
+      code: "UNAVAILABLE",
+      message: expect.stringContaining("cannot be read"),
+    });
+    expect(() => isDirectoryHeld(directory)).toThrow(/cannot be read/);
+    rmdirSync(file);
+    renameSync(join(directory, "aside"), file);
+    expect(await next()).toMatch(/^recovery The heartbeat of the lock on .* works again/);
+    expect(said).toEqual([]);
+    await expect(DirectoryLock.acquire(directory, () => {})).rejects.toMatchObject({ message: expect.stringContaining("is in use by") });
+    lock.release();
+    expect(isDirectoryHeld(directory)).toBe(false);
+  });
+
+  test("is kept by a process that has no descriptor left, which says so and goes on", async () => {
+    const child = spawn("sh", ["-c", 'ulimit -n 64; exec "$@"', "sh", process.execPath, CHILD, "lock-without-descriptors", directory], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let output = "";
+    child.stdout.on("data", (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+    await once(child, "close");
+    const [fault, recovery, end] = output.trim().split("\n");
+    expect(fault).toMatch(/^fault The heartbeat of the lock on .* fails: EMFILE/);
+    expect(recovery).toMatch(/^recovery The heartbeat of the lock on .* works again/);
+    expect(end).toBe("released");
+  });
+
+  test("that was removed by hand is written again, so that nobody else comes in", async () => {
+    const { lock, said } = await acquireAndListen();
+    rmSync(lockFile());
+    await expect.poll(() => readdirSync(directory), { timeout: 20_000 }).toEqual(["lodestone.lock.1"]);
+    await expect(DirectoryLock.acquire(directory, () => {})).rejects.toMatchObject({ message: expect.stringContaining("is in use by") });
+    lock.release();
+    expect(isDirectoryHeld(directory)).toBe(false);
+    expect(said).toEqual([]);
+  });
+
+  test("is lost when it was removed and another process took the directory, whatever the number of its file", async () => {
+    for (const generation of [1, 2, 9]) {
+      const { lock, next, said } = await acquireAndListen();
+      const other = join(directory, `lodestone.lock.${generation}`);
+      writeFileSync(
+        `${other}.draft`,
+        JSON.stringify({ state: "held", token: "other", since: "2026-01-01T00:00:00.000Z", ...ownIdentity() }),
+      );
+      renameSync(`${other}.draft`, other);
+      for (const name of readdirSync(directory)) if (name !== `lodestone.lock.${generation}`) rmSync(join(directory, name));
+      expect(await next()).toBe("lost");
+      lock.release();
+      expect([readdirSync(directory), said]).toEqual([[`lodestone.lock.${generation}`], []]);
+      rmSync(other);
+    }
+  });
+
   test("that was taken by another process makes the engine stop", async () => {
-    const engine = await openEngine({ dataDir: directory, templateDir: TEMPLATE_DIR });
+    const engine = await openEngine({ dataDir: directory });
     const stolen = { ...(JSON.parse(readFileSync(lockFile(), "utf8")) as object), token: "thief" };
     writeFileSync(`${lockFile()}.draft`, JSON.stringify(stolen));
     renameSync(`${lockFile()}.draft`, lockFile());
     await expect
-      .poll(
-        () =>
-          engine.query("SELECT 1").then(
-            () => "served",
-            (error: { code: string; message: string }) => `${error.code} ${error.message}`,
-          ),
-        { timeout: 20_000 },
+      .poll(() =>
+        engine.query("SELECT 1").then(
+          () => "served",
+          (error: { code: string; message: string }) => `${error.code} ${error.message}`,
+        ),
       )
       .toContain("UNAVAILABLE Another process took over");
     await engine.close();

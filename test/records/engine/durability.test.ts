@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { openEngine } from "../../../src/records/engine/open-engine.ts";
-import { TEMPLATE_DIR } from "../../support/data-directory.ts";
 import { describeWith } from "../../support/requirements.ts";
 
 const CHILD = fileURLToPath(new URL("./crash-child.mjs", import.meta.url));
@@ -14,7 +13,7 @@ describeWith("strace", "durability of the embedded engine", (strace) => {
   test("the write-ahead log is fsynced between a commit's request and its acknowledgement, every time", async () => {
     const dataDir = mkdtempSync(join(tmpdir(), "lodestone-durability-"));
     try {
-      await (await openEngine({ dataDir, templateDir: TEMPLATE_DIR })).close();
+      await (await openEngine({ dataDir })).close();
       const trace = join(dataDir, "trace");
       // -y shows the path of each descriptor. The child writes "inserted n" once it has the acknowledgement.
       execFileSync(

@@ -4,13 +4,12 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Engine } from "../../../src/records/engine/engine.ts";
 import { openEngine } from "../../../src/records/engine/open-engine.ts";
-import { TEMPLATE_DIR } from "../../support/data-directory.ts";
 
 describe("the embedded engine", () => {
   const dataDir = mkdtempSync(join(tmpdir(), "lodestone-engine-"));
   let engine: Engine;
   beforeAll(async () => {
-    engine = await openEngine({ dataDir, templateDir: TEMPLATE_DIR, statementTimeoutMs: 4_000 });
+    engine = await openEngine({ dataDir, statementTimeoutMs: 4_000 });
   });
   afterAll(async () => {
     await engine.close();

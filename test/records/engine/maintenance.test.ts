@@ -5,13 +5,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Maintenance } from "../../../src/records/engine/embedded/maintenance.ts";
 import type { Engine } from "../../../src/records/engine/engine.ts";
 import { openEngine } from "../../../src/records/engine/open-engine.ts";
-import { TEMPLATE_DIR } from "../../support/data-directory.ts";
 
 describe("maintenance of the embedded engine", () => {
   const dataDir = mkdtempSync(join(tmpdir(), "lodestone-maintenance-"));
   let engine: Engine;
   beforeAll(async () => {
-    engine = await openEngine({ dataDir, templateDir: TEMPLATE_DIR });
+    engine = await openEngine({ dataDir });
   });
   afterAll(async () => {
     await engine.close();

@@ -55,9 +55,7 @@ describeWith("postgresql", "PgBouncer", (bin) => {
           expect(rows).toEqual(["a"]);
           await stores[0]!.sql(ref, { statement: `INSERT INTO "t" ("id", "n", "v") VALUES ('b', 2, '{0,1}')` });
           // Woken by NOTIFY, since its own poll comes only after a minute.
-          await expect
-            .poll(async () => (await search.vectorSearch(ref, "t", { column: "v", queryVector: [1, 0] })).totalCount, { timeout: 10_000 })
-            .toBe(2);
+          await expect.poll(async () => (await search.vectorSearch(ref, "t", { column: "v", queryVector: [1, 0] })).totalCount).toBe(2);
           const answer = await stores[0]!.sql(ref, { statement: `SELECT "n" FROM "t" ORDER BY "n"` });
           expect(JSON.stringify(answer)).toContain('"n":2');
         } finally {

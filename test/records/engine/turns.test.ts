@@ -12,6 +12,7 @@ import type { Engine } from "../../../src/records/engine/engine.ts";
 import { engineForCaller } from "../../../src/records/engine/engine-for-caller.ts";
 import { ENDLESS, untilEndlessRuns } from "../../support/endless-statement.ts";
 import { copyTemplate } from "../../support/server-template.ts";
+import { UNINTERRUPTIBLE } from "../sql/attacks.ts";
 
 describe("the embedded engine, for several callers", () => {
   const dataDir = mkdtempSync(join(tmpdir(), "lodestone-turns-"));
@@ -19,7 +20,7 @@ describe("the embedded engine, for several callers", () => {
   let engine: EmbeddedEngine;
   beforeAll(async () => {
     copyTemplate(dataDir);
-    engine = await EmbeddedEngine.open({ dataDir, statementTimeoutMs: 60_000, sqlTimeoutMs: 2_000 });
+    engine = await EmbeddedEngine.open({ dataDir, statementTimeoutMs: 3_600_000, sqlTimeoutMs: 2_000 });
     await engine.query("CREATE TABLE things (n int4)");
   });
   afterAll(async () => {
@@ -111,11 +112,36 @@ describe("the embedded engine, for several callers", () => {
     expect(await isSameSession()).toBe(true);
   });
 
+  it("a statement that cannot be interrupted is ended when others wait, and is not run again", { timeout: 120_000 }, async () => {
+    // Its long turn would last for minutes otherwise: only being deaf ends it.
+    const ownDir = mkdtempSync(join(tmpdir(), "lodestone-deaf-"));
+    copyTemplate(ownDir);
+    const own = await EmbeddedEngine.open({ dataDir: ownDir, statementTimeoutMs: 600_000, sqlTimeoutMs: 600_000 });
+    try {
+      const ofOwn = (name: string): Engine => engineForCaller(own, new AbortController().signal, memory.open(name));
+      let isOver = false;
+      const deaf = expect(ofOwn("deaf").query(UNINTERRUPTIBLE))
+        .rejects.toMatchObject({ code: "TIMEOUT", message: expect.stringContaining("without a moment at which it could be interrupted") })
+        .finally(() => {
+          isOver = true;
+        });
+      while (!isOver) {
+        await ofOwn("light").query("SELECT 1");
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      await deaf;
+      await own.query("SELECT 1");
+    } finally {
+      await own.close();
+      rmSync(ownDir, { recursive: true, force: true });
+    }
+  });
+
   it("a caller who is alone is not interrupted", async () => {
     // An engine of its own, on which nobody else has been seen.
     const ownDir = mkdtempSync(join(tmpdir(), "lodestone-alone-"));
     copyTemplate(ownDir);
-    const own = await EmbeddedEngine.open({ dataDir: ownDir, statementTimeoutMs: 60_000, sqlTimeoutMs: 2_000 });
+    const own = await EmbeddedEngine.open({ dataDir: ownDir, statementTimeoutMs: 3_600_000, sqlTimeoutMs: 2_000 });
     try {
       let runs = 0;
       const alone = engineForCaller(own, new AbortController().signal, memory.open("alone"));

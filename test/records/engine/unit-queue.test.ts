@@ -48,6 +48,39 @@ describe("the embedded database's queue", () => {
     expect([run(3_000), run(3_000)]).toEqual(["a", "a"]);
   });
 
+  it("a unit that cost the session makes everything of its caller rest nine times as long, if others are there", () => {
+    push("b");
+    run(1);
+    push("a");
+    const unit = queue.shift()!;
+    now += 2_500;
+    queue.charge(unit, 2_500, true);
+    push("a");
+    for (let i = 0; i < 22; i++) {
+      push("b");
+      expect([run(1), run(1)]).toEqual(["b", undefined]);
+      now += 1_000;
+    }
+    now += 500;
+    expect(run(1)).toBe("a");
+  });
+
+  it("a read that may be for another caller waits for a running unit, if another was there", () => {
+    push("a");
+    const alone = queue.shift()!;
+    push("", true);
+    expect(queue.isWaitedFor).toBe(false);
+    queue.charge(alone, 10);
+    run(1);
+    push("b");
+    run(1);
+    push("a");
+    queue.shift();
+    expect(queue.isWaitedFor).toBe(false);
+    push("", true);
+    expect(queue.isWaitedFor).toBe(true);
+  });
+
   it("short units, urgent units and the service's own never rest", () => {
     push("b");
     run(1);

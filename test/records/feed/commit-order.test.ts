@@ -11,6 +11,7 @@ import { openEngine } from "../../../src/records/engine/open-engine.ts";
 import { RecordFeed } from "../../../src/records/feed/change-feed.ts";
 import type { BranchRef } from "../../../src/records/schema.ts";
 import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
+import { runs } from "../../support/random-runs.ts";
 import { describeWith } from "../../support/requirements.ts";
 import { Follower } from "./follower.ts";
 
@@ -164,7 +165,7 @@ describeWith("postgresql", "The change feed under transactions that overlap", (b
     const twoBeats = async (): Promise<void> => {
       for (let beats = 0; beats < 2; beats++) {
         const processes = await seen("processes");
-        await expect.poll(() => seen("processes"), { timeout: 20_000 }).not.toEqual(processes);
+        await expect.poll(() => seen("processes")).not.toEqual(processes);
       }
     };
     try {
@@ -290,7 +291,7 @@ describeWith("postgresql", "The change feed under transactions that overlap", (b
           expect(await follower.catchUp()).toBe(true);
           expect(followed(follower)).toEqual(await stored(reader));
         }),
-        { numRuns: 40, verbose: 1 },
+        { numRuns: runs(40), verbose: 1 },
       );
     });
 

@@ -92,9 +92,7 @@ describeOnBothEngines("The change feed and values that are too large", (fixture)
     return reads;
   }
 
-  test("two records, of 140 MB each on the embedded engine, of 600 MB on a server, come without the large value", {
-    timeout: 300_000,
-  }, async () => {
+  test("two records, of 140 MB each on the embedded engine, of 600 MB on a server, come without the large value", async () => {
     const bytes = fixture.engine.kind === "server" ? 600_000_000 : 140_000_000;
     await sql(`INSERT INTO t (id, body, n, v) VALUES ('a', 'small', 1, '{1,2}'), ('b', NULL, 2, '{3,4}'), ('c', 'kept', 3, '{5,6}')`);
     await readAll();
@@ -110,7 +108,7 @@ describeOnBothEngines("The change feed and values that are too large", (fixture)
     expect((await catchUp()).map((read) => [...read.values()].map(({ body }) => body))).toEqual([[11, 11]]);
   });
 
-  test("a value of 32 MiB still comes, one byte more does not", { timeout: 300_000 }, async () => {
+  test("a value of 32 MiB still comes, one byte more does not", async () => {
     await sql(`UPDATE t SET body = repeat('x', $1::int) WHERE id = 'a'`, [32 * MIB]);
     await sql(`UPDATE t SET body = repeat('x', $1::int) WHERE id = 'b'`, [32 * MIB + 1]);
     const seen = new Map((await catchUp()).flatMap((read) => [...read]));
@@ -119,9 +117,7 @@ describeOnBothEngines("The change feed and values that are too large", (fixture)
     await catchUp();
   });
 
-  test("JSON that is small where it is stored, and too large to be printed, is left out, and what changes with it comes", {
-    timeout: 300_000,
-  }, async () => {
+  test("JSON that is small where it is stored, and too large to be printed, is left out, and what changes with it comes", async () => {
     // Ten bytes each in the table, 131,001 digits each as text.
     await sql(`UPDATE t SET config = ('[' || repeat('1e131000,', 3000) || '1]')::jsonb WHERE id = 'a'`);
     await sql(`UPDATE t SET config = '{"x": 1}', n = 9 WHERE id = 'b'`);
@@ -133,7 +129,7 @@ describeOnBothEngines("The change feed and values that are too large", (fixture)
     await catchUp();
   });
 
-  test("many records of some megabytes come a few at a time", { timeout: 300_000 }, async () => {
+  test("many records of some megabytes come a few at a time", async () => {
     await sql(`INSERT INTO t (id, body, n) SELECT 'm' || n, repeat(md5(n::text), 100000), n FROM generate_series(1, 30) AS n`);
     const reads = await catchUp();
     const all = new Map(reads.flatMap((read) => [...read]));
@@ -143,7 +139,7 @@ describeOnBothEngines("The change feed and values that are too large", (fixture)
     await catchUp();
   });
 
-  test("ids made long by SQL come as they are, a few megabytes at a time", { timeout: 300_000 }, async () => {
+  test("ids made long by SQL come as they are, a few megabytes at a time", async () => {
     // Compressed, they fit in the index.
     await sql(`INSERT INTO t (id, n) SELECT repeat(chr(97 + n % 26), 150000) || n, n FROM generate_series(1, 200) AS n`);
     const reads = await catchUp();

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { formatPosition, isSeenBy, parsePosition, xmaxOf, xminOf } from "../../../src/records/feed/position.ts";
+import { runs } from "../../support/random-runs.ts";
 
 describe("a position of the feed", () => {
   test.each([
@@ -92,7 +93,7 @@ describe("a position of the feed", () => {
           // Of a snapshot with a later end it is not asked whether all at its end were running.
           expect(isSeenBy(textOf(one), textOf(other))).toBe(isSeen && one.xmax <= other.xmax);
         }),
-        { numRuns: 1_000 },
+        { numRuns: runs(1_000) },
       );
     });
   });

@@ -58,7 +58,7 @@ describeWith("postgresql", "a promoted standby under running servers", (bin) => 
         return false;
       }
     };
-    await expect.poll(attempt, { timeout: 20_000 }).toBe(true);
+    await expect.poll(attempt).toBe(true);
     return outcome.result!;
   };
   const stored = async () => (await records[0]!.query(REF, "t", { page: { size: 1000 } })).records.map(({ id }) => id as string).sort();
@@ -93,7 +93,7 @@ describeWith("postgresql", "a promoted standby under running servers", (bin) => 
     expect(expected.length).toBe(81);
     for (const search of searches) expect(await whenBack(() => found(search, "strong"))).toEqual(expected);
     for (const search of searches) {
-      await expect.poll(() => found(search, "eventual"), { timeout: 20_000 }).toEqual(expected);
+      await expect.poll(() => found(search, "eventual")).toEqual(expected);
       await expect.poll(() => search.status().ready).toBe(true);
     }
     // And they continue to follow.

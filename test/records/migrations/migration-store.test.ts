@@ -11,6 +11,7 @@ import { MigrationStore } from "../../../src/records/migrations/migration-store.
 import { planMigration } from "../../../src/records/migrations/table-migrations.ts";
 import type { BranchSchema, ColumnSchema } from "../../../src/records/schema.ts";
 import { turnsDuring } from "../../support/event-loop.ts";
+import { runs } from "../../support/random-runs.ts";
 import { describeOnBothEngines } from "../../support/record-engines.ts";
 
 const TABLES = ["a", "b", "c"];
@@ -62,8 +63,6 @@ describeOnBothEngines("Schema operations", (fixture) => {
 
   test("the comparison of any two schemas, applied to the first, gives the second; replaying the history gives the same", async () => {
     const { catalog, store, fresh } = await open();
-    const seed = Date.now() % 2 ** 31;
-    console.log(`seed ${seed}`);
     await fc.assert(
       fc.asyncProperty(schemas, schemas, async (first, second) => {
         const ref = await fresh();
@@ -84,7 +83,7 @@ describeOnBothEngines("Schema operations", (fixture) => {
           [...history].reverse().map(({ id, checksum, parentId }) => ({ id, checksum, parentId })),
         );
       }),
-      { seed, numRuns: 12 },
+      { numRuns: runs(12) },
     );
     await catalog.close();
   });

@@ -326,6 +326,22 @@ export const REFUSED: Readonly<Record<string, readonly string[]>> = {
 /** Those of RUNAWAY whose answers are larger than one may be: a quick database begins to send them in time. */
 export const LARGE_ANSWERS: readonly string[] = [`SELECT repeat(repeat('x', 30000), 30000)`, `SELECT array_fill(0, ARRAY[100000000])`];
 
+const copies = (count: number, part: (i: number) => string, separator = ", "): string =>
+  Array.from({ length: count }, (_, i) => part(i)).join(separator);
+
+/** Fills the memory that the embedded database may have. */
+export const GREEDY = "SELECT array_length(array_agg(repeat('x', 1000000) || g), 1) FROM generate_series(1, 2000) g";
+
+/** Products of long numbers in one row's expression: between its beginning and its end PostgreSQL looks at no interruption. */
+export const UNINTERRUPTIBLE = `SELECT count(*) FROM generate_series(1, 1) AS g WHERE ${copies(
+  3_000,
+  (i) => `(repeat('7', 60000) || g)::numeric * (repeat('3', 60000) || g + ${i})::numeric = 0`,
+  " OR ",
+)}`;
+
+/** Has once taken time in proportion to the square of its length. */
+export const MANY_CTES = `WITH ${copies(8_000, (i) => `c${i} AS (SELECT ${i} AS a)`)} SELECT count(*) FROM c0`;
+
 /**
  * The first wall accepts these, because nothing they name is forbidden. They must end within the time limit
  * and leave the service unharmed.
@@ -359,4 +375,12 @@ export const RUNAWAY: readonly string[] = [
   `SELECT '${"(".repeat(200_000)}a'::tsquery`,
   `SELECT 'x' ~ '${"(".repeat(100_000)}'`,
   `SELECT '$${".a".repeat(100_000)}'::jsonpath`,
+  MANY_CTES,
+  `WITH RECURSIVE ${copies(8_000, (i) => `c${i} AS (SELECT ${i} AS a)`)} SELECT count(*) FROM c0`,
+  `SELECT 1 FROM ${copies(3_000, (i) => `"t" AS t${i}`)} WHERE ${copies(3_000, (i) => `t${2_999 - i}."name" = ''`, " AND ")}`,
+  `SELECT 1 FROM "t" AS t0 ${copies(2_500, (i) => `CROSS JOIN "t" AS t${i + 1}`, " ")} WHERE t0."name" = ''`,
+  `SELECT t0."name" FROM "t" AS t0 WHERE ${copies(5_000, () => `1 IN (SELECT 1 FROM (SELECT * FROM "t") AS x)`, " AND ")}`,
+  copies(5_000, () => `SELECT t."name" FROM "t"`, " UNION ALL "),
+  GREEDY,
+  UNINTERRUPTIBLE,
 ];

@@ -16,6 +16,7 @@ export async function firstWall(engine: Engine, branch: BranchInfo, statement: s
     guardConnections: (guard) => engine.guardConnections(guard),
     backup: (directory) => engine.backup(directory),
     walBytes: () => engine.walBytes(),
+    health: () => engine.health(),
     close: () => Promise.resolve(),
   };
   try {

@@ -4,13 +4,14 @@
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ALLOWED_FUNCTIONS } from "../../../src/records/sql/allowed-names.ts";
+import { runs, SEED } from "../../support/random-runs.ts";
 import { describeOnBothEngines } from "../../support/record-engines.ts";
 import { CANARY } from "./attacks.ts";
 import { firstWall } from "./first-wall.ts";
 import { type GeneratedAttack, generateAttacks } from "./generated-attacks.ts";
 import { randomStatements } from "./random-statements.ts";
 
-const RANDOM_STATEMENTS = 900;
+const RANDOM_STATEMENTS = runs(900);
 /** Statements per transaction in the jail. */
 const AT_ONCE = 500;
 
@@ -156,7 +157,6 @@ describeOnBothEngines("generated attacks", (fixture) => {
   });
 
   test("PostgreSQL reads what passes the first wall as columns and allowed calls only", async () => {
-    const seed = Date.now() % 1_000_000;
     const allowedCalls = new Set(
       (
         await fixture.engine.query<{ oid: number }>(
@@ -167,7 +167,7 @@ describeOnBothEngines("generated attacks", (fixture) => {
     );
     let refused = 0;
     let read = 0;
-    for (const statement of randomStatements(seed, RANDOM_STATEMENTS)) {
+    for (const statement of randomStatements(SEED % 1_000_000, RANDOM_STATEMENTS)) {
       if ((await firstWall(fixture.engine, fixture.branch, statement)) !== "passed") {
         refused++;
         continue;
@@ -184,9 +184,9 @@ describeOnBothEngines("generated attacks", (fixture) => {
           const calls = [...rows[0]!.tree.matchAll(/:(?:funcid|aggfnoid|winfnoid) (\d+)/g)].map((match) => Number(match[1]));
           expect(
             calls.filter((oid) => !allowedCalls.has(oid)),
-            `seed ${seed}: ${statement}`,
+            `seed ${SEED % 1_000_000}: ${statement}`,
           ).toEqual([]);
-          expect(rows[0]!.tree, `seed ${seed}: ${statement}`).not.toMatch(/:varattno -\d/);
+          expect(rows[0]!.tree, `seed ${SEED % 1_000_000}: ${statement}`).not.toMatch(/:varattno -\d/);
           read++;
           throw new Error("roll back");
         })

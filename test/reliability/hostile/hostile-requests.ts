@@ -3,6 +3,7 @@
  * limits, or just beyond them. Seeded. Requests that write carry a mark, so that one can tell whether a
  * request answered with an error has written something all the same.
  */
+import { GREEDY, MANY_CTES, UNINTERRUPTIBLE } from "../../records/sql/attacks.ts";
 import type { Random } from "../workload/random.ts";
 import type { SendOptions } from "./client.ts";
 import { BRANCH, VECTOR, words } from "./stage.ts";
@@ -95,6 +96,11 @@ const KINDS: Readonly<Record<string, Make>> = {
       statement: `INSERT INTO "written" ("mark", "s", "v") VALUES ($1, repeat('z', ${random.of([50_000_000, 140_000_000, 300_000_000])}), ARRAY[1,0,0,0,0,0,0,0]::real[])`,
       params: [mark],
     }),
+  "sql: fills the database's memory": () => sql(GREEDY),
+  "sql: cannot be interrupted": () => sql(UNINTERRUPTIBLE),
+  "sql: thousands of queries in a WITH": () => sql(MANY_CTES),
+  "sql: as many parts as may be": (random) => sql(`SELECT 1 WHERE 1 IN (${"1,".repeat(near(random, 199_992))}1)`),
+  "sql: too deep for the parser": () => sql(`SELECT ${"1 + ".repeat(120_000)}1`),
   "transaction: gets of big records": (random) =>
     post("/transaction", { operations: times(near(random, 1_000), () => ({ get: { table: "big", id: "big0" } })) }),
   "transaction: updates that answer": (random, mark) =>

@@ -1,10 +1,10 @@
 /**
- * One server process with an empty data directory, one database in it with the suite's tables, and three ways
+ * The worker's server, one database in it with the suite's tables, and three ways
  * to access it: the published SDK's client, its XataApiClient, and plain fetch (like curl). The databaseURL
  * is the one line that users change.
  */
 import { XataApiClient } from "@xata.io/client";
-import { startServer } from "../../support/server.ts";
+import { sharedServer } from "../../support/shared-server.ts";
 import { TABLES, XataClient } from "./schema.ts";
 
 export interface Answer {
@@ -43,9 +43,9 @@ async function request(url: string, method: string, body?: unknown): Promise<Ans
   return { status: response.status, headers: response.headers, body: text === "" ? undefined : JSON.parse(text) };
 }
 
-/** Starts a server and makes the suite's tables in `database` through the SDK's own setup calls. */
+/** Makes the suite's tables in `database` through the SDK's own setup calls. */
 export async function openWorld(database: string): Promise<World> {
-  const server = await startServer({ env: { LODESTONE_LOG_LEVEL: "warn" } });
+  const server = await sharedServer();
   const port = Number(new URL(server.url).port);
   const api = apiClient(port);
   const branchPath = { workspace: WORKSPACE, region: REGION, dbBranchName: `${database}:main` };

@@ -7,6 +7,7 @@ import { describe, expect, test } from "vitest";
 import { scorer, squares } from "../../../src/core/exact.ts";
 import { SIMILARITIES, type Similarity } from "../../../src/core/similarity.ts";
 import { bestScoreBeyond, isOrdinaryQuery, rowKind } from "../../../src/search/sql/error-bounds.ts";
+import { runs } from "../../support/random-runs.ts";
 
 const f = Math.fround;
 
@@ -89,7 +90,7 @@ describe("The best score beyond a distance", () => {
         expect(bound).toBeGreaterThanOrEqual(score);
         tightest = Math.min(tightest, bound - score);
       }),
-      { numRuns: 800 },
+      { numRuns: runs(800) },
     );
     // The bound is useful: for some row it is nearly reached.
     expect(tightest).toBeLessThan(1e-4);

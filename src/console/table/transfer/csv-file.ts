@@ -2,6 +2,7 @@
  * CSV as the command line imports it: a header line, then records (RFC 4180). Uses the same parser package.
  */
 import { type Options, parse } from "csv-parse/browser/esm";
+import { MAX_FILE_COLUMNS } from "../../../cli/import/source.ts";
 import { type Cell, type FileRow, type FileSource, textPieces } from "./file-source.ts";
 
 interface CsvRecord {
@@ -25,6 +26,11 @@ export async function openCsvFile(file: File): Promise<FileSource> {
   if (header === undefined) throw new Error("The file is empty; expected a header line with the names of the columns.");
   const empty = header.indexOf("");
   if (empty !== -1) throw new Error(`line 1: column ${empty + 1} has no name`);
+  if (header.length > MAX_FILE_COLUMNS) {
+    throw new Error(
+      `line 1: has ${header.length.toLocaleString("en")} columns; at most ${MAX_FILE_COLUMNS.toLocaleString("en")} are possible`,
+    );
+  }
   const double = header.find((name, i) => header.indexOf(name) !== i);
   if (double !== undefined) throw new Error(`line 1: the column ${JSON.stringify(double)} appears twice`);
   return { format: "CSV", header, isText: true, dimension: undefined, bytes: file.size, rows: () => rows(file, delimiter, header) };

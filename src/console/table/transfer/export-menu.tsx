@@ -7,7 +7,7 @@ import { sizeInWords } from "../../parts/bytes.ts";
 import { Fault } from "../../parts/notice.tsx";
 import type { TableSchema } from "../../state/server-content.ts";
 import type { RecordQuestion } from "../record-page.ts";
-import { type ExportOrder, exportCsv, exportJsonLines, exportNpy, type FileSize } from "./run-export.ts";
+import { type ExportOrder, exportCsv, exportJsonLines, exportNpy, exportSpreadsheetCsv, type FileSize } from "./run-export.ts";
 
 interface ExportMenuProps {
   place: Place;
@@ -63,6 +63,7 @@ export function ExportMenu({ place, table, question }: ExportMenuProps): JSX.Ele
   const formats: readonly Format[] = [
     { name: "JSON Lines", file: `${table.name}.jsonl`, make: exportJsonLines },
     { name: "CSV", file: `${table.name}.csv`, make: exportCsv },
+    { name: "CSV for spreadsheets", file: `${table.name}.spreadsheet.csv`, make: exportSpreadsheetCsv },
     ...table.columns
       .filter(({ type }) => type === "vector")
       .map((column) => ({

@@ -69,12 +69,22 @@ export async function exportJsonLines(order: ExportOrder): Promise<Blob> {
   return file.finish("application/jsonl");
 }
 
-/** With a header line; vectors, lists and json as JSON in their cells (RFC 4180). */
-export async function exportCsv(order: ExportOrder): Promise<Blob> {
+/** With a header line; vectors, lists and json as JSON in their cells (RFC 4180). It can be imported again as it is. */
+export const exportCsv = (order: ExportOrder): Promise<Blob> => csvFile(order, csvCell);
+
+/**
+ * CSV for programs that take a cell for a formula when it begins with =, +, -, @, a tab or a carriage return (OWASP,
+ * "CSV Injection"): such texts get an apostrophe before them, which shows that they are texts. An import would keep it.
+ */
+export const exportSpreadsheetCsv = (order: ExportOrder): Promise<Blob> =>
+  csvFile(order, (text) => csvCell(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text));
+
+/** @param textCell  the cell of a text that others wrote. Numbers, times and JSON are no formulas. */
+async function csvFile(order: ExportOrder, textCell: (text: string) => string): Promise<Blob> {
   const { columns } = order.table;
   const file = new GrowingFile(order);
-  for await (const records of pages(order)) await file.add(records.map((record) => `${csvLine(record, columns)}\r\n`).join(""));
-  return file.finish("text/csv", `${["id", ...columns.map(({ name }) => name)].map(csvCell).join(",")}\r\n`);
+  for await (const records of pages(order)) await file.add(records.map((record) => `${csvLine(record, columns, textCell)}\r\n`).join(""));
+  return file.finish("text/csv", `${["id", ...columns.map(({ name }) => name)].map(textCell).join(",")}\r\n`);
 }
 
 /** The vectors of a column alone, float32, in the order of the ids. */
@@ -140,15 +150,18 @@ function plain(record: TableRecord, { columns }: TableSchema): Record<string, un
   return fields;
 }
 
-function csvLine(record: TableRecord, columns: readonly ColumnSchema[]): string {
-  return [csvCell(record.id), ...columns.map((column) => csvValueCell(column, record[column.name]))].join(",");
+const TEXT_TYPES: ReadonlySet<string> = new Set(["string", "text", "email", "link"]);
+
+function csvLine(record: TableRecord, columns: readonly ColumnSchema[], textCell: (text: string) => string): string {
+  const cells = columns.map((column) => csvValueCell(column, record[column.name], TEXT_TYPES.has(column.type) ? textCell : csvCell));
+  return [textCell(record.id), ...cells].join(",");
 }
 
 /** A missing value is an empty cell; an empty text is a pair of quotes. */
-function csvValueCell(column: ColumnSchema, value: unknown): string {
+function csvValueCell(column: ColumnSchema, value: unknown, cell: (text: string) => string): string {
   if (value === undefined || value === null) return "";
   const text = textOf(column, value);
-  return text === "" ? '""' : csvCell(text);
+  return text === "" ? '""' : cell(text);
 }
 
 const csvCell = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);

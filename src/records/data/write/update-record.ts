@@ -169,17 +169,22 @@ function newRecord(table: TableInfo, id: string, changes: readonly Change[], pla
       values.set(column, value);
       continue;
     }
-    const adds = operator === "$increment" || operator === "$decrement";
-    const base = column.defaultValue === undefined ? (adds ? 0 : null) : Number(column.defaultValue);
+    const base = column.defaultValue ?? (operator === "$increment" || operator === "$decrement" ? "0" : null);
     if (base === null) continue;
-    const result = {
-      $increment: base + Number(value),
-      $decrement: base - Number(value),
-      $multiply: base * Number(value),
-      $divide: base / Number(value),
-    }[operator];
-    values.set(column, toParameter(column, column.type === "int" ? Math.trunc(result) : result, `${place}.${column.name}`));
+    values.set(column, column.type === "int" ? wholeResult(base, operator, value) : floatResult(column, base, operator, value, place));
   }
   requireValues(table, values, place);
   return { id, values };
+}
+
+/** As text, with every digit: int columns hold more than JavaScript's numbers do. PostgreSQL refuses what is beyond int8. */
+function wholeResult(base: string, operator: Operator, value: Parameter): string {
+  const [a, b] = [BigInt(base), BigInt(value as number)];
+  return String({ $increment: () => a + b, $decrement: () => a - b, $multiply: () => a * b, $divide: () => a / b }[operator]());
+}
+
+function floatResult(column: ColumnInfo, base: string, operator: Operator, value: Parameter, place: string): Parameter {
+  const [a, b] = [Number(base), Number(value)];
+  const result = { $increment: a + b, $decrement: a - b, $multiply: a * b, $divide: a / b }[operator];
+  return toParameter(column, result, `${place}.${column.name}`);
 }

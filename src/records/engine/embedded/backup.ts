@@ -4,14 +4,16 @@
  *
  * Statements keep changing the files while they are copied. Two things make the copy whole: the write-ahead
  * log since the start, which is copied last, and the label that tells recovery where to begin. Nothing may
- * remove log files in the meantime, so checkpoints wait (`hold`). The result is a data directory: to restore
- * it, copy it into place or open it where it is.
+ * remove log files in the meantime, so checkpoints wait (`hold`). The result is a data directory with checksums of
+ * its files (backup-checksums.ts): restore-backup.ts makes another one from it.
  */
 import { existsSync } from "node:fs";
-import { copyFile, mkdir, mkdtemp, open, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { LodestoneError } from "../../../errors.ts";
+import { syncDirectory } from "../../../replace-file.ts";
 import type { Connection } from "../engine.ts";
+import { sealFiles } from "./backup-checksums.ts";
 import { pgDataPath, writeMarkerFor } from "./data-directory.ts";
 
 export interface BackupHost {
@@ -48,10 +50,9 @@ export async function backupTo(host: BackupHost, dataDir: string, target: string
       await copyTreeWhileInUse(join(source, "pg_wal"), join(copy, "pg_wal"), new Set());
       await writeFile(join(copy, "backup_label"), rows[0]!.labelfile);
     });
-    await writeMarkerFor(building);
-    await syncTreeWhileServing(building);
+    await writeMarkerFor(building, await sealFiles(building));
     await rename(building, path);
-    await syncPath(dirname(path), "r");
+    await syncDirectory(dirname(path));
   } catch (error) {
     await rm(building, { recursive: true, force: true });
     if ((error as { code?: string }).code === NOT_IN_PROGRESS) {
@@ -80,24 +81,5 @@ async function copyTreeWhileInUse(from: string, to: string, leftOut: ReadonlySet
         if (error.code !== "ENOENT") throw error;
       });
     }
-  }
-}
-
-/** Like syncTree, but without blocking the event loop: a thousand files take seconds on a slow disk. */
-async function syncTreeWhileServing(path: string): Promise<void> {
-  for (const entry of await readdir(path, { withFileTypes: true })) {
-    const child = join(path, entry.name);
-    if (entry.isDirectory()) await syncTreeWhileServing(child);
-    else if (entry.isFile()) await syncPath(child, "r+");
-  }
-  await syncPath(path, "r");
-}
-
-async function syncPath(path: string, flags: "r" | "r+"): Promise<void> {
-  const handle = await open(path, flags);
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

@@ -6,7 +6,7 @@
  * moment of the first start therefore leaves either nothing or a good directory. The next start removes what
  * such a kill left (under the lock).
  */
-import { closeSync, cpSync, existsSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { LodestoneError } from "../../../errors.ts";
@@ -28,6 +28,8 @@ interface Marker {
   readonly postgresMajor: string;
   /** The version that made the directory. */
   readonly pglite: string;
+  /** In a backup: the checksum of the list of its files (backup-checksums.ts). */
+  readonly checksums?: string;
 }
 
 const markerPath = (dataDir: string): string => join(dataDir, "lodestone.json");
@@ -90,13 +92,13 @@ export async function publish(dataDir: string, built: string): Promise<void> {
   await writeMarkerFor(dataDir);
 }
 
-/** For a copy of a database that is not yet in place. */
-export function writeMarkerFor(dataDir: string): Promise<void> {
-  return writeMarker(dataDir, readFileSync(join(pgDataPath(dataDir), "PG_VERSION"), "utf8").trim());
+/** For a copy of a database that is not yet in place. @param checksums of a backup. */
+export function writeMarkerFor(dataDir: string, checksums?: string): Promise<void> {
+  return writeMarker(dataDir, readFileSync(join(pgDataPath(dataDir), "PG_VERSION"), "utf8").trim(), checksums);
 }
 
-function writeMarker(dataDir: string, postgresMajor: string): Promise<void> {
-  const marker: Marker = { format: DATA_FORMAT, postgresMajor, pglite: pglite.version };
+function writeMarker(dataDir: string, postgresMajor: string, checksums?: string): Promise<void> {
+  const marker: Marker = { format: DATA_FORMAT, postgresMajor, pglite: pglite.version, ...(checksums === undefined ? {} : { checksums }) };
   return replaceFile(markerPath(dataDir), `${JSON.stringify(marker)}\n`);
 }
 
@@ -106,25 +108,6 @@ function writeMarker(dataDir: string, postgresMajor: string): Promise<void> {
  */
 export function removeTemporaryFiles(dataDir: string): void {
   rmSync(join(pgDataPath(dataDir), "base", "pgsql_tmp"), { recursive: true, force: true });
-}
-
-export function copyTree(from: string, to: string): void {
-  cpSync(from, to, { recursive: true, force: false, errorOnExist: true });
-  syncTree(to);
-}
-
-/** Calls fsync for `path` and every file and directory below it. */
-export function syncTree(path: string): void {
-  for (const entry of readdirSync(path, { withFileTypes: true })) {
-    const child = join(path, entry.name);
-    if (entry.isDirectory()) syncTree(child);
-    else if (entry.isFile()) {
-      const descriptor = openSync(child, "r+");
-      fsyncSync(descriptor);
-      closeSync(descriptor);
-    }
-  }
-  fsyncDirectory(path);
 }
 
 /** Size in bytes of the write-ahead log's files, including those kept for reuse. */
@@ -141,6 +124,3 @@ export async function walBytesOf(dataDir: string): Promise<number> {
 export function ensureDirectory(path: string): void {
   mkdirSync(path, { recursive: true, mode: 0o700 });
 }
-
-/** Identifies the versions that made a template directory. */
-export const templateName = (): string => `lodestone-template-${DATA_FORMAT}-pglite-${pglite.version}`;

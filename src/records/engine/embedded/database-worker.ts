@@ -5,10 +5,11 @@
  * Invariant: everything is synchronous, so each message is handled to its end before the next one. A `jail`
  * switch therefore takes effect exactly between the units sent before it and those sent after it.
  */
+import { readlinkSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
-import { crashPoint } from "../../../fault-points.ts";
-import { syncTree } from "./data-directory.ts";
+import { descriptorLimits } from "../../../budget/descriptor-limits.ts";
+import { holdPoint } from "../../../fault-points.ts";
 import { DurableNodeFS } from "./durable-node-fs.ts";
 import { interruptStatement } from "./interrupt-statement.ts";
 import { Reply, type ReplyPort } from "./reply.ts";
@@ -31,8 +32,6 @@ const SYNC = 0x53;
 const QUERY = 0x51;
 const TERMINATE = 0x58;
 const PAGE_BYTES = 65_536;
-/** 64 MiB; initdb begins with half a MiB. */
-const LEAST_POSTGRES_PAGES = 1_024;
 
 /**
  * PGlite's own parameters without -F (which disables fsync), plus what a small, durable, single-session
@@ -43,6 +42,7 @@ const startParams = [
   ...[
     "wal_sync_method=fsync",
     "shared_buffers=16MB",
+    `max_files_per_process=${descriptorLimits().databaseFiles}`,
     "log_startup_progress_interval=0",
     "max_wal_size=256MB",
     "temp_file_limit=2GB",
@@ -64,8 +64,7 @@ const openPostgres = (): Promise<PGlite> =>
   PGlite.create({
     fs: new DurableNodeFS(input.pgDataDirectory),
     startParams,
-    pgliteWasmModule: input.modules.postgres,
-    initdbWasmModule: input.modules.initdb,
+    pgliteWasmModule: input.postgres,
     onStderr: (line: string) => {
       // What PostgreSQL says before it stops is the only explanation there is.
       if (/\b(?:PANIC|FATAL):/.test(line)) lastWords = line.replace(/^.*?\b(PANIC|FATAL):\s*/, "");
@@ -87,31 +86,15 @@ interface PostgresModule {
 
 const post = (message: FromWorker, transfer: ArrayBuffer[] = []): void => port.postMessage(message, transfer);
 
-if (input.mode === "create") await create();
-else await serve();
-
-async function create(): Promise<void> {
-  const db = await openPostgres();
-  // No user role may make temporary tables or look into `public`. The second wall of SQL over HTTP begins
-  // here.
-  await db.exec(`
-    REVOKE ALL ON DATABASE postgres FROM PUBLIC;
-    REVOKE ALL ON DATABASE template1 FROM PUBLIC;
-    REVOKE ALL ON SCHEMA public FROM PUBLIC;
-    CHECKPOINT;
-  `);
-  crashPoint("first-start-building");
-  await db.close();
-  syncTree(input.pgDataDirectory);
-  post("closed");
-}
+await serve();
 
 async function serve(): Promise<void> {
+  holdPoint("session-opening");
   const db = await openPostgres();
   const module = db.Module as unknown as PostgresModule;
   watchForTraps(module);
   const interrupts = interruptFlags(module);
-  post({ interrupts });
+  input.interruptsTo.postMessage(interrupts);
   const replyPort: ReplyPort = {
     allowance: () => Atomics.load(allowance, 0),
     refused: (refusedBytes) => {
@@ -137,6 +120,7 @@ async function serve(): Promise<void> {
   let started = false; // the start-up packet has no type byte
   port.on("message", (message: ToWorker) => {
     if (message === "close") {
+      holdPoint("session-closing");
       db.close().then(
         () => post("closed"),
         (error) => post({ fatal: `closing: ${String(error)}` }),
@@ -181,7 +165,20 @@ async function serve(): Promise<void> {
  * of its memory that exists from the beginning.
  */
 function interruptFlags({ HEAPU8, _QueryCancelPending, _InterruptPending }: PostgresModule): InterruptFlags {
-  return { memory: new Int32Array(HEAPU8.buffer), queryCancelPending: _QueryCancelPending >> 2, interruptPending: _InterruptPending >> 2 };
+  return {
+    memory: new Int32Array(HEAPU8.buffer),
+    queryCancelPending: _QueryCancelPending >> 2,
+    interruptPending: _InterruptPending >> 2,
+    threadPath: threadPath(),
+  };
+}
+
+function threadPath(): string | null {
+  try {
+    return `/proc/${readlinkSync("/proc/thread-self")}`;
+  } catch {
+    return null; // not Linux
+  }
 }
 
 /**
@@ -208,14 +205,12 @@ function watchForTraps(module: PostgresModule): void {
 /**
  * PGlite has no option for this. WebAssembly allows a lower maximum than the one that the module declares.
  * The libraries that PostgreSQL loads, from its own file system, must also be marked for shared memory.
- * (initdb has a memory of its own, which is small.)
  */
 function useSharedMemory(maximumPages: number): void {
   const { Memory, Module } = WebAssembly;
   WebAssembly.Memory = class extends Memory {
     constructor(descriptor: WebAssembly.MemoryDescriptor) {
-      const isPostgres = descriptor.initial >= LEAST_POSTGRES_PAGES;
-      super(isPostgres ? { ...descriptor, maximum: Math.min(descriptor.maximum ?? maximumPages, maximumPages), shared: true } : descriptor);
+      super({ ...descriptor, maximum: Math.min(descriptor.maximum ?? maximumPages, maximumPages), shared: true });
     }
   };
   WebAssembly.Module = new Proxy(Module, { construct: (target, [bytes]: [Int8Array]) => new target(withSharedMemory(bytes)) });

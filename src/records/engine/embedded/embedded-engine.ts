@@ -8,26 +8,33 @@
 import type { QueryResult } from "pg";
 import { LodestoneError } from "../../../errors.ts";
 import { quoteIdentifier } from "../../identifiers.ts";
-import { timedOut } from "../database-errors.ts";
-import { CLOSE_LIMIT_MS, type Engine, type QueryOptions, type TransactionConnection, type TransactionOptions } from "../engine.ts";
+import {
+  CLOSE_LIMIT_MS,
+  type Engine,
+  type EngineHealth,
+  type QueryOptions,
+  type TransactionConnection,
+  type TransactionOptions,
+} from "../engine.ts";
 import { isReading } from "../engine-for-caller.ts";
 import { runTransaction } from "../run-transaction.ts";
 import { backupTo } from "./backup.ts";
 import { removeTemporaryFiles, walBytesOf } from "./data-directory.ts";
+import { DiskReserve, type DiskReserveOptions, makeRoom } from "./disk-reserve.ts";
 import { DEFAULT_MEMORY_BYTES, EmbeddedSession } from "./embedded-session.ts";
 import { confinedRoleOid, leaveJail, sessionState, verifyJail } from "./jail.ts";
-import { Maintenance, type MaintenanceHost } from "./maintenance.ts";
+import { Maintenance, type MaintenanceHost, type MaintenanceOptions } from "./maintenance.ts";
 import { type OpenDirectory, openDataDirectory } from "./open-directory.ts";
+import { SessionLife, type SessionLifeOptions, type SessionOpener } from "./session-life.ts";
 import { type Turn, withTimeLimit } from "./time-limit.ts";
-import { MAKES_WAY, queueUnit, type Unit, type UnitOptions, type Work } from "./unit.ts";
-import { TURN_MS, UnitQueue } from "./unit-queue.ts";
+import type { UnitOptions, Work } from "./unit.ts";
+import { UnitLoop } from "./unit-loop.ts";
 
-export interface EmbeddedEngineOptions {
+export interface EmbeddedEngineOptions extends SessionLifeOptions, MaintenanceOptions, DiskReserveOptions {
   readonly dataDir: string;
   readonly statementTimeoutMs: number;
   /** Applies to transactions in a jail. */
   readonly sqlTimeoutMs: number;
-  readonly templateDir?: string;
   /** Limit of PostgreSQL's linear memory; default 1 GiB. */
   readonly maxMemoryBytes?: number | undefined;
 }
@@ -40,7 +47,6 @@ const COMMIT_LIMIT_MS = 60_000;
 /** After this many bytes sent to PostgreSQL, its WAL is checked before the next tick. */
 const MAINTENANCE_AFTER_BYTES = 32 * 1024 * 1024;
 const MAX_ROLE_OIDS = 10_000;
-const REOPEN_PAUSE_MS = 1_000;
 /** Share of its memory above which a session is replaced. */
 const RENEW_ABOVE_SHARE = 5 / 8;
 
@@ -50,46 +56,50 @@ export class EmbeddedEngine implements Engine {
   readonly #statementTimeoutMs: number;
   readonly #sqlTimeoutMs: number;
   readonly #maxMemoryBytes: number;
-  readonly #queue = new UnitQueue<Unit>();
   readonly #listeners = new Map<string, Set<(payload: string) => void>>();
-  #session: EmbeddedSession | null = null;
-  /** The unit that runs. */
-  readonly #turn: Turn = { cut: null };
-  #unitStartedAt = 0;
-  #draining: Promise<void> | null = null;
-  #restTimer: NodeJS.Timeout | undefined;
-  #closing: Promise<void> | null = null;
-  #lost: LodestoneError | null = null;
-  #wasOpen = false;
-  #unopenable: { readonly error: LodestoneError; readonly until: number } | null = null;
+  readonly #life: SessionLife<EmbeddedSession>;
+  readonly #units: UnitLoop;
+  readonly #disk: DiskReserve;
+  readonly #maintenance: Maintenance;
   #isJailVerified = false;
   /** As it was before any user's statement. */
   #sessionState = "";
   readonly #roleOids = new Map<string, number>();
   #unitsRun = 0;
   #backups = 0;
-  readonly #maintenance: Maintenance;
 
   private constructor(directory: OpenDirectory, options: EmbeddedEngineOptions) {
     this.#directory = directory;
     this.#statementTimeoutMs = options.statementTimeoutMs;
     this.#sqlTimeoutMs = options.sqlTimeoutMs;
     this.#maxMemoryBytes = options.maxMemoryBytes ?? DEFAULT_MEMORY_BYTES;
-    this.#maintenance = new Maintenance(this.#maintenanceHost());
+    this.#disk = new DiskReserve(directory.dataDir, options);
+    this.#life = new SessionLife(this.#opener(), options);
+    this.#units = new UnitLoop(
+      {
+        session: () => this.#life.session(),
+        writeRefusal: () => this.#disk.look(),
+        lookAfter: (session) => this.#lookAfter(session),
+      },
+      options.sqlTimeoutMs,
+    );
+    this.#maintenance = new Maintenance(this.#maintenanceHost(), options);
   }
 
   static async open(options: EmbeddedEngineOptions): Promise<EmbeddedEngine> {
-    let engine: EmbeddedEngine | undefined;
-    const directory = await openDataDirectory(options, () => {
-      if (engine !== undefined) engine.#onLockLost();
-    });
-    engine = new EmbeddedEngine(directory, options);
+    const lockLost = new AbortController();
+    const directory = await openDataDirectory(options, () => lockLost.abort());
+    const engine = new EmbeddedEngine(directory, options);
+    if (lockLost.signal.aborted) engine.#onLockLost();
+    else lockLost.signal.addEventListener("abort", () => engine.#onLockLost(), { once: true });
     try {
-      await engine.#openSession();
+      await engine.#life.session();
     } catch (error) {
-      directory.lock.release();
+      await engine.close();
       throw error;
     }
+    engine.#maintenance.start();
+    engine.#disk.start();
     return engine;
   }
 
@@ -104,13 +114,14 @@ export class EmbeddedEngine implements Engine {
       withTimeLimit(session, { limitMs: this.#statementTimeoutMs, abandoned: isAbandonable ? signal : undefined, turn }, () =>
         session.query<Row>(text, values, { ...options, isCommitted: !isAbandonable }),
       );
-    return this.#enqueue(unit, { signal, budget: options?.budget });
+    return this.#enqueue(unit, { signal, budget: options?.budget, writes: !isAbandonable && options?.isUpkeep !== true });
   }
 
   transaction<Result>(work: (connection: TransactionConnection) => Promise<Result>, options: TransactionOptions = {}): Promise<Result> {
     const { signal, urgent: isUrgent } = options;
     const timeoutMs = options.timeoutMs ?? (options.jail === undefined ? this.#statementTimeoutMs : this.#sqlTimeoutMs);
-    const ending = (options.abandonable ?? options.readOnly === true) ? signal : undefined;
+    const leavesNothing = options.abandonable ?? options.readOnly === true;
+    const ending = leavesNothing ? signal : undefined;
     const unit = async (session: EmbeddedSession, turn: Turn): Promise<Result> => {
       const roleOid = options.jail === undefined ? null : await this.#jailFor(session, options.jail.roleName);
       if (roleOid !== null) session.jail(roleOid);
@@ -123,7 +134,7 @@ export class EmbeddedEngine implements Engine {
         if (roleOid !== null && session.failure === null) await leaveJail(session, this.#listeners.keys(), this.#sessionState);
       }
     };
-    return this.#enqueue(unit, { isUrgent, signal, budget: options.budget });
+    return this.#enqueue(unit, { isUrgent, signal, budget: options.budget, writes: !leavesNothing && options.isUpkeep !== true });
   }
 
   async listen(channel: string, listener: (payload: string) => void): Promise<() => Promise<void>> {
@@ -131,17 +142,19 @@ export class EmbeddedEngine implements Engine {
     const isNew = !this.#listeners.has(channel);
     listeners.add(listener);
     this.#listeners.set(channel, listeners);
-    if (isNew) await this.query(`LISTEN ${quoteIdentifier(channel)}`);
+    if (isNew) await this.query(`LISTEN ${quoteIdentifier(channel)}`, [], { isUpkeep: true });
     return async () => {
       listeners.delete(listener);
       if (listeners.size > 0 || this.#listeners.get(channel) !== listeners) return;
       this.#listeners.delete(channel);
-      if (this.#closing === null) await this.query(`UNLISTEN ${quoteIdentifier(channel)}`);
+      if (this.#life.refusal === null) await this.query(`UNLISTEN ${quoteIdentifier(channel)}`, [], { isUpkeep: true });
     };
   }
 
   async backup(directory: string): Promise<void> {
     if (this.#backups > 0) throw new LodestoneError("CONFLICT", "A backup is already in progress.");
+    const refusal = this.#disk.look();
+    if (refusal !== null) throw refusal;
     await this.#maintenance.finished();
     await backupTo(
       {
@@ -161,54 +174,27 @@ export class EmbeddedEngine implements Engine {
     return walBytesOf(this.#directory.dataDir);
   }
 
+  health(): EngineHealth {
+    return { outage: this.#life.outage, writeRefusal: this.#disk.refusal?.message ?? null };
+  }
+
   get shared(): this {
     return this;
   }
 
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
-  }
-
-  async #close(): Promise<void> {
-    const timer = setTimeout(() => {
-      this.#lost = new LodestoneError("UNAVAILABLE", "The database was closed before the statement ran; nothing was changed.");
-      void this.#session?.kill(this.#lost);
-    }, CLOSE_LIMIT_MS);
-    clearTimeout(this.#restTimer);
-    this.#queue.hurry();
-    this.#draining ??= this.#drain();
-    await this.#maintenance.stop();
-    await this.#draining;
-    clearTimeout(timer);
-    await this.#session?.close();
-    this.#session = null;
+  async close(): Promise<void> {
+    const finish = async (): Promise<void> => {
+      await Promise.all([this.#units.finish(), this.#maintenance.stop(), this.#disk.stop()]);
+    };
+    await this.#life.close(finish, CLOSE_LIMIT_MS);
     this.#directory.lock.release();
   }
 
   #enqueue<Result>(work: Work<Result>, options?: UnitOptions): Promise<Result> {
-    const refusal = this.#lost ?? (this.#closing === null ? null : new LodestoneError("UNAVAILABLE", "The database is closed."));
+    const { refusal } = this.#life;
     if (refusal !== null) return Promise.reject(refusal);
     const counted: Work<Result> = (session, turn) => work(session, turn).finally(() => this.#unitsRun++);
-    return this.#push(counted, options);
-  }
-
-  #push<Result>(work: Work<Result>, options?: UnitOptions): Promise<Result> {
-    const result = queueUnit(this.#queue, work, options);
-    this.#draining ??= this.#drain();
-    this.#makeWay();
-    return result;
-  }
-
-  /**
-   * Cuts short the unit that runs when it is the others' turn. The unit waits for another turn, or, if it has
-   * had as long as SQL over HTTP may take, is ended for good.
-   */
-  #makeWay(): void {
-    if (this.#turn.cut === null) return;
-    if (this.#queue.mustMakeWay) this.#turn.cut(MAKES_WAY);
-    else if (performance.now() - this.#unitStartedAt >= this.#sqlTimeoutMs && this.#queue.othersWait)
-      this.#turn.cut(timedOut(this.#sqlTimeoutMs));
+    return this.#units.push(counted, options);
   }
 
   /**
@@ -218,7 +204,7 @@ export class EmbeddedEngine implements Engine {
     const engine = this;
     return {
       get waiting() {
-        return engine.#queue.size;
+        return engine.#units.waiting;
       },
       get unitsRun() {
         return engine.#unitsRun;
@@ -226,7 +212,8 @@ export class EmbeddedEngine implements Engine {
       get isHeld() {
         return engine.#backups > 0;
       },
-      query: (text, values, options) => engine.#push((session) => session.query(text, values, options)),
+      query: (text, values, options) =>
+        engine.#units.push((session) => session.query(text, values, options), { writes: !isReading(text) && options?.isUpkeep !== true }),
     };
   }
 
@@ -246,97 +233,39 @@ export class EmbeddedEngine implements Engine {
     return oid;
   }
 
-  async #drain(): Promise<void> {
-    await null; // so that #draining is set before the first unit may finish
-    for (let unit = this.#queue.shift(); unit !== undefined; unit = this.#queue.shift()) {
-      if (this.#lost !== null) {
-        unit.refuse(this.#lost);
-        continue;
-      }
-      const unavailable = await this.#requireSession();
-      if (unavailable !== null) {
-        unit.refuse(unavailable);
-        continue;
-      }
-      const session = this.#session!;
-      const startedAt = performance.now();
-      this.#unitStartedAt = startedAt;
-      const turnTimer = setTimeout(() => this.#makeWay(), TURN_MS + 1);
-      const longTurnTimer = setTimeout(() => this.#makeWay(), this.#sqlTimeoutMs + 1);
-      await unit.run(session, this.#turn);
-      clearTimeout(turnTimer);
-      clearTimeout(longTurnTimer);
-      this.#queue.charge(unit, performance.now() - startedAt);
-      await this.#lookAfter(session);
-    }
-    this.#draining = null;
-    if (this.#queue.size > 0) this.#goOnAfterRest();
-  }
-
-  /** Continues after the rest: every waiting unit belongs to a caller who rests. */
-  #goOnAfterRest(): void {
-    clearTimeout(this.#restTimer);
-    this.#restTimer = setTimeout(() => {
-      this.#draining ??= this.#drain();
-    }, this.#queue.restMs);
-  }
-
-  /**
-   * Opens a session if there is none. If the directory cannot be opened (the disk is full), not every request
-   * tries again.
-   */
-  async #requireSession(): Promise<LodestoneError | null> {
-    if (this.#session !== null && this.#session.failure === null) return null;
-    if (this.#unopenable !== null && performance.now() < this.#unopenable.until) return this.#unopenable.error;
-    try {
-      await this.#openSession();
-      this.#unopenable = null;
-      return null;
-    } catch (error) {
-      const reason = error instanceof LodestoneError ? error.message : String((error as Error).message);
-      const unavailable = new LodestoneError(
-        "UNAVAILABLE",
-        `The database cannot be opened at the moment: ${reason}. Nothing was changed.`,
-        {
-          cause: error,
-          retryAfterSeconds: 1,
-        },
-      );
-      this.#unopenable = { error: unavailable, until: performance.now() + REOPEN_PAUSE_MS };
-      return unavailable;
-    }
-  }
-
   /**
    * Between units: a checkpoint when much was written, and a new thread when memory has grown (WebAssembly
    * never gives memory back).
    */
   async #lookAfter(session: EmbeddedSession): Promise<void> {
     if (session.isInDoubt && session.failure === null) await session.probe();
-    if (session.failure !== null && this.#closing === null && this.#lost === null) await this.#requireSession(); // so that the next need not wait
     if (session.failure !== null) return;
     if (session.takeWrittenBytes(MAINTENANCE_AFTER_BYTES)) this.#maintenance.look();
-    if (session.memoryBytes < RENEW_ABOVE_SHARE * this.#maxMemoryBytes || this.#backups > 0) return;
-    await session.close();
-    this.#session = null;
+    if (session.memoryBytes >= RENEW_ABOVE_SHARE * this.#maxMemoryBytes && this.#backups === 0) this.#life.renew();
   }
 
-  async #openSession(): Promise<void> {
-    // The thread of a failed session must be gone before another one may touch the directory.
-    const isReopening = this.#wasOpen;
-    await this.#session?.kill(this.#session.failure!);
-    this.#session = null;
-    removeTemporaryFiles(this.#directory.dataDir);
-    const session = await EmbeddedSession.open(this.#directory.pgDataDirectory, this.#maxMemoryBytes, {
-      onNotification: (channel, payload) => this.#notify(channel, payload),
-      onFailure: () => {},
-    });
-    for (const channel of this.#listeners.keys()) await session.query(`LISTEN ${quoteIdentifier(channel)}`);
-    this.#sessionState = await sessionState(session);
-    this.#session = session;
-    this.#wasOpen = true;
-    // Notifications sent while there was no session are lost: each listener looks for itself.
-    if (isReopening) for (const channel of this.#listeners.keys()) this.#notify(channel, "");
+  #opener(): SessionOpener<EmbeddedSession> {
+    return {
+      open: async (signal, onEnd) => {
+        makeRoom(this.#directory.dataDir);
+        removeTemporaryFiles(this.#directory.dataDir);
+        const onNotification = (channel: string, payload: string): void => this.#notify(channel, payload);
+        const events = { onNotification, onEnd };
+        const session = await EmbeddedSession.open(this.#directory.pgDataDirectory, this.#maxMemoryBytes, events, signal);
+        try {
+          for (const channel of this.#listeners.keys()) await session.query(`LISTEN ${quoteIdentifier(channel)}`);
+          this.#sessionState = await sessionState(session);
+        } catch (error) {
+          await session.kill(error as Error);
+          throw error;
+        }
+        return session;
+      },
+      // Notifications sent while there was no session are lost: each listener looks for itself.
+      onReplaced: () => {
+        for (const channel of this.#listeners.keys()) this.#notify(channel, "");
+      },
+    };
   }
 
   #notify(channel: string, payload: string): void {
@@ -344,10 +273,7 @@ export class EmbeddedEngine implements Engine {
   }
 
   #onLockLost(): void {
-    this.#lost = new LodestoneError(
-      "UNAVAILABLE",
-      `Another process took over the data directory ${this.#directory.dataDir}: this one has stopped using it. Restart it.`,
-    );
-    void this.#session?.kill(this.#lost);
+    const sentence = "Another process took over the data directory: this one has stopped using it. Restart it.";
+    this.#life.lose(new LodestoneError("UNAVAILABLE", sentence));
   }
 }

@@ -3,7 +3,7 @@
  * repaired. When the worker dies, traps, or is ended because a statement ignored its interruption, the
  * session has failed for good, and the engine opens another one on the same directory.
  */
-import { Worker } from "node:worker_threads";
+import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import pg, { type QueryResult } from "pg";
 import { LodestoneError } from "../../../errors.ts";
 import { TEST_ENVIRONMENT } from "../../../fault-points.ts";
@@ -13,19 +13,16 @@ import type { BoundedQuery, BoundedResult, QueryOptions, TransactionConnection }
 import { handleLongTexts } from "../protocol-connection.ts";
 import { SessionReadings } from "../reading.ts";
 import { querySession } from "../session-query.ts";
-import { compiledModules } from "./compiled-modules.ts";
-import { interruptStatement } from "./interrupt-statement.ts";
+import { compiledPostgres } from "./compiled-postgres.ts";
+import { startDatabaseThread } from "./database-threads.ts";
+import { Interrupter } from "./interrupter.ts";
 import { wireTo } from "./wire.ts";
-import type { FromWorker, InterruptFlags, ToWorker, WorkerInput } from "./worker-messages.ts";
+import type { FromWorker, ToWorker, WorkerInput } from "./worker-messages.ts";
 
 const STACK_DEPTH_EXCEEDED = "54001";
 /** 1 GiB. */
 export const DEFAULT_MEMORY_BYTES = 2 ** 30;
 const PROBE_LIMIT_MS = 5_000;
-/**
- * An interruption is repeated, because PostgreSQL forgets one that comes between two messages of a statement.
- */
-const INTERRUPT_EVERY_MS = 20;
 /**
  * PostgreSQL checks the depth of its own stack. The thread's stack must be larger, or deep expressions break
  * the session instead of failing.
@@ -34,8 +31,8 @@ const RESOURCE_LIMITS = { stackSizeMb: 64 };
 
 export interface SessionEvents {
   onNotification(channel: string, payload: string): void;
-  /** Called once, when the session ends other than by `close` or `kill`. */
-  onFailure(failure: Error): void;
+  /** Called once, when the session has failed or was killed; not after `close`. */
+  onEnd(): void;
 }
 
 export class EmbeddedSession implements TransactionConnection {
@@ -45,15 +42,17 @@ export class EmbeddedSession implements TransactionConnection {
   readonly #exited: Promise<void>;
   readonly #readings: SessionReadings;
   #failure: Error | null = null;
-  #interrupts: InterruptFlags | null = null;
-  #interruption: { readonly reason: Error; readonly timer: NodeJS.Timeout } | null = null;
+  readonly #interrupter: Interrupter;
+  /** Why no statement may run; null while they may. */
+  #interruption: Error | null = null;
   #ending = false;
   #isInDoubt = false;
   #memoryBytes = 0;
   #writtenBytes = 0;
 
-  private constructor({ worker, unread, allowance }: StartedWorker, events: SessionEvents) {
+  private constructor({ worker, unread, allowance, flagsPort }: StartedWorker, events: SessionEvents) {
     this.#worker = worker;
+    this.#interrupter = new Interrupter(flagsPort, (error) => this.#fail(`the interrupting thread failed: ${String(error)}`));
     this.#events = events;
     const allow = (bytes: number): void => void Atomics.store(allowance, 0, bytes);
     this.#readings = new SessionReadings(allow);
@@ -73,7 +72,6 @@ export class EmbeddedSession implements TransactionConnection {
     this.#client.on("error", (error) => this.#fail(`the database connection broke: ${error.message}`));
     worker.on("message", (message: FromWorker) => {
       if (typeof message === "object" && "memoryBytes" in message) this.#memoryBytes = message.memoryBytes;
-      if (typeof message === "object" && "interrupts" in message) this.#interrupts = message.interrupts;
       if (typeof message === "object" && "refusedBytes" in message) this.#readings.current?.refuse(message.refusedBytes);
       if (typeof message === "object" && "fatal" in message) this.#fail(`PostgreSQL stopped: ${message.fatal}`);
     });
@@ -81,17 +79,25 @@ export class EmbeddedSession implements TransactionConnection {
     worker.on("exit", () => this.#fail("the database thread ended"));
   }
 
-  static async open(pgDataDirectory: string, maxMemoryBytes: number, events: SessionEvents): Promise<EmbeddedSession> {
-    const started = await startWorker(pgDataDirectory, "serve", maxMemoryBytes);
-    const { worker } = started;
+  /**
+   * Only for SessionLife, which sees to it that there is one at a time.
+   *
+   * @param signal  kills the session when it aborts, now or later.
+   * @throws when the session cannot be opened, once its thread has exited.
+   */
+  static async open(pgDataDirectory: string, maxMemoryBytes: number, events: SessionEvents, signal: AbortSignal): Promise<EmbeddedSession> {
+    const started = await startWorker(pgDataDirectory, maxMemoryBytes);
     const session = new EmbeddedSession(started, events);
+    const ready = messageOf(started.worker, (message) => message === "ready");
+    const kill = (): void => void session.kill(signal.reason as Error);
+    if (signal.aborted) kill();
+    else signal.addEventListener("abort", kill, { once: true });
     try {
-      await Promise.race([messageOf(worker, (message) => message === "ready"), session.#rejectOnExit()]);
-      await session.#client.connect();
+      const connected = Promise.all([ready, session.#interrupter.ready]).then(() => session.#client.connect());
+      await Promise.race([connected, session.#rejectOnExit()]);
     } catch (error) {
-      session.#ending = true;
-      await worker.terminate();
-      throw error;
+      await session.kill(error as Error);
+      throw signal.aborted ? signal.reason : error;
     }
     return session;
   }
@@ -156,23 +162,41 @@ export class EmbeddedSession implements TransactionConnection {
    * `reason`. Does not affect a commit.
    */
   interrupt(reason: Error): void {
-    if (this.#interrupts === null || this.#interruption !== null) return;
-    const flags = this.#interrupts;
-    this.#interruption = { reason, timer: setInterval(() => interruptStatement(flags), INTERRUPT_EVERY_MS) };
-    interruptStatement(flags);
+    if (this.#interruption !== null) return;
+    this.#interruption = reason;
+    this.#interrupter.interrupt();
+  }
+
+  /** From now on `deafMs` counts, until `resume`. */
+  watch(): void {
+    if (this.#interruption === null) this.#interrupter.watch();
+  }
+
+  /**
+   * For how long PostgreSQL has computed since it last looked whether it was interrupted: milliseconds of its
+   * thread on a processor, where the system tells. 0 unless the session is watched or interrupted.
+   */
+  get deafMs(): number {
+    return this.#interrupter.deafMs;
   }
 
   /** Accepts statements again. */
   resume(): void {
-    clearInterval(this.#interruption?.timer);
     this.#interruption = null;
+    this.#interrupter.resume();
   }
 
-  /** Ends the thread at once, whatever it runs. What is in flight rejects with `reason`. */
+  /**
+   * Ends the thread at once, whatever it runs. What is in flight rejects with `reason`. When this resolves, the
+   * thread's memory is free.
+   */
   async kill(reason: Error): Promise<void> {
+    const isGoing = this.#failure === null;
     this.#failure ??= reason;
     this.#ending = true;
-    await this.#worker.terminate();
+    const exited = this.#endThreads();
+    if (isGoing) this.#events.onEnd();
+    await exited;
     this.#client.connection.stream.destroy();
   }
 
@@ -183,13 +207,13 @@ export class EmbeddedSession implements TransactionConnection {
     const closed = messageOf(this.#worker, (message) => message === "closed" || (typeof message === "object" && "fatal" in message));
     this.#send("close");
     await Promise.race([closed, this.#exited]);
-    await this.#worker.terminate();
+    await this.#endThreads();
     this.#client.connection.stream.destroy();
   }
 
   #requireGoing(): void {
-    const refusal = this.#failure ?? this.#interruption?.reason;
-    if (refusal !== undefined) throw refusal;
+    const refusal = this.#failure ?? this.#interruption;
+    if (refusal !== null) throw refusal;
   }
 
   #seen(error: unknown): unknown {
@@ -214,50 +238,51 @@ export class EmbeddedSession implements TransactionConnection {
         cause: new Error(reason),
       },
     );
-    void this.#worker.terminate().then(() => this.#client.connection.stream.destroy());
-    this.#events.onFailure(this.#failure);
+    void this.#endThreads().then(() => this.#client.connection.stream.destroy());
+    this.#events.onEnd();
+  }
+
+  async #endThreads(): Promise<void> {
+    await Promise.all([this.#worker.terminate(), this.#interrupter.end()]);
   }
 
   #rejectOnExit(): Promise<never> {
     return new Promise((_resolve, reject) => {
       this.#worker.once("error", reject);
-      this.#worker.once("exit", (code) =>
-        reject(new LodestoneError("UNAVAILABLE", `The embedded database did not start (exit code ${code}).`)),
-      );
+      this.#worker.once("exit", () => {
+        const { cause = this.#failure } = this.#failure ?? {};
+        reject(new LodestoneError("UNAVAILABLE", `The embedded database did not start: ${(cause as Error).message}`));
+      });
     });
   }
 }
 
-/** Makes a new data directory in a worker, synced to disk. */
-export async function createPgData(pgDataDirectory: string): Promise<void> {
-  const { worker } = await startWorker(pgDataDirectory, "create", DEFAULT_MEMORY_BYTES);
-  const failed = new Promise<never>((_resolve, reject) => {
-    worker.once("error", reject);
-    worker.once("exit", (code) => reject(new LodestoneError("UNAVAILABLE", `Creating the database failed (exit code ${code}).`)));
-  });
-  await Promise.race([messageOf(worker, (message) => message === "closed"), failed]);
-  await worker.terminate();
-}
-
 interface StartedWorker {
   readonly worker: Worker;
+  /** Receives the InterruptFlags. Whoever reads it holds PostgreSQL's memory: never the main thread. */
+  readonly flagsPort: MessagePort;
   readonly unread: Int32Array;
   readonly allowance: Int32Array;
 }
 
-async function startWorker(pgDataDirectory: string, mode: WorkerInput["mode"], maxMemoryBytes: number): Promise<StartedWorker> {
+async function startWorker(pgDataDirectory: string, maxMemoryBytes: number): Promise<StartedWorker> {
   const [unread, allowance] = [new SharedArrayBuffer(4), new SharedArrayBuffer(4)];
-  const input: WorkerInput = { pgDataDirectory, mode, unread, allowance, maxMemoryBytes, modules: await compiledModules() };
+  const postgres = await compiledPostgres();
+  const { port1: flagsPort, port2: interruptsTo } = new MessageChannel();
+  const input: WorkerInput = { pgDataDirectory, unread, allowance, interruptsTo, maxMemoryBytes, postgres };
   // PGlite and Emscripten read process.argv and PostgreSQL's environment variables; the thread gets none of
   // ours.
-  const worker = new Worker(new URL("./database-worker.js", import.meta.url), {
-    workerData: input,
-    resourceLimits: RESOURCE_LIMITS,
-    argv: [],
-    env: TEST_ENVIRONMENT,
-  });
+  const start = (): Worker =>
+    new Worker(new URL("./database-worker.js", import.meta.url), {
+      workerData: input,
+      transferList: [interruptsTo],
+      resourceLimits: RESOURCE_LIMITS,
+      argv: [],
+      env: TEST_ENVIRONMENT,
+    });
+  const worker = startDatabaseThread(pgDataDirectory, start);
   worker.setMaxListeners(30);
-  return { worker, unread: new Int32Array(unread), allowance: new Int32Array(allowance) };
+  return { worker, flagsPort, unread: new Int32Array(unread), allowance: new Int32Array(allowance) };
 }
 
 function messageOf(worker: Worker, isIt: (message: FromWorker) => boolean): Promise<void> {

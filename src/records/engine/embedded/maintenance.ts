@@ -6,6 +6,7 @@
  * It takes turns with everybody's units, one statement at a time. While others wait, only what is overdue
  * runs.
  */
+import { type FaultListeners, FaultState } from "../../../faults.ts";
 import type { Connection } from "../engine.ts";
 
 const LOOK_EVERY_MS = 15_000;
@@ -15,6 +16,11 @@ const CHECKPOINT_AFTER_MS = 5 * 60_000;
 /** A quarter of what PostgreSQL allows before it stops taking writes. */
 const FREEZE_AGE = 500_000_000;
 const OVERDUE_FACTOR = 3;
+
+export interface MaintenanceOptions extends FaultListeners {
+  /** Pause between two looks. */
+  readonly maintenanceEveryMs?: number | undefined;
+}
 
 export interface MaintenanceHost extends Connection {
   /** Units of work that others have asked for and that have not begun. */
@@ -27,15 +33,22 @@ export interface MaintenanceHost extends Connection {
 
 export class Maintenance {
   readonly #host: MaintenanceHost;
-  readonly #timer: NodeJS.Timeout;
+  readonly #everyMs: number;
+  #timer: NodeJS.Timeout | undefined;
   #unitsSeen = -1;
   #running: Promise<void> | null = null;
   #stopped = false;
+  readonly #fault: FaultState;
 
-  constructor(host: MaintenanceHost) {
+  constructor(host: MaintenanceHost, options: MaintenanceOptions = {}) {
     this.#host = host;
-    this.#timer = setInterval(() => this.look(), LOOK_EVERY_MS);
-    this.#timer.unref();
+    this.#everyMs = options.maintenanceEveryMs ?? LOOK_EVERY_MS;
+    this.#fault = new FaultState("Maintenance of the database", options);
+  }
+
+  /** From now on looks regularly. For when the database is open. */
+  start(): void {
+    this.#timer = setInterval(() => this.look(), this.#everyMs).unref();
   }
 
   /** Also called between two ticks, after much has been written. */
@@ -43,8 +56,11 @@ export class Maintenance {
     if (this.#stopped || this.#host.isHeld || this.#running !== null || this.#host.unitsRun === this.#unitsSeen) return;
     this.#unitsSeen = this.#host.unitsRun;
     this.#running = this.#run()
-      // A statement that fails (disk full, a table dropped meanwhile) is tried again next time.
-      .catch(() => {})
+      // A statement that fails (disk full) is tried again next time.
+      .then(
+        () => this.#fault.works(),
+        (error: unknown) => this.#fault.failed(error),
+      )
       .finally(() => {
         this.#running = null;
       });
@@ -75,7 +91,8 @@ export class Maintenance {
     );
     const { bytes, age_ms: ageMs } = rows[0]!;
     // A checkpoint itself writes some hundred bytes.
-    if (bytes > CHECKPOINT_BYTES || (bytes > 1_000 && ageMs > CHECKPOINT_AFTER_MS)) await this.#host.query("CHECKPOINT");
+    if (bytes > CHECKPOINT_BYTES || (bytes > 1_000 && ageMs > CHECKPOINT_AFTER_MS))
+      await this.#host.query("CHECKPOINT", [], { isUpkeep: true });
   }
 
   /**

@@ -1,9 +1,11 @@
 /** Opens a path as a locked, whole data directory. */
-import { existsSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { DirectoryLock } from "../../../directory-lock.ts";
-import { checkDataDirectory, copyTree, ensureDirectory, pgDataPath, publish, removeLeftovers, templateName } from "./data-directory.ts";
-import { createPgData } from "./embedded-session.ts";
+import { DirectoryLock, isDirectoryHeld } from "../../../directory-lock.ts";
+import type { FaultListeners } from "../../../faults.ts";
+import { checkDataDirectory, ensureDirectory, pgDataPath, publish, removeLeftovers } from "./data-directory.ts";
+import { makeRoom } from "./disk-reserve.ts";
+import { unpackDatabase } from "./pristine-database.ts";
 
 /** The major version of PostgreSQL inside the pinned PGlite. */
 const POSTGRES_MAJOR = "18";
@@ -14,21 +16,16 @@ export interface OpenDirectory {
   readonly lock: DirectoryLock;
 }
 
-/**
- * @param options.templateDir  keeps a pristine database for further first starts (tests make hundreds): a new
- *   directory is a copy of it.
- * @param onLockLost  called when another process took over the directory: nothing may be written any more.
- */
-export async function openDataDirectory(
-  options: { dataDir: string; templateDir?: string },
-  onLockLost: () => void,
-): Promise<OpenDirectory> {
+/** @param onLockLost  called when another process took over the directory: nothing may be written any more. */
+export async function openDataDirectory(options: { dataDir: string } & FaultListeners, onLockLost: () => void): Promise<OpenDirectory> {
   const dataDir = resolve(options.dataDir);
   ensureDirectory(dataDir);
-  const lock = await DirectoryLock.acquire(dataDir, onLockLost);
+  // The lock itself needs a little.
+  if (!isDirectoryHeld(dataDir)) makeRoom(dataDir);
+  const lock = await DirectoryLock.acquire(dataDir, onLockLost, { onFault: options.onFault, onRecovery: options.onRecovery });
   try {
     removeLeftovers(dataDir);
-    if (!(await checkDataDirectory(dataDir, POSTGRES_MAJOR))) await makeDatabase(dataDir, options.templateDir);
+    if (!(await checkDataDirectory(dataDir, POSTGRES_MAJOR))) await makeDatabase(dataDir);
   } catch (error) {
     lock.release();
     throw error;
@@ -36,30 +33,10 @@ export async function openDataDirectory(
   return { dataDir, pgDataDirectory: pgDataPath(dataDir), lock };
 }
 
-async function makeDatabase(dataDir: string, templateDir: string | undefined): Promise<void> {
+async function makeDatabase(dataDir: string): Promise<void> {
   const built = mkdtempSync(join(dataDir, "postgres.new-"));
-  if (templateDir === undefined) await createPgData(built);
-  else {
-    rmSync(built, { recursive: true });
-    copyTree(await template(templateDir), built);
-  }
+  unpackDatabase(built);
   // A directory without PG_VERSION comes from an interrupted copy by hand: it holds no database.
   if (existsSync(pgDataPath(dataDir))) rmSync(pgDataPath(dataDir), { recursive: true });
   await publish(dataDir, built);
-}
-
-async function template(templateDir: string): Promise<string> {
-  const path = join(templateDir, templateName());
-  if (existsSync(path)) return path;
-  ensureDirectory(templateDir);
-  const built = mkdtempSync(join(templateDir, "building-"));
-  await createPgData(built);
-  try {
-    renameSync(built, path);
-  } catch (error) {
-    // Another process was faster.
-    if (!existsSync(path)) throw error;
-    rmSync(built, { recursive: true, force: true });
-  }
-  return path;
 }

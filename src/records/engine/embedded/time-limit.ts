@@ -1,19 +1,29 @@
 /**
  * Ends work on the embedded session that runs too long, that nobody waits for, or that must make way for
- * others. Its statement is interrupted, and further statements are refused with the reason. A statement that
- * does not notice the interruption in time (PostgreSQL checks between rows and pages, not inside one long
- * text) is ended together with its thread.
+ * others. Its statement is interrupted, and further statements are refused with the reason.
+ *
+ * A statement that could not be interrupted (PostgreSQL checks between rows and pages, not inside one long
+ * expression or text) is ended together with its thread: when it does not notice its interruption, and also
+ * when it was not interrupted yet but others wait for it.
  */
+import { LodestoneError } from "../../../errors.ts";
 import { timedOut } from "../database-errors.ts";
 import type { EmbeddedSession } from "./embedded-session.ts";
 
 /** Wait this long before ending the thread, since then everybody waits for a new session. */
-const UNHEARD_AFTER_MS = 1_000;
+const DEAF_LIMIT_MS = 1_000;
+/** An interrupted thread that is not even computing (its disk does not answer) is ended after this time. */
+const UNHEARD_LIMIT_MS = 10_000;
+/** Shorter turns are not watched. */
+const WATCHED_AFTER_MS = 150;
+const LOOK_EVERY_MS = 100;
 
 /** One run of a unit of work. While `cut` is set it may be cut short; its work is then rolled back. */
 export interface Turn {
   /** null when nothing is running, or when a commit is. */
   cut: ((reason: Error) => void) | null;
+  /** Whether anybody waits for the turn to end. */
+  readonly isWaitedFor: () => boolean;
 }
 
 export interface TimeLimits {
@@ -21,19 +31,22 @@ export interface TimeLimits {
   /** When it aborts, the work is ended. For work that leaves nothing behind. */
   readonly abandoned?: AbortSignal | undefined;
   readonly turn?: Turn | undefined;
+  /** Default DEAF_LIMIT_MS. */
+  readonly deafLimitMs?: number | undefined;
 }
 
 /**
  * @throws {LodestoneError} TIMEOUT, the signal's reason, the reason with which the turn was cut, or what
- *   `run` rejects with.
+ *   `run` rejects with. A turn that was cut and did not notice is a TIMEOUT too: it is not run again.
  */
 export async function withTimeLimit<Result>(
   session: EmbeddedSession,
-  { limitMs, abandoned, turn }: TimeLimits,
+  { limitMs, abandoned, turn, deafLimitMs = DEAF_LIMIT_MS }: TimeLimits,
   run: () => Promise<Result>,
 ): Promise<Result> {
   let reason: Error | undefined;
-  let killTimer: NodeJS.Timeout | undefined;
+  let watching: NodeJS.Timeout | undefined;
+  let unheardTimer: NodeJS.Timeout | undefined;
   let killed: Promise<void> | undefined;
   let onKilled: () => void = () => {};
   const cutShort = new Promise<never>((_resolve, reject) => {
@@ -43,10 +56,27 @@ export async function withTimeLimit<Result>(
     if (reason !== undefined) return;
     reason = why;
     session.interrupt(why);
-    killTimer = setTimeout(() => {
-      killed = session.kill(why).finally(onKilled);
-    }, UNHEARD_AFTER_MS);
+    watch();
+    unheardTimer = setTimeout(kill, UNHEARD_LIMIT_MS);
   };
+  const kill = (): void => {
+    if (killed !== undefined) return;
+    // Its time limit, or a caller who left, says more than that others waited.
+    if (!(reason instanceof LodestoneError) && abandoned?.aborted !== true) reason = uninterruptible();
+    killed = session.kill(reason!).finally(onKilled);
+  };
+  const watch = (): void => {
+    clearTimeout(watching);
+    watching = setInterval(() => {
+      if (session.deafMs >= deafLimitMs && (reason !== undefined || turn?.isWaitedFor() === true)) kill();
+    }, LOOK_EVERY_MS);
+  };
+  if (turn !== undefined) {
+    watching = setTimeout(() => {
+      session.watch();
+      watch();
+    }, WATCHED_AFTER_MS);
+  }
   const timer = setTimeout(() => end(timedOut(limitMs)), limitMs);
   const onAbort = (): void => end(abandoned!.reason);
   if (abandoned?.aborted === true) onAbort();
@@ -60,9 +90,17 @@ export async function withTimeLimit<Result>(
   } finally {
     if (turn !== undefined) turn.cut = null;
     clearTimeout(timer);
-    clearTimeout(killTimer);
+    clearTimeout(watching);
+    clearTimeout(unheardTimer);
     abandoned?.removeEventListener("abort", onAbort);
     session.resume();
     await killed;
   }
 }
+
+const uninterruptible = (): LodestoneError =>
+  new LodestoneError(
+    "TIMEOUT",
+    "The statement computed for a second without a moment at which it could be interrupted, while others waited for the database; it was " +
+      "ended and rolled back. Compute with shorter values, or with fewer at once.",
+  );

@@ -29,6 +29,8 @@ export const TURN_MS = 150;
 /** A unit shorter than this is not noticed. */
 const NOTICED_MS = 50;
 const LONGEST_REST_MS = 10_000;
+/** After a unit that cost the session. */
+const LONGEST_LOST_REST_MS = 30_000;
 const LEAST_LONG_REST_MS = 6_000;
 const LONG_REST_FACTOR = 9;
 /** A long unit lets others go first for this long, if they keep coming. */
@@ -126,6 +128,15 @@ export class UnitQueue<Unit extends Waiting> {
     );
   }
 
+  /**
+   * Whether somebody else is kept waiting by the running unit: another caller, or a read that may be for another
+   * caller who was there recently.
+   */
+  get isWaitedFor(): boolean {
+    const caller = this.#running?.unit.caller;
+    return this.othersWait || (this.#urgent.length > 0 && [...this.#seenAt.keys()].some((seen) => seen !== caller));
+  }
+
   /** Time until some waiting unit may go, if all of them rest now. */
   get restMs(): number {
     const now = this.#now();
@@ -143,9 +154,13 @@ export class UnitQueue<Unit extends Waiting> {
   /**
    * Charges the time that a unit had the session; it has ended or was rolled back. Urgent units are free:
    * they serve everybody.
+   *
+   * @param elapsedMs  with the time that the session took to be as it was before.
+   * @param lostSession  the unit could only be ended together with the session: everything of its caller rests,
+   *   as after a long turn.
    */
-  charge({ caller, isUrgent }: Unit, elapsedMs: number): void {
-    const isLongTurn = this.#running?.isLongTurn === true;
+  charge({ caller, isUrgent }: Unit, elapsedMs: number, lostSession = false): void {
+    const isLongTurn = lostSession || this.#running?.isLongTurn === true;
     this.#running = null;
     if (isUrgent) return;
     this.#fair.charge(caller, elapsedMs);
@@ -154,7 +169,10 @@ export class UnitQueue<Unit extends Waiting> {
     this.#forget(now, elapsedMs);
     this.#seenAt.set(caller, now);
     if (this.#seenAt.size === 1) return;
-    this.#restsUntil.set(caller, now + Math.min(elapsedMs, LONGEST_REST_MS));
+    this.#restsUntil.set(
+      caller,
+      now + (lostSession ? Math.min(LONG_REST_FACTOR * elapsedMs, LONGEST_LOST_REST_MS) : Math.min(elapsedMs, LONGEST_REST_MS)),
+    );
     if (!isLongTurn) return;
     this.#longRestsUntil.set(caller, now + Math.max(LEAST_LONG_REST_MS, LONG_REST_FACTOR * elapsedMs));
     this.#pauseUntil = now + elapsedMs;

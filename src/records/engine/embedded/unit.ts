@@ -14,12 +14,15 @@ import { TURN_MS, type UnitQueue, type Waiting } from "./unit-queue.ts";
 export type Work<Result> = (session: EmbeddedSession, turn: Turn) => Promise<Result>;
 
 export interface Unit extends Waiting {
+  /** It is refused while the disk has too little room for what writes. */
+  readonly writes: boolean;
   readonly run: (session: EmbeddedSession, turn: Turn) => Promise<void>;
   readonly refuse: (reason: Error) => void;
 }
 
 export interface UnitOptions {
   readonly isUrgent?: boolean | undefined;
+  readonly writes?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
   /** The caller's budget, which gets its charges back when the unit is run again. */
   readonly budget?: AnswerBudget | undefined;
@@ -39,7 +42,7 @@ export const MAKES_WAY = new Error("It makes way for others.");
 export function queueUnit<Result>(
   queue: UnitQueue<Unit>,
   work: Work<Result>,
-  { isUrgent = false, signal, budget }: UnitOptions = {},
+  { isUrgent = false, writes = false, signal, budget }: UnitOptions = {},
 ): Promise<Result> {
   return new Promise<Result>((resolve, reject) => {
     if (signal?.aborted === true) return reject(signal.reason);
@@ -64,6 +67,7 @@ export function queueUnit<Result>(
     const unit: Unit = {
       caller: budget?.caller ?? "",
       isUrgent,
+      writes,
       run: async (session, turn) => {
         // When its caller left, the unit may already have left the queue and been waiting for a session to be
         // opened.

@@ -1,19 +1,17 @@
 /** What travels between the engine and the worker thread that runs PostgreSQL. */
 
-import type { CompiledModules } from "./compiled-modules.ts";
+import type { MessagePort } from "node:worker_threads";
 
 export interface WorkerInput {
-  readonly modules: CompiledModules;
+  /** PostgreSQL, compiled. */
+  readonly postgres: WebAssembly.Module;
   readonly pgDataDirectory: string;
-  /**
-   * "create": make a new data directory at `pgDataDirectory`, fsync it, and exit. "serve": open it and run
-   * protocol messages.
-   */
-  readonly mode: "create" | "serve";
   /** One int32: bytes sent to the main thread and not consumed there yet. */
   readonly unread: SharedArrayBuffer;
   /** One int32: bytes that may be sent from now on; set again before each statement. */
   readonly allowance: SharedArrayBuffer;
+  /** Gets the InterruptFlags, before "ready" is sent. Its other end is in the interrupting thread. */
+  readonly interruptsTo: MessagePort;
   /** Limit of PostgreSQL's linear memory. */
   readonly maxMemoryBytes: number;
 }
@@ -25,6 +23,8 @@ export interface InterruptFlags {
   /** Indexes into `memory`. */
   readonly queryCancelPending: number;
   readonly interruptPending: number;
+  /** The folder of the thread that runs PostgreSQL in /proc; null where there is none. */
+  readonly threadPath: string | null;
 }
 
 export type ToWorker =
@@ -40,8 +40,6 @@ export type ToWorker =
 export type FromWorker =
   /** Backend protocol bytes. */
   | Uint8Array
-  /** How a statement is interrupted from outside; sent before "ready". */
-  | { readonly interrupts: InterruptFlags }
   | "ready"
   /** Size of PostgreSQL's linear memory, sent when it has grown. */
   | { readonly memoryBytes: number }

@@ -14,6 +14,7 @@ import {
   CLOSE_LIMIT_MS,
   type Connection,
   type Engine,
+  type EngineHealth,
   type QueryOptions,
   type TransactionConnection,
   type TransactionOptions,
@@ -23,6 +24,7 @@ import { runTransaction } from "../run-transaction.ts";
 import { BranchLogins } from "./branch-logins.ts";
 import { ConnectionPool } from "./connection-pool.ts";
 import { DatabaseWatch } from "./database-watch.ts";
+import { untilEnded } from "./lingering-backends.ts";
 import { requireSessions } from "./pooler-check.ts";
 import { rememberStart, ServerSession } from "./server-session.ts";
 import { CONNECT_TIMEOUT_MS, clientConfig, placeOf, resetStatements, sessionSettings, sessionStatements } from "./session-settings.ts";
@@ -193,6 +195,11 @@ export class ServerEngine implements Engine {
     );
   }
 
+  /** That its server is away is known to those who read from it. */
+  health(): EngineHealth {
+    return { outage: null, writeRefusal: null };
+  }
+
   walBytes(): Promise<null> {
     return Promise.resolve(null);
   }
@@ -254,13 +261,16 @@ export class ServerEngine implements Engine {
     const { caller, signal } = limits;
     // The service's own work waits for no caller's turn.
     if (caller === undefined) return this.#unitAtOnce(where, limits, work);
-    return (typeof where === "string" ? this.#sqlTurns : this.#turns).run(caller, signal, () => this.#unitAtOnce(where, limits, work));
+    return (typeof where === "string" ? this.#sqlTurns : this.#turns).run(caller, signal, (keepUntil) =>
+      this.#unitAtOnce(where, limits, work, keepUntil),
+    );
   }
 
   async #unitAtOnce<Result>(
     where: ConnectionPool | string,
     { timeoutMs, signal, isAbandonable }: UnitLimits,
     work: (session: ServerSession, withinTime: <Answer>(run: () => Promise<Answer>) => Promise<Answer>) => Promise<Result>,
+    keepUntil: (isOver: Promise<void>) => void = () => {},
   ): Promise<Result> {
     if (this.#closing !== null) throw new LodestoneError("UNAVAILABLE", "The database is closed.");
     signal?.throwIfAborted();
@@ -279,7 +289,12 @@ export class ServerEngine implements Engine {
     const end = async (reason: Error): Promise<void> => {
       session.condemn(reason);
       const { processId } = session;
-      if (typeof where === "string" && processId !== undefined) await terminateBackend(this.#config, processId, where);
+      if (typeof where === "string" && processId !== undefined && !(await terminateBackend(this.#config, processId, where))) {
+        // The answer says that the statement was ended. Its caller's place stays taken until that is true.
+        const isOver = untilEnded(this, { processId, roleName: where }, () => this.#closing !== null);
+        keepUntil(isOver);
+        session.keepPlaceUntil(isOver);
+      }
       session.end(reason);
     };
     const withinTime = async <Answer>(run: () => Promise<Answer>): Promise<Answer> => {

@@ -26,6 +26,7 @@ export class ServerSession implements TransactionConnection {
   };
 
   readonly #onRelease: () => void;
+  #placeKept: Promise<void> | null = null;
   /** Runs before the driver gets the bytes and assembles a row that may be too large for memory. */
   readonly #onData = (chunk: Buffer): void => {
     const reading = this.#readings.current;
@@ -107,10 +108,16 @@ export class ServerSession implements TransactionConnection {
     destroyConnection(this.#client);
   }
 
+  /** The connection counts as taken until then, although it was broken off. */
+  keepPlaceUntil(isOver: Promise<void>): void {
+    this.#placeKept = isOver;
+  }
+
   release(): void {
     this.#client.off("error", this.#onError);
     streamOf(this.#client).off("data", this.#onData);
     this.#client.release(this.#failure ?? false);
-    this.#onRelease();
+    if (this.#placeKept === null) this.#onRelease();
+    else void this.#placeKept.then(this.#onRelease);
   }
 }

@@ -12,40 +12,42 @@ const WAIT_MS = 2_000;
 const LIMIT_MS = 5_000;
 
 /**
- * Resolves when the session is gone, or after LIMIT_MS. Uses a connection of its own: those of the pool may
- * all be busy.
+ * Resolves with true when the session is gone, and with false after LIMIT_MS or when that is not known. Uses a
+ * connection of its own: those of the pool may all be busy.
  *
  * @param config     connects as our own user.
  * @param processId  as PostgreSQL reports it, not a pooler.
  */
-export async function terminateBackend(config: pg.ClientConfig, processId: number, roleName: string): Promise<void> {
+export async function terminateBackend(config: pg.ClientConfig, processId: number, roleName: string): Promise<boolean> {
   const client = new pg.Client({ ...config, connectionTimeoutMillis: WAIT_MS });
   client.on("error", () => {});
   let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, LIMIT_MS);
+  const limit = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), LIMIT_MS);
   });
-  const terminate = () =>
+  const terminate = async (): Promise<boolean> => {
     // By now the number may belong to another session, so require one of this role.
-    client.query("SELECT pg_terminate_backend(pid, $3) FROM pg_stat_activity WHERE pid = $1 AND usename = $2", [
-      processId,
-      roleName,
-      WAIT_MS,
-    ]);
-  const work = async (): Promise<void> => {
+    const { rows } = await client.query<{ ended: boolean }>(
+      "SELECT pg_terminate_backend(pid, $3) AS ended FROM pg_stat_activity WHERE pid = $1 AND usename = $2",
+      [processId, roleName, WAIT_MS],
+    );
+    return rows.every(({ ended }) => ended);
+  };
+  const work = async (): Promise<boolean> => {
     await client.connect();
     try {
-      await terminate();
+      return await terminate();
     } catch (error) {
       if ((error as { code?: string }).code !== NOT_ALLOWED) throw error;
       // The user that made the role may become a member of it, and members may end its sessions.
       await client.query(`GRANT ${quoteIdentifier(roleName)} TO CURRENT_USER`);
-      await terminate();
+      return await terminate();
     }
   };
   // If it cannot be ended, the caller breaks the connection off, and the session ends when the server
   // notices.
-  await Promise.race([work().catch(() => {}), limit]);
+  const hasEnded = await Promise.race([work().catch(() => false), limit]);
   clearTimeout(timer);
   void client.end().catch(() => {});
+  return hasEnded;
 }

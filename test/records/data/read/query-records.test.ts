@@ -3,6 +3,7 @@ import { beforeAll, expect, test } from "vitest";
 import { queryRecords } from "../../../../src/records/data/read/query-records.ts";
 import { insertRecords } from "../../../../src/records/data/write/bulk-insert.ts";
 import type { JsonObject, JsonValue, PageRequest, QueryRequest } from "../../../../src/records/requests.ts";
+import { runs } from "../../../support/random-runs.ts";
 import { describeOnBothEngines } from "../../../support/record-engines.ts";
 
 describeOnBothEngines("queries", (fixture) => {
@@ -94,8 +95,6 @@ describeOnBothEngines("queries", (fixture) => {
       "xata.version",
     );
     const sort = fc.array(fc.record({ column, direction: fc.constantFrom("asc", "desc") }), { maxLength: 3 });
-    const seed = Date.now() & 0x7fffffff;
-    console.log(`fast-check seed ${seed}`);
     await fc.assert(
       fc.asyncProperty(sort, fc.integer({ min: 1, max: 25 }), fc.boolean(), async (keys, size, filtered) => {
         const filter: JsonValue = filtered ? { score: { $ge: 1 } } : {};
@@ -120,7 +119,7 @@ describeOnBothEngines("queries", (fixture) => {
         }
         expect(backward).toEqual(expected);
       }),
-      { numRuns: 25, seed },
+      { numRuns: runs(25) },
     );
   });
 

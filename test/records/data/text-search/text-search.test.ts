@@ -19,6 +19,7 @@ import { insertRecords } from "../../../../src/records/data/write/bulk-insert.ts
 import type { Connection } from "../../../../src/records/engine/engine.ts";
 import type { BranchSearchRequest, TextSearchRequest } from "../../../../src/records/requests.ts";
 import { turnsDuring } from "../../../support/event-loop.ts";
+import { runs } from "../../../support/random-runs.ts";
 import { describeOnBothEngines } from "../../../support/record-engines.ts";
 
 describe("words", () => {
@@ -32,8 +33,6 @@ describe("words", () => {
   });
 
   test("have as distance the number of letters that must change", () => {
-    const seed = Date.now() & 0x7fffffff;
-    console.log(`fast-check seed ${seed}`);
     const word = fc.stringMatching(/^[ab]{0,7}$/);
     fc.assert(
       fc.property(word, word, fc.integer({ min: 0, max: 7 }), (a, b, limit) => {
@@ -48,25 +47,22 @@ describe("words", () => {
         if (distance <= limit) expect(got).toBe(distance);
         else expect(got).toBeGreaterThan(limit);
       }),
-      { seed, numRuns: 200 },
+      { numRuns: runs(200) },
     );
   });
 
   test("that match share a piece with what they match", () => {
-    const seed = Date.now() & 0x7fffffff;
     const word = fc.stringMatching(/^[abc]{1,9}$/);
     fc.assert(
       fc.property(word, word, fc.integer({ min: 0, max: 2 }), fc.boolean(), (query, other, fuzziness, prefix) => {
         const [term] = termsOf(query, fuzziness, prefix);
         if (matchQuality(term!, other) > 0) expect(piecesOf(term!).some((piece) => other.includes(piece))).toBe(true);
       }),
-      { seed, numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 
   test("give the same matches all together as one by one", () => {
-    const seed = Date.now() & 0x7fffffff;
-    console.log(`fast-check seed ${seed}`);
     const word = fc.stringMatching(/^[a-dA-D\u00e4\u0430-\u0433]{1,9}$/);
     fc.assert(
       fc.property(
@@ -84,7 +80,7 @@ describe("words", () => {
           for (const _ of ["computed", "remembered"]) expect(matcher.match(other!)).toEqual(expected);
         },
       ),
-      { seed, numRuns: 2_000 },
+      { numRuns: runs(2_000) },
     );
   });
 

@@ -117,7 +117,7 @@ describeOnBothEngines("transactions", (fixture) => {
       const isWaiting = async (): Promise<boolean> =>
         (await fixture.engine.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%DELETE FROM%'")).rows
           .length > 0;
-      await expect.poll(isWaiting, { timeout: 10_000 }).toBe(true);
+      await expect.poll(isWaiting).toBe(true);
     }
     release();
     await other;

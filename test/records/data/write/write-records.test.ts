@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { beforeAll, expect, test } from "vitest";
 import { getRecords } from "../../../../src/records/data/read/get-records.ts";
 import { newRecordId } from "../../../../src/records/data/values/record-id.ts";
+import { ExactJson } from "../../../../src/records/exact-json.ts";
 import type { JsonObject } from "../../../../src/records/requests.ts";
 import { describeOnBothEngines } from "../../../support/record-engines.ts";
 import { recordsOf } from "./records-of.ts";
@@ -123,6 +124,25 @@ describeOnBothEngines("records", (fixture) => {
     expect(await teams.update("counter", { size: { $decrement: 1 } })).toMatchObject({ size: 39 });
     expect(await teams.update("counter", { size: { $multiply: 2 } })).toMatchObject({ size: 78 });
     expect(await teams.update("counter", { size: { $divide: 4 } })).toMatchObject({ size: 19 });
+  });
+
+  test("count beyond 2^53 with every digit, in answers and in the database, up to the largest int", async () => {
+    const big = 2n ** 53n - 1n;
+    await teams.replace("beyond", { name: "a", size: Number(big) });
+    // As it is written into the answer.
+    const digits = (value: unknown): string => (value instanceof ExactJson ? value.text : String(value));
+    const text = async (record: Promise<JsonObject>): Promise<string> => digits((await record).size);
+    expect(await text(teams.update("beyond", { size: { $increment: 2 } }))).toBe(String(big + 2n));
+    expect(await text(teams.get("beyond"))).toBe("9007199254740993");
+    expect(await text(teams.update("beyond", { size: { $multiply: 1000 } }))).toBe("9007199254740993000");
+    await expect(teams.update("beyond", { size: { $multiply: 2 } })).rejects.toMatchObject({ code: "INVALID" });
+    expect(await text(teams.get("beyond"))).toBe("9007199254740993000");
+    // From the column's default, which is 7.
+    const made = async (id: string, size: JsonObject) => text(teams.upsert(id, { name: "a", size }).then(({ record }) => record));
+    expect(await made("beyond2", { $increment: Number(big) })).toBe(String(7n + big));
+    expect(await made("beyond3", { $decrement: Number(big) })).toBe(String(7n - big));
+    expect(await made("beyond4", { $multiply: Number(big) })).toBe(String(7n * big));
+    expect(await made("beyond5", { $divide: -2 })).toBe("-3");
   });
 
   test("take arithmetic on numbers only", async () => {

@@ -1,0 +1,119 @@
+/**
+ * An embedded database that takes long to open, or to close, while maintenance looks all the time: the directory has
+ * one thread at most, kills in between lose nothing, and the process ends when it is told to.
+ */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { constants, type FileHandle, open } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { TestServer } from "../support/server.ts";
+
+const COUNTING = fileURLToPath(new URL("../support/count-database-threads.mjs", import.meta.url));
+const TABLE = "/db/slow:main/tables/things";
+
+describe("a server whose database is slow", { timeout: 300_000 }, () => {
+  let folder: string;
+  let pipe: string;
+  let server: TestServer | undefined;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "lodestone-slow-"));
+    pipe = join(folder, "pipe");
+    execFileSync("mkfifo", [pipe]);
+  });
+  afterEach(async () => {
+    await server?.end("SIGKILL");
+    rmSync(server?.dataDir ?? folder, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const serverAt = (point: string, args: readonly string[] = []): TestServer =>
+    new TestServer({ args, env: { NODE_OPTIONS: `--import ${COUNTING}`, LODESTONE_HOLD_AT: `${point}:${pipe}` } });
+
+  /** Resolves when a thread has reached the point; it goes on when the handle is closed. */
+  async function reached(): Promise<FileHandle> {
+    let handle: FileHandle | undefined;
+    // Without a reader the pipe cannot be opened; a call that waited for one could not be given up.
+    const tryOpening = async (): Promise<boolean> => {
+      handle = await open(pipe, constants.O_WRONLY | constants.O_NONBLOCK).catch(() => undefined);
+      return handle !== undefined;
+    };
+    await expect.poll(tryOpening, { timeout: 120_000 }).toBe(true);
+    return handle!;
+  }
+
+  const threadCounts = (): number[] => [...server!.log.matchAll(/database threads: (\d)/g)].map(([, count]) => Number(count));
+
+  const turns = (): number => server!.log.split("a hundred turns").length;
+
+  it("has one database thread at a time, and keeps what it acknowledged through kills", async () => {
+    server = serverAt("session-opening");
+    let rows = 0;
+    for (let life = 0; life < 3; life++) {
+      const started = server.start();
+      const held = await reached();
+      const before = turns();
+      await expect.poll(turns, { timeout: 60_000 }).toBeGreaterThan(before + 3);
+      // The one that opens; maintenance has not begun.
+      expect(threadCounts()).toEqual([1]);
+      expect(server.log).not.toContain("maintenance begins");
+      await held.close();
+      await started;
+      expect(server.log.match(/maintenance begins/g)).toHaveLength(1);
+      if (life === 0) {
+        await server.put("/db/slow:main");
+        expect((await server.put(TABLE, { columns: [{ name: "n", type: "int" }] })).status).toBe(201);
+      }
+      const counted = await server.post(`${TABLE}/summarize`, { summaries: { all: { count: "*" } } });
+      expect(counted.body.summaries[0].all).toBe(rows);
+      const records = Array.from({ length: 500 }, (_, n) => ({ n }));
+      expect((await server.post(`${TABLE}/bulk`, { records })).status).toBe(200);
+      rows += records.length;
+      expect(threadCounts()).toEqual([1]);
+      await server.end("SIGKILL");
+    }
+  });
+
+  it("ends at the shutdown deadline with exit code other than 0, and says so, when its database thread hangs", async () => {
+    server = serverAt("session-closing", ["--shutdown-timeout", "1"]);
+    await server.start();
+    const ended = server.end("SIGTERM");
+    const held = await reached();
+    expect(await ended).not.toBe(0);
+    expect(server.log).toContain("not stopped in time: ending the process");
+    expect(server.log).not.toContain('"msg":"stopped"');
+    await held.close();
+  });
+
+  it("ends at the second signal although its database thread hangs", async () => {
+    server = serverAt("session-closing", ["--shutdown-timeout", "3600"]);
+    await server.start();
+    const ended = server.end("SIGTERM");
+    const held = await reached();
+    process.kill(server.pid, "SIGTERM");
+    expect(await ended).not.toBe(0);
+    await held.close();
+  });
+
+  it("ends at once when it is told to while its database opens", async () => {
+    server = serverAt("session-opening");
+    const started = expect(server.start()).rejects.toThrow("instead of listening");
+    const held = await reached();
+    expect(await server.end("SIGTERM")).not.toBe(0);
+    expect(server.log).toContain("ending the process at once, while starting");
+    await held.close();
+    await started;
+  });
+
+  it("ends with exit code 0 once it has said that it stopped", async () => {
+    server = serverAt("session-closing");
+    await server.start();
+    const ended = server.end("SIGTERM");
+    await (await reached()).close();
+    expect(await ended).toBe(0);
+    expect(server.log).toContain('"msg":"stopped"');
+    expect(threadCounts()).toEqual([1, 0]);
+  });
+});
