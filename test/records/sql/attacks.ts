@@ -333,7 +333,11 @@ const copies = (count: number, part: (i: number) => string, separator = ", "): s
 export const GREEDY = "SELECT array_length(array_agg(repeat('x', 1000000) || g), 1) FROM generate_series(1, 2000) g";
 
 /** Products of long numbers in one row's expression: between its beginning and its end PostgreSQL looks at no interruption. */
-export const UNINTERRUPTIBLE = `SELECT count(*) FROM generate_series(1, 1) AS g WHERE ${copies(
+export const UNINTERRUPTIBLE = `WITH n AS MATERIALIZED (SELECT (repeat('7', 60000) || g)::numeric AS a FROM generate_series(1, 1) AS g)
+SELECT count(*) FROM n WHERE ${copies(3_000, (i) => `a * (a + ${i}) = 0`, " OR ")}`;
+
+/** The same from constants: seconds of planning, which can be interrupted, and much memory come first. */
+export const PRODUCTS_OF_CONSTANTS = `SELECT count(*) FROM generate_series(1, 1) AS g WHERE ${copies(
   3_000,
   (i) => `(repeat('7', 60000) || g)::numeric * (repeat('3', 60000) || g + ${i})::numeric = 0`,
   " OR ",
@@ -383,4 +387,5 @@ export const RUNAWAY: readonly string[] = [
   copies(5_000, () => `SELECT t."name" FROM "t"`, " UNION ALL "),
   GREEDY,
   UNINTERRUPTIBLE,
+  PRODUCTS_OF_CONSTANTS,
 ];

@@ -3,7 +3,7 @@
  * limits, or just beyond them. Seeded. Requests that write carry a mark, so that one can tell whether a
  * request answered with an error has written something all the same.
  */
-import { GREEDY, MANY_CTES, UNINTERRUPTIBLE } from "../../records/sql/attacks.ts";
+import { GREEDY, MANY_CTES, PRODUCTS_OF_CONSTANTS, UNINTERRUPTIBLE } from "../../records/sql/attacks.ts";
 import type { Random } from "../workload/random.ts";
 import type { SendOptions } from "./client.ts";
 import { BRANCH, VECTOR, words } from "./stage.ts";
@@ -97,7 +97,7 @@ const KINDS: Readonly<Record<string, Make>> = {
       params: [mark],
     }),
   "sql: fills the database's memory": () => sql(GREEDY),
-  "sql: cannot be interrupted": () => sql(UNINTERRUPTIBLE),
+  "sql: cannot be interrupted": (random) => sql(random.of([UNINTERRUPTIBLE, PRODUCTS_OF_CONSTANTS])),
   "sql: thousands of queries in a WITH": () => sql(MANY_CTES),
   "sql: as many parts as may be": (random) => sql(`SELECT 1 WHERE 1 IN (${"1,".repeat(near(random, 199_992))}1)`),
   "sql: too deep for the parser": () => sql(`SELECT ${"1 + ".repeat(120_000)}1`),

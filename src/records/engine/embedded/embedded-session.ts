@@ -167,7 +167,7 @@ export class EmbeddedSession implements TransactionConnection {
     this.#interrupter.interrupt();
   }
 
-  /** From now on `deafMs` counts, until `resume`. */
+  /** From now on `deafMs` and `computedMs` count, until `resume`. */
   watch(): void {
     if (this.#interruption === null) this.#interrupter.watch();
   }
@@ -178,6 +178,11 @@ export class EmbeddedSession implements TransactionConnection {
    */
   get deafMs(): number {
     return this.#interrupter.deafMs;
+  }
+
+  /** For how long PostgreSQL has computed since the session is watched or interrupted: milliseconds as for `deafMs`. */
+  get computedMs(): number {
+    return this.#interrupter.computedMs;
   }
 
   /** Accepts statements again. */

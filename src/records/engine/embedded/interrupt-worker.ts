@@ -11,7 +11,7 @@
 import { readFileSync } from "node:fs";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { interruptStatement } from "./interrupt-statement.ts";
-import { DEAF_MS, IDLE, type InterrupterInput, SETTING, STATE, WANTED } from "./interrupter.ts";
+import { COMPUTED_MS, DEAF_MS, IDLE, type InterrupterInput, SETTING, STATE, WANTED } from "./interrupter.ts";
 import type { InterruptFlags } from "./worker-messages.ts";
 
 /**
@@ -27,7 +27,8 @@ flagsPort.once("message", (flags: InterruptFlags) => {
   parentPort!.postMessage("ready");
   for (;;) {
     Atomics.wait(control, STATE, IDLE);
-    let heardAtMs = processorMs(flags.threadPath);
+    const beganAtMs = processorMs(flags.threadPath);
+    let heardAtMs = beganAtMs;
     for (let state = Atomics.load(control, STATE); state !== IDLE; state = Atomics.load(control, STATE)) {
       const now = processorMs(flags.threadPath);
       if (Atomics.compareExchange(control, STATE, state, SETTING) !== state) continue;
@@ -35,6 +36,7 @@ flagsPort.once("message", (flags: InterruptFlags) => {
       if (state === WANTED) interruptStatement(flags);
       else Atomics.store(flags.memory, flags.interruptPending, 1);
       Atomics.store(control, DEAF_MS, now - heardAtMs);
+      Atomics.store(control, COMPUTED_MS, now - beganAtMs);
       Atomics.store(control, STATE, state);
       Atomics.notify(control, STATE);
       Atomics.wait(control, STATE, state, EVERY_MS);

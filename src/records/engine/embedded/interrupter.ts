@@ -15,7 +15,9 @@ import { TEST_ENVIRONMENT } from "../../../fault-points.ts";
 export const STATE = 0;
 /** For how long PostgreSQL's thread has computed without looking whether it was interrupted. */
 export const DEAF_MS = 1;
-const WORDS = 2;
+/** For how long it has computed since it is watched or interrupted. */
+export const COMPUTED_MS = 2;
+const WORDS = 3;
 
 /** The states. */
 export const IDLE = 0;
@@ -66,12 +68,17 @@ export class Interrupter {
     return Atomics.load(this.#control, DEAF_MS);
   }
 
+  /** Milliseconds of PostgreSQL's thread on a processor since `watch` or `interrupt`. */
+  get computedMs(): number {
+    return Atomics.load(this.#control, COMPUTED_MS);
+  }
+
   /** Makes the current statement fail at PostgreSQL's next check, and every further one until `resume`. */
   interrupt(): void {
     this.#become(WANTED);
   }
 
-  /** Finds out whether the current statement could be interrupted, until `interrupt` or `resume`. */
+  /** Finds out for how long the current statement computes, and whether it could be interrupted, until `interrupt` or `resume`. */
   watch(): void {
     this.#become(WATCHED);
   }
@@ -79,6 +86,7 @@ export class Interrupter {
   resume(): void {
     this.#become(IDLE);
     Atomics.store(this.#control, DEAF_MS, 0);
+    Atomics.store(this.#control, COMPUTED_MS, 0);
   }
 
   #become(state: number): void {

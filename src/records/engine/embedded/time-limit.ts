@@ -2,6 +2,10 @@
  * Ends work on the embedded session that runs too long, that nobody waits for, or that must make way for
  * others. Its statement is interrupted, and further statements are refused with the reason.
  *
+ * A turn that others wait for is ended for good when it has computed for LONGEST_TURN_MS: the time of PostgreSQL's
+ * thread on a processor, so that a slow machine changes what others wait, and not what can be done. One that does not
+ * compute (its disk is slow) ends at `Turn.longestMs`.
+ *
  * A statement that could not be interrupted (PostgreSQL checks between rows and pages, not inside one long
  * expression or text) is ended together with its thread: when it does not notice its interruption, and also
  * when it was not interrupted yet but others wait for it.
@@ -14,8 +18,10 @@ import type { EmbeddedSession } from "./embedded-session.ts";
 const DEAF_LIMIT_MS = 1_000;
 /** An interrupted thread that is not even computing (its disk does not answer) is ended after this time. */
 const UNHEARD_LIMIT_MS = 10_000;
-/** Shorter turns are not watched. */
-const WATCHED_AFTER_MS = 150;
+/** Then others go first. Below this a turn is not watched. */
+export const TURN_MS = 150;
+/** Nobody waits longer for somebody else's turn, but for the time that ending it takes. */
+const LONGEST_TURN_MS = 1_500;
 const LOOK_EVERY_MS = 100;
 
 /** One run of a unit of work. While `cut` is set it may be cut short; its work is then rolled back. */
@@ -24,6 +30,10 @@ export interface Turn {
   cut: ((reason: Error) => void) | null;
   /** Whether anybody waits for the turn to end. */
   readonly isWaitedFor: () => boolean;
+  /** Whether another caller does who may go now and has had less. */
+  readonly othersWait: () => boolean;
+  /** Milliseconds of the clock that it may take while others wait. */
+  readonly longestMs: number;
 }
 
 export interface TimeLimits {
@@ -65,17 +75,22 @@ export async function withTimeLimit<Result>(
     if (!(reason instanceof LodestoneError) && abandoned?.aborted !== true) reason = uninterruptible();
     killed = session.kill(reason!).finally(onKilled);
   };
+  const startedAt = performance.now();
   const watch = (): void => {
     clearTimeout(watching);
     watching = setInterval(() => {
       if (session.deafMs >= deafLimitMs && (reason !== undefined || turn?.isWaitedFor() === true)) kill();
+      else if (reason === undefined && turn?.othersWait() === true) {
+        if (session.computedMs + TURN_MS >= LONGEST_TURN_MS) end(tooLongForOthers());
+        else if (performance.now() - startedAt >= turn.longestMs) end(timedOut(turn.longestMs));
+      }
     }, LOOK_EVERY_MS);
   };
   if (turn !== undefined) {
     watching = setTimeout(() => {
       session.watch();
       watch();
-    }, WATCHED_AFTER_MS);
+    }, TURN_MS);
   }
   const timer = setTimeout(() => end(timedOut(limitMs)), limitMs);
   const onAbort = (): void => end(abandoned!.reason);
@@ -97,6 +112,13 @@ export async function withTimeLimit<Result>(
     await killed;
   }
 }
+
+const tooLongForOthers = (): LodestoneError =>
+  new LodestoneError(
+    "TIMEOUT",
+    `The request computed for ${LONGEST_TURN_MS / 1_000} seconds while others waited for the embedded database; it was ended and rolled back. Ask for ` +
+      "less at once, or when nobody else is there. On a PostgreSQL server requests run side by side.",
+  );
 
 const uninterruptible = (): LodestoneError =>
   new LodestoneError(

@@ -6,11 +6,10 @@
  *                    └────────── push, or rested ────────┘
  */
 import type { LodestoneError } from "../../../errors.ts";
-import { timedOut } from "../database-errors.ts";
 import type { EmbeddedSession } from "./embedded-session.ts";
-import type { Turn } from "./time-limit.ts";
+import { TURN_MS, type Turn } from "./time-limit.ts";
 import { MAKES_WAY, queueUnit, type Unit, type UnitOptions, type Work } from "./unit.ts";
-import { TURN_MS, UnitQueue } from "./unit-queue.ts";
+import { UnitQueue } from "./unit-queue.ts";
 
 export interface UnitHost {
   /** Rejects when there is none at the moment. */
@@ -28,16 +27,14 @@ type State =
 
 export class UnitLoop {
   readonly #host: UnitHost;
-  /** A unit that has run for this long is ended for good when others wait. */
-  readonly #longestMs: number;
   readonly #queue = new UnitQueue<Unit>();
-  readonly #turn: Turn = { cut: null, isWaitedFor: () => this.#queue.isWaitedFor };
-  #unitStartedAt = 0;
+  readonly #turn: Turn;
   #state: State = { is: "idle" };
 
+  /** @param longestMs  a unit that has run for this long is ended for good when others wait, whether it computes or not. */
   constructor(host: UnitHost, longestMs: number) {
     this.#host = host;
-    this.#longestMs = longestMs;
+    this.#turn = { cut: null, isWaitedFor: () => this.#queue.isWaitedFor, othersWait: () => this.#queue.othersWait, longestMs };
   }
 
   /** Units that have not begun. */
@@ -82,12 +79,9 @@ export class UnitLoop {
       return unit.refuse(error as Error);
     }
     const startedAt = performance.now();
-    this.#unitStartedAt = startedAt;
     const turnTimer = setTimeout(() => this.#makeWay(), TURN_MS + 1);
-    const longTurnTimer = setTimeout(() => this.#makeWay(), this.#longestMs + 1);
     await unit.run(session, this.#turn);
     clearTimeout(turnTimer);
-    clearTimeout(longTurnTimer);
     const lostSession = session.failure !== null;
     await this.#host.lookAfter(session);
     // What the unit has made of the session is its caller's to pay for, the next one's opening included.
@@ -95,14 +89,8 @@ export class UnitLoop {
     this.#queue.charge(unit, performance.now() - startedAt, lostSession);
   }
 
-  /**
-   * Cuts short the unit that runs when it is the others' turn. The unit waits for another turn, or, if it has
-   * had as long as SQL over HTTP may take, is ended for good.
-   */
+  /** Cuts short the unit that runs when it is the others' turn; it waits for another turn. */
   #makeWay(): void {
-    if (this.#turn.cut === null) return;
-    if (this.#queue.mustMakeWay) this.#turn.cut(MAKES_WAY);
-    else if (performance.now() - this.#unitStartedAt >= this.#longestMs && this.#queue.othersWait)
-      this.#turn.cut(timedOut(this.#longestMs));
+    if (this.#queue.mustMakeWay) this.#turn.cut?.(MAKES_WAY);
   }
 }

@@ -5,16 +5,18 @@
  *
  * Long units. A running unit cannot be suspended, only rolled back and run again. A unit that has had the
  * session for TURN_MS makes way for the first other caller who comes (`mustMakeWay`) and is put back
- * (`putBack`). Later it gets a long turn, in which it runs to its end. After a long turn of length t the same
- * caller's next one is at least 9 t and at least LEAST_LONG_REST_MS away, and anybody else's at least t. So
- * one caller's long units delay few requests of others and still complete. The caller's short units continue
- * as before. A caller who is alone is never cut short and never rests.
+ * (`putBack`). Later it gets a long turn, in which it runs to its end; time-limit.ts ends it when it is too long for
+ * those who wait. After a long turn of length t the same caller's next one is at least 9 t and at least
+ * LEAST_LONG_REST_MS away, and anybody else's at least t. So one caller's long units delay few requests of others
+ * and still complete. The caller's short units continue as before. A caller who is alone is never cut short and
+ * never rests.
  *
  * After every unit that took a while its caller rests for as long as the unit took, if any other caller was
  * there recently. So others find the session free for as long as they found it taken, even if they come a
  * moment later.
  */
 import { FairQueue } from "../../../fairness/fair-queue.ts";
+import { TURN_MS } from "./time-limit.ts";
 
 export interface Waiting {
   /** The caller of the request; "" is the service itself, which never rests and never makes way. */
@@ -24,8 +26,6 @@ export interface Waiting {
   isLong?: boolean;
 }
 
-/** Others go first after this time. */
-export const TURN_MS = 150;
 /** A unit shorter than this is not noticed. */
 const NOTICED_MS = 50;
 const LONGEST_REST_MS = 10_000;

@@ -8,8 +8,8 @@
 import type { AnswerBudget } from "../../../budget/memory-budget.ts";
 import { LodestoneError } from "../../../errors.ts";
 import type { EmbeddedSession } from "./embedded-session.ts";
-import type { Turn } from "./time-limit.ts";
-import { TURN_MS, type UnitQueue, type Waiting } from "./unit-queue.ts";
+import { TURN_MS, type Turn } from "./time-limit.ts";
+import type { UnitQueue, Waiting } from "./unit-queue.ts";
 
 export type Work<Result> = (session: EmbeddedSession, turn: Turn) => Promise<Result>;
 
