@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { TestServer } from "../support/server.ts";
 import { KeyedClient, type Outcome } from "./hostile/client.ts";
 import { HOSTILE_KINDS, type HostileRequest, hostileRequest } from "./hostile/hostile-requests.ts";
-import { type Latencies, Others } from "./hostile/others.ts";
+import { type Latencies, Others, type Wait } from "./hostile/others.ts";
 import { BRANCH, type KeyName, keyOf, prepareStage, type StageSize } from "./hostile/stage.ts";
 import { Random } from "./workload/random.ts";
 
@@ -33,6 +33,7 @@ export interface HostileReport {
   /** For each kind: how often it got which status, and the longest time it took. */
   readonly kinds: Readonly<Record<string, { readonly statuses: Readonly<Record<string, number>>; readonly maxMs: number }>>;
   readonly others: Readonly<Record<string, Latencies>>;
+  readonly longestWaits: readonly Wait[];
   readonly othersRefused: Readonly<Record<string, number>>;
   readonly peakRssMegabytes: number;
   readonly longestPauseMs: number;
@@ -58,6 +59,7 @@ class HostileRun {
   readonly #random: Random;
   readonly #statuses = new Map<string, number>();
   readonly #kinds = new Map<string, { statuses: Record<string, number>; maxMs: number }>();
+  readonly #underWay = new Set<HostileRequest>();
   readonly #exits: string[] = [];
   readonly #wrongErrors: string[] = [];
   readonly #behindErrors: string[] = [];
@@ -79,7 +81,7 @@ class HostileRun {
   async run(): Promise<HostileReport> {
     const { seconds, attackers, seed, size } = this.#options;
     await prepareStage(this.#judge, size, seed);
-    const others = new Others(seed);
+    const others = new Others(seed, () => [...this.#underWay].map(({ kind }) => kind));
     others.start(this.#server.port, OTHERS);
     const beside = [this.#watch(), this.#openIdleSockets()];
     const attacking = Promise.all(Array.from({ length: attackers }, () => this.#attack()));
@@ -98,6 +100,7 @@ class HostileRun {
       statuses: Object.fromEntries([...this.#statuses].sort()),
       kinds: Object.fromEntries([...this.#kinds].sort()),
       others: others.latencies(),
+      longestWaits: others.longestWaits,
       othersRefused: others.refused,
       peakRssMegabytes: Math.round(this.#peakRss / 1024),
       longestPauseMs: this.#longestPauseMs,
@@ -113,7 +116,9 @@ class HostileRun {
     while (!this.#isStopped) {
       const request = this.#next();
       if (request === undefined) break;
+      this.#underWay.add(request);
       const outcome = await client.send(request.method, request.path, request.method === "GET" ? undefined : request.body, request.options);
+      this.#underWay.delete(request);
       this.#note(request, outcome);
       if (request.mark !== undefined) await this.#judgeWrite(request, outcome);
       // A client that is refused temporarily waits: the soak should get past the refusal.

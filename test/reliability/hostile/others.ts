@@ -6,6 +6,17 @@ import { Random } from "../workload/random.ts";
 import { KeyedClient, type Outcome } from "./client.ts";
 import { BRANCH, keyOf, VECTOR } from "./stage.ts";
 
+/** One of the longest waits. */
+export interface Wait {
+  readonly kind: string;
+  readonly elapsedMs: number;
+  /** Since the others began. */
+  readonly endedAtMs: number;
+  /** The hostile requests under way when it ended. */
+  readonly beside: readonly string[];
+}
+
+const LONGEST_WAITS = 12;
 const TABLE = `${BRANCH}/tables/others`;
 
 export interface Latencies {
@@ -21,10 +32,14 @@ export class Others {
   readonly #pauseMs: number;
   readonly #latencies = new Map<string, number[]>();
   readonly #refused = new Map<string, number>();
+  readonly #beside: () => readonly string[];
+  readonly #startedAt = performance.now();
+  #longest: Wait[] = [];
   #isStopped = false;
   #running: Promise<unknown> = Promise.resolve();
 
-  constructor(seed: number, pauseMs = 30) {
+  constructor(seed: number, beside: () => readonly string[] = () => [], pauseMs = 30) {
+    this.#beside = beside;
     this.#random = new Random(seed);
     this.#pauseMs = pauseMs;
   }
@@ -48,6 +63,10 @@ export class Others {
   /** Status and kind of requests that failed, with counts. */
   get refused(): Readonly<Record<string, number>> {
     return Object.fromEntries(this.#refused);
+  }
+
+  get longestWaits(): readonly Wait[] {
+    return this.#longest;
   }
 
   /** For each kind, and for all together. */
@@ -79,6 +98,15 @@ export class Others {
     const list = this.#latencies.get(kind) ?? [];
     this.#latencies.set(kind, list);
     list.push(elapsedMs);
+    if (this.#longest.length < LONGEST_WAITS || elapsedMs > this.#longest.at(-1)!.elapsedMs) {
+      const wait = {
+        kind,
+        elapsedMs: Math.round(elapsedMs),
+        endedAtMs: Math.round(performance.now() - this.#startedAt),
+        beside: this.#beside(),
+      };
+      this.#longest = [...this.#longest, wait].toSorted((a, b) => b.elapsedMs - a.elapsedMs).slice(0, LONGEST_WAITS);
+    }
     if (status !== null && status < 300) return;
     const what = `${kind} ${status ?? "unanswered"} ${(/"message":"([^"]{0,120})/.exec(head)?.[1] ?? "").replace(/\d+/g, "n")}`;
     this.#refused.set(what, (this.#refused.get(what) ?? 0) + 1);

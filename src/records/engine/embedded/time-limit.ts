@@ -16,6 +16,8 @@ import type { EmbeddedSession } from "./embedded-session.ts";
 
 /** Wait this long before ending the thread, since then everybody waits for a new session. */
 const DEAF_LIMIT_MS = 1_000;
+/** The same for a turn that others have waited for longest. */
+const LATE_DEAF_LIMIT_MS = 500;
 /** An interrupted thread that is not even computing (its disk does not answer) is ended after this time. */
 const UNHEARD_LIMIT_MS = 10_000;
 /** Then others go first. Below this a turn is not watched. */
@@ -76,15 +78,19 @@ export async function withTimeLimit<Result>(
     killed = session.kill(reason!).finally(onKilled);
   };
   const startedAt = performance.now();
+  let isTooLong = false;
+  const look = (): void => {
+    const deafLimit = isTooLong ? Math.min(deafLimitMs, LATE_DEAF_LIMIT_MS) : deafLimitMs;
+    if (session.deafMs >= deafLimit && (reason !== undefined || turn?.isWaitedFor() === true)) kill();
+    else if (reason === undefined && turn?.othersWait() === true) {
+      isTooLong = session.computedMs + TURN_MS >= LONGEST_TURN_MS;
+      if (isTooLong) end(tooLongForOthers());
+      else if (performance.now() - startedAt >= turn.longestMs) end(timedOut(turn.longestMs));
+    }
+  };
   const watch = (): void => {
     clearTimeout(watching);
-    watching = setInterval(() => {
-      if (session.deafMs >= deafLimitMs && (reason !== undefined || turn?.isWaitedFor() === true)) kill();
-      else if (reason === undefined && turn?.othersWait() === true) {
-        if (session.computedMs + TURN_MS >= LONGEST_TURN_MS) end(tooLongForOthers());
-        else if (performance.now() - startedAt >= turn.longestMs) end(timedOut(turn.longestMs));
-      }
-    }, LOOK_EVERY_MS);
+    watching = setInterval(look, LOOK_EVERY_MS);
   };
   if (turn !== undefined) {
     watching = setTimeout(() => {
