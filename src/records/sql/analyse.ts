@@ -1,6 +1,6 @@
 /**
  * Walks a parse tree and returns what the statement is, or why it is refused. It knows the grammar but no
- * branch: vet.ts checks which tables exist, resolve.ts which columns they have. Runs in the parser's thread.
+ * branch: vet.ts checks which tables exist. Runs in the parser's thread.
  *
  * Invariant: a table name that the walk does not report is a CTE in scope at that very place. Names are
  * looked up as PostgreSQL does: in the WITH of the statement, then in those around it. In a WITH without
@@ -26,6 +26,15 @@ export const MAX_PARAMS = 32_767;
 /** Names, values, operators, clauses: the nodes of the parse tree. 32,767 parameters with a cast each are 164,000. */
 export const MAX_STATEMENT_PARTS = 200_000;
 
+/**
+ * PostgreSQL looks a column up in every item of the FROM clauses around it, and repeats for `*` the columns of each. So the time
+ * that it takes grows with the product, and it looks at no interruption meanwhile. A hundred tables in one FROM, whose columns are
+ * named ten thousand times, are a million look-ups.
+ */
+export const MAX_LOOKUPS = 2_000_000;
+/** What `*` counts for each item: the columns of a wide table. */
+const STAR_LOOKUPS = 100;
+
 export type StatementKind = "SELECT" | "INSERT" | "UPDATE" | "DELETE";
 
 export interface StatementAnalysis {
@@ -36,10 +45,8 @@ export interface StatementAnalysis {
   readonly tables: readonly string[];
   /** Columns that are written, with their table. */
   readonly writes: readonly { readonly table: string; readonly column: string; readonly by: "INSERT" | "UPDATE" }[];
-  /**
-   * It has names of the form `x.f` or `(expression).f`; resolve.ts decides whether they are columns or calls.
-   */
-  readonly hasQualifiedNames: boolean;
+  /** Each `f` of an `x.f` or `(expression).f`, once: where there is no such column it is a call of f, or a cast. */
+  readonly dottedNames: readonly string[];
   /** The numbers of `$1`, `$2` …, ascending, each once. */
   readonly parameters: readonly number[];
   /**
@@ -77,7 +84,10 @@ class Walk {
   readonly #writes: { table: string; column: string; by: "INSERT" | "UPDATE" }[] = [];
   readonly #parameters = new Set<number>();
   #changes = false;
-  #hasQualifiedNames = false;
+  readonly #dottedNames = new Set<string>();
+  /** FROM items of the queries that the walk is in. */
+  #fromItems = 0;
+  #lookups = 0;
   #misplacedParameter: number | undefined;
 
   result(): Omit<StatementAnalysis, "kind"> {
@@ -85,7 +95,7 @@ class Walk {
       changes: this.#changes,
       tables: [...this.#tables],
       writes: this.#writes,
-      hasQualifiedNames: this.#hasQualifiedNames,
+      dottedNames: [...this.#dottedNames],
       parameters: [...this.#parameters].sort((a, b) => a - b),
       misplacedParameter: this.#misplacedParameter,
     };
@@ -94,6 +104,8 @@ class Walk {
   /** The WITH of a statement opens a scope of its own. */
   statement(type: string, tree: Tree): void {
     if (type !== "SelectStmt") this.#changes = true;
+    const items = countFromItems(tree.fromClause ?? tree.usingClause) + (type === "SelectStmt" ? 0 : 1);
+    this.#fromItems += items;
     const ctes = tree.withClause === undefined ? [] : this.#with(tree.withClause as Tree);
     for (const [field, value] of Object.entries(tree)) {
       if (field === "withClause") continue;
@@ -101,6 +113,7 @@ class Walk {
       else this.#field(type, field, value);
     }
     for (const name of ctes) this.#see(name, -1);
+    this.#fromItems -= items;
     if (type === "InsertStmt") this.#insertTargets(tree);
     if (type === "UpdateStmt") this.#updateTargets(tree.targetList, tree);
     const conflict = tree.onConflictClause as Tree | undefined;
@@ -138,6 +151,14 @@ class Walk {
     if (++this.#parts > MAX_STATEMENT_PARTS)
       throw new Refusal(
         `the statement has more than ${MAX_STATEMENT_PARTS} parts (names, values, operators, clauses). Send values in params, or split it.`,
+      );
+  }
+
+  #lookUp(columns: number): void {
+    this.#lookups += columns * this.#fromItems;
+    if (this.#lookups > MAX_LOOKUPS)
+      throw new Refusal(
+        "the statement names columns of too many tables and subqueries at once: split it, or list the columns instead of *",
       );
   }
 
@@ -243,13 +264,18 @@ class Walk {
         const names = strings(tree.fields);
         const parts = (tree.fields as unknown[]).length;
         if (parts > 2) throw new Refusal(`write "column" or "table"."column", got "${names.join('"."')}"`, locationOf(tree));
+        const isStar = names.length < parts;
+        this.#lookUp(isStar ? STAR_LOOKUPS : 1);
         const last = names.at(-1) ?? "";
         if (REFUSED_COLUMNS.has(last)) throw new Refusal(`column "${last}" is not allowed`, locationOf(tree));
-        if (parts > 1) this.#hasQualifiedNames = true;
+        if (parts > 1 && !isStar) this.#dottedNames.add(last);
         return;
       }
       case "A_Indirection":
-        if (strings(tree.indirection).length > 0) this.#hasQualifiedNames = true;
+        for (const name of strings(tree.indirection)) {
+          if (REFUSED_COLUMNS.has(name)) throw new Refusal(`column "${name}" is not allowed`, locationOf(tree));
+          this.#dottedNames.add(name);
+        }
         return;
       case "RangeTableSample": {
         checkName(tree.method, new Set(["system", "bernoulli"]), "sampling method", tree);
@@ -259,6 +285,21 @@ class Walk {
         return;
     }
   }
+}
+
+/** The tables, subqueries and calls that a FROM clause joins. */
+function countFromItems(clause: unknown): number {
+  let count = 0;
+  const left = [clause];
+  for (let item = left.pop(); item !== undefined; item = left.pop()) {
+    if (Array.isArray(item)) for (const each of item) left.push(each);
+    else {
+      const [type, tree] = unwrap(item);
+      if (type === "JoinExpr") left.push(tree.larg, tree.rarg);
+      else count++;
+    }
+  }
+  return count;
 }
 
 /**

@@ -6,7 +6,7 @@ import { Worker } from "node:worker_threads";
 import { LodestoneError } from "../../errors.ts";
 import { TEST_ENVIRONMENT } from "../../fault-points.ts";
 import type { StatementAnalysis } from "./analyse.ts";
-import type { ParseReply, Statement } from "./parser-worker.ts";
+import type { ParseReply } from "./parser-worker.ts";
 
 /** A thread that takes longer for one statement is ended. Linear work takes a second on an idle machine. */
 const PARSE_LIMIT_MS = 10_000;
@@ -39,7 +39,7 @@ export class ParserThread {
    * @throws {LodestoneError} INVALID with PostgreSQL's own message, or with what is not allowed and why.
    * @throws {ParserBroken} the thread is of no use any more.
    */
-  async parse(statement: Statement): Promise<StatementAnalysis> {
+  async parse(statement: string): Promise<StatementAnalysis> {
     await this.#ready;
     this.#worker.ref();
     this.#worker.postMessage(statement);

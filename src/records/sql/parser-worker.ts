@@ -9,15 +9,7 @@
 import { parentPort } from "node:worker_threads";
 import { hasSqlDetails, loadModule, parseSync } from "libpg-query";
 import { analyse, type StatementAnalysis } from "./analyse.ts";
-import { resolveNames } from "./resolve.ts";
-import type { TableColumns } from "./resolve-from.ts";
 import { Refusal } from "./statement-tree.ts";
-
-export interface Statement {
-  readonly statement: string;
-  /** If given, the statement's names are resolved against these. */
-  readonly columns?: TableColumns;
-}
 
 export type ParseReply =
   /** The first message: from now on statements are parsed. */
@@ -32,16 +24,13 @@ const port = parentPort!;
 await loadModule();
 port.postMessage({ isReady: true } satisfies ParseReply);
 
-port.on("message", (request: Statement) => {
-  port.postMessage(reply(request));
+port.on("message", (statement: string) => {
+  port.postMessage(reply(statement));
 });
 
-function reply({ statement, columns }: Statement): ParseReply {
+function reply(statement: string): ParseReply {
   try {
-    const statements: readonly unknown[] = parseSync(statement).stmts ?? [];
-    const analysis = analyse(statements);
-    if (columns !== undefined) resolveNames(statements, columns);
-    return { analysis };
+    return { analysis: analyse(parseSync(statement).stmts ?? []) };
   } catch (error) {
     if (error instanceof Refusal)
       return { fault: error.message, position: error.location < 0 ? null : characters(statement, error.location) + 1 };

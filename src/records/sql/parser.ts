@@ -9,8 +9,6 @@ import { FairTurns } from "../../fairness/fair-turns.ts";
 import type { FaultListeners } from "../../faults.ts";
 import type { StatementAnalysis } from "./analyse.ts";
 import { ParserBroken, ParserThread } from "./parser-thread.ts";
-import type { Statement } from "./parser-worker.ts";
-import type { TableColumns } from "./resolve-from.ts";
 
 /** Longer statements are refused: values belong in params. */
 const MAX_STATEMENT_CHARACTERS = 500_000;
@@ -35,7 +33,6 @@ const turns = new FairTurns(
   "The parser of statements has been busy with statements of others, and with earlier ones of yours. Nothing was changed: send shorter ones, or try again.",
 );
 let thread: ParserThread | null = null;
-/** By statement; once its names were resolved, by the columns' key and the statement. */
 const cache = new Map<string, StatementAnalysis>();
 
 /**
@@ -58,29 +55,17 @@ export function analyseStatement(statement: string, caller: ParsingCaller): Prom
     return Promise.reject(new LodestoneError("INVALID", "statement contains a lone surrogate; it is not valid Unicode."));
   const known = cache.get(statement);
   if (known !== undefined) return Promise.resolve(known);
-  return parsed({ statement }, statement, caller);
+  return parsed(statement, caller);
 }
 
-/**
- * Checks that each `x.f` of a statement is a column. analyseStatement must have accepted the statement.
- *
- * @param columns     of the tables that the statement names.
- * @param columnsKey  equal for equal columns: the result is cached under it.
- * @throws {LodestoneError} INVALID for a name that is not a column, or that may be something else.
- */
-export async function resolveStatement(statement: string, columns: TableColumns, columnsKey: string, caller: ParsingCaller): Promise<void> {
-  const key = `${columnsKey}\0${statement}`;
-  if (!cache.has(key)) await parsed({ statement, columns }, key, caller);
-}
-
-function parsed(statement: Statement, key: string, { caller, signal, onFault }: ParsingCaller): Promise<StatementAnalysis> {
+function parsed(statement: string, { caller, signal, onFault }: ParsingCaller): Promise<StatementAnalysis> {
   return turns.run(caller, signal, async () => {
-    const known = cache.get(key); // somebody else sent the same, and was first
+    const known = cache.get(statement); // somebody else sent the same, and was first
     if (known !== undefined) return known;
     thread ??= new ParserThread();
     try {
       const analysis = await thread.parse(statement);
-      remember(key, analysis);
+      remember(statement, analysis);
       return analysis;
     } catch (error) {
       if (error instanceof LodestoneError && error.code === "INVALID") throw error;
@@ -105,8 +90,8 @@ async function replaceThread(broken: ParserThread, error: unknown, onFault: Pars
   });
 }
 
-function remember(key: string, analysis: StatementAnalysis): void {
-  if (key.length > CACHED_CHARACTERS_EACH) return;
+function remember(statement: string, analysis: StatementAnalysis): void {
+  if (statement.length > CACHED_CHARACTERS_EACH) return;
   if (cache.size >= CACHED_STATEMENTS) cache.delete(cache.keys().next().value!);
-  cache.set(key, analysis);
+  cache.set(statement, analysis);
 }

@@ -12,10 +12,9 @@ import type { BranchInfo } from "../schema.ts";
 import { MAX_PARAMS } from "./analyse.ts";
 import { type CatalogNames, catalogNames, typeNames } from "./catalog-names.ts";
 import { needsType, paramText } from "./params.ts";
-import { analyseStatement, resolveStatement } from "./parser.ts";
+import { analyseStatement } from "./parser.ts";
 import { MAX_RESULT_BYTES, MAX_RESULT_ROWS, sqlAnswer } from "./sql-answer.ts";
 import { translateError } from "./sql-errors.ts";
-import { columnsKeyOf, tableColumns } from "./table-columns.ts";
 import { vet } from "./vet.ts";
 
 type OnFault = FaultListeners["onFault"];
@@ -88,16 +87,7 @@ async function prepare(
   if (params.length > MAX_PARAMS)
     throw new LodestoneError("INVALID", `params has ${params.length} values; at most ${MAX_PARAMS} are allowed.`);
   const analysis = await analyseStatement(request.statement, caller);
-  vet(analysis, branch, params.length);
-  if (analysis.hasQualifiedNames) {
-    const resolve = async (isFresh: boolean): Promise<void> =>
-      resolveStatement(request.statement, await tableColumns(engine, branch, analysis.tables, isFresh), columnsKeyOf(branch), caller);
-    // Another server may have added the column just now.
-    await resolve(false).catch((error: unknown) => {
-      if (engine.signal?.aborted === true) throw error;
-      return resolve(true);
-    });
-  }
+  vet(analysis, branch, params.length, names);
   checkReadOnly({ readOnly }, analysis.changes, "SELECT");
   return {
     changes: analysis.changes,

@@ -1,13 +1,15 @@
 /**
- * The part of the first wall of SQL over HTTP that depends on the branch: its tables, columns and parameters.
+ * The part of the first wall of SQL over HTTP that depends on the branch and its database: tables, columns, names of functions, and
+ * parameters.
  */
 import { LodestoneError } from "../../errors.ts";
 import { SYSTEM_COLUMNS, systemColumnName } from "../../filter/system-columns.ts";
 import { physicalNameOf } from "../identifiers.ts";
 import type { BranchInfo } from "../schema.ts";
 import type { StatementAnalysis } from "./analyse.ts";
+import type { CatalogNames } from "./catalog-names.ts";
 
-export function vet(analysis: StatementAnalysis, branch: BranchInfo, paramCount: number): void {
+export function vet(analysis: StatementAnalysis, branch: BranchInfo, paramCount: number, names: CatalogNames): void {
   const tables = new Set([...branch.tables.values()].map((table) => table.physicalName));
   for (const name of analysis.tables) {
     if (!tables.has(physicalNameOf(name))) {
@@ -27,6 +29,12 @@ export function vet(analysis: StatementAnalysis, branch: BranchInfo, paramCount:
       );
     }
   }
+  const call = analysis.dottedNames.find((name) => names.refusedAfterADot.has(name));
+  if (call !== undefined)
+    throw new LodestoneError(
+      "INVALID",
+      `"${call}" after a dot may be a call, or a cast, of that name, which is not allowed: write a column of that name without its table.`,
+    );
   vetParameters(analysis.parameters, paramCount);
   if (analysis.misplacedParameter !== undefined)
     throw new LodestoneError(

@@ -72,19 +72,28 @@ const sampleOf = (type: string): string => SAMPLES[type] ?? `NULL::pg_catalog.${
 
 interface Routine {
   readonly name: string;
+  /** A routine of this name can be called with one argument, and is not immutable. */
+  readonly isMutable: boolean;
   readonly kind: string;
   readonly arguments: readonly string[];
+}
+
+interface Type {
+  readonly name: string;
+  /** What its input makes of a text depends on the catalog or a setting. */
+  readonly looksUp: boolean;
 }
 
 export async function generateAttacks(engine: Engine): Promise<GeneratedAttack[]> {
   const column = async (text: string): Promise<string[]> => (await engine.query<{ v: string }>(text)).rows.map(({ v }) => v);
   const routines = await engine.query<Routine>(
-    `SELECT proname::text AS name, prokind::text AS kind, ARRAY(SELECT typname::text FROM unnest(proargtypes) WITH ORDINALITY AS a(type, at)
+    `SELECT proname::text AS name, bool_or(provolatile <> 'i' AND pronargs = 1) OVER (PARTITION BY proname) AS "isMutable", prokind::text AS kind, ARRAY(SELECT typname::text FROM unnest(proargtypes) WITH ORDINALITY AS a(type, at)
         JOIN pg_type AS t ON t.oid = type ORDER BY at) AS arguments
       FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace AND prokind IN ('f', 'a', 'w') ORDER BY oid`,
   );
-  const types = await column(
-    "SELECT typname::text AS v FROM pg_type WHERE typnamespace = 'pg_catalog'::regnamespace AND typname !~ '^_' ORDER BY oid",
+  const types = await engine.query<Type>(
+    `SELECT t.typname::text AS name, typtype <> 'p' AND provolatile <> 'i' AS "looksUp" FROM pg_type AS t JOIN pg_proc AS p ON p.oid = typinput
+      WHERE typnamespace = 'pg_catalog'::regnamespace AND t.typname !~ '^_' ORDER BY t.oid`,
   );
   const relations = await column(
     `SELECT format('%I.%I', nspname, relname) AS v FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace
@@ -98,7 +107,7 @@ export async function generateAttacks(engine: Engine): Promise<GeneratedAttack[]
   );
   return [
     ...routines.rows.flatMap(ofRoutine),
-    ...types.flatMap(ofType),
+    ...types.rows.flatMap(ofType),
     ...operators.rows.map(ofOperator),
     ...relations.flatMap(ofRelation),
     ...systemColumns.flatMap(ofSystemColumn),
@@ -124,24 +133,37 @@ function ofRoutine(routine: Routine): GeneratedAttack[] {
       ? []
       : attack(
           "attribute",
-          true,
+          (routine.isMutable &&
+            !ALLOWED_FUNCTIONS.has(routine.name) &&
+            !ALLOWED_TYPES.has(routine.name) &&
+            routine.name !== "xml" &&
+            !takesInternal(routine)) ||
+            (/::/.test(value!) && !isAllowedType(value!.split("::").at(-1)!)),
           `SELECT (${value}).${name}`,
           `SELECT x.${name} FROM (SELECT ${value} AS v) AS s, LATERAL unnest(ARRAY[s.v]) AS x`,
         )),
   ];
 }
 
+const takesInternal = (routine: Routine): boolean => routine.arguments.includes("internal");
+
 function isAllowedType(written: string): boolean {
   const name = /"?([^".[\]]+)"?(?:\[\])?$/.exec(written)?.[1] ?? "";
   return ALLOWED_TYPES.has(name);
 }
 
-function ofType(type: string): GeneratedAttack[] {
+function ofType({ name: type, looksUp }: Type): GeneratedAttack[] {
   const name = quote(type);
   const isForbidden = !ALLOWED_TYPES.has(type);
   return [
     ...attack("type", isForbidden, `SELECT NULL::pg_catalog.${name}`, `SELECT CAST('1' AS ${name})`, `SELECT ${name} '1'`),
-    ...attack("attribute", true, `SELECT ('1').${name}`, `SELECT x.${name} FROM unnest(ARRAY['1']) AS x`, `SELECT (t).${name} FROM "t"`),
+    ...attack(
+      "attribute",
+      isForbidden && looksUp && type !== "xml",
+      `SELECT ('1').${name}`,
+      `SELECT x.${name} FROM unnest(ARRAY['1']) AS x`,
+      `SELECT (t).${name} FROM "t"`,
+    ),
   ];
 }
 

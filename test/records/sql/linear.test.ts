@@ -1,25 +1,14 @@
 /**
  * The analysis of a statement takes steps in proportion to the statement's length. Counted, not timed: what the
- * walk over the tree stores in sets and maps, and the resolver's own count.
+ * walk over the tree stores in sets and maps.
  */
-import fc from "fast-check";
 import { loadModule, parseSync } from "libpg-query";
 import { beforeAll, describe, expect, test } from "vitest";
 import { analyse, MAX_STATEMENT_PARTS } from "../../../src/records/sql/analyse.ts";
-import { resolveNames } from "../../../src/records/sql/resolve.ts";
-import type { TableColumns } from "../../../src/records/sql/resolve-from.ts";
-import { Refusal } from "../../../src/records/sql/statement-tree.ts";
-import { MAX_STEPS } from "../../../src/records/sql/steps.ts";
-import { randomStatements } from "./random-statements.ts";
 
 beforeAll(() => loadModule());
 
-const COLUMNS = Array.from({ length: 200 }, (_, i) => ({ name: `c${i}`, isArray: false }));
-const SMALL = ["pg_column_size", "pg_typeof", "n"].map((name) => ({ name, isArray: false }));
-const TABLES: TableColumns = { t: [...SMALL, ...COLUMNS], u: SMALL };
-
 const parsed = (statement: string): readonly unknown[] => parseSync(statement).stmts ?? [];
-const resolved = (statement: string): number => resolveNames(parsed(statement), TABLES);
 
 /** How many elements are stored in sets and maps while `work` runs; a copy of a set stores each of its elements. */
 function stored(work: () => void): number {
@@ -62,51 +51,21 @@ const FAMILIES: Readonly<Record<string, (n: number) => string>> = {
 
 describe("steps for twice as much are twice as many", () => {
   test.each(Object.entries(FAMILIES))("%s", (_name, family) => {
-    for (const count of [(statement: string) => stored(() => analyse(parsed(statement))), (statement: string) => resolved(statement)]) {
-      const [once, twice] = [count(family(300)), count(family(600))];
-      expect(twice).toBeLessThanOrEqual(2 * once + 100);
-    }
-  });
-
-  test("random statements, side by side", () => {
-    const outcome = (statement: string): number | null => {
-      try {
-        return resolved(statement);
-      } catch (error) {
-        if (error instanceof Refusal) return null;
-        throw error;
-      }
-    };
-    let accepted = 0;
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 1_000_000 }), (seed) => {
-        for (const statement of randomStatements(seed, 3)) {
-          if (!/^(SELECT|WITH)/.test(statement)) continue; // others have one place only
-          const once = outcome(statement);
-          if (once === null) continue;
-          accepted++;
-          const many = outcome(`SELECT 1 WHERE ${times(20, () => `EXISTS (${statement})`, " AND ")}`)!;
-          expect(many).toBeLessThanOrEqual(20 * (once + 20));
-        }
-      }),
-      { numRuns: 300 },
-    );
-    expect(accepted).toBeGreaterThan(5);
+    const count = (n: number): number => stored(() => analyse(parsed(family(n))));
+    expect(count(600)).toBeLessThanOrEqual(2 * count(300) + 100);
   });
 });
 
 describe("what is not linear by its nature ends at a count", () => {
   const star = (n: number) => `SELECT 1 WHERE ${times(n, () => "1 IN (SELECT * FROM (SELECT * FROM t) AS x)", " AND ")}`;
   const lookups = (n: number) => `SELECT 1 FROM ${times(n, (i) => `u AS u${i}`, ", ")} WHERE ${times(n, () => `u${n - 1}.n = 1`, " AND ")}`;
-  const joins = (n: number) => `SELECT 1 FROM t ${times(n, (i) => `CROSS JOIN t AS t${i}`, " ")}`;
 
   test.each([
-    ["columns of *", star, 5_000],
+    ["columns of *", star, 12_000],
     ["names in a FROM of thousands", lookups, 3_000],
-    ["joins of joins", joins, 160],
   ] as const)("%s", (_name, family, n) => {
-    expect(resolved(family(Math.floor(n / 10)))).toBeLessThan(MAX_STEPS);
-    expect(() => resolved(family(n))).toThrow(/too many tables and subqueries/);
+    expect(analyse(parsed(family(Math.floor(n / 10)))).kind).toBe("SELECT");
+    expect(() => analyse(parsed(family(n)))).toThrow(/too many tables and subqueries/);
   });
 
   test("parts of a statement", () => {

@@ -1,7 +1,7 @@
 /**
  * Random statements over the tables "t" and "u" (whose columns are some of NAMES) in which names collide: few
  * aliases, columns named like functions, at every depth. A name that is a column in one scope is a call in
- * another, so any mistake in following the scopes shows.
+ * another.
  */
 import { Random } from "../../reliability/workload/random.ts";
 
@@ -9,7 +9,7 @@ import { Random } from "../../reliability/workload/random.ts";
 const HOLE = "§";
 const ALIASES = ["a", "b", "c"];
 /** Among them functions that PostgreSQL finds for a row as well as for a number. */
-const NAMES = ["pg_column_size", "pg_typeof", "n"];
+const NAMES = ["exp", "hashfloat8", "n", "pg_column_size"];
 
 export function* randomStatements(seed: number, count: number): Generator<string> {
   const random = new Random(seed);
