@@ -31,7 +31,7 @@ export const MAX_STATEMENT_PARTS = 200_000;
  * that it takes grows with the product, and it looks at no interruption meanwhile. A hundred tables in one FROM, whose columns are
  * named ten thousand times, are a million look-ups.
  */
-export const MAX_LOOKUPS = 2_000_000;
+const MAX_LOOKUPS = 2_000_000;
 /** What `*` counts for each item: the columns of a wide table. */
 const STAR_LOOKUPS = 100;
 

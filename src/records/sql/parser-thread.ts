@@ -26,7 +26,12 @@ export class ParserThread {
     this.#worker.on("message", (reply: ParseReply) => this.#settle?.resolve(reply));
     this.#worker.on("error", (error) => this.#fail(new ParserBroken(String(error), { cause: error })));
     this.#worker.on("exit", () => this.#fail(new ParserBroken("the thread ended")));
-    this.#ready = this.#reply(START_LIMIT_MS, () => notStarted()).then(() => this.#worker.unref()); // an idle parser does not keep the process alive
+    this.#ready = this.#reply(START_LIMIT_MS, () => new Error("it takes too long")).then(
+      () => this.#worker.unref(), // an idle parser does not keep the process alive
+      (error: unknown) => {
+        throw notStarted(error); // no descriptor is left, say: that is not the statement's fault
+      },
+    );
     this.#ready.catch(() => {});
   }
 
@@ -41,6 +46,7 @@ export class ParserThread {
    */
   async parse(statement: string): Promise<StatementAnalysis> {
     await this.#ready;
+    if (this.#failure !== null) throw notStarted(this.#failure);
     this.#worker.ref();
     this.#worker.postMessage(statement);
     const reply = await this.#reply(PARSE_LIMIT_MS, () => new ParserBroken("it took too long"));
@@ -75,5 +81,5 @@ export class ParserThread {
   }
 }
 
-const notStarted = (): LodestoneError =>
-  new LodestoneError("UNAVAILABLE", "The parser of statements has not started yet; try again.", { retryAfterSeconds: 1 });
+const notStarted = (cause: unknown): LodestoneError =>
+  new LodestoneError("UNAVAILABLE", "The parser of statements has not started; try again.", { retryAfterSeconds: 1, cause });

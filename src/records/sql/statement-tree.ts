@@ -21,11 +21,6 @@ export function unwrap(wrapped: unknown): [string, Tree] {
   return [entries[0]![0], entries[0]![1] as Tree];
 }
 
-/** The nodes of a list, unwrapped. The grammar's nulls (empty objects) are left out. */
-export function unwrapAll(list: unknown): [string, Tree][] {
-  return ((list ?? []) as Tree[]).filter((element) => Object.keys(element).length > 0).map(unwrap);
-}
-
 /** The strings of a list of String nodes; other nodes (A_Star, A_Indices) are left out. */
 export function strings(list: unknown): string[] {
   return ((list ?? []) as unknown[]).flatMap((element) => {
