@@ -266,6 +266,7 @@ const handlers: Handlers = {
       await journal.remove();
       return null;
     }
+    if (!isCurrent()) return null;
     for (const old of before) {
       current.delete(old);
       await old.remove();
