@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type AccessKey, hashKey, Keyring } from "../../src/http/keys/access-keys.ts";
+import type { RunningServer } from "../../src/http/server.ts";
 import { ENDLESS, untilEndlessRuns } from "../support/endless-statement.ts";
 import { until } from "../support/patience.ts";
-import type { RunningServer } from "../../src/http/server.ts";
 import { type Log, RealStores, Talk } from "./real-app.ts";
 
 /** What becomes of requests whose key is revoked while they run. */
@@ -39,9 +39,7 @@ const request = (name: string, method: string, path: string, body?: string, leng
 const CONTINUE = /^HTTP\/1\.1 100 Continue\r\n\r\n/;
 
 /** With both keys, the first of which `revoke` takes away. */
-const withKeys = (
-  work: (server: RunningServer, log: Log, revoke: () => void) => Promise<void>,
-) => {
+const withKeys = (work: (server: RunningServer, log: Log, revoke: () => void) => Promise<void>) => {
   const keyring = new Keyring([key("leaked"), key("good")]);
   return stores.withServer({ shutdownIdleMs: 10 }, (server, log) => work(server, log, () => keyring.replace([key("good")])), { keyring });
 };
@@ -116,7 +114,8 @@ it("a backup ends, and nothing is left of it; that of a client who has left is c
       async (server, log) => {
         const talk = await begin(server, "leaked");
         keyring.replace([key("good", "admin")]);
-        await talk.answered(/HTTP\/1\.1 401 [\s\S]*"message":"The API key was revoked while this request ran\."/);
+        await talk.answered(/\}$/);
+        expect(talk.text).toMatch(/^HTTP\/1\.1 401 [\s\S]*"message":"The API key was revoked while this request ran\."/);
         expect(backups()).toEqual([]);
         expect(log).toEqual([expect.objectContaining({ key: "leaked", msg: expect.stringContaining("key was revoked") })]);
         talk.socket.destroy();
