@@ -135,7 +135,7 @@ async function start(options: ServeOptions, log: Logger, closers: Closers, onSta
   const snapshotLock = startEngine === undefined ? await lockSnapshots(snapshotDir, (sentence) => log.warn(sentence)) : undefined;
   closers.push(() => snapshotLock?.release());
   const searchOptions = {
-    ...(snapshotLock === undefined ? {} : { snapshotDir }),
+    ...(snapshotLock === undefined ? {} : { snapshotDir, snapshotsLost: snapshotLock.lost }),
     ...(startEngine === undefined ? {} : { startEngine }),
     snapshotEveryMs: options.snapshotInterval * 1000,
     ...(options.journalSize === undefined ? {} : { journalBytes: options.journalSize }),

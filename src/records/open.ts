@@ -180,7 +180,7 @@ function recordStoreOf(
       ),
 
     check: (ref) => checkBranch(engine, ref),
-    backup: (directory) => engine.backup(directory),
+    backup: (directory, signal) => engine.backup(directory, signal),
     walBytes: () => engine.walBytes(),
     health: () => engine.health(),
 

@@ -147,8 +147,9 @@ export interface RecordStore {
   /**
    * Copies the whole embedded database, while it is in use, to a new directory that is a data directory of its
    * own. INVALID on a server: use its own tools.
+   * @param signal  ends it, leaving nothing; that of the caller (`forCaller`) does not.
    */
-  backup(directory: string): Promise<void>;
+  backup(directory: string, signal?: AbortSignal): Promise<void>;
   /** Size of the embedded database's write-ahead log on disk; null on a server, whose own monitoring knows it. */
   walBytes(): Promise<number | null>;
   /** What the embedded database cannot do at the moment; see EngineHealth. */

@@ -220,6 +220,11 @@ export class BranchFollower {
     return this.#saved.hasJournal;
   }
 
+  /** Its snapshot is another server's from now on. */
+  leaveSnapshot(): void {
+    this.#saved.leave();
+  }
+
   /** Writes the changes since the snapshot to disk. */
   flush(): Promise<void> {
     return this.#saved.flush(this.#state);

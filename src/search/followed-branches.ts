@@ -25,6 +25,8 @@ export interface FollowOptions extends FaultListeners {
    * reads all records.
    */
   readonly snapshotDir?: string;
+  /** Aborted when the folder has become another server's: from then on there are no snapshots. */
+  readonly snapshotsLost?: AbortSignal;
   /**
    * How often a changed branch is written to a snapshot, besides at close; default 5 minutes. Large ones,
    * which take long, are written less often.
@@ -107,7 +109,7 @@ export class FollowedBranches {
   readonly #records: FollowedRecords;
   readonly #engine: SearchEngine;
   readonly #options: FollowOptions;
-  readonly #snapshots: SnapshotSchedule | undefined;
+  #snapshots: SnapshotSchedule | undefined;
   readonly #branches = new Map<BranchKey, Followed>();
   readonly #builds = new Semaphore(BUILDS_AT_ONCE);
   readonly #rounds = new Semaphore(ROUNDS_AT_ONCE);
@@ -130,6 +132,7 @@ export class FollowedBranches {
         ...options,
         everyMs: options.snapshotEveryMs ?? DEFAULT_SNAPSHOT_MS,
       });
+      options.snapshotsLost?.addEventListener("abort", () => this.#leaveSnapshots(), { once: true });
     }
     this.#stopListening = records.feed.onChange((ref) => this.#changed(ref));
     void this.#list();
@@ -236,6 +239,14 @@ export class FollowedBranches {
     for (const timer of this.#timers) clearTimeout(timer);
     this.#timers.clear();
     await this.#snapshots?.close();
+  }
+
+  #leaveSnapshots(): void {
+    this.#snapshots?.leave();
+    this.#snapshots = undefined;
+    for (const { follower } of this.#branches.values()) follower.leaveSnapshot();
+    // An engine that is starting again writes nothing by itself.
+    this.#engine.call("leaveSnapshots", {}).catch(() => {});
   }
 
   #changed(ref: BranchRef): void {

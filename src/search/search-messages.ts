@@ -139,6 +139,8 @@ export interface EngineCalls {
    * rejects, nothing continues the snapshot any more.
    */
   flush(call: { readonly key: BranchKey }): { readonly position: FeedPosition; readonly bytes: number } | null;
+  /** The files of snapshots belong to another server now: nothing is written to them any more, and none is removed. */
+  leaveSnapshots(call: object): void;
   drop(call: { readonly key: BranchKey }): void;
   search(call: SearchJob): SearchOutcome;
 }

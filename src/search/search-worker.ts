@@ -58,6 +58,9 @@ const drafts = new Map<BranchKey, { readonly draft: SnapshotDraft; readonly jour
 /** Resolves when the journals that were ended are closed. */
 let journalsEnded: Promise<unknown> = Promise.resolve();
 
+/** False once the files of snapshots are another server's. */
+let ownsSnapshots = true;
+
 /**
  * Changes applied from now on do not continue the snapshots. What is on disk stays: a snapshot with its journal leads
  * to the position at which the journal ends, and the feed keeps all changes since.
@@ -76,7 +79,7 @@ async function keepDraft(key: BranchKey, { state, draft }: Build, position: Feed
   const journal =
     state.stats.vectors < MIN_SNAPSHOT_VECTORS ? undefined : await draft.createJournal(position).catch((): undefined => undefined); // a full disk, say
   if (journal === undefined) return draft.abandon();
-  if (branches.get(key) !== state) {
+  if (branches.get(key) !== state || !ownsSnapshots) {
     await Promise.all([draft.abandon(), journal.remove()]);
     return;
   }
@@ -151,7 +154,7 @@ async function readSnapshotWithinRoom(path: string, key: BranchKey, incarnation:
 }
 
 /** These yield while they read or write files, so they do not block the queue. */
-const UNORDERED: ReadonlySet<Method> = new Set(["search", "snapshot", "restore", "flush"]);
+const UNORDERED: ReadonlySet<Method> = new Set(["search", "snapshot", "restore", "flush", "leaveSnapshots"]);
 
 type Handlers = {
   [M in Method]: (argument: Parameters<EngineCalls[M]>[0]) => ReturnType<EngineCalls[M]> | Promise<ReturnType<EngineCalls[M]>>;
@@ -225,7 +228,7 @@ const handlers: Handlers = {
     if (restored.journal !== undefined) {
       const journal = await BranchJournal.resume(restored.journal);
       // The branch's state may have been replaced meanwhile.
-      if (branches.get(key) === state) journals.set(key, new Set([journal]));
+      if (branches.get(key) === state && ownsSnapshots) journals.set(key, new Set([journal]));
       else await journal.close();
     }
     room.forget(key);
@@ -234,7 +237,7 @@ const handlers: Handlers = {
 
   async snapshot({ key, path, position }) {
     const state = branches.get(key);
-    if (state === undefined) return null;
+    if (state === undefined || !ownsSnapshots) return null;
     const drafted = drafts.get(key);
     if (drafted !== undefined) {
       const saved = await drafted.draft.finish(drafted.journal);
@@ -245,7 +248,7 @@ const handlers: Handlers = {
     }
     const id = randomUUID().slice(0, 8);
     const journal = await BranchJournal.create(journalPath(path, id), position);
-    if (branches.get(key) !== state) {
+    if (branches.get(key) !== state || !ownsSnapshots) {
       await journal.remove();
       return null;
     }
@@ -263,6 +266,7 @@ const handlers: Handlers = {
       await journal.remove();
       return null;
     }
+    if (!isCurrent()) return null;
     for (const old of before) {
       current.delete(old);
       await old.remove();
@@ -282,6 +286,12 @@ const handlers: Handlers = {
       await journal.close();
       throw error;
     }
+  },
+
+  leaveSnapshots() {
+    ownsSnapshots = false;
+    for (const key of journals.keys()) endJournals(key);
+    for (const { draft } of builds.values()) void draft?.abandon();
   },
 
   drop({ key }) {

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { runCommand } from "../support/server.ts";
@@ -66,6 +66,33 @@ describe("an export", () => {
     expect(JSON.parse(first as string)).toMatchObject({ id: "a", s: text });
     expect(JSON.parse(second as string)).toMatchObject({ id: "b", j: [], n: 1 });
     expect(rest).toBe("");
+  });
+
+  it("and import reads every digit of json columns and ids", async () => {
+    const lines = [
+      '{"id":12345678901234567890,"j":{"id":12345678901234567890,"x":[0.1000000000000000055,1e400]},"deep":{"j":[9007199254740993]},"f":0.30000000000000004}',
+      '{"id":12345678901234567891,"j":9007199254740993,"deep":{"j":{"\\u0061":1}},"f":1}',
+    ];
+    const path = join(folder, "digits.jsonl");
+    writeFileSync(path, lines.join("\n"));
+    await at.server.put("/db/i:main/tables/digits", {
+      columns: [
+        { name: "j", type: "json" },
+        { name: "deep.j", type: "json" },
+        { name: "f", type: "float" },
+      ],
+    });
+    expect(await at.importFile(path, "digits")).toMatchObject({ code: 0 });
+    const { stdout } = await runCommand(["export", "i:main/digits", "--url", at.server.url]);
+    const [, first, second] = stdout.split("\n");
+    expect(first).toContain('"id":"12345678901234567890"');
+    expect(first).toMatch(/"x": ?\[0\.1000000000000000055, ?10{400}\]/);
+    expect(first).toMatch(/"id": ?12345678901234567890\D/);
+    expect(first).toContain("[9007199254740993]");
+    expect(first).toContain('"f":0.30000000000000004');
+    expect(second).toContain('"id":"12345678901234567891"');
+    expect(second).toContain('"j":9007199254740993');
+    expect(second).toMatch(/\{"a": ?1\}/);
   });
 
   it("of a branch makes a file for each table; it can be piped to stdout", async () => {

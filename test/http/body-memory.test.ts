@@ -7,6 +7,7 @@ import { memoryLimits } from "../../src/budget/memory-limits.ts";
 import { Admission } from "../../src/http/admission/admission.ts";
 import { collectGarbage, ReleasedBodies } from "../../src/http/admission/released-bodies.ts";
 import { memoryOf, shapeOf } from "../../src/http/body/json-memory.ts";
+import { jsonPieces } from "../../src/records/json-pieces.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 
 const MIB = 2 ** 20;
@@ -29,6 +30,19 @@ describe("memoryOf", () => {
     const text = JSON.stringify({ records: vectors });
     expect(memoryOf(shapeOf(JSON.parse(text), text.length))).toBeLessThan(4 * text.length);
   });
+});
+
+it("a value's text, written piece by piece, takes its characters and no more", () => {
+  const value = Array.from({ length: 300_000 }, () => ({}));
+  const heapBytes = (): number => {
+    collectGarbage();
+    return process.memoryUsage().heapUsed;
+  };
+  const before = heapBytes();
+  const pieces = [...jsonPieces(value)];
+  const after = heapBytes();
+  // Added up from 600,000 texts, it takes twenty times as much.
+  expect(after - before).toBeLessThan(4 * pieces.join("").length);
 });
 
 describe("Admission", () => {

@@ -24,6 +24,7 @@ export interface ServerSettings {
   readonly memory?: MemoryBudget;
   readonly proxies?: TrustedProxies;
   readonly addresses?: readonly string[];
+  readonly backupDir?: string;
 }
 
 /** What the server logged, as JSON lines. */

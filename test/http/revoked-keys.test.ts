@@ -1,6 +1,11 @@
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type AccessKey, hashKey, Keyring } from "../../src/http/keys/access-keys.ts";
+import type { RunningServer } from "../../src/http/server.ts";
 import { ENDLESS, untilEndlessRuns } from "../support/endless-statement.ts";
+import { until } from "../support/patience.ts";
 import { type Log, RealStores, Talk } from "./real-app.ts";
 
 /** What becomes of requests whose key is revoked while they run. */
@@ -27,16 +32,14 @@ beforeAll(async () => {
 });
 afterAll(() => stores?.close());
 
-const key = (name: string): AccessKey => ({ name, hash: hashKey(name), scope: "write" });
+const key = (name: string, scope: AccessKey["scope"] = "write"): AccessKey => ({ name, hash: hashKey(name), scope });
 const request = (name: string, method: string, path: string, body?: string, length = body?.length, headers = ""): string =>
   `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${name}\r\n${headers}` +
   (body === undefined ? "\r\n" : `Content-Type: application/json\r\nContent-Length: ${length}\r\nExpect: 100-continue\r\n\r\n${body}`);
 const CONTINUE = /^HTTP\/1\.1 100 Continue\r\n\r\n/;
 
 /** With both keys, the first of which `revoke` takes away. */
-const withKeys = (
-  work: (server: Parameters<Parameters<RealStores["withServer"]>[1]>[0], log: Log, revoke: () => void) => Promise<void>,
-) => {
+const withKeys = (work: (server: RunningServer, log: Log, revoke: () => void) => Promise<void>) => {
   const keyring = new Keyring([key("leaked"), key("good")]);
   return stores.withServer({ shutdownIdleMs: 10 }, (server, log) => work(server, log, () => keyring.replace([key("good")])), { keyring });
 };
@@ -91,6 +94,40 @@ it("a statement that runs, and a body that is still on its way, are answered 401
     statement.socket.destroy();
     incomplete.socket.destroy();
   });
+});
+
+it("a backup ends, and nothing is left of it; that of a client who has left is completed", async () => {
+  const backupDir = mkdtempSync(join(tmpdir(), "lodestone-revoked-backups-"));
+  const keyring = new Keyring([key("leaked", "admin"), key("good", "admin")]);
+  const backups = () => readdirSync(backupDir);
+  const copied = () => readdirSync(backupDir, { recursive: true }).length;
+  const begin = async (server: RunningServer, name: string): Promise<Talk> => {
+    const talk = new Talk(server);
+    talk.send(request(name, "POST", "/backups"));
+    // Some of the thousand files are there, and most are not.
+    await until("files are copied", () => copied() > 20, 0);
+    return talk;
+  };
+  try {
+    await stores.withServer(
+      {},
+      async (server, log) => {
+        const talk = await begin(server, "leaked");
+        keyring.replace([key("good", "admin")]);
+        await talk.answered(/\}$/);
+        expect(talk.text).toMatch(/^HTTP\/1\.1 401 [\s\S]*"message":"The API key was revoked while this request ran\."/);
+        expect(backups()).toEqual([]);
+        expect(log).toEqual([expect.objectContaining({ key: "leaked", msg: expect.stringContaining("key was revoked") })]);
+        talk.socket.destroy();
+        (await begin(server, "good")).socket.destroy();
+        await until("the backup is complete", () => backups().some((name) => name.endsWith("Z")));
+        expect(backups()).toHaveLength(1);
+      },
+      { keyring, backupDir },
+    );
+  } finally {
+    rmSync(backupDir, { recursive: true });
+  }
 });
 
 it("a key that stays as it is keeps its requests, whatever happens to others; one that may do less does not", () => {

@@ -4,7 +4,10 @@
  * file is exact and an import can continue from it.
  */
 import { stat } from "node:fs/promises";
-import type { JsonObject } from "../../records/requests.ts";
+import { isObject } from "../../json-object.ts";
+import { membersOf } from "../../json-scan.ts";
+import { holdsExactNumbers } from "../../records/exact-json.ts";
+import type { JsonObject, JsonValue } from "../../records/requests.ts";
 import type { ColumnSchema } from "../../records/schema.ts";
 import { inWords } from "../../value-in-words.ts";
 import { importedName } from "./hosted-columns.ts";
@@ -29,16 +32,43 @@ export async function openJsonl(file: string, files: SourceFiles): Promise<Sourc
   const first = await readFirstLine(path);
   const columns = first === undefined ? undefined : exportedColumns(first.text);
   const start = columns === undefined || first === undefined ? { offset: 0, row: 0, line: 0 } : { offset: first.end, row: 0, line: 1 };
-  return { columns, byteLength: size, start, rows: (from) => rows(path, from) };
+  return { columns, byteLength: size, start, rows: (from, tableColumns) => rows(path, from, tableColumns) };
 }
 
-async function* rows(path: string, from: SourcePosition): AsyncGenerator<SourceRow> {
+async function* rows(path: string, from: SourcePosition, columns: readonly ColumnSchema[]): AsyncGenerator<SourceRow> {
+  const types = new Map(columns.map(({ name, type }) => [name, type]));
   let row = from.row;
   for await (const { text, number, end } of lines(path, from)) {
     if (text.trim() === "") continue;
     row++;
-    yield { record: withImportedNames(parseRecord(text, number)), place: `line ${number}`, next: { offset: end, row, line: number } };
+    const parsed = parseRecord(text, number);
+    // To guess the columns, numbers will do.
+    const record = withImportedNames(types.size === 0 ? parsed : withDigits(parsed, text, types));
+    yield { record, place: `line ${number}`, next: { offset: end, row, line: number } };
   }
+}
+
+/**
+ * With the text of each value of a `json` column, and of each id, that would lose digits as a number: the server takes
+ * texts as they are.
+ *
+ * @param text  of the record.
+ * @param types  of the table's columns; those of object paths are in objects.
+ */
+function withDigits(record: JsonObject, text: string, types: ReadonlyMap<string, string>, prefix = ""): JsonObject {
+  const kept: Record<string, JsonValue> = { ...record };
+  for (const [key, { begin, end }] of membersOf(text, text.indexOf("{"))) {
+    const name = JSON.parse(`"${key}"`) as string;
+    const path = prefix + name;
+    const value = record[name];
+    const type = types.get(path);
+    if (typeof value === "string" || (type !== "json" && type !== undefined)) continue;
+    if (typeof value === "object" && type === undefined) {
+      const holdsColumns = isObject(value) && [...types.keys()].some((column) => column.startsWith(`${path}.`));
+      if (holdsColumns) kept[name] = withDigits(value as JsonObject, text.slice(begin, end), types, `${path}.`);
+    } else if (!holdsExactNumbers(text.slice(begin, end))) kept[name] = text.slice(begin, end);
+  }
+  return kept;
 }
 
 function withImportedNames(record: JsonObject): JsonObject {

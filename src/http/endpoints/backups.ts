@@ -8,6 +8,7 @@ import { LodestoneError } from "../../errors.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { MAX_LISTED } from "../http-limits.ts";
 import { objectOf } from "../schemas.ts";
+import { ClientGoneError } from "../status.ts";
 import type { Services } from "./services.ts";
 
 export function backupEndpoints({ records, backupDir }: Services): Endpoint[] {
@@ -62,18 +63,24 @@ export function backupEndpoints({ records, backupDir }: Services): Endpoint[] {
         },
         422: { description: "Another backup is in progress." },
       },
-      async handle({ databases }) {
+      async handle({ databases, signal }) {
         if (databases !== undefined)
           throw new LodestoneError("FORBIDDEN", "A backup contains all databases; this key is limited to some of them.");
         if (backupDir === undefined) throw new LodestoneError("INVALID", "This server has no folder for backups.");
         if (isRunning) throw new LodestoneError("CONFLICT", "A backup is already in progress; wait for it to finish.");
         const startedMs = performance.now();
         const path = resolve(backupDir, nameOf(new Date()));
+        // A client that does not wait for its end may still want it.
+        const ended = new AbortController();
+        const end = (): void => void (signal.reason instanceof ClientGoneError || ended.abort(signal.reason));
+        signal.addEventListener("abort", end, { once: true });
+        if (signal.aborted) end();
         isRunning = true;
         try {
-          await records.backup(path);
+          await records.backup(path, ended.signal);
         } finally {
           isRunning = false;
+          signal.removeEventListener("abort", end);
         }
         return { status: 201, body: { path, seconds: Math.round(performance.now() - startedMs) / 1000 } };
       },

@@ -15,7 +15,7 @@ export function engineForCaller(engine: Engine, signal: AbortSignal, budget?: An
     transaction: (work, options) => engine.transaction(work, { budget, ...options, signal }),
     listen: (channel, listener) => engine.listen(channel, listener),
     guardConnections: (guard) => engine.guardConnections(guard),
-    backup: (directory) => engine.backup(directory),
+    backup: (directory, ending) => engine.backup(directory, ending),
     walBytes: () => engine.walBytes(),
     health: () => engine.health(),
     close: () => engine.close(),

@@ -159,8 +159,9 @@ export interface Engine extends Connection {
   /**
    * Copies the embedded database into a new directory while it is in use; the copy is a complete data
    * directory. INVALID on a server, where pg_dump and pg_basebackup do this better.
+   * @param signal  when it aborts, nothing is left of the copy, and the promise rejects with its reason.
    */
-  backup(directory: string): Promise<void>;
+  backup(directory: string, signal?: AbortSignal): Promise<void>;
   /**
    * Size of the write-ahead log on disk. null on a server: its own monitoring knows the size, and it decides
    * who may ask.

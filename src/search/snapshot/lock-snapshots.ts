@@ -6,6 +6,12 @@
 import { mkdir } from "node:fs/promises";
 import { DirectoryHeldError, DirectoryLock } from "../../directory-lock.ts";
 
+export interface SnapshotLock {
+  /** Aborted when another server has taken it over. */
+  readonly lost: AbortSignal;
+  release(): void;
+}
+
 /**
  * A holder in another container is not waited for: most likely it is the killed predecessor of this server, and
  * a start should be quick.
@@ -13,16 +19,22 @@ import { DirectoryHeldError, DirectoryLock } from "../../directory-lock.ts";
  * @param onNotice  told in a sentence why there are no snapshots, or when another server has taken them over.
  * @returns undefined when another process holds the directory, or it cannot be written.
  */
-export async function lockSnapshots(directory: string, onNotice: (sentence: string) => void): Promise<DirectoryLock | undefined> {
-  const onLost = (): void =>
-    onNotice(`Another server has taken over the search snapshots in ${directory}. Give each server a --data-dir of its own.`);
+export async function lockSnapshots(directory: string, onNotice: (sentence: string) => void): Promise<SnapshotLock | undefined> {
+  const lost = new AbortController();
+  const onLost = (): void => {
+    onNotice(
+      `Another server has taken over the search snapshots in ${directory}. This server goes on without snapshots, so its next start reads all records. Give each server a --data-dir of its own.`,
+    );
+    lost.abort();
+  };
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    return await DirectoryLock.acquire(directory, onLost, {
+    const lock = await DirectoryLock.acquire(directory, onLost, {
       patienceMs: 0,
       onFault: (error) => onNotice((error as Error).message),
       onRecovery: onNotice,
     });
+    return { lost: lost.signal, release: () => lock.release() };
   } catch (error) {
     const why = error instanceof DirectoryHeldError ? `are held by ${error.holder}` : `cannot be written (${(error as Error).message})`;
     onNotice(

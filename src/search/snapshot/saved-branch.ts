@@ -25,7 +25,7 @@ export interface SavedBranchOptions {
 const MIN_LONG_JOURNAL_BYTES = 1 << 24;
 
 export class SavedBranch {
-  readonly path: string | undefined;
+  #path: string | undefined;
   readonly #ref: BranchRef;
   readonly #key: BranchKey;
   readonly #records: FollowedRecords;
@@ -40,13 +40,23 @@ export class SavedBranch {
   #isBad = false;
 
   constructor(ref: BranchRef, records: FollowedRecords, engine: SearchEngine, options: SavedBranchOptions) {
-    this.path = options.snapshotPath;
+    this.#path = options.snapshotPath;
     this.#ref = ref;
     this.#key = branchKey(ref);
     this.#records = records;
     this.#engine = engine;
     this.#maxJournalBytes = options.journalBytes;
     this.#onFault = options.onFault;
+  }
+
+  get path(): string | undefined {
+    return this.#path;
+  }
+
+  /** From now on it has no snapshot, and the feed may discard what searches have seen. */
+  leave(): void {
+    this.#path = undefined;
+    this.#journalBytes = undefined;
   }
 
   /** The engine holds something that the disk does not have. */
@@ -65,9 +75,9 @@ export class SavedBranch {
    */
   async restore(incarnation: string): Promise<RestoredState | null> {
     const isKept = this.#engine.keepsState === true;
-    if (!isKept && (this.path === undefined || this.#isBad)) return null;
+    if (!isKept && (this.#path === undefined || this.#isBad)) return null;
     try {
-      const restored = await this.#engine.call("restore", { key: this.#key, incarnation, path: this.path });
+      const restored = await this.#engine.call("restore", { key: this.#key, incarnation, path: this.#path });
       if (restored !== null) this.#isBehind = false;
       return restored;
     } catch (error) {
@@ -83,7 +93,7 @@ export class SavedBranch {
 
   /** Whether a branch of that size is kept on disk at all. */
   isKept({ vectors }: BranchStats): boolean {
-    return this.path !== undefined && vectors >= MIN_SNAPSHOT_VECTORS;
+    return this.#path !== undefined && vectors >= MIN_SNAPSHOT_VECTORS;
   }
 
   /**
@@ -103,7 +113,7 @@ export class SavedBranch {
 
   /** Writes the changes since the snapshot to disk. Afterwards the feed may discard older changes. */
   async flush(state: FollowedState | undefined): Promise<void> {
-    if (this.path === undefined || !this.#isBehind || state?.isWhole !== true) return;
+    if (this.#path === undefined || !this.#isBehind || state?.isWhole !== true) return;
     this.#isBehind = false;
     this.#journalBytes = undefined;
     try {
@@ -125,7 +135,7 @@ export class SavedBranch {
     let position: FeedPosition;
     this.#isBehind = false;
     try {
-      const saved = await this.#engine.call("snapshot", { key: this.#key, path: this.path!, position: reached });
+      const saved = await this.#engine.call("snapshot", { key: this.#key, path: this.#path!, position: reached });
       if (saved === null) {
         this.#isBehind = true;
         return;

@@ -62,6 +62,12 @@ export class SnapshotSchedule {
     }
   }
 
+  /** Writes nothing any more. */
+  leave(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+  }
+
   /** Writes what is not saved, within a few seconds at most. */
   async close(): Promise<void> {
     this.#isClosed = true;

@@ -89,6 +89,7 @@ class SqlEngine implements SearchEngine {
     // Every commit is on disk there already.
     snapshot: async () => null,
     flush: async () => null,
+    leaveSnapshots: async () => {},
     drop: ({ key }) => this.#drop(key),
     search: (job) => this.#searcher.search(job),
   };

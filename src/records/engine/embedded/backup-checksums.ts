@@ -32,13 +32,15 @@ const PATH = /^postgres(?:\/[\w-][\w.-]*)*$/;
  * Writes the list, and syncs every file and directory of the backup, without holding the event loop: a thousand files
  * take seconds on a slow disk.
  * @returns the list's checksum.
+ * @throws the signal's reason.
  */
-export async function sealFiles(backup: string): Promise<string> {
+export async function sealFiles(backup: string, signal?: AbortSignal): Promise<string> {
   const directories: string[] = [];
   const files: Record<string, FileChecksum> = {};
   const seal = async (path: string): Promise<void> => {
     directories.push(path);
     for (const entry of await readdir(join(backup, path), { withFileTypes: true })) {
+      signal?.throwIfAborted();
       const child = `${path}/${entry.name}`;
       if (entry.isDirectory()) await seal(child);
       else if (entry.isFile()) files[child] = await withFile(join(backup, child), "r+", sealFile);

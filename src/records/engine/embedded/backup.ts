@@ -31,10 +31,11 @@ const NOT_IN_PROGRESS = "55000";
 
 /**
  * @param target  must not exist; appears whole or not at all.
+ * @param signal  ends it between two files.
  * @throws {LodestoneError} INVALID (the target exists), UNAVAILABLE (the session was restarted meanwhile;
- *   nothing was written).
+ *   nothing was written). The signal's reason.
  */
-export async function backupTo(host: BackupHost, dataDir: string, target: string): Promise<void> {
+export async function backupTo(host: BackupHost, dataDir: string, target: string, signal?: AbortSignal): Promise<void> {
   const path = resolve(target);
   if (existsSync(path)) throw new LodestoneError("INVALID", `The backup's directory ${path} exists already; name a new one.`);
   await mkdir(dirname(path), { recursive: true });
@@ -44,13 +45,14 @@ export async function backupTo(host: BackupHost, dataDir: string, target: string
   host.hold(true);
   try {
     await host.unit((connection) => connection.query("SELECT pg_backup_start('lodestone', true)"));
-    await copyTreeWhileInUse(source, copy, LEFT_OUT);
+    await copyTreeWhileInUse(source, copy, LEFT_OUT, signal);
     await host.unit(async (connection) => {
       const { rows } = await connection.query<{ labelfile: string }>("SELECT labelfile FROM pg_backup_stop(false)");
-      await copyTreeWhileInUse(join(source, "pg_wal"), join(copy, "pg_wal"), new Set());
+      await copyTreeWhileInUse(join(source, "pg_wal"), join(copy, "pg_wal"), new Set(), signal);
       await writeFile(join(copy, "backup_label"), rows[0]!.labelfile);
     });
-    await writeMarkerFor(building, await sealFiles(building));
+    await writeMarkerFor(building, await sealFiles(building, signal));
+    signal?.throwIfAborted();
     await rename(building, path);
     await syncDirectory(dirname(path));
   } catch (error) {
@@ -70,13 +72,14 @@ export async function backupTo(host: BackupHost, dataDir: string, target: string
 }
 
 /** A file that disappears meanwhile is one that replaying the log would remove too. */
-async function copyTreeWhileInUse(from: string, to: string, leftOut: ReadonlySet<string>): Promise<void> {
+async function copyTreeWhileInUse(from: string, to: string, leftOut: ReadonlySet<string>, signal?: AbortSignal): Promise<void> {
   await mkdir(to, { recursive: true, mode: 0o700 });
   for (const entry of await readdir(from, { withFileTypes: true })) {
     if (leftOut.has(entry.name)) continue;
     const [source, target] = [join(from, entry.name), join(to, entry.name)];
-    if (entry.isDirectory()) await copyTreeWhileInUse(source, target, leftOut);
+    if (entry.isDirectory()) await copyTreeWhileInUse(source, target, leftOut, signal);
     else {
+      signal?.throwIfAborted();
       await copyFile(source, target).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== "ENOENT") throw error;
       });

@@ -151,7 +151,7 @@ export class EmbeddedEngine implements Engine {
     };
   }
 
-  async backup(directory: string): Promise<void> {
+  async backup(directory: string, signal?: AbortSignal): Promise<void> {
     if (this.#backups > 0) throw new LodestoneError("CONFLICT", "A backup is already in progress.");
     const refusal = this.#disk.look();
     if (refusal !== null) throw refusal;
@@ -165,6 +165,7 @@ export class EmbeddedEngine implements Engine {
       },
       this.#directory.dataDir,
       directory,
+      signal,
     );
   }
 

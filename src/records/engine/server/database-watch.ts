@@ -36,6 +36,8 @@ export class DatabaseWatch {
   readonly #listeners = new Map<string, Set<(payload: string) => void>>();
   #client: pg.Client | null = null;
   #isAway = false;
+  /** It answers, but has no connection left for this one. */
+  #isFull = false;
   #isClosed = false;
   #attempts = 0;
   #pulse: NodeJS.Timeout | undefined;
@@ -50,6 +52,11 @@ export class DatabaseWatch {
 
   get isAway(): boolean {
     return this.#isAway;
+  }
+
+  /** False also in the moments until it is known whether the database is away, or only this connection was lost. */
+  get isReached(): boolean {
+    return this.#client !== null || (this.#isFull && !this.#isAway);
   }
 
   /** Opens the first connection. Rejects with the database's own error. */
@@ -120,6 +127,7 @@ export class DatabaseWatch {
   #lost(client: pg.Client): void {
     if (this.#client !== client || this.#isClosed) return;
     this.#client = null;
+    this.#isFull = false;
     clearInterval(this.#pulse);
     void this.#reconnect();
   }
@@ -147,7 +155,8 @@ export class DatabaseWatch {
       await this.#adopt(await this.#options.open());
     } catch (error) {
       // A full server is not away: callers that have a connection continue.
-      if ((error as { code?: string }).code !== "53300") this.#setAway(error);
+      this.#isFull = (error as { code?: string }).code === "53300";
+      if (!this.#isFull) this.#setAway(error);
     } finally {
       this.#attempts--;
     }

@@ -195,9 +195,9 @@ export class ServerEngine implements Engine {
     );
   }
 
-  /** That its server is away is known to those who read from it. */
+  /** Asks nothing: the watch knows. */
   health(): EngineHealth {
-    return { outage: null, writeRefusal: null };
+    return { outage: this.#watch.isReached ? null : "The database cannot be reached at the moment.", writeRefusal: null };
   }
 
   walBytes(): Promise<null> {
