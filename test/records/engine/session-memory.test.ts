@@ -22,7 +22,12 @@ describe.skipIf(process.platform !== "linux")("memory of the embedded database's
     const dataDir = mkdtempSync(join(tmpdir(), "lodestone-session-memory-"));
     copyTemplate(dataDir);
     const before = reservedBytes();
-    const engine = await EmbeddedEngine.open({ dataDir, statementTimeoutMs: 60_000, sqlTimeoutMs: 60_000, maxMemoryBytes: 128 * 2 ** 20 });
+    const engine = await EmbeddedEngine.open({
+      dataDir,
+      statementTimeoutMs: 3_600_000,
+      sqlTimeoutMs: 3_600_000,
+      maxMemoryBytes: 128 * 2 ** 20,
+    });
     try {
       const first = reservedBytes();
       const oneMemory = first - before;
