@@ -19,6 +19,7 @@ export default defineConfig({
     globalSetup: ["test/support/global-setup.ts"],
     setupFiles: [
       "test/support/random-runs.ts",
+      "test/support/print-server-logs.ts",
       ...(NODE_V8_COVERAGE === undefined ? [] : ["test/support/write-coverage.ts"]),
       ...(LODESTONE_TEST_COST === undefined ? [] : ["test/support/cpu-time.ts"]),
     ],

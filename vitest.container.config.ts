@@ -1,12 +1,13 @@
 import { defineConfig } from "vitest/config";
+import { LIMIT_MS } from "./test/support/patience.ts";
 
 /** The image of deploy/Containerfile, built and run: `npm run test:container`, as root. It builds everything itself. */
 export default defineConfig({
   test: {
     include: ["test/container/**/*.test.ts"],
     reporters: ["default", "./test/support/skip-reporter.ts"],
-    testTimeout: 300_000,
-    hookTimeout: 1_200_000,
+    testTimeout: LIMIT_MS,
+    hookTimeout: 2 * LIMIT_MS,
     pool: "forks",
   },
 });

@@ -23,7 +23,7 @@ const report = await clusterRun({
   rounds: Number.POSITIVE_INFINITY,
   minutes: Number(values.minutes),
   outageSeconds: Number(values.outage),
-  pauseSeconds: 5,
+  calmOperations: 2_000,
   clients: Number(values.clients),
   seed: Number(values.seed),
   parts: values.parts,

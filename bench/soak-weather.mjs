@@ -31,7 +31,9 @@ const runOn = async ({ name, postgresBin }) => {
     rounds: Number.POSITIVE_INFINITY,
     minutes: Number(values.minutes),
     badSeconds: Number(values.bad),
-    calmSeconds: 3,
+    calmOperations: 1_000,
+    // While the server runs a tenth of the time.
+    lagLimitMs: 120_000,
     clients: Number(values.clients),
     seed: Number(values.seed),
     ...(values.event === undefined ? {} : { events: values.event }),

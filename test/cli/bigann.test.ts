@@ -83,7 +83,7 @@ describeWith("bigann10k", "bigann10k over HTTP", (path) => {
     const schema = await server.get("/db/bigann:main/tables/imported/schema");
     expect(schema.body.columns).toMatchObject([{ name: "v", type: "vector", vector: { dimension: DIMENSION } }]);
     await checkNeighbours("imported", Number);
-  }, 300_000);
+  });
 
   it("is loaded by bulk, and every query finds the published neighbours", async () => {
     await server.put("/db/bigann:main/tables/bulk", { columns: [{ name: "v", type: "vector", vector: { dimension: DIMENSION } }] });
@@ -96,5 +96,5 @@ describeWith("bigann10k", "bigann10k over HTTP", (path) => {
     }
     expect(rowById.size).toBe(base.length);
     await checkNeighbours("bulk", (id) => rowById.get(id) as number);
-  }, 300_000);
+  });
 });

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
-import { type CommandResult, runCommand, startServer, type TestServer } from "../support/server.ts";
+import { runHere } from "../support/run-here.ts";
+import { type CommandResult, startServer, type TestServer } from "../support/server.ts";
 
 /** For the test file that calls it. */
 export function useImportServer() {
@@ -23,7 +24,7 @@ export function useImportServer() {
       return server!;
     },
     importFile: (path: string, table: string, ...flags: string[]): Promise<CommandResult> =>
-      runCommand(["import", path, `i:main/${table}`, "--url", server!.url, ...flags]),
+      runHere(["import", path, `i:main/${table}`, "--url", server!.url, ...flags]),
     records: async (table: string) =>
       (await server!.post(`/db/i:main/tables/${table}/query`, { sort: { id: "asc" }, page: { size: 1000 } })).body.records,
     count: async (table: string): Promise<number> =>

@@ -2,8 +2,8 @@
  * Three servers on one PostgreSQL with a standby, behind nginx as it ships, while clients read and write.
  *
  * Servers are killed and restarted. The network is slow, loses packets, or is down. The standby is promoted:
- * while it is synchronous, and while it is asynchronous and lacks the last acknowledged writes. Then everything that the clients saw is checked. Used by churn.test.ts (a minute) and `npm run
- * soak:cluster` (an hour).
+ * while it is synchronous, and while it is asynchronous and lacks the last acknowledged writes. Then everything that the
+ * clients saw is checked. Used by churn.test.ts (each once) and `npm run soak:cluster` (an hour).
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,9 +12,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Fault } from "../reliability/checker/history.ts";
 import { Connection } from "../reliability/workload/connection.ts";
 import { Random } from "../reliability/workload/random.ts";
+import type { Recorder } from "../reliability/workload/recorder.ts";
 import { createTables, ITEMS, searchBody } from "../reliability/workload/tables.ts";
 import { Workload } from "../reliability/workload/workload.ts";
 import { startNginx, type TestNginx } from "../support/nginx.ts";
+import { until } from "../support/patience.ts";
 import { freePort } from "../support/ports.ts";
 import { TestServer } from "../support/server.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
@@ -22,13 +24,10 @@ import { DatabasePair } from "./database-pair.ts";
 import { KnownCommits } from "./known-commits.ts";
 
 const SERVERS = 3;
-/** How long the asynchronous standby receives nothing before it is promoted: what is written then is lost. */
-const LOST_MS = 1_500;
-/**
- * PostgreSQL checks once a second whether the client of a statement is still connected. After this time, a
- * request without a response can have no more effect.
- */
-const SETTLED_MS = 3_000;
+/** What the clients do while one server is away or slow. */
+const AFFECTED_OPERATIONS = 30;
+/** How many writes the asynchronous standby does not receive before it is promoted, at least: they are lost. */
+const LOST_WRITES = 20;
 
 /** The possible events, in the order of a round. */
 const CLUSTER_EVENTS = ["kill", "restart", "slow network", "lost packets", "outage", "promotion", "asynchronous promotion"] as const;
@@ -47,7 +46,8 @@ export interface ClusterRunOptions {
   /** The servers hold search parts: one of them the first of two, the others the second. */
   readonly parts?: boolean;
   readonly outageSeconds: number;
-  readonly pauseSeconds: number;
+  /** What the clients do before each event. */
+  readonly calmOperations: number;
   readonly clients: number;
   readonly seed: number;
   readonly onEvent?: (line: string) => void;
@@ -55,6 +55,7 @@ export interface ClusterRunOptions {
 
 export interface ClusterReport {
   readonly operations: number;
+  readonly answered: Recorder["answered"];
   readonly keysJudged: number;
   /** Those whose final state was certain: every audit must find it again. */
   readonly keysAudited: number;
@@ -88,6 +89,7 @@ class Cluster {
   readonly #proxies: TcpProxy[] = [];
   readonly #servers: TestServer[] = [];
   #workload!: Workload;
+  #running: Promise<void> = Promise.resolve();
 
   private constructor(options: ClusterRunOptions) {
     this.#options = options;
@@ -147,7 +149,7 @@ class Cluster {
   }
 
   async run(): Promise<ClusterReport> {
-    const { clients, seed, rounds, pauseSeconds } = this.#options;
+    const { clients, seed, rounds } = this.#options;
     const connection = new Connection(this.#nginx.port);
     await createTables(connection);
     connection.close();
@@ -165,29 +167,48 @@ class Cluster {
       parts: this.#options.parts ?? false,
     });
     this.#workload = workload;
-    const running = workload.run(this.#nginx.port);
     const endsAt = performance.now() + 60_000 * (this.#options.minutes ?? Number.POSITIVE_INFINITY);
     for (let round = 0; round < rounds && performance.now() < endsAt; round++) {
       for (const event of this.#options.events ?? CLUSTER_EVENTS) {
-        await sleep(1_000 * pauseSeconds);
+        await this.#beCalm();
         await this.#happen(event);
         await Promise.all(this.#servers.map((server) => server.untilReady()));
-        const beforeMs = performance.now();
-        await sleep(SETTLED_MS);
-        await this.#database.untilNothingIsOlder();
-        workload.recorder.settle(beforeMs);
+        await this.#settle();
         if (workload.recorder.faults.length > 0) round = rounds;
       }
     }
-    await sleep(1_000 * pauseSeconds);
-    workload.stop();
-    await running;
+    await this.#beCalm();
+    await this.#settle();
     // Each server by itself: its answers against the records.
     for (const server of this.#servers) await workload.inspect(server.port);
     await workload.finish(this.#nginx.port);
-    const { operations, keysJudged, retired, recordsAudited, lostWrites, faults, unexpected } = workload.recorder;
-    const seen = { operations, keysJudged, keysAudited: retired.size, recordsAudited, lostWrites, faults, unexpected };
+    const { operations, answered, keysJudged, retired, recordsAudited, lostWrites, faults, unexpected } = workload.recorder;
+    const seen = { operations, answered, keysJudged, keysAudited: retired.size, recordsAudited, lostWrites, faults, unexpected };
     return { ...seen, events: this.#events, recoveriesMs: this.#recoveriesMs };
+  }
+
+  async #beCalm(): Promise<void> {
+    this.#running = this.#workload.run(this.#nginx.port);
+    await this.#work(this.#options.calmOperations);
+  }
+
+  /** Without clients, until no server and no database works on anything: requests without an answer have no more effect. */
+  async #settle(): Promise<void> {
+    this.#workload.stop();
+    await this.#running;
+    for (const server of this.#servers)
+      await until("the server works on nothing", async () =>
+        (await server.get("/metrics")).text.includes("lodestone_http_requests_in_progress 0\n"),
+      );
+    await this.#database.untilNothingIsOlder();
+    this.#workload.recorder.settle();
+  }
+
+  /** Until the clients have got so many more answers. */
+  async #work(answers: number): Promise<void> {
+    const { recorder } = this.#workload;
+    const enough = recorder.operations + answers;
+    await until(`${answers} more operations`, () => recorder.operations >= enough);
   }
 
   #happen(event: ClusterEvent): Promise<void> {
@@ -213,7 +234,7 @@ class Cluster {
     const n = this.#random.below(SERVERS);
     this.#tell(`server ${n} is killed`);
     await this.#servers[n]!.end("SIGKILL");
-    await sleep(500);
+    await this.#work(AFFECTED_OPERATIONS);
     await this.#servers[n]!.start();
   }
 
@@ -228,7 +249,7 @@ class Cluster {
     const n = this.#random.below(SERVERS);
     this.#tell(`the network of server ${n} is slow`);
     await this.#proxies[n]!.forward(this.#database.port, 30);
-    await sleep(3_000);
+    await this.#work(AFFECTED_OPERATIONS);
     await this.#proxies[n]!.forward(this.#database.port);
   }
 
@@ -236,7 +257,7 @@ class Cluster {
     const n = this.#random.below(SERVERS);
     this.#tell(`the network of server ${n} loses every packet`);
     await this.#proxies[n]!.swallow();
-    await sleep(8_000);
+    await until("the server notices", async () => (await this.#servers[n]!.get(`${ITEMS}/data/nobody`)).status === 503);
     await this.#proxies[n]!.forward(this.#database.port);
   }
 
@@ -263,7 +284,11 @@ class Cluster {
     try {
       await commits.untilReceivedBy(this.#database.standby.port);
       await this.#database.standby.link.refuse();
-      await sleep(LOST_MS);
+      await commits.untilMore();
+      const { recorder } = this.#workload;
+      // One of each client may have begun before.
+      const enough = recorder.answeredWrites + this.#options.clients + LOST_WRITES;
+      await until("the standby lacks writes", () => recorder.answeredWrites >= enough);
     } finally {
       await commits.stop();
     }

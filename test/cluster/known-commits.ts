@@ -49,6 +49,12 @@ export class KnownCommits {
     await until("the standby receives something", async () => (await this.#rowsOn(port)).last > 0);
   }
 
+  /** Waits until one that begins now, or later, is acknowledged. */
+  async untilMore(): Promise<void> {
+    const enough = this.#commits.length + 2;
+    await until("another commit", () => this.#commits.length >= enough);
+  }
+
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.#running;

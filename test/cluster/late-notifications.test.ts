@@ -2,13 +2,15 @@
  * Two servers on one database, where no notification ever arrives: what one of them has answered is true on the other,
  * whatever that one has cached.
  */
+
 import pg from "pg";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { openRecordStore } from "../../src/records/open.ts";
 import type { RecordStore } from "../../src/records/record-store.ts";
 import type { BranchRef } from "../../src/records/schema.ts";
 import { openSearchStore } from "../../src/search/open-search-store.ts";
 import type { SearchStore } from "../../src/search/search-store.ts";
+import { LIMIT_MS } from "../support/patience.ts";
 import { startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { describeWith } from "../support/requirements.ts";
 
@@ -27,8 +29,8 @@ describeWith("postgresql", "Two servers whose notifications are late", (bin) => 
     one = await openRecordStore({ databaseUrl });
     other = await openRecordStore({ databaseUrl });
     // Long enough that nothing but the search itself makes a round.
-    search = await openSearchStore(other, { pollMs: 3_600_000, waitMs: 60_000 });
-    await vi.waitUntil(() => search.status().ready, { timeout: 60_000 });
+    search = await openSearchStore(other, { pollMs: 3_600_000, waitMs: LIMIT_MS });
+    await expect.poll(() => search.status().ready).toBe(true);
     const client = new pg.Client({ connectionString: databaseUrl });
     await client.connect();
     await client.query("ALTER FUNCTION pg_catalog.pg_notify(text, text) RENAME TO notify_in_time");

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { until } from "../support/patience.ts";
 import { describeWith } from "../support/requirements.ts";
 import { makeBaseImage, npmCache, npmEnvironment } from "./base-image.ts";
 import { Container } from "./container.ts";
@@ -44,21 +45,18 @@ describeWith("containers", "The image", (dpkgQuery) => {
 
   const start = (): Container => Container.start(image, volume, [...image.command, "--demo", "--key-file", "/data/keys.json"]);
   const untilHealthy = () =>
-    waitFor(() => {
-      try {
-        container!.run(image.healthCheck);
-        return true;
-      } catch {
-        return false;
-      }
-    });
-  const waitFor = async (isTrue: () => boolean): Promise<void> => {
-    const deadline = performance.now() + 120_000;
-    while (!isTrue()) {
-      if (performance.now() > deadline) throw new Error(`the container is not healthy: ${container?.output}`);
-      await new Promise((resolve) => setTimeout(resolve, 200));
-    }
-  };
+    until(
+      () => `the container is healthy: ${container?.output}`,
+      () => {
+        try {
+          container!.run(image.healthCheck);
+          return true;
+        } catch {
+          return false;
+        }
+      },
+      200,
+    );
   const ask = (method: string, path: string, body?: object) =>
     JSON.parse(container!.run(["node", "-e", ASK, method, path, key, body === undefined ? "" : JSON.stringify(body)]));
 

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runHere } from "../support/run-here.ts";
 import { runCommand, startServer, type TestServer } from "../support/server.ts";
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
@@ -83,7 +84,7 @@ describe("a key file", () => {
       ["reader", "read"],
       ["shop", "write", "shop"],
     ] as [string, string, ...string[]][]) {
-      const created = await runCommand([
+      const created = await runHere([
         "keys",
         "create",
         name,
@@ -124,7 +125,7 @@ describe("a key file", () => {
   });
 
   it("is listed without keys and hashes", async () => {
-    const { stdout } = await runCommand(["keys", "list", "--file", file]);
+    const { stdout } = await runHere(["keys", "list", "--file", file]);
     expect(stdout).toMatch(/^boss\tadmin\tall databases\t\d{4}-/);
     expect(stdout).toMatch(/^shop\twrite\tshop\t/m);
     expect(stdout).not.toMatch(/[0-9a-f]{64}|lds_/);
@@ -286,24 +287,24 @@ describe("a key file", () => {
   });
 
   it("errors of the commands are reported", async () => {
-    expect(await runCommand(["keys", "create", "boss", "--scope", "read", "--file", file])).toMatchObject({
+    expect(await runHere(["keys", "create", "boss", "--scope", "read", "--file", file])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("already"),
     });
-    expect(await runCommand(["keys", "create", "x", "--scope", "root", "--file", file])).toMatchObject({
+    expect(await runHere(["keys", "create", "x", "--scope", "root", "--file", file])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("read, write, admin"),
     });
     const databases = Array.from({ length: 1_001 }, (_, i) => ["--database", `d${i}`]).flat();
-    expect(await runCommand(["keys", "create", "x", "--scope", "read", ...databases, "--file", file])).toMatchObject({
+    expect(await runHere(["keys", "create", "x", "--scope", "read", ...databases, "--file", file])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("limited to 1000 at most"),
     });
-    expect(await runCommand(["keys", "revoke", "nobody", "--file", file])).toMatchObject({
+    expect(await runHere(["keys", "revoke", "nobody", "--file", file])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("nobody"),
     });
-    expect(await runCommand(["keys", "list", "--file", join(folder, "none.json")])).toMatchObject({
+    expect(await runHere(["keys", "list", "--file", join(folder, "none.json")])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("none.json"),
     });

@@ -42,7 +42,7 @@ beforeAll(async () => {
   await server.put(BRANCH);
   await fill("small", 1_000, 6_000);
   await fill("large", 8, 10 * MIB);
-}, 120_000);
+});
 afterAll(() => server.stop());
 
 describe("an answer beyond its budget", () => {

@@ -105,7 +105,7 @@ describe("a server with little memory", () => {
     server = await startServer({ args: ["--max-memory", "512MB"], env: { NODE_OPTIONS: "--max-old-space-size=320" } });
     await server.put("/db/b:main");
     await server.put("/db/b:main/tables/t", { columns: [{ name: "j", type: "json" }] });
-  }, 150_000);
+  });
   afterAll(() => server?.stop());
 
   const post = (path: string, body: string) =>

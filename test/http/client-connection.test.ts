@@ -53,7 +53,7 @@ beforeAll(async () => {
   };
   const app = createApp({ records: watched, search, log: pino({ level: "silent" }), version: "0.0.0" });
   server = await listen(app, { addresses: ["127.0.0.1"], port: 0 });
-}, 60_000);
+});
 
 afterAll(async () => {
   await server?.close();

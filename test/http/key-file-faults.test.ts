@@ -32,7 +32,7 @@ const serve = async (env: Record<string, string> = {}, dataDir?: string): Promis
 const names = async (): Promise<string[]> => (await readKeyFile(file)).map(({ name }) => name);
 const locks = (): string[] => readdirSync(folder).filter((name) => name.startsWith("keys.json.lock-"));
 
-describe("a key change that is killed", { timeout: 600_000 }, () => {
+describe("a key change that is killed", () => {
   it("in the server, leaves the keys as they were, and they can be changed again", async () => {
     const leaked = await createKey(file, "leaked", "admin");
     const killed = await serve({ LODESTONE_CRASH_AT: "file-written" });
@@ -67,7 +67,7 @@ describe("a key change that is killed", { timeout: 600_000 }, () => {
   });
 });
 
-describe("a server whose key file cannot be read", { timeout: 600_000 }, () => {
+describe("a server whose key file cannot be read", () => {
   const FAULT = "The server's key file cannot be read: keys that were revoked in it since may still be accepted.";
 
   it("says so once, loudly and without the path, and works with the keys that it has until the file is mended", async () => {
@@ -86,7 +86,7 @@ describe("a server whose key file cannot be read", { timeout: 600_000 }, () => {
       [() => renameSync(file, `${file}.away`), "There is no key file"],
     ] as const) {
       damage();
-      await expect.poll(() => faults().length, { timeout: 60_000 }).toBe(++seen);
+      await expect.poll(() => faults().length).toBe(++seen);
       expect(faults().at(-1)).toContain(cause);
       expect(await ready()).toMatchObject({ status: "ready", keyFile: expect.stringContaining(FAULT) });
       // Asked again, it does not say the same again.
@@ -105,7 +105,7 @@ describe("a server whose key file cannot be read", { timeout: 600_000 }, () => {
     // Mended, and a key fewer.
     const { keys } = JSON.parse(good);
     writeFileSync(file, JSON.stringify({ version: 1, keys: keys.filter(({ name }: { name: string }) => name !== "late") }));
-    await expect.poll(() => at.log, { timeout: 60_000 }).toContain("the key file can be read again");
+    await expect.poll(() => at.log).toContain("the key file can be read again");
     expect(await ready()).not.toHaveProperty("keyFile");
     expect((await at.get("/dbs", late)).status).toBe(401);
     expect((await at.get("/keys", boss)).status).toBe(200);
@@ -123,7 +123,7 @@ describe("a server whose key file cannot be read", { timeout: 600_000 }, () => {
       await expect(followed.read()).rejects.toMatchObject({ code: "UNAVAILABLE" });
       expect(followed.fault).toContain(FAULT);
       writeFileSync(file, good);
-      await expect.poll(() => followed.fault, { timeout: 60_000 }).toBeUndefined();
+      await expect.poll(() => followed.fault).toBeUndefined();
       expect(keyring.authenticate(boss.authorization)).toMatchObject({ name: "boss" });
     } finally {
       followed.close();

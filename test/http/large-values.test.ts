@@ -30,7 +30,7 @@ function behaves(start: () => Promise<TestServer>, bytes: number): void {
     await sql(`INSERT INTO "h" ("id", "l", "v") VALUES ('small', 'little', '{1,0}')`);
     expect((await sql(`INSERT INTO "h" ("id", "l", "o", "v") VALUES ('big', repeat('x', ${bytes}), 'small', '{1,1}')`)).status).toBe(200);
     for (let n = 0; n < 2; n++) expect((await sql(`UPDATE "h" SET "l" = repeat('y', ${bytes}) WHERE "id" = 'big'`)).status).toBe(200);
-  }, 300_000);
+  });
   afterAll(() => server.stop());
 
   it("strong searches find it, with any columns except that one", async () => {

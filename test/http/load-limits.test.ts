@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { MemoryBudget } from "../../src/budget/memory-budget.ts";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "../../src/http/http-limits.ts";
 import { hashKey, Keyring } from "../../src/http/keys/access-keys.ts";
 import type { RunningServer } from "../../src/http/server.ts";
+import { until } from "../support/patience.ts";
 import { RealStores, Talk } from "./real-app.ts";
 
 /**
@@ -28,13 +29,10 @@ const withServer = (
 
 /** Metrics are answered at any load, and report how many requests are in flight. */
 async function untilUnderWay(server: RunningServer, count: number): Promise<void> {
-  const deadline = Date.now() + 30_000;
-  for (;;) {
+  await until(`${count} requests are under way`, async () => {
     const text = await (await fetch(`${server.urls[0]}/metrics`)).text();
-    if (text.includes(`lodestone_http_requests_in_progress ${count}\n`)) return;
-    if (Date.now() > deadline) throw new Error(`there were never ${count} requests under way`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+    return text.includes(`lodestone_http_requests_in_progress ${count}\n`);
+  });
 }
 
 const HEAD = "POST /db/l:main/tables/t/data HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
@@ -98,7 +96,7 @@ describe("requests at once", () => {
           headers: { "content-type": "application/json" },
           body: `{"s":"${"x".repeat(length - 8)}"}`,
         });
-      while ((await post(41)).status !== 429) await new Promise((resolve) => setTimeout(resolve, 2));
+      await until("the body holds its memory", async () => (await post(41)).status === 429);
       expect((await post(39)).status).toBe(201);
       expect((await post(40)).status).toBe(201);
       expect((await post(41)).status).toBe(429);
@@ -167,7 +165,7 @@ describe("callers", () => {
         const head = HEAD.replace("Content-Type", `${as("greedy")}Content-Type`);
         const talk = new Talk(server);
         talk.send(`${head}Content-Length: 3000\r\n\r\n${'{"s": "'.padEnd(2_995, "x")}`);
-        while ((await post(server, "greedy")) !== 429) await new Promise((resolve) => setTimeout(resolve, 2));
+        await until("the body holds its memory", async () => (await post(server, "greedy")) === 429);
         expect(await post(server, "modest")).toBe(201);
         talk.socket.destroy();
       },
@@ -177,33 +175,53 @@ describe("callers", () => {
 });
 
 describe("slow clients", () => {
+  /** Requests whose time passes only when the test says so. A round trip after a piece was sent: it has arrived. */
+  async function passes(server: RunningServer, ms: number): Promise<void> {
+    await fetch(`${server.urls[0]}/livez`);
+    vi.advanceTimersByTime(ms);
+  }
+  const withOwnClock = (limits: Partial<HttpLimits>, work: (server: RunningServer) => Promise<void>) =>
+    withServer(limits, async (server) => {
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+      try {
+        await work(server);
+      } finally {
+        vi.useRealTimers();
+      }
+    });
+
   it("a body that pauses too long is answered 408 and changes nothing, one that arrives slowly is accepted", async () => {
-    await withServer({ bodyIdleTimeoutMs: 1_500 }, async (server) => {
-      const before = await countRecords();
+    const before = await countRecords();
+    await withOwnClock({ bodyIdleTimeoutMs: 1_500 }, async (server) => {
       const paused = new Talk(server);
       paused.send(`${HEAD}Content-Length: 12\r\n\r\n{"s": `);
       const slow = new Talk(server);
       slow.send(`${HEAD}Content-Length: 12\r\n\r\n`);
-      // Longer than the limit together, with pauses far below it.
+      await untilUnderWay(server, 2);
+      // Longer than the limit together, with pauses below it.
       for (const character of '{"s": "abc"}') {
-        await new Promise((resolve) => setTimeout(resolve, 150));
+        await passes(server, 1_000);
         slow.send(character);
       }
       await slow.answered(/^HTTP\/1\.1 201 /);
       await paused.answered(/^HTTP\/1\.1 408 [\s\S]*"message":"The body did not arrive within 1\.5 s\."/);
-      expect(await countRecords()).toBe(before + 1);
       slow.socket.destroy();
       await paused.closed;
     });
+    expect(await countRecords()).toBe(before + 1);
   });
 
   it("a body that takes too long as a whole is answered 408", async () => {
-    await withServer({ bodyTimeoutMs: 500, bodyIdleTimeoutMs: 400 }, async (server) => {
+    await withOwnClock({ bodyTimeoutMs: 2_500, bodyIdleTimeoutMs: 1_500 }, async (server) => {
       const talk = new Talk(server);
       talk.send(`${HEAD}Content-Length: 1000000\r\n\r\n`);
-      const timer = setInterval(() => talk.send(" "), 50);
-      await talk.answered(/^HTTP\/1\.1 408 /);
-      clearInterval(timer);
+      await untilUnderWay(server, 1);
+      for (let second = 0; second < 3; second++) {
+        expect(talk.text).toBe("");
+        talk.send(" ");
+        await passes(server, 1_000);
+      }
+      await talk.answered(/^HTTP\/1\.1 408 [\s\S]*"message":"The body did not arrive within 2\.5 s\."/);
       talk.socket.destroy();
     });
   });
@@ -233,13 +251,14 @@ describe("slow clients", () => {
         await talk.closed;
         expect(talk.text.length).toBeGreaterThan(0);
         expect(talk.text.length).toBeLessThan(15_000_000);
-        // A client that reads it gets it.
-        const whole = await (await fetch(`${server.urls[0]}/db/l:main/tables/t/data/large`)).json();
-        expect((whole as { s: string }).s).toHaveLength(15_000_000);
       },
       new Keyring(),
       memory,
     );
+    await withServer({}, async (server) => {
+      const whole = await (await fetch(`${server.urls[0]}/db/l:main/tables/t/data/large`)).json();
+      expect((whole as { s: string }).s).toHaveLength(15_000_000);
+    });
   });
 
   it("also of the console's files, which need no key and no place", async () => {

@@ -6,14 +6,14 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { CrashPoint } from "../../src/fault-points.ts";
-import { LIMIT_MS, until } from "../support/patience.ts";
+import { until } from "../support/patience.ts";
 import { TestServer } from "../support/server.ts";
 import { copyTemplate } from "../support/server-template.ts";
 import type { Fault } from "./checker/history.ts";
 import { Connection } from "./workload/connection.ts";
 import { Random } from "./workload/random.ts";
+import type { Recorder } from "./workload/recorder.ts";
 import { createTables } from "./workload/tables.ts";
 import { Workload } from "./workload/workload.ts";
 
@@ -33,11 +33,6 @@ export const POINTS_AT_WORK: readonly (readonly [point: CrashPoint, passages: nu
 
 export const POINTS_OF_FIRST_START: readonly CrashPoint[] = ["first-start-building", "first-start-built", "first-start-placed"];
 
-const PASSAGES = new Map(POINTS_AT_WORK);
-
-/** Limit for a life that should end at a named point, which may not be passed often enough. */
-const POINT_LIMIT_MS = LIMIT_MS;
-
 export interface CrashRunOptions {
   readonly kills: number;
   readonly seed: number;
@@ -49,6 +44,7 @@ export interface CrashReport {
   kills: number;
   readonly killsByPoint: Record<string, number>;
   operations: number;
+  answered: Recorder["answered"];
   unanswered: number;
   keysJudged: number;
   recordsAudited: number;
@@ -73,7 +69,7 @@ export async function crashRun(options: CrashRunOptions): Promise<CrashReport> {
   try {
     const points = POINTS_AT_WORK.map(([point, passages]) => ({ point, passages }));
     let hasTables = false;
-    for (let cycle = 0; kills() < options.kills - POINTS_OF_FIRST_START.length && cycle < 2 * options.kills + 20; cycle++) {
+    for (let cycle = 0; kills() < options.kills - POINTS_OF_FIRST_START.length; cycle++) {
       const planned = cycle % 3 === 2 ? undefined : points.shift();
       if (planned === undefined) delete env.LODESTONE_CRASH_AT;
       else env.LODESTONE_CRASH_AT = `${planned.point}:${1 + random.below(planned.passages)}`;
@@ -84,15 +80,11 @@ export async function crashRun(options: CrashRunOptions): Promise<CrashReport> {
           else hasTables = await makeTables(server);
           return hasTables;
         },
-        // For a random kill a random time; for a named point a limit, in case it is not passed often enough.
-        lifeMs: planned === undefined ? random.next() * random.of([300, 1_500]) : POINT_LIMIT_MS,
+        operations: planned === undefined ? 1 + random.below(random.of([100, 500])) : undefined,
       });
-      const point = where === "at the point" && planned !== undefined ? planned.point : where;
+      const point = planned === undefined ? where : planned.point;
       count(point);
-      // A point that was not passed often enough is tried again at once, with fewer passages to wait for.
-      // Otherwise it goes to the end of the queue.
-      if (planned !== undefined && where === "at the point") points.push({ ...planned, passages: PASSAGES.get(planned.point)! });
-      else if (planned !== undefined) points.unshift({ ...planned, passages: Math.ceil(planned.passages / 2) });
+      if (planned !== undefined) points.push(planned);
       options.onCycle?.(
         `${kills()} ${env.LODESTONE_CRASH_AT ?? "at a random time"} -> ${point}; ${workload.recorder.operations} operations, ${workload.recorder.faults.length} faults`,
       );
@@ -109,19 +101,20 @@ export async function crashRun(options: CrashRunOptions): Promise<CrashReport> {
     rmSync(dataDir, { recursive: true, force: true });
   }
   for (const point of POINTS_OF_FIRST_START) if (await survivesFirstStart(point, unexpected)) count(point);
-  const { operations, unanswered, keysJudged, recordsAudited, faults } = workload.recorder;
+  const { operations, answered, unanswered, keysJudged, recordsAudited, faults } = workload.recorder;
   unexpected.push(...workload.recorder.unexpected);
-  return { kills: kills(), killsByPoint, operations, unanswered, keysJudged, recordsAudited, faults, unexpected };
+  return { kills: kills(), killsByPoint, operations, answered, unanswered, keysJudged, recordsAudited, faults, unexpected };
 }
 
 /**
  * One life, from start to kill.
- * @returns whether a named point ended it, or the kill at the end of `lifeMs`.
+ * @param operations  after which it is killed; undefined: it ends at a named point.
+ * @returns whether a named point ended it, or the kill.
  */
 async function oneLife(
   server: TestServer,
   workload: Workload,
-  { prepare, lifeMs }: { prepare: () => Promise<boolean>; lifeMs: number },
+  { prepare, operations }: { prepare: () => Promise<boolean>; operations: number | undefined },
 ): Promise<"at the point" | "at a random time"> {
   try {
     await server.start();
@@ -133,11 +126,12 @@ async function oneLife(
   }
   if (await prepare()) {
     const running = workload.run(server.port);
-    const limit = new AbortController();
-    await Promise.race([running, sleep(lifeMs, undefined, { signal: limit.signal }).catch(() => {})]);
-    limit.abort();
-    // When a server ends by itself, its clients notice a moment before we do.
-    if (lifeMs === POINT_LIMIT_MS) await sleep(100);
+    const enough = workload.recorder.operations + (operations ?? Number.POSITIVE_INFINITY);
+    await until(
+      () => `the life of the server ends: ${server.log}`,
+      () => !server.isRunning || workload.recorder.operations >= enough,
+      1,
+    );
     const where = server.isRunning ? "at a random time" : "at the point";
     await server.end("SIGKILL");
     workload.stop();

@@ -3,9 +3,10 @@
  * deleted returns. `npm run soak:crash` does this 200 times.
  */
 import { expect, it } from "vitest";
+import { LIMIT_MS } from "../support/patience.ts";
 import { crashRun, POINTS_AT_WORK, POINTS_OF_FIRST_START } from "./crash-run.ts";
 
-it("loses nothing that it acknowledged when it is killed, in the records and in the search store", async () => {
+it("loses nothing that it acknowledged when it is killed, in the records and in the search store", { timeout: 3 * LIMIT_MS }, async () => {
   const seed = 20_260_228;
   // Every point of a running server once, one random kill for every two of these, and the points of a first
   // start.
@@ -19,4 +20,5 @@ it("loses nothing that it acknowledged when it is killed, in the records and in 
   expect(Object.keys(report.killsByPoint).sort()).toEqual([...points, "at a random time"].sort());
   expect(report.keysJudged).toBeGreaterThan(10);
   expect(report.recordsAudited).toBeGreaterThan(0);
+  expect(Object.entries(report.answered).filter(([, count]) => count === 0)).toEqual([]);
 });

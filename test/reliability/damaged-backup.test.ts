@@ -33,7 +33,7 @@ beforeAll(async () => {
   } finally {
     await server.stop();
   }
-}, 600_000);
+});
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 /** The table's own file, and the one of its long values. */
@@ -85,7 +85,7 @@ const flip = (path: string, at: (bytes: Buffer) => number): void => {
 };
 const flipLast = (path: string): void => flip(path, (bytes) => bytes.length - 1);
 
-describe("a backup with checksums", { timeout: 600_000 }, () => {
+describe("a backup with checksums", () => {
   test("that is as it was made is restored, without what was put beside it; the new directory is no backup", async () => {
     const { code, stdout, stderr, left, target } = await restored((backup) => writeFileSync(join(backup, "postgres", ".DS_Store"), "x"));
     expect({ code, stderr, left }).toEqual({ code: 0, stderr: "", left: ["data"] });
@@ -139,7 +139,7 @@ const early =
     damage(backup);
   };
 
-describe("a backup of an early version", { timeout: 600_000 }, () => {
+describe("a backup of an early version", () => {
   test("is restored after a check, and what was not verified is said", async () => {
     const { code, stdout, stderr, target } = await restored(early(() => {}));
     expect([code, stdout]).toEqual([0, expect.stringContaining("Restored 1 branch into")]);

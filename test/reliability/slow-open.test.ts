@@ -14,7 +14,7 @@ import { TestServer } from "../support/server.ts";
 const COUNTING = fileURLToPath(new URL("../support/count-database-threads.mjs", import.meta.url));
 const TABLE = "/db/slow:main/tables/things";
 
-describe("a server whose database is slow", { timeout: 300_000 }, () => {
+describe("a server whose database is slow", () => {
   let folder: string;
   let pipe: string;
   let server: TestServer | undefined;
@@ -40,7 +40,7 @@ describe("a server whose database is slow", { timeout: 300_000 }, () => {
       handle = await open(pipe, constants.O_WRONLY | constants.O_NONBLOCK).catch(() => undefined);
       return handle !== undefined;
     };
-    await expect.poll(tryOpening, { timeout: 120_000 }).toBe(true);
+    await expect.poll(tryOpening).toBe(true);
     return handle!;
   }
 
@@ -55,7 +55,7 @@ describe("a server whose database is slow", { timeout: 300_000 }, () => {
       const started = server.start();
       const held = await reached();
       const before = turns();
-      await expect.poll(turns, { timeout: 60_000 }).toBeGreaterThan(before + 3);
+      await expect.poll(turns).toBeGreaterThan(before + 3);
       // The one that opens; maintenance has not begun.
       expect(threadCounts()).toEqual([1]);
       expect(server.log).not.toContain("maintenance begins");

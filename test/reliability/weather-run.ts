@@ -10,7 +10,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { LIMIT_MS, within } from "../support/patience.ts";
+import { LIMIT_MS, until, within } from "../support/patience.ts";
 import { startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { TestServer } from "../support/server.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
@@ -20,7 +20,8 @@ import { type Clears, failingDisk, fullDisk, noDescriptors, slowDisk, slowProces
 import { mountSmallDisk } from "./weather/small-disk.ts";
 import { Connection, type Reply } from "./workload/connection.ts";
 import { Random } from "./workload/random.ts";
-import { BRANCH, createTables } from "./workload/tables.ts";
+import type { Recorder } from "./workload/recorder.ts";
+import { BRANCH, createTables, ITEMS } from "./workload/tables.ts";
 import { Workload } from "./workload/workload.ts";
 
 const DISK_MEGABYTES = 600;
@@ -28,8 +29,6 @@ const GROUP_MEGABYTES = 1_024;
 /** A statement that takes all the memory that a session may have. */
 const GREEDY = "SELECT array_length(array_agg(repeat('x', 1000000) || g), 1) FROM generate_series(1, 2000) g";
 const GREEDY_STATEMENTS = 3;
-/** How far behind an eventual search may be while the server runs a tenth of the time. */
-const LAG_LIMIT_MS = 120_000;
 
 export type WeatherEvent = keyof typeof EVENTS;
 
@@ -43,7 +42,10 @@ export interface WeatherRunOptions {
   readonly events?: readonly WeatherEvent[];
   /** How long bad weather lasts. */
   readonly badSeconds: number;
-  readonly calmSeconds: number;
+  /** What the clients do before each event. */
+  readonly calmOperations: number;
+  /** How far behind an eventual search may be. Default: as patient as tests are. */
+  readonly lagLimitMs?: number;
   readonly clients: number;
   readonly seed: number;
   readonly onEvent?: (line: string) => void;
@@ -51,6 +53,7 @@ export interface WeatherRunOptions {
 
 export interface WeatherReport {
   readonly operations: number;
+  readonly answered: Recorder["answered"];
   readonly unanswered: number;
   readonly keysJudged: number;
   readonly recordsAudited: number;
@@ -136,7 +139,16 @@ class Station {
     }
     this.#server = new TestServer({
       dataDir: this.#dataDir,
-      args: ["--max-memory", "512MB", "--snapshot-interval", "5", ...(databaseUrl === undefined ? [] : ["--data-dir", this.#dataDir])],
+      // A limit of time must not end what is only slow.
+      args: [
+        "--max-memory",
+        "512MB",
+        "--snapshot-interval",
+        "5",
+        "--statement-timeout",
+        "3600",
+        ...(databaseUrl === undefined ? [] : ["--data-dir", this.#dataDir]),
+      ],
       env: { LODESTONE_LOG_LEVEL: "warn" },
       ...(databaseUrl === undefined ? {} : { databaseUrl }),
     });
@@ -144,7 +156,7 @@ class Station {
       seed: options.seed,
       clients: options.clients,
       operationsPerKey: 150,
-      lagLimitMs: LAG_LIMIT_MS,
+      ...(options.lagLimitMs === undefined ? {} : { lagLimitMs: options.lagLimitMs }),
       mayFail: () => this.#isBad || !this.#server.isRunning,
     });
     await this.#start();
@@ -163,7 +175,11 @@ class Station {
     ) {
       for (const event of this.#shuffled(events)) {
         this.#work();
-        await sleep(options.calmSeconds * 1_000);
+        const enough = recorder.operations + options.calmOperations;
+        await until(
+          () => `clients get answers before "${event}": ${this.#server.log.slice(-4_000)}`,
+          () => recorder.operations >= enough,
+        );
         await this.#during(event);
         await this.#rest(event);
         this.#counts[event] = (this.#counts[event] ?? 0) + 1;
@@ -358,9 +374,10 @@ class Station {
   }
 
   #report(): WeatherReport {
-    const { operations, unanswered, keysJudged, recordsAudited, faults } = this.#workload.recorder;
+    const { operations, answered, unanswered, keysJudged, recordsAudited, faults } = this.#workload.recorder;
     return {
       operations,
+      answered,
       unanswered,
       keysJudged,
       recordsAudited,

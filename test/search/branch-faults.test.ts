@@ -36,7 +36,7 @@ describe("faults of a search store", () => {
     const recoveries: string[] = [];
     await at.open({ snapshotEveryMs: 20, onRecovery: (sentence) => recoveries.push(sentence) });
     try {
-      await expect.poll(() => at.faults.length, { timeout: 60_000 }).toBeGreaterThan(0);
+      await expect.poll(() => at.faults.length).toBeGreaterThan(0);
       // Several more attempts.
       for (let n = 0; n < 5; n++) {
         at.records.write(REF, "items", [item(n, { title: `t${n}` })]);
@@ -46,9 +46,7 @@ describe("faults of a search store", () => {
       rmSync(at.directory);
       renameSync(away, at.directory);
     }
-    await expect
-      .poll(() => recoveries, { timeout: 60_000 })
-      .toContainEqual(expect.stringMatching(/^Writing search snapshots works again\. It had failed: E/));
+    await expect.poll(() => recoveries).toContainEqual(expect.stringMatching(/^Writing search snapshots works again\. It had failed: E/));
     expect(existsSync(at.snapshotFile())).toBe(true);
     const told = at.faults.map(({ message }) => message);
     expect(new Set(told).size).toBe(told.length);
@@ -73,8 +71,6 @@ describe("faults of a search store", () => {
     );
     expect(at.faults).toHaveLength(1);
     at.records.beforeRead = () => {};
-    await expect
-      .poll(() => recoveries, { timeout: 60_000 })
-      .toEqual(["Following the records works again. It had failed: the disk is on fire"]);
+    await expect.poll(() => recoveries).toEqual(["Following the records works again. It had failed: the disk is on fire"]);
   });
 });

@@ -2,6 +2,7 @@
  * Memory for indexes is bounded: the largest user gives way, the others continue, and it returns when there
  * is room.
  */
+
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,6 +14,7 @@ import { openSearchStore } from "../../src/search/open-search-store.ts";
 import type { SearchStore } from "../../src/search/search-store.ts";
 import { snapshotFileName } from "../../src/search/snapshot/snapshot-schedule.ts";
 import { startSearchWorker } from "../../src/search/worker-client.ts";
+import { LIMIT_MS } from "../support/patience.ts";
 import { MemoryRecords } from "./memory-records.ts";
 
 describe("room for indexes", () => {
@@ -56,7 +58,7 @@ describe("the search store, when there is too little memory for all indexes", ()
     const faults: unknown[] = [];
     store = await openSearchStore(records, {
       pollMs: 50,
-      waitMs: 30_000,
+      waitMs: LIMIT_MS,
       maxIndexBytes: 24 * 2 ** 20,
       onFault: (error) => faults.push(error),
     });
@@ -97,7 +99,7 @@ describe("the search store, when there is too little memory for all indexes", ()
   });
 });
 
-describe("a snapshot that there is no room for", { timeout: 60_000 }, () => {
+describe("a snapshot that there is no room for", () => {
   const DIMENSION = 256;
   const ROWS = 20_000;
   const LIMIT_BYTES = 8 * 2 ** 20;
@@ -115,12 +117,12 @@ describe("a snapshot that there is no room for", { timeout: 60_000 }, () => {
     faults = [];
     store = await openSearchStore(records, {
       pollMs: 50,
-      waitMs: 30_000,
+      waitMs: LIMIT_MS,
       snapshotDir: directory,
       onFault: (error) => faults.push(error as Error),
       ...(maxIndexBytes === undefined ? {} : { maxIndexBytes }),
     });
-    await expect.poll(() => store.status().ready, { timeout: 30_000 }).toBe(true);
+    await expect.poll(() => store.status().ready).toBe(true);
   };
   const search = (ref: BranchRef) =>
     store.vectorSearch(ref, "items", { column: "v", queryVector: Array<number>(DIMENSION).fill(1), size: 1, consistency: "strong" });
@@ -192,7 +194,7 @@ describe("a snapshot that there is no room for", { timeout: 60_000 }, () => {
     await open(held - 2 ** 16);
     await expect(search(large!)).rejects.toMatchObject({ code: "UNAVAILABLE" });
     records.dropBranch(small!);
-    await expect.poll(() => store.branchStatus(large!).vectors, { timeout: 30_000 }).toBe(ROWS);
+    await expect.poll(() => store.branchStatus(large!).vectors).toBe(ROWS);
     expect((await search(large!)).totalCount).toBe(ROWS);
     expect(faults).toHaveLength(1);
   });

@@ -1,13 +1,15 @@
 /** A search store over records with a table of items, for all tests of one suite. */
+
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import type { BranchRef } from "../../src/records/schema.ts";
 import type { SearchStoreOptions } from "../../src/search/open-search-store.ts";
 import type { SearchStore, VectorSearchRequest, VectorSearchResponse } from "../../src/search/search-store.ts";
+import { LIMIT_MS } from "../support/patience.ts";
 import type { EngineFixture } from "./engines.ts";
 import { type MemoryRecord, MemoryRecords } from "./memory-records.ts";
 
 export const REF: BranchRef = { database: "db", branch: "main" };
-export const OPTIONS: SearchStoreOptions = { pollMs: 50, waitMs: 30_000 };
+export const OPTIONS: SearchStoreOptions = { pollMs: 50, waitMs: LIMIT_MS };
 
 export const item = (id: string, embedding: number[] | null, more: object = {}): MemoryRecord => ({ id, embedding, ...more });
 

@@ -1,4 +1,5 @@
 /** Columns that are cut into shards as they grow: the same answers, during the change and after it. */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +10,7 @@ import { ColumnIndex } from "../../src/search/column-index.ts";
 import { openSearchStore } from "../../src/search/open-search-store.ts";
 import type { SearchStore, SimilarityFunction } from "../../src/search/search-store.ts";
 import { referenceSearch } from "../reference.ts";
+import { LIMIT_MS } from "../support/patience.ts";
 import { type MemoryRecord, MemoryRecords } from "./memory-records.ts";
 
 const REF: BranchRef = { database: "db", branch: "main" };
@@ -64,7 +66,12 @@ describe("search store with shards", () => {
   let directory: string;
 
   const open = async (): Promise<void> => {
-    store = await openSearchStore(records, { pollMs: 50, waitMs: 30_000, shardedFromBytes: 4 * DIMENSION * 1_200, snapshotDir: directory });
+    store = await openSearchStore(records, {
+      pollMs: 50,
+      waitMs: LIMIT_MS,
+      shardedFromBytes: 4 * DIMENSION * 1_200,
+      snapshotDir: directory,
+    });
   };
   beforeEach(async () => {
     directory = mkdtempSync(join(tmpdir(), "lodestone-shards-"));

@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { until } from "./patience.ts";
 import { freePort, listening } from "./ports.ts";
 
 export interface TestNginx {
@@ -54,10 +55,12 @@ export async function startNginx(bin: string, file: string, change: (text: strin
   return {
     port,
     async rewrite(name, content) {
+      const workers = (): string[] => readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8").trim().split(" ");
+      const old = workers();
       writeFileSync(join(directory, name), content);
       child.kill("SIGHUP");
-      // Old workers end with their last request; new ones have the new map.
-      await new Promise((resolve) => setTimeout(resolve, 500));
+      // They end with their last request; new ones have the new map.
+      await until("nginx's old workers end", () => !workers().some((pid) => old.includes(pid)));
     },
     stop,
   };

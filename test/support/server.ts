@@ -31,6 +31,9 @@ export interface ServerOptions {
   readonly openFiles?: number;
 }
 
+/** Those of this process that run, and those that have ended since the last test began. */
+export const STARTED = new Set<TestServer>();
+
 export class TestServer extends ServerClient {
   readonly dataDir: string;
   readonly #options: ServerOptions;
@@ -83,6 +86,7 @@ export class TestServer extends ServerClient {
       env: { PATH: process.env.PATH, HOME: process.env.HOME, LODESTONE_LOG_LEVEL: "info", ...env },
     });
     this.#process = child;
+    STARTED.add(this);
     child.stderr?.on("data", (chunk: Buffer) => {
       this.#log += chunk.toString();
     });

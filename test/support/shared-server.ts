@@ -29,7 +29,15 @@ export class SharedServer extends ServerClient {
   }
 }
 
+let isUsed = false;
+
 export async function sharedServer(): Promise<SharedServer> {
+  isUsed = true;
   const { url, dataDir } = await askHost<{ url: string; dataDir: string }>("server");
   return new SharedServer(url, dataDir);
+}
+
+/** What it has logged, if tests of this process use it. */
+export async function sharedLog(): Promise<{ url: string; log: string }[]> {
+  return isUsed ? [await askHost<{ url: string; log: string }>("server")] : [];
 }

@@ -23,7 +23,7 @@ const STARTERS: Readonly<Record<string, () => Promise<Kept>>> = {
     return {
       describe: () => {
         if (!server.isRunning) throw new Error(`the shared server has ended by itself: ${server.log.slice(-8_000)}`);
-        return { url: server.url, dataDir: server.dataDir };
+        return { url: server.url, dataDir: server.dataDir, log: server.log };
       },
       stop: async () => {
         const code = await server.end("SIGTERM");

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { LIMIT_MS } from "../../support/patience.ts";
 import { runTool } from "../outcome.ts";
 import { newFolder, npm, pack, removeFolder, write } from "../packed.ts";
 import { freePort, startServer } from "../page.ts";
@@ -69,12 +70,9 @@ describe("the server's package", () => {
         return response.json();
       };
       // The demo's data are loaded after the server begins to answer.
-      let answer = await search();
-      for (let i = 0; i < 100 && !JSON.stringify(answer).includes("indigo"); i++) {
-        await new Promise((resolve) => setTimeout(resolve, 200));
-        answer = await search();
-      }
-      expect(answer).toMatchObject({ results: [{ id: "rebeccapurple" }, { id: "indigo" }] });
+      await expect
+        .poll(search, { interval: 200, timeout: LIMIT_MS })
+        .toMatchObject({ results: [{ id: "rebeccapurple" }, { id: "indigo" }] });
     } finally {
       await server.stop();
     }

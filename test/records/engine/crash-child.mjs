@@ -3,8 +3,10 @@
  * it has done on stdout, one line each.
  */
 import { once } from "node:events";
-import { closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, openSync, readdirSync, rmSync, statSync, writeFileSync, writeSync } from "node:fs";
+import { join } from "node:path";
 import { DirectoryLock } from "../../../dist/directory-lock.js";
+import { pgDataPath } from "../../../dist/records/engine/embedded/data-directory.js";
 import { openEngine } from "../../../dist/records/engine/open-engine.js";
 
 const [mode, dataDir] = process.argv.slice(2);
@@ -17,15 +19,25 @@ const die = () => {
   block(10_000);
 };
 
+/** When the database's log was written. */
+const logTimes = () => {
+  const folder = join(pgDataPath(dataDir), "pg_wal");
+  return readdirSync(folder)
+    .map((name) => statSync(join(folder, name), { bigint: true }).mtimeNs)
+    .join();
+};
+
 if (mode === "lock") {
   // All processes that were started together are told at the same moment, when all are ready.
   say("ready");
   await once(process.stdin, "data");
   try {
     const lock = await DirectoryLock.acquire(dataDir, () => {});
-    const from = performance.timeOrigin + performance.now();
+    // Fails if another process has it as well.
+    writeFileSync(`${dataDir}.holder`, "", { flag: "wx" });
     await sleep(300);
-    say(`got ${from} ${performance.timeOrigin + performance.now()}`);
+    rmSync(`${dataDir}.holder`);
+    say("got");
     lock.release();
   } catch (error) {
     say(`refused ${error.code}`);
@@ -97,14 +109,19 @@ switch (mode) {
     break;
   case "after-commit":
     for (let i = 0; i < 20; i++) await insert();
-    // The worker thread commits while this one cannot hear of it: committed, and never acknowledged.
-    void engine.query("INSERT INTO pairs SELECT $1, unnest(ARRAY['a', 'b'])", [++n]);
-    await null;
-    setImmediate(() => {
-      block(3_000);
-      die();
-    });
-    await sleep(10_000);
+    // The worker thread commits while this one cannot hear of it: committed, and never acknowledged. A commit is what is
+    // written last to the log.
+    await sleep(100);
+    {
+      const before = logTimes();
+      void engine.query("INSERT INTO pairs SELECT $1, unnest(ARRAY['a', 'b'])", [++n]);
+      await null;
+      setImmediate(() => {
+        while (logTimes() === before) block(10);
+        die();
+      });
+    }
+    await sleep(600_000);
     break;
   case "during-checkpoint":
     for (let i = 0; i < 100; i++) await insert();
@@ -113,7 +130,7 @@ switch (mode) {
       block(Math.random() * 40);
       die();
     });
-    await sleep(10_000);
+    await sleep(600_000);
     break;
   case "fill":
     await engine.query("CREATE TABLE IF NOT EXISTS filler (text text)");

@@ -41,7 +41,7 @@ describeWith("postgresql", "a back end that does not end", (bin) => {
   };
   afterEach(wakeAll); // or the server could not be stopped
 
-  it("counts against its caller until it has ended", { timeout: 120_000 }, async () => {
+  it("counts against its caller until it has ended", async () => {
     const of = (caller: string): Engine => engineForCaller(engine, new AbortController().signal, memory.open(caller));
     const jail = { roleName: branch.roleName, schemaName: branch.schemaName };
     for (let i = 0; i < PLACES_OF_ONE; i++) {

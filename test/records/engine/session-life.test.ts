@@ -161,7 +161,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 describe("the life of the embedded database's session", () => {
-  it("has one thread at most, and none when it is closed, whatever happens in whatever order", { timeout: 120_000 }, async () => {
+  it("has one thread at most, and none when it is closed, whatever happens in whatever order", async () => {
     const seen = new Set<string>();
     await fc.assert(
       fc.asyncProperty(fc.array(fc.constantFrom(...Object.keys(STEPS)), { maxLength: 40 }), async (names) => {

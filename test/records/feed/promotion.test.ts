@@ -2,11 +2,13 @@
  * An asynchronous standby is promoted while servers keep running: what only the old primary had is lost, and
  * its transaction numbers are reused.
  */
+
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openRecordStore } from "../../../src/records/open.ts";
 import type { RecordStore } from "../../../src/records/record-store.ts";
 import { openSearchStore } from "../../../src/search/open-search-store.ts";
 import type { SearchStore } from "../../../src/search/search-store.ts";
+import { LIMIT_MS } from "../../support/patience.ts";
 import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
 import { describeWith } from "../../support/requirements.ts";
 import { startStandby, type TestStandby } from "../../support/standby.ts";
@@ -29,7 +31,7 @@ describeWith("postgresql", "a promoted standby under running servers", (bin) => 
     for (let n = 0; n < 3; n++) {
       const store = await openRecordStore({ databaseUrl: proxy.url(databaseUrl), poolSize: 4, sqlPoolSize: 1 });
       records.push(store);
-      searches.push(await openSearchStore(store, { pollMs: 60_000, waitMs: 20_000 }));
+      searches.push(await openSearchStore(store, { pollMs: 60_000, waitMs: LIMIT_MS }));
     }
     await records[0]!.createBranch(REF);
     await records[0]!.createTable(REF, "t", [{ name: "v", type: "vector", vector: { dimension: 2 } }]);

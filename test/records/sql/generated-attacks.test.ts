@@ -109,7 +109,7 @@ describeOnBothEngines("generated attacks", (fixture) => {
             }
             throw new Error("roll back");
           },
-          { jail: jail(), timeoutMs: 60_000 },
+          { jail: jail(), timeoutMs: 3_600_000 },
         )
         .catch((error: Error) => expect(error.message).toBe("roll back"));
       expect(leaks).toEqual([]);

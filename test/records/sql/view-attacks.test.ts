@@ -117,7 +117,7 @@ describeOnBothEngines("Attacks on a branch with underscored system columns", (fi
           shown = JSON.stringify(result.rows, (_key, value) => (typeof value === "bigint" ? String(value) : (value as unknown))) ?? "";
           throw new Error("roll back");
         },
-        { jail: { roleName: branch.roleName, schemaName: branch.sqlSchemaName }, timeoutMs: 2_000 },
+        { jail: { roleName: branch.roleName, schemaName: branch.sqlSchemaName }, timeoutMs: 3_600_000 },
       )
       .catch((error: { code?: string }) => {
         ({ code } = error);

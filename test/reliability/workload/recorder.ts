@@ -21,6 +21,8 @@ export class Recorder {
   /** Responses that the workload cannot explain: a 5xx, or a refusal where none is possible. */
   readonly unexpected: string[] = [];
   operations = 0;
+  /** Operations that were answered, of each kind. */
+  readonly answered: Record<Action["do"], number> = { read: 0, follow: 0, put: 0, create: 0, update: 0, add: 0, delete: 0 };
   unanswered = 0;
   refusedForLoad = 0;
   keysJudged = 0;
@@ -63,7 +65,8 @@ export class Recorder {
       if (action === undefined) return;
       const answered = isAnswered(action);
       this.operations++;
-      if (!answered) this.unanswered++;
+      if (answered) this.answered[action.do]++;
+      else this.unanswered++;
       const endedMs = performance.now();
       const operation = { client, key, action, invokedMs, returnedMs: answered ? endedMs : Number.POSITIVE_INFINITY };
       history.operations.push(operation);
@@ -113,6 +116,11 @@ export class Recorder {
   whole(): void {
     const last = this.#promotions.pop();
     if (last !== undefined) this.#promotions.push({ ...last, wholeMs: performance.now() });
+  }
+
+  get answeredWrites(): number {
+    const { read: _read, follow: _follow, ...writes } = this.answered;
+    return Object.values(writes).reduce((sum, n) => sum + n, 0);
   }
 
   operationsOn(key: string): number {

@@ -2,11 +2,13 @@
  * The search in SQL compared with the search in memory, bit for bit, on data that float32 distances get
  * wrong.
  */
+
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SIMILARITIES } from "../../../src/core/similarity.ts";
 import type { BranchRef } from "../../../src/records/schema.ts";
 import { openSearchStore } from "../../../src/search/open-search-store.ts";
 import type { SearchStore } from "../../../src/search/search-store.ts";
+import { LIMIT_MS } from "../../support/patience.ts";
 import { SEARCH_SERVERS, type SearchServer } from "../../support/pgvector.ts";
 import { openSqlStore } from "../engines.ts";
 import { type MemoryRecord, MemoryRecords } from "../memory-records.ts";
@@ -98,7 +100,7 @@ describe.each(SEARCH_SERVERS)("A search over %s", (_, start) => {
       records.write(REF, `t${n}`, rows);
     });
     memory = await openSearchStore(records);
-    sql = await openSqlStore(await server.emptyDatabase(), records, { waitMs: 100_000 });
+    sql = await openSqlStore(await server.emptyDatabase(), records, { waitMs: LIMIT_MS });
   });
   afterAll(async () => {
     await memory?.close();

@@ -1,4 +1,5 @@
 /** What the SQL engine keeps, and what happens to it when processes, connections and servers come and go. */
+
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { FeedBatch } from "../../../src/records/feed/feed-types.ts";
@@ -9,6 +10,7 @@ import type { SearchEngine } from "../../../src/search/search-engine.ts";
 import type { SearchJob } from "../../../src/search/search-messages.ts";
 import type { SearchStore } from "../../../src/search/search-store.ts";
 import { startSqlEngine } from "../../../src/search/sql/sql-engine.ts";
+import { LIMIT_MS } from "../../support/patience.ts";
 import { SEARCH_SERVERS, type SearchServer, withClient } from "../../support/pgvector.ts";
 import { startPostgres } from "../../support/postgres.ts";
 import { describeWith } from "../../support/requirements.ts";
@@ -17,7 +19,7 @@ import { openSqlStore } from "../engines.ts";
 import { MemoryRecords } from "../memory-records.ts";
 
 const REF: BranchRef = { database: "db", branch: "main" };
-const OPTIONS: SearchStoreOptions = { pollMs: 50, waitMs: 30_000 };
+const OPTIONS: SearchStoreOptions = { pollMs: 50, waitMs: LIMIT_MS };
 
 describe.each(SEARCH_SERVERS)("The SQL engine over %s", (_, start) => {
   let server: SearchServer;
