@@ -23,10 +23,8 @@ import { RESERVE_BYTES } from "../records/engine/embedded/disk-reserve.ts";
 import { openRecordStore } from "../records/open.ts";
 import type { RecordStore } from "../records/record-store.ts";
 import { openSearchStore } from "../search/open-search-store.ts";
-import { PartsSearchStore } from "../search/parts/parts-search-store.ts";
 import type { StartEngine } from "../search/search-engine.ts";
 import { lockSnapshots } from "../search/snapshot/lock-snapshots.ts";
-import { startSqlEngine } from "../search/sql/sql-engine.ts";
 import { COMMIT } from "./build-identity.ts";
 import { DEMO_REF, demoCurl, loadDemoIntoStore } from "./load-demo.ts";
 import { endProcess } from "./process-end.ts";
@@ -143,7 +141,8 @@ async function start(options: ServeOptions, log: Logger, closers: Closers, onSta
     onFault,
     onRecovery: (sentence: string) => log.info(sentence),
   };
-  const partStore = parts === undefined ? undefined : new PartsSearchStore(records, { ...searchOptions, ...parts });
+  const partStore =
+    parts && new (await import("../search/parts/parts-search-store.ts")).PartsSearchStore(records, { ...searchOptions, ...parts });
   const search = partStore ?? (await openSearchStore(records, searchOptions));
   closers.push(() => search.close());
   if (options.demo === true) await loadDemoIntoStore(records);
@@ -203,6 +202,7 @@ function clientConnections(options: ServeOptions, log: Logger): number {
 async function searchEngineOf(options: ServeOptions, onFault: (error: unknown) => void): Promise<StartEngine | undefined> {
   const { searchUrl, searchConnections: connections, statementTimeout = DEFAULT_SEARCH_TIMEOUT_SECONDS } = options;
   if (searchUrl === undefined) return undefined;
+  const { startSqlEngine } = await import("../search/sql/sql-engine.ts");
   return startSqlEngine(searchUrl, { connections, statementTimeoutMs: statementTimeout * 1000 }, onFault);
 }
 

@@ -11,8 +11,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { LodestoneError } from "../../../errors.ts";
 import { crashPoint } from "../../../fault-points.ts";
-import { replaceFile } from "../../../replace-file.ts";
-import { fsyncDirectory } from "./durable-node-fs.ts";
+import { replaceFile, syncDirectory } from "../../../replace-file.ts";
 
 /**
  * Incremented when what Lodestone keeps in the directory changes in a way that an older version cannot read.
@@ -87,7 +86,7 @@ export async function checkDataDirectory(dataDir: string, supportedMajor: string
 export async function publish(dataDir: string, built: string): Promise<void> {
   crashPoint("first-start-built");
   renameSync(built, pgDataPath(dataDir));
-  fsyncDirectory(dataDir);
+  await syncDirectory(dataDir);
   crashPoint("first-start-placed");
   await writeMarkerFor(dataDir);
 }

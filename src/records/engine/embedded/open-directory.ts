@@ -35,7 +35,7 @@ export async function openDataDirectory(options: { dataDir: string } & FaultList
 
 async function makeDatabase(dataDir: string): Promise<void> {
   const built = mkdtempSync(join(dataDir, "postgres.new-"));
-  unpackDatabase(built);
+  await unpackDatabase(built);
   // A directory without PG_VERSION comes from an interrupted copy by hand: it holds no database.
   if (existsSync(pgDataPath(dataDir))) rmSync(pgDataPath(dataDir), { recursive: true });
   await publish(dataDir, built);
