@@ -67,10 +67,11 @@ const FUNCTIONS: readonly string[] = [RECORD_ID, TOUCH_RECORD, BOUNDED_ANSWER, f
  */
 export async function installFunctions(connection: Connection, kind: Engine["kind"]): Promise<void> {
   const statements = kind === "embedded" ? [...FUNCTIONS, ...ARRAY_BYTES] : FUNCTIONS;
+  const names = statements.map((statement) => /FUNCTION lodestone\.(\w+)/.exec(statement)![1]);
   const made = createHash("sha256").update(statements.join("\n")).digest("hex");
   const comment = `'functions ${made} ' || md5(string_agg(proc::text, ' ' ORDER BY oid))`;
   const look = `SELECT ${comment} AS comment, obj_description('lodestone.format'::regclass, 'pg_class') AS found
-    FROM pg_catalog.pg_proc AS proc WHERE pronamespace = 'lodestone'::regnamespace`;
+    FROM pg_catalog.pg_proc AS proc WHERE pronamespace = 'lodestone'::regnamespace AND proname = ANY ('{${names.join()}}')`;
   const [before] = (await connection.query<{ comment: string | null; found: string | null }>(look)).rows;
   if (before!.comment !== null && before!.comment === before!.found) return;
   for (const statement of statements) await connection.query(statement);
