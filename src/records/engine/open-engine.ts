@@ -46,7 +46,11 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const statementTimeoutMs = options.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS;
   if (options.databaseUrl === undefined) {
     const { EmbeddedEngine } = await import("./embedded/embedded-engine.ts");
-    return EmbeddedEngine.open({ ...options, statementTimeoutMs, sqlTimeoutMs: options.statementTimeoutMs ?? DEFAULT_EMBEDDED_SQL_TIMEOUT_MS });
+    return EmbeddedEngine.open({
+      ...options,
+      statementTimeoutMs,
+      sqlTimeoutMs: options.statementTimeoutMs ?? DEFAULT_EMBEDDED_SQL_TIMEOUT_MS,
+    });
   }
   const { ServerEngine } = await import("./server/server-engine.ts");
   return ServerEngine.open({ ...options, statementTimeoutMs });
