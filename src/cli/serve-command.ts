@@ -1,10 +1,13 @@
 /** `lodestone serve`: its options, each with an environment variable. */
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { pino } from "pino";
 import { LEAST_MEMORY_BYTES } from "../budget/memory-limits.ts";
+import { COMMIT } from "./build-identity.ts";
 import { DEFAULT_PORT } from "./default-port.ts";
 import { endProcess } from "./process-end.ts";
 import { parsePart, parsePeers } from "./search-part.ts";
-import { type ServeOptions, serve } from "./serve.ts";
+import type { ServeOptions } from "./serve.ts";
+import { StartSteps } from "./start-steps.ts";
 
 /** @param version  of the program, which answers and logs carry. */
 export function serveCommand(command: Command, version: string): void {
@@ -136,7 +139,13 @@ export function serveCommand(command: Command, version: string): void {
     .option("--no-console", "do not serve the console under /console")
     .option("--demo", "also load the demo: the 148 CSS named colours as Lab vectors in demo:main")
     .action(async (options: Omit<ServeOptions, "version">) => {
-      await serve({ ...options, version });
+      const log = pino({ level: options.logLevel, redact: ["req.headers.authorization"] }, pino.destination({ fd: 2, sync: true }));
+      log.info({ version, commit: COMMIT, node: process.version }, "starting");
+      const isForPeople = process.stderr.isTTY && !log.isLevelEnabled("info") && log.isLevelEnabled("warn");
+      const steps = new StartSteps(log, { terminal: isForPeople ? process.stderr : undefined });
+      steps.begin("loading the program");
+      const { serve } = await import("./serve.ts");
+      await serve({ ...options, version }, log, steps);
       await endProcess(0);
     });
 }

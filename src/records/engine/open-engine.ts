@@ -9,6 +9,8 @@ interface CommonOptions extends FaultListeners {
    * engine, where everybody else waits for it.
    */
   readonly statementTimeoutMs?: number;
+  /** Gets words for each step of the opening when it begins: "opening the database". */
+  readonly onStep?: ((words: string) => void) | undefined;
 }
 
 export interface EmbeddedOptions extends CommonOptions {
@@ -52,6 +54,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       sqlTimeoutMs: options.statementTimeoutMs ?? DEFAULT_EMBEDDED_SQL_TIMEOUT_MS,
     });
   }
+  options.onStep?.("connecting to the PostgreSQL server");
   const { ServerEngine } = await import("./server/server-engine.ts");
   return ServerEngine.open({ ...options, statementTimeoutMs });
 }

@@ -109,6 +109,12 @@ export function removeTemporaryFiles(dataDir: string): void {
   rmSync(join(pgDataPath(dataDir), "base", "pgsql_tmp"), { recursive: true, force: true });
 }
 
+/** Whether PostgreSQL was shut down in order when it last had the directory; otherwise it recovers when it opens it. */
+export function wasShutDown(pgDataDirectory: string): boolean {
+  // `state` of ControlFileData (pg_control.h): DB_SHUTDOWNED.
+  return readFileSync(join(pgDataDirectory, "global", "pg_control")).readUInt32LE(16) === 1;
+}
+
 /** Size in bytes of the write-ahead log's files, including those kept for reuse. */
 export async function walBytesOf(dataDir: string): Promise<number> {
   const folder = join(pgDataPath(dataDir), "pg_wal");
