@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { startProgress } from "../dist/cli/progress.js";
 import { enableRelaxedSimd } from "../dist/cli/relaxed-simd.js";
-import { init, VectorIndex } from "../dist/index.js";
+import { init, isRelaxedAvailable, VectorIndex } from "../dist/index.js";
 import { describeData } from "./describe-data.mjs";
 import { describeMachine } from "./machine.mjs";
 import { fill, HEADING, lineOf, SetBench } from "./measure.mjs";
@@ -141,7 +141,8 @@ async function main() {
     console.log(USAGE);
     return;
   }
-  const build = enableRelaxedSimd() ? "relaxed" : "simd";
+  enableRelaxedSimd();
+  const build = isRelaxedAvailable() ? "relaxed" : "simd";
   const { data, rows, queries, dimension } = await load(options);
   const set = { name: `${rows} × ${dimension}`, rows, dimension };
   const directory = mkdtempSync(join(tmpdir(), "lodestone-bench-"));

@@ -1,9 +1,10 @@
 /**
  * Builds what ships. Into dist/: assembly/ -> WebAssembly (asc), src/ -> JavaScript and declarations (tsc),
- * src/console -> the files of a page (esbuild), and the database that every data directory begins with. Into dist/packages/: the library and the server, each a folder
- * for `npm pack`. The same sources give the same bytes. `npm ci` runs it through `prepare`.
+ * src/console -> the files of a page (esbuild), and the database that every data directory begins with. Into
+ * dist/packages/: the library and the server, each a folder for `npm pack`. The same sources give the same bytes. `npm ci` runs it through `prepare`.
  */
-import { execFileSync } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { writeBuildIdentity } from "./build-identity.mjs";
@@ -16,19 +17,29 @@ import { coreStamp, coreStampFile, isCoreBuilt, sourceStamp, stampFile } from ".
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const stamp = sourceStamp(root);
-const bin = (name) => `${root}node_modules/.bin/${name}`;
-const run = (command, ...args) => execFileSync(command, args, { cwd: root, stdio: "inherit" });
+
+async function run(command, ...args) {
+  const [code, signal] = await once(spawn(command, args, { cwd: root, stdio: "inherit" }), "exit");
+  if (code !== 0) throw new Error(`${[command, ...args].join(" ")} ended with ${signal ?? code}`);
+}
+
+/** Most of a build's time, unless the core is as it was. */
+async function buildCore() {
+  if (isCoreBuilt(root)) return;
+  const coreBuiltFrom = coreStamp(root);
+  rmSync(coreStampFile(root), { force: true });
+  for (const target of ["simd", "relaxed"]) await run(process.execPath, "scripts/core.mjs", target);
+  writeFileSync(coreStampFile(root), coreBuiltFrom);
+}
+
+async function buildServer() {
+  await run(`${root}node_modules/.bin/tsc`, "-p", "tsconfig.json");
+  await run(process.execPath, "scripts/pristine-database.mjs");
+}
 
 mkdirSync(`${root}build`, { recursive: true });
 mkdirSync(`${root}dist/wasm`, { recursive: true });
-if (!isCoreBuilt(root)) {
-  const coreBuiltFrom = coreStamp(root);
-  rmSync(coreStampFile(root), { force: true });
-  for (const target of ["simd", "relaxed"]) run(bin("asc"), "assembly/index.ts", "--target", target);
-  writeFileSync(coreStampFile(root), coreBuiltFrom);
-}
-run(bin("tsc"), "-p", "tsconfig.json");
-run(process.execPath, "scripts/pristine-database.mjs");
+await Promise.all([buildCore(), buildServer()]);
 
 const wasm = (target) => readFileSync(`${root}build/core.${target}.wasm`);
 writeFileSync(`${root}dist/wasm/core.wasm`, wasm("simd"));

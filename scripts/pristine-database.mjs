@@ -11,6 +11,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join, sep } from "node:path";
 import { fileURLToPath } from "node:url";
+import { setFlagsFromString } from "node:v8";
 import { brotliCompressSync, constants } from "node:zlib";
 import { PGlite } from "@electric-sql/pglite";
 import { NodeFS } from "@electric-sql/pglite/nodefs";
@@ -54,6 +55,8 @@ if (!existsSync(target) || !existsSync(stampFile) || readFileSync(stampFile, "ut
 
 /** Each start gives its directory an identity of its own, so nothing needs what is fixed here. */
 async function makeDatabase(folder) {
+  // initdb runs for a few seconds: optimising PostgreSQL's WebAssembly for it takes longer than that saves.
+  setFlagsFromString("--liftoff-only");
   const builtAt = Date.UTC(2026, 0, 1);
   Date.now = () => builtAt;
   nodeCrypto.randomFillSync = (array) => array.fill(0);

@@ -3,14 +3,12 @@
  * no flags.
  */
 import { setFlagsFromString } from "node:v8";
-import { isRelaxedAvailable, RELAXED_SIMD_FLAG } from "../core/wasm-module.ts";
 
 /**
- * Sets V8's flag where the relaxed build needs it (Node 20). Call it before the first index is created.
- * @returns whether the build runs now.
+ * Sets V8's flag where the relaxed build needs it: Node 20, whose later versions need none. Call it before the first
+ * index is created.
  */
-export function enableRelaxedSimd(): boolean {
-  if (isRelaxedAvailable()) return true;
-  setFlagsFromString(RELAXED_SIMD_FLAG);
-  return isRelaxedAvailable();
+export function enableRelaxedSimd(): void {
+  // The library's RELAXED_SIMD_FLAG. Importing that would import the builds, which the server's main thread never runs.
+  if (process.versions.node.startsWith("20.")) setFlagsFromString("--experimental-wasm-relaxed-simd");
 }

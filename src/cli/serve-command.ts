@@ -1,15 +1,20 @@
 /** `lodestone serve`: its options, each with an environment variable. */
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { pino } from "pino";
 import { LEAST_MEMORY_BYTES } from "../budget/memory-limits.ts";
+import { COMMIT } from "./build-identity.ts";
 import { DEFAULT_PORT } from "./default-port.ts";
 import { endProcess } from "./process-end.ts";
 import { parsePart, parsePeers } from "./search-part.ts";
-import { type ServeOptions, serve } from "./serve.ts";
+import type { ServeOptions } from "./serve.ts";
+import { StartSteps } from "./start-steps.ts";
 
 /** @param version  of the program, which answers and logs carry. */
 export function serveCommand(command: Command, version: string): void {
   command
-    .description("Run the server.")
+    .description(
+      "Run the server. While it starts it says what it is doing, each step at once and again every five seconds: in the log, or on a terminal.",
+    )
     .addOption(
       new Option("--host <host>", "address to listen on (default: localhost, IPv4 and IPv6); any other than loopback requires keys").env(
         "LODESTONE_HOST",
@@ -136,7 +141,15 @@ export function serveCommand(command: Command, version: string): void {
     .option("--no-console", "do not serve the console under /console")
     .option("--demo", "also load the demo: the 148 CSS named colours as Lab vectors in demo:main")
     .action(async (options: Omit<ServeOptions, "version">) => {
-      await serve({ ...options, version });
+      const log = pino({ level: options.logLevel, redact: ["req.headers.authorization"] }, pino.destination({ fd: 2, sync: true }));
+      log.info({ version, commit: COMMIT, node: process.version }, "starting");
+      const isForPeople = process.stderr.isTTY && !log.isLevelEnabled("info") && log.isLevelEnabled("warn");
+      const steps = new StartSteps(log, { terminal: isForPeople ? process.stderr : undefined });
+      steps.begin("loading the program");
+      // As later versions of Node have it. Without it pg looks at `Response`, which loads Node's fetch: 7 MB of memory, 20 ms.
+      if (!("navigator" in globalThis)) Object.assign(globalThis, { navigator: { userAgent: `Node.js/${process.versions.node}` } });
+      const { serve } = await import("./serve.ts");
+      await serve({ ...options, version }, log, steps);
       await endProcess(0);
     });
 }

@@ -5,7 +5,7 @@
  */
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Logger, pino } from "pino";
+import type { Logger } from "pino";
 import { descriptorLimits, mostOpenFiles } from "../budget/descriptor-limits.ts";
 import { MemoryBudget } from "../budget/memory-budget.ts";
 import { memoryLimits } from "../budget/memory-limits.ts";
@@ -23,15 +23,15 @@ import { RESERVE_BYTES } from "../records/engine/embedded/disk-reserve.ts";
 import { openRecordStore } from "../records/open.ts";
 import type { RecordStore } from "../records/record-store.ts";
 import { openSearchStore } from "../search/open-search-store.ts";
-import { PartsSearchStore } from "../search/parts/parts-search-store.ts";
 import type { StartEngine } from "../search/search-engine.ts";
+import type { SearchStore } from "../search/search-store.ts";
 import { lockSnapshots } from "../search/snapshot/lock-snapshots.ts";
-import { startSqlEngine } from "../search/sql/sql-engine.ts";
 import { COMMIT } from "./build-identity.ts";
 import { DEMO_REF, demoCurl, loadDemoIntoStore } from "./load-demo.ts";
 import { endProcess } from "./process-end.ts";
 import { enableRelaxedSimd } from "./relaxed-simd.ts";
 import { type SearchPartOptions, searchPartSettings } from "./search-part.ts";
+import type { StartSteps } from "./start-steps.ts";
 
 export interface ServeOptions extends SearchPartOptions {
   readonly host?: string;
@@ -69,25 +69,29 @@ export interface ServeOptions extends SearchPartOptions {
 /** Of a statement of a search in the database of --search-url. */
 const DEFAULT_SEARCH_TIMEOUT_SECONDS = 60;
 
+/** How often a server that listens looks whether its search indexes are loaded, and how many it names. */
+const LOOK_EVERY_MS = 250;
+const MOST_NAMED = 4;
+
 /** Beside the server's own code, in a checkout's dist/ and in the package. */
 const CONSOLE_DIR = fileURLToPath(new URL("../console/", import.meta.url));
 
 /** What was opened, and how it is closed. */
 type Closers = (() => unknown)[];
 
-export async function serve(options: ServeOptions): Promise<void> {
+export async function serve(options: ServeOptions, log: Logger, steps: StartSteps): Promise<void> {
   enableRelaxedSimd();
-  const log = pino({ level: options.logLevel, redact: ["req.headers.authorization"] }, pino.destination({ fd: 2, sync: true }));
-  log.info({ version: options.version, commit: COMMIT, node: process.version }, "starting");
   const signals = new StopSignals(log);
   const closers: Closers = [];
   try {
-    await start(options, log, closers, () => signals.started());
+    await start(options, log, steps, closers, () => signals.started());
     await signals.asked;
   } catch (error) {
+    steps.end();
     await closeAll(closers, options, log, error);
     throw error;
   }
+  steps.end();
   await closeAll(closers, options, log);
   log.info("stopped");
 }
@@ -114,7 +118,7 @@ async function closeAll(closers: Closers, { shutdownTimeout }: ServeOptions, log
 }
 
 /** Adds to `closers` what it has opened, also when it fails. */
-async function start(options: ServeOptions, log: Logger, closers: Closers, onStarted: () => void): Promise<void> {
+async function start(options: ServeOptions, log: Logger, steps: StartSteps, closers: Closers, onStarted: () => void): Promise<void> {
   const fixedKeys = options.apiKey.map((key, i): AccessKey => ({ name: `--api-key ${i + 1}`, hash: hashKey(key), scope: "admin" }));
   const fileKeys = options.keyFile === undefined ? [] : await readKeyFile(options.keyFile);
   const hasKeys = fixedKeys.length > 0 || options.keyFile !== undefined;
@@ -126,7 +130,7 @@ async function start(options: ServeOptions, log: Logger, closers: Closers, onSta
   const parts = await searchPartSettings(options);
   const memory = memoryLimits(options.maxMemory);
   const connections = clientConnections(options, log);
-  const records = await openRecords(options, memory.databaseBytes, log);
+  const records = await openRecords(options, memory.databaseBytes, log, steps);
   closers.push(() => records.close());
   const onFault = (error: unknown): void => log.warn({ err: error }, "the search store recovers from a fault");
   const startEngine = await searchEngineOf(options, onFault);
@@ -143,10 +147,15 @@ async function start(options: ServeOptions, log: Logger, closers: Closers, onSta
     onFault,
     onRecovery: (sentence: string) => log.info(sentence),
   };
-  const partStore = parts === undefined ? undefined : new PartsSearchStore(records, { ...searchOptions, ...parts });
+  const partStore =
+    parts && new (await import("../search/parts/parts-search-store.ts")).PartsSearchStore(records, { ...searchOptions, ...parts });
   const search = partStore ?? (await openSearchStore(records, searchOptions));
   closers.push(() => search.close());
-  if (options.demo === true) await loadDemoIntoStore(records);
+  if (options.demo === true) {
+    steps.begin("loading the demo");
+    await loadDemoIntoStore(records);
+  }
+
   const limits = { concurrentRequests: options.maxRequests, concurrentBodyBytes: memory.bodyBytes, connections };
   const app = createApp({
     backupDir: join(options.dataDir, "backups"),
@@ -170,12 +179,34 @@ async function start(options: ServeOptions, log: Logger, closers: Closers, onSta
   closers.push(() => server.close());
   closers.push(() => keyFile?.close());
   onStarted();
+  steps.end();
   log.info({ urls: server.urls, database: records.kind, version: options.version, commit: COMMIT }, "listening");
   printWelcome(options, server, hasKeys);
+  sayUntilReady(search, steps, log);
 }
 
-function openRecords(options: ServeOptions, maxMemoryBytes: number, log: Logger): Promise<RecordStore> {
+/** Requests are answered from now on, but searches wait until what they need has been loaded. */
+function sayUntilReady(search: SearchStore, steps: StartSteps, log: Logger): void {
+  let isSaid = false;
+  const words = (): string => {
+    const { pending } = search.status();
+    const more = pending.length > MOST_NAMED ? ` and of ${pending.length - MOST_NAMED} more` : "";
+    return `loading the search index of ${pending.slice(0, MOST_NAMED).join(", ")}${more}`;
+  };
+  const look = (): void => {
+    const { ready, rows } = search.status();
+    if (!ready && !isSaid) steps.begin(words);
+    isSaid = true;
+    if (!ready) return void setTimeout(look, LOOK_EVERY_MS).unref();
+    steps.end();
+    log.info({ rows }, "ready");
+  };
+  setTimeout(look, LOOK_EVERY_MS).unref();
+}
+
+function openRecords(options: ServeOptions, maxMemoryBytes: number, log: Logger, steps: StartSteps): Promise<RecordStore> {
   const common = {
+    onStep: (words: string) => steps.begin(words),
     ...(options.statementTimeout === undefined ? {} : { statementTimeoutMs: options.statementTimeout * 1000 }),
     onFault: (error: unknown) => log.error({ err: error }, "the record store has a fault"),
     onRecovery: (sentence: string) => log.info(sentence),
@@ -203,6 +234,7 @@ function clientConnections(options: ServeOptions, log: Logger): number {
 async function searchEngineOf(options: ServeOptions, onFault: (error: unknown) => void): Promise<StartEngine | undefined> {
   const { searchUrl, searchConnections: connections, statementTimeout = DEFAULT_SEARCH_TIMEOUT_SECONDS } = options;
   if (searchUrl === undefined) return undefined;
+  const { startSqlEngine } = await import("../search/sql/sql-engine.ts");
   return startSqlEngine(searchUrl, { connections, statementTimeoutMs: statementTimeout * 1000 }, onFault);
 }
 

@@ -8,6 +8,9 @@
  * folding.
  */
 
+/** Code points that are looked at together. */
+const BLOCK = 0x80;
+
 /** Upper-case code points beyond ASCII that have a lower case of one code point, in order. */
 const FOLDED: ReadonlyMap<string, string> = makeMap();
 
@@ -30,13 +33,14 @@ export function fold(text: string): string {
 
 function makeMap(): Map<string, string> {
   const map = new Map<string, string>();
-  for (let code = 0x80; code <= 0x1ffff; code++) {
-    if (code >= 0xd800 && code <= 0xdfff) continue;
-    const character = String.fromCodePoint(code);
-    const lower = character.toLowerCase();
-    if (lower === character) continue;
-    const codePoint = lower.codePointAt(0)!;
-    if (String.fromCodePoint(codePoint) === lower) map.set(character, lower);
+  for (let first = 0x80; first <= 0x1ffff; first += BLOCK) {
+    const block = String.fromCodePoint(...Array.from({ length: BLOCK }, (_, i) => first + i));
+    // Most blocks have no letters of two cases.
+    if (block.toLowerCase() === block) continue;
+    for (const character of block) {
+      const lower = character.toLowerCase();
+      if (lower !== character && String.fromCodePoint(lower.codePointAt(0)!) === lower) map.set(character, lower);
+    }
   }
   return map;
 }

@@ -38,9 +38,10 @@ import { runSql, runSqlBatch } from "./sql/run-sql.ts";
  *   version.
  */
 export async function openRecordStore(options: EngineOptions, copy: { readonly isCopy?: boolean } = {}): Promise<RecordStore> {
-  const { onFault, onRecovery } = options;
+  const { onFault, onRecovery, onStep } = options;
   const engine = await openEngine(options);
   try {
+    onStep?.("reading the catalog");
     const catalog = await Catalog.open(engine, copy);
     const feed = await RecordFeed.open(engine, catalog, { onFault, onRecovery });
     return recordStoreOf(engine, catalog, feed, new MigrationStore(engine, catalog), onFault);

@@ -88,6 +88,11 @@ export class BranchFollower {
     return this.#isGone;
   }
 
+  /** How far its first reading is, in words, where that is known. */
+  get progress(): string | undefined {
+    return this.#reader.progress ?? this.#saved.progress;
+  }
+
   /** True while the branch is being read in full: searches still see an outdated copy, or none. */
   get isBuilding(): boolean {
     return this.#building !== undefined;

@@ -31,6 +31,7 @@ export class BranchReader {
   readonly #records: FollowedRecords;
   readonly #engine: SearchEngine;
   readonly #part: Part | undefined;
+  #loaded: { readonly table: string; readonly records: number } | undefined;
 
   constructor(ref: BranchRef, records: FollowedRecords, engine: SearchEngine, part: Part | undefined) {
     this.#ref = ref;
@@ -38,6 +39,11 @@ export class BranchReader {
     this.#records = records;
     this.#engine = engine;
     this.#part = part;
+  }
+
+  /** How far `build` is, in words; undefined: it does not read. */
+  get progress(): string | undefined {
+    return this.#loaded && `table ${this.#loaded.table}, ${this.#loaded.records} records so far`;
   }
 
   /**
@@ -58,7 +64,9 @@ export class BranchReader {
       try {
         const tables = [...schema.values()].map(({ name, part }) => ({ table: name, ...(part && { part }) }));
         const load = async (batch: FeedBatch): Promise<void> => {
+          const { table, ids } = batch;
           await this.#engine.call("load", { build, batch }, buffersOf([batch]));
+          this.#loaded = { table, records: ids.length + (this.#loaded?.table === table ? this.#loaded.records : 0) };
         };
         const read = await this.#readAll(tables, load, begin);
         if (read !== null && read.schemaVersion === version && read.incarnation === incarnation) {
@@ -68,6 +76,8 @@ export class BranchReader {
       } catch (error) {
         await this.#engine.call("abandon", { build }).catch(() => {}); // an engine that is gone has no build
         throw error;
+      } finally {
+        this.#loaded = undefined;
       }
       await this.#engine.call("abandon", { build });
       info = await this.#records.currentBranch(this.#ref);

@@ -101,6 +101,8 @@ export interface Followed {
   isFull: boolean;
 }
 
+const inWords = (key: BranchKey, more: string | undefined): string => (more === undefined ? key : `${key} (${more})`);
+
 /** Data that cannot be read may have changed. */
 const lagOf = ({ lag, failingSince }: Pick<Followed, "lag" | "failingSince">): number =>
   Math.max(lag.currentMs, failingSince === undefined ? 0 : performance.now() - failingSince);
@@ -181,8 +183,7 @@ export class FollowedBranches {
       const branchFault = this.#faults.reasonOf(follower.key);
       // Its searches are answered with the reason. No other server could do better.
       if (isFull) continue;
-      if ((isAwaited && !isReady) || follower.isReadAgain)
-        pending.push(branchFault === undefined ? follower.key : `${follower.key} (${branchFault})`);
+      if ((isAwaited && !isReady) || follower.isReadAgain) pending.push(inWords(follower.key, branchFault ?? follower.progress));
       lagMs = Math.max(lagMs, lagOf({ lag, failingSince }));
       fault ??= branchFault;
       isSearchDatabaseAway ||= away === "search database";

@@ -124,7 +124,13 @@ export interface EngineCalls {
    * positions until the changes after `position` are applied, so it is not searched before the next commit.
    * null: there is none of that incarnation. Rejects with CORRUPT when it cannot be trusted.
    */
-  restore(call: { readonly key: BranchKey; readonly incarnation: string; readonly path: string | undefined }): RestoredState | null;
+  restore(call: {
+    readonly key: BranchKey;
+    readonly incarnation: string;
+    readonly path: string | undefined;
+    /** Shared memory; its element says meanwhile how many percent have been read. */
+    readonly percent: Int32Array;
+  }): RestoredState | null;
   /**
    * Writes the branch to a file, or finishes its draft, and returns the position of the file. null:
    * abandoned, because the branch was replaced or its schema changed meanwhile.

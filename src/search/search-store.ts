@@ -28,7 +28,7 @@ export interface VectorSearchResponse {
 export interface SearchStoreStatus {
   /** True once the feed of every branch has caught up after the start. */
   ready: boolean;
-  /** What is not ready yet, for /readyz. */
+  /** What is not ready yet, and how far it is or why it fails, for /readyz and the log. */
   pending: string[];
   /**
    * Age in ms of the oldest change that searches do not see yet, or may not see because of a fault.

@@ -136,14 +136,20 @@ function count(key: BranchKey, state: BranchState, leastBytes = 0): BranchStats 
  * Takes the room for the whole snapshot before it is read, so what does not fit is not read.
  * @throws {LodestoneError} OUT_OF_MEMORY; CORRUPT.
  */
-async function readSnapshotWithinRoom(path: string, key: BranchKey, incarnation: string): Promise<RestoredBranch | null> {
+async function readSnapshotWithinRoom(
+  path: string,
+  key: BranchKey,
+  incarnation: string,
+  percent: Int32Array,
+): Promise<RestoredBranch | null> {
   let reading: BranchState | undefined;
   try {
     return await readBranchSnapshot(path, key, incarnation, shardedFromBytes, (state, leastBytes) => {
       if (reading === undefined) restoring.add(state);
       else if (!restoring.has(state)) throw room.refusal(key); // another branch has grown meanwhile
       reading = state;
-      count(key, state, leastBytes);
+      const { memoryBytes } = count(key, state, leastBytes);
+      Atomics.store(percent, 0, Math.min(99, Math.floor((100 * memoryBytes) / leastBytes)));
     });
   } finally {
     if (reading !== undefined) {
@@ -216,11 +222,11 @@ const handlers: Handlers = {
     return count(key, state);
   },
 
-  async restore({ key, incarnation, path }): Promise<RestoredState | null> {
+  async restore({ key, incarnation, path, percent }): Promise<RestoredState | null> {
     if (path === undefined) return null;
     room.require(key, incarnation);
     await journalsEnded;
-    const restored = await readSnapshotWithinRoom(path, key, incarnation);
+    const restored = await readSnapshotWithinRoom(path, key, incarnation, percent);
     if (restored === null) return null;
     const { state, position } = restored;
     replace(key, state);

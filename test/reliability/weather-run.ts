@@ -21,7 +21,7 @@ import { mountSmallDisk } from "./weather/small-disk.ts";
 import { Connection, type Reply } from "./workload/connection.ts";
 import { Random } from "./workload/random.ts";
 import type { Recorder } from "./workload/recorder.ts";
-import { BRANCH, createTables, ITEMS } from "./workload/tables.ts";
+import { BRANCH, createTables } from "./workload/tables.ts";
 import { Workload } from "./workload/workload.ts";
 
 const DISK_MEGABYTES = 600;

@@ -3,6 +3,8 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import type { SearchEngine, StartEngine } from "../../src/search/search-engine.ts";
+import { startSearchWorker, WorkerClient } from "../../src/search/worker-client.ts";
 import { withId } from "./memory-records.ts";
 import { item, REF, ROWS, snapshotStore } from "./snapshot-store.ts";
 
@@ -58,6 +60,40 @@ describe("snapshots", () => {
     await at.restart();
     expect(at.records.reads.all).toBe(0);
     expect(await at.answers()).toEqual(await at.answersWithoutSnapshot());
+  });
+
+  test("says how far the reading of a branch is, of its file and of its records", async () => {
+    let goOn = (): void => {};
+    const held = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    const startEngine: StartEngine = (events) => {
+      const engine = new WorkerClient(events, startSearchWorker);
+      const call: SearchEngine["call"] = async (method, argument, transfer) => {
+        const answer = await engine.call(method, argument, transfer);
+        if (method === "restore" || method === "load") await held;
+        return answer;
+      };
+      return { call, close: () => engine.close() };
+    };
+    const pending = (): string => at.store.status().pending.join();
+    await expect.poll(() => at.store.status().ready).toBe(true);
+    await at.store.close();
+    await at.open({ startEngine });
+    await expect.poll(pending).toMatch(/^db:main \(\d\d %\)$/);
+    goOn();
+    await expect.poll(() => at.store.status()).toMatchObject({ ready: true, pending: [] });
+    await at.store.close();
+
+    const { feed } = at.records;
+    const { readAll } = feed;
+    let batches = 0;
+    Object.assign(feed, {
+      readAll: (...[ref, tables, onBatch, onStart]: Parameters<typeof readAll>) =>
+        readAll(ref, tables, (batch) => (++batches === 3 ? new Promise<void>(() => {}) : onBatch(batch)), onStart),
+    });
+    await at.open({ snapshotDir: join(at.directory, "none") });
+    await expect.poll(pending).toBe(`db:main (table items, ${2 * at.records.readLimit} records so far)`);
   });
 
   test("answers nothing before later changes are applied", async () => {

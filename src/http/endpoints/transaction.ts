@@ -42,7 +42,7 @@ export function transactionEndpoints(): Endpoint[] {
       method: "POST",
       path: "/db/{db}:{branch}/transaction",
       name: "runTransaction",
-      summary: `Up to ${MAX_OPERATIONS.toLocaleString("en")} operations in order, all or none`,
+      summary: `Up to ${MAX_OPERATIONS} operations in order, all or none`,
       tag: "SQL and transactions",
       access: "read",
       indexedBy: "operations",

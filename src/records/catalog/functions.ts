@@ -1,5 +1,7 @@
-/** Functions of the schema `lodestone`, (re)installed at every start: they hold no state. */
+/** Functions of the schema `lodestone`. They hold no state: each start replaces them unless they are as it would make them. */
+import { createHash } from "node:crypto";
 import { foldFunctionSql } from "../../filter/fold.ts";
+import type { Connection, Engine } from "../engine/engine.ts";
 
 /**
  * Five bits at a time choose one of the alphabet's 32 characters. newRecordId in data/values/record-id.ts does
@@ -57,7 +59,22 @@ const ARRAY_BYTES = [
   "REVOKE EXECUTE ON FUNCTION lodestone.array_bytes(real[]) FROM PUBLIC",
 ];
 
-/** What the schema has beside FUNCTIONS on the embedded engine. */
-export const EMBEDDED_FUNCTIONS: readonly string[] = ARRAY_BYTES;
+const FUNCTIONS: readonly string[] = [RECORD_ID, TOUCH_RECORD, BOUNDED_ANSWER, foldFunctionSql()];
 
-export const FUNCTIONS: readonly string[] = [RECORD_ID, TOUCH_RECORD, BOUNDED_ANSWER, foldFunctionSql()];
+/**
+ * A comment on a table says what the functions were made with, and what they were then. A release that does not know
+ * the comment, older or newer, replaces the functions and leaves it; then they are no longer what it says.
+ */
+export async function installFunctions(connection: Connection, kind: Engine["kind"]): Promise<void> {
+  const statements = kind === "embedded" ? [...FUNCTIONS, ...ARRAY_BYTES] : FUNCTIONS;
+  const names = statements.map((statement) => /FUNCTION lodestone\.(\w+)/.exec(statement)![1]);
+  const made = createHash("sha256").update(statements.join("\n")).digest("hex");
+  const comment = `'functions ${made} ' || md5(string_agg(proc::text, ' ' ORDER BY oid))`;
+  const look = `SELECT ${comment} AS comment, obj_description('lodestone.format'::regclass, 'pg_class') AS found
+    FROM pg_catalog.pg_proc AS proc WHERE pronamespace = 'lodestone'::regnamespace AND proname = ANY ('{${names.join()}}')`;
+  const [before] = (await connection.query<{ comment: string | null; found: string | null }>(look)).rows;
+  if (before!.comment !== null && before!.comment === before!.found) return;
+  for (const statement of statements) await connection.query(statement);
+  const [after] = (await connection.query<{ comment: string }>(look)).rows;
+  await connection.query(`COMMENT ON TABLE lodestone.format IS '${after!.comment}'`);
+}

@@ -10,7 +10,7 @@ import { LodestoneError } from "../../errors.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
 import { TIMELINE } from "../engine/timeline.ts";
 import { confineFunctions } from "./function-privileges.ts";
-import { EMBEDDED_FUNCTIONS, FUNCTIONS } from "./functions.ts";
+import { installFunctions } from "./functions.ts";
 import { MIGRATIONS_TABLE } from "./history/history.ts";
 import { addMissingJsonLimits } from "./json-limits.ts";
 
@@ -92,8 +92,7 @@ export async function installMetaSchema(engine: Engine, { isCopy = false } = {})
         await connection.query("CREATE TABLE IF NOT EXISTS lodestone.format (version int4 NOT NULL, origin text NOT NULL)");
         await upgrade(connection, engine.kind);
         if (isCopy) await renewIncarnations(connection);
-        for (const statement of FUNCTIONS) await connection.query(statement);
-        if (engine.kind === "embedded") for (const statement of EMBEDDED_FUNCTIONS) await connection.query(statement);
+        await installFunctions(connection, engine.kind);
         await confineFunctions(connection);
         await addMissingJsonLimits(connection);
       },

@@ -38,6 +38,8 @@ export class SavedBranch {
   #journalBytes: number | undefined;
   /** The snapshot failed its checks, or has no room. It is not tried again until another one is written. */
   #isBad = false;
+  /** How much of the snapshot the engine has restored: percent; 0 unless it does. */
+  readonly #restoredPercent = new Int32Array(new SharedArrayBuffer(4));
 
   constructor(ref: BranchRef, records: FollowedRecords, engine: SearchEngine, options: SavedBranchOptions) {
     this.#path = options.snapshotPath;
@@ -59,6 +61,12 @@ export class SavedBranch {
     this.#journalBytes = undefined;
   }
 
+  /** How far `restore` is, in words; undefined: it does not read. */
+  get progress(): string | undefined {
+    const percent = Atomics.load(this.#restoredPercent, 0);
+    return percent === 0 ? undefined : `${percent} %`;
+  }
+
   /** The engine holds something that the disk does not have. */
   changed(): void {
     this.#isBehind = true;
@@ -77,7 +85,12 @@ export class SavedBranch {
     const isKept = this.#engine.keepsState === true;
     if (!isKept && (this.#path === undefined || this.#isBad)) return null;
     try {
-      const restored = await this.#engine.call("restore", { key: this.#key, incarnation, path: this.#path });
+      const restored = await this.#engine.call("restore", {
+        key: this.#key,
+        incarnation,
+        path: this.#path,
+        percent: this.#restoredPercent,
+      });
       if (restored !== null) this.#isBehind = false;
       return restored;
     } catch (error) {
@@ -88,6 +101,8 @@ export class SavedBranch {
       if (code === "OUT_OF_MEMORY") throw error;
       this.#onFault(error);
       return null;
+    } finally {
+      Atomics.store(this.#restoredPercent, 0, 0);
     }
   }
 

@@ -110,6 +110,42 @@ it("there is a fixture of every format, from the first to the one of this releas
   expect(FORMATS.sort()).toEqual(Array.from({ length: rows[0]!.version }, (_, i) => `format-${i + 1}.sql`));
 });
 
+it("functions are replaced only when they are not what this release makes", async () => {
+  const options = { dataDir: join(dataDir, "functions") };
+  const functions = async (before?: string) => {
+    const engine = await openEngine(options);
+    try {
+      if (before !== undefined) await engine.query(before);
+      const { rows } = await engine.query<{ name: string; source: string; version: string }>(
+        `SELECT proname AS name, pg_get_functiondef(oid) || coalesce(proacl::text, '') AS source, xmin AS version
+         FROM pg_proc WHERE pronamespace = 'lodestone'::regnamespace ORDER BY proname`,
+      );
+      return rows;
+    } finally {
+      await engine.close();
+    }
+  };
+  const open = async () => (await openRecordStore(options)).close();
+  await open();
+  const installed = await functions();
+  expect(installed.map(({ name }) => name)).toEqual(["array_bytes", "bounded_answer", "fold", "record_id", "touch_record"]);
+  await open();
+  expect(await functions()).toEqual(installed);
+
+  // What other releases may have left.
+  for (const change of [
+    "CREATE OR REPLACE FUNCTION lodestone.fold(text) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT lower($1)'",
+    "GRANT EXECUTE ON FUNCTION lodestone.array_bytes(real[]) TO PUBLIC",
+    "COMMENT ON TABLE lodestone.format IS NULL",
+  ]) {
+    await functions(change);
+    await open();
+    const replaced = await functions();
+    expect(replaced.map(({ source }) => source)).toEqual(installed.map(({ source }) => source));
+    expect(replaced.map(({ version }) => version)).not.toEqual(installed.map(({ version }) => version));
+  }
+});
+
 it.each(FORMATS)("the embedded engine opens %s", (fixture) => opensWhole({ dataDir: join(dataDir, fixture) }, fixture));
 
 describeWith("postgresql", "a PostgreSQL server", (bin) => {

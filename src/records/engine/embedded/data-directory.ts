@@ -11,8 +11,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { LodestoneError } from "../../../errors.ts";
 import { crashPoint } from "../../../fault-points.ts";
-import { replaceFile } from "../../../replace-file.ts";
-import { fsyncDirectory } from "./durable-node-fs.ts";
+import { replaceFile, syncDirectory } from "../../../replace-file.ts";
 
 /**
  * Incremented when what Lodestone keeps in the directory changes in a way that an older version cannot read.
@@ -87,7 +86,7 @@ export async function checkDataDirectory(dataDir: string, supportedMajor: string
 export async function publish(dataDir: string, built: string): Promise<void> {
   crashPoint("first-start-built");
   renameSync(built, pgDataPath(dataDir));
-  fsyncDirectory(dataDir);
+  await syncDirectory(dataDir);
   crashPoint("first-start-placed");
   await writeMarkerFor(dataDir);
 }
@@ -108,6 +107,12 @@ function writeMarker(dataDir: string, postgresMajor: string, checksums?: string)
  */
 export function removeTemporaryFiles(dataDir: string): void {
   rmSync(join(pgDataPath(dataDir), "base", "pgsql_tmp"), { recursive: true, force: true });
+}
+
+/** Whether PostgreSQL was shut down in order when it last had the directory; otherwise it recovers when it opens it. */
+export function wasShutDown(pgDataDirectory: string): boolean {
+  // `state` of ControlFileData (pg_control.h): DB_SHUTDOWNED.
+  return readFileSync(join(pgDataDirectory, "global", "pg_control")).readUInt32LE(16) === 1;
 }
 
 /** Size in bytes of the write-ahead log's files, including those kept for reuse. */

@@ -58,7 +58,7 @@ export class DurableNodeFS extends NodeFS {
 }
 
 /** Makes creations and renames inside a directory durable. */
-export function fsyncDirectory(path: string): void {
+function fsyncDirectory(path: string): void {
   const descriptor = openSync(path, "r");
   try {
     fsyncSync(descriptor);

@@ -19,7 +19,7 @@ import {
 import { isReading } from "../engine-for-caller.ts";
 import { runTransaction } from "../run-transaction.ts";
 import { backupTo } from "./backup.ts";
-import { removeTemporaryFiles, walBytesOf } from "./data-directory.ts";
+import { removeTemporaryFiles, walBytesOf, wasShutDown } from "./data-directory.ts";
 import { DiskReserve, type DiskReserveOptions, makeRoom } from "./disk-reserve.ts";
 import { DEFAULT_MEMORY_BYTES, EmbeddedSession } from "./embedded-session.ts";
 import { confinedRoleOid, leaveJail, sessionState, verifyJail } from "./jail.ts";
@@ -35,6 +35,8 @@ export interface EmbeddedEngineOptions extends SessionLifeOptions, MaintenanceOp
   readonly statementTimeoutMs: number;
   /** Applies to transactions in a jail. */
   readonly sqlTimeoutMs: number;
+  /** Gets words for each step of the opening when it begins. */
+  readonly onStep?: ((words: string) => void) | undefined;
   /** Limit of PostgreSQL's linear memory; default 1 GiB. */
   readonly maxMemoryBytes?: number | undefined;
 }
@@ -49,6 +51,10 @@ const MAINTENANCE_AFTER_BYTES = 32 * 1024 * 1024;
 const MAX_ROLE_OIDS = 10_000;
 /** Share of its memory above which a session is replaced. */
 const RENEW_ABOVE_SHARE = 5 / 8;
+
+async function recoveryInWords(dataDir: string): Promise<string> {
+  return `recovering the database, which was not shut down, from up to ${Math.ceil((await walBytesOf(dataDir)) / 2 ** 20)} MiB of its log`;
+}
 
 export class EmbeddedEngine implements Engine {
   readonly kind = "embedded";
@@ -89,6 +95,7 @@ export class EmbeddedEngine implements Engine {
   static async open(options: EmbeddedEngineOptions): Promise<EmbeddedEngine> {
     const lockLost = new AbortController();
     const directory = await openDataDirectory(options, () => lockLost.abort());
+    options.onStep?.(wasShutDown(directory.pgDataDirectory) ? "opening the database" : await recoveryInWords(directory.dataDir));
     const engine = new EmbeddedEngine(directory, options);
     if (lockLost.signal.aborted) engine.#onLockLost();
     else lockLost.signal.addEventListener("abort", () => engine.#onLockLost(), { once: true });

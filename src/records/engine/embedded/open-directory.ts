@@ -17,15 +17,22 @@ export interface OpenDirectory {
 }
 
 /** @param onLockLost  called when another process took over the directory: nothing may be written any more. */
-export async function openDataDirectory(options: { dataDir: string } & FaultListeners, onLockLost: () => void): Promise<OpenDirectory> {
+export async function openDataDirectory(
+  options: { dataDir: string; onStep?: ((words: string) => void) | undefined } & FaultListeners,
+  onLockLost: () => void,
+): Promise<OpenDirectory> {
   const dataDir = resolve(options.dataDir);
+  options.onStep?.(`opening the data directory ${dataDir}`);
   ensureDirectory(dataDir);
   // The lock itself needs a little.
   if (!isDirectoryHeld(dataDir)) makeRoom(dataDir);
   const lock = await DirectoryLock.acquire(dataDir, onLockLost, { onFault: options.onFault, onRecovery: options.onRecovery });
   try {
     removeLeftovers(dataDir);
-    if (!(await checkDataDirectory(dataDir, POSTGRES_MAJOR))) await makeDatabase(dataDir);
+    if (!(await checkDataDirectory(dataDir, POSTGRES_MAJOR))) {
+      options.onStep?.("making the database");
+      await makeDatabase(dataDir);
+    }
   } catch (error) {
     lock.release();
     throw error;
@@ -35,7 +42,7 @@ export async function openDataDirectory(options: { dataDir: string } & FaultList
 
 async function makeDatabase(dataDir: string): Promise<void> {
   const built = mkdtempSync(join(dataDir, "postgres.new-"));
-  unpackDatabase(built);
+  await unpackDatabase(built);
   // A directory without PG_VERSION comes from an interrupted copy by hand: it holds no database.
   if (existsSync(pgDataPath(dataDir))) rmSync(pgDataPath(dataDir), { recursive: true });
   await publish(dataDir, built);

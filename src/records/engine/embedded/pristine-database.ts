@@ -9,7 +9,7 @@ import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, writeSync } fr
 import { join } from "node:path";
 import { brotliDecompressSync } from "node:zlib";
 import { crashPoint } from "../../../fault-points.ts";
-import { fsyncDirectory } from "./durable-node-fs.ts";
+import { syncDirectory } from "../../../replace-file.ts";
 import { newSystemIdentifier, setSystemIdentifier } from "./system-identifier.ts";
 
 interface Index {
@@ -26,7 +26,7 @@ const ZEROS = new Uint8Array(2 ** 20);
  *
  * Cost: 39 MB are written in some thousand files.
  */
-export function unpackDatabase(folder: string): void {
+export async function unpackDatabase(folder: string): Promise<void> {
   const bytes = brotliDecompressSync(readFileSync(ARCHIVE));
   const contentsAt = 4 + bytes.readUInt32LE(0);
   const { directories, files } = JSON.parse(bytes.toString("utf8", 4, contentsAt)) as Index;
@@ -39,8 +39,8 @@ export function unpackDatabase(folder: string): void {
     writeWhole(join(folder, path), content, size);
   }
   crashPoint("first-start-building");
-  for (const path of directories) fsyncDirectory(join(folder, path));
-  fsyncDirectory(folder);
+  for (const path of directories) await syncDirectory(join(folder, path));
+  await syncDirectory(folder);
 }
 
 function writeWhole(path: string, content: Uint8Array, size: number): void {
