@@ -1,10 +1,35 @@
-/** One file out of what tsc wrote for the library. */
+/** One file out of what tsc wrote and the small packages that go into the library. */
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { build, transform } from "esbuild";
 
 const TARGET = "es2022";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
+
+/** Lines of @assemblyscript/loader that run when it is imported, and what replaces them. */
+const LOADER_PATCHES = [
+  // Fails at once where there is no TextDecoder (Jest's jsdom). Only texts of a module need it, and the core has none.
+  [
+    'const utf16 = new TextDecoder("utf-16le", { fatal: true }); // != wtf16',
+    'const utf16 = { decode: (text) => new TextDecoder("utf-16le", { fatal: true }).decode(text) };',
+  ],
+  // Changes a global. Every runtime of ES2022 has Object.hasOwn.
+  ["Object.hasOwn = Object.hasOwn || function(obj, prop) {\n  return Object.prototype.hasOwnProperty.call(obj, prop);\n};", ""],
+];
+
+const loaderWithoutSideEffects = {
+  name: "loader-without-side-effects",
+  setup({ onLoad }) {
+    onLoad({ filter: /@assemblyscript[\\/]loader[\\/]index\.js$/ }, async ({ path }) => {
+      let contents = await readFile(path, "utf8");
+      for (const [line, instead] of LOADER_PATCHES) {
+        if (!contents.includes(line)) throw new Error(`@assemblyscript/loader has changed; look again for: ${line}`);
+        contents = contents.replace(line, instead);
+      }
+      return { contents, loader: "js" };
+    });
+  },
+};
 
 /** The declarations have the comments; the bundles do without. */
 const withoutComments = {
@@ -25,11 +50,14 @@ export async function bundle(options) {
     preserveSymlinks: true,
     bundle: true,
     platform: "neutral",
+    // What "neutral" leaves out.
+    mainFields: ["module", "main"],
+    conditions: ["browser"],
     external: ["*.wasm"],
     target: TARGET,
     legalComments: "none",
     logLevel: "warning",
-    plugins: [withoutComments],
+    plugins: [loaderWithoutSideEffects, withoutComments],
     ...options,
   });
   return outputFiles?.[0].text;

@@ -7,6 +7,7 @@
 import { cpSync, existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { build } from "esbuild";
+import { BUNDLED } from "./manifest.mjs";
 
 /** Read at run time, not imported. */
 const READ = ["@electric-sql/pglite/dist/pglite.wasm", "@electric-sql/pglite/dist/pglite.data", "libpg-query/wasm/libpg-query.wasm"];
@@ -23,7 +24,8 @@ export async function bundlePackages(root, entryPoints, to) {
   const { packages } = JSON.parse(readFileSync(`${root}package-lock.json`, "utf8"));
   const copy = (path) => cpSync(root + path, to + path, { recursive: true, dereference: true });
   for (const [folder, { dev, optional }] of Object.entries(packages)) {
-    if (!FOLDER.test(folder) || dev || (optional && !traced.has(folder))) continue;
+    if (!FOLDER.test(folder) || dev || (optional && !traced.has(folder)) || BUNDLED.some((name) => folder === `node_modules/${name}`))
+      continue;
     // Nothing imports it, but another's manifest asks for it (types), and npm would fetch what is missing.
     if (!traced.has(folder)) copy(folder);
     else for (const name of readdirSync(root + folder)) if (name === "package.json" || LEGAL.test(name)) copy(`${folder}/${name}`);

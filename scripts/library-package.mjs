@@ -6,7 +6,7 @@
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { bundle } from "./bundle.mjs";
-import { commonFields, projectManifest } from "./manifest.mjs";
+import { BUNDLED, commonFields, projectManifest } from "./manifest.mjs";
 
 /** @param worker  the text of shard-worker.js. */
 export async function stageLibrary(root, worker) {
@@ -123,9 +123,17 @@ function writeDeclarations(from, to) {
   }
 }
 
-/** The core's code has parts of the compiler's library in it. */
 function thirdPartyNotices(root) {
-  const { name, version, license, author, homepage } = JSON.parse(readFileSync(`${root}node_modules/assemblyscript/package.json`, "utf8"));
-  const notice = `## ${name} ${version}\n\n${author}, ${homepage}. Licence: ${license}.`;
-  return `# What else is in the files of this package\n\n${notice}\n\nThe text of this licence is in the file LICENSE of this package.\n`;
+  const notices = BUNDLED.map((name) => {
+    const folder = `${root}node_modules/${name}/`;
+    const { version, license, author, homepage } = JSON.parse(readFileSync(`${folder}package.json`, "utf8"));
+    const who = typeof author === "string" ? author : `${author.name}`;
+    // The loader's package has no licence file; Apache-2.0 is the one that is in LICENSE.
+    const text =
+      license === "MIT"
+        ? readFileSync(`${folder}LICENSE`, "utf8").trim()
+        : "The text of this licence is in the file LICENSE of this package.";
+    return `## ${name} ${version}\n\n${who}${homepage ? `, ${homepage}` : ""}. Licence: ${license}.\n\n${text}\n`;
+  });
+  return `# What else is in the files of this package\n\n${notices.join("\n")}`;
 }

@@ -6,7 +6,7 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { bundlePackages } from "./bundled-packages.mjs";
-import { commonFields, projectManifest } from "./manifest.mjs";
+import { BUNDLED, commonFields, projectManifest } from "./manifest.mjs";
 
 /**
  * Of dist/; the class of errors is the library's, so that `instanceof` holds for what it throws. The scores'
@@ -60,6 +60,7 @@ function entryPoints(to) {
 }
 
 function serverManifest(project) {
+  const dependencies = Object.entries(project.dependencies).filter(([name]) => !BUNDLED.includes(name));
   return {
     name: "lodestone-server",
     description: "Exact vector search as a service you run yourself: records, SQL and vectorSearch over HTTP, PostgreSQL inside.",
@@ -67,8 +68,8 @@ function serverManifest(project) {
     ...commonFields(project),
     type: "module",
     bin: project.bin,
-    dependencies: { ...project.dependencies, lodestone: project.version },
-    bundleDependencies: Object.keys(project.dependencies),
+    dependencies: { ...Object.fromEntries(dependencies), lodestone: project.version },
+    bundleDependencies: dependencies.map(([name]) => name),
     exports: { "./package.json": "./package.json" },
     files: ["dist", "docs", "CHANGELOG.md"],
   };

@@ -1,4 +1,5 @@
 /** VectorShard over an instance of assembly/. */
+import { instantiateSync } from "@assemblyscript/loader";
 import { LodestoneError } from "../errors.ts";
 import { LinearMemory } from "./linear-memory.ts";
 import { similarityCode } from "./similarity.ts";
@@ -12,7 +13,7 @@ const MAX_PAGES = 65536;
 const PLAN_CODES: Record<Plan, number> = { floats: 0, auto: 1, sketches: 2 };
 
 /** The exports of assembly/index.ts. Booleans and addresses come as i32. */
-interface CoreExports {
+interface CoreExports extends Record<string, unknown> {
   memory: WebAssembly.Memory;
   initialize(dimension: number, maximumPages: number): number;
   capacity(): number;
@@ -68,8 +69,7 @@ export class WasmShard implements VectorShard {
     const running: Running = {};
     const tellScores = (ptr: number, count: number): void => running.exchange?.tell(memory.results(ptr >>> 0, count).scores);
     const sharedFloor = (): number => running.exchange?.floor || -1;
-    const instance = await WebAssembly.instantiate(module, { host: { isIdBefore, tellScores, sharedFloor } });
-    const exports = instance.exports as unknown as CoreExports;
+    const { exports } = instantiateSync<CoreExports>(module, { host: { isIdBefore, tellScores, sharedFloor } });
     const memory = new LinearMemory(exports.memory);
     const maximumPages = Math.min(MAX_PAGES, Math.floor((options.maximumMemoryBytes ?? MAX_PAGES * PAGE_BYTES) / PAGE_BYTES));
     const shard = new WasmShard(options.dimension, maximumPages, { core: exports, memory }, running);

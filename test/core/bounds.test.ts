@@ -6,6 +6,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { instantiate } from "@assemblyscript/loader";
 import { main } from "assemblyscript/asc";
 import { beforeAll, describe, expect, it } from "vitest";
 import { seededRandom } from "../../bench/data.mjs";
@@ -20,7 +21,7 @@ const QUERIES = 8;
 /** Codes of fewer dimensions have neither a head nor a prefix of their own. */
 const SHORTEST_CODE = 64;
 
-interface Probe {
+interface Probe extends Record<string, unknown> {
   memory: WebAssembly.Memory;
   initialize(dimension: number, maximumPages: number): number;
   reserveRows(rows: number): number;
@@ -167,7 +168,7 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
     for (let seed = 1; seed <= cases; seed++) {
       const next = vectorSource(dimension, seed * 7919 + dimension);
       const host = { isIdBefore: () => 0, tellScores: () => {}, sharedFloor: () => -1 };
-      const probe = (await WebAssembly.instantiate(module, { host })).exports as unknown as Probe;
+      const { exports: probe } = await instantiate<Probe>(module, { host });
       probe.initialize(dimension, 4096);
       probe.reserveRows(ROWS);
       const rows = Array.from({ length: ROWS }, next);
@@ -216,7 +217,7 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
       const random = seededRandom(seed * 31 + dimension);
       const next = vectorSource(dimension, seed * 7919 + dimension);
       const host = { isIdBefore: () => 0, tellScores: () => {}, sharedFloor: () => -1 };
-      const probe = (await WebAssembly.instantiate(module, { host })).exports as unknown as Probe;
+      const { exports: probe } = await instantiate<Probe>(module, { host });
       const write = (ptr: number, vector: ArrayLike<number>) => new Float32Array(probe.memory.buffer, ptr >>> 0, vector.length).set(vector);
       probe.initialize(dimension, 4096);
       probe.reserveRows(ROWS);
@@ -265,7 +266,7 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
     const gaussian = () => Math.sqrt(-2 * Math.log(random() || 1e-12)) * Math.cos(2 * Math.PI * random());
     const vector = () => Float32Array.from({ length: dimension }, gaussian);
     const host = { isIdBefore: () => 0, tellScores: () => {}, sharedFloor: () => -1 };
-    const probe = (await WebAssembly.instantiate(module, { host })).exports as unknown as Probe;
+    const { exports: probe } = await instantiate<Probe>(module, { host });
     const write = (ptr: number, values: ArrayLike<number>) => new Float32Array(probe.memory.buffer, ptr >>> 0, values.length).set(values);
     const centre = vector();
     const basis = makeBasis(dimensions, Array.from({ length: ROWS }, vector), centre, 0, random);
@@ -319,8 +320,9 @@ describe.each(["relaxed", "simd"])("bounds (%s build)", (build) => {
     // ‖y‖² − ‖s‖² alone is too little for what lies outside: 0.09 − 0.007.
     const long = sum(1, orthonormal[0]!, 0.3, outside);
     const apart = sum(1, outside, 0.001, orthonormal[5]!);
-    const host = { isIdBefore: () => 0, tellScores: () => {}, sharedFloor: () => -1 };
-    const probe = (await WebAssembly.instantiate(module, { host })).exports as unknown as Probe;
+    const { exports: probe } = await instantiate<Probe>(module, {
+      host: { isIdBefore: () => 0, tellScores: () => {}, sharedFloor: () => -1 },
+    });
     const write = (ptr: number, values: ArrayLike<number>) => new Float32Array(probe.memory.buffer, ptr >>> 0, values.length).set(values);
     probe.initialize(dimension, 4096);
     probe.reserveRows(2);

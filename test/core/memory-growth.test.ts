@@ -1,7 +1,8 @@
+import { instantiate } from "@assemblyscript/loader";
 import { expect, test } from "vitest";
 import { coreModule } from "../../src/core/wasm-module.ts";
 
-interface Core {
+interface Core extends Record<string, unknown> {
   memory: WebAssembly.Memory;
   initialize(dimension: number, maximumPages: number): number;
   reserveRows(rows: number): number;
@@ -12,10 +13,9 @@ const PAGE_BYTES = 65536;
 
 async function shardOf(dimension: number, maximumPages: number): Promise<Core> {
   const host = { isIdBefore: () => 0, tellScores: () => {}, sharedFloor: () => -1 };
-  const instance = await WebAssembly.instantiate((await coreModule()) as WebAssembly.Module, { host });
-  const core = instance.exports as unknown as Core;
-  core.initialize(dimension, maximumPages);
-  return core;
+  const { exports } = await instantiate<Core>((await coreModule()) as WebAssembly.Module, { host });
+  exports.initialize(dimension, maximumPages);
+  return exports;
 }
 
 test("memory grows in few steps, each by a share of what there is: V8 collects the heap at nearly every one", async () => {

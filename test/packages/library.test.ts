@@ -91,7 +91,7 @@ describe("the library's package", () => {
 
   it("contains the notice of each package whose code is inside", () => {
     const notices = readFileSync(join(installed, "THIRD-PARTY-NOTICES.md"), "utf8");
-    expect(notices).toContain("## assemblyscript ");
+    expect(notices).toContain("## @assemblyscript/loader ");
     expect(readFileSync(join(installed, "LICENSE"), "utf8")).toContain("Apache License");
   });
 
