@@ -9,6 +9,7 @@ export class BranchFaults {
   readonly #what: string;
   readonly #listeners: FaultListeners;
   readonly #reasons = new Map<BranchKey, string>();
+  #isClosed = false;
 
   /** @param what  is named in the log, as the beginning of a sentence. */
   constructor(what: string, listeners: FaultListeners) {
@@ -25,7 +26,7 @@ export class BranchFaults {
     const reason = error instanceof Error ? error.message : String(error);
     const isKnown = this.#isReason(reason);
     this.#reasons.set(key, reason);
-    if (!isKnown) this.#listeners.onFault?.(error);
+    if (!isKnown && !this.#isClosed) this.#listeners.onFault?.(error);
   }
 
   works(key: BranchKey): void {
@@ -33,6 +34,11 @@ export class BranchFaults {
     if (reason === undefined) return;
     this.#reasons.delete(key);
     if (!this.#isReason(reason)) this.#listeners.onRecovery?.(`${this.#what} works again. It had failed: ${reason}`);
+  }
+
+  /** No fault is said any more: what a close interrupts is none. */
+  close(): void {
+    this.#isClosed = true;
   }
 
   #isReason(reason: string): boolean {

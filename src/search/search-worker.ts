@@ -25,7 +25,7 @@ import {
   type SearchOutcome,
   type WorkerOptions,
 } from "./search-messages.ts";
-import { BranchJournal, journalPath, removeOtherFiles } from "./snapshot/branch-journal.ts";
+import { BranchJournal, journalPath, removeDrafts, removeOtherFiles } from "./snapshot/branch-journal.ts";
 import { type RestoredBranch, readBranchSnapshot, writeBranchSnapshot } from "./snapshot/branch-snapshot.ts";
 import { SnapshotDraft } from "./snapshot/snapshot-draft.ts";
 
@@ -226,6 +226,8 @@ const handlers: Handlers = {
     if (path === undefined) return null;
     room.require(key, incarnation);
     await journalsEnded;
+    // The first time there is no folder; and what cannot be removed is no reason not to read the snapshot.
+    await removeDrafts(path).catch(() => {});
     const restored = await readSnapshotWithinRoom(path, key, incarnation, percent);
     if (restored === null) return null;
     const { state, position } = restored;

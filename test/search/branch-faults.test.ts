@@ -21,6 +21,9 @@ test("a reason that several branches have is said once, and its end when the las
   expect(said).toEqual(["no disk", "no network", "Following works again. It had failed: no disk"]);
   faults.failed("a:main", new Error("no disk"));
   expect(said).toHaveLength(4);
+  faults.close();
+  faults.failed("b:main", new Error("closed"));
+  expect(said).toHaveLength(4);
 });
 
 describe("faults of a search store", () => {

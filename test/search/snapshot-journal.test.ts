@@ -43,6 +43,14 @@ describe("the journal behind a snapshot", () => {
     expect(await at.answers()).toEqual(await at.answersWithoutSnapshot());
   });
 
+  test("is continued, and a draft that a kill has left beside it is removed", async () => {
+    await withJournal();
+    await at.restart(() => writeFileSync(journalFile().replace(/[0-9a-f]{8}\.journal$/, "0123abcd.draft"), "half a snapshot"));
+    expect(at.records.reads.all).toBe(0);
+    expect(readdirSync(at.directory).filter((file) => file.endsWith(".draft"))).toEqual([]);
+    expect(await at.answers()).toEqual(await at.answersWithoutSnapshot());
+  });
+
   test("that is cut off or damaged is used as far as it goes", async () => {
     await withJournal();
     await at.store.close();

@@ -39,12 +39,22 @@ export function draftPath(snapshotPath: string, id: string): string {
 }
 
 /** Deletes the journals and drafts of earlier snapshots that a crash has left. */
-export async function removeOtherFiles(snapshotPath: string, kept: BranchJournal): Promise<void> {
+export function removeOtherFiles(snapshotPath: string, kept: BranchJournal): Promise<void> {
+  return removeFiles(snapshotPath, (path) => /\.(journal|draft)$/.test(path) && path !== kept.path);
+}
+
+/** Deletes the drafts that a kill, or a stop that could not wait for them, has left: each is as large as a snapshot. */
+export function removeDrafts(snapshotPath: string): Promise<void> {
+  return removeFiles(snapshotPath, (path) => path.endsWith(".draft"));
+}
+
+/** Of one branch. */
+async function removeFiles(snapshotPath: string, isMeant: (path: string) => boolean): Promise<void> {
   const directory = dirname(snapshotPath);
   const prefix = basename(journalPath(snapshotPath, ""), ".journal");
   for (const file of await readdir(directory)) {
     const path = join(directory, file);
-    if (file.startsWith(prefix) && /\.(journal|draft)$/.test(file) && path !== kept.path) await rm(path, { force: true });
+    if (file.startsWith(prefix) && isMeant(path)) await rm(path, { force: true });
   }
 }
 

@@ -83,6 +83,7 @@ export class SnapshotSchedule {
     });
     await Promise.race([all, late]);
     clearTimeout(timer);
+    for (const faults of [this.#snapshots, this.#journals]) faults.close();
   }
 
   #plan(): void {
