@@ -114,7 +114,7 @@ describe("snapshots", () => {
     await at.store.close();
     await at.open({ snapshotEveryMs: 20 });
     await at.ready();
-    for (let n = 1; n <= 200; n++) {
+    for (let n = 1; n <= 60; n++) {
       at.records.write(REF, "items", [item(n % ROWS, { title: `t${n}` }), item(ROWS + n)], [`i${(n * 7) % ROWS}`]);
       await at.store.vectorSearch(REF, "items", { column: "v", queryVector: [1, 2, n], consistency: "eventual" });
       await sleep(5);

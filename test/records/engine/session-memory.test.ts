@@ -13,7 +13,7 @@ import { EmbeddedEngine } from "../../../src/records/engine/embedded/embedded-en
 import { copyTemplate } from "../../support/server-template.ts";
 
 const GREEDY = "SELECT array_length(array_agg(repeat('x',1000000)||g),1) FROM generate_series(1,2000) g";
-const ROUNDS = 5;
+const ROUNDS = 2;
 
 const reservedBytes = (): number => 1024 * Number(/VmSize:\s+(\d+)/.exec(readFileSync("/proc/self/status", "utf8"))![1]);
 
