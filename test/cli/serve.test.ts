@@ -87,7 +87,7 @@ describe("lodestone serve", () => {
     const dataDir = join(folder, "fresh", "data");
     const server = await startServer({
       dataDir,
-      env: { LODESTONE_LOG_LEVEL: "silent", LODESTONE_STATEMENT_TIMEOUT: "5" },
+      env: { LODESTONE_LOG_LEVEL: "silent", LODESTONE_STATEMENT_TIMEOUT: "3600" },
       args: ["--demo"],
     });
     try {

@@ -79,7 +79,8 @@ describe("snapshots", () => {
     expect(at.store.status().ready).toBe(false);
     release();
     await at.ready();
-    expect(await search()).toEqual({ totalCount: 0, results: [] });
+    // It waits for 300 ms only.
+    await expect.poll(() => search().catch(() => undefined)).toEqual({ totalCount: 0, results: [] });
   });
 
   test("a schema that changed in the meantime is adopted", async () => {
