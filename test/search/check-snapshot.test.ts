@@ -68,7 +68,7 @@ describe("the check of a snapshot", () => {
     for (const { record, change } of changed) Object.assign(record, change);
     const { snapshot, differences } = await check();
     expect(snapshot).toBe("sound");
-    expect(differences.sort()).toEqual(
+    expect([...differences].sort()).toEqual(
       changed.map(({ record }) => `record "${record.id}" of table "items" has other values in the snapshot`).sort(),
     );
   });
