@@ -30,7 +30,7 @@ const keyFile = join(folder, "keys.json");
 writeKeyFile(keyFile);
 const databaseUrl = values["database-url"];
 const server = await startServer({
-  env: { LODESTONE_LOG_LEVEL: "warn" },
+  env: { LODESTONE_LOG_LEVEL: "warn", LODESTONE_STATEMENT_TIMEOUT: undefined },
   args: ["--key-file", keyFile],
   ...(databaseUrl === undefined ? {} : { databaseUrl }),
 });

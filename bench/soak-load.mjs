@@ -16,7 +16,10 @@ const values = readOptions(import.meta.url, {
   "database-url": { type: "string" },
 });
 const databaseUrl = values["database-url"];
-const server = await startServer({ env: { LODESTONE_LOG_LEVEL: "warn" }, ...(databaseUrl === undefined ? {} : { databaseUrl }) });
+const server = await startServer({
+  env: { LODESTONE_LOG_LEVEL: "warn", LODESTONE_STATEMENT_TIMEOUT: undefined },
+  ...(databaseUrl === undefined ? {} : { databaseUrl }),
+});
 try {
   const report = await loadRun({
     server,

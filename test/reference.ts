@@ -26,12 +26,12 @@ function product(x: Float32Array, q: Float32Array): number {
   return joinLanes(lanes);
 }
 
-/** @param x  a stored vector. */
-function referenceScore(similarity: Similarity, x: Float32Array, q: Float32Array): number {
+/** @param x  a stored vector. @param qq  Σ q². */
+function referenceScore(similarity: Similarity, x: Float32Array, q: Float32Array, qq: number): number {
   if (similarity === "l1") return 1 / (1 + sumOfDifferences(x, q));
   if (similarity === "l2") return 1 / (1 + sumOfSquaredDifferences(x, q));
   const xx = product(x, x);
-  const cos = xx === 0 ? 0 : product(x, q) / Math.sqrt(product(q, q) * xx);
+  const cos = xx === 0 ? 0 : product(x, q) / Math.sqrt(qq * xx);
   return 1 + Math.min(1, Math.max(-1, cos));
 }
 
@@ -43,9 +43,10 @@ export function referenceSearch(
   options: { k: number; similarity: Similarity; filter?: (id: string) => boolean },
 ): { totalCount: number; results: { id: string; score: number }[] } {
   const q = float32(query);
+  const qq = product(q, q);
   const all = [...vectors]
     .filter(([id]) => options.filter?.(id) ?? true)
-    .map(([id, x]) => ({ id, bytes: Buffer.from(id), score: referenceScore(options.similarity, float32(x), q) }));
+    .map(([id, x]) => ({ id, bytes: Buffer.from(id), score: referenceScore(options.similarity, float32(x), q, qq) }));
   all.sort((a, b) => b.score - a.score || Buffer.compare(a.bytes, b.bytes));
   return { totalCount: all.length, results: all.slice(0, options.k).map(({ id, score }) => ({ id, score })) };
 }

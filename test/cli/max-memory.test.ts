@@ -13,7 +13,7 @@ const MIB = 2 ** 20;
 let server: TestServer;
 
 beforeAll(async () => {
-  server = await startServer({ env: { LODESTONE_MAX_MEMORY: "1GB" }, args: ["--statement-timeout", "3600"] });
+  server = await startServer({ env: { LODESTONE_MAX_MEMORY: "1GB" } });
   await server.put(BRANCH);
   await server.put(`${BRANCH}/tables/t`, {
     columns: [

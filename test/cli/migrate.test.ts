@@ -23,6 +23,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { describeWith } from "../support/requirements.ts";
+import { runHere } from "../support/run-here.ts";
 import { MAIN, startServer, type TestServer } from "../support/server.ts";
 
 const FIXTURES = fileURLToPath(new URL("../sdk/fixtures", import.meta.url));
@@ -59,7 +60,7 @@ function run(args: readonly string[], env: Readonly<Record<string, string>>): { 
   return { child, ended: new Promise((resolve) => child.once("close", (code) => resolve({ code, stdout, stderr }))) };
 }
 
-const migrate = (...args: string[]): Promise<Run> => start(args).ended;
+const migrate = (...args: string[]): Promise<Run> => runHere(["migrate", ...args, "--url", server.url]);
 const branches = async (database: string): Promise<string[]> =>
   ((await server.get(`/dbs/${database}`)).body.branches ?? []).map(({ name }: { name: string }) => name);
 const records = async (branch: string, table: string) =>

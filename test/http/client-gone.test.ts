@@ -11,8 +11,6 @@ import { startServer, type TestServer } from "../support/server.ts";
 
 const STATEMENT = { statement: ENDLESS };
 const TABLE = "/db/gone:main/tables/t";
-/** So long that the test would end before the server ends a statement by itself. */
-const ARGS = ["--statement-timeout", "3600"];
 
 async function prepare(server: TestServer): Promise<void> {
   await server.put("/db/gone:main");
@@ -39,7 +37,7 @@ async function untilUnderWay(server: TestServer, count: number): Promise<void> {
 }
 
 it("gives up its turn in the embedded database's queue, and its running statement", async () => {
-  const server = await startServer({ args: ARGS });
+  const server = await startServer();
   try {
     await prepare(server);
     const running = send(server, "/db/gone:main/sql", STATEMENT);
@@ -70,7 +68,7 @@ it("gives up its turn in the embedded database's queue, and its running statemen
 describeWith("postgresql", "with a PostgreSQL server", (bin) => {
   it("its running statement is cancelled", async () => {
     const postgres = await startPostgres(bin);
-    const server = await startServer({ args: ARGS, databaseUrl: await postgres.createDatabase() });
+    const server = await startServer({ databaseUrl: await postgres.createDatabase() });
     try {
       await prepare(server);
       // As many as the branch has connections for SQL: while they run, no other SQL does.

@@ -45,7 +45,7 @@ async function prepare(): Promise<void> {
 }
 
 beforeAll(async () => {
-  server = await startServer({ args: ["--statement-timeout", "5"], env: { LODESTONE_LOG_LEVEL: "warn" } });
+  server = await startServer({ env: { LODESTONE_LOG_LEVEL: "warn" } });
   description = (await server.get("/openapi.json")).body;
   await prepare();
 });

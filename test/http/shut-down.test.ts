@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { ENDLESS, untilEndlessRuns } from "../support/endless-statement.ts";
 import { RealStores, Talk } from "./real-app.ts";
 
@@ -6,12 +6,16 @@ import { RealStores, Talk } from "./real-app.ts";
 
 let stores: RealStores;
 
-beforeEach(async () => {
-  stores = await RealStores.open();
-  await stores.records.createBranch({ database: "s", branch: "main" });
-  await stores.records.createTable({ database: "s", branch: "main" }, "t", [{ name: "s", type: "text" }]);
+async function openStores(): Promise<RealStores> {
+  const opened = await RealStores.open();
+  await opened.records.createBranch({ database: "s", branch: "main" });
+  await opened.records.createTable({ database: "s", branch: "main" }, "t", [{ name: "s", type: "text" }]);
+  return opened;
+}
+beforeAll(async () => {
+  stores = await openStores();
 });
-afterEach(() => stores.close());
+afterAll(() => stores?.close());
 
 const DBS = "GET /dbs HTTP/1.1\r\nHost: localhost\r\n\r\n";
 const post = (path: string, body: string, length = body.length): string =>
@@ -50,13 +54,16 @@ it("a request that is cut by the deadline is answered 503 with Retry-After, and 
 });
 
 it("a write that goes on is answered 503 as well, which does not say that nothing was changed", async () => {
-  const { server, log } = await stores.listen({ shutdownTimeoutMs: 10, shutdownAnswerMs: 10 });
+  // It goes on until they are closed.
+  const own = await openStores();
+  const { server, log } = await own.listen({ shutdownTimeoutMs: 10, shutdownAnswerMs: 10 });
   const talk = new Talk(server);
   const statement = `INSERT INTO "t" ("s") SELECT 'x' FROM generate_series(1, 1e12)`;
   await begin(talk, post("/db/s:main/sql", JSON.stringify({ statement })));
-  await untilEndlessRuns(stores.dataDir);
+  await untilEndlessRuns(own.dataDir);
   await server.close();
   await talk.closed;
+  await own.close();
   const { status, body } = answerOf(talk);
   expect([status, talk.error]).toEqual([503, undefined]);
   expect(body.message).toContain("It may be carried out all the same.");

@@ -7,7 +7,7 @@ import { startServer, type TestServer } from "../support/server.ts";
 
 let server: TestServer;
 beforeAll(async () => {
-  server = await startServer();
+  server = await startServer({ env: { LODESTONE_STATEMENT_TIMEOUT: undefined } });
   await server.put("/db/long:main");
 });
 afterAll(() => server?.stop());

@@ -17,7 +17,10 @@ let server: TestServer;
 beforeAll(async () => {
   const keyFile = join(folder, "keys.json");
   writeKeyFile(keyFile);
-  server = await startServer({ env: { LODESTONE_LOG_LEVEL: "warn" }, args: ["--key-file", keyFile] });
+  server = await startServer({
+    env: { LODESTONE_LOG_LEVEL: "warn", LODESTONE_STATEMENT_TIMEOUT: undefined },
+    args: ["--key-file", keyFile],
+  });
 });
 afterAll(async () => {
   await server?.stop();

@@ -139,16 +139,7 @@ class Station {
     }
     this.#server = new TestServer({
       dataDir: this.#dataDir,
-      // A limit of time must not end what is only slow.
-      args: [
-        "--max-memory",
-        "512MB",
-        "--snapshot-interval",
-        "5",
-        "--statement-timeout",
-        "3600",
-        ...(databaseUrl === undefined ? [] : ["--data-dir", this.#dataDir]),
-      ],
+      args: ["--max-memory", "512MB", "--snapshot-interval", "5", ...(databaseUrl === undefined ? [] : ["--data-dir", this.#dataDir])],
       env: { LODESTONE_LOG_LEVEL: "warn" },
       ...(databaseUrl === undefined ? {} : { databaseUrl }),
     });

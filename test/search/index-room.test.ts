@@ -3,10 +3,10 @@
  * is room.
  */
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { BranchRef } from "../../src/records/schema.ts";
 import { branchKey } from "../../src/search/followed-branch.ts";
 import { IndexRoom } from "../../src/search/index-room.ts";
@@ -14,7 +14,7 @@ import { openSearchStore } from "../../src/search/open-search-store.ts";
 import type { SearchStore } from "../../src/search/search-store.ts";
 import { snapshotFileName } from "../../src/search/snapshot/snapshot-schedule.ts";
 import { startSearchWorker } from "../../src/search/worker-client.ts";
-import { LIMIT_MS } from "../support/patience.ts";
+import { LIMIT_MS, until } from "../support/patience.ts";
 import { MemoryRecords } from "./memory-records.ts";
 
 describe("room for indexes", () => {
@@ -122,7 +122,7 @@ describe("a snapshot that there is no room for", () => {
       onFault: (error) => faults.push(error as Error),
       ...(maxIndexBytes === undefined ? {} : { maxIndexBytes }),
     });
-    await expect.poll(() => store.status().ready).toBe(true);
+    await until("the store is ready", () => store.status().ready);
   };
   const search = (ref: BranchRef) =>
     store.vectorSearch(ref, "items", { column: "v", queryVector: Array<number>(DIMENSION).fill(1), size: 1, consistency: "strong" });
@@ -131,8 +131,10 @@ describe("a snapshot that there is no room for", () => {
     bytes[place] = bytes[place]! ^ 1;
   };
 
-  beforeEach(async () => {
-    directory = mkdtempSync(join(tmpdir(), "lodestone-room-"));
+  /** With the snapshots that each test gets a copy of. */
+  const made = mkdtempSync(join(tmpdir(), "lodestone-rooms-"));
+  beforeAll(async () => {
+    directory = made;
     records = new MemoryRecords();
     for (const [ref, count] of [
       [small!, 1_500],
@@ -145,6 +147,11 @@ describe("a snapshot that there is no room for", () => {
     }
     await open();
     await store.close();
+  });
+  afterAll(() => rmSync(made, { recursive: true }));
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), "lodestone-room-"));
+    cpSync(made, directory, { recursive: true });
   });
   afterEach(async () => {
     await store.close();
@@ -193,6 +200,7 @@ describe("a snapshot that there is no room for", () => {
     await store.close();
     await open(held - 2 ** 16);
     await expect(search(large!)).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    // The last test: the others need both.
     records.dropBranch(small!);
     await expect.poll(() => store.branchStatus(large!).vectors).toBe(ROWS);
     expect((await search(large!)).totalCount).toBe(ROWS);

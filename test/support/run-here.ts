@@ -29,7 +29,8 @@ export async function runHere(args: readonly string[]): Promise<CommandResult> {
   try {
     await program.parseAsync([...args], { from: "user" });
   } catch (error) {
-    code = 1;
+    // Commander has said what is wrong, or shown its help.
+    code = error instanceof CommanderError ? error.exitCode : 1;
     if (!(error instanceof CommanderError)) to("stderr")(`lodestone: ${(error as Error).message}\n`);
   } finally {
     for (const spy of spies) spy.mockRestore();

@@ -26,10 +26,14 @@ export interface ServerOptions {
   readonly fresh?: boolean;
   readonly databaseUrl?: string;
   readonly args?: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
+  /** undefined: without what tests set. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
   /** What its process may open (`ulimit -n`). Default: what this one may. */
   readonly openFiles?: number;
 }
+
+/** A statement may take as long as it takes on a machine that is busy. */
+const SETTINGS = { LODESTONE_LOG_LEVEL: "info", LODESTONE_STATEMENT_TIMEOUT: "3600" };
 
 /** Those of this process that run, and those that have ended since the last test began. */
 export const STARTED = new Set<TestServer>();
@@ -83,7 +87,7 @@ export class TestServer extends ServerClient {
     const [program, ...rest] = openFiles === undefined ? command : ["sh", "-c", `ulimit -n ${openFiles}; exec "$@"`, "sh", ...command];
     const child = spawn(program as string, rest, {
       stdio: ["ignore", "pipe", "pipe"],
-      env: { PATH: process.env.PATH, HOME: process.env.HOME, LODESTONE_LOG_LEVEL: "info", ...env },
+      env: { PATH: process.env.PATH, HOME: process.env.HOME, ...SETTINGS, ...env },
     });
     this.#process = child;
     STARTED.add(this);

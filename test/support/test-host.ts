@@ -18,8 +18,7 @@ interface Kept {
 const STARTERS: Readonly<Record<string, () => Promise<Kept>>> = {
   server: async () => {
     const { startServer } = await import("./server.ts");
-    // A statement may take as long as it takes on a machine that is busy.
-    const server = await startServer({ args: ["--statement-timeout", "3600"] });
+    const server = await startServer();
     return {
       describe: () => {
         if (!server.isRunning) throw new Error(`the shared server has ended by itself: ${server.log.slice(-8_000)}`);

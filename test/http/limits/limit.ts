@@ -34,8 +34,7 @@ class LimitApi {
   }
 
   async start(): Promise<void> {
-    // Limits of time are tested elsewhere; on a busy machine they must not interfere here.
-    this.#server = await startServer({ args: ["--statement-timeout", "3600"] });
+    this.#server = await startServer();
     await this.server.put(BRANCH);
     const columns = [
       { name: "s", type: "text" },

@@ -111,17 +111,6 @@ export function describeRecords(api: Api): void {
       }
     });
 
-    it("an id that SQL wrote is found and deleted, whatever it is", async () => {
-      const id = "a/b ü%";
-      const inserted = await api.post("/db/records:main/sql", {
-        statement: 'INSERT INTO "people" ("id", "name") VALUES ($1, $2)',
-        params: [id, "odd"],
-      });
-      expect(inserted).toMatchObject({ status: 200, body: { rowCount: 1 } });
-      expect((await api.get(`${data}/${encodeURIComponent(id)}`)).body).toMatchObject({ id, name: "odd" });
-      expect((await api.delete(`${data}/${encodeURIComponent(id)}`)).status).toBe(204);
-    });
-
     it("bulk inserts up to 1,000 records at once", async () => {
       const records = Array.from({ length: 1000 }, (_, i) => ({ name: `bulk ${i}`, age: i }));
       const { status, body } = await api.post("/db/records:main/tables/people/bulk", { records });
@@ -133,14 +122,10 @@ export function describeRecords(api: Api): void {
       expect(full.body.records).toMatchObject([{ id: expect.any(String), name: "one", xata: NEW_METADATA }]);
     });
 
-    it("bulk refuses 1,001 records, and all of them when one is faulty", async () => {
+    it("bulk refuses all records when one is faulty", async () => {
       const count = async () =>
         (await api.post("/db/records:main/sql", { statement: 'SELECT count(*)::int AS n FROM "people"' })).body.records[0].n;
       const before = await count();
-      const tooMany = await api.post("/db/records:main/tables/people/bulk", {
-        records: Array.from({ length: 1001 }, () => ({ name: "x" })),
-      });
-      expect(tooMany).toMatchObject({ status: 400, body: { message: expect.stringContaining("records: expected at most 1,000") } });
       const faulty = await api.post("/db/records:main/tables/people/bulk", { records: [{ name: "ok" }, { age: "old" }] });
       expect(faulty).toMatchObject({
         status: 400,
@@ -156,12 +141,7 @@ export function describeRecords(api: Api): void {
 
     it.each([
       ["an unknown column", { nothing: 1 }, "nothing"],
-      ["a text for a number", { age: "old" }, "age"],
       ["a fraction for an int", { age: 1.5 }, "age"],
-      ["a faulty email", { email: "nobody" }, "email"],
-      ["a vector of the wrong dimension", { lab: [1, 2, 3] }, "lab"],
-      ["a vector with a text", { lab: [1, "x"] }, "lab"],
-      ["a vector beyond float32", { lab: [1, 1e300] }, "lab"],
       ["a list for a record", [], "expected an object"],
     ])("%s is refused (400), and nothing is inserted", async (_what, record, message) => {
       for (const answer of [
@@ -172,15 +152,6 @@ export function describeRecords(api: Api): void {
         expect(answer).toMatchObject({ status: 400, body: { id: REQUEST_ID, message: expect.stringContaining(message) } });
       }
       expect((await api.get(`${data}/refused`)).status).toBe(404);
-    });
-
-    it("a value that a unique column already has is refused (400), naming the column", async () => {
-      await api.put(`${data}/unique1`, { code: "same" });
-      expect(await api.put(`${data}/unique2`, { code: "same" })).toMatchObject({
-        status: 400,
-        body: { message: expect.stringContaining("code") },
-      });
-      expect((await api.get(`${data}/unique2`)).status).toBe(404);
     });
   });
 }

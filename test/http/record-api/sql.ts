@@ -69,11 +69,5 @@ export function describeSql(api: Api): void {
       expect((await sql({ statement: 'SELECT "n" FROM "Users" WHERE "n" = $1', params: ["7"] })).body.records).toEqual([{ n: 7 }]);
       expect((await sql({ statement: "SELECT 1 AS one", params: null })).body.records).toEqual([{ one: 1 }]);
     });
-
-    it("cuts a result of more than 1,000 rows and says so", async () => {
-      const { body } = await sql({ statement: 'SELECT a."n" FROM "Users" a CROSS JOIN (VALUES (1), (2)) b (x) ORDER BY 1' });
-      expect(body.records).toHaveLength(1000);
-      expect(body.warning).toEqual(expect.stringMatching(/1,?000/));
-    });
   });
 }

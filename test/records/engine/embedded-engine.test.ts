@@ -2,8 +2,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { EmbeddedEngine } from "../../../src/records/engine/embedded/embedded-engine.ts";
 import type { Engine } from "../../../src/records/engine/engine.ts";
 import { openEngine } from "../../../src/records/engine/open-engine.ts";
+import { LIMIT_MS } from "../../support/patience.ts";
 
 describe("the embedded engine", () => {
   const dataDir = mkdtempSync(join(tmpdir(), "lodestone-engine-"));
@@ -105,7 +107,12 @@ describe("the embedded engine", () => {
   test("ends a statement that runs too long, keeps what was committed, and runs what waits behind it", async () => {
     await engine.query("INSERT INTO unit VALUES (20)");
     await engine.close();
-    const limited = await openEngine({ dataDir, statementTimeoutMs: 2_000 });
+    const limited = await EmbeddedEngine.open({
+      dataDir,
+      statementTimeoutMs: 2_000,
+      sqlTimeoutMs: 2_000,
+      replacePatienceMs: LIMIT_MS,
+    });
     const runaway = limited.query("SELECT count(*) FROM generate_series(1, 1e12)");
     const behind = limited.query("SELECT n FROM unit WHERE n = 20");
     await expect(runaway).rejects.toMatchObject({ code: "TIMEOUT", message: expect.stringContaining("2 seconds") });

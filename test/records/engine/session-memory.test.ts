@@ -10,10 +10,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { EmbeddedEngine } from "../../../src/records/engine/embedded/embedded-engine.ts";
+import { LIMIT_MS } from "../../support/patience.ts";
 import { copyTemplate } from "../../support/server-template.ts";
 
 const GREEDY = "SELECT array_length(array_agg(repeat('x',1000000)||g),1) FROM generate_series(1,2000) g";
-const ROUNDS = 5;
+const ROUNDS = 2;
 
 const reservedBytes = (): number => 1024 * Number(/VmSize:\s+(\d+)/.exec(readFileSync("/proc/self/status", "utf8"))![1]);
 
@@ -27,6 +28,7 @@ describe.skipIf(process.platform !== "linux")("memory of the embedded database's
       statementTimeoutMs: 3_600_000,
       sqlTimeoutMs: 3_600_000,
       maxMemoryBytes: 128 * 2 ** 20,
+      replacePatienceMs: LIMIT_MS,
     });
     try {
       const first = reservedBytes();

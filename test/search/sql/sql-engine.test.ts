@@ -242,7 +242,7 @@ describe.each(SEARCH_SERVERS)("The SQL engine over %s", (_, start) => {
     };
 
     beforeEach(async () => {
-      engine = (await startSqlEngine(url, { connections: 2, statementTimeoutMs: 10_000 }, () => {}))({
+      engine = (await startSqlEngine(url, { connections: 2, statementTimeoutMs: 3_600_000 }, () => {}))({
         onLost: () => {},
         onRestart: () => {},
       });
