@@ -156,7 +156,7 @@ function hasSnapshot(directory) {
 
 function ciSeconds(checkout, directory, note) {
   const clone = join(directory, "clone");
-  execFileSync("git", ["clone", "--quiet", checkout, clone]);
+  execFileSync("git", ["-c", "advice.detachedHead=false", "clone", "--quiet", checkout, clone]);
   const { wall, cpu } = childSeconds(clone, ["npm", "ci", "--prefer-offline", "--no-audit", "--no-fund"]);
   note("npm ci, s", wall);
   note("npm ci, CPU s", cpu);
