@@ -180,8 +180,7 @@ export class FollowedBranches {
       const branchFault = this.#faults.reasonOf(follower.key);
       // Its searches are answered with the reason. No other server could do better.
       if (isFull) continue;
-      if ((isAwaited && !isReady) || follower.isReadAgain)
-        pending.push(inWords(follower.key, branchFault ?? follower.progress));
+      if ((isAwaited && !isReady) || follower.isReadAgain) pending.push(inWords(follower.key, branchFault ?? follower.progress));
       lagMs = Math.max(lagMs, lagOf({ lag, failingSince }));
       fault ??= branchFault;
       isSearchDatabaseAway ||= away === "search database";
