@@ -1,7 +1,7 @@
 /**
  * What a newcomer feels first, and how long a server is unavailable when it is restarted. Prints one table: a first
  * start until /readyz is 200, `--help`, the same with data (a table of vectors, from its snapshot and without it, from
- * the records alone), memory when idle, and the size of the server's package installed. CPU is that of all threads,
+ * the records alone), memory when idle, and what the server's package takes on disk. CPU is that of all threads,
  * user and system, and peak the largest resident set (Linux).
  *
  * Usage: npm run build && npm run bench:start [-- --against FOLDER --rounds 3 --rows 3000 --dimension 128
@@ -59,7 +59,7 @@ for (let round = 0; round < rounds; round++) {
     };
     await measure(checkout, note);
     // They do not differ from round to round.
-    if (round === 0 && databaseUrl === undefined) note("server's package installed, MB", packageMb(checkout));
+    if (round === 0 && databaseUrl === undefined) note("server's package on disk, MB", packageMb(checkout));
     loads.push(loadNow());
   }
 }
@@ -156,7 +156,7 @@ function hasSnapshot(directory) {
 
 function ciSeconds(checkout, directory, note) {
   const clone = join(directory, "clone");
-  execFileSync("git", ["clone", "--quiet", checkout, clone]);
+  execFileSync("git", ["-c", "advice.detachedHead=false", "clone", "--quiet", checkout, clone]);
   const { wall, cpu } = childSeconds(clone, ["npm", "ci", "--prefer-offline", "--no-audit", "--no-fund"]);
   note("npm ci, s", wall);
   note("npm ci, CPU s", cpu);
@@ -172,7 +172,7 @@ function packageMb(checkout) {
     const tarballs = readdirSync(folder).map((name) => `./${name}`);
     npm("install", "--prefer-offline", "--no-audit", "--no-fund", ...tarballs);
     const installed = join(folder, "node_modules");
-    return readdirSync(installed, { recursive: true }).reduce((sum, path) => sum + lstatSync(join(installed, path)).size, 0) / 1e6;
+    return readdirSync(installed, { recursive: true }).reduce((sum, path) => sum + 512 * lstatSync(join(installed, path)).blocks, 0) / 1e6;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -28,7 +28,7 @@ async function buildCore() {
   if (isCoreBuilt(root)) return;
   const coreBuiltFrom = coreStamp(root);
   rmSync(coreStampFile(root), { force: true });
-  for (const target of ["simd", "relaxed"]) await run(process.execPath, "scripts/core.mjs", target);
+  await run(process.execPath, "scripts/core.mjs", "simd", "relaxed");
   writeFileSync(coreStampFile(root), coreBuiltFrom);
 }
 

@@ -7,6 +7,7 @@
  */
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { brotliDecompressSync } from "node:zlib";
 import { crashPoint } from "../../../fault-points.ts";
 import { syncDirectory } from "../../../replace-file.ts";
@@ -37,6 +38,8 @@ export async function unpackDatabase(folder: string): Promise<void> {
     const content = contents.subarray(at, at + length);
     setSystemIdentifier(path, content, identifier);
     writeWhole(join(folder, path), content, size);
+    // With a slow disk this takes long: what says so gets a turn.
+    await setImmediate();
   }
   crashPoint("first-start-building");
   for (const path of directories) await syncDirectory(join(folder, path));
