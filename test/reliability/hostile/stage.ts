@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { writeFileSync } from "node:fs";
+import { until } from "../../support/patience.ts";
 import { Random } from "../workload/random.ts";
 import type { KeyedClient } from "./client.ts";
 
@@ -110,4 +111,10 @@ export async function prepareStage(judge: KeyedClient, size: StageSize, seed: nu
     "others",
     Array.from({ length: 500 }, (_, i) => ({ id: `o${i}`, n: i, s: words(random, 5), v: vector(random, VECTOR.others) })),
   );
+  // What others wait for is to be the hostile caller's doing, not the first reading of the stage.
+  const search = JSON.stringify({ column: "v", queryVector: vector(random, VECTOR.others), consistency: "strong" });
+  await until("searches see the stage", async () => {
+    const { status } = await judge.send("POST", `${BRANCH}/tables/others/vectorSearch`, search);
+    return status === 200;
+  });
 }
