@@ -148,8 +148,7 @@ export function serveCommand(command: Command, version: string): void {
       steps.begin("loading the program");
       // As later versions of Node have it. Without it pg looks at `Response`, which loads Node's fetch: 7 MB of memory, 20 ms.
       if (!("navigator" in globalThis)) Object.assign(globalThis, { navigator: { userAgent: `Node.js/${process.versions.node}` } });
-      const { serve } = await import("./serve.ts");
-      await serve({ ...options, version }, log, steps);
+      await (await import("./serve.ts")).serve({ ...options, version }, log, steps);
       await endProcess(0);
     });
 }
