@@ -140,18 +140,20 @@ export function serveCommand(command: Command, version: string): void {
     )
     .option("--no-console", "do not serve the console under /console")
     .option("--demo", "also load the demo: the 148 CSS named colours as Lab vectors in demo:main")
-    .action(async (options: Omit<ServeOptions, "version">) => {
-      const log = pino({ level: options.logLevel, redact: ["req.headers.authorization"] }, pino.destination({ fd: 2, sync: true }));
-      log.info({ version, commit: COMMIT, node: process.version }, "starting");
-      const isForPeople = process.stderr.isTTY && !log.isLevelEnabled("info") && log.isLevelEnabled("warn");
-      const steps = new StartSteps(log, { terminal: isForPeople ? process.stderr : undefined });
-      steps.begin("loading the program");
-      // As later versions of Node have it. Without it pg looks at `Response`, which loads Node's fetch: 7 MB of memory, 20 ms.
-      if (!("navigator" in globalThis)) Object.assign(globalThis, { navigator: { userAgent: `Node.js/${process.versions.node}` } });
-      const { serve } = await import("./serve.ts");
-      await serve({ ...options, version }, log, steps);
-      await endProcess(0);
-    });
+    .action((options: Omit<ServeOptions, "version">) => run({ ...options, version }));
+}
+
+async function run(options: ServeOptions): Promise<void> {
+  const log = pino({ level: options.logLevel, redact: ["req.headers.authorization"] }, pino.destination({ fd: 2, sync: true }));
+  log.info({ version: options.version, commit: COMMIT, node: process.version }, "starting");
+  const isForPeople = process.stderr.isTTY && !log.isLevelEnabled("info") && log.isLevelEnabled("warn");
+  const steps = new StartSteps(log, { terminal: isForPeople ? process.stderr : undefined });
+  steps.begin("loading the program");
+  // As later versions of Node have it. Without it pg looks at `Response`, which loads Node's fetch: 7 MB of memory, 20 ms.
+  if (!("navigator" in globalThis)) Object.assign(globalThis, { navigator: { userAgent: `Node.js/${process.versions.node}` } });
+  const { serve } = await import("./serve.ts");
+  await serve(options, log, steps);
+  await endProcess(0);
 }
 
 function parsePort(text: string): number {
