@@ -79,8 +79,6 @@ const CONSOLE_DIR = fileURLToPath(new URL("../console/", import.meta.url));
 /** What was opened, and how it is closed. */
 type Closers = (() => unknown)[];
 
-// Imported when the command runs, which the check does not see.
-// ignore unused exports serve
 export async function serve(options: ServeOptions, log: Logger, steps: StartSteps): Promise<void> {
   enableRelaxedSimd();
   const signals = new StopSignals(log);
