@@ -9,7 +9,7 @@ import type { SearchStore, VectorSearchResponse } from "../../src/search/search-
 import { type MemoryRecord, MemoryRecords } from "./memory-records.ts";
 
 export const REF: BranchRef = { database: "db", branch: "main" };
-export const ROWS = 1_500;
+export const ROWS = 3_000;
 
 export const item = (i: number, more: object = {}): MemoryRecord => ({
   id: `i${i}`,
