@@ -87,6 +87,10 @@ async function measure(checkout, note) {
     note(`${how}, CPU s`, cpuSecondsOf(server.pid));
     note(`${how}, peak MB`, statusMb(server.pid, "VmHWM"));
   };
+  const idle = async () => {
+    await sleep(1000 * idleSeconds);
+    note(`idle for ${idleSeconds} s, MB`, statusMb(server.pid, "VmRSS"));
+  };
   const checked = async () => {
     const queryVector = Array.from({ length: dimension }, (_, i) => Math.sin(i + 1));
     const { totalCount } = await server.send("POST", `${tablePath("t")}/vectorSearch`, { column: "v", queryVector, size: 10 });
@@ -111,13 +115,13 @@ async function measure(checkout, note) {
     note("stop, s", secondsSince(beganAt));
     if (hasSnapshots) {
       await started("with data, from the snapshot");
+      await idle();
       await checked();
       await server.stop();
       rmSync(join(directory, "search"), { recursive: true, force: true });
     }
     await started("with data, from the records");
-    await sleep(1000 * idleSeconds);
-    note(`idle for ${idleSeconds} s, MB`, statusMb(server.pid, "VmRSS"));
+    if (!hasSnapshots) await idle();
     await checked();
     if (databaseUrl !== undefined && !options.keep) await server.send("DELETE", DATABASE);
   } finally {
