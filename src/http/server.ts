@@ -68,6 +68,7 @@ export async function listen(
 
 async function shutDown(app: App, servers: readonly Server[], limits: HttpLimits): Promise<void> {
   app.drain();
+  await acceptAll(servers, limits.shutdownIdleMs);
   let areClosed = false;
   const closed = Promise.all(servers.map(stopAccepting)).then(() => {
     areClosed = true;
@@ -101,6 +102,21 @@ async function shutDown(app: App, servers: readonly Server[], limits: HttpLimits
   clearInterval(sweep);
   // Node's own timers that look for slow clients.
   for (const server of servers) server.close();
+}
+
+/**
+ * Accepts the connections that the kernel has completed, which it would reset with the end of listening. Node accepts one
+ * in each turn of the event loop.
+ */
+async function acceptAll(servers: readonly Server[], limitMs: number): Promise<void> {
+  let turnsWithoutOne = 0;
+  const onConnection = (): void => {
+    turnsWithoutOne = 0;
+  };
+  for (const server of servers) server.on("connection", onConnection);
+  const endMs = performance.now() + limitMs;
+  while (turnsWithoutOne++ < 2 && performance.now() < endMs) await new Promise((resolve) => setImmediate(resolve));
+  for (const server of servers) server.off("connection", onConnection);
 }
 
 /** @returns when the last connection has ended. Unlike http's own `close`, idle connections stay open for now. */

@@ -104,6 +104,19 @@ it("connections that are kept alive are answered once more, with the word that t
   await closed;
 });
 
+it("connections that were not accepted yet are answered, too", async () => {
+  const { server } = await stores.listen({ shutdownTimeoutMs: NEVER_MS, shutdownIdleMs: NEVER_MS });
+  const talks = Array.from({ length: 50 }, () => new Talk(server));
+  for (const talk of talks) talk.send(DBS);
+  // By then the kernel has completed them all.
+  await new Promise((resolve) => talks.at(-1)!.socket.once("connect", resolve));
+  const closed = server.close();
+  for (const talk of talks) await talk.closed;
+  for (const talk of talks)
+    expect([talk.text.slice(0, 12), talk.error]).toEqual([expect.stringMatching(/HTTP\/1\.1 (200|503)/), undefined]);
+  await closed;
+});
+
 it("connections that say nothing are closed after a while, and no new ones are accepted", async () => {
   const { server } = await stores.listen({ shutdownTimeoutMs: NEVER_MS, shutdownIdleMs: 10 });
   const talk = new Talk(server);

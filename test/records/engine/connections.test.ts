@@ -2,7 +2,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { MemoryBudget } from "../../../src/budget/memory-budget.ts";
 import type { Engine } from "../../../src/records/engine/engine.ts";
+import { engineForCaller } from "../../../src/records/engine/engine-for-caller.ts";
 import { openEngine } from "../../../src/records/engine/open-engine.ts";
 import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
 import { describeWith } from "../../support/requirements.ts";
@@ -39,6 +41,34 @@ describeWith("postgresql", "connections to a server with few", (bin) => {
       expect((await engines[0]!.query("SELECT count(DISTINCT n)::int4 AS n FROM own.writes")).rows).toEqual([{ n: 300 }]);
     } finally {
       await Promise.all(engines.map((engine) => engine.close()));
+    }
+  });
+
+  test("one caller's long statements on a branch leave a connection of that branch to others", async () => {
+    const memory = new MemoryBudget({ answerBytes: 1 << 20, totalBytes: 1 << 24 });
+    const engine = await openEngine({ databaseUrl, poolSize: 3, sqlPoolSize: 8 });
+    const of = (caller: string): Engine => engineForCaller(engine, new AbortController().signal, memory.open(caller));
+    const jail = { roleName: "lodestone:shared:0", schemaName: "public" };
+    const holder = new pg.Client({ connectionString: databaseUrl });
+    await holder.connect();
+    try {
+      await engine.query(`CREATE ROLE "${jail.roleName}" NOLOGIN NOINHERIT`);
+      await holder.query("SELECT pg_advisory_lock(31)");
+      const long = Array.from({ length: 8 }, () =>
+        of("greedy")
+          .transaction((connection) => connection.query("SELECT pg_advisory_xact_lock_shared(31)"), { jail })
+          .catch((error: Error) => error),
+      );
+      const waiting = "SELECT count(*)::int4 AS n FROM pg_locks WHERE locktype = 'advisory' AND objid = 31 AND NOT granted";
+      await expect.poll(async () => (await holder.query<{ n: number }>(waiting)).rows[0]!.n).toBeGreaterThanOrEqual(2);
+      const { rows } = await of("polite").transaction((connection) => connection.query("SELECT 1 AS n"), { jail });
+      expect(rows).toEqual([{ n: 1 }]);
+      await holder.query("SELECT pg_advisory_unlock(31)");
+      await Promise.all(long);
+    } finally {
+      await holder.end();
+      await engine.query(`DROP ROLE IF EXISTS "${jail.roleName}"`);
+      await engine.close();
     }
   });
 

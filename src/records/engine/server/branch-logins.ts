@@ -20,8 +20,8 @@ import { ConnectionPool } from "./connection-pool.ts";
 import { ServerSession } from "./server-session.ts";
 import { CONNECT_TIMEOUT_MS } from "./session-settings.ts";
 
-/** Maximum number of connections of one branch, so that it cannot take them all. */
-const CONNECTIONS_PER_BRANCH = 2;
+/** Maximum number of connections of one branch, so that it cannot take them all. One caller gets three of them. */
+export const CONNECTIONS_PER_BRANCH = 4;
 const IDLE_MS = 10_000;
 /**
  * invalid_password, invalid_authorization: the role has no LOGIN yet, or another password.

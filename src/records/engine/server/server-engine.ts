@@ -21,7 +21,7 @@ import {
 } from "../engine.ts";
 import { isReading } from "../engine-for-caller.ts";
 import { runTransaction } from "../run-transaction.ts";
-import { BranchLogins } from "./branch-logins.ts";
+import { BranchLogins, CONNECTIONS_PER_BRANCH } from "./branch-logins.ts";
 import { ConnectionPool } from "./connection-pool.ts";
 import { DatabaseWatch } from "./database-watch.ts";
 import { untilEnded } from "./lingering-backends.ts";
@@ -85,6 +85,9 @@ export class ServerEngine implements Engine {
   readonly #pool: ConnectionPool;
   readonly #turns: FairTurns;
   readonly #sqlTurns: FairTurns;
+  /** Of the branches that have work, by role. */
+  readonly #branchTurns = new Map<string, { readonly turns: FairTurns; works: number }>();
+  readonly #turnsPerBranch: number;
   readonly #logins: BranchLogins;
   readonly #watch: DatabaseWatch;
   readonly #settings: ReturnType<typeof sessionSettings>;
@@ -102,6 +105,7 @@ export class ServerEngine implements Engine {
     const { poolSize = DEFAULT_POOL_SIZE, sqlPoolSize = DEFAULT_SQL_POOL_SIZE } = options;
     this.#turns = new FairTurns(poolSize, CONNECT_TIMEOUT_MS, ALL_BUSY);
     this.#sqlTurns = new FairTurns(sqlPoolSize, CONNECT_TIMEOUT_MS, ALL_BUSY);
+    this.#turnsPerBranch = Math.min(CONNECTIONS_PER_BRANCH, sqlPoolSize);
     this.#pool = new ConnectionPool({ ...config, max: poolSize }, (client) => this.#prepare(client));
     this.#logins = new BranchLogins({
       config,
@@ -261,9 +265,43 @@ export class ServerEngine implements Engine {
     const { caller, signal } = limits;
     // The service's own work waits for no caller's turn.
     if (caller === undefined) return this.#unitAtOnce(where, limits, work);
-    return (typeof where === "string" ? this.#sqlTurns : this.#turns).run(caller, signal, (keepUntil) =>
-      this.#unitAtOnce(where, limits, work, keepUntil),
+    if (typeof where !== "string") return this.#turns.run(caller, signal, (keepUntil) => this.#unitAtOnce(where, limits, work, keepUntil));
+    // Who waits for the branch holds no place that other branches need.
+    return this.#turnOfBranch(where, caller, signal, (keepOfBranch) =>
+      this.#sqlTurns.run(caller, signal, (keepUntil) =>
+        this.#unitAtOnce(where, limits, work, (isOver) => {
+          keepOfBranch(isOver);
+          keepUntil(isOver);
+        }),
+      ),
     );
+  }
+
+  async #turnOfBranch<Result>(
+    roleName: string,
+    caller: string,
+    signal: AbortSignal | undefined,
+    work: (keepUntil: (isOver: Promise<void>) => void) => Promise<Result>,
+  ): Promise<Result> {
+    const branch = this.#branchTurns.get(roleName) ?? {
+      turns: new FairTurns(this.#turnsPerBranch, CONNECT_TIMEOUT_MS, ALL_BUSY),
+      works: 0,
+    };
+    this.#branchTurns.set(roleName, branch);
+    const leave = (): void => {
+      if (--branch.works === 0) this.#branchTurns.delete(roleName);
+    };
+    branch.works++;
+    try {
+      return await branch.turns.run(caller, signal, (keepUntil) =>
+        work((isOver) => {
+          branch.works++;
+          keepUntil(isOver.finally(leave));
+        }),
+      );
+    } finally {
+      leave();
+    }
   }
 
   async #unitAtOnce<Result>(
