@@ -65,7 +65,7 @@ async function fromDump(path: string, schemaPath: string | undefined, files: Sou
     );
   }
   const known = new Set(schema.tables.map(({ name }) => name));
-  const strangers = [...dump.tables.keys()].filter((name) => !known.has(name));
+  const orphans = [...dump.tables.keys()].filter((name) => !known.has(name));
   const tables = schema.tables.map(({ name, columns }): MigrationTable => {
     const records = dump.tables.get(name);
     return {
@@ -78,7 +78,7 @@ async function fromDump(path: string, schemaPath: string | undefined, files: Sou
   });
   return {
     tables,
-    leftOut: [...schema.leftOut, ...strangers.map((name) => `Table ${name}: the schema does not have it.`)],
+    leftOut: [...schema.leftOut, ...orphans.map((name) => `Table ${name}: the schema does not have it.`)],
     encoding: files.encoding,
     isUnderscored: schema.isUnderscored,
   };

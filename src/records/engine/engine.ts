@@ -1,7 +1,7 @@
 /**
  * The interface to PostgreSQL that the record store uses, with two implementations: PGlite in a worker thread
  * (one session) and a server (a pool of connections). Everything else in `records/` is written against this
- * interface and never asks which one it has.
+ * interface. Few ask `kind`: where PostgreSQL itself differs, or who uses it.
  */
 import type { QueryResult } from "pg";
 import type { AnswerBudget } from "../../budget/memory-budget.ts";

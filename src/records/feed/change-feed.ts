@@ -86,7 +86,7 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
     const readers = tables.map((table) => readerOf(this.#engine.kind, start.branch, table));
     for (const reader of readers) {
       const readTurn = (after: string | undefined): Promise<TableTurn> =>
-        carefully((isCareful) =>
+        retryInSmallerBatches((isCareful) =>
           this.#read(async (connection, turn) => {
             requireSame(start.branch, (await this.#readState(connection, ref)).branch);
             return readPieces(connection, reader, after, isCareful, turn);
@@ -179,7 +179,7 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
     };
     // Ahead of whatever waits: behind a queue of writers, searches would fall back by as long as the queue
     // takes.
-    return carefully((isCareful) =>
+    return retryInSmallerBatches((isCareful) =>
       this.#read(async (connection, turn) => {
         if (snapshot !== undefined) await readAtSnapshot(connection, snapshot);
         return read(connection, isCareful, turn);
@@ -270,8 +270,8 @@ function advance(
  */
 const TOO_MUCH = new Set(["TOO_LARGE", "53200", "54000", "XX000"]);
 
-/** Reads as usual, and if that is too much, once more carefully. */
-async function carefully<Result>(read: (isCareful: boolean) => Promise<Result>): Promise<Result> {
+/** Reads as usual, and if that is too much, once more in smaller batches. */
+async function retryInSmallerBatches<Result>(read: (isCareful: boolean) => Promise<Result>): Promise<Result> {
   try {
     return await read(false);
   } catch (error) {

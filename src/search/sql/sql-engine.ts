@@ -197,7 +197,7 @@ class SqlEngine implements SearchEngine {
     try {
       for (const batch of batches) await this.#write(staged, batch);
       addCounts(counts, staged.counts);
-      if (schema !== undefined) for (const id of counts.keys()) if (!hasVectorColumn(schema.tables, id)) counts.delete(id);
+      if (schema !== undefined) for (const id of counts.keys()) if (!hasColumn(schema.tables, id)) counts.delete(id);
       const [row] = await transaction.query<{ revision: string }>(
         `UPDATE ${SCHEMA}.branches SET revision = revision + 1, position = $2, counts = $3, version = coalesce($4::int8, version),
          tables = coalesce($5::jsonb, tables) WHERE key = $1 RETURNING revision::text`,
@@ -308,7 +308,7 @@ export async function startSqlEngine(url: string, options: SearchDatabaseOptions
   return () => new SqlEngine(database, onFault);
 }
 
-function hasVectorColumn(schema: FollowedSchema, columnId: number): boolean {
+function hasColumn(schema: FollowedSchema, columnId: number): boolean {
   for (const table of schema.values()) for (const column of table.columns.values()) if (column.id === columnId) return true;
   return false;
 }

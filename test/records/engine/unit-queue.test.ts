@@ -103,7 +103,7 @@ describe("the embedded database's queue", () => {
     push("a");
     push("a");
     expect([run(3_000), run(1)]).toEqual(["a", undefined]);
-    queue.hurry();
+    queue.drain();
     expect(run(1)).toBe("a");
   });
 
@@ -138,7 +138,7 @@ describe("long units in the embedded database's queue", () => {
     const unit = queue.shift();
     if (unit === undefined) return undefined;
     const startedAt = now;
-    while (now - startedAt < unit.ms && !queue.mustMakeWay) now++;
+    while (now - startedAt < unit.ms && !queue.mustBePreempted) now++;
     const elapsedMs = now - startedAt;
     if (elapsedMs < unit.ms) queue.putBack(unit);
     queue.charge(unit, elapsedMs);

@@ -111,8 +111,8 @@ export class EmbeddedSession implements TransactionConnection {
     return this.#memoryBytes;
   }
 
-  /** Whether more than `limit` bytes were sent since this last returned true. */
-  takeWrittenBytes(limit: number): boolean {
+  /** Whether more than `limit` bytes were sent since it last said so. */
+  hasWritten(limit: number): boolean {
     if (this.#writtenBytes <= limit) return false;
     this.#writtenBytes = 0;
     return true;

@@ -35,7 +35,8 @@ export class Maintenance {
   readonly #host: MaintenanceHost;
   readonly #everyMs: number;
   #timer: NodeJS.Timeout | undefined;
-  #unitsSeen = -1;
+  /** undefined: it has not looked yet. */
+  #unitsSeen: number | undefined;
   #running: Promise<void> | null = null;
   #stopped = false;
   readonly #fault: FaultState;

@@ -8,7 +8,7 @@
 import type { LodestoneError } from "../../../errors.ts";
 import type { EmbeddedSession } from "./embedded-session.ts";
 import { TURN_MS, type Turn } from "./time-limit.ts";
-import { MAKES_WAY, queueUnit, type Unit, type UnitOptions, type Work } from "./unit.ts";
+import { PREEMPTED, queueUnit, type Unit, type UnitOptions, type Work } from "./unit.ts";
 import { UnitQueue } from "./unit-queue.ts";
 
 export interface UnitHost {
@@ -45,13 +45,13 @@ export class UnitLoop {
   push<Result>(work: Work<Result>, options?: UnitOptions): Promise<Result> {
     const result = queueUnit(this.#queue, work, options);
     this.#run();
-    this.#makeWay();
+    this.#preempt();
     return result;
   }
 
   /** Resolves when nothing waits any more; from now on nobody rests and nobody makes way. */
   async finish(): Promise<void> {
-    this.#queue.hurry();
+    this.#queue.drain();
     this.#run();
     if (this.#state.is === "running") await this.#state.done;
   }
@@ -79,7 +79,7 @@ export class UnitLoop {
       return unit.refuse(error as Error);
     }
     const startedAt = performance.now();
-    const turnTimer = setTimeout(() => this.#makeWay(), TURN_MS + 1);
+    const turnTimer = setTimeout(() => this.#preempt(), TURN_MS + 1);
     await unit.run(session, this.#turn);
     clearTimeout(turnTimer);
     const lostSession = session.failure !== null;
@@ -89,8 +89,8 @@ export class UnitLoop {
     this.#queue.charge(unit, performance.now() - startedAt, lostSession);
   }
 
-  /** Cuts short the unit that runs when it is the others' turn; it waits for another turn. */
-  #makeWay(): void {
-    if (this.#queue.mustMakeWay) this.#turn.cut?.(MAKES_WAY);
+  /** Preempts the unit that runs when it is another caller's turn; it waits for another turn. */
+  #preempt(): void {
+    if (this.#queue.mustBePreempted) this.#turn.cut?.(PREEMPTED);
   }
 }

@@ -4,7 +4,7 @@
  * unit had the session. So a caller with a thousand units does not delay the next unit of others.
  *
  * Long units. A running unit cannot be suspended, only rolled back and run again. A unit that has had the
- * session for TURN_MS makes way for the first other caller who comes (`mustMakeWay`) and is put back
+ * session for TURN_MS makes way for the first other caller who comes (`mustBePreempted`) and is put back
  * (`putBack`). Later it gets a long turn, in which it runs to its end; time-limit.ts ends it when it is too long for
  * those who wait. After a long turn of length t the same caller's next one is at least 9 t and at least
  * LEAST_LONG_REST_MS away, and anybody else's at least t. So one caller's long units delay few requests of others
@@ -53,7 +53,7 @@ export class UnitQueue<Unit extends Waiting> {
   #longFirstAt = 0;
   #running: { readonly unit: Unit; readonly startedAt: number; readonly isLongTurn: boolean } | null = null;
   readonly #now: () => number;
-  #isHurried = false;
+  #isDraining = false;
 
   /** @param now  milliseconds of a clock that is never set back; replaced in tests. */
   constructor(now: () => number = () => performance.now()) {
@@ -105,8 +105,8 @@ export class UnitQueue<Unit extends Waiting> {
   }
 
   /** Whether the running unit has had its turn, and another caller waits. */
-  get mustMakeWay(): boolean {
-    if (this.#running === null || this.#isHurried) return false;
+  get mustBePreempted(): boolean {
+    if (this.#running === null || this.#isDraining) return false;
     const { startedAt, isLongTurn } = this.#running;
     return !isLongTurn && this.#now() - startedAt >= TURN_MS && this.othersWait;
   }
@@ -179,8 +179,8 @@ export class UnitQueue<Unit extends Waiting> {
   }
 
   /** Nobody rests any more: the database is being closed. */
-  hurry(): void {
-    this.#isHurried = true;
+  drain(): void {
+    this.#isDraining = true;
   }
 
   #longUnit(now: number): Unit | undefined {
@@ -199,11 +199,11 @@ export class UnitQueue<Unit extends Waiting> {
   }
 
   #isRested(caller: string, now: number): boolean {
-    return this.#isHurried || (this.#restsUntil.get(caller) ?? 0) <= now;
+    return this.#isDraining || (this.#restsUntil.get(caller) ?? 0) <= now;
   }
 
   #mayHaveLongTurn(caller: string, now: number): boolean {
-    return this.#isHurried || this.#longTurnAt(caller) <= now;
+    return this.#isDraining || this.#longTurnAt(caller) <= now;
   }
 
   #longTurnAt(caller: string): number {

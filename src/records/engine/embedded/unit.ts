@@ -2,7 +2,7 @@
  * Units of work of the embedded engine: a statement or a transaction that waits for the session and then runs
  * on it.
  *
- * A unit cut short with MAKES_WAY was rolled back. It waits again, and its caller's budget gets back what it
+ * A unit cut short with PREEMPTED was rolled back. It waits again, and its caller's budget gets back what it
  * had charged.
  */
 import type { AnswerBudget } from "../../../budget/memory-budget.ts";
@@ -31,7 +31,7 @@ export interface UnitOptions {
 /** Nobody waits longer than this for a long turn. */
 const LONG_TURN_WAIT_MS = 30_000;
 /** The reason with which a unit is rolled back that is to run again. */
-export const MAKES_WAY = new Error("It makes way for others.");
+export const PREEMPTED = new Error("It was preempted by another caller.");
 
 /**
  * Puts a unit into the queue.
@@ -77,7 +77,7 @@ export function queueUnit<Result>(
         try {
           resolve(await work(session, turn));
         } catch (error) {
-          if (error !== MAKES_WAY) return reject(error);
+          if (error !== PREEMPTED) return reject(error);
           giveBack?.();
           if (hasGone()) reject(signal!.reason);
           else putBack();

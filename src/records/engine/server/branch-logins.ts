@@ -66,25 +66,25 @@ export class BranchLogins {
    *   role cannot log in.
    */
   async session(roleName: string): Promise<ServerSession> {
-    await this.#takePlace();
+    await this.#acquirePlace();
     try {
       const client = await this.#login(roleName);
-      return new ServerSession(client, () => this.#leavePlace());
+      return new ServerSession(client, () => this.#releasePlace());
     } catch (error) {
-      this.#leavePlace();
+      this.#releasePlace();
       throw error;
     }
   }
 
-  breakOff(except?: pg.ClientBase): void {
-    for (const pool of this.#pools.values()) pool.breakOff(except);
+  disconnect(except?: pg.ClientBase): void {
+    for (const pool of this.#pools.values()) pool.disconnect(except);
   }
 
   async close(): Promise<void> {
     await Promise.all([...this.#pools.values()].map((pool) => pool.close()));
   }
 
-  async #takePlace(): Promise<void> {
+  async #acquirePlace(): Promise<void> {
     if (this.#used < this.#options.maxConnections) {
       this.#used++;
       return;
@@ -105,7 +105,7 @@ export class BranchLogins {
   }
 
   /** Passes the place to whoever has waited longest, or frees it. */
-  #leavePlace(): void {
+  #releasePlace(): void {
     const [next] = this.#waiting;
     if (next === undefined) {
       this.#used--;

@@ -98,7 +98,7 @@ export class ConnectionPool {
    * Breaks off all connections, used and idle. What runs on them rejects, and so does everybody who waits for
    * one.
    */
-  breakOff(except?: pg.ClientBase): void {
+  disconnect(except?: pg.ClientBase): void {
     for (const reject of this.#waiting) reject(new DatabaseAwayError());
     for (const client of this.#clients) if (client !== except) destroyConnection(client);
   }

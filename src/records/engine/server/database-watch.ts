@@ -20,9 +20,9 @@ const ATTEMPTS_AT_ONCE = 3;
 const PAUSES_MS = [100, 200, 400, 500];
 /** After this long without a connection or a refusal, waiting callers are told. */
 const SILENCE_MS = 1_000;
-const PULSE_EVERY_MS = 2_000;
+const HEALTH_CHECK_EVERY_MS = 2_000;
 /** Long enough for a database that is only busy. */
-const PULSE_LIMIT_MS = 5_000;
+const HEALTH_CHECK_LIMIT_MS = 5_000;
 
 export interface WatchOptions {
   /** Opens and prepares a connection; rejects within seconds if it cannot. */
@@ -40,7 +40,7 @@ export class DatabaseWatch {
   #isFull = false;
   #isClosed = false;
   #attempts = 0;
-  #pulse: NodeJS.Timeout | undefined;
+  #healthTimer: NodeJS.Timeout | undefined;
   /** Statements of the connection run one after the other. */
   #turn: Promise<unknown> = Promise.resolve();
   /** Ends the current pause of the reconnecting loop. */
@@ -86,13 +86,13 @@ export class DatabaseWatch {
    * Breaks the connection off, so that it is opened again.
    * @param except  the connection is kept if it is this one. Nothing happens either when none is open.
    */
-  breakOff(except: pg.ClientBase): void {
+  disconnect(except: pg.ClientBase): void {
     if (this.#client !== null && this.#client !== except) destroyConnection(this.#client);
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    clearInterval(this.#pulse);
+    clearInterval(this.#healthTimer);
     this.#endPause();
     const client = this.#client;
     this.#client = null;
@@ -119,8 +119,8 @@ export class DatabaseWatch {
     this.#client = client;
     this.#isAway = false;
     client.once("end", () => this.#lost(client));
-    clearInterval(this.#pulse);
-    this.#pulse = setInterval(() => void this.#feelPulse(client), PULSE_EVERY_MS).unref();
+    clearInterval(this.#healthTimer);
+    this.#healthTimer = setInterval(() => void this.#checkHealth(client), HEALTH_CHECK_EVERY_MS).unref();
     this.#endPause();
   }
 
@@ -128,7 +128,7 @@ export class DatabaseWatch {
     if (this.#client !== client || this.#isClosed) return;
     this.#client = null;
     this.#isFull = false;
-    clearInterval(this.#pulse);
+    clearInterval(this.#healthTimer);
     void this.#reconnect();
   }
 
@@ -169,12 +169,12 @@ export class DatabaseWatch {
   }
 
   /** Checks the connection, which can be dead without any sign of it. */
-  async #feelPulse(client: pg.Client): Promise<void> {
+  async #checkHealth(client: pg.Client): Promise<void> {
     let isAnswered = false;
     const timer = setTimeout(() => {
       // If this process itself had stalled, the reply has arrived and only has to be read.
       setImmediate(() => setImmediate(() => isAnswered || destroyConnection(client)));
-    }, PULSE_LIMIT_MS);
+    }, HEALTH_CHECK_LIMIT_MS);
     await this.#run("SELECT 1");
     isAnswered = true;
     clearTimeout(timer);

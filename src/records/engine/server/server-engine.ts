@@ -126,7 +126,7 @@ export class ServerEngine implements Engine {
         }
         return client;
       },
-      onAway: (reason) => this.#breakOff(unavailable(reason)),
+      onAway: (reason) => this.#disconnect(unavailable(reason)),
     });
   }
 
@@ -219,17 +219,17 @@ export class ServerEngine implements Engine {
 
   async #close(): Promise<void> {
     await this.#watch.close();
-    const timer = setTimeout(() => this.#breakOff(unavailable(undefined)), CLOSE_LIMIT_MS);
+    const timer = setTimeout(() => this.#disconnect(unavailable(undefined)), CLOSE_LIMIT_MS);
     await this.#logins.close();
     await this.#pool.close();
     clearTimeout(timer);
   }
 
   /** @param except  the connection that reported the reason. */
-  #breakOff(reason: LodestoneError, except?: pg.ClientBase): void {
+  #disconnect(reason: LodestoneError, except?: pg.ClientBase): void {
     for (const session of this.#active) session.end(reason);
-    this.#pool.breakOff(except);
-    this.#logins.breakOff(except);
+    this.#pool.disconnect(except);
+    this.#logins.disconnect(except);
   }
 
   async #prepare(client: pg.ClientBase): Promise<void> {
@@ -251,8 +251,8 @@ export class ServerEngine implements Engine {
     this.#life = { system, timeline };
     // A connection to another life must not be mixed with this one.
     if (known !== null) {
-      this.#breakOff(unavailable(undefined), client);
-      this.#watch.breakOff(client);
+      this.#disconnect(unavailable(undefined), client);
+      this.#watch.disconnect(client);
     }
   }
 
@@ -325,7 +325,7 @@ export class ServerEngine implements Engine {
     // ended.
     let ending: Promise<void> | undefined;
     const end = async (reason: Error): Promise<void> => {
-      session.condemn(reason);
+      session.invalidate(reason);
       const { processId } = session;
       if (typeof where === "string" && processId !== undefined && !(await terminateBackend(this.#config, processId, where))) {
         // The answer says that the statement was ended. Its caller's place stays taken until that is true.

@@ -78,7 +78,7 @@ export class ServerSession implements TransactionConnection {
   }
 
   /** Everything that fails from now on fails for this reason. */
-  condemn(reason: Error): void {
+  invalidate(reason: Error): void {
     this.#failure ??= reason;
   }
 
