@@ -8,13 +8,9 @@ import type { Worker } from "node:worker_threads";
 const TURN_BYTES = 512 * 1024;
 
 /**
- * A message of this size has a buffer of its own, which `pg` does not reuse: it is transferred to the worker.
- * Copying a value of 20 MB would take as long as writing it. Shorter messages may share a buffer (Node's
- * pool), and are copied.
- */
-const OWN_BUFFER_BYTES = 1 << 16;
-
-/**
+ * What is written is copied, and the copy is handed over to the worker: values belong to the caller, whose unit of work sends them
+ * again when it was preempted.
+ *
  * `unread` counts what the worker has sent and the client has not taken yet; the worker waits while it is too
  * much (worker-messages.ts). The client reads in flowing mode, so the count falls as messages are passed on,
  * and stays while the client pauses the stream. A large batch is passed on over several turns of the event
@@ -28,31 +24,18 @@ export function wireTo(worker: Worker, unread: Int32Array, onWrite: (bytes: numb
     owed = 0;
     Atomics.notify(unread, 0);
   };
-  const send = (bytes: Uint8Array): void => {
+  const send = (bytes: Uint8Array<ArrayBuffer>): void => {
     onWrite(bytes.length);
-    worker.postMessage(bytes, [bytes.buffer as ArrayBuffer]);
+    worker.postMessage(bytes, [bytes.buffer]);
   };
   const duplex = new Duplex({
     read: settle,
     write(chunk: Buffer, _encoding, done) {
-      send(chunk.length < OWN_BUFFER_BYTES ? new Uint8Array(chunk) : chunk);
+      send(new Uint8Array(chunk));
       done();
     },
     writev(chunks, done) {
-      let short: Buffer[] = [];
-      const sendShort = (): void => {
-        if (short.length > 0) send(joinedBytes(short));
-        short = [];
-      };
-      for (const { chunk } of chunks as { chunk: Buffer }[]) {
-        if (chunk.length < OWN_BUFFER_BYTES) {
-          short.push(chunk);
-          continue;
-        }
-        sendShort();
-        send(chunk);
-      }
-      sendShort();
+      send(joinedBytes((chunks as { chunk: Buffer }[]).map(({ chunk }) => chunk)));
       done();
     },
   });
