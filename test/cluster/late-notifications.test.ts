@@ -10,7 +10,7 @@ import type { RecordStore } from "../../src/records/record-store.ts";
 import type { BranchRef } from "../../src/records/schema.ts";
 import { openSearchStore } from "../../src/search/open-search-store.ts";
 import type { SearchStore } from "../../src/search/search-store.ts";
-import { LIMIT_MS } from "../support/patience.ts";
+import { LIMIT_MS, until } from "../support/patience.ts";
 import { startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { describeWith } from "../support/requirements.ts";
 
@@ -30,7 +30,7 @@ describeWith("postgresql", "Two servers whose notifications are late", (bin) => 
     other = await openRecordStore({ databaseUrl });
     // Long enough that nothing but the search itself makes a round.
     search = await openSearchStore(other, { pollMs: 3_600_000, waitMs: LIMIT_MS });
-    await expect.poll(() => search.status().ready).toBe(true);
+    await until("the search store is ready", () => search.status().ready);
     const client = new pg.Client({ connectionString: databaseUrl });
     await client.connect();
     await client.query("ALTER FUNCTION pg_catalog.pg_notify(text, text) RENAME TO notify_in_time");

@@ -22,7 +22,7 @@ export interface CatalogNames {
  * Functions and types are looked up in pg_catalog and in the branch's schema, where nobody but the service makes any.
  */
 const REFUSED_AFTER_A_DOT = `
-WITH types AS (
+SELECT name FROM (WITH types AS (
   SELECT t.oid, t.typname, element.typname = ANY($2) OR input.provolatile = 'i' AS is_harmless
     FROM pg_catalog.pg_type t
     JOIN pg_catalog.pg_type element ON element.oid = CASE WHEN t.typcategory = 'A' AND t.typelem <> 0 THEN t.typelem ELSE t.oid END
@@ -32,7 +32,7 @@ SELECT p.proname AS name FROM pg_catalog.pg_proc p JOIN types ON types.oid = p.p
  WHERE p.pronamespace = 'pg_catalog'::regnamespace AND p.proname <> ALL($1)
    AND NOT (p.provolatile = 'i' AND types.is_harmless) AND 'internal'::regtype <> ALL(p.proargtypes)
 UNION
-SELECT typname FROM types JOIN pg_catalog.pg_type USING (oid, typname) WHERE NOT is_harmless AND typtype <> 'p'`;
+SELECT typname FROM types JOIN pg_catalog.pg_type USING (oid, typname) WHERE NOT is_harmless AND typtype <> 'p') AS refused`;
 /** Harmless, though it depends on a setting, and a likely name of a column. */
 const HARMLESS = ["xml"];
 
