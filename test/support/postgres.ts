@@ -16,6 +16,8 @@ import { askHost } from "./ask-host.ts";
 import { until } from "./patience.ts";
 import { freePort } from "./ports.ts";
 
+const OBJECT_IN_USE = "55006";
+
 export interface TestPostgres {
   /**
    * Creates an empty database of the server; the URL logs in as its superuser (trust authentication on
@@ -125,7 +127,18 @@ function onServer(adminUrl: string, rest: { restart(): Promise<void>; stop?(): P
     restart: rest.restart,
     async stop() {
       if (rest.stop !== undefined) return rest.stop();
-      for (const name of created) await administer(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+      for (const name of created) {
+        // PostgreSQL waits five seconds for back ends to end; one that computes without a pause takes longer.
+        await until(`${name} is dropped`, () =>
+          administer(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`).then(
+            () => true,
+            (error: { code?: string }) => {
+              if (error.code !== OBJECT_IN_USE) throw error;
+              return false;
+            },
+          ),
+        );
+      }
     },
   };
 }

@@ -98,8 +98,9 @@ describeWith("postgresql", "connections to a server with few", (bin) => {
         return looking;
       });
       expect(counts.length).toBeGreaterThan(3);
-      // 3, 4, and the one that listens; one that was told to end may still be visible.
-      expect(Math.max(...counts)).toBeLessThanOrEqual(3 + 4 + 1 + 1);
+      // 3, 4, and the one that listens; on a busy machine the predecessors of the 4, which were told to end, are still visible.
+      // Six branches that share nothing would have 24.
+      expect(Math.max(...counts)).toBeLessThanOrEqual(3 + 4 + 1 + 4);
       expect(Math.max(...counts)).toBeGreaterThanOrEqual(3 + 4 + 1);
     } finally {
       await admin.end();
