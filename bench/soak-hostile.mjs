@@ -3,7 +3,7 @@
  * [--database-url postgres://…]`: one caller sends hostile but valid requests while others work beside it,
  * and everything is checked. Exit code 1 on any exit of the server, any 5xx that is not 503 or 504 with
  * Retry-After, any change despite an error, any refusal of the other callers, a 99th percentile of theirs
- * above 250 ms, a wait of theirs above 3 s, or memory above the limit.
+ * above 250 ms, a wait of theirs above 3 s, memory above the limit, or memory that keeps rising.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,6 +15,8 @@ import { readOptions } from "./read-options.mjs";
 
 const OTHERS_P99_LIMIT_MS = 250;
 const OTHERS_LONGEST_LIMIT_MS = 3_000;
+/** The last quarter's memory, relative to the second's: in the first everything is met for the first time. */
+const RSS_GROWTH_LIMIT = 1.25;
 
 const values = readOptions(import.meta.url, {
   minutes: { type: "string", default: "60" },
@@ -46,10 +48,11 @@ try {
     onProgress: (line) => console.log(line),
   });
   console.log(JSON.stringify(report, null, 2));
-  const { exits, wrongErrors, behindErrors, othersRefused, others, peakRssMegabytes, isReadyAfterwards } = report;
+  const { exits, wrongErrors, behindErrors, othersRefused, others, peakRssMegabytes, rssMegabytes, isReadyAfterwards } = report;
   const faults = exits.length + wrongErrors.length + behindErrors.length + Object.keys(othersRefused).length;
   const isSlow = others.all.p99Ms > OTHERS_P99_LIMIT_MS || others.all.maxMs > OTHERS_LONGEST_LIMIT_MS;
-  process.exitCode = faults > 0 || isSlow || !isReadyAfterwards || peakRssMegabytes > Number(values["max-rss"]) ? 1 : 0;
+  const isLarge = peakRssMegabytes > Number(values["max-rss"]) || rssMegabytes.at(-1) > RSS_GROWTH_LIMIT * rssMegabytes[1];
+  process.exitCode = faults > 0 || isSlow || isLarge || !isReadyAfterwards ? 1 : 0;
 } finally {
   await server.stop();
   rmSync(folder, { recursive: true, force: true });

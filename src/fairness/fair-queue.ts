@@ -56,20 +56,27 @@ export class FairQueue<Item extends object> {
   }
 
   /**
-   * The next item, with its caller. Cost: linear in the callers that wait, or that had more than their share a moment ago.
+   * The next item, with its caller. Cost: linear in the callers that wait, or that had more than their share a moment ago,
+   * and in the items that may not go.
    *
    * @param expectedCost  charged at once, for work that runs beside what is taken next; `charge` corrects it.
-   * @param mayGo  of which callers something may be taken.
+   * @param mayGo  which items may be taken: those that may not keep their places.
    */
-  shift(expectedCost = 0, mayGo: (caller: string) => boolean = () => true): { readonly caller: string; readonly item: Item } | undefined {
-    let caller: string | undefined;
-    let first: Flow<Item> | undefined;
-    for (const [name, flow] of this.#flows) {
-      if (flow.waiting.size === 0 || (first !== undefined && first.start <= flow.start) || !mayGo(name)) continue;
-      [caller, first] = [name, flow];
+  shift(
+    expectedCost = 0,
+    mayGo: (caller: string, item: Item) => boolean = () => true,
+  ): { readonly caller: string; readonly item: Item } | undefined {
+    let next: { readonly caller: string; readonly item: Item; readonly flow: Flow<Item> } | undefined;
+    for (const [caller, flow] of this.#flows) {
+      if (next !== undefined && next.flow.start <= flow.start) continue;
+      for (const item of flow.waiting) {
+        if (!mayGo(caller, item)) continue;
+        next = { caller, item, flow };
+        break;
+      }
     }
-    if (caller === undefined || first === undefined) return undefined;
-    const item = first.waiting.values().next().value as Item;
+    if (next === undefined) return undefined;
+    const { caller, item, flow: first } = next;
     first.waiting.delete(item);
     this.#size--;
     this.#now = Math.max(this.#now, first.start);

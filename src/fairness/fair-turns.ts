@@ -11,23 +11,30 @@ import { FairShares } from "./fair-shares.ts";
 const EXPECTED_MS = 10;
 
 interface Waiting {
+  readonly group: string | undefined;
   readonly begin: () => void;
 }
 
-export class FairTurns {
-  readonly #places: FairShares;
-  readonly #queue = new FairQueue<Waiting>();
-  readonly #waitMs: number;
-  readonly #busy: string;
+export interface FairTurnsOptions {
+  readonly places: number;
+  /** Of the places those that one group of works may have. */
+  readonly placesPerGroup?: number;
+  /** Nobody waits longer than this for a place. */
+  readonly waitMs: number;
+  /** What the OVERLOADED error says then. */
+  readonly busy: string;
+}
 
-  /**
-   * @param waitMs  nobody waits longer than this for a place.
-   * @param busy  what the OVERLOADED error says then.
-   */
-  constructor(places: number, waitMs: number, busy: string) {
-    this.#places = new FairShares(places);
-    this.#waitMs = waitMs;
-    this.#busy = busy;
+export class FairTurns {
+  readonly #options: FairTurnsOptions;
+  readonly #places: FairShares;
+  /** Of the groups that hold places. */
+  readonly #groups = new Map<string, FairShares>();
+  readonly #queue = new FairQueue<Waiting>();
+
+  constructor(options: FairTurnsOptions) {
+    this.#options = options;
+    this.#places = new FairShares(options.places);
   }
 
   get waiting(): number {
@@ -37,20 +44,21 @@ export class FairTurns {
   /**
    * @param work  gets a function that keeps the place, after the work, until something is over that the work has
    *   left running.
+   * @param group  shares `placesPerGroup`, as fairly as all share the whole. Who waits for a group holds no place that others need.
    * @throws {LodestoneError} OVERLOADED; the signal's reason when it aborts before `work` begins; what `work` throws.
    */
   async run<Result>(
     caller: string,
     signal: AbortSignal | undefined,
     work: (keepUntil: (isOver: Promise<void>) => void) => Promise<Result>,
+    group?: string,
   ): Promise<Result> {
     signal?.throwIfAborted();
-    if (this.#queue.sizeOf(caller) > 0 || !this.#places.take(caller)) await this.#wait(caller, signal);
-    else this.#queue.charge(caller, EXPECTED_MS);
+    await this.#turn(caller, signal, group);
     const startedAt = performance.now();
     const isOver: Promise<void>[] = [];
     const leave = (): void => {
-      this.#places.give(caller);
+      this.#give(caller, group);
       this.#queue.charge(caller, performance.now() - startedAt - EXPECTED_MS);
       this.#fill();
     };
@@ -62,7 +70,7 @@ export class FairTurns {
     }
   }
 
-  #wait(caller: string, signal: AbortSignal | undefined): Promise<void> {
+  #turn(caller: string, signal: AbortSignal | undefined, group: string | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const giveUp = (reason: unknown): void => {
         stop();
@@ -70,12 +78,14 @@ export class FairTurns {
         reject(reason);
       };
       const onAbort = (): void => giveUp(signal!.reason);
-      const timer = setTimeout(() => giveUp(new LodestoneError("OVERLOADED", this.#busy, { retryAfterSeconds: 1 })), this.#waitMs);
+      const { waitMs, busy } = this.#options;
+      const timer = setTimeout(() => giveUp(new LodestoneError("OVERLOADED", busy, { retryAfterSeconds: 1 })), waitMs);
       const stop = (): void => {
         clearTimeout(timer);
         signal?.removeEventListener("abort", onAbort);
       };
       const entry: Waiting = {
+        group,
         begin: () => {
           stop();
           resolve();
@@ -83,15 +93,37 @@ export class FairTurns {
       };
       signal?.addEventListener("abort", onAbort, { once: true });
       this.#queue.push(caller, entry);
+      this.#fill();
     });
   }
 
   #fill(): void {
     for (;;) {
-      const next = this.#queue.shift(EXPECTED_MS, (caller) => this.#places.hasRoom(caller));
+      const next = this.#queue.shift(EXPECTED_MS, (caller, { group }) => this.#hasRoom(caller, group));
       if (next === undefined) return;
-      this.#places.take(next.caller);
+      this.#take(next.caller, next.item.group);
       next.item.begin();
     }
+  }
+
+  #hasRoom(caller: string, group: string | undefined): boolean {
+    if (!this.#places.hasRoom(caller)) return false;
+    return group === undefined || (this.#groups.get(group)?.hasRoom(caller) ?? true);
+  }
+
+  #take(caller: string, group: string | undefined): void {
+    this.#places.take(caller);
+    if (group === undefined) return;
+    const places = this.#groups.get(group) ?? new FairShares(this.#options.placesPerGroup ?? this.#options.places);
+    this.#groups.set(group, places);
+    places.take(caller);
+  }
+
+  #give(caller: string, group: string | undefined): void {
+    this.#places.give(caller);
+    if (group === undefined) return;
+    const places = this.#groups.get(group)!;
+    places.give(caller);
+    if (places.total === 0) this.#groups.delete(group);
   }
 }

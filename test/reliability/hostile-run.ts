@@ -36,6 +36,8 @@ export interface HostileReport {
   readonly longestWaits: readonly Wait[];
   readonly othersRefused: Readonly<Record<string, number>>;
   readonly peakRssMegabytes: number;
+  /** Medians of the quarters of the run: what rises from each to the next is never given back. */
+  readonly rssMegabytes: readonly number[];
   readonly longestPauseMs: number;
   readonly exits: readonly string[];
   /** Responses with a 5xx that is not 503 or 504 with Retry-After. */
@@ -66,6 +68,8 @@ class HostileRun {
   readonly #judge: KeyedClient;
   #deck: string[] = [];
   #requests = 0;
+  /** In kB, one a second. */
+  readonly #rss: number[] = [];
   #peakRss = 0;
   #longestPauseMs = 0;
   #isStopped = false;
@@ -103,6 +107,7 @@ class HostileRun {
       longestWaits: others.longestWaits,
       othersRefused: others.refused,
       peakRssMegabytes: Math.round(this.#peakRss / 1024),
+      rssMegabytes: this.#rssOfQuarters(),
       longestPauseMs: this.#longestPauseMs,
       exits: this.#exits,
       wrongErrors: this.#wrongErrors,
@@ -206,18 +211,28 @@ class HostileRun {
       if (second % 5 === 0) await this.#samplePause();
       if (second % 30 === 0)
         this.#options.onProgress?.(
-          `${second} s: ${this.#requests} hostile requests, peak ${Math.round(this.#peakRss / 1024)} MB, pause ${this.#longestPauseMs} ms`,
+          `${second} s: ${this.#requests} hostile requests, RSS ${this.#rssOfQuarters().join(", ")} MB, peak ${Math.round(this.#peakRss / 1024)}, pause ${this.#longestPauseMs} ms`,
         );
     }
   }
 
   #sampleMemory(): void {
     try {
-      const peak = /^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${this.#server.pid}/status`, "utf8"))?.[1];
-      this.#peakRss = Math.max(this.#peakRss, Number(peak ?? 0));
+      const status = readFileSync(`/proc/${this.#server.pid}/status`, "utf8");
+      const kilobytes = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(status)?.[1] ?? 0);
+      this.#peakRss = Math.max(this.#peakRss, kilobytes("VmHWM"));
+      this.#rss.push(kilobytes("VmRSS"));
     } catch {
       // The server has ended, which is noticed elsewhere.
     }
+  }
+
+  #rssOfQuarters(): number[] {
+    const quarter = Math.ceil(this.#rss.length / 4);
+    return [0, 1, 2, 3].flatMap((n) => {
+      const sorted = this.#rss.slice(n * quarter, (n + 1) * quarter).toSorted((a, b) => a - b);
+      return sorted.length === 0 ? [] : [Math.round(sorted[sorted.length >> 1]! / 1024)];
+    });
   }
 
   async #samplePause(): Promise<void> {

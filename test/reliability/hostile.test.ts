@@ -18,7 +18,8 @@ beforeAll(async () => {
   const keyFile = join(folder, "keys.json");
   writeKeyFile(keyFile);
   server = await startServer({
-    env: { LODESTONE_LOG_LEVEL: "warn", LODESTONE_STATEMENT_TIMEOUT: undefined },
+    // Statements that never end make way for the others, who always wait here. What takes the session is ended, too.
+    env: { LODESTONE_LOG_LEVEL: "warn", LODESTONE_STATEMENT_TIMEOUT: "60" },
     args: ["--key-file", keyFile],
   });
 });
@@ -38,8 +39,7 @@ it("withstands a hostile caller: no exit, no fault, no change behind an error, a
   expect(report.exits).toEqual([]);
   expect(report.wrongErrors).toEqual([]);
   expect(report.behindErrors).toEqual([]);
-  // Only a very busy machine takes longer than ten seconds to replace a session, and says so.
-  expect(Object.keys(report.othersRefused).filter((refusal) => !refusal.includes("this takes longer than usual"))).toEqual([]);
+  expect(report.othersRefused).toEqual({});
   expect(report.isReadyAfterwards).toBe(true);
   // Both sides must have done everything at least once.
   expect(Object.keys(report.kinds).toSorted()).toEqual(HOSTILE_KINDS.toSorted());

@@ -27,11 +27,12 @@ export interface ParsingCaller {
   readonly onFault?: FaultListeners["onFault"];
 }
 
-const turns = new FairTurns(
-  1,
-  TURN_WAIT_MS,
-  "The parser of statements has been busy with statements of others, and with earlier ones of yours. Nothing was changed: send shorter ones, or try again.",
-);
+const turns = new FairTurns({
+  places: 1,
+  waitMs: TURN_WAIT_MS,
+  busy:
+    "The parser of statements has been busy with statements of others, and with earlier ones of yours. Nothing was changed: send shorter ones, or try again.",
+});
 let thread: ParserThread | null = null;
 const cache = new Map<string, StatementAnalysis>();
 

@@ -17,8 +17,6 @@ import { LodestoneError } from "../../../errors.ts";
 import { quoteIdentifier, quoteLiteral } from "../../identifiers.ts";
 import type { Connection, Engine } from "../engine.ts";
 import { ConnectionPool } from "./connection-pool.ts";
-import { ServerSession } from "./server-session.ts";
-import { CONNECT_TIMEOUT_MS } from "./session-settings.ts";
 
 /** Maximum number of connections of one branch, so that it cannot take them all. One caller gets three of them. */
 export const CONNECTIONS_PER_BRANCH = 4;
@@ -54,71 +52,23 @@ export class BranchLogins {
   /** Most recently used last. */
   readonly #pools = new Map<string, ConnectionPool>();
   #secret: Promise<string> | null = null;
-  #used = 0;
-  readonly #waiting = new Set<() => void>();
+  /** Connections that were told to end, and are not gone yet. */
+  readonly #ending = new Set<Promise<void>>();
 
   constructor(options: BranchLoginsOptions) {
     this.#options = options;
   }
 
   /**
+   * For at most `maxConnections` callers at once: whoever calls sees to that.
+   *
    * @throws {LodestoneError} OVERLOADED when no connection is free within ten seconds, UNAVAILABLE when the
    *   role cannot log in.
    */
-  async session(roleName: string): Promise<ServerSession> {
-    await this.#acquirePlace();
-    try {
-      const client = await this.#login(roleName);
-      return new ServerSession(client, () => this.#releasePlace());
-    } catch (error) {
-      this.#releasePlace();
-      throw error;
-    }
-  }
-
-  disconnect(except?: pg.ClientBase): void {
-    for (const pool of this.#pools.values()) pool.disconnect(except);
-  }
-
-  async close(): Promise<void> {
-    await Promise.all([...this.#pools.values()].map((pool) => pool.close()));
-  }
-
-  async #acquirePlace(): Promise<void> {
-    if (this.#used < this.#options.maxConnections) {
-      this.#used++;
-      return;
-    }
-    await new Promise<void>((resolve, reject) => {
-      const next = (): void => {
-        clearTimeout(timer);
-        resolve();
-      };
-      const timer = setTimeout(() => {
-        this.#waiting.delete(next);
-        reject(
-          new LodestoneError("OVERLOADED", "All connections for SQL are busy. Nothing was changed: try again.", { retryAfterSeconds: 1 }),
-        );
-      }, CONNECT_TIMEOUT_MS);
-      this.#waiting.add(next);
-    });
-  }
-
-  /** Passes the place to whoever has waited longest, or frees it. */
-  #releasePlace(): void {
-    const [next] = this.#waiting;
-    if (next === undefined) {
-      this.#used--;
-      return;
-    }
-    this.#waiting.delete(next);
-    next();
-  }
-
-  async #login(roleName: string): Promise<pg.PoolClient> {
+  async connect(roleName: string): Promise<pg.PoolClient> {
     const secret = await this.#ownSecret();
     try {
-      return await this.#pool(roleName, secret).connect();
+      return await this.#connection(roleName, secret);
     } catch (error) {
       if (!LOGIN_REFUSED.has((error as { code?: string }).code ?? "")) throw error;
     }
@@ -129,7 +79,7 @@ export class BranchLogins {
     }
     await granting;
     try {
-      return await this.#pool(roleName, secret).connect();
+      return await this.#connection(roleName, secret);
     } catch (error) {
       if (!LOGIN_REFUSED.has((error as { code?: string }).code ?? "")) throw error;
       throw new LodestoneError(
@@ -139,6 +89,14 @@ export class BranchLogins {
         { cause: error },
       );
     }
+  }
+
+  disconnect(except?: pg.ClientBase): void {
+    for (const pool of this.#pools.values()) pool.disconnect(except);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...[...this.#pools.values()].map((pool) => pool.close()), ...this.#ending]);
   }
 
   async #ownSecret(): Promise<string> {
@@ -151,11 +109,7 @@ export class BranchLogins {
     }
   }
 
-  /**
-   * Use the pool in the same turn of the event loop: in the next one an unused pool may be closed to make
-   * room for another branch's.
-   */
-  #pool(roleName: string, secret: string): ConnectionPool {
+  #connection(roleName: string, secret: string): Promise<pg.PoolClient> {
     let pool = this.#pools.get(roleName);
     pool ??= new ConnectionPool(
       {
@@ -170,20 +124,22 @@ export class BranchLogins {
     );
     this.#pools.delete(roleName);
     this.#pools.set(roleName, pool);
-    this.#makeRoom(pool);
-    return pool;
+    if (pool.spare === 0) this.#makeRoom(pool);
+    return pool.connect(this.#ending);
   }
 
-  /** Closes idle connections of other branches. */
+  /** Ends spare connections of other branches, those that were used longest ago first. */
   #makeRoom(wanted: ConnectionPool): void {
     let total = 0;
     for (const pool of this.#pools.values()) total += pool.total;
     for (const [roleName, pool] of this.#pools) {
       if (total < this.#options.maxConnections) return;
-      if (pool === wanted || !pool.isIdle) continue;
-      this.#pools.delete(roleName);
-      total -= pool.total;
-      void pool.close();
+      if (pool === wanted) continue;
+      for (; total >= this.#options.maxConnections && pool.spare > 0; total--) {
+        const ending = pool.endSpare().finally(() => this.#ending.delete(ending));
+        this.#ending.add(ending);
+      }
+      if (pool.total === 0) this.#pools.delete(roleName);
     }
   }
 

@@ -32,8 +32,8 @@ export class ConnectionPool {
   readonly #clients = new Set<pg.ClientBase>();
   readonly #waiting = new Set<(reason: Error) => void>();
   #growTimer: NodeJS.Timeout | undefined;
-  /** Calls of connect() that have not settled. */
-  #connecting = 0;
+  /** Users of a connection, and those who are about to get one. */
+  #users = 0;
 
   /**
    * @param prepare  run on each new connection; if it rejects, the connection is closed and the caller that
@@ -53,29 +53,49 @@ export class ConnectionPool {
     // The pool drops an idle connection that breaks (server restart); without a listener the error would end
     // the process.
     this.#pool.on("error", () => {});
+    this.#pool.on("release", () => this.#users--);
   }
 
-  /** Open, opening and idle connections. */
+  /** Connections: in use, idle, and those that will be opened for who waits. */
   get total(): number {
-    return this.#pool.totalCount;
+    return Math.max(this.#pool.totalCount, this.#users);
   }
 
-  /** Nobody uses or waits for a connection. */
-  get isIdle(): boolean {
-    return this.#connecting === 0 && this.#pool.idleCount === this.#pool.totalCount && this.#pool.waitingCount === 0;
+  /** Connections that nobody uses or waits for. */
+  get spare(): number {
+    return this.total - this.#users;
   }
 
   /**
+   * @param after  what must be over before a connection is opened.
    * @throws the error of connecting or preparing; {LodestoneError} OVERLOADED after ten seconds without a
    *   free connection.
    */
-  async connect(): Promise<pg.PoolClient> {
-    this.#connecting++;
+  async connect(after: Iterable<Promise<void>> = []): Promise<pg.PoolClient> {
+    this.#users++;
     try {
+      await Promise.all(after);
       return await this.#connectPatiently();
-    } finally {
-      this.#connecting--;
+    } catch (error) {
+      this.#users--;
+      throw error;
     }
+  }
+
+  /** Ends a spare connection. Resolves when the server has ended it: it counts until then. */
+  async endSpare(): Promise<void> {
+    this.#users++;
+    let client: pg.PoolClient;
+    try {
+      client = await this.#pool.connect();
+    } catch {
+      // It had broken, and so had the attempt to open another.
+      this.#users--;
+      return;
+    }
+    const ended = new Promise<void>((resolve) => client.once("end", resolve));
+    client.release(true);
+    await ended;
   }
 
   async #connectPatiently(): Promise<pg.PoolClient> {

@@ -51,6 +51,8 @@ const RETRYABLE = new Set(["40001", "40P01"]); // serialization failure, deadloc
 const MAX_ATTEMPTS = 24;
 const MAX_PAUSE_MS = 200;
 const TIMEOUT_GRACE_MS = 2_000;
+/** The caller of users' statements that nobody is named for. */
+const SERVICE = "";
 const ALL_BUSY = "All database connections that you may use are busy. Nothing was changed: try again.";
 
 interface UnitLimits {
@@ -85,9 +87,6 @@ export class ServerEngine implements Engine {
   readonly #pool: ConnectionPool;
   readonly #turns: FairTurns;
   readonly #sqlTurns: FairTurns;
-  /** Of the branches that have work, by role. */
-  readonly #branchTurns = new Map<string, { readonly turns: FairTurns; works: number }>();
-  readonly #turnsPerBranch: number;
   readonly #logins: BranchLogins;
   readonly #watch: DatabaseWatch;
   readonly #settings: ReturnType<typeof sessionSettings>;
@@ -103,9 +102,9 @@ export class ServerEngine implements Engine {
     this.#statementTimeoutMs = options.statementTimeoutMs;
     this.#settings = sessionSettings(options.statementTimeoutMs);
     const { poolSize = DEFAULT_POOL_SIZE, sqlPoolSize = DEFAULT_SQL_POOL_SIZE } = options;
-    this.#turns = new FairTurns(poolSize, CONNECT_TIMEOUT_MS, ALL_BUSY);
-    this.#sqlTurns = new FairTurns(sqlPoolSize, CONNECT_TIMEOUT_MS, ALL_BUSY);
-    this.#turnsPerBranch = Math.min(CONNECTIONS_PER_BRANCH, sqlPoolSize);
+    const limits = { waitMs: CONNECT_TIMEOUT_MS, busy: ALL_BUSY };
+    this.#turns = new FairTurns({ ...limits, places: poolSize });
+    this.#sqlTurns = new FairTurns({ ...limits, places: sqlPoolSize, placesPerGroup: CONNECTIONS_PER_BRANCH });
     this.#pool = new ConnectionPool({ ...config, max: poolSize }, (client) => this.#prepare(client));
     this.#logins = new BranchLogins({
       config,
@@ -263,45 +262,11 @@ export class ServerEngine implements Engine {
     work: (session: ServerSession, withinTime: <Answer>(run: () => Promise<Answer>) => Promise<Answer>) => Promise<Result>,
   ): Promise<Result> {
     const { caller, signal } = limits;
+    if (typeof where === "string")
+      return this.#sqlTurns.run(caller ?? SERVICE, signal, (keepUntil) => this.#unitAtOnce(where, limits, work, keepUntil), where);
     // The service's own work waits for no caller's turn.
     if (caller === undefined) return this.#unitAtOnce(where, limits, work);
-    if (typeof where !== "string") return this.#turns.run(caller, signal, (keepUntil) => this.#unitAtOnce(where, limits, work, keepUntil));
-    // Who waits for the branch holds no place that other branches need.
-    return this.#turnOfBranch(where, caller, signal, (keepOfBranch) =>
-      this.#sqlTurns.run(caller, signal, (keepUntil) =>
-        this.#unitAtOnce(where, limits, work, (isOver) => {
-          keepOfBranch(isOver);
-          keepUntil(isOver);
-        }),
-      ),
-    );
-  }
-
-  async #turnOfBranch<Result>(
-    roleName: string,
-    caller: string,
-    signal: AbortSignal | undefined,
-    work: (keepUntil: (isOver: Promise<void>) => void) => Promise<Result>,
-  ): Promise<Result> {
-    const branch = this.#branchTurns.get(roleName) ?? {
-      turns: new FairTurns(this.#turnsPerBranch, CONNECT_TIMEOUT_MS, ALL_BUSY),
-      works: 0,
-    };
-    this.#branchTurns.set(roleName, branch);
-    const leave = (): void => {
-      if (--branch.works === 0) this.#branchTurns.delete(roleName);
-    };
-    branch.works++;
-    try {
-      return await branch.turns.run(caller, signal, (keepUntil) =>
-        work((isOver) => {
-          branch.works++;
-          keepUntil(isOver.finally(leave));
-        }),
-      );
-    } finally {
-      leave();
-    }
+    return this.#turns.run(caller, signal, () => this.#unitAtOnce(where, limits, work));
   }
 
   async #unitAtOnce<Result>(
@@ -316,7 +281,7 @@ export class ServerEngine implements Engine {
     if (this.#watch.isAway) throw new DatabaseAwayError();
     let session: ServerSession;
     try {
-      session = typeof where === "string" ? await this.#logins.session(where) : new ServerSession(await where.connect());
+      session = new ServerSession(typeof where === "string" ? await this.#logins.connect(where) : await where.connect());
     } catch (error) {
       throw error instanceof LodestoneError ? error : new DatabaseAwayError(error);
     }
@@ -329,9 +294,7 @@ export class ServerEngine implements Engine {
       const { processId } = session;
       if (typeof where === "string" && processId !== undefined && !(await terminateBackend(this.#config, processId, where))) {
         // The answer says that the statement was ended. Its caller's place stays taken until that is true.
-        const isOver = untilEnded(this, { processId, roleName: where }, () => this.#closing !== null);
-        keepUntil(isOver);
-        session.keepPlaceUntil(isOver);
+        keepUntil(untilEnded(this, { processId, roleName: where }, () => this.#closing !== null));
       }
       session.end(reason);
     };

@@ -25,17 +25,14 @@ export class ServerSession implements TransactionConnection {
     this.#failure ??= error;
   };
 
-  readonly #onRelease: () => void;
-  #placeKept: Promise<void> | null = null;
   /** Runs before the driver gets the bytes and assembles a row that may be too large for memory. */
   readonly #onData = (chunk: Buffer): void => {
     const reading = this.#readings.current;
     if (reading !== null && !reading.received(chunk)) this.end(reading.refusal!);
   };
 
-  constructor(client: PoolClient, onRelease: () => void = () => {}) {
+  constructor(client: PoolClient) {
     this.#client = client;
-    this.#onRelease = onRelease;
     client.on("error", this.#onError);
     streamOf(client).prependListener("data", this.#onData);
   }
@@ -108,16 +105,9 @@ export class ServerSession implements TransactionConnection {
     destroyConnection(this.#client);
   }
 
-  /** The connection counts as taken until then, although it was broken off. */
-  keepPlaceUntil(isOver: Promise<void>): void {
-    this.#placeKept = isOver;
-  }
-
   release(): void {
     this.#client.off("error", this.#onError);
     streamOf(this.#client).off("data", this.#onData);
     this.#client.release(this.#failure ?? false);
-    if (this.#placeKept === null) this.#onRelease();
-    else void this.#placeKept.then(this.#onRelease);
   }
 }
