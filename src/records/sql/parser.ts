@@ -31,7 +31,8 @@ const turns = new FairTurns({
   places: 1,
   waitMs: TURN_WAIT_MS,
   busy:
-    "The parser of statements has been busy with statements of others, and with earlier ones of yours. Nothing was changed: send shorter ones, or try again.",
+    "The parser of statements has been busy with statements of others, and with earlier ones of yours. " +
+    "Nothing was changed: send shorter ones, or try again.",
 });
 let thread: ParserThread | null = null;
 const cache = new Map<string, StatementAnalysis>();
