@@ -13,6 +13,7 @@ import type { Fault } from "../reliability/checker/history.ts";
 import { Connection } from "../reliability/workload/connection.ts";
 import { Random } from "../reliability/workload/random.ts";
 import type { Recorder } from "../reliability/workload/recorder.ts";
+import type { RunOptions } from "../reliability/workload/run-options.ts";
 import { createTables, ITEMS, searchBody } from "../reliability/workload/tables.ts";
 import { Workload } from "../reliability/workload/workload.ts";
 import { startNginx, type TestNginx } from "../support/nginx.ts";
@@ -33,24 +34,13 @@ const LOST_WRITES = 20;
 const CLUSTER_EVENTS = ["kill", "restart", "slow network", "lost packets", "outage", "promotion", "asynchronous promotion"] as const;
 export type ClusterEvent = (typeof CLUSTER_EVENTS)[number];
 
-export interface ClusterRunOptions {
+export interface ClusterRunOptions extends RunOptions<ClusterEvent> {
   /** Folders and programs, as describeWith passes them. */
   readonly postgresBin: string;
   readonly nginxBin: string;
-  /** Rounds of events. */
-  readonly rounds: number;
-  /** After this time no new round begins. Default: no limit. */
-  readonly minutes?: number;
-  /** Default: all. */
-  readonly events?: readonly ClusterEvent[];
   /** The servers hold search parts: one of them the first of two, the others the second. */
   readonly parts?: boolean;
   readonly outageSeconds: number;
-  /** What the clients do before each event. */
-  readonly calmOperations: number;
-  readonly clients: number;
-  readonly seed: number;
-  readonly onEvent?: (line: string) => void;
 }
 
 export interface ClusterReport {

@@ -5,6 +5,7 @@ import { referenceSearch, type Similarity } from "../reference.ts";
 import { sampleOf } from "../support/random-runs.ts";
 import { describeBuilds } from "./builds.ts";
 import { DATA_KINDS, source } from "./data-kinds.ts";
+import { growingIndex } from "./growing-index.ts";
 
 const SIMILARITIES: readonly Similarity[] = ["cosineSimilarity", "l1", "l2"];
 /** Several segments, the last one partly full. */
@@ -26,16 +27,8 @@ function expectedOf(name: string, compute: () => ReturnType<typeof referenceSear
 
 describeBuilds("the cascade is exact", (build) => {
   it.each(CASES)("on %s, dimension %i, %i rows, while rows change and with filters", async (kind, dimension, count) => {
-    const data = source(kind, dimension, dimension + count);
+    const { index, model, data, put } = await growingIndex(kind, dimension, count, dimension + count);
     const random = seededRandom(count);
-    const index = await VectorIndex.create({ dimension });
-    const model = new Map<string, Float32Array>();
-    const put = (id: string) => {
-      const vector = data.next();
-      index.upsert(id, vector);
-      model.set(id, vector);
-    };
-    for (let i = 0; i < count; i++) put(`id${i}`);
     const stored = [...model.values()];
     for (let round = 0; round < 2; round++) {
       const near = stored[Math.floor(random() * stored.length)]!;

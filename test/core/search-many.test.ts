@@ -6,6 +6,7 @@ import { referenceSearch, type Similarity } from "../reference.ts";
 import { sampleOf } from "../support/random-runs.ts";
 import { describeBuilds } from "./builds.ts";
 import { DATA_KINDS, source } from "./data-kinds.ts";
+import { growingIndex } from "./growing-index.ts";
 
 const SIMILARITIES: readonly Similarity[] = ["cosineSimilarity", "l2", "l1"];
 /**
@@ -39,16 +40,8 @@ function expectSame(answers: readonly SearchResult[], expected: readonly SearchR
 
 describeBuilds("searchMany gives for each query the exhaustive float64 answer, as search does", (build) => {
   it.each(CASES)("on %s, dimension %i, %i rows, while rows change and with filters", async (kind, dimension, count) => {
-    const data = source(kind, dimension, 3 * dimension + count);
+    const { index, model, data, put } = await growingIndex(kind, dimension, count, 3 * dimension + count);
     const random = seededRandom(dimension + count);
-    const index = await VectorIndex.create({ dimension });
-    const model = new Map<string, Float32Array>();
-    const put = (id: string) => {
-      const vector = data.next();
-      index.upsert(id, vector);
-      model.set(id, vector);
-    };
-    for (let i = 0; i < count; i++) put(`id${i}`);
     const stored = [...model.values()];
     const near = stored[Math.floor(random() * count)]!;
     const rounds = [

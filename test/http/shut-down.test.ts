@@ -83,10 +83,14 @@ it("requests in flight are completed, with the word that the connection ends", a
   await closed;
 });
 
-it("connections that are kept alive are answered once more, with the word that they end", async () => {
-  // Connections that wait are not closed before they have asked.
+/** Connections that wait are not closed before they have asked. */
+async function withTalks(count: number) {
   const { server } = await stores.listen({ shutdownTimeoutMs: NEVER_MS, shutdownIdleMs: NEVER_MS });
-  const talks = Array.from({ length: 20 }, () => new Talk(server));
+  return { server, talks: Array.from({ length: count }, () => new Talk(server)) };
+}
+
+it("connections that are kept alive are answered once more, with the word that they end", async () => {
+  const { server, talks } = await withTalks(20);
   for (const talk of talks) {
     talk.send(DBS);
     await talk.answered(/\r\n\r\n\{.*\}$/);
@@ -105,8 +109,7 @@ it("connections that are kept alive are answered once more, with the word that t
 });
 
 it("connections that were not accepted yet are answered, too", async () => {
-  const { server } = await stores.listen({ shutdownTimeoutMs: NEVER_MS, shutdownIdleMs: NEVER_MS });
-  const talks = Array.from({ length: 50 }, () => new Talk(server));
+  const { server, talks } = await withTalks(50);
   for (const talk of talks) talk.send(DBS);
   // By then the kernel has completed them all.
   await new Promise((resolve) => talks.at(-1)!.socket.once("connect", resolve));

@@ -21,6 +21,7 @@ import { mountSmallDisk } from "./weather/small-disk.ts";
 import { Connection, type Reply } from "./workload/connection.ts";
 import { Random } from "./workload/random.ts";
 import type { Recorder } from "./workload/recorder.ts";
+import type { RunOptions } from "./workload/run-options.ts";
 import { BRANCH, createTables } from "./workload/tables.ts";
 import { Workload } from "./workload/workload.ts";
 
@@ -32,23 +33,14 @@ const GREEDY_STATEMENTS = 3;
 
 export type WeatherEvent = keyof typeof EVENTS;
 
-export interface WeatherRunOptions {
+export interface WeatherRunOptions extends RunOptions<WeatherEvent> {
   /** The folder of PostgreSQL's programs: the records are kept there. undefined: in the embedded database. */
   readonly postgresBin?: string | undefined;
   readonly strace: string;
-  readonly rounds: number;
-  /** After this time no new round begins. Default: no limit. */
-  readonly minutes?: number;
-  readonly events?: readonly WeatherEvent[];
   /** How long bad weather lasts. */
   readonly badSeconds: number;
-  /** What the clients do before each event. */
-  readonly calmOperations: number;
   /** How far behind an eventual search may be. Default: as patient as tests are. */
   readonly lagLimitMs?: number;
-  readonly clients: number;
-  readonly seed: number;
-  readonly onEvent?: (line: string) => void;
 }
 
 export interface WeatherReport {

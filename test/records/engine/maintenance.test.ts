@@ -66,4 +66,27 @@ describe("maintenance of the embedded engine", () => {
     await lookOnce();
     expect((await engine.query("SELECT reltuples FROM pg_class WHERE relname = 'fresh'")).rows).toEqual([{ reltuples: 3000 }]);
   });
+
+  test("what is refused because the database is closed is no fault, and what fails before is one", async () => {
+    const faults: unknown[] = [];
+    let refuse: (error: Error) => void = () => {};
+    const host = {
+      waiting: 0,
+      unitsRun: 1,
+      isHeld: false,
+      query: () => new Promise<never>((_, reject) => (refuse = reject)),
+    };
+    const watched = (): Maintenance => new Maintenance(host, { onFault: (fault) => faults.push(fault) });
+    const open = watched();
+    open.look();
+    refuse(new Error("the disk is full"));
+    await open.finished();
+    expect(faults).toHaveLength(1);
+    const closing = watched();
+    closing.look();
+    const stopped = closing.stop();
+    refuse(new Error("the database is closed"));
+    await stopped;
+    expect(faults).toHaveLength(1);
+  });
 });

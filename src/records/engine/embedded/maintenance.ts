@@ -60,7 +60,10 @@ export class Maintenance {
       // A statement that fails (disk full) is tried again next time.
       .then(
         () => this.#fault.works(),
-        (error: unknown) => this.#fault.failed(error),
+        (error: unknown) => {
+          // What was under way when the database was closed need not be done.
+          if (!this.#stopped) this.#fault.failed(error);
+        },
       )
       .finally(() => {
         this.#running = null;
