@@ -13,7 +13,7 @@ export { VectorIndex } from "./core/vector-index.ts";
 export type { Plan, ScanCounts } from "./core/vector-shard.ts";
 export type { Build, InitOptions, WasmModule, WasmSource } from "./core/wasm-module.ts";
 export { init, isRelaxedAvailable, provideModule, RELAXED_SIMD_FLAG } from "./core/wasm-module.ts";
-export { type ErrorCode, LodestoneError, type OperationError } from "./errors.ts";
+export { type ErrorCode, LodestoneError, type OperationError } from "./errors/lodestone-error.ts";
 export { Columns } from "./library/columns.ts";
 export { IndexedDbStore } from "./library/indexed-db-store.ts";
 export { OpfsStore } from "./library/opfs-store.ts";

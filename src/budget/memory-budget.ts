@@ -22,7 +22,7 @@
  *
  * Small answers are never refused: the first FREE_BYTES of an answer are counted, but always granted.
  */
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 
 export interface BudgetLimits {
   /** Of one answer, as the database sends it. */

@@ -4,9 +4,9 @@
  * request that is retried must therefore be safe to repeat.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
+import { quoted } from "../errors/value-in-words.ts";
 import type { BranchRef, ColumnSchema, TableSchema } from "../records/schema.ts";
-import { quoted } from "../value-in-words.ts";
 
 export interface ClientOptions {
   /** `http://127.0.0.1:8787`. */

@@ -5,11 +5,11 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { type Command, Option } from "commander";
-import { isDirectoryHeld } from "../directory-lock.ts";
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
+import { isDirectoryHeld } from "../files/directory-lock.ts";
+import { syncDirectory } from "../files/replace-file.ts";
 import { copyBackup } from "../records/engine/embedded/restore-backup.ts";
 import { openRecordStore } from "../records/open.ts";
-import { syncDirectory } from "../replace-file.ts";
 import type { ApiClient } from "./api-client.ts";
 import { checkStore, countOfFaults } from "./check-store.ts";
 import { INTERRUPTED_EXIT_CODE, onInterrupt } from "./interrupt.ts";

@@ -1,5 +1,5 @@
 /** What `lodestone check` verifies, and `lodestone restore` before it says that anything was restored. */
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 import type { RecordStore } from "../records/record-store.ts";
 import type { BranchRef } from "../records/schema.ts";
 import { checkSnapshot } from "../search/check-snapshot.ts";

@@ -1,7 +1,7 @@
 /** `lodestone export`: argv to an export, to a file, a folder or stdout. */
 import { join } from "node:path";
 import type { Command } from "commander";
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 import type { ApiClient } from "./api-client.ts";
 import { type ExportOptions, exportBranch, exportTable, exportTableToFile } from "./export.ts";
 import { INTERRUPTED_EXIT_CODE, onInterrupt } from "./interrupt.ts";

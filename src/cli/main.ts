@@ -4,7 +4,7 @@
  * without running anything.
  */
 import { CommanderError } from "commander";
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 import { ApiError } from "./api-client.ts";
 import { SourceError } from "./import/source.ts";
 import { buildProgram } from "./program.ts";

@@ -1,9 +1,9 @@
 /** `lodestone migrate`: argv to a migration; prints its plan, its progress and what was left out. */
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
+import { quoted } from "../errors/value-in-words.ts";
 import type { BranchRef } from "../records/schema.ts";
-import { quoted } from "../value-in-words.ts";
 import type { ApiClient } from "./api-client.ts";
 import { batchOption } from "./batch-option.ts";
 import { encodingOption } from "./encoding-option.ts";

@@ -1,7 +1,7 @@
 /** `serve --search-part`: reads and checks its flags. */
 import { readFile } from "node:fs/promises";
 import { InvalidArgumentError } from "commander";
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 import type { Part } from "../records/feed/part.ts";
 
 export interface SearchPartOptions {

@@ -1,7 +1,7 @@
 /** All records of a table, in the order of their ids, as the server answers them. */
-import { LodestoneError } from "../errors.ts";
-import { elementsOf, membersOf } from "../json-scan.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 import type { BranchRef } from "../records/schema.ts";
+import { elementsOf, membersOf } from "../text/json-scan.ts";
 import { type ApiClient, ApiError, tablePath } from "./api-client.ts";
 
 const PAGE_SIZE = 500;

@@ -1,8 +1,8 @@
 /** `demo:main/colors`: how the commands name a table, or with `demo:main` a branch. */
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
+import { quoted } from "../errors/value-in-words.ts";
 import { NAME } from "../records/identifiers.ts";
 import type { BranchRef } from "../records/schema.ts";
-import { quoted } from "../value-in-words.ts";
 
 export interface Target {
   readonly ref: BranchRef;

@@ -6,7 +6,7 @@
  *
  * Invariant: operations take effect in call order, whether or not their promises are awaited.
  */
-import { compareText } from "../code-point-order.ts";
+import { compareText } from "../text/code-point-order.ts";
 import type { AbortSignalLike } from "./abort-signal.ts";
 import { checkBytes, checkMany } from "./batch-input.ts";
 import type { ByteSource, ByteStream } from "./byte-stream.ts";

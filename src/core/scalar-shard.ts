@@ -3,7 +3,7 @@
  * without 'wasm-unsafe-eval'). It scores every selected row exactly. Ids, order and scores are those of the
  * WASM builds, but it is slower.
  */
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 import { scorer, squares } from "./exact.ts";
 import type { ShardHits, ShardOptions, ShardSearch, VectorShard } from "./vector-shard.ts";
 

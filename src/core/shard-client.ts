@@ -2,8 +2,8 @@
  * The owner's side of one worker: requests are sent in order, and each gets a promise. The same for
  * worker_threads and Web Workers.
  */
-import { LodestoneError } from "../errors.ts";
-import { PendingCalls, rebuildError } from "../worker-calls.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
+import { PendingCalls, rebuildError } from "../threads/worker-calls.ts";
 import type { AbortSignalLike } from "./abort-signal.ts";
 import type { ShardReply, ShardRequest, ShardResults } from "./shard-messages.ts";
 import { startTransport, type Transport } from "./worker-transport.ts";

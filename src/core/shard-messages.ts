@@ -2,7 +2,7 @@
  * The messages between a ParallelVectorIndex and its workers. Each request gets one reply with its number, in
  * order.
  */
-import type { ErrorReply } from "../worker-calls.ts";
+import type { ErrorReply } from "../threads/worker-calls.ts";
 import type { ShardSearch } from "./vector-shard.ts";
 import type { Build, WasmModule } from "./wasm-module.ts";
 

@@ -6,8 +6,8 @@
  * imports.
  */
 
-import { compareText } from "../code-point-order.ts";
-import { describeError } from "../worker-calls.ts";
+import { compareText } from "../text/code-point-order.ts";
+import { describeError } from "../threads/worker-calls.ts";
 import { createShardOf } from "./create-shard.ts";
 import { nodeModule } from "./node-modules.ts";
 import type { ShardReply, ShardRequest } from "./shard-messages.ts";

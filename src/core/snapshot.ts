@@ -22,7 +22,7 @@
  */
 
 import { MAX_DIMENSION } from "../dimension.ts";
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 import { Xxh32 } from "./checksum.ts";
 import { utf8Decoder, utf8Encoder } from "./utf8.ts";
 

@@ -2,7 +2,7 @@
  * Converts indexes to bytes and back, piece by piece, without blocking the thread. Reports progress and can
  * be cancelled.
  */
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 import { type AbortSignalLike, throwIfAborted } from "./abort-signal.ts";
 import { ByteReader, type ByteSource, type ByteStream } from "./byte-stream.ts";
 import { Slices } from "./next-task.ts";

@@ -3,7 +3,7 @@
  * value a RangeError.
  */
 import { MAX_DIMENSION } from "../dimension.ts";
-import { inWords } from "../value-in-words.ts";
+import { inWords } from "../errors/value-in-words.ts";
 
 /** @throws {TypeError | RangeError} if it is not an integer from 1 to 10,000. */
 export function checkDimension(dimension: number): void {

@@ -6,7 +6,7 @@
  *   simd     WebAssembly with SIMD: Node 16.4, Chrome 91, Firefox 89, Safari 16.4
  *   scalar   plain JavaScript, where WebAssembly is missing or forbidden
  */
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 import { type UnpackedBuilds, unpackBuilds } from "./unpack-builds.ts";
 
 /**

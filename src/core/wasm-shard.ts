@@ -1,6 +1,6 @@
 /** VectorShard over an instance of assembly/. */
 import { instantiateSync } from "@assemblyscript/loader";
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 import { LinearMemory } from "./linear-memory.ts";
 import { similarityCode } from "./similarity.ts";
 import type { ThresholdExchange } from "./threshold-exchange.ts";

@@ -3,7 +3,7 @@
  * library, so bundlers need not find a file. A page whose Content-Security-Policy forbids that sets the URL
  * of the same file (init's `workerUrl`).
  */
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 import { nodeModule } from "./node-modules.ts";
 import type { ShardReply } from "./shard-messages.ts";
 import { SHARD_WORKER_SOURCE } from "./shard-worker-source.js";

@@ -3,7 +3,7 @@
  * and the next free place goes to the waiting caller whose work has had the least time (FairQueue). Below every
  * layer.
  */
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { FairShares } from "./fair-shares.ts";
 

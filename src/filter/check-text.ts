@@ -1,6 +1,6 @@
 /** A text in a filter must be one that could be stored. */
 
-import { inWords } from "../value-in-words.ts";
+import { inWords } from "../errors/value-in-words.ts";
 import { fault, type Place } from "./fault.ts";
 import { MAX_FILTER_TEXT_LENGTH } from "./filter-limits.ts";
 

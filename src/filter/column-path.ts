@@ -4,8 +4,8 @@
  * `address` of `address.city`).
  */
 
-import type { LodestoneError } from "../errors.ts";
-import { quoted, quotedNames } from "../value-in-words.ts";
+import type { LodestoneError } from "../errors/lodestone-error.ts";
+import { quoted, quotedNames } from "../errors/value-in-words.ts";
 import { checkText } from "./check-text.ts";
 import { fault, type Place } from "./fault.ts";
 import { MAX_JSON_STEPS, MAX_LINKS } from "./filter-limits.ts";

@@ -1,6 +1,6 @@
 /** Faults of filters, and where in a filter they are. */
-import { LodestoneError } from "../errors.ts";
-import { quoted } from "../value-in-words.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
+import { quoted } from "../errors/value-in-words.ts";
 
 /** A place in the filter: `filter.$any[1].price.$gt`. Text is only made when there is a fault. */
 export interface Place {

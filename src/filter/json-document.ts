@@ -4,7 +4,7 @@
  * equal when their texts are.
  */
 
-import { endOfString } from "../json-scan.ts";
+import { endOfString } from "../text/json-scan.ts";
 import { checkText } from "./check-text.ts";
 import { decimalKey } from "./decimal.ts";
 import { fault, type Place } from "./fault.ts";

@@ -2,7 +2,7 @@
  * Finds a value in JSON text by a path, without parsing the rest; the same as PostgreSQL's `#>` over jsonb. The
  * text is valid JSON.
  */
-import { endOfString, endOfValue } from "../json-scan.ts";
+import { endOfString, endOfValue } from "../text/json-scan.ts";
 
 /** The text of the value at the path; undefined where there is none. */
 export function jsonAt(text: string, path: readonly string[]): string | undefined {

@@ -3,7 +3,7 @@
  * to the form that both compilers use.
  */
 
-import { inWords, quoted } from "../value-in-words.ts";
+import { inWords, quoted } from "../errors/value-in-words.ts";
 import { checkText } from "./check-text.ts";
 import { parseTimestamp } from "./datetime.ts";
 import { fault, type Place } from "./fault.ts";

@@ -13,8 +13,9 @@
  * `multiple` column a plain value means that the array includes it. Keys are only ever looked up in maps, so
  * `__proto__` is a name like others.
  */
-import { isObject } from "../json-object.ts";
-import { inWords, quoted } from "../value-in-words.ts";
+
+import { inWords, quoted } from "../errors/value-in-words.ts";
+import { isObject } from "../text/json-object.ts";
 import { checkText } from "./check-text.ts";
 import { jsonSteps, linkScope, objectColumns, resolveName, type Scope, type Tables } from "./column-path.ts";
 import { at, fault, type Place, rootPlace } from "./fault.ts";

@@ -2,7 +2,7 @@
  * Leaves as functions of one value, for texts, items of arrays and JSON. true, false, or null for unknown
  * (tree.ts).
  */
-import { compareText } from "../code-point-order.ts";
+import { compareText } from "../text/code-point-order.ts";
 import { compareDecimals } from "./decimal.ts";
 import { fold } from "./fold.ts";
 import { canonicalJson } from "./json-document.ts";

@@ -5,7 +5,7 @@
  */
 import type { Socket } from "node:net";
 import { Readable } from "node:stream";
-import { Slices } from "../event-loop.ts";
+import { Slices } from "../threads/event-loop.ts";
 
 /** Made ahead of the reader. */
 const AHEAD_BYTES = 256 * 1024;

@@ -9,7 +9,7 @@ import { extname, join, sep } from "node:path";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Context, Middleware } from "koa";
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 import { streamToReader } from "./answer-stream.ts";
 
 export const CONSOLE_PATH = "/console";

@@ -14,8 +14,8 @@
  */
 import { isIP } from "node:net";
 import type { Context } from "koa";
-import { LodestoneError } from "../errors.ts";
-import { quoted } from "../value-in-words.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
+import { quoted } from "../errors/value-in-words.ts";
 
 /** The usual headers, recognised without parsing. */
 const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?$/;

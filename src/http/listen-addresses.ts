@@ -4,7 +4,7 @@
  */
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 
 /** @returns addresses to bind, the first of which must succeed. @throws {LodestoneError} INVALID. */
 export async function resolveListenAddresses(host: string | undefined, hasKeys: boolean): Promise<string[]> {

@@ -3,10 +3,10 @@
  * undecoded path. So an encoded slash is part of a name (and then rejected or, in a record's id, accepted) and
  * never a separator.
  */
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
+import { quoted } from "../errors/value-in-words.ts";
 import { COLUMN_NAME, NAME } from "../records/identifiers.ts";
 import type { BranchRef } from "../records/schema.ts";
-import { quoted } from "../value-in-words.ts";
 import type { QueryParameter, QueryValues } from "./endpoint.ts";
 
 export interface PathValues {

@@ -1,7 +1,7 @@
 /** Sends what an endpoint answers: a small body at once, a large one in pieces. */
 import type { Context } from "koa";
-import { yieldToEventLoop } from "../event-loop.ts";
 import { isHeavierThan, jsonPieces } from "../records/json-pieces.ts";
+import { yieldToEventLoop } from "../threads/event-loop.ts";
 import { streamToReader } from "./answer-stream.ts";
 import type { ApiResponse } from "./endpoint.ts";
 

@@ -1,5 +1,5 @@
 /** The one place where error codes become HTTP statuses and error bodies. A client sees a message only when the error was meant for it. */
-import { type ErrorCode, LodestoneError } from "../errors.ts";
+import { type ErrorCode, LodestoneError } from "../errors/lodestone-error.ts";
 
 const STATUS_OF_CODE: Readonly<Record<ErrorCode, number>> = {
   INVALID: 400,

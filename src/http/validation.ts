@@ -4,8 +4,8 @@
  * from 1 to 1,000, got 0`.
  */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
-import { LodestoneError } from "../errors.ts";
-import { inWords, quoted } from "../value-in-words.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
+import { inWords, quoted } from "../errors/value-in-words.ts";
 import { nullDropper } from "./absent-nulls.ts";
 
 /** A JSON Schema of draft 2020-12, as OpenAPI 3.1 takes it. */

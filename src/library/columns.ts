@@ -8,13 +8,13 @@ import { growMask } from "../columns/number-columns.ts";
 import { type ColumnStorage, createColumn, type StoredColumn } from "../columns/stored-column.ts";
 import type { CheckedValues, RowColumns, RowValues } from "../core/row-columns.ts";
 import type { RowDirectory } from "../core/row-directory.ts";
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
+import { inWords, quoted, quotedNames } from "../errors/value-in-words.ts";
 import { clearBit, hasBit, setBit } from "../filter/bit-mask.ts";
 import { compileToMask } from "../filter/mask.ts";
 import type { MaskTable } from "../filter/mask-table.ts";
 import { parseFilter } from "../filter/parse.ts";
 import type { FilterTable } from "../filter/tree.ts";
-import { inWords, quoted, quotedNames } from "../value-in-words.ts";
 import {
   type ColumnType,
   fromStored,

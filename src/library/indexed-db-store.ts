@@ -4,7 +4,7 @@
  * That record is written last, in one transaction with the removal of the previous save's pieces.
  */
 import type { ByteSource, ByteStream } from "../core/byte-stream.ts";
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 import { SnapshotStore, unavailable } from "./snapshot-store.ts";
 
 /** Of the store "snapshots", by name. */

@@ -1,8 +1,8 @@
 /** Indexes kept in a browser under names: what IndexedDbStore and OpfsStore have in common. */
 import type { ByteSource, ByteStream } from "../core/byte-stream.ts";
 import type { TransferOptions } from "../core/transfer.ts";
-import { LodestoneError } from "../errors.ts";
-import { quoted } from "../value-in-words.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
+import { quoted } from "../errors/value-in-words.ts";
 
 /** VectorIndex or ParallelVectorIndex. */
 export interface Saveable {

@@ -1,8 +1,8 @@
 /** The types that a library's column may have: what is taken, how it is kept, and what is given back. */
 import type { ColumnValues } from "../columns/column-values.ts";
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
+import { inWords } from "../errors/value-in-words.ts";
 import { formatTimestamp, parseTimestamp } from "../filter/datetime.ts";
-import { inWords } from "../value-in-words.ts";
 
 export type ColumnType = "string" | "int" | "float" | "bool" | "datetime" | "multiple" | "json";
 

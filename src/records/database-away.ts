@@ -1,5 +1,5 @@
 /** The error for a database that is away, for callers that would otherwise wait for it. */
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 
 /** No connection to the database could be made: nothing was sent to it, and waiting a little would not help. */
 export class DatabaseAwayError extends LodestoneError {

@@ -1,4 +1,4 @@
-import { endOfString } from "../json-scan.ts";
+import { endOfString } from "../text/json-scan.ts";
 
 /**
  * JSON text that is answered as it is. Either JavaScript's numbers cannot represent it (1e999,

@@ -5,8 +5,8 @@
  * table. Text that a user typed becomes SQL only through `quoteIdentifier` or `quoteLiteral`.
  */
 import { createHash, randomBytes } from "node:crypto";
-import { LodestoneError } from "../errors.ts";
-import { inWords } from "../value-in-words.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
+import { inWords } from "../errors/value-in-words.ts";
 import type { BranchRef } from "./schema.ts";
 
 /** PostgreSQL's NAMEDATALEN - 1. Names are ASCII, so bytes are characters. */

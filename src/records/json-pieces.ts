@@ -3,7 +3,7 @@
  * text. Together the pieces are what JSON.stringify gives, except for ExactJson, which is written as it is. Not
  * recursive: values may be nested to any depth.
  */
-import { isHighSurrogate } from "../surrogates.ts";
+import { isHighSurrogate } from "../text/surrogates.ts";
 import { ExactJson } from "./exact-json.ts";
 
 /** The weight, in characters (roughly), up to which a value is written at once. */

@@ -3,7 +3,7 @@
  * interface.
  */
 
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 import { requireTable } from "./catalog/branch-rows.ts";
 import { Catalog } from "./catalog/catalog.ts";
 import { toBranchSchema, toColumnSchema, toTableSchema } from "./catalog/document.ts";

@@ -1,5 +1,5 @@
 /** What callers may do whose key may only read, where an endpoint takes both reads and writes. */
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 
 export interface ReadOnlyOption {
   /**

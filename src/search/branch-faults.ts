@@ -2,7 +2,7 @@
  * Faults of single branches. Several often fail for the same reason: it is said once, when the first of them fails,
  * and once more when the last of them works again.
  */
-import type { FaultListeners } from "../faults.ts";
+import type { FaultListeners } from "../errors/fault-state.ts";
 import type { BranchKey } from "./search-messages.ts";
 
 export class BranchFaults {

@@ -7,7 +7,7 @@
  * the branch was recreated, or the position is too old for the feed, the branch is read again on the side and
  * then replaces the old copy.
  */
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 import type { FeedPosition, SharedSnapshot } from "../records/feed/feed-types.ts";
 import type { Part } from "../records/feed/part.ts";
 import { isSeenBy } from "../records/feed/position.ts";

@@ -2,7 +2,7 @@
  * Reads whole tables of a branch from the records into the engine: the branch in full, or what a change of its
  * schema has brought.
  */
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 import type { ChangeFeed, FeedBatch, FeedPosition } from "../records/feed/feed-types.ts";
 import type { Part } from "../records/feed/part.ts";
 import type { BranchInfo, BranchRef } from "../records/schema.ts";

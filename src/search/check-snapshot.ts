@@ -4,9 +4,9 @@
  * holds the branch's search data in memory twice.
  */
 import { join } from "node:path";
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
+import { quoted } from "../errors/value-in-words.ts";
 import type { BranchRef } from "../records/schema.ts";
-import { quoted } from "../value-in-words.ts";
 import { BranchState } from "./branch-state.ts";
 import { branchKey, type FollowedRecords } from "./followed-branch.ts";
 import { followedSchema } from "./followed-schema.ts";

@@ -11,7 +11,7 @@ import { ParallelVectorIndex } from "../core/parallel-vector-index.ts";
 import type { RowDirectory } from "../core/row-directory.ts";
 import type { SearchOptions, SearchResult } from "../core/search-input.ts";
 import { VectorIndex } from "../core/vector-index.ts";
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 
 export interface ColumnIndexOptions {
   readonly dimension: number;

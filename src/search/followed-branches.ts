@@ -2,7 +2,7 @@
  * All branches of the record store, each with its follower. Decides when each of them gets a round: soon after
  * a change was announced, from time to time in case an announcement was lost, and again after a failure.
  */
-import { type FaultListeners, FaultState } from "../faults.ts";
+import { type FaultListeners, FaultState } from "../errors/fault-state.ts";
 import { DatabaseAwayError } from "../records/database-away.ts";
 import type { Part } from "../records/feed/part.ts";
 import type { BranchRef } from "../records/schema.ts";

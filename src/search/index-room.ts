@@ -3,7 +3,7 @@
  * database that uses most gives way. So a database that uses at most an equal share never loses a branch,
  * however many branches the others have.
  */
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 import type { BranchKey } from "./search-messages.ts";
 
 /**

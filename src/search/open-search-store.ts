@@ -2,7 +2,7 @@
  * Opens the search store over a record store, with one engine for the indexes and one follower per branch.
  */
 import type { Worker } from "node:worker_threads";
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 import { DatabaseAwayError } from "../records/database-away.ts";
 import type { SharedSnapshot } from "../records/feed/feed-types.ts";
 import type { BranchInfo, BranchRef } from "../records/schema.ts";

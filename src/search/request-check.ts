@@ -3,11 +3,11 @@
  * branch's schema.
  */
 import { SIMILARITIES } from "../core/similarity.ts";
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
+import { inWords, quoted } from "../errors/value-in-words.ts";
 import { requireTable } from "../records/catalog/branch-rows.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../records/schema.ts";
-import { inWords, quoted } from "../value-in-words.ts";
-import { isWholeNumber } from "../whole-number.ts";
+import { isWholeNumber } from "../text/whole-number.ts";
 import type { SearchJob } from "./search-messages.ts";
 import type { SimilarityFunction, VectorSearchRequest } from "./search-store.ts";
 

@@ -10,7 +10,7 @@
  * - `restore` recovers what an earlier process left, if the engine keeps anything.
  * - `search` answers from one position, after all commits whose promises have resolved.
  */
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 import type { BranchKey, EngineCalls, Method } from "./search-messages.ts";
 
 export interface SearchEngine {

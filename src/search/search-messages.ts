@@ -4,7 +4,7 @@
  */
 import type { FeedBatch, FeedPosition } from "../records/feed/feed-types.ts";
 import type { Part } from "../records/feed/part.ts";
-import type { ErrorReply } from "../worker-calls.ts";
+import type { ErrorReply } from "../threads/worker-calls.ts";
 import type { FollowedSchema } from "./followed-schema.ts";
 import type { SimilarityFunction } from "./search-store.ts";
 

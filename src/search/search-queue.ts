@@ -4,7 +4,7 @@
  * which callers also share, a search is refused at once: that is better for everyone than an answer that
  * comes too late.
  */
-import { LodestoneError } from "../errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 import { FairQueue } from "../fairness/fair-queue.ts";
 import { FairShares } from "../fairness/fair-shares.ts";
 

@@ -4,10 +4,10 @@
  */
 import { randomUUID } from "node:crypto";
 import { parentPort, workerData } from "node:worker_threads";
-import { LodestoneError } from "../errors.ts";
-import { crashPoint } from "../fault-points.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
+import { crashPoint } from "../files/fault-points.ts";
 import type { FeedBatch, FeedPosition } from "../records/feed/feed-types.ts";
-import { describeError } from "../worker-calls.ts";
+import { describeError } from "../threads/worker-calls.ts";
 import { BranchState } from "./branch-state.ts";
 import { isLost } from "./column-index.ts";
 import { IndexRoom } from "./index-room.ts";

@@ -1,7 +1,7 @@
 /** The main thread's side of the search worker: sends calls, and starts a new worker when one dies. */
 import { Worker } from "node:worker_threads";
-import { LodestoneError } from "../errors.ts";
-import { PendingCalls, rebuildError } from "../worker-calls.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
+import { PendingCalls, rebuildError } from "../threads/worker-calls.ts";
 import type { EngineEvents, SearchEngine } from "./search-engine.ts";
 import type { EngineCalls, Method, ReplyMessage, WorkerOptions } from "./search-messages.ts";
 

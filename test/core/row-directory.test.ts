@@ -1,8 +1,8 @@
 /** Ids and rows compared with a Map, which held them before, up to its limit of 16,777,216. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { compareText } from "../../src/code-point-order.ts";
 import { RowDirectory } from "../../src/index.ts";
+import { compareText } from "../../src/text/code-point-order.ts";
 
 /** What RowDirectory promises, as obvious code. */
 class MapDirectory {

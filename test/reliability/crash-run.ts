@@ -6,7 +6,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { CrashPoint } from "../../src/fault-points.ts";
+import type { CrashPoint } from "../../src/files/fault-points.ts";
 import { until } from "../support/patience.ts";
 import { TestServer } from "../support/server.ts";
 import { copyTemplate } from "../support/server-template.ts";

@@ -1,5 +1,5 @@
 /** The search engines that one suite of tests is run over. */
-import { LodestoneError } from "../../src/errors.ts";
+import { LodestoneError } from "../../src/errors/lodestone-error.ts";
 import type { FollowedRecords } from "../../src/search/followed-branch.ts";
 import { openSearchStore, type SearchStoreOptions } from "../../src/search/open-search-store.ts";
 import type { SearchStore } from "../../src/search/search-store.ts";

@@ -2,7 +2,7 @@
  * Records in memory with a change feed, for tests of the search store that must control when and how a read
  * happens. Positions are counts of changes. The real record store is tested in follow-records.test.ts.
  */
-import { LodestoneError } from "../../src/errors.ts";
+import { LodestoneError } from "../../src/errors/lodestone-error.ts";
 import type { ChangeFeed, FeedBatch, FeedChanges, FeedColumn } from "../../src/records/feed/feed-types.ts";
 import type { BranchInfo, BranchRef, ColumnInfo, ColumnSchema, TableInfo } from "../../src/records/schema.ts";
 

@@ -6,9 +6,9 @@
 import { stat } from "node:fs/promises";
 import { pipeline, Readable } from "node:stream";
 import { CsvError, type Options, parse } from "csv-parse";
+import { quoted } from "../../errors/value-in-words.ts";
 import type { JsonObject } from "../../records/requests.ts";
 import type { ColumnSchema } from "../../records/schema.ts";
-import { quoted } from "../../value-in-words.ts";
 import { type CsvCell, csvValue, isTextType } from "./csv-value.ts";
 import { importedName } from "./hosted-columns.ts";
 import { MAX_LINE_BYTES } from "./jsonl-source.ts";

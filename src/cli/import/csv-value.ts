@@ -5,9 +5,10 @@
  * vector may also be numbers between spaces, commas or semicolons. The output of psql's \copy is read as well: arrays
  * in braces, timestamps with a space. Used by the command line, and for files that are dropped into the console.
  */
+
+import { quoted } from "../../errors/value-in-words.ts";
 import { parseItems, toRfc3339 } from "../../records/postgres-text.ts";
 import type { JsonValue } from "../../records/requests.ts";
-import { quoted } from "../../value-in-words.ts";
 import { SourceError } from "./source.ts";
 
 export type CsvCell = string | null;

@@ -2,11 +2,11 @@
  * The records of one table of a `pg_dump` dump: the lines up to `\.`, in COPY's text format (PostgreSQL
  * documentation, "COPY", File Formats). A text is read by the type of its column.
  */
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
+import { quoted } from "../../errors/value-in-words.ts";
 import { parseItems, parseTextArray, toRfc3339 } from "../../records/postgres-text.ts";
 import type { JsonObject, JsonValue } from "../../records/requests.ts";
 import type { ColumnSchema, ColumnType } from "../../records/schema.ts";
-import { quoted } from "../../value-in-words.ts";
 import { type DumpFile, type DumpTable, openDumpFile } from "./dump/dump-file.ts";
 import { importedName } from "./hosted-columns.ts";
 import { type Line, lines } from "./jsonl-source.ts";

@@ -5,7 +5,7 @@
  */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { BranchRef, ColumnSchema } from "../../records/schema.ts";
 import { type ApiClient, tablePath } from "../api-client.ts";
 import { openJsonl } from "./jsonl-source.ts";

@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto";
 import { readFile, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { replaceFile } from "../../replace-file.ts";
+import { replaceFile } from "../../files/replace-file.ts";
 import type { SourcePosition } from "./source.ts";
 import type { SourceFiles } from "./source-files.ts";
 import type { Encoding } from "./text-encoding.ts";

@@ -4,12 +4,12 @@
  * file is exact and an import can continue from it.
  */
 import { stat } from "node:fs/promises";
-import { isObject } from "../../json-object.ts";
-import { membersOf } from "../../json-scan.ts";
+import { inWords } from "../../errors/value-in-words.ts";
 import { holdsExactNumbers } from "../../records/exact-json.ts";
 import type { JsonObject, JsonValue } from "../../records/requests.ts";
 import type { ColumnSchema } from "../../records/schema.ts";
-import { inWords } from "../../value-in-words.ts";
+import { isObject } from "../../text/json-object.ts";
+import { membersOf } from "../../text/json-scan.ts";
 import { importedName } from "./hosted-columns.ts";
 import { type Source, SourceError, type SourcePosition, type SourceRow } from "./source.ts";
 import { type SourceFiles, utf8Chunks } from "./source-files.ts";

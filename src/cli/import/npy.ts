@@ -2,7 +2,7 @@
  * NumPy's format 1.0 to 3.0 (numpy.lib.format): a two-dimensional C-ordered array of little-endian float32, float64 or
  * integers of up to 32 bits. Used by the command line, and for files that are dropped into the console.
  */
-import { quoted } from "../../value-in-words.ts";
+import { quoted } from "../../errors/value-in-words.ts";
 import { SourceError } from "./source.ts";
 
 export interface NpyLayout {

@@ -5,11 +5,11 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import { extname } from "node:path";
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
+import { inWords } from "../../errors/value-in-words.ts";
 import { isUnderscored } from "../../filter/system-columns.ts";
 import type { JsonObject } from "../../records/requests.ts";
 import type { BranchRef, ColumnSchema } from "../../records/schema.ts";
-import { inWords } from "../../value-in-words.ts";
 import { type ApiClient, ApiError, branchPath } from "../api-client.ts";
 import { openCsv } from "./csv-source.ts";
 import { isBinaryDump } from "./dump/dump-file.ts";

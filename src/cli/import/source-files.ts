@@ -5,7 +5,7 @@
  */
 import { createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { ScratchFolder } from "./scratch-folder.ts";
 import { SourceError } from "./source.ts";
 import { type Decoder, decoderOf, type Encoding, NotText, wholeUtf8 } from "./text-encoding.ts";

@@ -3,7 +3,7 @@
  * replaced. (TextDecoder gives windows-1252 when asked for latin1, and a letter for bytes that neither has.)
  */
 import { isUtf8 } from "node:buffer";
-import { isHighSurrogate } from "../../surrogates.ts";
+import { isHighSurrogate } from "../../text/surrogates.ts";
 
 export const ENCODINGS = ["utf-8", "latin1", "windows-1252", "utf-16", "utf-16le", "utf-16be"] as const;
 /** latin1 is ISO 8859-1, of one byte per character. utf-16 says its byte order by the mark that it begins with. */

@@ -6,8 +6,8 @@
 import { createHash } from "node:crypto";
 import { mkdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { LodestoneError } from "../../errors.ts";
-import { replaceFile } from "../../replace-file.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
+import { replaceFile } from "../../files/replace-file.ts";
 import { newIdSeed } from "../import/run-import.ts";
 import type { MigrationSource } from "./migration-source.ts";
 

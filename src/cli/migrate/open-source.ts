@@ -4,7 +4,7 @@
  */
 import { readdir, stat } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { isUnderscored } from "../../filter/system-columns.ts";
 import { openCsv } from "../import/csv-source.ts";
 import { openDumpFile } from "../import/dump/dump-file.ts";

@@ -8,7 +8,7 @@
  * journal.
  */
 import { join } from "node:path";
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { BranchRef } from "../../records/schema.ts";
 import { type ApiClient, ApiError, branchPath } from "../api-client.ts";
 import { planSteps, prepareTables } from "../import/import-folder.ts";

@@ -5,7 +5,7 @@
  */
 import { isUtf8 } from "node:buffer";
 import { readFile, stat } from "node:fs/promises";
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { isUnderscored } from "../../filter/system-columns.ts";
 import { TYPES_NOT_OFFERED } from "../../records/catalog/column-types.ts";
 import type { ColumnSchema } from "../../records/schema.ts";

@@ -3,7 +3,7 @@
  * always the latest.
  */
 import type { Similarity } from "lodestone";
-import { PendingCalls } from "../../worker-calls.ts";
+import { PendingCalls } from "../../threads/worker-calls.ts";
 import type { FoundRecord, LoadRequest, MapReply, MapRequest, NearestReply, Plane, QuerySource } from "./messages.ts";
 
 export interface Nearest extends Omit<NearestReply, "kind" | "ticket"> {

@@ -10,7 +10,7 @@
  * A request gives its place back when it has been answered or when its client has gone.
  */
 import { MEMORY_PER_BODY_BYTE } from "../../budget/memory-limits.ts";
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { FairShares } from "../../fairness/fair-shares.ts";
 import type { HttpLimits } from "../http-limits.ts";
 import { ReleasedBodies } from "./released-bodies.ts";

@@ -6,10 +6,10 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { parse } from "content-type";
-import { LodestoneError } from "../../errors.ts";
-import { yieldToEventLoop } from "../../event-loop.ts";
-import { decodeUtf8, isContinuation } from "../../utf8-in-slices.ts";
-import { quoted } from "../../value-in-words.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
+import { quoted } from "../../errors/value-in-words.ts";
+import { decodeUtf8, isContinuation } from "../../text/utf8-in-slices.ts";
+import { yieldToEventLoop } from "../../threads/event-loop.ts";
 import type { HttpLimits } from "../http-limits.ts";
 import { ClientGoneError, HttpError } from "../status.ts";
 

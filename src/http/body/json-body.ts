@@ -3,7 +3,7 @@
  * PostgreSQL can hold (well-formed, no NUL), and no `__proto__` key. Anything else that JSON.parse accepts
  * (duplicate keys: the last one counts) is accepted.
  */
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { JsonValue } from "../../records/requests.ts";
 
 /** @throws {LodestoneError} INVALID, with the position or the path of the fault. */

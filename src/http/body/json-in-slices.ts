@@ -7,10 +7,10 @@
  * Invariant: containers 1 to `frames.length` of the open ones (counted from the outside) exist as values. The
  * innermost of them contains everything before its `from`, and the comma after that was passed.
  */
-import { LodestoneError } from "../../errors.ts";
-import { Slices } from "../../event-loop.ts";
-import { COLON, COMMA, LIST_BEGIN, LIST_END, MarkScan, OBJECT_BEGIN, OBJECT_END } from "../../json-scan.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { JsonValue } from "../../records/requests.ts";
+import { COLON, COMMA, LIST_BEGIN, LIST_END, MarkScan, OBJECT_BEGIN, OBJECT_END } from "../../text/json-scan.ts";
+import { Slices } from "../../threads/event-loop.ts";
 import type { HttpLimits } from "../http-limits.ts";
 import { type Fault, findFault, refusalOf } from "./json-body.ts";
 import { JsonTextInPieces } from "./json-text-in-pieces.ts";

@@ -3,10 +3,10 @@
  * and a body that would take too long to parse is rejected first. Numbers and text are parsed at about 100 MB/s.
  * Objects, lists and above all different keys are expensive: JSON.parse takes 2 s for 18 MB of them.
  */
-import { LodestoneError } from "../../errors.ts";
-import { SLICE_UNITS, yieldToEventLoop } from "../../event-loop.ts";
-import { COLON, COMMA, LIST_BEGIN, LIST_END, MarkScan, OBJECT_BEGIN, OBJECT_END } from "../../json-scan.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { JsonValue } from "../../records/requests.ts";
+import { COLON, COMMA, LIST_BEGIN, LIST_END, MarkScan, OBJECT_BEGIN, OBJECT_END } from "../../text/json-scan.ts";
+import { SLICE_UNITS, yieldToEventLoop } from "../../threads/event-loop.ts";
 import type { HttpLimits } from "../http-limits.ts";
 import { parseJsonInSlices } from "./json-in-slices.ts";
 import type { JsonShape } from "./json-memory.ts";

@@ -1,7 +1,7 @@
 /** Reads and parses the JSON body of a request within its limits, and charges it to the request's place. */
 import type { IncomingMessage } from "node:http";
-import { LodestoneError } from "../../errors.ts";
-import { yieldToEventLoop } from "../../event-loop.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
+import { yieldToEventLoop } from "../../threads/event-loop.ts";
 import type { Place } from "../admission/admission.ts";
 import type { HttpLimits } from "../http-limits.ts";
 import { announcesBody, checkContentType, readBody } from "./body-reader.ts";

@@ -4,7 +4,7 @@
  * X-Forwarded-For, if the operator trusts that proxy; anybody else could name any address.
  */
 import { BlockList, isIP, SocketAddress } from "node:net";
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 
 const familyOf = (address: string): "ipv4" | "ipv6" => (isIP(address) === 4 ? "ipv4" : "ipv6");
 

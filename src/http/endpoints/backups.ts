@@ -4,7 +4,7 @@
  */
 import { readdir } from "node:fs/promises";
 import { resolve } from "node:path";
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { MAX_LISTED } from "../http-limits.ts";
 import { objectOf } from "../schemas.ts";

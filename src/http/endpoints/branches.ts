@@ -1,5 +1,5 @@
 /** Branches: create (also as a copy), read, drop. */
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { SYSTEM_NAMINGS, type SystemNaming } from "../../filter/system-columns.ts";
 import { toBranchSchema } from "../../records/catalog/document.ts";
 import type { BranchSchema } from "../../records/schema.ts";

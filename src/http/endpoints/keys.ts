@@ -1,5 +1,5 @@
 /** API keys, for administrators: what `lodestone keys` does, while the server runs. */
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { SCOPES, type Scope } from "../../key-scopes.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import type { Caller } from "../keys/access-keys.ts";

@@ -2,7 +2,7 @@
  * Two more forms of schema changes that the SDK can send: plans (the older) and pgroll's operations (the
  * newer). Both are complete when they are answered.
  */
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { Migration } from "../../records/catalog/history/history.ts";
 import { operationsOfPgroll } from "../../records/migrations/pgroll.ts";
 import { operationsOf, planMigration } from "../../records/migrations/table-migrations.ts";

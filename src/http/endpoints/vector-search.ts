@@ -1,6 +1,6 @@
 /** The nearest vectors of a column: one query or many, with records on request. */
 import { SIMILARITIES } from "../../core/similarity.ts";
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { recordIdOf, withMetadata } from "../../records/data/values/record-metadata.ts";
 import type { JsonObject, Selection } from "../../records/requests.ts";
 import { DEFAULT_SIZE, MAX_OFFSET, MAX_QUERY_VECTORS, MAX_SIZE } from "../../search/request-check.ts";

@@ -2,7 +2,7 @@
  * The control plane of the SDK's XataApiClient: what set-up scripts call to create, list and delete databases.
  * There are no workspaces and no regions here; any workspace id is accepted, and means all databases.
  */
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { MIGRATION_STATUS, NAME, objectOf } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";

@@ -4,7 +4,7 @@
  * is limited to.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { type Access, isAllowed, type Scope } from "../../key-scopes.ts";
 
 export interface AccessKey {

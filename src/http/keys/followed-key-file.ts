@@ -5,7 +5,7 @@
  */
 import { unwatchFile, watchFile } from "node:fs";
 import type { Logger } from "pino";
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { AccessKey, Keyring } from "./access-keys.ts";
 import { readKeyFile, type StoredKey } from "./key-file.ts";
 

@@ -4,10 +4,10 @@
  */
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
+import { updateFile } from "../../files/replace-file.ts";
 import { SCOPES, type Scope } from "../../key-scopes.ts";
 import { NAME_PATTERN } from "../../records/identifiers.ts";
-import { updateFile } from "../../replace-file.ts";
 import { compileSchema, type JsonSchema } from "../validation.ts";
 import { type AccessKey, hashKey } from "./access-keys.ts";
 

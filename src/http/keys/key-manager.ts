@@ -2,7 +2,7 @@
  * What an administrator may do with keys while the server runs: list them, create one, revoke one. These keys are
  * in the key file; those of the command line cannot be changed.
  */
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { Scope } from "../../key-scopes.ts";
 import type { AccessKey } from "./access-keys.ts";
 import type { FollowedKeyFile } from "./followed-key-file.ts";

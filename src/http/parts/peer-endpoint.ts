@@ -6,7 +6,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Context, Middleware } from "koa";
 import type { AnswerBudget } from "../../budget/memory-budget.ts";
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { LocalPart } from "../../search/parts/local-part.ts";
 import { type CallHeader, decodeCall, encodeResults, PROTOCOL, split } from "../../search/parts/part-wire.ts";
 import { PEER_SCHEME, PEER_SEARCH_PATH, PEER_STATUS_PATH } from "../../search/parts/peer-client.ts";

@@ -2,7 +2,7 @@
  * Branches as they were last read. Changes, including those by other servers, invalidate entries (`forget`). A stale
  * entry does no harm, since every change works from what it finds in its own transaction.
  */
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { schemaNameOf } from "../identifiers.ts";
 import type { BranchInfo, BranchRef } from "../schema.ts";
 

@@ -1,5 +1,5 @@
 /** Rows of `lodestone.branches`: finding them, locking them, and dropping what they stand for. */
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { Connection } from "../engine/engine.ts";
 import { formatBranchRef, quoteIdentifier, viewSchemaNameOf } from "../identifiers.ts";
 import type { BranchInfo, BranchRef, TableInfo } from "../schema.ts";

@@ -3,7 +3,7 @@
  * invalidate (NOTIFY). Every change runs in a transaction that first locks the branch's row and works from what
  * it finds there. So an old cache can make an answer late, but never wrong.
  */
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
 import { formatBranchRef, newRoleName, parseBranchRef, requireBranchRef, requireDatabaseName, schemaNameOf } from "../identifiers.ts";
 import type { BranchInfo, BranchRef, TableInfo } from "../schema.ts";

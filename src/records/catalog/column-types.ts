@@ -1,11 +1,11 @@
 /** What each column type is in PostgreSQL: its type, its constraints, and its default. */
 import { MAX_DIMENSION, MIN_COLUMN_DIMENSION } from "../../dimension.ts";
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
+import { inWords, quoted } from "../../errors/value-in-words.ts";
 import { formatTimestamp, parseTimestamp } from "../../filter/datetime.ts";
 import { isUnderscored, SYSTEM_COLUMN_TYPES, type SystemColumn, systemColumnName, systemColumnNamed } from "../../filter/system-columns.ts";
-import { jsonDepth } from "../../json-scan.ts";
-import { inWords, quoted } from "../../value-in-words.ts";
-import { isWholeNumber } from "../../whole-number.ts";
+import { jsonDepth } from "../../text/json-scan.ts";
+import { isWholeNumber } from "../../text/whole-number.ts";
 import { COLUMN_TRAITS, COLUMN_TYPES } from "../column-traits.ts";
 import { constraintName, physicalNameOf, qualified, quoteIdentifier, quoteLiteral, requireColumnName } from "../identifiers.ts";
 import { MAX_JSON_DEPTH } from "../json-depth.ts";

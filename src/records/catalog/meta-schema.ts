@@ -6,7 +6,7 @@
  * at once. `FORMATS` is append-only: a later release adds a list of statements and never changes a published
  * one, so any older data can be upgraded step by step.
  */
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
 import { TIMELINE } from "../engine/timeline.ts";
 import { confineFunctions } from "./function-privileges.ts";

@@ -2,7 +2,7 @@
  * Changes to the schema of one branch, inside one transaction that holds the lock on the branch's row. Each
  * method checks, runs its SQL, and changes the document, so that several methods make one unit.
  */
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { isUnderscored, type SystemNaming } from "../../filter/system-columns.ts";
 import type { Connection } from "../engine/engine.ts";
 import {

@@ -2,7 +2,7 @@
  * The size of tables on disk, and PostgreSQL's own estimate of their number of records. One statement over the
  * catalog for all tables of a branch; no table is read.
  */
-import { compareText } from "../../code-point-order.ts";
+import { compareText } from "../../text/code-point-order.ts";
 import type { Connection } from "../engine/engine.ts";
 import type { BranchInfo } from "../schema.ts";
 

@@ -2,7 +2,7 @@
  * Database errors that no particular request is to blame for, worded the same in whichever layer they occur.
  * All others stay as PostgreSQL gives them (`code` is the SQLSTATE).
  */
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 
 const DISK_FULL = "53100";
 const IO_ERROR = "58030";

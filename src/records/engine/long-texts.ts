@@ -3,8 +3,9 @@
  * takes a twentieth of a second and more for 20 MB that are not ASCII. So they are encoded in slices before a
  * statement is sent, and decoded in slices after its result has arrived (protocol-connection.ts).
  */
-import { Slices } from "../../event-loop.ts";
-import { decodeUtf8, encodeUtf8 } from "../../utf8-in-slices.ts";
+
+import { decodeUtf8, encodeUtf8 } from "../../text/utf8-in-slices.ts";
+import { Slices } from "../../threads/event-loop.ts";
 import { escapedItem } from "../array-literal.ts";
 
 /** In characters, or bytes. Shorter ones take a millisecond. */

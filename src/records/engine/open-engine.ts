@@ -1,6 +1,6 @@
 /** Opens the engine that the options name. Only that one is imported: a start is quicker and smaller without the other. */
 
-import type { FaultListeners } from "../../faults.ts";
+import type { FaultListeners } from "../../errors/fault-state.ts";
 import type { Engine } from "./engine.ts";
 
 interface CommonOptions extends FaultListeners {

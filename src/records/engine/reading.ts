@@ -3,7 +3,7 @@
  * budget/memory-budget.ts.
  */
 import { type AnswerBudget, overloaded } from "../../budget/memory-budget.ts";
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 
 /**
  * Limit for the service's own statements (catalog, change feed), which belong to no request. It is also below

@@ -1,6 +1,6 @@
 /** BEGIN … COMMIT around a piece of work, the same for both engines. */
-import { LodestoneError } from "../../errors.ts";
-import { crashPoint } from "../../fault-points.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
+import { crashPoint } from "../../files/fault-points.ts";
 import { quoteIdentifier } from "../identifiers.ts";
 import type { BoundedQuery, QueryOptions, TransactionConnection, TransactionOptions } from "./engine.ts";
 

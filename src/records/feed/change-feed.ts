@@ -2,7 +2,7 @@
  * The change feed on either engine. feed-types.ts says what it promises; position.ts and outbox.ts say why no
  * change is skipped.
  */
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { systemColumnType } from "../../filter/system-columns.ts";
 import { findBranch, toBranchInfo } from "../catalog/branch-rows.ts";
 import type { Catalog } from "../catalog/catalog.ts";

@@ -10,7 +10,7 @@
  * (One for each branch made PostgreSQL vacuum and analyze the table as often.)
  */
 import { randomUUID } from "node:crypto";
-import { type FaultListeners, FaultState } from "../../faults.ts";
+import { type FaultListeners, FaultState } from "../../errors/fault-state.ts";
 import { FEED_TABLE } from "../catalog/table-ddl.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
 import { qualified } from "../identifiers.ts";

@@ -1,5 +1,5 @@
 /** One moment of a database server, read by several processes: PostgreSQL's exported snapshots. */
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
 import type { SharedSnapshot } from "./feed-types.ts";
 

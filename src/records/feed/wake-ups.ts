@@ -10,7 +10,7 @@
  * grown, for all branches in one read-only statement. What a branch's own trims do is not growth, so idle
  * branches wake nobody.
  */
-import { type FaultListeners, FaultState } from "../../faults.ts";
+import { type FaultListeners, FaultState } from "../../errors/fault-state.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import { FEED_CHANNEL, FEED_SEQUENCE } from "../catalog/table-ddl.ts";
 import type { Engine } from "../engine/engine.ts";

@@ -1,6 +1,6 @@
 /** Runs schema operations on a branch, through its schema editor. */
-import { LodestoneError } from "../../errors.ts";
-import { Slices } from "../../event-loop.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
+import { Slices } from "../../threads/event-loop.ts";
 import type { SchemaEditor } from "../catalog/schema-editor.ts";
 import type { SchemaOperation } from "../schema.ts";
 

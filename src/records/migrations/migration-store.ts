@@ -1,7 +1,7 @@
 /** Schema changes as operations: apply, preview, compare, and a branch's history, on top of the catalog. */
-import { LodestoneError } from "../../errors.ts";
-import { Slices } from "../../event-loop.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { isUnderscored, type SystemNaming } from "../../filter/system-columns.ts";
+import { Slices } from "../../threads/event-loop.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import { requireColumn } from "../catalog/column-types.ts";
 import { type BranchDocument, namingOf, shownSystemColumns, toBranchSchema, toColumnSchema } from "../catalog/document.ts";

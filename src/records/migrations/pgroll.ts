@@ -3,9 +3,9 @@
  * own types, one object per table or column. What has a meaning for tables of the API is translated to
  * operations; everything else (raw SQL, indexes, constraints over several columns) is rejected by name.
  */
-import { LodestoneError } from "../../errors.ts";
-import { isObject } from "../../json-object.ts";
-import { inWords } from "../../value-in-words.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
+import { inWords } from "../../errors/value-in-words.ts";
+import { isObject } from "../../text/json-object.ts";
 import type { ColumnType } from "../schema.ts";
 
 /** PostgreSQL's names for the types of columns, and the API's own. */

@@ -2,8 +2,8 @@
  * The older form of a schema change, which `migrations/plan` gives and `migrations/execute` takes: what is new,
  * removed and different, table by table. It cannot express a rename.
  */
-import { LodestoneError } from "../../errors.ts";
-import { Slices } from "../../event-loop.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
+import { Slices } from "../../threads/event-loop.ts";
 import { compareSchemas } from "../catalog/history/compare.ts";
 import type { BranchSchema, ColumnSchema, SchemaOperation, TableSchema } from "../schema.ts";
 

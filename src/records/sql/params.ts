@@ -2,7 +2,7 @@
  * Converts JSON values to PostgreSQL's text for the parameter types that PostgreSQL inferred. SDK clients
  * send every value as a string; others send JSON as it is.
  */
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { escapedItem } from "../array-literal.ts";
 import type { JsonValue } from "../requests.ts";
 

@@ -3,8 +3,8 @@
  * After one that broke it, it is ended and never used again (parser-worker.ts says why).
  */
 import { Worker } from "node:worker_threads";
-import { LodestoneError } from "../../errors.ts";
-import { TEST_ENVIRONMENT } from "../../fault-points.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
+import { TEST_ENVIRONMENT } from "../../files/fault-points.ts";
 import type { StatementAnalysis } from "./analyse.ts";
 import type { ParseReply } from "./parser-worker.ts";
 

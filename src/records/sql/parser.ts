@@ -4,9 +4,10 @@
  * one delay another's by one statement at most. Results for recent statements are cached, since clients send
  * the same text again and again.
  */
-import { LodestoneError } from "../../errors.ts";
+
+import type { FaultListeners } from "../../errors/fault-state.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { FairTurns } from "../../fairness/fair-turns.ts";
-import type { FaultListeners } from "../../faults.ts";
 import type { StatementAnalysis } from "./analyse.ts";
 import { ParserBroken, ParserThread } from "./parser-thread.ts";
 

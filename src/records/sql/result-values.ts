@@ -1,7 +1,7 @@
 /**
  * Converts PostgreSQL's text to JSON values, by type name. What JSON cannot represent exactly stays a string.
  */
-import type { Slices } from "../../event-loop.ts";
+import type { Slices } from "../../threads/event-loop.ts";
 import { readArray, readArrayInSteps } from "../array-literal.ts";
 import { readJson } from "../exact-json.ts";
 import { toRfc3339 } from "../postgres-text.ts";

@@ -2,9 +2,10 @@
  * SQL over HTTP. A user's statement is vetted (the first wall) and run in the branch's jail (the second);
  * each wall is built as if the other did not exist.
  */
-import { LodestoneError } from "../../errors.ts";
-import { SLICE_UNITS, Slices } from "../../event-loop.ts";
-import type { FaultListeners } from "../../faults.ts";
+
+import type { FaultListeners } from "../../errors/fault-state.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
+import { SLICE_UNITS, Slices } from "../../threads/event-loop.ts";
 import type { BoundedResult, Connection, Engine, TransactionConnection } from "../engine/engine.ts";
 import { checkReadOnly } from "../read-only.ts";
 import type { JsonValue, SqlBatchRequest, SqlRequest, SqlResponse, SqlStatement } from "../requests.ts";

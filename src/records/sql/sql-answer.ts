@@ -2,8 +2,9 @@
  * Turns the database's result for a user's statement into the API's answer. Works in slices, because 1,000
  * rows may have 1,600 columns each.
  */
-import type { Slices } from "../../event-loop.ts";
+
 import { VERSION_COLUMNS } from "../../filter/system-columns.ts";
+import type { Slices } from "../../threads/event-loop.ts";
 import type { BoundedResult } from "../engine/engine.ts";
 import type { SqlRequest, SqlResponse, SqlValue } from "../requests.ts";
 import { readerOf, readLong } from "./result-values.ts";

@@ -2,7 +2,7 @@
  * Translates PostgreSQL's errors about a user's statement: nearly always INVALID with PostgreSQL's own words.
  */
 import { DatabaseError } from "pg";
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { MAX_JSON_DEPTH } from "../json-depth.ts";
 
 export function translateError(error: unknown): unknown {

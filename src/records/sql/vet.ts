@@ -2,7 +2,7 @@
  * The part of the first wall of SQL over HTTP that depends on the branch and its database: tables, columns, names of functions, and
  * parameters.
  */
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { SYSTEM_COLUMNS, systemColumnName } from "../../filter/system-columns.ts";
 import { physicalNameOf } from "../identifiers.ts";
 import type { BranchInfo } from "../schema.ts";

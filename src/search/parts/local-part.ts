@@ -1,6 +1,6 @@
 /** The part that this process holds. */
 import type { AnswerBudget } from "../../budget/memory-budget.ts";
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { SharedSnapshot } from "../../records/feed/feed-types.ts";
 import type { Part } from "../../records/feed/part.ts";
 import { formatBranchRef } from "../../records/identifiers.ts";

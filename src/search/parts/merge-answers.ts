@@ -1,5 +1,5 @@
 /** Merges the answers of all parts to one query into the answer that one server would give. */
-import { compareText } from "../../code-point-order.ts";
+import { compareText } from "../../text/code-point-order.ts";
 import type { SearchAnswer } from "../search-messages.ts";
 import type { VectorSearchResponse } from "../search-store.ts";
 import type { PartResult } from "./part-messages.ts";

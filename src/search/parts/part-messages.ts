@@ -1,5 +1,5 @@
 /** The requests and answers between the servers that hold the parts of one database. */
-import type { ErrorCode } from "../../errors.ts";
+import type { ErrorCode } from "../../errors/lodestone-error.ts";
 import type { SharedSnapshot } from "../../records/feed/feed-types.ts";
 import type { Part } from "../../records/feed/part.ts";
 import type { BranchRef } from "../../records/schema.ts";

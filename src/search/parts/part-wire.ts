@@ -6,7 +6,7 @@
  *   4  JSON                 UTF-8
  *   …  numbers              f32 of all queries, or f64 of all scores, little-endian, in the order of the JSON
  */
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { SearchAnswer } from "../search-messages.ts";
 import type { PartCall, PartResult } from "./part-messages.ts";
 

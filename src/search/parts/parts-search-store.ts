@@ -6,7 +6,7 @@
  * it answers 503, never with an incomplete answer. It searches alone the tables that every server holds in
  * full (see followed-schema.ts).
  */
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { SnapshotSharing } from "../../records/feed/feed-types.ts";
 import type { Part } from "../../records/feed/part.ts";
 import type { BranchInfo, BranchRef } from "../../records/schema.ts";

@@ -1,7 +1,7 @@
 /** Asks another server of the same database, over HTTP, for the part that it holds. */
 import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request as requestHttp } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { PartCall, PartCallOptions, PartResult, PartSource, PartStatus } from "./part-messages.ts";
 import { decodeResults, encodeCall } from "./part-wire.ts";
 

@@ -6,7 +6,7 @@
  * is already beyond the snapshot says so. The search then joins another round, for which that part waits a
  * moment.
  */
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { SnapshotSharing } from "../../records/feed/feed-types.ts";
 import { together } from "./merge-answers.ts";
 import type { PartResult, PartSearch } from "./part-messages.ts";

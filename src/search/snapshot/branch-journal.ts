@@ -10,7 +10,7 @@
  */
 import { type FileHandle, mkdir, open, readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { crashPoint } from "../../fault-points.ts";
+import { crashPoint } from "../../files/fault-points.ts";
 import type { FeedBatch, FeedPosition } from "../../records/feed/feed-types.ts";
 import { fileHeader, framed, HEADER_BYTES, readFormat, readFramed, writeFramed } from "./message-frames.ts";
 

@@ -6,7 +6,7 @@
  * position before searching it. They bring every record that changed or was deleted during the write to its
  * current state, and then all rows are at one position again.
  */
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { FeedBatch, FeedPosition } from "../../records/feed/feed-types.ts";
 import { BranchState } from "../branch-state.ts";
 import type { FollowedSchema } from "../followed-schema.ts";

@@ -4,7 +4,7 @@
  * every file is checksummed and belongs to one incarnation and part; but neither would find a usable snapshot.
  */
 import { mkdir } from "node:fs/promises";
-import { DirectoryHeldError, DirectoryLock } from "../../directory-lock.ts";
+import { DirectoryHeldError, DirectoryLock } from "../../files/directory-lock.ts";
 
 export interface SnapshotLock {
   /** Aborted when another server has taken it over. */

@@ -2,7 +2,7 @@
  * What the disk has of one branch: its snapshot, and the journal with the changes since. Says when it is due to
  * be written, has the engine write it, and lets the feed discard the changes that are on disk.
  */
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { FeedPosition } from "../../records/feed/feed-types.ts";
 import type { BranchRef } from "../../records/schema.ts";
 import { branchKey, type FollowedRecords, type FollowedState } from "../followed-branch.ts";

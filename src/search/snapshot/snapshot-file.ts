@@ -14,9 +14,9 @@
 import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
-import { LodestoneError } from "../../errors.ts";
-import { crashPoint } from "../../fault-points.ts";
-import { syncDirectory } from "../../replace-file.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
+import { crashPoint } from "../../files/fault-points.ts";
+import { syncDirectory } from "../../files/replace-file.ts";
 import { fileHeader, framed, HEADER_BYTES, readBytes, readFormat, readFramed, writeFramed } from "./message-frames.ts";
 
 const MAGIC = "LODESEAR";

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { FaultListeners } from "../../faults.ts";
+import type { FaultListeners } from "../../errors/fault-state.ts";
 import { BranchFaults } from "../branch-faults.ts";
 import type { BranchFollower } from "../branch-follower.ts";
 import type { BranchKey } from "../search-messages.ts";

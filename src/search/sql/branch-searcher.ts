@@ -1,7 +1,7 @@
 /** Answers searches of a branch from the search database. */
 import pg from "pg";
 import { tooLarge } from "../../budget/memory-budget.ts";
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { FollowedSchema } from "../followed-schema.ts";
 import { type BranchKey, RESULT_BYTES, type SearchAnswer, type SearchJob, type SearchOutcome } from "../search-messages.ts";
 import { type BranchRow, countsFromJson, lockOf } from "./branch-row.ts";

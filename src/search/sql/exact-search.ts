@@ -10,9 +10,10 @@
  *
  * Held in memory: the candidates' ids and distances, PAGE_BYTES of vectors, and the best rows so far.
  */
-import { compareText } from "../../code-point-order.ts";
+
 import { scorer, squares } from "../../core/exact.ts";
 import type { Similarity } from "../../core/similarity.ts";
+import { compareText } from "../../text/code-point-order.ts";
 import { alwaysFetched, bestScoreBeyond, isOrdinaryQuery, ROW_KIND } from "./error-bounds.ts";
 import { type Condition, ROW } from "./filter-condition.ts";
 import type { Statements } from "./search-database.ts";

@@ -8,7 +8,7 @@
  */
 import type { QueryResultRow } from "pg";
 import pg from "pg";
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { foldFunctionSql } from "../../filter/fold.ts";
 import { DatabaseAwayError } from "../../records/database-away.ts";
 import { ConnectionPool } from "../../records/engine/server/connection-pool.ts";

@@ -1,6 +1,6 @@
 /** Errors of the search database, as searches report them. */
 import pg from "pg";
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { DatabaseAwayError } from "../../records/database-away.ts";
 
 export function searchDatabaseAway(cause: unknown): DatabaseAwayError {

@@ -9,7 +9,7 @@
  * that it has read. If there is a newer one, it gets EngineChangedError and adopts that state. So each change
  * is applied once, and in order.
  */
-import { LodestoneError } from "../../errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { FeedBatch } from "../../records/feed/feed-types.ts";
 import type { FollowedSchema } from "../followed-schema.ts";
 import { EngineChangedError, type SearchEngine, type StartEngine } from "../search-engine.ts";

@@ -5,7 +5,7 @@
 import { once } from "node:events";
 import { closeSync, openSync, readdirSync, rmSync, statSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { DirectoryLock } from "../../../dist/directory-lock.js";
+import { DirectoryLock } from "../../../dist/files/directory-lock.js";
 import { pgDataPath } from "../../../dist/records/engine/embedded/data-directory.js";
 import { openEngine } from "../../../dist/records/engine/open-engine.js";
 

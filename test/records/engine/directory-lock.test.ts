@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { DirectoryLock, isDirectoryHeld } from "../../../src/directory-lock.ts";
-import { ownIdentity } from "../../../src/process-identity.ts";
+import { DirectoryLock, isDirectoryHeld } from "../../../src/files/directory-lock.ts";
+import { ownIdentity } from "../../../src/files/process-identity.ts";
 import { openEngine } from "../../../src/records/engine/open-engine.ts";
 
 const CHILD = fileURLToPath(new URL("./crash-child.mjs", import.meta.url));

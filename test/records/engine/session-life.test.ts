@@ -4,7 +4,7 @@
  */
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { LodestoneError } from "../../../src/errors.ts";
+import { LodestoneError } from "../../../src/errors/lodestone-error.ts";
 import { type LivingSession, SessionLife } from "../../../src/records/engine/embedded/session-life.ts";
 
 const PAUSE_MS = 1_000;

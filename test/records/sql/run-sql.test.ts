@@ -1,11 +1,11 @@
 import { beforeAll, expect, test } from "vitest";
-import { SLICE_UNITS, Slices } from "../../../src/event-loop.ts";
 import type { Connection } from "../../../src/records/engine/engine.ts";
 import { ExactJson } from "../../../src/records/exact-json.ts";
 import type { SqlRequest, SqlResponse } from "../../../src/records/requests.ts";
 import type { CatalogNames } from "../../../src/records/sql/catalog-names.ts";
 import { runSql, toResponses } from "../../../src/records/sql/run-sql.ts";
 import { sqlAnswer } from "../../../src/records/sql/sql-answer.ts";
+import { SLICE_UNITS, Slices } from "../../../src/threads/event-loop.ts";
 import { turnsDuring } from "../../support/event-loop.ts";
 import { describeOnBothEngines } from "../../support/record-engines.ts";
 

@@ -4,7 +4,7 @@
  * and one file of records per table. The other formats go through pg_restore.
  */
 import { open, stat } from "node:fs/promises";
-import { LodestoneError } from "../../../errors.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { lines } from "../jsonl-source.ts";
 import type { SourcePosition } from "../source.ts";
 import { type SourceFiles, utf8Chunks } from "../source-files.ts";

@@ -4,7 +4,7 @@
  * the one that the next run makes.
  */
 import { spawn } from "node:child_process";
-import { LodestoneError } from "../../../errors.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import type { SourceFiles } from "../source-files.ts";
 
 /** @returns the path of the plain dump. @throws the files' signal's reason. */

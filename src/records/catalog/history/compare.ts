@@ -6,7 +6,7 @@
  * drops the column's values). Between two states of one branch they are told by their ids.
  */
 
-import { Slices } from "../../../event-loop.ts";
+import { Slices } from "../../../threads/event-loop.ts";
 import type { BranchSchema, ColumnSchema, SchemaOperation, TableSchema } from "../../schema.ts";
 import { sameDefinition } from "../column-types.ts";
 import type { BranchDocument, ColumnDocument, TableDocument } from "../document.ts";

@@ -3,9 +3,9 @@
  * Each is an object with one key. Only the form of incoming operations is checked here; the schema editor
  * checks whether they fit the branch.
  */
-import { LodestoneError } from "../../../errors.ts";
-import { isObject } from "../../../json-object.ts";
-import { inWords } from "../../../value-in-words.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { inWords } from "../../../errors/value-in-words.ts";
+import { isObject } from "../../../text/json-object.ts";
 import { requireColumnName, requireTableName } from "../../identifiers.ts";
 import type { SchemaOperation } from "../../schema.ts";
 import { requireColumn } from "../column-types.ts";

@@ -3,7 +3,7 @@
  * one statement, with the values of its buckets; buckets within buckets are another statement over the buckets
  * that were kept. All statements of a request see one snapshot.
  */
-import { LodestoneError } from "../../../errors.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import type { Connection, Engine } from "../../engine/engine.ts";
 import type { AggregateRequest, JsonObject, JsonValue } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";

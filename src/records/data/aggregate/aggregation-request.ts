@@ -2,10 +2,10 @@
  * `aggs` of a request, checked against the schema: values over the records of a group, and buckets that are
  * groups themselves.
  */
-import { LodestoneError } from "../../../errors.ts";
-import { isObject } from "../../../json-object.ts";
-import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";
-import { wholeNumber } from "../../../whole-number.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { inWords, quoted, quotedNames } from "../../../errors/value-in-words.ts";
+import { isObject } from "../../../text/json-object.ts";
+import { wholeNumber } from "../../../text/whole-number.ts";
 import { NUMBER_TYPES, PLAIN_TYPES } from "../../column-traits.ts";
 import type { BranchInfo, ColumnType, TableInfo } from "../../schema.ts";
 import { type ColumnReference, resolveColumn } from "../sql-parts/column-reference.ts";

@@ -1,10 +1,10 @@
 /** POST …/summarize: groups of records with equal columns, and a value for each of `summaries`. One statement. */
 
-import { LodestoneError } from "../../../errors.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { quotedNames } from "../../../errors/value-in-words.ts";
 import { parseFilter } from "../../../filter/parse.ts";
 import { compileToSql } from "../../../filter/sql-condition.ts";
 import type { FilterTable, FilterTableColumn } from "../../../filter/tree.ts";
-import { quotedNames } from "../../../value-in-words.ts";
 import type { Connection } from "../../engine/engine.ts";
 import { quoteIdentifier } from "../../identifiers.ts";
 import type { AnswerOptions, JsonObject, SummarizeRequest } from "../../requests.ts";

@@ -1,8 +1,8 @@
 /** A `summarize` request, checked against the schema. */
-import { LodestoneError } from "../../../errors.ts";
-import { isObject } from "../../../json-object.ts";
-import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";
-import { wholeNumber } from "../../../whole-number.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { inWords, quoted, quotedNames } from "../../../errors/value-in-words.ts";
+import { isObject } from "../../../text/json-object.ts";
+import { wholeNumber } from "../../../text/whole-number.ts";
 import { NUMBER_TYPES, ORDERED_TYPES } from "../../column-traits.ts";
 import { MAX_PAGE_SIZE } from "../../request-limits.ts";
 import type { SummarizeRequest } from "../../requests.ts";

@@ -5,8 +5,8 @@
  * columns are read as if the client had sent them, and values are bound.
  */
 import { deflateSync, inflateSync } from "node:zlib";
-import { LodestoneError } from "../../../errors.ts";
-import { inWords } from "../../../value-in-words.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { inWords } from "../../../errors/value-in-words.ts";
 import type { JsonValue, Selection } from "../../requests.ts";
 
 /** Values of a record's sort terms as PostgreSQL's text; null is SQL's null. */

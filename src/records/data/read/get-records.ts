@@ -1,5 +1,5 @@
 /** GET …/data/{id}, and many of them by id in one statement. */
-import { SLICE_UNITS, Slices } from "../../../event-loop.ts";
+import { SLICE_UNITS, Slices } from "../../../threads/event-loop.ts";
 import type { Connection } from "../../engine/engine.ts";
 import type { JsonObject, ReadOptions } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";

@@ -1,8 +1,8 @@
 /** `page` of a query: which part of which result is wanted. */
 import { randomBytes } from "node:crypto";
-import { LodestoneError } from "../../../errors.ts";
-import { inWords, quoted } from "../../../value-in-words.ts";
-import { isWholeNumber, wholeNumber } from "../../../whole-number.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { inWords, quoted } from "../../../errors/value-in-words.ts";
+import { isWholeNumber, wholeNumber } from "../../../text/whole-number.ts";
 import { MAX_PAGE_OFFSET, MAX_PAGE_SIZE } from "../../request-limits.ts";
 import type { JsonValue, QueryRequest, Selection } from "../../requests.ts";
 import type { TableInfo } from "../../schema.ts";

@@ -1,7 +1,7 @@
 /** POST …/query: the records that pass a filter, in order, a page at a time. One statement a page. */
 
-import { LodestoneError } from "../../../errors.ts";
-import { SLICE_UNITS, Slices } from "../../../event-loop.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { SLICE_UNITS, Slices } from "../../../threads/event-loop.ts";
 import type { Connection } from "../../engine/engine.ts";
 import type { AnswerOptions, JsonObject, QueryRequest, QueryResponse } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";

@@ -2,8 +2,8 @@
  * The vectors of a column in bulk, as binary: for clients that search them elsewhere (a page, a notebook). One
  * statement per page, bounded in rows and bytes.
  */
-import { LodestoneError } from "../../../errors.ts";
-import { quoted } from "../../../value-in-words.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { quoted } from "../../../errors/value-in-words.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { VectorPage, VectorsRequest } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";

@@ -2,10 +2,10 @@
  * A column that a request names: a column of the table, behind links (`team.name`), inside json
  * (`config->rank`), or a system column (`xata.version`).
  */
-import { LodestoneError } from "../../../errors.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { quoted } from "../../../errors/value-in-words.ts";
 import { objectColumns, resolveName } from "../../../filter/column-path.ts";
 import { rootPlace } from "../../../filter/fault.ts";
-import { quoted } from "../../../value-in-words.ts";
 import { quoteIdentifier, quoteLiteral } from "../../identifiers.ts";
 import type { BranchInfo, ColumnInfo, ColumnType, TableInfo } from "../../schema.ts";
 import { relation } from "./sql-names.ts";

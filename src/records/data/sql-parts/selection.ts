@@ -3,12 +3,12 @@
  * follow and what to read there, and which records that link here come with it. `id` and `xata` are always
  * included.
  */
-import { LodestoneError } from "../../../errors.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { inWords, quoted, quotedNames } from "../../../errors/value-in-words.ts";
 import { followLink, linkTarget, requireJson, requireLinksLeft, splitJsonPath, unknownColumn } from "../../../filter/column-path.ts";
 import { rootPlace } from "../../../filter/fault.ts";
 import { systemColumnNamed, systemColumnType } from "../../../filter/system-columns.ts";
-import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";
-import { wholeNumber } from "../../../whole-number.ts";
+import { wholeNumber } from "../../../text/whole-number.ts";
 import { MAX_PAGE_OFFSET, MAX_PAGE_SIZE } from "../../request-limits.ts";
 import type { JsonObject, Selection } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";

@@ -3,8 +3,8 @@
  * lists of these, {"*": "random"}; over columns, links (`team.name`), json paths and `xata.*`. The order is
  * total: equal records are ordered by id.
  */
-import { LodestoneError } from "../../../errors.ts";
-import { inWords, quoted } from "../../../value-in-words.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { inWords, quoted } from "../../../errors/value-in-words.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
 import { type ColumnReference, resolveColumn } from "./column-reference.ts";
 

@@ -1,5 +1,5 @@
 /** Where in a text its words were found: the text, or parts of a long one, with `<em>` around them. */
-import type { Slices } from "../../../event-loop.ts";
+import type { Slices } from "../../../threads/event-loop.ts";
 import { type TermMatcher, type Word, wordsIn } from "./words.ts";
 
 const WHOLE_LENGTH = 200;

@@ -2,7 +2,7 @@
  * Finds the records of a table that match, and the best of them. Memory is bounded whatever matches: if there
  * are too many matches to keep until everything is known that their scores need, they are found a second time.
  */
-import type { Slices } from "../../../event-loop.ts";
+import type { Slices } from "../../../threads/event-loop.ts";
 import type { Connection } from "../../engine/engine.ts";
 import type { BranchInfo } from "../../schema.ts";
 import { boostOf, type Frequency, MatchStatistics, type RecordMatch } from "./bm25.ts";

@@ -1,6 +1,7 @@
 /** POST …/search, of a table and of a branch: finds the records, orders them, and reads one page of them. */
-import { SLICE_UNITS, Slices } from "../../../event-loop.ts";
+
 import type { SystemNaming } from "../../../filter/system-columns.ts";
+import { SLICE_UNITS, Slices } from "../../../threads/event-loop.ts";
 import type { Connection } from "../../engine/engine.ts";
 import type { AnswerOptions, BranchSearchRequest, JsonObject, TextSearchRequest, TextSearchResponse } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";

@@ -2,12 +2,12 @@
  * A free text search, checked against the schema: the words, and for each table where to look for them and what
  * boosts a record.
  */
-import { LodestoneError } from "../../../errors.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { inWords, quoted, quotedNames } from "../../../errors/value-in-words.ts";
 import { unknownColumn } from "../../../filter/column-path.ts";
 import { parseTimestamp } from "../../../filter/datetime.ts";
 import { rootPlace } from "../../../filter/fault.ts";
-import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";
-import { wholeNumber } from "../../../whole-number.ts";
+import { wholeNumber } from "../../../text/whole-number.ts";
 import { NUMBER_TYPES, PLAIN_TYPES, TEXT_TYPES } from "../../column-traits.ts";
 import type { BranchSearchRequest, TextQuery, TextSearchScope } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, ColumnType, TableInfo } from "../../schema.ts";

@@ -4,7 +4,7 @@
  */
 
 import { fold } from "../../../filter/fold.ts";
-import { isHighSurrogate } from "../../../surrogates.ts";
+import { isHighSurrogate } from "../../../text/surrogates.ts";
 
 export interface Word {
   /** Where it stands in the text, in UTF-16 units. */

@@ -1,6 +1,6 @@
 /** POST …/transaction: operations in order, as one unit. Later ones see what earlier ones did; all or nothing. */
-import { LodestoneError } from "../../../errors.ts";
-import { SLICE_UNITS, Slices } from "../../../event-loop.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { SLICE_UNITS, Slices } from "../../../threads/event-loop.ts";
 import type { Connection, Engine } from "../../engine/engine.ts";
 import { checkReadOnly, type ReadOnlyOption } from "../../read-only.ts";
 import type { AnswerOptions, JsonObject, ReadOptions, Selection, TransactionResult } from "../../requests.ts";

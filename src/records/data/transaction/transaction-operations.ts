@@ -2,9 +2,9 @@
  * The operations of a transaction. Each is checked by itself before anything runs, so that a client learns of
  * all its mistakes at once.
  */
-import { LodestoneError, type OperationError } from "../../../errors.ts";
-import { isObject } from "../../../json-object.ts";
-import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";
+import { LodestoneError, type OperationError } from "../../../errors/lodestone-error.ts";
+import { inWords, quoted, quotedNames } from "../../../errors/value-in-words.ts";
+import { isObject } from "../../../text/json-object.ts";
 import { MAX_OPERATIONS } from "../../request-limits.ts";
 import type { Selection } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";

@@ -3,9 +3,9 @@
  * PostgreSQL takes as a bound parameter. Nothing is coerced (except what JSON has no form for: times and
  * links), so what is stored is what was sent.
  */
-import { LodestoneError } from "../../../errors.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { inWords, quoted } from "../../../errors/value-in-words.ts";
 import { formatTimestamp, isTimestampForm, parseTimestamp } from "../../../filter/datetime.ts";
-import { inWords, quoted } from "../../../value-in-words.ts";
 import { escapedItem } from "../../array-literal.ts";
 import { EMAIL } from "../../catalog/column-types.ts";
 import type { ColumnInfo } from "../../schema.ts";

@@ -1,6 +1,6 @@
 /** A whole record on its way into a row: its fields are checked, and so is that nothing required is missing. */
-import { LodestoneError } from "../../../errors.ts";
-import { inWords, quoted } from "../../../value-in-words.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { inWords, quoted } from "../../../errors/value-in-words.ts";
 import type { ColumnInfo, TableInfo } from "../../schema.ts";
 import { type Parameter, toParameter } from "./column-value.ts";
 import { newRecordId, requireRecordId } from "./record-id.ts";

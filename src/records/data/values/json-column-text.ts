@@ -2,8 +2,9 @@
  * Which JSON text a json column accepts: text that both JavaScript and PostgreSQL can read, nested not too deep
  * for either.
  */
-import { Slices } from "../../../event-loop.ts";
-import { DepthScan } from "../../../json-scan.ts";
+
+import { DepthScan } from "../../../text/json-scan.ts";
+import { Slices } from "../../../threads/event-loop.ts";
 import { MAX_JSON_DEPTH } from "../../json-depth.ts";
 import { isHeavierThan, jsonPieces } from "../../json-pieces.ts";
 

@@ -4,8 +4,8 @@
  * sort by id in the order of their creation.
  */
 import { randomBytes } from "node:crypto";
-import { LodestoneError } from "../../../errors.ts";
-import { inWords } from "../../../value-in-words.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { inWords } from "../../../errors/value-in-words.ts";
 
 const ID = /^[a-zA-Z0-9_\-~:.]{1,255}$/;
 

@@ -3,11 +3,11 @@
  * `{"address.city": …}` and `{"address": {"city": …}}` mean the same. `xata` (or `xata_version` and the like)
  * is what the service gives out and the SDK sends back, so it is ignored.
  */
-import { LodestoneError } from "../../../errors.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { inWords, quoted, quotedNames } from "../../../errors/value-in-words.ts";
 import { unknownColumn } from "../../../filter/column-path.ts";
 import { rootPlace } from "../../../filter/fault.ts";
 import { isUnderscored, systemColumnNamed } from "../../../filter/system-columns.ts";
-import { inWords, quoted, quotedNames } from "../../../value-in-words.ts";
 import type { ColumnInfo, TableInfo } from "../../schema.ts";
 
 export interface RecordFields {

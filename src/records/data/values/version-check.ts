@@ -1,7 +1,7 @@
 /** ifVersion: a write goes ahead only on the version that the client has seen. */
-import { LodestoneError } from "../../../errors.ts";
-import { quoted } from "../../../value-in-words.ts";
-import { requireWholeNumber } from "../../../whole-number.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { quoted } from "../../../errors/value-in-words.ts";
+import { requireWholeNumber } from "../../../text/whole-number.ts";
 import type { TableInfo } from "../../schema.ts";
 
 const MAX_VERSION = 2 ** 31 - 1;

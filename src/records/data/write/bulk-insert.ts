@@ -3,9 +3,9 @@
  * (`unnest`), and all vectors of a column as one binary array that the statement cuts into rows.
  * bench/records.mjs shows the gain.
  */
-import { LodestoneError, type OperationError } from "../../../errors.ts";
-import { SLICE_UNITS, Slices } from "../../../event-loop.ts";
-import { inWords } from "../../../value-in-words.ts";
+import { LodestoneError, type OperationError } from "../../../errors/lodestone-error.ts";
+import { inWords } from "../../../errors/value-in-words.ts";
+import { SLICE_UNITS, Slices } from "../../../threads/event-loop.ts";
 import { COLUMN_TRAITS } from "../../column-traits.ts";
 import type { Connection } from "../../engine/engine.ts";
 import type { JsonObject, ReadOptions } from "../../requests.ts";

@@ -2,8 +2,8 @@
  * Turns what PostgreSQL says when a write breaks a rule of the schema into the words of the API: the column by
  * the user's name, what is wrong, and the fix.
  */
-import { LodestoneError } from "../../../errors.ts";
-import { quoted } from "../../../value-in-words.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { quoted } from "../../../errors/value-in-words.ts";
 import { MAX_JSON_DEPTH } from "../../json-depth.ts";
 import type { ColumnInfo, TableInfo } from "../../schema.ts";
 

@@ -1,6 +1,6 @@
 /** POST …/data, and PUT …/data/{id}: a new record, or the whole content of an existing one. */
-import { LodestoneError } from "../../../errors.ts";
-import { quoted } from "../../../value-in-words.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { quoted } from "../../../errors/value-in-words.ts";
 import type { JsonObject, WriteOptions } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
 import { Parameters } from "../sql-parts/bound-parameters.ts";

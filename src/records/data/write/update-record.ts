@@ -2,8 +2,8 @@
  * PATCH and POST …/data/{id}: sets the given columns and leaves the rest. Arithmetic happens in the database,
  * so no concurrent update is lost.
  */
-import { LodestoneError } from "../../../errors.ts";
-import { inWords, quoted } from "../../../value-in-words.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { inWords, quoted } from "../../../errors/value-in-words.ts";
 import type { JsonObject, WriteOptions } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
 import { Parameters, ROW } from "../sql-parts/bound-parameters.ts";

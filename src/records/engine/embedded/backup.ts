@@ -10,8 +10,8 @@
 import { existsSync } from "node:fs";
 import { copyFile, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { LodestoneError } from "../../../errors.ts";
-import { syncDirectory } from "../../../replace-file.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { syncDirectory } from "../../../files/replace-file.ts";
 import type { Connection } from "../engine.ts";
 import { sealFiles } from "./backup-checksums.ts";
 import { pgDataPath, writeMarkerFor } from "./data-directory.ts";

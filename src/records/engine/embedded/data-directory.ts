@@ -9,9 +9,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { LodestoneError } from "../../../errors.ts";
-import { crashPoint } from "../../../fault-points.ts";
-import { replaceFile, syncDirectory } from "../../../replace-file.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { crashPoint } from "../../../files/fault-points.ts";
+import { replaceFile, syncDirectory } from "../../../files/replace-file.ts";
 
 /**
  * Incremented when what Lodestone keeps in the directory changes in a way that an older version cannot read.

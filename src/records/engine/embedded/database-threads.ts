@@ -6,7 +6,7 @@
  */
 import { realpathSync } from "node:fs";
 import type { Worker } from "node:worker_threads";
-import { LodestoneError } from "../../../errors.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
 
 /** By the directory's real path. */
 const threads = new Map<string, Worker>();

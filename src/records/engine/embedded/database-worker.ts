@@ -9,7 +9,7 @@ import { readlinkSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
 import { descriptorLimits } from "../../../budget/descriptor-limits.ts";
-import { holdPoint } from "../../../fault-points.ts";
+import { holdPoint } from "../../../files/fault-points.ts";
 import { DurableNodeFS } from "./durable-node-fs.ts";
 import { interruptStatement } from "./interrupt-statement.ts";
 import { Reply, type ReplyPort } from "./reply.ts";

@@ -11,8 +11,8 @@ import { randomBytes } from "node:crypto";
 import { rmSync, statfsSync } from "node:fs";
 import { open, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { LodestoneError } from "../../../errors.ts";
-import { type FaultListeners, FaultState } from "../../../faults.ts";
+import { type FaultListeners, FaultState } from "../../../errors/fault-state.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
 
 export interface DiskReserveOptions extends FaultListeners {
   /** Default 64 MiB: four files of PostgreSQL's log. */

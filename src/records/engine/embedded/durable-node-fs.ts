@@ -9,7 +9,7 @@
 import { closeSync, fsyncSync, openSync } from "node:fs";
 import { PGlite } from "@electric-sql/pglite";
 import { NodeFS } from "@electric-sql/pglite/nodefs";
-import { crashPoint } from "../../../fault-points.ts";
+import { crashPoint } from "../../../files/fault-points.ts";
 
 interface NodeFsStream {
   readonly nfd?: number;

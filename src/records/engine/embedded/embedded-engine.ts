@@ -6,7 +6,7 @@
  * never reports success; the units behind it run on the session that is opened next, on the same directory.
  */
 import type { QueryResult } from "pg";
-import { LodestoneError } from "../../../errors.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { quoteIdentifier } from "../../identifiers.ts";
 import {
   CLOSE_LIMIT_MS,

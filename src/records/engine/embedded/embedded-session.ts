@@ -5,8 +5,8 @@
  */
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import pg, { type QueryResult } from "pg";
-import { LodestoneError } from "../../../errors.ts";
-import { TEST_ENVIRONMENT } from "../../../fault-points.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { TEST_ENVIRONMENT } from "../../../files/fault-points.ts";
 import { runBounded } from "../bounded-query.ts";
 import { asServiceError } from "../database-errors.ts";
 import type { BoundedQuery, BoundedResult, QueryOptions, TransactionConnection } from "../engine.ts";

@@ -9,7 +9,7 @@
  * Invariant: after `resume` has returned, no flag is set until the next `interrupt` or `watch`.
  */
 import { type MessagePort, Worker } from "node:worker_threads";
-import { TEST_ENVIRONMENT } from "../../../fault-points.ts";
+import { TEST_ENVIRONMENT } from "../../../files/fault-points.ts";
 
 /** The words that both threads share. */
 export const STATE = 0;

@@ -9,7 +9,7 @@
  * any escape works, no user's SQL is run.
  */
 import type { QueryResult } from "pg";
-import { LodestoneError } from "../../../errors.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { quoteIdentifier } from "../../identifiers.ts";
 import { SESSION_STATE } from "../pinned-settings.ts";
 import type { EmbeddedSession } from "./embedded-session.ts";

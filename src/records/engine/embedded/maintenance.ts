@@ -6,7 +6,7 @@
  * It takes turns with everybody's units, one statement at a time. While others wait, only what is overdue
  * runs.
  */
-import { type FaultListeners, FaultState } from "../../../faults.ts";
+import { type FaultListeners, FaultState } from "../../../errors/fault-state.ts";
 import type { Connection } from "../engine.ts";
 
 const LOOK_EVERY_MS = 15_000;

@@ -1,8 +1,8 @@
 /** Opens a path as a locked, whole data directory. */
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { DirectoryLock, isDirectoryHeld } from "../../../directory-lock.ts";
-import type { FaultListeners } from "../../../faults.ts";
+import type { FaultListeners } from "../../../errors/fault-state.ts";
+import { DirectoryLock, isDirectoryHeld } from "../../../files/directory-lock.ts";
 import { checkDataDirectory, ensureDirectory, pgDataPath, publish, removeLeftovers } from "./data-directory.ts";
 import { makeRoom } from "./disk-reserve.ts";
 import { unpackDatabase } from "./pristine-database.ts";

@@ -9,8 +9,8 @@ import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, writeSync } fr
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { brotliDecompressSync } from "node:zlib";
-import { crashPoint } from "../../../fault-points.ts";
-import { syncDirectory } from "../../../replace-file.ts";
+import { crashPoint } from "../../../files/fault-points.ts";
+import { syncDirectory } from "../../../files/replace-file.ts";
 import { newSystemIdentifier, setSystemIdentifier } from "./system-identifier.ts";
 
 interface Index {

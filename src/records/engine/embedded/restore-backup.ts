@@ -1,8 +1,8 @@
 /** Makes the files of a data directory from those of a backup. */
 import { cpSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { LodestoneError } from "../../../errors.ts";
-import { replaceFile } from "../../../replace-file.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { replaceFile } from "../../../files/replace-file.ts";
 import { CHECKSUMS_NAME, copySealed } from "./backup-checksums.ts";
 
 /**

@@ -19,8 +19,9 @@
  * - `lost`, `closing` and `closed` give nobody a session, and never open one again.
  * - `closed` means that no thread is left: then, and not before, the directory may be given to others.
  */
-import { LodestoneError } from "../../../errors.ts";
-import { type FaultListeners, FaultState } from "../../../faults.ts";
+
+import { type FaultListeners, FaultState } from "../../../errors/fault-state.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
 
 /** What this file needs of an EmbeddedSession; tests have others. */
 export interface LivingSession {

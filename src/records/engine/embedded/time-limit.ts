@@ -10,7 +10,7 @@
  * expression or text) is ended together with its thread: when it does not notice its interruption, and also
  * when it was not interrupted yet but others wait for it.
  */
-import { LodestoneError } from "../../../errors.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { timedOut } from "../database-errors.ts";
 import type { EmbeddedSession } from "./embedded-session.ts";
 

@@ -5,7 +5,7 @@
  *                    ^     └── all who wait rest ──> resting
  *                    └────────── push, or rested ────────┘
  */
-import type { LodestoneError } from "../../../errors.ts";
+import type { LodestoneError } from "../../../errors/lodestone-error.ts";
 import type { EmbeddedSession } from "./embedded-session.ts";
 import { TURN_MS, type Turn } from "./time-limit.ts";
 import { PREEMPTED, queueUnit, type Unit, type UnitOptions, type Work } from "./unit.ts";

@@ -6,7 +6,7 @@
  * had charged.
  */
 import type { AnswerBudget } from "../../../budget/memory-budget.ts";
-import { LodestoneError } from "../../../errors.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import type { EmbeddedSession } from "./embedded-session.ts";
 import { TURN_MS, type Turn } from "./time-limit.ts";
 import type { UnitQueue, Waiting } from "./unit-queue.ts";

@@ -13,7 +13,7 @@
  */
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
 import type pg from "pg";
-import { LodestoneError } from "../../../errors.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { quoteIdentifier, quoteLiteral } from "../../identifiers.ts";
 import type { Connection, Engine } from "../engine.ts";
 import { ConnectionPool } from "./connection-pool.ts";

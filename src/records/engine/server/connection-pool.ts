@@ -7,7 +7,7 @@
  * smaller for a while, and its callers wait for each other.
  */
 import pg from "pg";
-import { LodestoneError } from "../../../errors.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { DatabaseAwayError } from "../../database-away.ts";
 import { handleLongTexts } from "../protocol-connection.ts";
 import { destroyConnection } from "./database-watch.ts";

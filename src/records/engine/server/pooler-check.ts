@@ -5,7 +5,7 @@
  */
 import { randomUUID } from "node:crypto";
 import type pg from "pg";
-import { LodestoneError } from "../../../errors.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
 
 const MARK = "lodestone.session";
 

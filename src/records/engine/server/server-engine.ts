@@ -6,7 +6,7 @@
  * password appears in no message.
  */
 import pg, { type QueryResult } from "pg";
-import { LodestoneError } from "../../../errors.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { FairTurns } from "../../../fairness/fair-turns.ts";
 import { DatabaseAwayError } from "../../database-away.ts";
 import { asServiceError, timedOut } from "../database-errors.ts";

@@ -1,6 +1,6 @@
 /** Which server a URL names, and how sessions on it are set up. */
 import pg from "pg";
-import { LodestoneError } from "../../../errors.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { quoteIdentifier, quoteLiteral } from "../../identifiers.ts";
 import { PINNED_SETTINGS, SESSION_STATE } from "../pinned-settings.ts";
 import { TIMELINE } from "../timeline.ts";

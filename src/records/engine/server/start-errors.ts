@@ -2,7 +2,7 @@
  * Explains to the operator who starts the server why a database cannot be used: what it said, and what to do.
  * Never shows a password.
  */
-import { LodestoneError } from "../../../errors.ts";
+import { LodestoneError } from "../../../errors/lodestone-error.ts";
 
 /** @param place  host and database, as the URL names them. */
 export function describeStartError(error: unknown, place: string, user: string): LodestoneError {

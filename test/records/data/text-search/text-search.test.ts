@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
-import { Slices } from "../../../../src/event-loop.ts";
 import { highlight } from "../../../../src/records/data/text-search/highlight.ts";
 import { searchTable } from "../../../../src/records/data/text-search/match-table.ts";
 import { searchBranchRecords, searchTableRecords } from "../../../../src/records/data/text-search/search-text.ts";
@@ -18,6 +17,7 @@ import {
 import { insertRecords } from "../../../../src/records/data/write/bulk-insert.ts";
 import type { Connection } from "../../../../src/records/engine/engine.ts";
 import type { BranchSearchRequest, TextSearchRequest } from "../../../../src/records/requests.ts";
+import { Slices } from "../../../../src/threads/event-loop.ts";
 import { turnsDuring } from "../../../support/event-loop.ts";
 import { runs } from "../../../support/random-runs.ts";
 import { describeOnBothEngines } from "../../../support/record-engines.ts";

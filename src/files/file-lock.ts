@@ -12,7 +12,7 @@ import { existsSync } from "node:fs";
 import { link, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { LodestoneError } from "./errors.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 import { liveness, ownIdentity, type ProcessIdentity } from "./process-identity.ts";
 
 const PATIENCE_MS = 5_000;

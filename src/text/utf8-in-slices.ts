@@ -2,7 +2,7 @@
  * Long texts from and to UTF-8, in slices: at once, 20 MB that are not ASCII take a twentieth of a second and
  * more. Other callers are served between the slices.
  */
-import { Slices } from "./event-loop.ts";
+import { Slices } from "../threads/event-loop.ts";
 import { isHighSurrogate } from "./surrogates.ts";
 
 /** Bytes or characters converted at once: a millisecond. */

@@ -5,8 +5,8 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { withFileLock } from "../src/file-lock.ts";
-import { ownIdentity } from "../src/process-identity.ts";
+import { withFileLock } from "../../src/files/file-lock.ts";
+import { ownIdentity } from "../../src/files/process-identity.ts";
 
 let folder: string;
 let file: string;

@@ -2,7 +2,7 @@
  * Calls to a worker of any kind: each has a number, and its reply carries the same number. Below every layer,
  * since several keep workers.
  */
-import { type ErrorCode, LodestoneError } from "./errors.ts";
+import { type ErrorCode, LodestoneError } from "../errors/lodestone-error.ts";
 
 interface Pending {
   readonly resolve: (result: unknown) => void;

@@ -5,7 +5,7 @@
  * sizes users choose. Everything else that waits is served between two slices. However many such tasks there are,
  * the event loop runs one slice per turn, and callers take turns.
  */
-import { FairQueue } from "./fairness/fair-queue.ts";
+import { FairQueue } from "../fairness/fair-queue.ts";
 
 /** About 5 ms of inspecting characters one by one. */
 export const SLICE_UNITS = 1 << 19;

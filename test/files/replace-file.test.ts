@@ -2,8 +2,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { createKey, readKeyFile, revokeKey } from "../src/http/keys/key-file.ts";
-import { updateFile } from "../src/replace-file.ts";
+import { updateFile } from "../../src/files/replace-file.ts";
+import { createKey, readKeyFile, revokeKey } from "../../src/http/keys/key-file.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "lodestone-replace-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

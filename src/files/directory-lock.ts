@@ -20,8 +20,8 @@ import { randomUUID } from "node:crypto";
 import { linkSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { LodestoneError } from "./errors.ts";
-import { type FaultListeners, FaultState } from "./faults.ts";
+import { type FaultListeners, FaultState } from "../errors/fault-state.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
 import { liveness, ownIdentity, type ProcessIdentity } from "./process-identity.ts";
 
 const LOCK_NAME = /^lodestone\.lock\.(\d{1,15})$/;

@@ -1,6 +1,6 @@
 /** Counts and sizes as requests give them. Below every layer, since each takes some. */
-import { LodestoneError } from "./errors.ts";
-import { inWords } from "./value-in-words.ts";
+import { LodestoneError } from "../errors/lodestone-error.ts";
+import { inWords } from "../errors/value-in-words.ts";
 
 /** @param least  and `most` are among them. */
 export function isWholeNumber(value: unknown, least: number, most: number): value is number {

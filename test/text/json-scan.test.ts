@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { elementsOf, endOfString, endOfValue, jsonDepth, MarkScan, membersOf } from "../src/json-scan.ts";
-import { runs } from "./support/random-runs.ts";
+import { elementsOf, endOfString, endOfValue, jsonDepth, MarkScan, membersOf } from "../../src/text/json-scan.ts";
+import { runs } from "../support/random-runs.ts";
 
 /** Obvious code: character by character, with a flag for strings. */
 function marksOf(text: string): number[] {
