@@ -34,12 +34,14 @@ describe("the library's package", () => {
   it("installs nothing else, is under 1 MB, and contains no file of the server", () => {
     expect(readdirSync(join(project, "node_modules")).filter((name) => !name.startsWith("."))).toEqual(["lodestone"]);
     expect(files().reduce((bytes, path) => bytes + statSync(join(installed, path)).size, 0)).toBeLessThan(1_000_000);
-    expect(files().filter((path) => !/^(dist\/((core|library|columns)\/[^/]+\.d\.c?ts$|[^/]+$)|assembly\/|[^/]+$)/.test(path))).toEqual([]);
+    expect(
+      files().filter((path) => !/^(dist\/((core|library|columns|errors)\/[^/]+\.d\.c?ts$|[^/]+$)|assembly\/|[^/]+$)/.test(path)),
+    ).toEqual([]);
     const text = readFileSync(join(installed, "dist/index.js"), "utf8");
     // Above each part the bundler names its source.
     const parts = [...text.matchAll(/^\/\/ ((?:dist|node_modules)\/.*)$/gm)].map(([, path]) => path);
     expect(parts).toContain("dist/core/vector-index.js");
-    const allowed = /^(dist\/((core|columns|filter|library)\/|[^/]+$)|node_modules\/@assemblyscript\/loader\/)/;
+    const allowed = /^(dist\/((core|columns|errors|filter|library|text|threads)\/|[^/]+$)|node_modules\/@assemblyscript\/loader\/)/;
     expect(parts.filter((path) => !allowed.test(path ?? ""))).toEqual([]);
   });
 
