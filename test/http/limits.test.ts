@@ -28,7 +28,7 @@ const TESTED_APART = [
   "a value that filters of searches see",
 ];
 
-/** Limits of time and concurrency, tested in load-limits.test.ts, connections.test.ts and search-queue.test.ts. */
+/** Limits of time and concurrency, tested in load-limits.test.ts, connections.test.ts, search-queue.test.ts and slow-open.test.ts. */
 const TESTED_UNDER_LOAD = [
   "requests worked on at once (`--max-requests`)",
   "bodies held at once by all requests",
@@ -41,6 +41,7 @@ const TESTED_UNDER_LOAD = [
   "pause in taking a large answer",
   "time for a statement (`--statement-timeout`)",
   "time for SQL over HTTP on the embedded database (`--statement-timeout`)",
+  "wait for the embedded database while it is opened again (`--statement-timeout`)",
 ];
 
 describe("the limit", () => {

@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { UNINTERRUPTIBLE } from "../records/sql/attacks.ts";
 import { TestServer } from "../support/server.ts";
 
 const COUNTING = fileURLToPath(new URL("../support/count-database-threads.mjs", import.meta.url));
@@ -92,6 +93,21 @@ describe("a server whose database is slow", () => {
       await server.end("SIGKILL");
     }
     expect(server.log).not.toContain("starting: making the database");
+  });
+
+  it("refuses what waits for a database that is opened again for longer than a statement may take, and serves it then", async () => {
+    server = serverAt("session-opening", ["--statement-timeout", "1"]);
+    const started = server.start();
+    await (await reached()).close();
+    await started;
+    await server.put("/db/slow:main");
+    const ended = server.post("/db/slow:main/sql", { statement: UNINTERRUPTIBLE });
+    const held = await reached();
+    expect((await ended).status).toBe(504);
+    const late = await server.get("/db/slow:main");
+    expect([late.status, late.body.message]).toEqual([503, expect.stringContaining("this takes longer than usual")]);
+    await held.close();
+    await expect.poll(async () => (await server!.get("/db/slow:main")).status).toBe(200);
   });
 
   it("ends at the shutdown deadline with exit code other than 0, and says so, when its database thread hangs", async () => {
