@@ -16,10 +16,10 @@ import { readOptions } from "./read-options.mjs";
 const OTHERS_P99_LIMIT_MS = 250;
 const OTHERS_LONGEST_LIMIT_MS = 3_000;
 /**
- * The last quarter's memory, relative to the second's: in the first everything is met for the first time. The records that are written
- * stay, and are searched; one session's memory that is kept each time would be a multiple.
+ * The last quarter's memory, relative to the second's: in the first everything is met for the first time. What grows are the records
+ * that are written, which stay; one session's memory that is kept each time would be a multiple.
  */
-const RSS_GROWTH_LIMIT = 1.5;
+const RSS_GROWTH_LIMIT = 1.25;
 
 const values = readOptions(import.meta.url, {
   minutes: { type: "string", default: "60" },

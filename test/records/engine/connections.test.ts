@@ -6,6 +6,7 @@ import { MemoryBudget } from "../../../src/budget/memory-budget.ts";
 import type { Engine } from "../../../src/records/engine/engine.ts";
 import { engineForCaller } from "../../../src/records/engine/engine-for-caller.ts";
 import { openEngine } from "../../../src/records/engine/open-engine.ts";
+import { ConnectionPool } from "../../../src/records/engine/server/connection-pool.ts";
 import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
 import { describeWith } from "../../support/requirements.ts";
 
@@ -70,6 +71,18 @@ describeWith("postgresql", "connections to a server with few", (bin) => {
       await engine.query(`DROP ROLE IF EXISTS "${jail.roleName}"`);
       await engine.close();
     }
+  });
+
+  test("a pool counts a connection that came after its caller was told that the database is away", async () => {
+    const pool = new ConnectionPool({ connectionString: databaseUrl, max: 2 }, () => Promise.resolve());
+    const opening = pool.connect();
+    await new Promise(setImmediate);
+    pool.disconnect();
+    await expect(opening).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await expect.poll(() => [pool.total, pool.spare]).toEqual([1, 1]);
+    await pool.endSpare();
+    expect([pool.total, pool.spare, pool.isEmpty]).toEqual([0, 0, true]);
+    await pool.close();
   });
 
   test("takes no more than the configured total, whatever comes", async () => {

@@ -139,7 +139,7 @@ export class BranchLogins {
         const ending = pool.endSpare().finally(() => this.#ending.delete(ending));
         this.#ending.add(ending);
       }
-      if (pool.total === 0) this.#pools.delete(roleName);
+      if (pool.isEmpty) this.#pools.delete(roleName);
     }
   }
 

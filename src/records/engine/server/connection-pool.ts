@@ -32,8 +32,8 @@ export class ConnectionPool {
   readonly #clients = new Set<pg.ClientBase>();
   readonly #waiting = new Set<(reason: Error) => void>();
   #growTimer: NodeJS.Timeout | undefined;
-  /** Users of a connection, and those who are about to get one. */
-  #users = 0;
+  /** Calls of connect() that wait for what must be over before. */
+  #waitingForRoom = 0;
 
   /**
    * @param prepare  run on each new connection; if it rejects, the connection is closed and the caller that
@@ -53,17 +53,25 @@ export class ConnectionPool {
     // The pool drops an idle connection that breaks (server restart); without a listener the error would end
     // the process.
     this.#pool.on("error", () => {});
-    this.#pool.on("release", () => this.#users--);
   }
 
   /** Connections: in use, idle, and those that will be opened for who waits. */
   get total(): number {
-    return Math.max(this.#pool.totalCount, this.#users);
+    return this.#pool.totalCount + Math.max(0, this.#wanted - this.#pool.idleCount);
   }
 
   /** Connections that nobody uses or waits for. */
   get spare(): number {
-    return this.total - this.#users;
+    return Math.max(0, this.#pool.idleCount - this.#wanted);
+  }
+
+  /** Has no connection, not even one that is ending. */
+  get isEmpty(): boolean {
+    return this.total === 0 && this.#clients.size === 0;
+  }
+
+  get #wanted(): number {
+    return this.#pool.waitingCount + this.#waitingForRoom;
   }
 
   /**
@@ -72,27 +80,20 @@ export class ConnectionPool {
    *   free connection.
    */
   async connect(after: Iterable<Promise<void>> = []): Promise<pg.PoolClient> {
-    this.#users++;
+    this.#waitingForRoom++;
     try {
       await Promise.all(after);
-      return await this.#connectPatiently();
-    } catch (error) {
-      this.#users--;
-      throw error;
+    } finally {
+      this.#waitingForRoom--;
     }
+    return this.#connectPatiently();
   }
 
   /** Ends a spare connection. Resolves when the server has ended it: it counts until then. */
   async endSpare(): Promise<void> {
-    this.#users++;
-    let client: pg.PoolClient;
-    try {
-      client = await this.#pool.connect();
-    } catch {
-      // It had broken, and so had the attempt to open another.
-      this.#users--;
-      return;
-    }
+    // When it has broken, and the attempt to open another as well, there is nothing to end.
+    const client = await this.#pool.connect().catch(() => undefined);
+    if (client === undefined) return;
     const ended = new Promise<void>((resolve) => client.once("end", resolve));
     client.release(true);
     await ended;
