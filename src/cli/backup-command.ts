@@ -8,7 +8,7 @@ import { type Command, Option } from "commander";
 import { LodestoneError } from "../errors/lodestone-error.ts";
 import { isDirectoryHeld } from "../files/directory-lock.ts";
 import { syncDirectory } from "../files/replace-file.ts";
-import { copyBackup } from "../records/engine/embedded/restore-backup.ts";
+import { copyBackup } from "../records/engine/embedded/backup.ts";
 import { openRecordStore } from "../records/open.ts";
 import type { ApiClient } from "./api-client.ts";
 import { checkStore, countOfFaults } from "./check-store.ts";

@@ -11,10 +11,9 @@ import type { AbortSignalLike } from "./abort-signal.ts";
 import { checkBytes, checkMany } from "./batch-input.ts";
 import type { ByteSource, ByteStream } from "./byte-stream.ts";
 import { nodeModule } from "./node-modules.ts";
-import { maskOfShard, rowInShard, shardOfRow } from "./row-blocks.ts";
 import type { CheckedValues, RowColumns, RowValues } from "./row-columns.ts";
 import { checkId, RowDirectory } from "./row-directory.ts";
-import { RowWrites } from "./row-writes.ts";
+import { maskOfShard, RowWrites, rowInShard, shardOfRow, VectorStaging } from "./row-writes.ts";
 import {
   type SearchOptions,
   type SearchPlan,
@@ -29,7 +28,6 @@ import type { ShardAnswer } from "./shard-messages.ts";
 import { createExchange } from "./threshold-exchange.ts";
 import { gatherRows, joined, loadSnapshot, snapshotPieces, snapshotStream, type TransferOptions, type TransferSource } from "./transfer.ts";
 import { checkDimension, toFloat32 } from "./vector-input.ts";
-import { VectorStaging } from "./vector-staging.ts";
 import { type Build, coreModule } from "./wasm-module.ts";
 
 export interface ParallelVectorIndexOptions {

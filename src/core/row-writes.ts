@@ -51,3 +51,63 @@ export class RowWrites {
     this.#writes = writes;
   }
 }
+
+/**
+ * How the rows of one directory are distributed over shards: in blocks, round-robin. Shards then fill evenly,
+ * and a row mask is split into the shards' masks by copying words.
+ *
+ *   row = block · BLOCK_ROWS + rest;  shard = block mod shards
+ *   row in the shard = ⌊block / shards⌋ · BLOCK_ROWS + rest
+ */
+const BLOCK_ROWS = 512;
+const BLOCK_WORDS = BLOCK_ROWS / 32;
+
+export function shardOfRow(row: number, shards: number): number {
+  return Math.floor(row / BLOCK_ROWS) % shards;
+}
+
+export function rowInShard(row: number, shards: number): number {
+  return Math.floor(row / (BLOCK_ROWS * shards)) * BLOCK_ROWS + (row % BLOCK_ROWS);
+}
+
+/** The part of a mask that belongs to `shard`, over that shard's own rows. */
+export function maskOfShard(mask: Uint32Array, shard: number, shards: number): Uint32Array<ArrayBuffer> {
+  const blocks = Math.ceil(mask.length / BLOCK_WORDS);
+  const own = new Uint32Array(Math.max(0, Math.ceil((blocks - shard) / shards)) * BLOCK_WORDS);
+  for (let block = shard, to = 0; block < blocks; block += shards, to += BLOCK_WORDS) {
+    own.set(mask.subarray(block * BLOCK_WORDS, (block + 1) * BLOCK_WORDS), to);
+  }
+  return own;
+}
+
+/**
+ * Buffers for vectors on their way to the workers. A worker that gets a buffer of its own with each message has
+ * it accounted to its heap, and V8 collects that whole heap every few messages: a third of the time of loading
+ * a million vectors. Memory shared between threads is used again and again instead. A page that is not
+ * cross-origin isolated has none; its vectors are transferred.
+ */
+const MAX_BUFFERS = 8;
+const MIN_BYTES = 1 << 16;
+/** Longer messages are seldom, and their buffers are not kept. */
+const MAX_BYTES = 1 << 21;
+
+export class VectorStaging {
+  readonly #free: SharedArrayBuffer[] = [];
+  #count = 0;
+
+  /** Room for so many elements. `give` it back when the worker has answered. */
+  take(elements: number): Float32Array {
+    const bytes = 4 * elements;
+    if (typeof SharedArrayBuffer === "undefined" || bytes > MAX_BYTES) return new Float32Array(elements);
+    const fitting = this.#free.findIndex(({ byteLength }) => byteLength >= bytes);
+    if (fitting !== -1) return new Float32Array(this.#free.splice(fitting, 1)[0]!, 0, elements);
+    if (this.#free.pop() !== undefined) this.#count--;
+    if (this.#count === MAX_BUFFERS) return new Float32Array(elements);
+    this.#count++;
+    return new Float32Array(new SharedArrayBuffer(Math.max(bytes, MIN_BYTES)), 0, elements);
+  }
+
+  give({ buffer }: Float32Array): void {
+    if (typeof SharedArrayBuffer !== "undefined" && buffer instanceof SharedArrayBuffer) this.#free.push(buffer);
+  }
+}

@@ -5,8 +5,10 @@
 import { LodestoneError } from "../errors/lodestone-error.ts";
 import { PendingCalls, rebuildError } from "../threads/worker-calls.ts";
 import type { AbortSignalLike } from "./abort-signal.ts";
+import { nodeModule } from "./node-modules.ts";
 import type { ShardReply, ShardRequest, ShardResults } from "./shard-messages.ts";
-import { startTransport, type Transport } from "./worker-transport.ts";
+import { SHARD_WORKER_SOURCE } from "./shard-worker-source.js";
+import { requestedInit } from "./wasm-module.ts";
 
 interface Waiting {
   number: number;
@@ -95,4 +97,105 @@ export class ShardClient {
   #crash(why: string): void {
     this.#fail(new LodestoneError("UNAVAILABLE", `A worker of the index ended (${why}); its rows are gone. Create the index again.`));
   }
+}
+
+// Starts the worker of a shard: a thread in Node (Bun, Deno), or a Web Worker. Its program is inside the
+// library, so bundlers need not find a file. A page whose Content-Security-Policy forbids that sets the URL
+// of the same file (init's `workerUrl`).
+
+/** The common interface of both kinds of worker. */
+export interface Transport {
+  post(message: unknown, transfer: ArrayBuffer[]): void;
+  /** Sets whether the worker keeps the process alive. */
+  hold(isBusy: boolean): void;
+  terminate(): Promise<void>;
+}
+
+export interface TransportEvents {
+  receive(reply: ShardReply): void;
+  /** Called when the worker has ended. */
+  crash(why: string): void;
+}
+
+/** @throws {LodestoneError} UNAVAILABLE, naming what this runtime lacks. */
+async function startTransport(events: TransportEvents): Promise<Transport> {
+  const threads = nodeModule("node:worker_threads");
+  const hasWebWorker = typeof Worker === "function";
+  // A page that also has Node's modules (Electron) runs its workers as a page does. One without workers
+  // (jsdom) uses Node's.
+  const isPage = typeof document !== "undefined" && hasWebWorker;
+  if (threads !== undefined && !isPage) return startThread(threads, events);
+  if (hasWebWorker) return startWebWorker(events);
+  throw unavailable("this runtime has neither Worker nor node:worker_threads");
+}
+
+function startThread({ Worker }: typeof import("node:worker_threads"), events: TransportEvents): Transport {
+  let worker: InstanceType<typeof Worker>;
+  try {
+    worker = new Worker(SHARD_WORKER_SOURCE, { eval: true });
+  } catch (error) {
+    throw unavailable(`node:worker_threads starts none here (${messageOf(error)})`, error);
+  }
+  worker.unref();
+  worker.on("message", events.receive);
+  worker.on("error", (error) => events.crash(String(error)));
+  worker.on("exit", (code) => events.crash(`exit code ${code}`));
+  return {
+    post: (message, transfer) => worker.postMessage(message, transfer),
+    hold: (isBusy) => (isBusy ? worker.ref() : worker.unref()),
+    terminate: async () => {
+      // Otherwise a process with nothing else to do would end before the thread has, and this promise would
+      // never settle.
+      worker.ref();
+      await worker.terminate();
+    },
+  };
+}
+
+async function startWebWorker(events: TransportEvents): Promise<Transport> {
+  const { workerUrl } = requestedInit();
+  const inside = workerUrl === undefined ? URL.createObjectURL(new Blob([SHARD_WORKER_SOURCE], { type: "text/javascript" })) : undefined;
+  let worker: Worker | undefined;
+  try {
+    worker = new Worker(inside ?? String(workerUrl), { type: "module" });
+    await hasStarted(worker);
+  } catch (error) {
+    worker?.terminate();
+    const why = messageOf(error) || "the browser does not say why";
+    throw unavailable(
+      inside === undefined
+        ? `a worker did not start from ${String(workerUrl)} (${why}); init's workerUrl has to be the address of lodestone/shard-worker.js, on the page's own origin and allowed by the page's Content-Security-Policy (worker-src)`
+        : `a worker did not start (${why}); the page's Content-Security-Policy has to allow "worker-src blob:", or "worker-src 'self'" with lodestone/shard-worker.js served by you and init({ workerUrl })`,
+      error,
+    );
+  } finally {
+    if (inside !== undefined) URL.revokeObjectURL(inside);
+  }
+  const started = worker;
+  started.addEventListener("message", (event: MessageEvent<ShardReply>) => events.receive(event.data));
+  started.addEventListener("error", (event) => events.crash(event.message));
+  return {
+    post: (message, transfer) => started.postMessage(message, transfer),
+    hold: () => {},
+    terminate: async () => started.terminate(),
+  };
+}
+
+/**
+ * The program reports that it runs. The browser keeps messages posted before a worker listens, but nobody
+ * would hear of an error.
+ */
+function hasStarted(worker: Worker): Promise<void> {
+  return new Promise((resolve, reject) => {
+    worker.addEventListener("message", () => resolve(), { once: true });
+    worker.addEventListener("error", (event) => reject(new Error(event.message ?? "")), { once: true });
+  });
+}
+
+function unavailable(why: string, cause?: unknown): LodestoneError {
+  return new LodestoneError("UNAVAILABLE", `ParallelVectorIndex needs workers, and ${why}. VectorIndex needs none.`, { cause });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

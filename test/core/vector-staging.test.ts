@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { VectorStaging } from "../../src/core/vector-staging.ts";
+import { VectorStaging } from "../../src/core/row-writes.ts";
 import { ParallelVectorIndex } from "../../src/index.ts";
 
 afterEach(() => vi.unstubAllGlobals());

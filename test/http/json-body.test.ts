@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseJsonBody } from "../../src/http/body/json-body.ts";
 import { parseJsonInSlices } from "../../src/http/body/json-in-slices.ts";
-import { LARGE_TEXT_LENGTH, parseLargeJsonBody } from "../../src/http/body/large-json-body.ts";
+import { LARGE_TEXT_LENGTH, parseLargeJsonBody } from "../../src/http/body/read-json.ts";
 import { DEFAULT_HTTP_LIMITS } from "../../src/http/http-limits.ts";
 import { turnsDuring } from "../support/event-loop.ts";
 import { runs } from "../support/random-runs.ts";

@@ -3,10 +3,11 @@
  * that a file with bytes that are not text is refused whole. A file in another encoding is converted to a file of
  * this run, in which positions are those of UTF-8.
  */
-import { createReadStream } from "node:fs";
+import { createReadStream, mkdtempSync, rmSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { LodestoneError } from "../../errors/lodestone-error.ts";
-import { ScratchFolder } from "./scratch-folder.ts";
 import { SourceError } from "./source.ts";
 import { type Decoder, decoderOf, type Encoding, NotText, wholeUtf8 } from "./text-encoding.ts";
 
@@ -168,5 +169,34 @@ async function markOf(path: string): Promise<(typeof MARKS)[number] | undefined>
     return MARKS.find(({ bytes }) => bytesRead >= bytes.length && head.subarray(0, bytes.length).equals(bytes));
   } finally {
     await handle.close();
+  }
+}
+
+/**
+ * A folder of this run's own for what it needs only while it runs. Its name cannot be foreseen and nobody else may
+ * enter it (`mkdtemp`, mode 0700), so nothing in it was put there by another user. It is removed when the run ends,
+ * also by an error or a second Ctrl-C; only kill -9 leaves it.
+ */
+export class ScratchFolder {
+  #path: string | undefined;
+  #files = 0;
+  readonly #remove = (): void => {
+    if (this.#path !== undefined) rmSync(this.#path, { recursive: true, force: true });
+    this.#path = undefined;
+  };
+
+  /** A new file, open for writing, which only this user may read. Close the handle. */
+  async createFile(): Promise<{ readonly path: string; readonly handle: FileHandle }> {
+    if (this.#path === undefined) {
+      this.#path = mkdtempSync(join(tmpdir(), "lodestone-"));
+      process.once("exit", this.#remove);
+    }
+    const path = join(this.#path, `${++this.#files}`);
+    return { path, handle: await open(path, "wx", 0o600) };
+  }
+
+  remove(): void {
+    process.off("exit", this.#remove);
+    this.#remove();
   }
 }

@@ -20,12 +20,11 @@ import {
   toBranchInfo,
 } from "./branch-rows.ts";
 import { dropViews, replaceViews } from "./branch-views.ts";
-import { copyTables } from "./copy-branch.ts";
+import { copyTables, moveBranch } from "./copy-branch.ts";
 import { EMPTY_DOCUMENT, namingOf } from "./document.ts";
 import { describeChange } from "./history/compare.ts";
 import { copyHistory, type MigrationNote, recordMigration } from "./history/history.ts";
 import { installMetaSchema, lockInstallation, notAllowed, SCHEMA_CHANNEL } from "./meta-schema.ts";
-import { moveBranch } from "./move-branch.ts";
 import { SchemaEditor } from "./schema-editor.ts";
 import { createBranchStatements } from "./table-ddl.ts";
 

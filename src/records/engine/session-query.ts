@@ -1,8 +1,9 @@
 /** Runs one statement on a session of either engine. */
-import type { ClientBase, QueryConfig, QueryResult } from "pg";
+
+import type { ClientBase, CustomTypesConfig, QueryConfig, QueryResult } from "pg";
+import pg from "pg";
 import type { QueryOptions } from "./engine.ts";
-import { decodeTexts, hasLongText, withEncodedTexts } from "./long-texts.ts";
-import { PARSED_TYPES, RAW_TYPES } from "./pg-types.ts";
+import { decodeTexts, hasLongText, UndecodedText, withEncodedTexts } from "./long-texts.ts";
 import { longRowsOf } from "./protocol-connection.ts";
 import type { SessionReadings } from "./reading.ts";
 
@@ -26,3 +27,66 @@ export async function querySession<Row extends object>(
   if (longRowsOf(client) > longRows) await decodeTexts(result.rows);
   return result;
 }
+
+/**
+ * What a caller gets for each PostgreSQL type, decided once for both engines. Sessions run with TimeZone UTC,
+ * DateStyle ISO and extra_float_digits 1.
+ *
+ * | PostgreSQL                                   | JavaScript                                                           |
+ * |----------------------------------------------|----------------------------------------------------------------------|
+ * | bool                                         | boolean                                                              |
+ * | int2, int4, oid, float4, float8              | number (NaN and infinities as such; float4 is its shortest decimal)  |
+ * | int8                                         | bigint, always (`count(*)` too: cast to int4 where a number is wanted) |
+ * | json, jsonb                                  | parsed                                                               |
+ * | bytea                                        | Buffer                                                               |
+ * | text[], varchar[]                            | (string or null)[]                                                   |
+ * | int4[], float4[], float8[]                   | (number or null)[], one dimension                                    |
+ * | int8[]                                       | (bigint or null)[]                                                   |
+ * | numeric, timestamptz, date, xid8, pg_snapshot and all the rest | PostgreSQL's text, so that no digit is lost        |
+ *
+ * With `raw` every value is PostgreSQL's text. Parameters: a Buffer is sent in the type's binary format;
+ * strings, numbers, bigints and booleans as text; an array as a PostgreSQL array literal; a plain object as
+ * JSON (so a JSON *array* for a jsonb parameter must be stringified by the caller).
+ */
+const parseElements =
+  <Element>(parse: (text: string) => Element) =>
+  (text: string): (Element | null)[] =>
+    text === "{}"
+      ? []
+      : text
+          .slice(1, -1)
+          .split(",")
+          .map((element) => (element === "NULL" ? null : parse(element)));
+
+const parseTextArray = pg.types.getTypeParser(1009 as 17); // the typings list no array types
+
+const BY_OID: ReadonlyMap<number, (text: string) => unknown> = new Map<number, (text: string) => unknown>([
+  [16, (text) => text === "t"],
+  [17, pg.types.getTypeParser(17)],
+  [20, BigInt],
+  [21, Number],
+  [23, Number],
+  [26, Number],
+  [114, JSON.parse],
+  [700, Number],
+  [701, Number],
+  [1007, parseElements(Number)],
+  [1009, parseTextArray],
+  [1015, parseTextArray],
+  [1016, parseElements(BigInt)],
+  [1021, parseElements(Number)],
+  [1022, parseElements(Number)],
+  [3802, JSON.parse],
+]);
+
+const asItIs = (value: string | UndecodedText): string | UndecodedText => value;
+
+/** The values of a long row are decoded, and parsed, when the result is complete (long-texts.ts). */
+const getTypeParser = (oid: number): ((value: string | UndecodedText) => unknown) => {
+  const parse = BY_OID.get(oid);
+  if (parse === undefined) return asItIs;
+  return (value) => (value instanceof UndecodedText ? value.parsedBy(parse) : parse(value));
+};
+
+const PARSED_TYPES: CustomTypesConfig = { getTypeParser: getTypeParser as CustomTypesConfig["getTypeParser"] };
+const RAW_TYPES: CustomTypesConfig = { getTypeParser: (() => asItIs) as CustomTypesConfig["getTypeParser"] };

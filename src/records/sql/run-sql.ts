@@ -3,19 +3,20 @@
  * each wall is built as if the other did not exist.
  */
 
+import { DatabaseError } from "pg";
 import type { FaultListeners } from "../../errors/fault-state.ts";
 import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { SLICE_UNITS, Slices } from "../../threads/event-loop.ts";
+import { escapedItem } from "../array-literal.ts";
 import type { BoundedResult, Connection, Engine, TransactionConnection } from "../engine/engine.ts";
+import { MAX_JSON_DEPTH } from "../json-depth.ts";
 import { checkReadOnly } from "../read-only.ts";
 import type { JsonValue, SqlBatchRequest, SqlRequest, SqlResponse, SqlStatement } from "../requests.ts";
 import type { BranchInfo } from "../schema.ts";
 import { MAX_PARAMS } from "./analyse.ts";
 import { type CatalogNames, catalogNames, typeNames } from "./catalog-names.ts";
-import { needsType, paramText } from "./params.ts";
 import { analyseStatement } from "./parser.ts";
 import { MAX_RESULT_BYTES, MAX_RESULT_ROWS, sqlAnswer } from "./sql-answer.ts";
-import { translateError } from "./sql-errors.ts";
 import { vet } from "./vet.ts";
 
 type OnFault = FaultListeners["onFault"];
@@ -144,3 +145,75 @@ export async function toResponses(
 
 const paramTexts = (params: readonly JsonValue[], types: readonly number[], names: CatalogNames): (string | null)[] =>
   params.map((value, index) => paramText(value, needsType(value) ? names.types.get(types[index] ?? 0) : undefined, index));
+
+// Converts JSON values to PostgreSQL's text for the parameter types that PostgreSQL inferred. SDK clients
+// send every value as a string; others send JSON as it is.
+
+/** Only for these does the parameter's type matter; the others need not be described first. */
+const needsType = (value: JsonValue): boolean =>
+  Array.isArray(value) || (typeof value === "string" && value.trimStart().startsWith("["));
+
+/**
+ * @param type  PostgreSQL's type name of the parameter (`_float4`, `jsonb`, …); undefined when it was not
+ *   asked for.
+ */
+function paramText(value: JsonValue, type: string | undefined, index: number): string | null {
+  if (value === null) return null;
+  if (typeof value === "string") {
+    if (value.includes("\0"))
+      throw new LodestoneError("INVALID", `params[${index}] contains a NUL character, which PostgreSQL cannot hold.`);
+    if (!value.isWellFormed()) throw new LodestoneError("INVALID", `params[${index}] contains a lone surrogate; it is not valid Unicode.`);
+    return type?.startsWith("_") === true ? arrayFromText(value, index) : value;
+  }
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  if (Array.isArray(value)) return type?.startsWith("_") === true ? arrayLiteral(value, index) : JSON.stringify(value);
+  return JSON.stringify(value);
+}
+
+/**
+ * For an array parameter `[1, 2]` is taken as JSON; PostgreSQL's own `{1,2}` and `[0:1]={1,2}` are passed on.
+ */
+function arrayFromText(text: string, index: number): string {
+  if (!text.trimStart().startsWith("[")) return text;
+  try {
+    const parsed = JSON.parse(text) as JsonValue;
+    return Array.isArray(parsed) ? arrayLiteral(parsed, index) : text;
+  } catch {
+    return text;
+  }
+}
+
+function arrayLiteral(elements: readonly JsonValue[], index: number): string {
+  const parts = elements.map((element) => {
+    if (element === null) return "NULL";
+    if (Array.isArray(element)) return arrayLiteral(element, index);
+    const text = typeof element === "object" ? JSON.stringify(element) : String(element);
+    if (text.includes("\0"))
+      throw new LodestoneError("INVALID", `params[${index}] contains a NUL character, which PostgreSQL cannot hold.`);
+    return typeof element === "number" || typeof element === "boolean" ? text : `"${escapedItem(text)}"`;
+  });
+  return `{${parts.join(",")}}`;
+}
+
+/**
+ * Translates PostgreSQL's errors about a user's statement: nearly always INVALID with PostgreSQL's own words.
+ */
+function translateError(error: unknown): unknown {
+  if (error instanceof LodestoneError || !(error instanceof DatabaseError)) return error;
+  const code = error.code ?? "";
+  // Class 53: out of disk, too many connections (the engine has already translated out of memory).
+  if (code === "53400" || code === "54000")
+    return new LodestoneError("INVALID", `The statement needs too much: ${error.message}.`, { cause: error });
+  if (code.startsWith("53") || code.startsWith("58") || code === "XX001" || code === "XX002") {
+    return new LodestoneError("UNAVAILABLE", "The database cannot run the statement at the moment.", { cause: error });
+  }
+  if (code === "23514" && /\.json$/.test(error.constraint ?? "")) {
+    return new LodestoneError("INVALID", `json columns hold JSON of at most ${MAX_JSON_DEPTH} levels; a value is nested deeper.`, {
+      cause: error,
+    });
+  }
+  const detail = error.detail === undefined || error.detail === "" ? "" : ` ${error.detail}`;
+  const hint = error.hint === undefined || error.hint === "" ? "" : ` Hint: ${error.hint}`;
+  const position = error.position === undefined ? "" : ` (at character ${error.position})`;
+  return new LodestoneError("INVALID", `${error.message}${position}.${detail}${hint}`, { cause: error });
+}

@@ -3,14 +3,14 @@
  * tables. A plain dump is read as it is. So is a tar dump, which is a plain one without records (restore.sql)
  * and one file of records per table. The other formats go through pg_restore.
  */
+
+import { spawn } from "node:child_process";
 import { open, stat } from "node:fs/promises";
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { lines } from "../jsonl-source.ts";
 import type { SourcePosition } from "../source.ts";
 import { type SourceFiles, utf8Chunks } from "../source-files.ts";
 import type { Encoding } from "../text-encoding.ts";
-import { toPlainDump } from "./pg-restore.ts";
-import { SqlScanner } from "./sql-scanner.ts";
 import { isTar, readTarIndex, TAR_BLOCK_BYTES, type TarMember } from "./tar-index.ts";
 
 export interface DumpTable {
@@ -189,5 +189,122 @@ async function readHead(path: string, length: number, offset = 0): Promise<Buffe
     return head.subarray(0, bytesRead);
   } finally {
     await handle.close();
+  }
+}
+
+// Converts dumps that only PostgreSQL's own program can read (the custom and the directory format) to plain ones, in a
+// file of this run. The same program makes the same file of the same dump, so an interrupted import can continue in
+// the one that the next run makes.
+
+/** @returns the path of the plain dump. @throws the files' signal's reason. */
+async function toPlainDump(dump: string, { scratch, signal }: SourceFiles): Promise<string> {
+  const { path, handle } = await scratch.createFile();
+  try {
+    await restore(dump, handle.fd, signal);
+  } finally {
+    await handle.close();
+  }
+  return path;
+}
+
+async function restore(path: string, to: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const child = spawn("pg_restore", ["--no-owner", "--no-privileges", "--file=-", path], { stdio: ["ignore", to, "pipe"] });
+  const stop = (): boolean => child.kill();
+  signal.addEventListener("abort", stop);
+  let said = "";
+  child.stderr?.on("data", (chunk: Buffer) => {
+    if (said.length < 4_000) said += chunk.toString();
+  });
+  try {
+    await new Promise<void>((done, fail) => {
+      child.once("error", (error: NodeJS.ErrnoException) => {
+        fail(error.code === "ENOENT" ? missing(path) : error);
+      });
+      child.once("close", (code) => {
+        if (code === 0) done();
+        else if (signal.aborted) fail(signal.reason);
+        else fail(new LodestoneError("INVALID", `pg_restore cannot read ${path}: ${said.trim() || `it ended with ${code}`}`));
+      });
+    });
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+function missing(path: string): LodestoneError {
+  return new LodestoneError(
+    "UNAVAILABLE",
+    `${path} is a dump in a format that only PostgreSQL's own program pg_restore can read, and pg_restore is not installed. Install PostgreSQL's client programs ` +
+      `(Debian: apt-get install postgresql-client; macOS: brew install libpq), or write a plain dump where they are: pg_restore --file=dump.sql ${path}`,
+  );
+}
+
+/**
+ * Says what a line of SQL is in: nothing, or a text, a function's body, a quoted name or a comment that began
+ * on an earlier line. So a line of a function's body that looks like a statement is not taken for one
+ * (PostgreSQL documentation, "Lexical Structure").
+ */
+export class SqlScanner {
+  /**
+   * What ends the construct that the scanner is in: a quote, `$tag$`, or `*` for a comment of `depth`;
+   * undefined: none.
+   */
+  #end: string | undefined;
+  #escapes = false;
+  #depth = 0;
+
+  get isOutside(): boolean {
+    return this.#end === undefined;
+  }
+
+  /** A line without its end. */
+  feed(line: string): void {
+    let at = 0;
+    while (at < line.length) at = this.#end === undefined ? this.#outside(line, at) : this.#inside(line, at, this.#end);
+  }
+
+  #outside(line: string, at: number): number {
+    const character = line[at] as string;
+    if (character === "'" || character === '"') {
+      this.#end = character;
+      this.#escapes = character === "'" && /(?:^|[^\w$])[eE]$/.test(line.slice(Math.max(0, at - 2), at));
+      return at + 1;
+    }
+    if (line.startsWith("--", at)) return line.length;
+    if (line.startsWith("/*", at)) {
+      this.#end = "*";
+      this.#depth = 1;
+      return at + 2;
+    }
+    if (character === "$" && !/[\w$]/.test(line[at - 1] ?? "")) {
+      const tag = /^\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/.exec(line.slice(at, at + 66))?.[0];
+      if (tag !== undefined) {
+        this.#end = tag;
+        return at + tag.length;
+      }
+    }
+    return at + 1;
+  }
+
+  #inside(line: string, at: number, end: string): number {
+    if (end === "*") {
+      const opens = line.startsWith("/*", at);
+      if (!opens && !line.startsWith("*/", at)) return at + 1;
+      this.#depth += opens ? 1 : -1;
+      if (this.#depth === 0) this.#end = undefined;
+      return at + 2;
+    }
+    if (this.#escapes && line[at] === "\\") return at + 2;
+    const found = this.#escapes ? (line.startsWith(end, at) ? at : -1) : line.indexOf(end, at);
+    if (found === -1) return this.#escapes ? at + 1 : line.length;
+    // A doubled quote is one within the text: it is left and entered again.
+    this.#end = undefined;
+    this.#escapes = this.#escapes && line[found + 1] === end;
+    if (this.#escapes) {
+      this.#end = end;
+      return found + 2;
+    }
+    return found + end.length;
   }
 }

@@ -3,6 +3,9 @@
  * repaired. When the worker dies, traps, or is ended because a statement ignored its interruption, the
  * session has failed for good, and the engine opens another one on the same directory.
  */
+
+import { readFile } from "node:fs/promises";
+import { setFlagsFromString } from "node:v8";
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import pg, { type QueryResult } from "pg";
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
@@ -13,9 +16,9 @@ import type { BoundedQuery, BoundedResult, QueryOptions, TransactionConnection }
 import { handleLongTexts } from "../protocol-connection.ts";
 import { SessionReadings } from "../reading.ts";
 import { querySession } from "../session-query.ts";
-import { compiledPostgres } from "./compiled-postgres.ts";
 import { startDatabaseThread } from "./database-threads.ts";
 import { Interrupter } from "./interrupter.ts";
+import { withSharedMemory } from "./shared-memory.ts";
 import { wireTo } from "./wire.ts";
 import type { FromWorker, ToWorker, WorkerInput } from "./worker-messages.ts";
 
@@ -299,4 +302,42 @@ function messageOf(worker: Worker, isIt: (message: FromWorker) => boolean): Prom
     };
     worker.on("message", listen);
   });
+}
+
+// PostgreSQL's WebAssembly, compiled once per process. A thread that is reopened (after a statement ran too
+// long) reuses the machine code; compiling 9 MB again would take most of the time of reopening.
+
+/**
+ * V8 compiles a function again, with optimisations, when it has executed about this many bytes of code. Its own
+ * value (1.8 million in Node 20) is made for small functions. PostgreSQL's parser and interpreter of expressions are
+ * the opposite: a start alone would optimise them, which takes longer than all that they do in it, and hundreds of
+ * megabytes. With this value they are optimised once they have run for about a second.
+ */
+const POSTGRES_TIERING_BUDGET = 1_000_000_000;
+/** What newer versions of V8 have for all modules. */
+const TIERING_BUDGET = 13_000_000;
+
+let compiled: Promise<WebAssembly.Module> | null = null;
+
+function compiledPostgres(): Promise<WebAssembly.Module> {
+  compiled ??= compile();
+  compiled.catch(() => {
+    compiled = null;
+  });
+  return compiled;
+}
+
+async function compile(): Promise<WebAssembly.Module> {
+  const bytes = await readFile(new URL("pglite.wasm", import.meta.resolve("@electric-sql/pglite")));
+  // A module keeps the value that it was compiled under.
+  setTieringBudget(POSTGRES_TIERING_BUDGET);
+  try {
+    return await WebAssembly.compile(withSharedMemory(bytes));
+  } finally {
+    setTieringBudget(TIERING_BUDGET);
+  }
+}
+
+function setTieringBudget(executedBytes: number): void {
+  setFlagsFromString(`--wasm-tiering-budget=${executedBytes}`);
 }

@@ -24,12 +24,11 @@ import { runTransaction } from "../run-transaction.ts";
 import { BranchLogins, CONNECTIONS_PER_BRANCH } from "./branch-logins.ts";
 import { ConnectionPool } from "./connection-pool.ts";
 import { DatabaseWatch } from "./database-watch.ts";
-import { untilEnded } from "./lingering-backends.ts";
 import { requireSessions } from "./pooler-check.ts";
 import { rememberStart, ServerSession } from "./server-session.ts";
 import { CONNECT_TIMEOUT_MS, clientConfig, placeOf, resetStatements, sessionSettings, sessionStatements } from "./session-settings.ts";
 import { describeStartError } from "./start-errors.ts";
-import { terminateBackend } from "./terminate-backend.ts";
+import { terminateBackend, untilEnded } from "./terminate-backend.ts";
 
 export interface ServerEngineOptions {
   readonly databaseUrl: string;
