@@ -49,8 +49,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   if (options.databaseUrl === undefined) {
     const { EmbeddedEngine } = await import("./embedded/embedded-engine.ts");
     const sqlTimeoutMs = options.statementTimeoutMs ?? DEFAULT_EMBEDDED_SQL_TIMEOUT_MS;
-    // Work waits for a session that is opened again as long as for a statement of others.
-    return EmbeddedEngine.open({ replacePatienceMs: sqlTimeoutMs, ...options, statementTimeoutMs, sqlTimeoutMs });
+    return EmbeddedEngine.open({ ...options, statementTimeoutMs, sqlTimeoutMs });
   }
   options.onStep?.("connecting to the PostgreSQL server");
   const { ServerEngine } = await import("./server/server-engine.ts");

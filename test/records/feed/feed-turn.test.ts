@@ -72,18 +72,31 @@ describeOnEmbeddedEngine("The change feed beside a writer without pause", (fixtu
 
 test("A turn of the feed is three times as long as it waited, within bounds", () => {
   let now = 0;
-  const turn = (waitedMs: number): FeedTurn => new FeedTurn(waitedMs, () => now);
+  let computed = 0;
+  const turn = (waitedMs: number): FeedTurn => new FeedTurn(waitedMs, { now: () => now, computed: () => computed });
+  const passes = (ms: number, computedMs = ms): void => {
+    now += ms;
+    computed += computedMs;
+  };
   expect(turn(0).goesOn(1)).toBe(false);
   const short = turn(100);
-  now = 299;
+  passes(299);
   expect(short.goesOn(1)).toBe(true);
-  now = 300;
+  passes(1);
   expect(short.goesOn(1)).toBe(false);
   const long = turn(60_000);
-  now += 1_999;
+  passes(1_999);
   expect(long.goesOn(1)).toBe(true);
-  now += 1;
+  passes(1);
   expect(long.goesOn(1)).toBe(false);
+  const onSlowMachine = turn(60_000);
+  passes(19_990, 1_999);
+  expect(onSlowMachine.goesOn(1)).toBe(true);
+  passes(10, 1);
+  expect(onSlowMachine.goesOn(1)).toBe(false);
+  const besideSearches = turn(60_000);
+  passes(1_999, 8_000);
+  expect(besideSearches.goesOn(1)).toBe(true);
   const much = turn(1_000);
   expect(much.goesOn(47_999_999)).toBe(true);
   expect(much.goesOn(1)).toBe(false);

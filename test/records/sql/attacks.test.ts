@@ -216,7 +216,7 @@ function describeRunaways(open: Open): void {
 
 async function openEmbedded(sqlTimeoutMs: number): ReturnType<Open> {
   const dataDir = mkdtempSync(join(tmpdir(), "lodestone-attacks-"));
-  const engine = await EmbeddedEngine.open({ dataDir, statementTimeoutMs: LONG_MS, sqlTimeoutMs });
+  const engine = await EmbeddedEngine.open({ dataDir, statementTimeoutMs: LONG_MS, sqlTimeoutMs, replacePatienceMs: LONG_MS });
   return {
     engine,
     close: async () => {

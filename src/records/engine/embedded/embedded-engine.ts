@@ -80,7 +80,8 @@ export class EmbeddedEngine implements Engine {
     this.#sqlTimeoutMs = options.sqlTimeoutMs;
     this.#maxMemoryBytes = options.maxMemoryBytes ?? DEFAULT_MEMORY_BYTES;
     this.#disk = new DiskReserve(directory.dataDir, options);
-    this.#life = new SessionLife(this.#opener(), options);
+    // Work waits for a session that is opened again as long as for a statement of others.
+    this.#life = new SessionLife(this.#opener(), { ...options, replacePatienceMs: options.replacePatienceMs ?? options.sqlTimeoutMs });
     this.#units = new UnitLoop(
       {
         session: () => this.#life.session(),

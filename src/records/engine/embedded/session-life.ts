@@ -72,7 +72,6 @@ type State<Session> =
   | { readonly is: "closing"; readonly error: LodestoneError; readonly exited: Promise<void>; readonly closed: Promise<void> }
   | { readonly is: "closed"; readonly error: LodestoneError };
 
-const PATIENCE_MS = 10_000;
 const PAUSE_MS = 1_000;
 const LONGEST_PAUSE_FACTOR = 8;
 
@@ -87,9 +86,9 @@ export class SessionLife<Session extends LivingSession> {
   #state: State<Session>;
 
   /** Begins to open the first session: `session` tells whether that succeeds. */
-  constructor(opener: SessionOpener<Session>, options: SessionLifeOptions = {}) {
+  constructor(opener: SessionOpener<Session>, options: SessionLifeOptions & { readonly replacePatienceMs: number }) {
     this.#opener = opener;
-    this.#patienceMs = options.replacePatienceMs ?? PATIENCE_MS;
+    this.#patienceMs = options.replacePatienceMs;
     this.#pauseMs = options.reopenPauseMs ?? PAUSE_MS;
     this.#listeners = options;
     this.#fault = new FaultState("The embedded database", options);
