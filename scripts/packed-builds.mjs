@@ -1,7 +1,7 @@
 /**
  * Packs both builds of the core into one text for the library, one after the other: they have most of their code in
- * common, which LZMA finds at any distance. The result is a fifth smaller than with deflate; src/core/lzma.ts decodes
- * it.
+ * common, which LZMA finds at any distance. The result is a fifth smaller than with deflate.
+ * src/core/unpack-builds.ts decodes it.
  */
 import { compress } from "lzma1";
 

@@ -35,7 +35,7 @@ export const CLOSE_LIMIT_MS = 1_000;
 export interface Connection {
   /**
    * Runs one statement. `values` are bound, never spliced into the text. A Buffer is sent in the binary
-   * format of the parameter's type. pg-types.ts lists what a caller gets for each type. Rejects with the
+   * format of the parameter's type. session-query.ts lists what a caller gets for each type. Rejects with the
    * database's own error (`code` is its SQLSTATE) or a LodestoneError.
    */
   query<Row extends object = Record<string, unknown>>(

@@ -18,7 +18,7 @@ describe("the embedded engine", () => {
     rmSync(dataDir, { recursive: true, force: true });
   });
 
-  test("returns each type as pg-types.ts says", async () => {
+  test("returns each type as session-query.ts says", async () => {
     const { rows } = await engine.query(
       `SELECT true AS bool, 1::int4 AS int4, 9007199254740993::int8 AS int8, 0.1::float4 AS float4, 'NaN'::float8 AS nan, 1.50::numeric AS numeric,
         '{"a":[1]}'::jsonb AS jsonb, '\\x0102'::bytea AS bytea, ARRAY['a','b,c',NULL]::text[] AS text_array, ARRAY[0.1,NULL,2]::float4[] AS float4_array,

@@ -5,7 +5,7 @@
  * Statements keep changing the files while they are copied. Two things make the copy whole: the write-ahead
  * log since the start, which is copied last, and the label that tells recovery where to begin. Nothing may
  * remove log files in the meantime, so checkpoints wait (`hold`). The result is a data directory with checksums of
- * its files (backup-checksums.ts): restore-backup.ts makes another one from it.
+ * its files (backup-checksums.ts), from which `restoreBackup` makes another one.
  */
 import { cpSync, existsSync, readFileSync } from "node:fs";
 import { copyFile, mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
