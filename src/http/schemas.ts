@@ -6,8 +6,8 @@ import { MAX_DIMENSION, MIN_COLUMN_DIMENSION } from "../dimension.ts";
 import { TYPES_NOT_OFFERED } from "../records/catalog/column-types.ts";
 import { MAX_COLUMNS } from "../records/catalog/schema-editor.ts";
 import { COLUMN_TYPES } from "../records/column-traits.ts";
-import { MAX_SELECTED } from "../records/data/sql-parts/selection.ts";
 import { COLUMN_NAME_PATTERN, NAME_PATTERN } from "../records/identifiers.ts";
+import { MAX_SELECTED } from "../records/request-limits.ts";
 import type { JsonSchema } from "./validation.ts";
 
 /** An object with exactly these members; those in `required` must be there. */

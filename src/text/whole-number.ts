@@ -8,7 +8,7 @@ export function isWholeNumber(value: unknown, least: number, most: number): valu
 }
 
 /** @throws {LodestoneError} INVALID, naming the place, what was given and what was expected. */
-export function requireWholeNumber(value: unknown, least: number, most: number, place: string): number {
+function requireWholeNumber(value: unknown, least: number, most: number, place: string): number {
   if (isWholeNumber(value, least, most)) return value;
   throw new LodestoneError("INVALID", `${place} is ${inWords(value)}; expected a whole number from ${least} to ${most}.`);
 }

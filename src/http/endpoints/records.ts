@@ -1,6 +1,6 @@
 /** Single records, and many inserted at once. */
 import { recordIdOf } from "../../records/data/values/record-metadata.ts";
-import { MAX_BULK } from "../../records/data/write/bulk-insert.ts";
+import { MAX_BULK } from "../../records/request-limits.ts";
 import type { JsonObject, WriteOptions } from "../../records/requests.ts";
 import { type Endpoint, endpoint, type QueryParameter, type QueryValues } from "../endpoint.ts";
 import { OPERATION_ERRORS, objectOf, RECORD, RECORD_INPUT } from "../schemas.ts";

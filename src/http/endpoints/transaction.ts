@@ -6,7 +6,7 @@ import { COLUMN_LIST, NAME, OPERATION_ERRORS, objectOf, RECORD_INPUT } from "../
 import type { JsonSchema } from "../validation.ts";
 
 const ID: JsonSchema = { type: "string", minLength: 1 };
-const IF_VERSION: JsonSchema = { type: "integer", minimum: 0 };
+const IF_VERSION: JsonSchema = { type: "integer", minimum: 0, maximum: 0x7fffffff };
 
 const OPERATION: JsonSchema = {
   ...objectOf({

@@ -13,11 +13,10 @@ import { quoteLiteral } from "../../identifiers.ts";
 import type { AnswerOptions, JsonObject } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo } from "../../schema.ts";
 import { setMetadata } from "../values/record-metadata.ts";
-import { formatTimestamp } from "../values/timestamp.ts";
-import { type Field, instant, jsonField, setOwn, setPath, valueField } from "./answer-field.ts";
+import { type Field, formatTimestamp, instant, jsonField, setOwn, setPath, valueField } from "./answer-field.ts";
 import type { RecordSelection, ReverseLink } from "./selection.ts";
-import { orderBy, randomOrder, sortTerms } from "./sort-sql.ts";
-import { quotedColumn, relation } from "./sql-names.ts";
+import { orderBy, randomOrder, sortTerms } from "./sort.ts";
+import { quotedColumn, relation } from "./statement-parts.ts";
 
 export interface Projection {
   /** Gives one record as JSON text; null when its row does not exist. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { behind } from "../../../../src/records/data/read/keyset.ts";
-import { Parameters } from "../../../../src/records/data/sql-parts/bound-parameters.ts";
-import type { SortTerm } from "../../../../src/records/data/sql-parts/sort-sql.ts";
+import { behind } from "../../../../src/records/data/read/cursor.ts";
+import type { SortTerm } from "../../../../src/records/data/sql-parts/sort.ts";
+import { Parameters } from "../../../../src/records/data/sql-parts/statement-parts.ts";
 
 type Value = string | null;
 
