@@ -4,7 +4,7 @@
  */
 
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_OFFSET, MAX_PAGE_SIZE } from "../../records/request-limits.ts";
-import type { AggregateRequest, QueryRequest, SummarizeRequest } from "../../records/requests.ts";
+import type { AggregateRequest, PageRequest, QueryRequest, SummarizeRequest } from "../../records/requests.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { COLUMN_LIST, CONSISTENCY, FILTER, objectOf, RECORD, SELECTION } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";
@@ -16,7 +16,7 @@ const SORT: JsonSchema = {
 };
 
 /** Beyond a maximum: the retired service's texts, which clients compare. */
-const PAGE: JsonSchema = objectOf({
+const PAGE: JsonSchema = objectOf<PageRequest>({
   size: {
     type: "integer",
     minimum: 1,
@@ -56,7 +56,7 @@ export function queryEndpoints(): Endpoint[] {
       access: "read",
       body: {
         required: false,
-        schema: objectOf({ filter: FILTER, sort: SORT, page: PAGE, columns: SELECTION, consistency: CONSISTENCY }),
+        schema: objectOf<QueryRequest>({ filter: FILTER, sort: SORT, page: PAGE, columns: SELECTION, consistency: CONSISTENCY }),
       },
       responses: {
         200: {
@@ -92,7 +92,7 @@ export function queryEndpoints(): Endpoint[] {
       summary: "Counts, sums, percentiles and histograms over the records",
       tag,
       access: "read",
-      body: { required: false, schema: objectOf({ filter: FILTER, aggs: AGGREGATIONS }) },
+      body: { required: false, schema: objectOf<AggregateRequest>({ filter: FILTER, aggs: AGGREGATIONS }) },
       responses: {
         200: {
           description: "The values, by the names of the request. Without `aggs`: the number of records as `count`.",
@@ -112,7 +112,7 @@ export function queryEndpoints(): Endpoint[] {
       access: "read",
       body: {
         required: false,
-        schema: objectOf({
+        schema: objectOf<SummarizeRequest>({
           filter: FILTER,
           columns: COLUMN_LIST,
           summaries: SUMMARIES,

@@ -17,7 +17,7 @@ export function vectorsEndpoints(): Endpoint[] {
       access: "read",
       body: {
         required: true,
-        schema: objectOf(
+        schema: objectOf<VectorsBody>(
           {
             column: COLUMN_NAME,
             filter: FILTER,

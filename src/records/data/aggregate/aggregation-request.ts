@@ -5,12 +5,11 @@
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { quoted, quotedNames } from "../../../errors/value-in-words.ts";
 import { isObject } from "../../../text/json-object.ts";
-import { wholeNumber } from "../../../text/whole-number.ts";
 import { NUMBER_TYPES, PLAIN_TYPES } from "../../column-traits.ts";
 import type { JsonObject } from "../../requests.ts";
 import type { BranchInfo, ColumnType, TableInfo } from "../../schema.ts";
 import { type ColumnReference, resolveColumn } from "../sql-parts/column-reference.ts";
-import { notExpected, parseDurationMs, withoutNulls } from "../values/request-parts.ts";
+import { notExpected, parseDurationMs, wholeNumber, withoutNulls } from "../values/request-parts.ts";
 
 export type Aggregation = ValueAggregation | BucketAggregation;
 

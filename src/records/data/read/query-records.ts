@@ -2,12 +2,11 @@
 import { randomBytes } from "node:crypto";
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { quoted } from "../../../errors/value-in-words.ts";
-import { SLICE_UNITS, Slices } from "../../../threads/event-loop.ts";
 import type { Connection } from "../../engine/engine.ts";
 import { DEFAULT_PAGE_SIZE } from "../../request-limits.ts";
 import type { AnswerOptions, JsonObject, JsonValue, QueryRequest, QueryResponse, Selection } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
-import { compileProjection } from "../sql-parts/projection.ts";
+import { compileProjection, decodeRecords } from "../sql-parts/projection.ts";
 import { ALL_COLUMNS, readSelection } from "../sql-parts/selection.ts";
 import { orderTerm, readSort, type SortTerm, seededOrder, sortTerms } from "../sql-parts/sort.ts";
 import { compileFilter, Parameters, ROW, relation } from "../sql-parts/statement-parts.ts";
@@ -106,14 +105,9 @@ class PageQuery {
       `FROM ${relation(this.#branch, this.#table)} AS ${ROW} WHERE ${where.join(" AND ")} ` +
       `ORDER BY ${terms.map((term) => orderTerm(term, part.reversed)).join(", ")} LIMIT ${part.limit} OFFSET ${part.offset}) AS ${ROW}`;
     const { rows } = await this.#run(statement, parameters);
-    const slices = new Slices(SLICE_UNITS, this.#connection.budget?.caller);
-    const read: Row[] = [];
-    for (const row of rows) {
-      const text = row.pop()!;
-      read.push({ position: row, record: projection.decode(text) });
-      if (slices.spend(text.length)) await slices.rest();
-    }
-    return read;
+    const texts = rows.map((row) => row.pop()!);
+    const records = await decodeRecords(this.#connection, projection, texts);
+    return rows.map((position, index) => ({ position, record: records[index]! }));
   }
 
   #terms(): SortTerm[] {

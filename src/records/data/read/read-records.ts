@@ -1,11 +1,10 @@
 /** Records by id in one statement, and all records of a table for exports and checks. */
 
-import { SLICE_UNITS, Slices } from "../../../threads/event-loop.ts";
 import { boundedPage, mayHaveMore, PAGE_BYTES } from "../../bounded-page.ts";
 import type { Connection } from "../../engine/engine.ts";
 import type { JsonObject, ReadOptions } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
-import { compileProjection } from "../sql-parts/projection.ts";
+import { compileProjection, decodeRecords } from "../sql-parts/projection.ts";
 import { ALL_COLUMNS, readSelection } from "../sql-parts/selection.ts";
 import { ROW, relation } from "../sql-parts/statement-parts.ts";
 import { recordNotFound } from "../values/record-metadata.ts";
@@ -43,20 +42,15 @@ export async function getRecords(
     `SELECT ${ROW}."id", ${projection.sql} AS record FROM ${relation(branch, table)} AS ${ROW} WHERE ${ROW}."id" = ANY ($1::text[])`,
     [distinct],
   );
-  const found = new Map<string, JsonObject>();
-  const lengths = new Map<string, number>();
-  const slices = new Slices(SLICE_UNITS, connection.budget?.caller);
-  for (const { id, record } of rows) {
-    found.set(id, projection.decode(record));
-    lengths.set(id, record.length);
-    if (slices.spend(record.length)) await slices.rest();
-  }
+  const texts = rows.map(({ record }) => record);
+  const records = await decodeRecords(connection, projection, texts);
+  const found = new Map(rows.map(({ id, record }, index) => [id, { record: records[index]!, length: record.length }]));
   if (distinct.length < asked.length) {
-    const all = asked.reduce((sum, id) => sum + (lengths.get(id) ?? 0), 0);
-    const once = rows.reduce((sum, { record }) => sum + record.length, 0);
+    const all = asked.reduce((sum, id) => sum + (found.get(id)?.length ?? 0), 0);
+    const once = texts.reduce((sum, text) => sum + text.length, 0);
     connection.budget?.charge(all - once);
   }
-  return asked.map((id) => found.get(id)).filter((record) => record !== undefined);
+  return asked.map((id) => found.get(id)?.record).filter((record) => record !== undefined);
 }
 
 const PAGE = { maxRecords: 2_000, maxBytes: 2_000_000 };

@@ -34,7 +34,7 @@ export function valueField(type: ColumnType, value: string, name: string, { json
 
 /**
  * A jsonb value, read as text so that its numbers keep every digit: ExactJson is only ever written as JSON
- * (http/json-pieces). A JSON null is left out, like every null.
+ * (json-pieces.ts). A JSON null is left out, like every null.
  */
 export function jsonField(value: string, put: Field["put"]): Field {
   return {

@@ -9,11 +9,10 @@ import { followLink, linkTarget, requireJson, requireLinksLeft, splitJsonPath, u
 import { rootPlace } from "../../../filter/fault.ts";
 import { systemColumnNamed, systemColumnType } from "../../../filter/system-columns.ts";
 import { isObject } from "../../../text/json-object.ts";
-import { wholeNumber } from "../../../text/whole-number.ts";
 import { MAX_PAGE_OFFSET, MAX_PAGE_SIZE, MAX_SELECTED } from "../../request-limits.ts";
 import type { JsonObject, Selection } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
-import { columnsBelow, notExpected } from "../values/request-parts.ts";
+import { columnsBelow, notExpected, wholeNumber } from "../values/request-parts.ts";
 import { readSort, type SortKey } from "./sort.ts";
 
 /** What is read of the records of one table. */

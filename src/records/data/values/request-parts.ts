@@ -1,11 +1,19 @@
 /** What several readers of requests need: the parts whose form depends on the table, so that no schema can check them. */
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { inWords } from "../../../errors/value-in-words.ts";
+import { isWholeNumber } from "../../../text/whole-number.ts";
 import type { ColumnInfo, TableInfo } from "../../schema.ts";
 
 /** INVALID: a member of a request that is not what was expected. */
 export function notExpected(place: string, value: unknown, expected: string): LodestoneError {
   return new LodestoneError("INVALID", `${place} is ${inWords(value)}; expected ${expected}.`);
+}
+
+/** @param fallback  the value for undefined and null. @throws {LodestoneError} INVALID */
+export function wholeNumber(value: unknown, fallback: number, least: number, most: number, place: string): number {
+  const number = value ?? fallback;
+  if (isWholeNumber(number, least, most)) return number;
+  throw notExpected(place, value, `a whole number from ${least} to ${most}`);
 }
 
 /** The columns of an object path: those whose names go on after `name` and a dot. */

@@ -4,13 +4,12 @@
  * bench/records.mjs shows the gain.
  */
 import { LodestoneError, type OperationError } from "../../../errors/lodestone-error.ts";
-import { SLICE_UNITS, Slices } from "../../../threads/event-loop.ts";
 import { COLUMN_TRAITS } from "../../column-traits.ts";
 import type { Connection } from "../../engine/engine.ts";
 import type { JsonObject, ReadOptions } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
 import { getRecords } from "../read/read-records.ts";
-import { compileProjection } from "../sql-parts/projection.ts";
+import { compileProjection, decodeRecords } from "../sql-parts/projection.ts";
 import { isFlat, readSelection } from "../sql-parts/selection.ts";
 import { Parameters, quotedColumn, ROW, relation } from "../sql-parts/statement-parts.ts";
 import { encodeVectors } from "../values/column-value.ts";
@@ -58,14 +57,8 @@ export async function insertRecords(
         encoded.map((record) => record.id),
         options,
       );
-    const slices = new Slices(SLICE_UNITS, connection.budget?.caller);
-    const answer: JsonObject[] = [];
-    for (const { id } of encoded) {
-      const text = written.get(id)!;
-      answer.push(projection.decode(text));
-      if (slices.spend(text.length)) await slices.rest();
-    }
-    return answer;
+    const texts = encoded.map(({ id }) => written.get(id)!);
+    return decodeRecords(connection, projection, texts);
   };
   try {
     // The answer is read, and charged, before the commit.

@@ -5,7 +5,7 @@ import { Parameters } from "../../../../src/records/data/sql-parts/statement-par
 
 type Value = string | null;
 
-/** Evaluates the condition by hand in three-valued logic; the SQL written by keyset.ts has few forms. */
+/** Evaluates the condition by hand in three-valued logic; the SQL written by cursor.ts has few forms. */
 function evaluate(sql: string, row: Readonly<Record<string, Value>>, parameters: readonly unknown[]): boolean | null {
   const tokens = sql.match(/\(|\)|\$\d+::\w+|IS NOT NULL|IS NULL|AND|OR|FALSE|<=|>=|<|>|=|,|\w+/g)!;
   let at = 0;
