@@ -32,7 +32,7 @@ const AREAS = {
     tests: ["filter/meaning.test.ts", "filter/sql-and-mask.test.ts"],
   },
   cursor: {
-    modules: ["records/data/read/cursor", "records/data/read/keyset"],
+    modules: ["records/data/read/cursor"],
     tests: ["records/data/read/cursor.test.ts", "records/data/read/keyset.test.ts"],
   },
   feed: { modules: ["records/feed/position"], tests: ["records/feed/position.test.ts"] },

@@ -6,12 +6,18 @@ import { MAX_DIMENSION, MIN_COLUMN_DIMENSION } from "../dimension.ts";
 import { TYPES_NOT_OFFERED } from "../records/catalog/column-types.ts";
 import { MAX_COLUMNS } from "../records/catalog/schema-editor.ts";
 import { COLUMN_TYPES } from "../records/column-traits.ts";
-import { MAX_SELECTED } from "../records/data/sql-parts/selection.ts";
 import { COLUMN_NAME_PATTERN, NAME_PATTERN } from "../records/identifiers.ts";
+import { MAX_SELECTED } from "../records/request-limits.ts";
 import type { JsonSchema } from "./validation.ts";
 
-/** An object with exactly these members; those in `required` must be there. */
-export function objectOf(properties: Readonly<Record<string, JsonSchema>>, required: readonly string[] = []): JsonSchema {
+/**
+ * An object with exactly these members; those in `required` must be there. `objectOf<QueryRequest>` is refused by the
+ * compiler when the type has other members than the schema.
+ */
+export function objectOf<T extends object>(
+  properties: Readonly<Record<keyof T, JsonSchema>>,
+  required: readonly (keyof T & string)[] = [],
+): JsonSchema {
   return { type: "object", properties, required, additionalProperties: false };
 }
 
@@ -102,7 +108,7 @@ export const RECORD: JsonSchema = {
   required: ["id", "xata"],
 };
 
-/** Columns to return: names, `*`, paths into links and json, or objects for reverse links. */
+/** Columns to return: names, `*`, paths into links and json, or objects for links, forward and reverse. */
 export const SELECTION: JsonSchema = { type: "array", items: { type: ["string", "object"] }, maxItems: MAX_SELECTED };
 
 export const COLUMN_LIST: JsonSchema = { type: "array", items: { type: "string" }, maxItems: MAX_SELECTED };

@@ -12,3 +12,11 @@ export const MAX_PAGE_SIZE = 1_000;
 
 /** Records before a page, or before those that link back. Skipping costs as much as reading; cursors work at any depth. */
 export const MAX_PAGE_OFFSET = 49_000;
+
+/** Records of one bulk insert. */
+export const MAX_BULK = 1_000;
+
+/** Names that one request selects. */
+export const MAX_SELECTED = 1_000;
+
+export const DEFAULT_PAGE_SIZE = 20;

@@ -125,8 +125,8 @@ export interface TextQuery {
 export interface TextSearchScope {
   filter?: JsonValue;
   /** Columns, with a weight of 1 to 10: `"name"` or `{column, weight}`. Default: all with text, of weight 1. */
-  target?: JsonValue;
-  boosters?: JsonValue;
+  target?: readonly JsonValue[];
+  boosters?: readonly JsonValue[];
 }
 
 export interface TextSearchRequest extends TextQuery, TextSearchScope {}

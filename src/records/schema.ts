@@ -1,7 +1,4 @@
-/**
- * The schema of a branch as users see it: the shapes of api.md's schema endpoints, and of the catalog that
- * stands behind them.
- */
+/** The schema of a branch, as the HTTP API has it (`TableSchema`) and as the catalog holds it (`TableInfo`). */
 
 import type { SystemNaming } from "../filter/system-columns.ts";
 

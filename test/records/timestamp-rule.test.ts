@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { queryRecords } from "../../src/records/data/read/query-records.ts";
-import { insertRecord } from "../../src/records/data/write/insert-record.ts";
+import { insertRecord } from "../../src/records/data/write/write-record.ts";
 import { describeOnBothEngines } from "../support/record-engines.ts";
 
 /** One rule for times wherever a request contains one: in a record, in a filter and as a column's default. */

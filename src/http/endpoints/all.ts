@@ -1,6 +1,5 @@
 /** All endpoints, in the order of the documentation. */
 import type { Endpoint } from "../endpoint.ts";
-import { aggregateEndpoints } from "./aggregate.ts";
 import { backupEndpoints } from "./backups.ts";
 import { branchEndpoints } from "./branches.ts";
 import { databaseEndpoints } from "./databases.ts";
@@ -28,7 +27,6 @@ export function createEndpoints(services: Services): readonly Endpoint[] {
     ...migrationEndpoints(services),
     ...recordEndpoints(),
     ...queryEndpoints(),
-    ...aggregateEndpoints(),
     ...textSearchEndpoints(),
     ...vectorSearchEndpoints(services),
     ...vectorsEndpoints(),

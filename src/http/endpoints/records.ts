@@ -1,8 +1,8 @@
 /** Single records, and many inserted at once. */
 import { recordIdOf } from "../../records/data/values/record-metadata.ts";
-import { MAX_BULK } from "../../records/data/write/bulk-insert.ts";
-import type { JsonObject, WriteOptions } from "../../records/requests.ts";
-import { type Endpoint, endpoint, type QueryParameter, type QueryValues } from "../endpoint.ts";
+import { MAX_BULK } from "../../records/request-limits.ts";
+import type { JsonObject } from "../../records/requests.ts";
+import { type Endpoint, endpoint, type QueryParameter } from "../endpoint.ts";
 import { OPERATION_ERRORS, objectOf, RECORD, RECORD_INPUT } from "../schemas.ts";
 
 const COLUMNS: QueryParameter = {
@@ -35,7 +35,7 @@ export function recordEndpoints(): Endpoint[] {
       body: { required: false, schema: RECORD_INPUT },
       responses: { 201: { description: "The record was inserted.", schema: RECORD } },
       async handle({ records, ref, path, query, body, isSdk }) {
-        return { status: 201, body: await records.insertRecord(ref, path.table as string, body ?? {}, writeOptions(query, isSdk)) };
+        return { status: 201, body: await records.insertRecord(ref, path.table as string, body ?? {}, { ...query, jsonText: isSdk }) };
       },
     }),
     endpoint<{ records: JsonObject[] }>({
@@ -65,7 +65,7 @@ export function recordEndpoints(): Endpoint[] {
         400: { description: "One of the records cannot be inserted; none was inserted.", schema: OPERATION_ERRORS },
       },
       async handle({ records, ref, path, query, body, isSdk }) {
-        const inserted = await records.insertRecords(ref, path.table as string, body.records, writeOptions(query, isSdk));
+        const inserted = await records.insertRecords(ref, path.table as string, body.records, { ...query, jsonText: isSdk });
         const { systemNaming } = await records.branch(ref);
         const recordIDs = inserted.map((record) => recordIdOf(record, systemNaming));
         const answer = query.columns === undefined ? { recordIDs } : { records: inserted };
@@ -101,7 +101,7 @@ export function recordEndpoints(): Endpoint[] {
         422: CONFLICT,
       },
       async handle({ records, ref, path, query, body, isSdk }) {
-        const result = await records.replaceRecord(ref, path.table as string, path.id as string, body ?? {}, writeOptions(query, isSdk));
+        const result = await records.replaceRecord(ref, path.table as string, path.id as string, body ?? {}, { ...query, jsonText: isSdk });
         return { status: result.created ? 201 : 200, body: result.record };
       },
     }),
@@ -116,7 +116,7 @@ export function recordEndpoints(): Endpoint[] {
       body: { required: false, schema: RECORD_INPUT },
       responses: { 200: { description: "The record was updated.", schema: RECORD }, 422: CONFLICT },
       async handle({ records, ref, path, query, body, isSdk }) {
-        const updated = await records.updateRecord(ref, path.table as string, path.id as string, body ?? {}, writeOptions(query, isSdk));
+        const updated = await records.updateRecord(ref, path.table as string, path.id as string, body ?? {}, { ...query, jsonText: isSdk });
         return { status: 200, body: updated };
       },
     }),
@@ -135,7 +135,7 @@ export function recordEndpoints(): Endpoint[] {
         422: CONFLICT,
       },
       async handle({ records, ref, path, query, body, isSdk }) {
-        const result = await records.upsertRecord(ref, path.table as string, path.id as string, body ?? {}, writeOptions(query, isSdk));
+        const result = await records.upsertRecord(ref, path.table as string, path.id as string, body ?? {}, { ...query, jsonText: isSdk });
         return { status: result.created ? 201 : 200, body: result.record };
       },
     }),
@@ -152,20 +152,9 @@ export function recordEndpoints(): Endpoint[] {
         200: { description: "The record was deleted; this is what it held.", schema: RECORD },
       },
       async handle({ records, ref, path, query, isSdk }) {
-        const removed = await records.deleteRecord(ref, path.table as string, path.id as string, writeOptions(query, isSdk));
+        const removed = await records.deleteRecord(ref, path.table as string, path.id as string, { ...query, jsonText: isSdk });
         return query.columns === undefined ? { status: 204 } : { status: 200, body: removed };
       },
     }),
   ];
-}
-
-/** The options of the query string as the record store takes them. */
-function writeOptions(query: QueryValues, isSdk: boolean): WriteOptions {
-  const { columns, createOnly, ifVersion } = query;
-  return {
-    jsonText: isSdk,
-    ...(columns === undefined ? {} : { columns }),
-    ...(createOnly === undefined ? {} : { createOnly }),
-    ...(ifVersion === undefined ? {} : { ifVersion }),
-  };
 }

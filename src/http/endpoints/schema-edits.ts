@@ -1,8 +1,7 @@
 /** Schema changes as operations: what the SDK's migrations calls speak (`schema/compare`, `schema/apply` and their neighbours). */
 import type { Migration } from "../../records/catalog/history/history.ts";
 import { requireOperations } from "../../records/catalog/history/schema-operations.ts";
-import { DEFAULT_PAGE_SIZE } from "../../records/data/read/page-request.ts";
-import { MAX_PAGE_SIZE } from "../../records/request-limits.ts";
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from "../../records/request-limits.ts";
 import type { BranchRef } from "../../records/schema.ts";
 import { type ApiResponse, type Endpoint, endpoint } from "../endpoint.ts";
 import { objectOf, SCHEMA, SCHEMA_UPDATE } from "../schemas.ts";

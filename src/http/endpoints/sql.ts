@@ -1,5 +1,5 @@
 /** SQL over HTTP. The record store decides what a statement may do. */
-import type { SqlBatchRequest, SqlRequest } from "../../records/requests.ts";
+import type { SqlBatchRequest, SqlRequest, SqlStatement } from "../../records/requests.ts";
 import { MAX_BATCH_STATEMENTS } from "../../records/sql/run-sql.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { CONSISTENCY, objectOf } from "../schemas.ts";
@@ -11,16 +11,16 @@ const RESPONSE_TYPE: JsonSchema = {
   description: "Rows as objects in `records` (default), or as lists in `rows`.",
 };
 
-const BODY: JsonSchema = objectOf(
+const BODY: JsonSchema = objectOf<Omit<SqlRequest, "readOnly">>(
   { statement: { type: "string", minLength: 1 }, params: PARAMS, consistency: CONSISTENCY, responseType: RESPONSE_TYPE },
   ["statement"],
 );
 
-const BATCH: JsonSchema = objectOf(
+const BATCH: JsonSchema = objectOf<Omit<SqlBatchRequest, "readOnly">>(
   {
     statements: {
       type: "array",
-      items: objectOf({ statement: { type: "string", minLength: 1 }, params: PARAMS }, ["statement"]),
+      items: objectOf<SqlStatement>({ statement: { type: "string", minLength: 1 }, params: PARAMS }, ["statement"]),
       maxItems: MAX_BATCH_STATEMENTS,
     },
     consistency: CONSISTENCY,

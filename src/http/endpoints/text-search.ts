@@ -10,12 +10,12 @@ import {
   MAX_FOUND_OFFSET,
   MAX_SEARCHED_TABLES,
 } from "../../records/data/text-search/text-search-request.ts";
-import type { BranchSearchRequest, TextSearchRequest } from "../../records/requests.ts";
+import type { BranchSearchRequest, TextQuery, TextSearchRequest, TextSearchScope } from "../../records/requests.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
 import { FILTER, objectOf, RECORD } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";
 
-const QUERY: Readonly<Record<string, JsonSchema>> = {
+const QUERY: Readonly<Record<keyof TextQuery, JsonSchema>> = {
   query: {
     type: "string",
     minLength: 1,
@@ -34,7 +34,7 @@ const QUERY: Readonly<Record<string, JsonSchema>> = {
   }),
 };
 
-const SCOPE: Readonly<Record<string, JsonSchema>> = {
+const SCOPE: Readonly<Record<keyof TextSearchScope, JsonSchema>> = {
   filter: FILTER,
   target: {
     type: "array",
@@ -65,7 +65,7 @@ export function textSearchEndpoints(): Endpoint[] {
       summary: "Free text search in a table",
       tag,
       access: "read",
-      body: { required: true, schema: objectOf({ ...QUERY, ...SCOPE }) },
+      body: { required: true, schema: objectOf<TextSearchRequest>({ ...QUERY, ...SCOPE }) },
       responses,
       async handle({ records, ref, path, body, isSdk }) {
         return { status: 200, body: await records.searchTable(ref, path.table as string, body, { jsonText: isSdk }) };
@@ -80,7 +80,7 @@ export function textSearchEndpoints(): Endpoint[] {
       access: "read",
       body: {
         required: true,
-        schema: objectOf(
+        schema: objectOf<BranchSearchRequest>(
           {
             ...QUERY,
             tables: {

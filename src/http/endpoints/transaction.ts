@@ -6,20 +6,22 @@ import { COLUMN_LIST, NAME, OPERATION_ERRORS, objectOf, RECORD_INPUT } from "../
 import type { JsonSchema } from "../validation.ts";
 
 const ID: JsonSchema = { type: "string", minLength: 1 };
-const IF_VERSION: JsonSchema = { type: "integer", minimum: 0 };
+const IF_VERSION: JsonSchema = { type: "integer", minimum: 0, maximum: 0x7fffffff };
+
+type Members<Kind extends string> = Extract<TransactionOperation, Record<Kind, unknown>>[Kind];
 
 const OPERATION: JsonSchema = {
   ...objectOf({
-    insert: objectOf({ table: NAME, record: RECORD_INPUT, createOnly: { type: "boolean" }, ifVersion: IF_VERSION, columns: COLUMN_LIST }, [
-      "table",
-      "record",
-    ]),
-    update: objectOf(
+    insert: objectOf<Members<"insert">>(
+      { table: NAME, record: RECORD_INPUT, createOnly: { type: "boolean" }, ifVersion: IF_VERSION, columns: COLUMN_LIST },
+      ["table", "record"],
+    ),
+    update: objectOf<Members<"update">>(
       { table: NAME, id: ID, fields: RECORD_INPUT, ifVersion: IF_VERSION, upsert: { type: "boolean" }, columns: COLUMN_LIST },
       ["table", "id", "fields"],
     ),
-    delete: objectOf({ table: NAME, id: ID, failIfMissing: { type: "boolean" }, columns: COLUMN_LIST }, ["table", "id"]),
-    get: objectOf({ table: NAME, id: ID, columns: COLUMN_LIST }, ["table", "id"]),
+    delete: objectOf<Members<"delete">>({ table: NAME, id: ID, failIfMissing: { type: "boolean" }, columns: COLUMN_LIST }, ["table", "id"]),
+    get: objectOf<Members<"get">>({ table: NAME, id: ID, columns: COLUMN_LIST }, ["table", "id"]),
   }),
   minProperties: 1,
   maxProperties: 1,

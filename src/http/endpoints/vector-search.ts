@@ -18,7 +18,7 @@ interface VectorSearchBody extends Omit<VectorSearchRequest, "queryVector"> {
 
 const VECTOR: JsonSchema = { type: "array", items: { type: "number" } };
 
-const BODY: JsonSchema = objectOf(
+const BODY: JsonSchema = objectOf<VectorSearchBody>(
   {
     column: { ...COLUMN_NAME, description: "A column of type vector." },
     queryVector: { ...VECTOR, description: "As many finite numbers as the column's dimension." },

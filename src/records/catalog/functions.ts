@@ -4,7 +4,7 @@ import { foldFunctionSql } from "../../filter/fold.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
 
 /**
- * Five bits at a time choose one of the alphabet's 32 characters. newRecordId in data/values/record-id.ts does
+ * Five bits at a time choose one of the alphabet's 32 characters. newRecordId in data/values/record-metadata.ts does
  * the same in JavaScript.
  */
 const characters = (bits: string): string =>

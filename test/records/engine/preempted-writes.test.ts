@@ -1,10 +1,9 @@
 import { expect, test } from "vitest";
 import { MemoryBudget } from "../../../src/budget/memory-budget.ts";
-import { getRecord } from "../../../src/records/data/read/get-records.ts";
+import { getRecord } from "../../../src/records/data/read/read-records.ts";
 import { runTransaction } from "../../../src/records/data/transaction/record-transaction.ts";
 import { insertRecords } from "../../../src/records/data/write/bulk-insert.ts";
-import { insertRecord } from "../../../src/records/data/write/insert-record.ts";
-import { updateRecord } from "../../../src/records/data/write/update-record.ts";
+import { insertRecord, updateRecord } from "../../../src/records/data/write/write-record.ts";
 import { PREEMPTED } from "../../../src/records/engine/embedded/unit.ts";
 import type { Engine } from "../../../src/records/engine/engine.ts";
 import { engineForCaller } from "../../../src/records/engine/engine-for-caller.ts";

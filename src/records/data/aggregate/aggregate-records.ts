@@ -5,12 +5,13 @@
  */
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import type { Connection, Engine } from "../../engine/engine.ts";
+import { readJson } from "../../exact-json.ts";
 import type { AggregateRequest, JsonObject, JsonValue } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
-import { setOwn } from "../sql-parts/answer-field.ts";
-import { bucketKey, decodeKey } from "./aggregation-buckets.ts";
+import { formatTimestamp, instant, setOwn } from "../sql-parts/answer-field.ts";
+import { columnSql } from "../sql-parts/column-reference.ts";
+import { ROW } from "../sql-parts/statement-parts.ts";
 import { type Aggregation, type BucketAggregation, readAggregations, type ValueAggregation } from "./aggregation-request.ts";
-import { decodeValue, valueSql } from "./aggregation-values.ts";
 import { GroupedSource } from "./grouped-query.ts";
 
 /** Buckets of one aggregation, over all its parents. */
@@ -25,7 +26,7 @@ export async function aggregateRecords(
 ): Promise<{ aggs: JsonObject }> {
   const aggs = readAggregations(branch, table, request.aggs);
   // Errors in the filters are found before a transaction begins.
-  const run = new AggregateRun(branch, table, request.filter ?? undefined);
+  const run = new AggregateRun(branch, table, request.filter);
   run.check(aggs);
   const root: JsonObject = {};
   const parents = new Map([[KEY_OF_ALL, root]]);
@@ -153,4 +154,116 @@ function isBucket(agg: Aggregation): agg is BucketAggregation {
 
 function valuesOf(aggs: ReadonlyMap<string, Aggregation>): [string, ValueAggregation][] {
   return [...aggs].filter((entry): entry is [string, ValueAggregation] => !isBucket(entry[1]));
+}
+
+/**
+ * Times are milliseconds since 1970 of the bucket's beginning; numbers are its lower bound. Null: the record is
+ * in no bucket. Infinities, which SQL can write, lie in no interval.
+ */
+function bucketKey(agg: BucketAggregation, branch: BranchInfo): string {
+  const value = columnSql(branch, agg.column, ROW);
+  const { bucket } = agg;
+  switch (bucket.by) {
+    case "value":
+      return value;
+    case "number": {
+      // In decimals: 0.3 is in the bucket that begins at 0.3.
+      const [offset, interval] = [`'${bucket.offset}'::numeric`, `'${bucket.interval}'::numeric`];
+      const key = `(floor((${value}::numeric - ${offset}) / ${interval}) * ${interval} + ${offset})::float8`;
+      return agg.column.type === "float" ? `CASE WHEN ${value} > '-Infinity' AND ${value} < 'Infinity' THEN ${key} END` : key;
+    }
+    case "time": {
+      const [offset, width] = [`${bucket.offsetSeconds * 1000}`, `${bucket.widthMs}::numeric`];
+      const ms = `extract(epoch FROM ${value}) * 1000`;
+      return `CASE WHEN isfinite(${value}) THEN (floor((${ms} + (${offset})) / ${width}) * ${width} - (${offset}))::int8 END`;
+    }
+    case "calendar": {
+      // Local time as a timestamp without zone, cut, and back.
+      const local = `(${value} AT TIME ZONE 'UTC') + interval '${bucket.offsetSeconds} seconds'`;
+      const ms = `extract(epoch FROM date_trunc('${bucket.unit}', ${local})) * 1000`;
+      return `CASE WHEN isfinite(${value}) THEN (${ms} - (${bucket.offsetSeconds * 1000}))::int8 END`;
+    }
+  }
+}
+
+function decodeKey(agg: BucketAggregation, text: string): JsonValue {
+  switch (agg.bucket.by) {
+    case "number":
+      return Number(text);
+    case "time":
+    case "calendar": {
+      const date = new Date(Number(text));
+      return Number.isNaN(date.getTime()) ? text : date.toISOString();
+    }
+    case "value":
+      switch (agg.column.type) {
+        case "bool":
+          return text === "true";
+        case "int":
+          return readJson(text) as JsonValue;
+        case "float":
+          return Number.isFinite(Number(text)) ? Number(text) : text;
+        default:
+          return text;
+      }
+  }
+}
+
+function valueSql(agg: ValueAggregation, source: GroupedSource): string {
+  switch (agg.kind) {
+    case "count":
+      return agg.filter === undefined || agg.filter === null
+        ? "count(*)::text"
+        : `(count(*) FILTER (WHERE ${source.condition(agg.filter, agg.place)}))::text`;
+    case "uniqueCount":
+      return `count(DISTINCT ${source.column(agg.column)})::text`;
+    case "average":
+      return `avg(${source.column(agg.column)})::float8::text`;
+    case "percentiles": {
+      const fractions = agg.percentiles.map((percentile) => `${percentile / 100}`).join(", ");
+      return `(percentile_cont(ARRAY[${fractions}]::float8[]) WITHIN GROUP (ORDER BY ${source.column(agg.column)}::float8))::text`;
+    }
+    case "min":
+    case "max": {
+      const value = `${agg.kind}(${source.column(agg.column)})`;
+      return agg.column.type === "datetime" ? instant(value) : `${value}::text`;
+    }
+    case "sum":
+      return `sum(${source.column(agg.column)})::text`;
+  }
+}
+
+/**
+ * Without records, or without values: null, and counts are 0. A NaN, which JSON cannot represent, is null too.
+ * Whole numbers keep every digit.
+ */
+function decodeValue(agg: ValueAggregation, text: string | null): JsonValue {
+  switch (agg.kind) {
+    case "percentiles": {
+      const elements = text === null ? [] : text.slice(1, -1).split(",");
+      return {
+        values: Object.fromEntries(
+          agg.percentiles.map((percentile, index) => [percentileKey(percentile), numberOrNull(elements[index] ?? null)]),
+        ),
+      };
+    }
+    case "min":
+    case "max":
+    case "sum":
+      if (text !== null && agg.column.type === "datetime") return formatTimestamp(text);
+      if (text !== null && agg.column.type === "int") return readJson(text) as JsonValue;
+      return numberOrNull(text);
+    default:
+      return numberOrNull(text);
+  }
+}
+
+function numberOrNull(text: string | null): number | null {
+  const number = text === null ? Number.NaN : Number(text);
+  return Number.isFinite(number) ? number : null;
+}
+
+/** `50.0`, `99.9`: always with a decimal, as the retired service wrote it and the SDK's users read it. */
+function percentileKey(percentile: number): string {
+  return Number.isInteger(percentile) ? percentile.toFixed(1) : String(percentile);
 }

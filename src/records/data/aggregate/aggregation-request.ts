@@ -3,14 +3,13 @@
  * groups themselves.
  */
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
-import { inWords, quoted, quotedNames } from "../../../errors/value-in-words.ts";
+import { quoted, quotedNames } from "../../../errors/value-in-words.ts";
 import { isObject } from "../../../text/json-object.ts";
-import { wholeNumber } from "../../../text/whole-number.ts";
 import { NUMBER_TYPES, PLAIN_TYPES } from "../../column-traits.ts";
+import type { JsonObject } from "../../requests.ts";
 import type { BranchInfo, ColumnType, TableInfo } from "../../schema.ts";
 import { type ColumnReference, resolveColumn } from "../sql-parts/column-reference.ts";
-import { parseDurationMs } from "../values/duration.ts";
-import { withoutNulls } from "../values/without-nulls.ts";
+import { notExpected, parseDurationMs, wholeNumber, withoutNulls } from "../values/request-parts.ts";
 
 export type Aggregation = ValueAggregation | BucketAggregation;
 
@@ -52,8 +51,8 @@ const MEMBERS: Readonly<Record<Aggregation["kind"], readonly string[]>> = {
 };
 
 /** No aggregation asked for means the count, as in the SDK's `aggregate()`. */
-export function readAggregations(branch: BranchInfo, table: TableInfo, aggs: unknown): Map<string, Aggregation> {
-  if (aggs === undefined || aggs === null) return new Map([["count", { kind: "count", filter: undefined, place: "aggs.count" }]]);
+export function readAggregations(branch: BranchInfo, table: TableInfo, aggs: JsonObject | undefined): Map<string, Aggregation> {
+  if (aggs === undefined) return new Map([["count", { kind: "count", filter: undefined, place: "aggs.count" }]]);
   return new AggregationReader(branch, table).map(aggs, "aggs", 1);
 }
 
@@ -70,7 +69,7 @@ class AggregationReader {
   map(aggs: unknown, place: string, depth: number): Map<string, Aggregation> {
     const read = new Map<string, Aggregation>();
     if (aggs === undefined && depth > 1) return read;
-    if (!isObject(aggs)) throw invalid(place, aggs, 'an object such as {"total": {"count": "*"}}');
+    if (!isObject(aggs)) throw notExpected(place, aggs, 'an object such as {"total": {"count": "*"}}');
     if (depth > MAX_AGGREGATION_DEPTH)
       throw new LodestoneError("INVALID", `${place} is nested deeper than ${MAX_AGGREGATION_DEPTH} levels.`);
     for (const [name, agg] of Object.entries(aggs)) {
@@ -88,16 +87,14 @@ class AggregationReader {
     const keys = isObject(agg) ? Object.keys(agg) : [];
     const kind = keys[0] as Aggregation["kind"];
     if (!isObject(agg) || keys.length !== 1 || !Object.hasOwn(MEMBERS, kind)) {
-      throw new LodestoneError(
-        "INVALID",
-        `${at} is ${inWords(agg)}; expected an object with one of the keys ${quotedNames(Object.keys(MEMBERS), "")}.`,
-      );
+      throw notExpected(at, agg, `an object with one of the keys ${quotedNames(Object.keys(MEMBERS), "")}`);
     }
     const place = `${at}.${kind}`;
     const sent = agg[kind];
     const given = isObject(sent) ? withoutNulls(sent) : sent;
     if (kind === "count" && given === "*") return { kind, filter: undefined, place };
-    if (!isObject(given)) throw invalid(place, given, kind === "count" ? '"*" or {"filter": …}' : 'an object such as {"column": "price"}');
+    if (!isObject(given))
+      throw notExpected(place, given, kind === "count" ? '"*" or {"filter": …}' : 'an object such as {"column": "price"}');
     for (const key of Object.keys(given)) {
       if (!MEMBERS[kind].includes(key))
         throw new LodestoneError("INVALID", `${place} has an unknown member ${quoted(key)}; it takes ${quotedNames(MEMBERS[kind], "")}.`);
@@ -132,7 +129,7 @@ class AggregationReader {
 
   #column(given: Record<string, unknown>, place: string, types?: readonly ColumnType[]): ColumnReference {
     const at = `${place}.column`;
-    if (typeof given.column !== "string") throw invalid(at, given.column, "the name of a column");
+    if (typeof given.column !== "string") throw notExpected(at, given.column, "the name of a column");
     const column = resolveColumn(this.#branch, this.#table, given.column, at);
     if (types !== undefined && (column.json.length > 0 || !types.includes(column.type))) {
       const type = column.json.length > 0 ? "a json path" : `of type ${column.type}`;
@@ -146,8 +143,8 @@ function readBucketing(kind: BucketAggregation["kind"], given: Record<string, un
   if (kind === "topValues") return { by: "value", size: wholeNumber(given.size, 10, 1, MAX_TOP_VALUES, `${place}.size`) };
   if (kind === "numericHistogram") {
     const { interval, offset = 0 } = given;
-    if (typeof interval !== "number" || !(interval > 0)) throw invalid(`${place}.interval`, interval, "a number above 0");
-    if (typeof offset !== "number") throw invalid(`${place}.offset`, offset, "a number");
+    if (typeof interval !== "number" || !(interval > 0)) throw notExpected(`${place}.interval`, interval, "a number above 0");
+    if (typeof offset !== "number") throw notExpected(`${place}.offset`, offset, "a number");
     return { by: "number", interval, offset };
   }
   const offsetSeconds = readTimezone(given.timezone, `${place}.timezone`);
@@ -157,34 +154,30 @@ function readBucketing(kind: BucketAggregation["kind"], given: Record<string, un
   }
   if (interval === undefined) {
     if (typeof calendarInterval !== "string" || !CALENDAR.includes(calendarInterval)) {
-      throw invalid(`${place}.calendarInterval`, calendarInterval, `one of ${CALENDAR.join(", ")}`);
+      throw notExpected(`${place}.calendarInterval`, calendarInterval, `one of ${CALENDAR.join(", ")}`);
     }
     return { by: "calendar", unit: calendarInterval, offsetSeconds };
   }
   const widthMs = parseDurationMs(interval);
   if (widthMs === undefined || widthMs === 0)
-    throw invalid(`${place}.interval`, interval, 'a number above 0 with a unit of d, h, m, s or ms, such as "12h"');
+    throw notExpected(`${place}.interval`, interval, 'a number above 0 with a unit of d, h, m, s or ms, such as "12h"');
   return { by: "time", widthMs, offsetSeconds };
 }
 
 function readTimezone(timezone: unknown, place: string): number {
   if (timezone === undefined) return 0;
   const match = typeof timezone === "string" ? /^([+-])([01]\d):([0-5]\d)$/.exec(timezone) : null;
-  if (match === null) throw invalid(place, timezone, 'an offset from UTC such as "+01:00"');
+  if (match === null) throw notExpected(place, timezone, 'an offset from UTC such as "+01:00"');
   return (Number(match[2]) * 3600 + Number(match[3]) * 60) * (match[1] === "-" ? -1 : 1);
 }
 
 function readPercentiles(percentiles: unknown, place: string): number[] {
   if (!Array.isArray(percentiles) || percentiles.length === 0 || percentiles.length > MAX_PERCENTILES) {
-    throw invalid(place, percentiles, `an array of 1 to ${MAX_PERCENTILES} numbers`);
+    throw notExpected(place, percentiles, `an array of 1 to ${MAX_PERCENTILES} numbers`);
   }
   return percentiles.map((value: unknown, index) => {
     if (typeof value !== "number" || !(value >= 0 && value <= 100))
-      throw invalid(`${place}[${index}]`, value, "a percentile from 0 to 100");
+      throw notExpected(`${place}[${index}]`, value, "a percentile from 0 to 100");
     return value;
   });
-}
-
-function invalid(place: string, value: unknown, expected: string): LodestoneError {
-  return new LodestoneError("INVALID", `${place} is ${inWords(value)}; expected ${expected}.`);
 }

@@ -3,10 +3,8 @@
  * and counted as columns of their own.
  */
 import type { BranchInfo, TableInfo } from "../../schema.ts";
-import { Parameters, ROW } from "../sql-parts/bound-parameters.ts";
 import { type ColumnReference, columnSql } from "../sql-parts/column-reference.ts";
-import { compileFilter } from "../sql-parts/filter-sql.ts";
-import { relation } from "../sql-parts/sql-names.ts";
+import { compileFilter, Parameters, ROW, relation } from "../sql-parts/statement-parts.ts";
 
 /**
  * `(SELECT … AS v0, … AS v1 FROM table WHERE filter) AS b`. Expressions are computed once per record, and

@@ -1,20 +1,16 @@
 /** POST …/query: the records that pass a filter, in order, a page at a time. One statement a page. */
-
+import { randomBytes } from "node:crypto";
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
-import { SLICE_UNITS, Slices } from "../../../threads/event-loop.ts";
+import { quoted } from "../../../errors/value-in-words.ts";
 import type { Connection } from "../../engine/engine.ts";
-import type { AnswerOptions, JsonObject, QueryRequest, QueryResponse } from "../../requests.ts";
+import { DEFAULT_PAGE_SIZE } from "../../request-limits.ts";
+import type { AnswerOptions, JsonObject, JsonValue, QueryRequest, QueryResponse, Selection } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
-import { Parameters, ROW } from "../sql-parts/bound-parameters.ts";
-import { compileFilter } from "../sql-parts/filter-sql.ts";
-import { compileProjection } from "../sql-parts/projection.ts";
-import { readSelection } from "../sql-parts/selection.ts";
-import { readSort } from "../sql-parts/sort.ts";
-import { orderTerm, type SortTerm, seededOrder, sortTerms } from "../sql-parts/sort-sql.ts";
-import { relation } from "../sql-parts/sql-names.ts";
-import { encodeCursor, type Position } from "./cursor.ts";
-import { behind } from "./keyset.ts";
-import { type PagePlan, planPage } from "./page-request.ts";
+import { compileProjection, decodeRecords } from "../sql-parts/projection.ts";
+import { ALL_COLUMNS, readSelection } from "../sql-parts/selection.ts";
+import { orderTerm, readSort, type SortTerm, seededOrder, sortTerms } from "../sql-parts/sort.ts";
+import { compileFilter, Parameters, ROW, relation } from "../sql-parts/statement-parts.ts";
+import { behind, type Cursor, decodeCursor, encodeCursor, type Position } from "./cursor.ts";
 
 interface Row {
   readonly record: JsonObject;
@@ -109,14 +105,9 @@ class PageQuery {
       `FROM ${relation(this.#branch, this.#table)} AS ${ROW} WHERE ${where.join(" AND ")} ` +
       `ORDER BY ${terms.map((term) => orderTerm(term, part.reversed)).join(", ")} LIMIT ${part.limit} OFFSET ${part.offset}) AS ${ROW}`;
     const { rows } = await this.#run(statement, parameters);
-    const slices = new Slices(SLICE_UNITS, this.#connection.budget?.caller);
-    const read: Row[] = [];
-    for (const row of rows) {
-      const text = row.pop()!;
-      read.push({ position: row, record: projection.decode(text) });
-      if (slices.spend(text.length)) await slices.rest();
-    }
-    return read;
+    const texts = rows.map((row) => row.pop()!);
+    const records = await decodeRecords(this.#connection, projection, texts);
+    return rows.map((position, index) => ({ position, record: records[index]! }));
   }
 
   #terms(): SortTerm[] {
@@ -154,4 +145,74 @@ function page(rows: readonly Row[], more: boolean, before: Position | null, afte
     last: rows.at(-1)?.position ?? after,
     more,
   };
+}
+
+/** A page, including what its cursor contains. */
+interface PagePlan {
+  readonly filter: JsonValue;
+  readonly sort: JsonValue;
+  readonly columns: Selection;
+  readonly seed: string;
+  readonly size: number;
+  readonly offset: number;
+  /** Only records after it. */
+  readonly after: Position | null;
+  /** Only records before it. */
+  readonly before: Position | null;
+  /** The last records of the result, not the first. */
+  readonly fromEnd: boolean;
+  /** `after: "end"`: no records, but a cursor for those still to come. */
+  readonly tail: boolean;
+}
+
+function planPage(table: TableInfo, request: QueryRequest): PagePlan {
+  const { page = {} } = request;
+  const used = (["after", "before", "start", "end"] as const).filter((key) => page[key] !== undefined);
+  if (used.length > 1 && (used.includes("start") || used.includes("end"))) {
+    throw new LodestoneError("INVALID", `page has ${used.map(quoted).join(" and ")}; "start" and "end" cannot be combined with others.`);
+  }
+  const cursors = new Map<string, Cursor>();
+  for (const key of used) {
+    if ((page[key] === "end" && (key === "before" || key === "after")) || (page[key] === "start" && key === "after")) continue;
+    const cursor = decodeCursor(page[key], `page.${key}`);
+    if (cursor.table !== table.id)
+      throw new LodestoneError("INVALID", `page.${key} is a cursor of another table than ${quoted(table.name)}.`);
+    cursors.set(key, cursor);
+  }
+  const [cursor, other] = [...cursors.values()];
+  if (cursor !== undefined) refuseNewQuery(request);
+  if (cursor !== undefined && other !== undefined && queryOf(cursor) !== queryOf(other)) {
+    throw new LodestoneError(
+      "INVALID",
+      "page.after and page.before are cursors of different queries; both must come from the same filter and sort.",
+    );
+  }
+  return {
+    filter: cursor?.filter ?? request.filter ?? null,
+    sort: cursor?.sort ?? request.sort ?? null,
+    columns: request.columns ?? cursor?.columns ?? ALL_COLUMNS,
+    seed: cursor?.seed ?? randomBytes(9).toString("base64url"),
+    size: page.size ?? cursor?.size ?? DEFAULT_PAGE_SIZE,
+    offset: page.offset ?? 0,
+    after: cursors.get("after")?.last ?? null,
+    before: cursors.get("before")?.first ?? null,
+    fromEnd: used.includes("end") || (used.includes("before") && !cursors.has("after")),
+    tail: page.after === "end",
+  };
+}
+
+/** A cursor stands for its whole query; with another filter or sort it would mean a different result. */
+function refuseNewQuery(request: QueryRequest): void {
+  for (const name of ["filter", "sort"] as const) {
+    const value = request[name];
+    if (value === undefined || value === null || (typeof value === "object" && Object.keys(value).length === 0)) continue;
+    throw new LodestoneError(
+      "INVALID",
+      `${name} cannot be given with a cursor, which has the ${name} of its query; leave it out, or start a new query.`,
+    );
+  }
+}
+
+function queryOf(cursor: Cursor): string {
+  return JSON.stringify([cursor.filter, cursor.sort, cursor.seed]);
 }

@@ -8,9 +8,7 @@ import type { Engine } from "../../engine/engine.ts";
 import type { VectorPage, VectorsRequest } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
 import { decodeVectors, vectorTextSql } from "../../vector-text.ts";
-import { Parameters, ROW } from "../sql-parts/bound-parameters.ts";
-import { compileFilter } from "../sql-parts/filter-sql.ts";
-import { quotedColumn, relation } from "../sql-parts/sql-names.ts";
+import { compileFilter, Parameters, quotedColumn, ROW, relation } from "../sql-parts/statement-parts.ts";
 
 /** Of the elements of a page, as float32. */
 const PAGE_BYTES = 1_000_000;

@@ -3,7 +3,6 @@ import { type SystemNaming, systemColumnName } from "../../../filter/system-colu
 import { readJson } from "../../exact-json.ts";
 import type { JsonObject, JsonValue } from "../../requests.ts";
 import type { ColumnType } from "../../schema.ts";
-import { formatTimestamp } from "../values/timestamp.ts";
 
 export interface Field {
   readonly sql: string;
@@ -35,7 +34,7 @@ export function valueField(type: ColumnType, value: string, name: string, { json
 
 /**
  * A jsonb value, read as text so that its numbers keep every digit: ExactJson is only ever written as JSON
- * (http/json-pieces). A JSON null is left out, like every null.
+ * (json-pieces.ts). A JSON null is left out, like every null.
  */
 export function jsonField(value: string, put: Field["put"]): Field {
   return {
@@ -78,4 +77,20 @@ export function setPath(record: JsonObject, name: string, value: JsonValue): voi
 export function setOwn(object: JsonObject, key: string, value: JsonValue): void {
   if (key === "__proto__") Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
   else object[key] = value;
+}
+
+/**
+ * A point in time: from microseconds since 1970, as text (`instant`), to RFC 3339 in UTC.
+ * Always with milliseconds, as in `Date.toISOString`, and with microseconds if there are any. What is not a
+ * number (`infinity`, by SQL) stays as it is.
+ */
+export function formatTimestamp(micros: string): string {
+  if (!/^-?\d+$/.test(micros)) return micros;
+  const all = BigInt(micros);
+  const within = Number(((all % 1000n) + 1000n) % 1000n);
+  const date = new Date(Number((all - BigInt(within)) / 1000n));
+  // Beyond what a Date can be (the year 275760): PostgreSQL goes further.
+  if (Number.isNaN(date.getTime())) return `${micros} µs since 1970`;
+  const text = date.toISOString();
+  return within === 0 ? text : `${text.slice(0, -1)}${String(within).padStart(3, "0")}Z`;
 }

@@ -8,7 +8,7 @@ import { objectColumns, resolveName } from "../../../filter/column-path.ts";
 import { rootPlace } from "../../../filter/fault.ts";
 import { quoteIdentifier, quoteLiteral } from "../../identifiers.ts";
 import type { BranchInfo, ColumnInfo, ColumnType, TableInfo } from "../../schema.ts";
-import { relation } from "./sql-names.ts";
+import { relation } from "./statement-parts.ts";
 
 export interface ColumnReference {
   /** Links to follow from the record, from the record's table on. */

@@ -9,15 +9,16 @@
  * the binary form and finding the shortest decimal in JavaScript takes.
  */
 import { systemColumnName } from "../../../filter/system-columns.ts";
+import { SLICE_UNITS, Slices } from "../../../threads/event-loop.ts";
+import type { Connection } from "../../engine/engine.ts";
 import { quoteLiteral } from "../../identifiers.ts";
 import type { AnswerOptions, JsonObject } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo } from "../../schema.ts";
 import { setMetadata } from "../values/record-metadata.ts";
-import { formatTimestamp } from "../values/timestamp.ts";
-import { type Field, instant, jsonField, setOwn, setPath, valueField } from "./answer-field.ts";
+import { type Field, formatTimestamp, instant, jsonField, setOwn, setPath, valueField } from "./answer-field.ts";
 import type { RecordSelection, ReverseLink } from "./selection.ts";
-import { orderBy, randomOrder, sortTerms } from "./sort-sql.ts";
-import { quotedColumn, relation } from "./sql-names.ts";
+import { orderBy, randomOrder, sortTerms } from "./sort.ts";
+import { quotedColumn, relation } from "./statement-parts.ts";
 
 export interface Projection {
   /** Gives one record as JSON text; null when its row does not exist. */
@@ -35,6 +36,17 @@ interface Row {
 export function compileProjection(branch: BranchInfo, selection: RecordSelection, alias: string, options: AnswerOptions = {}): Projection {
   const row = new ProjectionCompiler(branch, options.jsonText === true).row(selection, alias, "");
   return { sql: `(${row.sql})::text`, decode: (text) => row.decode(JSON.parse(text) as JsonObject) };
+}
+
+/** The records of what `projection.sql` gave, in slices: other callers are served between them. */
+export async function decodeRecords(connection: Connection, projection: Projection, texts: readonly string[]): Promise<JsonObject[]> {
+  const slices = new Slices(SLICE_UNITS, connection.budget?.caller);
+  const records: JsonObject[] = [];
+  for (const text of texts) {
+    records.push(projection.decode(text));
+    if (slices.spend(text.length)) await slices.rest();
+  }
+  return records;
 }
 
 class ProjectionCompiler {

@@ -4,15 +4,15 @@
  * included.
  */
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
-import { inWords, quoted, quotedNames } from "../../../errors/value-in-words.ts";
+import { quoted, quotedNames } from "../../../errors/value-in-words.ts";
 import { followLink, linkTarget, requireJson, requireLinksLeft, splitJsonPath, unknownColumn } from "../../../filter/column-path.ts";
 import { rootPlace } from "../../../filter/fault.ts";
 import { systemColumnNamed, systemColumnType } from "../../../filter/system-columns.ts";
-import { wholeNumber } from "../../../text/whole-number.ts";
-import { MAX_PAGE_OFFSET, MAX_PAGE_SIZE } from "../../request-limits.ts";
+import { isObject } from "../../../text/json-object.ts";
+import { MAX_PAGE_OFFSET, MAX_PAGE_SIZE, MAX_SELECTED } from "../../request-limits.ts";
 import type { JsonObject, Selection } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
-import { columnsBelow } from "../values/sent-record.ts";
+import { columnsBelow, notExpected, wholeNumber } from "../values/request-parts.ts";
 import { readSort, type SortKey } from "./sort.ts";
 
 /** What is read of the records of one table. */
@@ -36,7 +36,6 @@ export interface ReverseLink {
   readonly offset: number;
 }
 
-export const MAX_SELECTED = 1_000;
 /** Some hundred kilobytes when printed. */
 const MAX_FIXED_DIMENSIONS = 20_000;
 const DEFAULT_REVERSE_LIMIT = 20;
@@ -78,16 +77,15 @@ class SelectionReader {
   }
 
   list(into: RecordSelection, items: unknown, place: string, depth: number): void {
-    if (!Array.isArray(items))
-      throw new LodestoneError("INVALID", `${place} is ${inWords(items)}; expected an array such as ["*", "team.name"].`);
+    if (!Array.isArray(items)) throw notExpected(place, items, 'an array such as ["*", "team.name"]');
     this.#count += items.length;
     if (this.#count > MAX_SELECTED)
       throw new LodestoneError("INVALID", `${place} selects more than ${MAX_SELECTED} names; select "*" or fewer.`);
     items.forEach((item: unknown, index) => {
       const at = `${place}[${index}]`;
       if (typeof item === "string") this.name(into, item, at, depth);
-      else if (typeof item === "object" && item !== null && !Array.isArray(item)) this.object(into, item as JsonObject, at, depth);
-      else throw new LodestoneError("INVALID", `${at} is ${inWords(item)}; expected a column name, or an object with a name.`);
+      else if (isObject(item)) this.object(into, item as JsonObject, at, depth);
+      else throw notExpected(at, item, "a column name, or an object with a name");
     });
   }
 
@@ -137,8 +135,7 @@ class SelectionReader {
   /** `{name: "<-posts.author", columns, as, sort, limit, offset}`, or the same of a link that is followed forward. */
   object(into: RecordSelection, item: JsonObject, place: string, depth: number): void {
     const { name, columns } = item;
-    if (typeof name !== "string")
-      throw new LodestoneError("INVALID", `${place}.name is ${inWords(name)}; expected a column name, or "<-table.column".`);
+    if (typeof name !== "string") throw notExpected(`${place}.name`, name, 'a column name, or "<-table.column"');
     if (!name.startsWith("<-")) {
       const column = into.table.columns.get(name);
       if (column?.type !== "link") {
@@ -161,7 +158,7 @@ class SelectionReader {
       into.table.columns.has(alias) ||
       into.reverse.has(alias)
     ) {
-      throw new LodestoneError("INVALID", `${place}.as is ${inWords(alias)}; expected a name that the record does not have yet.`);
+      throw notExpected(`${place}.as`, alias, "a name that the record does not have yet");
     }
     const selection = emptySelection(column.table);
     this.list(selection, columns ?? ALL_COLUMNS, `${place}.columns`, depth + 1);

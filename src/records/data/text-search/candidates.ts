@@ -4,14 +4,11 @@
  * whatever the records are. Within a page PostgreSQL skips the records that cannot match (`piecesOf`), without
  * any index or extension, where that is cheaper than sending them.
  */
-import { COLUMN_TRAITS } from "../../column-traits.ts";
 import type { Connection } from "../../engine/engine.ts";
 import { quoteLiteral } from "../../identifiers.ts";
 import type { BranchInfo } from "../../schema.ts";
-import { Parameters, ROW } from "../sql-parts/bound-parameters.ts";
 import { columnSql } from "../sql-parts/column-reference.ts";
-import { compileFilter } from "../sql-parts/filter-sql.ts";
-import { quotedColumn, relation } from "../sql-parts/sql-names.ts";
+import { compileFilter, Parameters, quotedColumn, ROW, relation } from "../sql-parts/statement-parts.ts";
 import type { Booster, TablePlan } from "./text-search-request.ts";
 import { ACCENT_CLASS, piecesOf, type Term } from "./words.ts";
 
@@ -124,7 +121,7 @@ function boosterSql(branch: BranchInfo, booster: Booster, parameters: Parameters
   const value = columnSql(branch, booster.column, ROW);
   switch (booster.kind) {
     case "value":
-      return `(${value} = ${parameters.add(booster.value)}::${COLUMN_TRAITS[booster.column.type].parameterType})`;
+      return `(${value} = ${parameters.column(booster.column, booster.value)})`;
     case "numeric":
       return `${value}::float8`;
     case "date":

@@ -3,18 +3,16 @@
  * boosts a record.
  */
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
-import { inWords, quoted, quotedNames } from "../../../errors/value-in-words.ts";
+import { quoted, quotedNames } from "../../../errors/value-in-words.ts";
 import { unknownColumn } from "../../../filter/column-path.ts";
 import { parseTimestamp } from "../../../filter/datetime.ts";
 import { rootPlace } from "../../../filter/fault.ts";
-import { wholeNumber } from "../../../text/whole-number.ts";
 import { NUMBER_TYPES, PLAIN_TYPES, TEXT_TYPES } from "../../column-traits.ts";
 import type { BranchSearchRequest, TextQuery, TextSearchScope } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, ColumnType, TableInfo } from "../../schema.ts";
 import { type ColumnReference, resolveColumn } from "../sql-parts/column-reference.ts";
-import { type Parameter, toParameter } from "../values/column-value.ts";
-import { parseDurationMs } from "../values/duration.ts";
-import { withoutNulls } from "../values/without-nulls.ts";
+import { type ColumnValue, toColumnValue } from "../values/column-value.ts";
+import { notExpected, parseDurationMs, withoutNulls } from "../values/request-parts.ts";
 import { type Term, termsOf } from "./words.ts";
 
 export interface SearchPlan {
@@ -37,7 +35,7 @@ export interface TablePlan {
 export type Modifier = "none" | "log" | "log1p" | "ln" | "ln1p" | "square" | "sqrt" | "reciprocal";
 
 export type Booster = { readonly column: ColumnReference; readonly factor: number; readonly filter: unknown; readonly place: string } & (
-  | { readonly kind: "value"; readonly value: Parameter }
+  | { readonly kind: "value"; readonly value: ColumnValue }
   | { readonly kind: "numeric"; readonly modifier: Modifier }
   | { readonly kind: "date"; readonly originMs: number; readonly scaleMs: number; readonly decay: number }
 );
@@ -53,43 +51,31 @@ const SEARCHED_TYPES: readonly ColumnType[] = [...TEXT_TYPES, "multiple"];
 const MODIFIERS: readonly string[] = ["none", "log", "log1p", "ln", "ln1p", "square", "sqrt", "reciprocal"];
 const BOOSTERS = ["valueBooster", "numericBooster", "dateBooster"] as const;
 
-export function readTextQuery(request: TextQuery): SearchPlan {
-  const terms = readTerms(request);
-  const highlight = member(request.highlight, "highlight");
-  const page = member(request.page, "page");
+export function readTextQuery({ query, fuzziness = 1, prefix, highlight, page }: TextQuery): SearchPlan {
   return {
-    terms,
-    highlight: flag(highlight.enabled, "highlight.enabled"),
-    encodeHtml: flag(highlight.encodeHTML, "highlight.encodeHTML"),
-    size: wholeNumber(page.size, DEFAULT_FOUND, 1, MAX_FOUND, "page.size"),
-    offset: wholeNumber(page.offset, 0, 0, MAX_FOUND_OFFSET, "page.offset"),
+    terms: query === undefined ? undefined : readTerms(query, fuzziness, prefix === "phrase"),
+    highlight: highlight?.enabled ?? true,
+    encodeHtml: highlight?.encodeHTML ?? true,
+    size: page?.size ?? DEFAULT_FOUND,
+    offset: page?.offset ?? 0,
   };
 }
 
-function readTerms({ query, fuzziness, prefix }: TextQuery): Term[] | undefined {
-  if (prefix !== undefined && prefix !== null && prefix !== "phrase" && prefix !== "disabled")
-    throw invalid("prefix", prefix, '"phrase" or "disabled"');
-  const letters = wholeNumber(fuzziness, 1, 0, 2, "fuzziness");
-  if (query === undefined || query === null) return undefined;
-  if (typeof query !== "string" || query === "") throw invalid("query", query, "the words to search for");
+function readTerms(query: string, fuzziness: number, isPrefix: boolean): Term[] {
   if (query.length > MAX_QUERY_LENGTH)
     throw new LodestoneError("INVALID", `query has ${query.length} characters; at most ${MAX_QUERY_LENGTH} are allowed.`);
-  const terms = termsOf(query, letters, prefix === "phrase");
+  const terms = termsOf(query, fuzziness, isPrefix);
   if (terms.length > MAX_TERMS)
     throw new LodestoneError("INVALID", `query has ${terms.length} different words; at most ${MAX_TERMS} are allowed.`);
   return terms;
 }
 
 export function readTables(branch: BranchInfo, tables: BranchSearchRequest["tables"]): TablePlan[] {
-  if (tables === undefined || tables === null) return [...branch.tables.values()].map((table) => readScope(branch, table, {}, ""));
-  if (!Array.isArray(tables)) throw invalid("tables", tables, "an array of table names");
-  if (tables.length > MAX_SEARCHED_TABLES)
-    throw new LodestoneError("INVALID", `tables has ${tables.length} tables; at most ${MAX_SEARCHED_TABLES} are searched at once.`);
+  if (tables === undefined) return [...branch.tables.values()].map((table) => readScope(branch, table, {}, ""));
   const plans = new Map<string, TablePlan>();
-  tables.forEach((item: unknown, index) => {
+  tables.forEach((item, index) => {
     const place = `tables[${index}]`;
-    const scope: TextSearchScope & { table?: unknown } = typeof item === "string" ? { table: item } : member(item, place);
-    if (typeof scope.table !== "string") throw invalid(`${place}.table`, scope.table, "the name of a table");
+    const scope = typeof item === "string" ? { table: item } : item;
     const table = branch.tables.get(scope.table);
     if (table === undefined) {
       throw new LodestoneError(
@@ -107,22 +93,21 @@ export function readTables(branch: BranchInfo, tables: BranchSearchRequest["tabl
 export function readScope(branch: BranchInfo, table: TableInfo, scope: TextSearchScope, place: string): TablePlan {
   return {
     table,
-    filter: scope.filter ?? undefined,
+    filter: scope.filter,
     targets: readTargets(table, scope.target, `${place}target`),
     boosters: readBoosters(branch, table, scope.boosters, `${place}boosters`),
     place,
   };
 }
 
-function readTargets(table: TableInfo, target: unknown, place: string): TablePlan["targets"] {
-  if (target === undefined || target === null) {
+function readTargets(table: TableInfo, target: TextSearchScope["target"], place: string): TablePlan["targets"] {
+  if (target === undefined) {
     return [...table.columns.values()].filter((column) => SEARCHED_TYPES.includes(column.type)).map((column) => ({ column, weight: 1 }));
   }
-  if (!Array.isArray(target)) throw invalid(place, target, "an array of column names");
-  return target.map((item: unknown, index) => {
+  return target.map((item, index) => {
     const at = `${place}[${index}]`;
     const { column: name, weight = 1 } = typeof item === "string" ? { column: item } : member(item, at);
-    if (typeof name !== "string") throw invalid(`${at}.column`, name, "the name of a column");
+    if (typeof name !== "string") throw notExpected(`${at}.column`, name, "the name of a column");
     const column = table.columns.get(name);
     if (column === undefined) throw unknownColumn(table, name, rootPlace(at));
     if (!SEARCHED_TYPES.includes(column.type)) {
@@ -131,21 +116,18 @@ function readTargets(table: TableInfo, target: unknown, place: string): TablePla
         `${at}: column ${quoted(name)} is of type ${column.type}; words are in columns of type ${SEARCHED_TYPES.join(", ")}.`,
       );
     }
-    if (typeof weight !== "number" || !(weight >= 1 && weight <= 10)) throw invalid(`${at}.weight`, weight, "a weight from 1 to 10");
+    if (typeof weight !== "number" || !(weight >= 1 && weight <= 10)) throw notExpected(`${at}.weight`, weight, "a weight from 1 to 10");
     return { column, weight };
   });
 }
 
-function readBoosters(branch: BranchInfo, table: TableInfo, boosters: unknown, place: string): Booster[] {
-  if (boosters === undefined || boosters === null) return [];
-  if (!Array.isArray(boosters) || boosters.length > MAX_BOOSTERS)
-    throw invalid(place, boosters, `an array of at most ${MAX_BOOSTERS} boosters`);
-  return boosters.map((item: unknown, index) => {
+function readBoosters(branch: BranchInfo, table: TableInfo, boosters: TextSearchScope["boosters"], place: string): Booster[] {
+  return (boosters ?? []).map((item, index) => {
     const at = `${place}[${index}]`;
     const outer = member(item, at);
     const keys = Object.keys(outer);
     const kind = BOOSTERS.find((key) => keys.length === 1 && keys[0] === key);
-    if (kind === undefined) throw invalid(at, item, `an object with one of the keys ${quotedNames(BOOSTERS, "")}`);
+    if (kind === undefined) throw notExpected(at, item, `an object with one of the keys ${quotedNames(BOOSTERS, "")}`);
     return readBooster(branch, table, kind, member(outer[kind], `${at}.${kind}`), `${at}.${kind}`);
   });
 }
@@ -157,7 +139,7 @@ function readBooster(
   given: Record<string, unknown>,
   place: string,
 ): Booster {
-  if (typeof given.column !== "string") throw invalid(`${place}.column`, given.column, "the name of a column");
+  if (typeof given.column !== "string") throw notExpected(`${place}.column`, given.column, "the name of a column");
   const column = resolveColumn(branch, table, given.column, `${place}.column`);
   const requireType = (...types: ColumnType[]): void => {
     if (column.json.length > 0 || !types.includes(column.type)) {
@@ -168,48 +150,39 @@ function readBooster(
     }
   };
   const factor = given.factor ?? (kind === "dateBooster" ? 1 : undefined);
-  if (typeof factor !== "number" || !Number.isFinite(factor)) throw invalid(`${place}.factor`, given.factor, "a number");
+  if (typeof factor !== "number" || !Number.isFinite(factor)) throw notExpected(`${place}.factor`, given.factor, "a number");
   const common = { column, factor, filter: given.ifMatchesFilter, place };
   switch (kind) {
     case "valueBooster": {
       requireType(...PLAIN_TYPES);
-      const info = { id: 0, name: column.column, physicalName: column.physicalName, type: column.type };
-      if (given.value === undefined || given.value === null) throw invalid(`${place}.value`, given.value, `a value of type ${column.type}`);
-      return { ...common, kind: "value", value: toParameter(info, given.value, `${place}.value`) };
+      if (given.value === undefined || given.value === null)
+        throw notExpected(`${place}.value`, given.value, `a value of type ${column.type}`);
+      return { ...common, kind: "value", value: toColumnValue({ name: column.column, type: column.type }, given.value, `${place}.value`) };
     }
     case "numericBooster": {
       requireType(...NUMBER_TYPES);
       const { modifier = "none" } = given;
       if (typeof modifier !== "string" || !MODIFIERS.includes(modifier))
-        throw invalid(`${place}.modifier`, modifier, `one of ${MODIFIERS.join(", ")}`);
+        throw notExpected(`${place}.modifier`, modifier, `one of ${MODIFIERS.join(", ")}`);
       return { ...common, kind: "numeric", modifier: modifier as Modifier };
     }
     case "dateBooster": {
       requireType("datetime");
       const { origin, scale, decay } = given;
       const micros = origin === undefined ? BigInt(Date.now()) * 1000n : typeof origin === "string" ? parseTimestamp(origin) : undefined;
-      if (micros === undefined) throw invalid(`${place}.origin`, origin, "an RFC 3339 time");
+      if (micros === undefined) throw notExpected(`${place}.origin`, origin, "an RFC 3339 time");
       const scaleMs = parseDurationMs(scale);
       if (scaleMs === undefined || scaleMs === 0)
-        throw invalid(`${place}.scale`, scale, 'a number above 0 with a unit of d, h, m, s or ms, such as "10d"');
-      if (typeof decay !== "number" || !(decay > 0 && decay <= 1)) throw invalid(`${place}.decay`, decay, "a number above 0, at most 1");
+        throw notExpected(`${place}.scale`, scale, 'a number above 0 with a unit of d, h, m, s or ms, such as "10d"');
+      if (typeof decay !== "number" || !(decay > 0 && decay <= 1))
+        throw notExpected(`${place}.decay`, decay, "a number above 0, at most 1");
       return { ...common, kind: "date", originMs: Number(micros / 1000n), scaleMs, decay };
     }
   }
 }
 
-function flag(value: unknown, place: string): boolean {
-  if (value === undefined || value === null) return true;
-  if (typeof value !== "boolean") throw invalid(place, value, "true or false");
-  return value;
-}
-
 function member(value: unknown, place: string): Record<string, unknown> {
   if (value === undefined || value === null) return {};
-  if (typeof value !== "object" || Array.isArray(value)) throw invalid(place, value, "an object");
+  if (typeof value !== "object" || Array.isArray(value)) throw notExpected(place, value, "an object");
   return withoutNulls(value);
-}
-
-function invalid(place: string, value: unknown, expected: string): LodestoneError {
-  return new LodestoneError("INVALID", `${place} is ${inWords(value)}; expected ${expected}.`);
 }

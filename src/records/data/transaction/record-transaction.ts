@@ -1,24 +1,29 @@
 /** POST …/transaction: operations in order, as one unit. Later ones see what earlier ones did; all or nothing. */
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { type SystemColumn, type SystemNaming, systemColumnNamed, VERSION_COLUMNS } from "../../../filter/system-columns.ts";
 import { SLICE_UNITS, Slices } from "../../../threads/event-loop.ts";
 import type { Connection, Engine } from "../../engine/engine.ts";
 import { checkReadOnly, type ReadOnlyOption } from "../../read-only.ts";
-import type { AnswerOptions, JsonObject, ReadOptions, Selection, TransactionResult } from "../../requests.ts";
+import type {
+  AnswerOptions,
+  JsonObject,
+  ReadOptions,
+  Selection,
+  TransactionOperation,
+  TransactionResult,
+  WriteOptions,
+} from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
-import { getRecords } from "../read/get-records.ts";
-import { Parameters, ROW } from "../sql-parts/bound-parameters.ts";
+import { getRecords } from "../read/read-records.ts";
+import { setOwn } from "../sql-parts/answer-field.ts";
 import { compileProjection } from "../sql-parts/projection.ts";
-import { relation } from "../sql-parts/sql-names.ts";
+import { Parameters, ROW, relation } from "../sql-parts/statement-parts.ts";
 import { recordIdOf } from "../values/record-metadata.ts";
 import { bulkStatement, explainBulk } from "../write/bulk-insert.ts";
 import { explained } from "../write/constraint-errors.ts";
-import { deleteRecord } from "../write/delete-record.ts";
-import { replaceRecord } from "../write/insert-record.ts";
-import { updateRecord, upsertRecord } from "../write/update-record.ts";
-import { excludedAssignments } from "../write/write-statement.ts";
-import { exactly } from "./exact-columns.ts";
-import { lockRecords } from "./lock-records.ts";
-import { type Batch, batchesOf, isBatchable } from "./transaction-batches.ts";
+import { excludedAssignments } from "../write/record-writer.ts";
+import { deleteRecord, replaceWith, updateWith, upsertWith } from "../write/write-record.ts";
+import { type Batch, batchesOf, isBatchable, lockRecords } from "./transaction-batches.ts";
 import {
   type DeleteOperation,
   type GetOperation,
@@ -36,7 +41,7 @@ import {
 export async function runTransaction(
   engine: Engine,
   branch: BranchInfo,
-  operations: unknown,
+  operations: readonly TransactionOperation[],
   options: AnswerOptions & ReadOnlyOption = {},
 ): Promise<TransactionResult[]> {
   const read = await readOperations(branch, operations);
@@ -124,20 +129,18 @@ class TransactionRunner {
   }
 
   async #insertOne(operation: InsertOperation): Promise<void> {
-    const { table, record, source, columns, createOnly, ifVersion } = operation;
-    const place = `operations[${operation.index}].insert.record`;
-    const options = { ...this.#reading(columns), createOnly, ...(ifVersion === undefined ? {} : { ifVersion }) };
-    const written = await replaceRecord(this.#connection, this.#branch, table, record.id, source, options, place);
+    const { table, record, columns, createOnly } = operation;
+    const options = { ...this.#writing(columns, operation), createOnly };
+    const written = await replaceWith(this.#connection, this.#branch, table, record, options);
     this.results.push({ operation: "insert", id: record.id, rows: 1, ...this.#writtenColumns(operation, () => written.record) });
   }
 
   async #update(operation: UpdateOperation): Promise<void> {
-    const { index, table, id, fields, upsert, ifVersion, columns } = operation;
-    const place = `operations[${index}].update.fields`;
-    const options = { ...this.#reading(columns), ...(ifVersion === undefined ? {} : { ifVersion }) };
+    const { table, id, update, upsert, columns } = operation;
+    const options = this.#writing(columns, operation);
     const record = upsert
-      ? (await upsertRecord(this.#connection, this.#branch, table, id, fields, options, place)).record
-      : await updateRecord(this.#connection, this.#branch, table, id, fields, options, place);
+      ? (await upsertWith(this.#connection, this.#branch, table, update, options)).record
+      : await updateWith(this.#connection, this.#branch, table, update, options);
     this.results.push({ operation: "update", id, rows: 1, ...this.#writtenColumns(operation, () => record) });
   }
 
@@ -196,6 +199,10 @@ class TransactionRunner {
   #reading(columns: Selection | undefined): ReadOptions {
     return columns === undefined ? this.#answer : { ...this.#answer, columns };
   }
+
+  #writing(columns: Selection | undefined, { ifVersion }: InsertOperation | UpdateOperation): WriteOptions {
+    return { ...this.#reading(columns), ...(ifVersion === undefined ? {} : { ifVersion }) };
+  }
 }
 
 function asksForColumns({ columns }: DeleteOperation): boolean {
@@ -217,4 +224,34 @@ function atOperation(operations: readonly { readonly index: number }[], error: u
   const { index } = operations[within?.index ?? 0]!;
   const message = within?.message ?? error.message;
   return new LodestoneError(error.code, message, { errors: [{ index, message }], cause: error });
+}
+
+/**
+ * A record as a transaction answers it: only the columns asked for. Everywhere else any selection includes the id and
+ * the metadata.
+ * @param columns  undefined: all.
+ */
+function exactly(columns: Selection | undefined, record: JsonObject, naming: SystemNaming): JsonObject {
+  if (columns === undefined || columns.includes("*")) return record;
+  const asked = systemColumnsIn(columns);
+  const kept: JsonObject = {};
+  for (const [name, value] of Object.entries(record)) {
+    const system = naming === "underscored" || name === "id" ? systemColumnNamed(name) : undefined;
+    if (name === "xata" && naming === "dotted") {
+      const members = Object.entries(value as JsonObject).filter(([member]) => asked.has(`xata.${member}` as SystemColumn));
+      if (members.length > 0) setOwn(kept, name, Object.fromEntries(members));
+    } else if (system === undefined || asked.has(system)) setOwn(kept, name, value);
+  }
+  return kept;
+}
+
+/** In either naming; `xata` and `xata.*` are all of the metadata. */
+function systemColumnsIn(columns: Selection): ReadonlySet<SystemColumn> {
+  const asked = new Set<SystemColumn>();
+  for (const column of columns) {
+    if (column === "xata" || column === "xata.*") for (const name of VERSION_COLUMNS) asked.add(name);
+    const system = typeof column === "string" ? systemColumnNamed(column) : undefined;
+    if (system !== undefined) asked.add(system);
+  }
+  return asked;
 }

@@ -6,15 +6,18 @@
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { inWords, quoted } from "../../../errors/value-in-words.ts";
 import { formatTimestamp, isTimestampForm, parseTimestamp } from "../../../filter/datetime.ts";
+import { ARRAY_HEADER_BYTES, writeArrayHeader } from "../../array-header.ts";
 import { escapedItem } from "../../array-literal.ts";
 import { EMAIL } from "../../catalog/column-types.ts";
-import type { ColumnInfo } from "../../schema.ts";
+import type { ColumnSchema } from "../../schema.ts";
 import { jsonOf } from "./json-column-text.ts";
 import { LongJson } from "./long-json.ts";
-import { encodeVectors } from "./vector-codec.ts";
 
-/** A Buffer is PostgreSQL's binary form (vectors). */
-export type Parameter = string | number | boolean | Buffer | null;
+/** A checked value of a column. Vectors stay lists, so that a statement can send those of many records as one array. */
+export type ColumnValue = string | number | boolean | readonly number[] | null;
+
+/** What a statement binds. A Buffer is PostgreSQL's binary form (vectors). */
+export type Parameter = Exclude<ColumnValue, readonly number[]> | Buffer;
 
 /** Strings in one value of type multiple. */
 const MAX_MULTIPLE_ITEMS = 100_000;
@@ -23,7 +26,7 @@ const MAX_MULTIPLE_ITEMS = 100_000;
  * Checks `value` (not undefined) for `column`; null is SQL's null. `name` is what messages call the column,
  * with the table where that helps.
  */
-export function toParameter(column: ColumnInfo, value: unknown, place: string): Parameter {
+export function toColumnValue(column: ColumnSchema, value: unknown, place: string): ColumnValue {
   if (value === null) {
     if (column.notNull) throw wrong(place, column, "is null; it is notNull, so give it a value");
     return null;
@@ -63,12 +66,12 @@ export function toParameter(column: ColumnInfo, value: unknown, place: string): 
     case "link":
       return link(column, value, place);
     case "vector":
-      return encodeVectors([requireVector(column, value, place)]);
+      return vector(column, value, place);
   }
 }
 
 /** The elements, checked: as many as the column's dimension, each finite as float32. */
-export function requireVector(column: ColumnInfo, value: unknown, place: string): readonly number[] {
+function vector(column: ColumnSchema, value: unknown, place: string): readonly number[] {
   if (!Array.isArray(value)) throw expected(place, column, value, "an array of numbers");
   const dimension = column.vector?.dimension;
   if (value.length !== dimension) {
@@ -92,19 +95,19 @@ export function requireVector(column: ColumnInfo, value: unknown, place: string)
   return value as number[];
 }
 
-function text(column: ColumnInfo, value: unknown, place: string): string {
+function text(column: ColumnSchema, value: unknown, place: string): string {
   if (typeof value !== "string") throw expected(place, column, value, "a string");
   checkText(value, place, column);
   return value;
 }
 
 /** PostgreSQL's text can hold every Unicode character but NUL; a lone surrogate is not a character. */
-function checkText(value: string, place: string, column: ColumnInfo): void {
+function checkText(value: string, place: string, column: ColumnSchema): void {
   if (value.includes("\u0000")) throw wrong(place, column, "holds the character U+0000, which text cannot; remove it");
   if (!value.isWellFormed()) throw wrong(place, column, "holds a lone surrogate (half of a UTF-16 pair); send well-formed Unicode");
 }
 
-function datetime(column: ColumnInfo, value: unknown, place: string): string {
+function datetime(column: ColumnSchema, value: unknown, place: string): string {
   const remedy = 'an RFC 3339 time with its offset such as "2026-02-28T12:00:00Z"';
   if (typeof value !== "string") throw expected(place, column, value, remedy);
   const micros = parseTimestamp(value, { dateAlone: false });
@@ -115,7 +118,7 @@ function datetime(column: ColumnInfo, value: unknown, place: string): string {
   return formatTimestamp(micros);
 }
 
-function multiple(column: ColumnInfo, value: unknown, place: string): string {
+function multiple(column: ColumnSchema, value: unknown, place: string): string {
   if (!Array.isArray(value)) throw expected(place, column, value, "an array of strings");
   if (value.length > MAX_MULTIPLE_ITEMS) {
     throw wrong(
@@ -139,7 +142,7 @@ function arrayLiteral(items: readonly string[]): string {
   return `{${items.map((item) => `"${escapedItem(item)}"`).join(",")}}`;
 }
 
-function json(column: ColumnInfo, value: unknown, place: string): string {
+function json(column: ColumnSchema, value: unknown, place: string): string {
   const [sent, { text, fault }] = value instanceof LongJson ? [value.sent, value.json] : [value, jsonOf(value)];
   if (fault === undefined) return text;
   const remedy =
@@ -147,7 +150,7 @@ function json(column: ColumnInfo, value: unknown, place: string): string {
   throw wrong(place, column, `is ${inWords(sent)}: ${fault}${remedy}`);
 }
 
-function link(column: ColumnInfo, value: unknown, place: string): string {
+function link(column: ColumnSchema, value: unknown, place: string): string {
   if (typeof value === "string") {
     checkText(value, place, column);
     return value;
@@ -159,10 +162,34 @@ function link(column: ColumnInfo, value: unknown, place: string): string {
   throw expected(place, column, value, `the id of a record of table ${quoted(column.link?.table ?? "")}, or an object with that id`);
 }
 
-function expected(place: string, column: ColumnInfo, value: unknown, what: string): LodestoneError {
+function expected(place: string, column: ColumnSchema, value: unknown, what: string): LodestoneError {
   return wrong(place, column, `is ${inWords(value)}; expected ${what}`);
 }
 
-function wrong(place: string, column: ColumnInfo, problem: string): LodestoneError {
+function wrong(place: string, column: ColumnSchema, problem: string): LodestoneError {
   return new LodestoneError("INVALID", `${place} (column ${quoted(column.name)} of type ${column.type}) ${problem}.`);
+}
+
+const ELEMENT_BYTES = 8;
+const FLOAT4_OID = 700;
+
+/**
+ * Vectors, one after the other, as one `real[]` in PostgreSQL's binary form: text would cost the embedded engine ten
+ * times as much to parse. The header of an array, then int32 4 and a float4 for each element.
+ * @param rows  finite as float32.
+ */
+export function encodeVectors(rows: readonly ArrayLike<number>[]): Buffer {
+  let length = 0;
+  for (const row of rows) length += row.length;
+  const bytes = Buffer.allocUnsafe(ARRAY_HEADER_BYTES + length * ELEMENT_BYTES);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let offset = writeArrayHeader(bytes, FLOAT4_OID, length, false);
+  for (const row of rows) {
+    for (let i = 0; i < row.length; i++) {
+      view.setInt32(offset, 4);
+      view.setFloat32(offset + 4, row[i]!);
+      offset += ELEMENT_BYTES;
+    }
+  }
+  return bytes;
 }

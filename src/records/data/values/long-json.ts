@@ -4,7 +4,7 @@
  */
 import type { TableInfo } from "../../schema.ts";
 import { type ColumnJson, isLongJson, longJsonOf } from "./json-column-text.ts";
-import { columnsBelow } from "./sent-record.ts";
+import { columnsBelow } from "./request-parts.ts";
 
 /** Stands in a record for a long value of a json column. */
 export class LongJson {

@@ -1,5 +1,5 @@
 /**
- * A record as a client sends it, taken apart into columns. Columns with dots in their names are object paths:
+ * A record as a client sends it: taken apart into columns, checked, and converted. Columns with dots in their names are object paths:
  * `{"address.city": …}` and `{"address": {"city": …}}` mean the same. `xata` (or `xata_version` and the like)
  * is what the service gives out and the SDK sends back, so it is ignored.
  */
@@ -9,6 +9,9 @@ import { unknownColumn } from "../../../filter/column-path.ts";
 import { rootPlace } from "../../../filter/fault.ts";
 import { isUnderscored, systemColumnNamed } from "../../../filter/system-columns.ts";
 import type { ColumnInfo, TableInfo } from "../../schema.ts";
+import { type ColumnValue, toColumnValue } from "./column-value.ts";
+import { newRecordId, requireRecordId } from "./record-metadata.ts";
+import { columnsBelow, notExpected } from "./request-parts.ts";
 
 export interface RecordFields {
   /** The id in the body, unchecked; undefined when there is none. */
@@ -18,10 +21,7 @@ export interface RecordFields {
 }
 
 /** @param place How messages name the record: `record`, `records[3]`, `operations[0].insert.record`. */
-export function readFields(table: TableInfo, record: unknown, place: string): RecordFields {
-  if (typeof record !== "object" || record === null || Array.isArray(record)) {
-    throw new LodestoneError("INVALID", `${place} is ${inWords(record)}; expected an object with values by column name.`);
-  }
+export function readFields(table: TableInfo, record: object, place: string): RecordFields {
   const values = new Map<ColumnInfo, unknown>();
   let id: unknown;
   const set = (column: ColumnInfo, value: unknown): void => {
@@ -46,25 +46,58 @@ export function readFields(table: TableInfo, record: unknown, place: string): Re
     if (value === null) for (const column of members) set(column, null);
     else if (typeof value === "object" && !Array.isArray(value)) visit(`${name}.`, value);
     else {
-      throw new LodestoneError(
-        "INVALID",
-        `${place}.${name} is ${inWords(value)}; expected an object, since the table has the columns ${quotedNames(
-          members.map((column) => column.name),
-          "",
-        )}.`,
-      );
+      const names = members.map((column) => column.name);
+      throw notExpected(`${place}.${name}`, value, `an object, since the table has the columns ${quotedNames(names, "")}`);
     }
   };
   visit("", record);
   return { id, values };
 }
 
-/** The columns of an object path: those whose names go on after `name` and a dot. */
-export function columnsBelow(table: TableInfo, name: string): ColumnInfo[] {
-  const prefix = `${name}.`;
-  return [...table.columns.values()].filter((column) => column.name.startsWith(prefix));
-}
-
 function systemColumn(name: string, place: string): LodestoneError {
   return new LodestoneError("INVALID", `${place}: ${quoted(name)} is kept by the service and cannot be written; leave it out.`);
+}
+
+export interface EncodedRecord {
+  readonly id: string;
+  /** Whether the id was made here, so that no other record can have it. */
+  readonly isNewId: boolean;
+  /** The columns that were given, in the order given. */
+  readonly values: ReadonlyMap<ColumnInfo, ColumnValue>;
+}
+
+/**
+ * A whole record: omitted columns get their default, so those without one must not be notNull.
+ * @param id  of the address; undefined: the record's own, or a new one.
+ */
+export function encodeRecord(table: TableInfo, record: object, place: string, id?: string): EncodedRecord {
+  const fields = readFields(table, record, place);
+  const given = idOf(fields, place, id);
+  const values = new Map<ColumnInfo, ColumnValue>();
+  for (const [column, value] of fields.values) values.set(column, toColumnValue(column, value, `${place}.${column.name}`));
+  requireValues(table, values, place);
+  return { id: given ?? newRecordId(), isNewId: given === undefined, values };
+}
+
+/** A new row must have a value in each notNull column. */
+export function requireValues(table: TableInfo, values: ReadonlyMap<ColumnInfo, unknown>, place: string): void {
+  for (const column of table.columns.values()) {
+    if (column.notNull && column.defaultValue === undefined && !values.has(column)) {
+      throw new LodestoneError(
+        "INVALID",
+        `${place} has no value for column ${quoted(column.name)}, which is notNull and has no default; give it one.`,
+      );
+    }
+  }
+}
+
+/** The id that the record is about: from the address or from the body; both must agree. */
+export function idOf(fields: RecordFields, place: string, id: string | undefined): string | undefined {
+  if (fields.id === undefined || fields.id === null) return id;
+  if (id === undefined) return requireRecordId(fields.id, `${place}.id`);
+  if (fields.id === id) return id;
+  throw new LodestoneError(
+    "INVALID",
+    `${place}.id is ${inWords(fields.id)}, but the request is about the record ${quoted(id)}; leave it out, or make them equal.`,
+  );
 }

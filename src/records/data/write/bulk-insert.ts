@@ -4,34 +4,19 @@
  * bench/records.mjs shows the gain.
  */
 import { LodestoneError, type OperationError } from "../../../errors/lodestone-error.ts";
-import { inWords } from "../../../errors/value-in-words.ts";
-import { SLICE_UNITS, Slices } from "../../../threads/event-loop.ts";
 import { COLUMN_TRAITS } from "../../column-traits.ts";
 import type { Connection } from "../../engine/engine.ts";
 import type { JsonObject, ReadOptions } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
-import { getRecords } from "../read/get-records.ts";
-import { Parameters, ROW } from "../sql-parts/bound-parameters.ts";
-import { compileProjection } from "../sql-parts/projection.ts";
+import { getRecords } from "../read/read-records.ts";
+import { compileProjection, decodeRecords } from "../sql-parts/projection.ts";
 import { isFlat, readSelection } from "../sql-parts/selection.ts";
-import { quotedColumn, relation } from "../sql-parts/sql-names.ts";
-import { type Parameter, requireVector, toParameter } from "../values/column-value.ts";
-import { idOf, requireValues } from "../values/encode-record.ts";
+import { Parameters, quotedColumn, ROW, relation } from "../sql-parts/statement-parts.ts";
+import { encodeVectors } from "../values/column-value.ts";
 import { allWithLongJson } from "../values/long-json.ts";
-import { newRecordId } from "../values/record-id.ts";
-import { readFields } from "../values/sent-record.ts";
-import { encodeVectors } from "../values/vector-codec.ts";
+import { type EncodedRecord, encodeRecord } from "../values/sent-record.ts";
 import { explain } from "./constraint-errors.ts";
 import type { Session } from "./record-writer.ts";
-
-export const MAX_BULK = 1_000;
-
-/** A record of a bulk insert; vectors are still arrays. */
-export interface BulkRecord {
-  readonly id: string;
-  readonly values: ReadonlyMap<ColumnInfo, BulkValue>;
-}
-type BulkValue = Parameter | readonly number[];
 
 /**
  * @throws {LodestoneError} INVALID or CONFLICT, with `errors[{index, message}]` for every record that is
@@ -41,14 +26,11 @@ export async function insertRecords(
   session: Session,
   branch: BranchInfo,
   table: TableInfo,
-  records: readonly unknown[],
+  records: readonly JsonObject[],
   options: ReadOptions = {},
 ): Promise<JsonObject[]> {
-  if (!Array.isArray(records)) throw new LodestoneError("INVALID", `records is ${inWords(records)}; expected an array of records.`);
-  if (records.length > MAX_BULK)
-    throw new LodestoneError("INVALID", `records has ${records.length} records; at most ${MAX_BULK} go into one request.`);
   const selection = readSelection(branch, table, options.columns);
-  const encoded = readBulkRecords(table, await allWithLongJson(table, records));
+  const encoded = readRecords(table, await allWithLongJson(table, records));
   if (encoded.length === 0) return [];
   const groups = groupByDefaults(table, encoded);
   const flat = isFlat(selection);
@@ -75,14 +57,8 @@ export async function insertRecords(
         encoded.map((record) => record.id),
         options,
       );
-    const slices = new Slices(SLICE_UNITS, connection.budget?.caller);
-    const answer: JsonObject[] = [];
-    for (const { id } of encoded) {
-      const text = written.get(id)!;
-      answer.push(projection.decode(text));
-      if (slices.spend(text.length)) await slices.rest();
-    }
-    return answer;
+    const texts = encoded.map(({ id }) => written.get(id)!);
+    return decodeRecords(connection, projection, texts);
   };
   try {
     // The answer is read, and charged, before the commit.
@@ -93,20 +69,17 @@ export async function insertRecords(
   }
 }
 
-function readBulkRecords(table: TableInfo, records: readonly unknown[]): BulkRecord[] {
+function readRecords(table: TableInfo, records: readonly unknown[]): EncodedRecord[] {
   const errors: OperationError[] = [];
-  const encoded: BulkRecord[] = [];
+  const encoded: EncodedRecord[] = [];
   const seen = new Map<string, number>();
   records.forEach((record, index) => {
     try {
-      const one = readBulkRecord(table, record, `records[${index}]`);
+      const one = encodeRecord(table, record as object, `records[${index}]`);
       const before = seen.get(one.id);
-      if (before !== undefined) {
-        throw new LodestoneError(
-          "INVALID",
-          `records[${index}].id is the id of records[${before}] as well; give each record an id of its own, or none.`,
-        );
-      }
+      const remedy = "give each record an id of its own, or none";
+      if (before !== undefined)
+        throw new LodestoneError("INVALID", `records[${index}].id is the id of records[${before}] as well; ${remedy}.`);
       seen.set(one.id, index);
       encoded.push(one);
     } catch (error) {
@@ -119,25 +92,13 @@ function readBulkRecords(table: TableInfo, records: readonly unknown[]): BulkRec
   throw new LodestoneError("INVALID", `${errors[0]!.message}${more}`, { errors });
 }
 
-export function readBulkRecord(table: TableInfo, record: unknown, place: string): BulkRecord {
-  const fields = readFields(table, record, place);
-  const id = idOf(fields, place, undefined) ?? newRecordId();
-  const values = new Map<ColumnInfo, BulkValue>();
-  for (const [column, value] of fields.values) {
-    const at = `${place}.${column.name}`;
-    values.set(column, column.type === "vector" && value !== null ? requireVector(column, value, at) : toParameter(column, value, at));
-  }
-  requireValues(table, values, place);
-  return { id, values };
-}
-
 /**
  * All rows of a statement have the same columns; where a column has a default, omitting it and null are
  * different.
  */
-function groupByDefaults(table: TableInfo, records: readonly BulkRecord[]): BulkRecord[][] {
+function groupByDefaults(table: TableInfo, records: readonly EncodedRecord[]): EncodedRecord[][] {
   const defaulted = [...table.columns.values()].filter((column) => column.defaultValue !== undefined);
-  const groups = new Map<string, BulkRecord[]>();
+  const groups = new Map<string, EncodedRecord[]>();
   for (const record of records) {
     const key = defaulted.map((column) => (record.values.has(column) ? "1" : "0")).join("");
     const group = groups.get(key);
@@ -148,7 +109,7 @@ function groupByDefaults(table: TableInfo, records: readonly BulkRecord[]): Bulk
 }
 
 /** INSERT … SELECT … FROM unnest(…), in the order of `records`. */
-export function bulkStatement(branch: BranchInfo, table: TableInfo, records: readonly BulkRecord[], parameters: Parameters): string {
+export function bulkStatement(branch: BranchInfo, table: TableInfo, records: readonly EncodedRecord[], parameters: Parameters): string {
   const columns = [...table.columns.values()].filter((column) => records.some((record) => record.values.has(column)));
   const arrays = [`${parameters.add(records.map((record) => record.id))}::text[]`];
   const names = ["id"];
@@ -174,7 +135,7 @@ export function bulkStatement(branch: BranchInfo, table: TableInfo, records: rea
 /** The expression that cuts a row's vector out of all of them; a row without a vector has a null slot. */
 function vectorSlices(
   column: ColumnInfo,
-  records: readonly BulkRecord[],
+  records: readonly EncodedRecord[],
   arrays: string[],
   names: string[],
   parameters: Parameters,
@@ -198,7 +159,7 @@ function vectorSlices(
 }
 
 /** Finds the record that PostgreSQL refused, by the value in its message. */
-export function explainBulk(table: TableInfo, records: readonly BulkRecord[], error: unknown): unknown {
+export function explainBulk(table: TableInfo, records: readonly EncodedRecord[], error: unknown): unknown {
   const fault = explain(table, error);
   if (fault === undefined) return error;
   const { column, value } = fault;

@@ -11,10 +11,10 @@ import { ANSWER_TOO_LARGE } from "../../catalog/functions.ts";
 import type { Connection, Engine } from "../../engine/engine.ts";
 import type { JsonObject, ReadOptions } from "../../requests.ts";
 import type { BranchInfo, TableInfo } from "../../schema.ts";
-import { type Parameters, ROW } from "../sql-parts/bound-parameters.ts";
 import { compileProjection, type Projection } from "../sql-parts/projection.ts";
 import { isFlat, isOfFixedSize, type RecordSelection, readSelection } from "../sql-parts/selection.ts";
-import { relation } from "../sql-parts/sql-names.ts";
+import { type Parameters, quotedColumn, ROW, relation } from "../sql-parts/statement-parts.ts";
+import type { EncodedRecord } from "../values/sent-record.ts";
 import { explained } from "./constraint-errors.ts";
 
 /** So little that it is never refused. */
@@ -51,6 +51,11 @@ export class RecordWriter {
     this.#answer = !isFlat(selection) ? `${ROW}."id"` : isBounded ? `lodestone.bounded_answer((${sql}), ${MAX_COMMITTED_BYTES})` : sql;
   }
 
+  /** Whether the statement of a write can answer it, since nothing is behind links. */
+  get isFlat(): boolean {
+    return isFlat(this.#selection);
+  }
+
   /**
    * `statement` changes at most one row, named `t`; undefined when it changed none. `before`: the answer for a
    * row that is deleted.
@@ -61,7 +66,7 @@ export class RecordWriter {
     );
     const record = rows[0]?.record;
     if (record === undefined) return undefined;
-    return isFlat(this.#selection) ? this.#projection.decode(record) : (before ?? (await this.read(record)));
+    return this.isFlat ? this.#projection.decode(record) : (before ?? (await this.read(record)));
   }
 
   async read(id: string, lock: "" | "FOR UPDATE" = ""): Promise<JsonObject | undefined> {
@@ -103,4 +108,45 @@ export async function withWriter<Result>(
     }
   }
   return session.transaction((connection) => work(new RecordWriter(connection, branch, table, selection, options)));
+}
+
+/** `INSERT INTO "s"."table" AS t ("id", "name") VALUES ($1, $2::text)` */
+export function insertStatement(branch: BranchInfo, table: TableInfo, record: EncodedRecord, parameters: Parameters): string {
+  const names = ['"id"'];
+  const values = [parameters.add(record.id)];
+  for (const [column, value] of record.values) {
+    names.push(quotedColumn(column));
+    values.push(parameters.column(column, value));
+  }
+  return `INSERT INTO ${relation(branch, table)} AS ${ROW} (${names.join(", ")}) VALUES (${values.join(", ")})`;
+}
+
+/** A replace sets every column: to what was given, or back to its default. */
+export function replaceAssignments(table: TableInfo, record: EncodedRecord, parameters: Parameters): string {
+  const assignments = [...table.columns.values()].map((column) => {
+    const value = record.values.get(column);
+    return `${quotedColumn(column)} = ${value === undefined ? "DEFAULT" : parameters.column(column, value)}`;
+  });
+  return assignments.length === 0 ? UNCHANGED : assignments.join(", ");
+}
+
+/** ON CONFLICT DO UPDATE: every column becomes what the INSERT gave it, or its default. */
+export function excludedAssignments(table: TableInfo): string {
+  const assignments = [...table.columns.values()].map((column) => `${quotedColumn(column)} = EXCLUDED.${quotedColumn(column)}`);
+  return assignments.length === 0 ? UNCHANGED : assignments.join(", ");
+}
+
+/** An update without columns is an update too: the trigger makes a new version of the row. */
+export const UNCHANGED = '"xata.version" = DEFAULT';
+
+export function updateStatement(
+  branch: BranchInfo,
+  table: TableInfo,
+  assignments: string,
+  id: string,
+  ifVersion: number | undefined,
+  parameters: Parameters,
+): string {
+  const version = ifVersion === undefined ? "" : ` AND ${ROW}."xata.version" = ${parameters.add(ifVersion)}::int4`;
+  return `UPDATE ${relation(branch, table)} AS ${ROW} SET ${assignments} WHERE ${ROW}."id" = ${parameters.add(id)}${version}`;
 }

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { behind } from "../../../../src/records/data/read/keyset.ts";
-import { Parameters } from "../../../../src/records/data/sql-parts/bound-parameters.ts";
-import type { SortTerm } from "../../../../src/records/data/sql-parts/sort-sql.ts";
+import { behind } from "../../../../src/records/data/read/cursor.ts";
+import type { SortTerm } from "../../../../src/records/data/sql-parts/sort.ts";
+import { Parameters } from "../../../../src/records/data/sql-parts/statement-parts.ts";
 
 type Value = string | null;
 
-/** Evaluates the condition by hand in three-valued logic; the SQL written by keyset.ts has few forms. */
+/** Evaluates the condition by hand in three-valued logic; the SQL written by cursor.ts has few forms. */
 function evaluate(sql: string, row: Readonly<Record<string, Value>>, parameters: readonly unknown[]): boolean | null {
   const tokens = sql.match(/\(|\)|\$\d+::\w+|IS NOT NULL|IS NULL|AND|OR|FALSE|<=|>=|<|>|=|,|\w+/g)!;
   let at = 0;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { scanRecords } from "../../../../src/records/data/read/scan-records.ts";
+import { scanRecords } from "../../../../src/records/data/read/read-records.ts";
 import type { JsonObject } from "../../../../src/records/requests.ts";
 import { describeOnBothEngines } from "../../../support/record-engines.ts";
 

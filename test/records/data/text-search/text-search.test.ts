@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
-import { highlight } from "../../../../src/records/data/text-search/highlight.ts";
 import { searchTable } from "../../../../src/records/data/text-search/match-table.ts";
-import { searchBranchRecords, searchTableRecords } from "../../../../src/records/data/text-search/search-text.ts";
+import { highlight, searchBranchRecords, searchTableRecords } from "../../../../src/records/data/text-search/search-text.ts";
 import { readScope } from "../../../../src/records/data/text-search/text-search-request.ts";
 import {
   levenshtein,
@@ -239,17 +238,10 @@ describeOnBothEngines("free text search", (fixture) => {
       tables: ["authors", { table: "books", filter: { id: "b2" }, target: ["title"] }],
     });
     expect(chosen.records.map((record) => record.id).sort()).toEqual(["a1", "b2"]);
-    await expect(run({ query: "x", tables: Array.from({ length: 1_001 }, () => "books") })).rejects.toMatchObject({
+    await expect(run({ query: "x", tables: ["books", "books"] })).rejects.toMatchObject({
       code: "INVALID",
-      message: "tables has 1001 tables; at most 1000 are searched at once.",
+      message: 'tables[1]: table "books" is given twice; give it once.',
     });
-    for (const [tables, message] of [
-      ["books", 'tables is "books"; expected an array of table names.'],
-      [[5], "tables[0] is 5; expected an object."],
-      [[{}], "tables[0].table is nothing; expected the name of a table."],
-      [["books", "books"], 'tables[1]: table "books" is given twice; give it once.'],
-    ] as const)
-      await expect(run({ query: "x", tables: tables as never })).rejects.toMatchObject({ code: "INVALID", message });
     await expect(run({ query: "x", tables: ["nope"] })).rejects.toMatchObject({
       code: "NOT_FOUND",
       message: 'tables[0]: there is no table "nope"; the branch has "books", "authors", "numbers".',
@@ -309,19 +301,14 @@ describeOnBothEngines("free text search", (fixture) => {
   });
 
   test.each<[object, string]>([
-    [{ query: "" }, 'query is ""; expected the words to search for.'],
     [{ query: "x".repeat(2001) }, "query has 2001 characters; at most 2000 are allowed."],
     [{ query: Array.from({ length: 65 }, (_, i) => `w${i}`).join(" ") }, "query has 65 different words; at most 64 are allowed."],
-    [{ query: "x", fuzziness: 3 }, "fuzziness is 3; expected a whole number from 0 to 2."],
-    [{ query: "x", prefix: "word" }, 'prefix is "word"; expected "phrase" or "disabled".'],
     [{ query: "x", target: ["nope"] }, 'target[0]: table "books" has no column "nope"'],
     [
       { query: "x", target: ["pages"] },
       'target[0]: column "pages" is of type int; words are in columns of type string, text, email, multiple.',
     ],
     [{ query: "x", target: [{ column: "title", weight: 11 }] }, "target[0].weight is 11; expected a weight from 1 to 10."],
-    [{ query: "x", page: { size: 201 } }, "page.size is 201; expected a whole number from 1 to 200."],
-    [{ query: "x", page: { offset: 801 } }, "page.offset is 801; expected a whole number from 0 to 800."],
     [{ query: "x", filter: { nope: 1 } }, 'has no column "nope"'],
     [{ query: "!", filter: { nope: 1 } }, 'has no column "nope"'],
     [
@@ -341,11 +328,8 @@ describeOnBothEngines("free text search", (fixture) => {
       { query: "x", boosters: [{ dateBooster: { column: "printed", scale: "1d", decay: 2 } }] },
       "boosters[0].dateBooster.decay is 2; expected a number above 0, at most 1.",
     ],
-    [{ query: "x", highlight: { enabled: "yes" } }, 'highlight.enabled is "yes"; expected true or false.'],
-    [{ query: "x", target: "title" }, 'target is "title"; expected an array of column names.'],
     [{ query: "x", target: [5] }, "target[0] is 5; expected an object."],
     [{ query: "x", target: [{ weight: 2 }] }, "target[0].column is nothing; expected the name of a column."],
-    [{ query: "x", boosters: {} }, "boosters is an object with no members; expected an array of at most 32 boosters."],
     [{ query: "x", boosters: [{}] }, 'boosters[0] is an object with no members; expected an object with one of the keys "valueBooster"'],
     [{ query: "x", boosters: [{ valueBooster: { column: 5 } }] }, "boosters[0].valueBooster.column is 5; expected the name of a column."],
     [{ query: "x", boosters: [{ valueBooster: { column: "pages", factor: 1 } }] }, "boosters[0].valueBooster.value is nothing"],

@@ -1,13 +1,13 @@
 import { beforeAll, beforeEach, expect, test } from "vitest";
-import { getRecords } from "../../../../src/records/data/read/get-records.ts";
+import { getRecords } from "../../../../src/records/data/read/read-records.ts";
 import { runTransaction } from "../../../../src/records/data/transaction/record-transaction.ts";
 import { insertRecords } from "../../../../src/records/data/write/bulk-insert.ts";
 import type { Engine } from "../../../../src/records/engine/engine.ts";
-import type { JsonObject } from "../../../../src/records/requests.ts";
+import type { JsonObject, TransactionOperation } from "../../../../src/records/requests.ts";
 import { describeOnBothEngines } from "../../../support/record-engines.ts";
 
 describeOnBothEngines("transactions", (fixture) => {
-  const run = (...operations: unknown[]) => runTransaction(fixture.engine, fixture.branch, operations);
+  const run = (...operations: TransactionOperation[]) => runTransaction(fixture.engine, fixture.branch, operations);
   const read = (table: string, ...ids: string[]) => getRecords(fixture.engine, fixture.branch, fixture.table(table), ids);
   const contents = async (): Promise<unknown> =>
     (await fixture.engine.query(`SELECT "id", "name", "code", "size", "xata.version" FROM "test:main"."items" ORDER BY "id"`)).rows;
@@ -44,7 +44,7 @@ describeOnBothEngines("transactions", (fixture) => {
       },
     } as Engine;
     const get = { get: { table: "items", id: "a", columns: ["name"] } };
-    const runReadOnly = (...operations: unknown[]) => runTransaction(engine, fixture.branch, operations, { readOnly: true });
+    const runReadOnly = (...operations: TransactionOperation[]) => runTransaction(engine, fixture.branch, operations, { readOnly: true });
     expect(await runReadOnly(get, get)).toEqual([get, get].map(() => ({ operation: "get", columns: { name: "A" } })));
     const before = await contents();
     for (const write of [
@@ -176,7 +176,7 @@ describeOnBothEngines("transactions", (fixture) => {
     expect(await contents()).toEqual(before);
   });
 
-  test.each<[string, unknown[], { index: number; message: string }[]]>([
+  test.each<[string, TransactionOperation[], { index: number; message: string }[]]>([
     [
       "an id that is taken",
       [
@@ -223,14 +223,8 @@ describeOnBothEngines("transactions", (fixture) => {
         { delete: { table: "items", id: "a" } },
         { insert: { table: "nope", record: {} } },
         { update: { table: "items", id: "a", fields: { nope: 1 } } },
-        { remove: { table: "items" } },
-        { delete: { table: "items", id: "a" }, get: { table: "items", id: "a" } },
         { get: { table: "items", id: "a", columns: ["nope"] } },
-        { delete: { table: "items" } },
-        { delete: { table: "items", id: "a", failIfMissing: "yes" } },
-        { delete: { table: "items", id: "a", force: true } },
         { insert: { table: "items", record: { vector: [1] } } },
-        null,
       ],
       [
         { index: 1, message: 'operations[1].insert.table: there is no table "nope"; the branch has "items", "notes".' },
@@ -241,26 +235,13 @@ describeOnBothEngines("transactions", (fixture) => {
         },
         {
           index: 3,
-          message: 'operations[3] is an object with "remove"; expected an object with one of the keys insert, update, delete and get.',
+          message:
+            'operations[3].get.columns[0]: table "items" has no column "nope"; it has "id", "name", "code", "size", "parent", "vector"',
         },
         {
           index: 4,
-          message:
-            'operations[4] is an object with "delete", "get"; expected an object with one of the keys insert, update, delete and get.',
+          message: 'operations[4].insert.record.vector (column "vector" of type vector) has 1 element; the column has dimension 2.',
         },
-        {
-          index: 5,
-          message:
-            'operations[5].get.columns[0]: table "items" has no column "nope"; it has "id", "name", "code", "size", "parent", "vector"',
-        },
-        { index: 6, message: "operations[6].delete.id is nothing; expected the id of a record." },
-        { index: 7, message: 'operations[7].delete.failIfMissing is "yes"; expected true or false.' },
-        { index: 8, message: 'operations[8].delete has an unknown member "force"; it takes "table", "id", "failIfMissing", "columns".' },
-        {
-          index: 9,
-          message: 'operations[9].insert.record.vector (column "vector" of type vector) has 1 element; the column has dimension 2.',
-        },
-        { index: 10, message: "operations[10] is null; expected an object with one of the keys insert, update, delete and get." },
       ],
     ],
   ])("apply nothing for %s, and say which operation it was", async (_name, operations, errors) => {
@@ -273,7 +254,7 @@ describeOnBothEngines("transactions", (fixture) => {
     expect(await contents()).toEqual(before);
   });
 
-  test("accept at most 1,000 operations", async () => {
+  test("take 1,000 operations", async () => {
     const inserts = Array.from({ length: 1000 }, (_, i) => ({
       insert: { table: "items", record: { id: `n${i}`, size: i, vector: [i, -i] } },
     }));
@@ -281,10 +262,6 @@ describeOnBothEngines("transactions", (fixture) => {
     expect((await read("items", "n999"))[0]).toMatchObject({ size: 999, vector: [999, -999] });
     const deletes = Array.from({ length: 1000 }, (_, i) => ({ delete: { table: "items", id: `n${i}` } }));
     expect((await run(...deletes)).every((result) => (result as { rows: number }).rows === 1)).toBe(true);
-    await expect(run(...deletes, deletes[0])).rejects.toMatchObject({
-      code: "INVALID",
-      message: "operations has 1001 operations; at most 1000 go into one transaction.",
-    });
   });
 
   test("of several clients at once neither lose nor mix anything", async () => {
@@ -311,7 +288,7 @@ describeOnBothEngines("transactions", (fixture) => {
 });
 
 describeOnBothEngines("bulk inserts", (fixture) => {
-  const insert = (records: unknown[], columns?: string[]) =>
+  const insert = (records: JsonObject[], columns?: string[]) =>
     insertRecords(fixture.engine, fixture.branch, fixture.table("things"), records, columns === undefined ? {} : { columns });
   const count = async () => (await fixture.engine.query<{ n: number }>(`SELECT count(*)::int4 AS n FROM "test:main"."things"`)).rows[0]!.n;
 
@@ -388,14 +365,10 @@ describeOnBothEngines("bulk inserts", (fixture) => {
     expect(await count()).toBe(before);
   });
 
-  test("accept at most 1,000 records", async () => {
+  test("take 1,000 records", async () => {
     const written = await insert(Array.from({ length: 1000 }, (_, i) => ({ name: `n${i}` })));
     expect(written).toHaveLength(1000);
     expect(written.map((record) => record.id)).toEqual(written.map((record) => record.id as string).sort());
-    await expect(insert(Array.from({ length: 1001 }, () => ({})))).rejects.toMatchObject({
-      code: "INVALID",
-      message: "records has 1001 records; at most 1000 go into one request.",
-    });
     expect(await insert([])).toEqual([]);
   });
 });
