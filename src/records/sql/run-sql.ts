@@ -150,8 +150,7 @@ const paramTexts = (params: readonly JsonValue[], types: readonly number[], name
 // send every value as a string; others send JSON as it is.
 
 /** Only for these does the parameter's type matter; the others need not be described first. */
-const needsType = (value: JsonValue): boolean =>
-  Array.isArray(value) || (typeof value === "string" && value.trimStart().startsWith("["));
+const needsType = (value: JsonValue): boolean => Array.isArray(value) || (typeof value === "string" && value.trimStart().startsWith("["));
 
 /**
  * @param type  PostgreSQL's type name of the parameter (`_float4`, `jsonb`, …); undefined when it was not
