@@ -4,13 +4,14 @@
  */
 import type { Similarity } from "lodestone";
 import { PendingCalls } from "../../threads/worker-calls.ts";
+import { call, type Place, tablePath } from "../api/client.ts";
 import type { FoundRecord, LoadRequest, MapReply, MapRequest, NearestReply, Plane, QuerySource } from "./messages.ts";
 
 export interface Nearest extends Omit<NearestReply, "kind" | "ticket"> {
   readonly source: QuerySource;
 }
 
-export interface NearestQuestion {
+interface NearestQuestion {
   readonly source: QuerySource;
   readonly size: number;
   readonly similarity: Similarity;
@@ -109,4 +110,12 @@ export class VectorMap {
         else this.#calls.reject(reply.ticket, new Error(reply.message));
     }
   }
+}
+
+/** Records that fit the filter and have a vector in the column. */
+export async function countVectors(place: Place, table: string, column: string, filter: unknown): Promise<number> {
+  const hasVector = { $exists: column };
+  const all = filter === undefined ? hasVector : { $all: [hasVector, filter] };
+  const body = { aggs: { rows: { count: { filter: all } } } };
+  return (await call<{ aggs: { rows: number } }>("POST", `${tablePath(place, table)}/aggregate`, body)).aggs.rows;
 }

@@ -6,12 +6,11 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { call, messageOf } from "../api/client.ts";
-import { Field } from "../parts/field.tsx";
+import { Field } from "../parts/form.tsx";
 import { Fault, Waiting } from "../parts/notice.tsx";
 import { connection } from "../state/page-session.ts";
 import { type ApiDescription, nameOfReference, type Operation, operationsOf } from "./api-description.ts";
-import { OperationPanel } from "./operation-panel.tsx";
-import { SchemaOutline } from "./schema-outline.tsx";
+import { OperationPanel, SchemaOutline } from "./operation-panel.tsx";
 
 export function ReferenceView(): JSX.Element {
   const [api, setApi] = useState<ApiDescription | undefined>(undefined);

@@ -1,8 +1,7 @@
 /** Tables and their links as a picture, the branches, and changes to both. A change is described before it is made. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { call, messageOf } from "../api/client.ts";
-import { branchPath, type Place } from "../api/paths.ts";
+import { branchPath, call, messageOf, type Place } from "../api/client.ts";
 import { type Confirmation, ConfirmDialog } from "../parts/confirm-dialog.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Fault, Waiting } from "../parts/notice.tsx";
@@ -10,11 +9,9 @@ import { mayAdminister } from "../state/page-session.ts";
 import { go, route } from "../state/route.ts";
 import { catalogFault, currentTable, loadTables, type TableSchema, tables } from "../state/server-content.ts";
 import { BranchForm, BranchPanel } from "./branch-panel.tsx";
-import { consequencesOf } from "./consequences.ts";
-import { NameForm } from "./name-form.tsx";
-import { isDestructive, type SchemaOperation } from "./schema-operation.ts";
+import { consequencesOf, isDestructive, type SchemaOperation } from "./schema-operation.ts";
 import { SchemaPicture } from "./schema-picture.tsx";
-import { TablePanel } from "./table-panel.tsx";
+import { NameForm, TablePanel } from "./table-panel.tsx";
 
 export function SchemaView(): JSX.Element {
   const { place } = route.value;

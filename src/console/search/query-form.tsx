@@ -1,7 +1,7 @@
 /** The query: a record, numbers or words; the column; the measure; and which records to search. */
 import type { Similarity } from "lodestone";
 import type { JSX } from "preact";
-import { Field, Select } from "../parts/field.tsx";
+import { Field, Select } from "../parts/form.tsx";
 import { SIMILARITY_NAMES } from "./terms.ts";
 
 export interface QueryDraft {

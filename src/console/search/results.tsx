@@ -1,8 +1,12 @@
-/** The nearest records, best first, with scores as bars. */
+/** The results, and the parts of a score. */
+
+import type { Similarity } from "lodestone";
 import type { JSX } from "preact";
-import type { Fused, Part, Ranked } from "./fuse.ts";
-import { shortNumber } from "./terms.ts";
-import { Bar } from "./terms-panel.tsx";
+import { useState } from "preact/hooks";
+import { messageOf } from "../api/client.ts";
+import { Field } from "../parts/form.tsx";
+import type { Fused, Part, Ranked } from "./run-search.ts";
+import { grouped, shortNumber, termsOf } from "./terms.ts";
 
 interface ResultsProps {
   title: string;
@@ -18,6 +22,7 @@ interface ResultsProps {
   onMoreLike: ((id: string) => void) | undefined;
 }
 
+/** The nearest records, best first, with scores as bars. */
 export function Results({ title, queryId, hits, said, colorOf, chosen, onChoose, onMoreLike }: ResultsProps): JSX.Element {
   // A query that finds itself would make all other bars too short to compare.
   const best = hits.find(({ id }) => id !== queryId)?.score ?? 1;
@@ -85,6 +90,139 @@ function PartsBar({ hit, best }: { hit: Fused; best: number }): JSX.Element {
       <rect class="track" width="100" height="8" rx="2" />
       <rect class="positive" width={width(hit.nearness)} height="8" />
       <rect class="words-part" x={width(hit.nearness)} width={width(hit.words)} height="8" />
+    </svg>
+  );
+}
+
+interface TermsPanelProps {
+  query: ArrayLike<number>;
+  queryName: string;
+  vector: ArrayLike<number>;
+  vectorName: string;
+  similarity: Similarity;
+  /** Another record takes the place of the vector. @throws why it cannot. */
+  onCompare: (id: string) => Promise<void>;
+}
+
+const MAX_BARS = 96;
+/** Up to this many dimensions, each has a line of its own, with its numbers. */
+const MAX_LINES = 8;
+
+/** Explains the distance of two records: a bar for each dimension's part in the sum. */
+export function TermsPanel({ query, queryName, vector, vectorName, similarity, onCompare }: TermsPanelProps): JSX.Element {
+  const { terms, sum, score, formula } = termsOf(query, vector, similarity);
+  const greatest = terms.reduce((most, term) => Math.max(most, Math.abs(term)), 0) || 1;
+  const lines = Array.from(terms, (term, j) => ({ term, j }));
+  const shown = lines.length <= MAX_LINES ? lines : lines.toSorted((a, b) => Math.abs(b.term) - Math.abs(a.term)).slice(0, MAX_LINES);
+  return (
+    <section class="card terms" aria-label="The terms of their distance">
+      <h2>
+        Why <bdi class="name">{vectorName}</bdi> is near <bdi class="name">{queryName}</bdi>
+      </h2>
+      <CompareForm onCompare={onCompare} />
+      <p class="formula">
+        score = {formula} = <strong>{shortNumber(score)}</strong>
+        <span class="muted"> · Σ = {shortNumber(sum)}</span>
+      </p>
+      {terms.length > MAX_LINES && <Spectrum terms={terms} />}
+      <table class="term-lines">
+        <caption class={terms.length > MAX_LINES ? "" : "hidden"}>
+          The {MAX_LINES} greatest of {terms.length} terms
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col">Dimension</th>
+            <th scope="col" class="number">
+              xᵢ
+            </th>
+            <th scope="col" class="number">
+              yᵢ
+            </th>
+            <th scope="col" class="number">
+              Term
+            </th>
+            <th scope="col">Part</th>
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map(({ term, j }) => (
+            <tr key={j}>
+              <th scope="row">{j}</th>
+              <td class="number">{shortNumber(query[j]!)}</td>
+              <td class="number">{shortNumber(vector[j]!)}</td>
+              <td class="number">{shortNumber(term)}</td>
+              <td>
+                <Bar share={term / greatest} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+/** Any two records can be compared, not only those that were found. */
+function CompareForm({ onCompare }: Pick<TermsPanelProps, "onCompare">): JSX.Element {
+  const [id, setId] = useState("");
+  const [fault, setFault] = useState("");
+  return (
+    <form
+      class="compare"
+      onSubmit={(event) => {
+        event.preventDefault();
+        setFault("");
+        onCompare(id.trim()).catch((error: unknown) => setFault(messageOf(error)));
+      }}
+    >
+      <Field label="Compare with" fault={fault}>
+        {(ids) => (
+          <input
+            {...ids}
+            list="record-ids"
+            placeholder="id of any record"
+            autocomplete="off"
+            spellcheck={false}
+            required
+            value={id}
+            onInput={(event) => setId(event.currentTarget.value)}
+          />
+        )}
+      </Field>
+      <button type="submit">Compare</button>
+    </form>
+  );
+}
+
+/** A horizontal bar; what is below zero goes the other way, in another colour. */
+function Bar({ share }: { share: number }): JSX.Element {
+  const width = Math.max(0.5, Math.min(1, Math.abs(share)) * 100);
+  return (
+    <svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+      <rect class="track" width="100" height="8" rx="2" />
+      <rect class={share < 0 ? "negative" : "positive"} width={width} height="8" rx="2" />
+    </svg>
+  );
+}
+
+function Spectrum({ terms }: { terms: Float64Array }): JSX.Element {
+  const bars = grouped(terms, MAX_BARS);
+  const most = bars.reduce((top, { value }) => Math.max(top, Math.abs(value)), 0) || 1;
+  const hasNegative = bars.some(({ value }) => value < 0);
+  const zero = hasNegative ? 30 : 60;
+  // Two elements for all bars: they are rendered again in each frame in which the pointer moves over the map.
+  const barsOf = (part: (value: number) => number): string =>
+    bars.map(({ value }, i) => `M${i * 4 + 0.5} ${zero}h3v${((-part(value) / most) * zero).toFixed(2)}h-3z`).join("");
+  return (
+    <svg
+      class="spectrum"
+      viewBox={`0 0 ${bars.length * 4} 60`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={`The terms of ${terms.length} dimensions, in order`}
+    >
+      <path class="positive" d={barsOf((value) => Math.max(0, value))} />
+      <path class="negative" d={barsOf((value) => Math.min(0, value))} />
     </svg>
   );
 }

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { Scope } from "../../key-scopes.ts";
 import { call, messageOf } from "../api/client.ts";
 import { type Confirmation, ConfirmDialog } from "../parts/confirm-dialog.tsx";
-import { Select, TextField } from "../parts/field.tsx";
+import { Select, TextField } from "../parts/form.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Fault, Notice } from "../parts/notice.tsx";
 import { access } from "../state/page-session.ts";

@@ -1,8 +1,7 @@
 /** What is on the server: databases, their branches, and the schema of the current branch. */
 import { computed, signal } from "@preact/signals";
 import type { ColumnSchema, TableSchema } from "../../records/schema.ts";
-import { ApiError, call, messageOf } from "../api/client.ts";
-import { branchPath, type Place } from "../api/paths.ts";
+import { ApiError, branchPath, call, messageOf, type Place } from "../api/client.ts";
 import { go, route } from "./route.ts";
 
 export type { ColumnSchema, TableSchema };

@@ -1,8 +1,7 @@
 /** A filter in the API's grammar, built by clicking or typed. */
-
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { Field } from "../parts/field.tsx";
+import { Field } from "../parts/form.tsx";
 import type { ColumnSchema } from "../state/server-content.ts";
 import { fromText } from "./cell-text.ts";
 

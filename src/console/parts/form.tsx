@@ -1,7 +1,7 @@
-/** A labelled control; if its value is wrong, the server's message is shown beside it. */
-
+/** The parts of forms: labelled fields, a form for a single action, and work that the server may refuse. */
 import type { ComponentChildren, JSX } from "preact";
-import { useId } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
+import { messageOf } from "../api/client.ts";
 
 interface FieldProps {
   label: string;
@@ -13,6 +13,7 @@ interface FieldProps {
   children: (ids: { id: string; "aria-describedby": string | undefined; "aria-invalid": boolean }) => ComponentChildren;
 }
 
+/** A labelled control; if its value is wrong, the server's message is shown beside it. */
 export function Field({ label, hint, fault, children }: FieldProps): JSX.Element {
   const id = useId();
   const isFaulty = fault !== undefined && fault !== "";
@@ -80,4 +81,61 @@ export function Select({ label, value, options, onChoose }: SelectProps): JSX.El
       )}
     </Field>
   );
+}
+
+interface ActionFormProps {
+  /** Its name for screen readers. */
+  label: string;
+  look: "schema-form" | "card insert-form";
+  verb: string;
+  onSubmit: () => void;
+  /** undefined: it stays. */
+  onCancel: (() => void) | undefined;
+  children: ComponentChildren;
+}
+
+/** A form for a single action: a button that performs it, and one that closes the form. */
+export function ActionForm({ label, look, verb, onSubmit, onCancel, children }: ActionFormProps): JSX.Element {
+  return (
+    <form
+      class={look}
+      aria-label={label}
+      onSubmit={(event) => {
+        event.preventDefault();
+        onSubmit();
+      }}
+    >
+      {children}
+      <div class="actions">
+        <button type="submit" class="primary">
+          {verb}
+        </button>
+        {onCancel !== undefined && (
+          <button type="button" onClick={onCancel}>
+            Cancel
+          </button>
+        )}
+      </div>
+    </form>
+  );
+}
+
+interface Attempt {
+  /** Why the last attempt failed; "" if it did not. */
+  readonly fault: string;
+  readonly attempt: (work: () => Promise<void>) => Promise<void>;
+}
+
+/** Work that the server may refuse: its words are shown until the next attempt. */
+export function useAttempt(): Attempt {
+  const [fault, setFault] = useState("");
+  async function attempt(work: () => Promise<void>): Promise<void> {
+    setFault("");
+    try {
+      await work();
+    } catch (error) {
+      setFault(messageOf(error));
+    }
+  }
+  return { fault, attempt };
 }
