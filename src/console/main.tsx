@@ -13,13 +13,22 @@ import { useEffect, useState } from "preact/hooks";
 import { apiBase, fetchAccess, messageOf } from "./api/client.ts";
 import { HomeView } from "./home/home-view.tsx";
 import { lazyView } from "./lazy-view.tsx";
-import { Field } from "./parts/form.tsx";
+import { TextField } from "./parts/form.tsx";
 import { Icon, type IconName, Mark } from "./parts/icons.tsx";
 import { Fault, Waiting } from "./parts/notice.tsx";
 import { SearchView } from "./search/search-view.tsx";
 import { access, connection, key, needsKey, setKey } from "./state/page-session.ts";
 import { go, hrefOf, route, type View } from "./state/route.ts";
-import { catalogFault, databases, firstPlace, loadDatabases, loadTables, settleTable, tables } from "./state/server-content.ts";
+import {
+  catalogFault,
+  databases,
+  firstBranch,
+  firstPlace,
+  loadDatabases,
+  loadTables,
+  settleTable,
+  tables,
+} from "./state/server-content.ts";
 import { currentTheme, followPreference, toggleTheme } from "./state/theme.ts";
 import { TableView } from "./table/table-view.tsx";
 
@@ -176,10 +185,7 @@ function PlacePicker(): JSX.Element | null {
         label="Database"
         value={place.database}
         options={found.map(({ name }) => name)}
-        onChoose={(database) => {
-          const ofIt = found.find(({ name }) => name === database)?.branches ?? [];
-          go(view, { database, branch: ofIt.includes("main") ? "main" : (ofIt[0] ?? "main") });
-        }}
+        onChoose={(database) => go(view, { database, branch: firstBranch(found.find(({ name }) => name === database)) ?? "main" })}
       />
       <Choice label="Branch" value={place.branch} options={branches} onChoose={(branch) => go(view, { ...place, branch }, table)} />
       {view !== "home" && tableNames.length > 0 && (
@@ -238,19 +244,15 @@ function KeyPrompt(): JSX.Element {
   return (
     <form class="card key-prompt" onSubmit={(event) => void submit(event)}>
       <h1>This server requires a key</h1>
-      <Field label="API key" fault={fault} hint="The key is kept in this page's memory and sent to this server only.">
-        {(ids) => (
-          <input
-            {...ids}
-            type="password"
-            autocomplete="off"
-            spellcheck={false}
-            value={text}
-            required
-            onInput={(event) => setText(event.currentTarget.value)}
-          />
-        )}
-      </Field>
+      <TextField
+        label="API key"
+        fault={fault}
+        hint="The key is kept in this page's memory and sent to this server only."
+        type="password"
+        required
+        value={text}
+        onInput={setText}
+      />
       <label class="check">
         <input type="checkbox" checked={keep} onChange={(event) => setKeep(event.currentTarget.checked)} />
         Keep it until this tab is closed

@@ -1,14 +1,16 @@
 /** What is on this server, a button that loads the demo if there is nothing, and snippets to paste for the current place. */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { ApiError, branchPath, call, messageOf, type Place, tablePath } from "../api/client.ts";
-import { sizeInWords } from "../parts/bytes.ts";
+import { ApiError, branchPath, call, type Place, tablePath } from "../api/client.ts";
+import { useAnswer, useAttempt } from "../parts/form.tsx";
 import { Fault, Waiting } from "../parts/notice.tsx";
+import { sizeInWords } from "../parts/numbers.ts";
 import { Snippets } from "../parts/snippets.tsx";
 import { connection, mayAdminister } from "../state/page-session.ts";
 import { hrefOf, route } from "../state/route.ts";
 import {
   type ColumnSchema,
+  countOf,
   type DatabaseEntry,
   databases,
   fetchTables,
@@ -61,20 +63,13 @@ function Health({ readiness: { status, lagMs = 0, rows = 0 } }: { readiness: Rea
 }
 
 function Empty(): JSX.Element {
-  const [isLoading, setLoading] = useState(false);
-  const [fault, setFault] = useState("");
-  async function start(): Promise<void> {
-    setLoading(true);
-    setFault("");
-    try {
+  const { fault, isBusy, attempt } = useAttempt();
+  const start = (): Promise<void> =>
+    attempt(async () => {
       await loadDemo();
       await loadDatabases();
       location.hash = hrefOf("search", DEMO_PLACE);
-    } catch (error) {
-      setFault(messageOf(error));
-    }
-    setLoading(false);
-  }
+    });
   if (!mayAdminister.value) return <p class="muted">There are no databases that this key may see.</p>;
   return (
     <section class="card empty">
@@ -82,8 +77,8 @@ function Empty(): JSX.Element {
         The demo is a table of the 148 named colours of CSS, each with its place in CIE L*a*b*, where distance is what the eye sees as
         difference. It makes for a map that you can check by looking.
       </p>
-      <button type="button" class="primary" disabled={isLoading} onClick={() => void start()}>
-        {isLoading ? "Loading …" : "Load the demo"}
+      <button type="button" class="primary" disabled={isBusy} onClick={() => void start()}>
+        {isBusy ? "Loading …" : "Load the demo"}
       </button>
       {fault !== "" && <Fault>{fault}</Fault>}
     </section>
@@ -102,10 +97,7 @@ function Database({ database: { name, branches } }: { database: DatabaseEntry })
 }
 
 function WhatToPaste({ place }: { place: Place }): JSX.Element | null {
-  const [found, setFound] = useState<readonly TableSchema[] | undefined>(undefined);
-  useEffect(() => {
-    fetchTables(place).then(setFound, () => setFound(undefined));
-  }, [place.database, place.branch]);
+  const { answer: found } = useAnswer(() => fetchTables(place), [place.database, place.branch]);
   const table =
     found?.find(({ name }) => name === route.value.table) ?? found?.find(({ columns }) => columns.some(({ type }) => type === "vector"));
   if (table === undefined) return null;
@@ -138,12 +130,8 @@ const MOST_COUNTED = 1_000_000;
 
 /** A branch in the list of databases: how far searches see it, and what its tables hold. */
 function BranchSummary({ place }: { place: Place }): JSX.Element {
-  const [found, setFound] = useState<readonly TableSchema[] | undefined>(undefined);
-  const [fault, setFault] = useState("");
+  const { answer: found, fault } = useAnswer(() => fetchTables(place), [place.database, place.branch]);
   const statistics = useStatistics(place);
-  useEffect(() => {
-    fetchTables(place).then(setFound, (error: unknown) => setFault(messageOf(error)));
-  }, [place.database, place.branch]);
   return (
     <div class="branch">
       <h3>
@@ -224,17 +212,13 @@ interface TableRowProps {
 }
 
 function TableRow({ place, table, statistics }: TableRowProps): JSX.Element {
-  const [counted, setCounted] = useState<number | undefined>(undefined);
   const estimated = statistics?.estimatedRows;
   const isLarge = estimated !== undefined && estimated > MOST_COUNTED;
   const mayCount = estimated !== undefined && !isLarge;
-  useEffect(() => {
-    if (!mayCount) return;
-    call<{ aggs: { rows: number } }>("POST", `${tablePath(place, table.name)}/aggregate`, { aggs: { rows: { count: "*" } } }).then(
-      ({ aggs }) => setCounted(aggs.rows),
-      () => setCounted(undefined),
-    );
-  }, [place.database, place.branch, table.name, mayCount]);
+  const { answer: counted } = useAnswer(
+    async () => (mayCount ? countOf(tablePath(place, table.name)) : undefined),
+    [place.database, place.branch, table.name, mayCount],
+  );
   const vectors = table.columns.filter(({ type }) => type === "vector");
   const target = vectors.length === 0 ? "table" : "search";
   const rows = isLarge ? estimated : counted;

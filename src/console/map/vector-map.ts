@@ -4,7 +4,8 @@
  */
 import type { Similarity } from "lodestone";
 import { PendingCalls } from "../../threads/worker-calls.ts";
-import { call, type Place, tablePath } from "../api/client.ts";
+import { type Place, tablePath } from "../api/client.ts";
+import { countOf } from "../state/server-content.ts";
 import type { FoundRecord, LoadRequest, MapReply, MapRequest, NearestReply, Plane, QuerySource } from "./messages.ts";
 
 export interface Nearest extends Omit<NearestReply, "kind" | "ticket"> {
@@ -113,9 +114,8 @@ export class VectorMap {
 }
 
 /** Records that fit the filter and have a vector in the column. */
-export async function countVectors(place: Place, table: string, column: string, filter: unknown): Promise<number> {
+export function countVectors(place: Place, table: string, column: string, filter: unknown): Promise<number> {
   const hasVector = { $exists: column };
   const all = filter === undefined ? hasVector : { $all: [hasVector, filter] };
-  const body = { aggs: { rows: { count: { filter: all } } } };
-  return (await call<{ aggs: { rows: number } }>("POST", `${tablePath(place, table)}/aggregate`, body)).aggs.rows;
+  return countOf(tablePath(place, table), all);
 }

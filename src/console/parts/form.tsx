@@ -1,6 +1,6 @@
 /** The parts of forms: labelled fields, a form for a single action, and work that the server may refuse. */
 import type { ComponentChildren, JSX } from "preact";
-import { useId, useState } from "preact/hooks";
+import { useEffect, useId, useState } from "preact/hooks";
 import { messageOf } from "../api/client.ts";
 
 interface FieldProps {
@@ -37,19 +37,25 @@ interface TextFieldProps extends Pick<FieldProps, "label" | "hint" | "fault"> {
   /** The first control of a form that the user opened has the focus. */
   isFirst?: boolean;
   inputMode?: "numeric";
+  type?: "password" | "search";
+  class?: string;
+  placeholder?: string;
+  /** The id of a list to choose from. */
+  list?: string;
+  required?: boolean;
+  spellcheck?: boolean;
 }
 
 /** A line of text: a name, a number or a value, which the browser neither corrects nor remembers. */
-export function TextField({ label, hint, fault, value, onInput, isFirst = false, inputMode }: TextFieldProps): JSX.Element {
+export function TextField({ label, hint, fault, onInput, isFirst = false, ...input }: TextFieldProps): JSX.Element {
   return (
     <Field label={label} hint={hint} fault={fault}>
       {(ids) => (
         <input
           {...ids}
-          value={value}
-          {...(inputMode === undefined ? {} : { inputMode })}
           spellcheck={false}
           autocomplete="off"
+          {...(input as JSX.IntrinsicElements["input"])}
           {...(isFirst ? { ref: focusOnMount } : {})}
           onInput={(event) => onInput(event.currentTarget.value)}
         />
@@ -83,6 +89,14 @@ export function Select({ label, value, options, onChoose }: SelectProps): JSX.El
   );
 }
 
+/** What a form does instead of leaving the page. */
+export const submitting =
+  (work: () => void) =>
+  (event: Event): void => {
+    event.preventDefault();
+    work();
+  };
+
 interface ActionFormProps {
   /** Its name for screen readers. */
   label: string;
@@ -97,14 +111,7 @@ interface ActionFormProps {
 /** A form for a single action: a button that performs it, and one that closes the form. */
 export function ActionForm({ label, look, verb, onSubmit, onCancel, children }: ActionFormProps): JSX.Element {
   return (
-    <form
-      class={look}
-      aria-label={label}
-      onSubmit={(event) => {
-        event.preventDefault();
-        onSubmit();
-      }}
-    >
+    <form class={look} aria-label={label} onSubmit={submitting(onSubmit)}>
       {children}
       <div class="actions">
         <button type="submit" class="primary">
@@ -123,19 +130,45 @@ export function ActionForm({ label, look, verb, onSubmit, onCancel, children }: 
 interface Attempt {
   /** Why the last attempt failed; "" if it did not. */
   readonly fault: string;
+  readonly isBusy: boolean;
   readonly attempt: (work: () => Promise<void>) => Promise<void>;
 }
 
 /** Work that the server may refuse: its words are shown until the next attempt. */
 export function useAttempt(): Attempt {
   const [fault, setFault] = useState("");
+  const [isBusy, setBusy] = useState(false);
   async function attempt(work: () => Promise<void>): Promise<void> {
     setFault("");
+    setBusy(true);
     try {
       await work();
     } catch (error) {
       setFault(messageOf(error));
     }
+    setBusy(false);
   }
-  return { fault, attempt };
+  return { fault, isBusy, attempt };
+}
+
+interface Asked<T> {
+  /** undefined until it has arrived, and if the server refuses. */
+  readonly answer: T | undefined;
+  readonly fault: string;
+}
+
+/** What the server answers; asked again when `about` changes. */
+export function useAnswer<T>(ask: () => Promise<T>, about: readonly unknown[]): Asked<T> {
+  const [asked, setAsked] = useState<Asked<T>>({ answer: undefined, fault: "" });
+  useEffect(() => {
+    let isOver = false;
+    ask().then(
+      (answer) => !isOver && setAsked({ answer, fault: "" }),
+      (error: unknown) => !isOver && setAsked({ answer: undefined, fault: messageOf(error) }),
+    );
+    return () => {
+      isOver = true;
+    };
+  }, about);
+  return asked;
 }

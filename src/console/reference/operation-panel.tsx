@@ -5,7 +5,7 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { isAllowed } from "../../key-scopes.ts";
 import { type Answer, apiBase, messageOf, send } from "../api/client.ts";
-import { Field } from "../parts/form.tsx";
+import { Field, submitting, TextField, useAttempt } from "../parts/form.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Fault } from "../parts/notice.tsx";
 import { Snippets } from "../parts/snippets.tsx";
@@ -38,9 +38,8 @@ export function OperationPanel({ operation, api }: { operation: Operation; api: 
   const [values, setValues] = useState<Readonly<Record<string, string>>>(() => startOf(parameters));
   const [body, setBody] = useState(() => (schema === undefined ? "" : JSON.stringify(exampleOf(schema, api), null, 2)));
   const [bodyFault, setBodyFault] = useState("");
-  const [fault, setFault] = useState("");
   const [answered, setAnswered] = useState<Answered | undefined>(undefined);
-  const [isBusy, setBusy] = useState(false);
+  const { fault, isBusy, attempt } = useAttempt();
   const path = pathOf(operation, values);
   const mayCall = access.value !== undefined && isAllowed(access.value.scope, operation["x-access"]);
   const snippets = useMemo(
@@ -48,47 +47,35 @@ export function OperationPanel({ operation, api }: { operation: Operation; api: 
     [path, body],
   );
 
-  async function submit(event: Event): Promise<void> {
-    event.preventDefault();
-    setFault("");
-    setBodyFault("");
-    if (schema !== undefined && body.trim() !== "") {
+  const submit = (): Promise<void> =>
+    attempt(async () => {
+      setBodyFault("");
+      const sent = schema === undefined || body.trim() === "" ? undefined : body;
       try {
-        JSON.parse(body);
+        if (sent !== undefined) JSON.parse(sent);
       } catch (error) {
         setBodyFault(`This is not JSON: ${messageOf(error)}`);
         return;
       }
-    }
-    setBusy(true);
-    const startedMs = performance.now();
-    try {
-      const answer = await send(operation.method, path, schema === undefined || body.trim() === "" ? undefined : body);
+      const startedMs = performance.now();
+      const answer = await send(operation.method, path, sent);
       setAnswered({ ...answer, ms: performance.now() - startedMs });
-    } catch (error) {
-      setFault(messageOf(error));
-    }
-    setBusy(false);
-  }
+    });
 
   return (
     <div class="operation-body">
-      <form class="schema-form" aria-label={`Try ${operation.operationId}`} onSubmit={(event) => void submit(event)}>
+      <form class="schema-form" aria-label={`Try ${operation.operationId}`} onSubmit={submitting(() => void submit())}>
         {parameters.length > 0 && (
           <div class="schema-fields">
             {parameters.map((parameter) => (
-              <Field key={parameter.name} label={parameter.name} hint={parameter.description}>
-                {(ids) => (
-                  <input
-                    {...ids}
-                    value={values[parameter.name] ?? ""}
-                    required={parameter.required === true}
-                    spellcheck={false}
-                    autocomplete="off"
-                    onInput={(event) => setValues({ ...values, [parameter.name]: event.currentTarget.value })}
-                  />
-                )}
-              </Field>
+              <TextField
+                key={parameter.name}
+                label={parameter.name}
+                hint={parameter.description}
+                required={parameter.required === true}
+                value={values[parameter.name] ?? ""}
+                onInput={(text) => setValues({ ...values, [parameter.name]: text })}
+              />
             ))}
           </div>
         )}

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { branchPath, call, type Place } from "../api/client.ts";
 import type { Confirmation } from "../parts/confirm-dialog.tsx";
-import { ActionForm, Select, TextField, useAttempt } from "../parts/form.tsx";
+import { ActionForm, Select, submitting, TextField, useAttempt } from "../parts/form.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Fault } from "../parts/notice.tsx";
 import { mayAdminister } from "../state/page-session.ts";
@@ -166,13 +166,7 @@ function SchemaDifference({ place, others, propose }: SchemaDifferenceProps): JS
 
   return (
     <section class="stack" aria-label="Difference">
-      <form
-        class="compare-form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void compare();
-        }}
-      >
+      <form class="compare-form" onSubmit={submitting(() => void compare())}>
         <Select
           label={`Compare ${place.branch} with`}
           value={other}

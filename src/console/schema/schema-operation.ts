@@ -1,6 +1,7 @@
 /** Schema changes as `schema/apply` and `schema/compare` represent them: each one in words, and its consequences, shown before it is made. */
 import type { SchemaOperation } from "../../records/schema.ts";
 import { branchPath, call, type Place, tablePath } from "../api/client.ts";
+import { counted } from "../parts/numbers.ts";
 import type { ColumnSchema, TableSchema } from "../state/server-content.ts";
 
 export type { SchemaOperation };
@@ -41,8 +42,6 @@ export const isDestructive = (operation: SchemaOperation): boolean => "removeTab
 /** Each line needs a request for its numbers; beyond this many lines the text omits them. */
 const MOST_COUNTED = 50;
 
-const count = (many: number, one: string): string => `${many.toLocaleString("en")} ${many === 1 ? one : `${one}s`}`;
-
 /** Counts a table's records, and those with a value in `column` if it is given. */
 export async function countRecords(place: Place, table: string, column?: string): Promise<{ all: number; filled: number }> {
   const filled = column === undefined ? {} : { filled: { count: { filter: { $exists: column } } } };
@@ -81,14 +80,14 @@ async function consequenceOf(
   if ("removeTable" in operation) {
     const { table } = operation.removeTable;
     const { all } = await countRecords(place, table);
-    return `Deletes the table ${table} with ${count(all, "record")}. This cannot be undone.`;
+    return `Deletes the table ${table} with ${counted(all, "record")}. This cannot be undone.`;
   }
   if ("renameTable" in operation) {
     const { oldName, newName } = operation.renameTable;
     const { all } = await countRecords(place, oldName);
     const links = tables.flatMap(({ columns }) => columns.filter(({ link }) => link?.table === oldName)).length;
-    const said = links === 0 ? "" : ` ${count(links, "column")} of links to it will point to ${newName}.`;
-    return `${oldName} will be called ${newName}, with its ${count(all, "record")}.${said} Requests and SQL that say ${oldName} will be refused.`;
+    const said = links === 0 ? "" : ` ${counted(links, "column")} of links to it will point to ${newName}.`;
+    return `${oldName} will be called ${newName}, with its ${counted(all, "record")}.${said} Requests and SQL that say ${oldName} will be refused.`;
   }
   if ("addColumn" in operation) {
     const { table, column } = operation.addColumn;
@@ -97,17 +96,17 @@ async function consequenceOf(
     const { all } = await countRecords(place, table);
     if (all === 0) return what;
     const value = column.defaultValue === undefined ? "no value" : `the value ${column.defaultValue}`;
-    return `${what} The existing ${count(all, "record")} will have ${value} in it.`;
+    return `${what} The existing ${counted(all, "record")} will have ${value} in it.`;
   }
   if ("removeColumn" in operation) {
     const { table, column } = operation.removeColumn;
     const { all, filled } = await countRecords(place, table, column);
-    return `Deletes the column ${column} of ${table}, and the values that ${filled.toLocaleString("en")} of ${count(all, "record")} have in it. This cannot be undone.`;
+    return `Deletes the column ${column} of ${table}, and the values that ${filled.toLocaleString("en")} of ${counted(all, "record")} have in it. This cannot be undone.`;
   }
   const { table, oldName, newName } = operation.renameColumn;
   const { all, filled } = await countRecords(place, table, oldName);
   return (
-    `${oldName} of ${table} will be called ${newName}; the values of ${filled.toLocaleString("en")} of ${count(all, "record")} stay. ` +
+    `${oldName} of ${table} will be called ${newName}; the values of ${filled.toLocaleString("en")} of ${counted(all, "record")} stay. ` +
     `Requests and SQL that say ${oldName} will be refused.`
   );
 }
@@ -118,5 +117,5 @@ export async function contentOf(place: Place): Promise<string> {
   const counts = await Promise.all(schema.tables.slice(0, MOST_COUNTED).map(({ name }) => countRecords(place, name)));
   const records = counts.reduce((sum, { all }) => sum + all, 0);
   const more = schema.tables.length > MOST_COUNTED ? "more than " : "";
-  return `${count(schema.tables.length, "table")} with ${more}${count(records, "record")}`;
+  return `${counted(schema.tables.length, "table")} with ${more}${counted(records, "record")}`;
 }

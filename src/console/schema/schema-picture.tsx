@@ -7,6 +7,7 @@ import { Graph, layout } from "@dagrejs/dagre";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Place } from "../api/client.ts";
+import { counted } from "../parts/numbers.ts";
 import { hrefOf } from "../state/route.ts";
 import type { ColumnSchema, TableSchema } from "../state/server-content.ts";
 import { typeInWords } from "./schema-operation.ts";
@@ -60,7 +61,7 @@ function TableBox({ place, box: { table, x, y, height }, isChosen }: { place: Pl
   const { name, columns } = table;
   const lines = columns.slice(0, columns.length > MAX_LINES + 1 ? MAX_LINES : MAX_LINES + 1);
   const links = columns.flatMap(({ link }) => (link === undefined ? [] : [link.table]));
-  const said = `${name}, ${columns.length} ${columns.length === 1 ? "column" : "columns"}${links.length === 0 ? "" : `, links to ${links.join(", ")}`}`;
+  const said = `${name}, ${counted(columns.length, "column")}${links.length === 0 ? "" : `, links to ${links.join(", ")}`}`;
   return (
     <g class={`table-box${isChosen ? " chosen" : ""}`}>
       <a href={hrefOf("schema", place, name)} aria-label={said} aria-current={isChosen ? "true" : undefined}>

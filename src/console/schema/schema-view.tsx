@@ -5,6 +5,7 @@ import { branchPath, call, messageOf, type Place } from "../api/client.ts";
 import { type Confirmation, ConfirmDialog } from "../parts/confirm-dialog.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Fault, Waiting } from "../parts/notice.tsx";
+import { counted } from "../parts/numbers.ts";
 import { mayAdminister } from "../state/page-session.ts";
 import { go, route } from "../state/route.ts";
 import { catalogFault, currentTable, loadTables, type TableSchema, tables } from "../state/server-content.ts";
@@ -86,9 +87,7 @@ function Schema({ place, found, ask }: SchemaProps): JSX.Element {
     <div class="schema-grid">
       <div class="schema-main">
         <div class="heading">
-          <h2 class="small muted">
-            {found.length === 0 ? "No tables yet" : `${found.length.toLocaleString("en")} ${found.length === 1 ? "table" : "tables"}`}
-          </h2>
+          <h2 class="small muted">{found.length === 0 ? "No tables yet" : counted(found.length, "table")}</h2>
           {mayAdminister.value && !isAdding && (
             <button type="button" onClick={() => setAdding(true)}>
               <Icon name="plus" /> Table

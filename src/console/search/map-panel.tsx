@@ -10,6 +10,7 @@ import type { Plane } from "../map/messages.ts";
 import { areColors, type LegendEntry } from "../map/point-colors.ts";
 import { countVectors, type Nearest, VectorMap } from "../map/vector-map.ts";
 import { Select } from "../parts/form.tsx";
+import { Swatch } from "../parts/icons.tsx";
 import { Fault } from "../parts/notice.tsx";
 import { key } from "../state/page-session.ts";
 import type { TableSchema } from "../state/server-content.ts";
@@ -211,9 +212,7 @@ function LegendLine({ entries }: { entries: readonly LegendEntry[] }): JSX.Eleme
     <ul class="legend" aria-label="Colours">
       {entries.map(({ value, color }) => (
         <li key={value}>
-          <svg class="swatch" viewBox="0 0 12 12" aria-hidden="true">
-            <circle cx="6" cy="6" r="5.500" fill={color} />
-          </svg>
+          <Swatch color={color} />
           <bdi>{value}</bdi>
         </li>
       ))}

@@ -3,10 +3,11 @@
 import type { Similarity } from "lodestone";
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { messageOf } from "../api/client.ts";
-import { Field } from "../parts/form.tsx";
+import { submitting, TextField, useAttempt } from "../parts/form.tsx";
+import { Swatch } from "../parts/icons.tsx";
+import { shortNumber } from "../parts/numbers.ts";
 import type { Fused, Part, Ranked } from "./run-search.ts";
-import { grouped, shortNumber, termsOf } from "./terms.ts";
+import { grouped, termsOf } from "./terms.ts";
 
 interface ResultsProps {
   title: string;
@@ -33,11 +34,12 @@ export function Results({ title, queryId, hits, said, colorOf, chosen, onChoose,
       <ol>
         {hits.map((hit, i) => {
           const { id, score } = hit;
+          const color = colorOf(id);
           return (
             <li key={id} class={id === chosen ? "chosen" : ""}>
               <span class="rank">{i + 1}</span>
               <button type="button" class="result-name" aria-pressed={id === chosen} title="Why is it near?" onClick={() => onChoose(id)}>
-                <Swatch color={colorOf(id)} />
+                {color !== undefined && <Swatch color={color} />}
                 <bdi>{id}</bdi>
               </button>
               {isFused(hit) ? <PartsBar hit={hit} best={best} /> : <Bar share={best === 0 ? 0 : score / best} />}
@@ -62,16 +64,6 @@ export function Results({ title, queryId, hits, said, colorOf, chosen, onChoose,
       </ol>
       {hits.length === 0 && <p class="muted">Nothing was found.</p>}
     </section>
-  );
-}
-
-/** An SVG, because its fill is an attribute: the page's policy allows that, but no inline style. */
-function Swatch({ color }: { color: string | undefined }): JSX.Element | null {
-  if (color === undefined) return null;
-  return (
-    <svg class="swatch" viewBox="0 0 12 12" aria-hidden="true">
-      <circle cx="6" cy="6" r="5.500" fill={color} />
-    </svg>
   );
 }
 
@@ -165,30 +157,10 @@ export function TermsPanel({ query, queryName, vector, vectorName, similarity, o
 /** Any two records can be compared, not only those that were found. */
 function CompareForm({ onCompare }: Pick<TermsPanelProps, "onCompare">): JSX.Element {
   const [id, setId] = useState("");
-  const [fault, setFault] = useState("");
+  const { fault, attempt } = useAttempt();
   return (
-    <form
-      class="compare"
-      onSubmit={(event) => {
-        event.preventDefault();
-        setFault("");
-        onCompare(id.trim()).catch((error: unknown) => setFault(messageOf(error)));
-      }}
-    >
-      <Field label="Compare with" fault={fault}>
-        {(ids) => (
-          <input
-            {...ids}
-            list="record-ids"
-            placeholder="id of any record"
-            autocomplete="off"
-            spellcheck={false}
-            required
-            value={id}
-            onInput={(event) => setId(event.currentTarget.value)}
-          />
-        )}
-      </Field>
+    <form class="compare" onSubmit={submitting(() => void attempt(() => onCompare(id.trim())))}>
+      <TextField label="Compare with" fault={fault} list="record-ids" placeholder="id of any record" required value={id} onInput={setId} />
       <button type="submit">Compare</button>
     </form>
   );

@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { sizeInWords } from "../parts/bytes.ts";
+import { sizeInWords } from "../parts/numbers.ts";
 import { currentTheme } from "../state/theme.ts";
 import { gauge, isFailure, isOthers, isRefused, isSearch, latency, type Reading, requestRate, type Series } from "./metrics.ts";
 

@@ -2,9 +2,9 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, apiBase, branchPath, call, messageOf, type Place } from "../api/client.ts";
-import { sizeInWords } from "../parts/bytes.ts";
-import { useAttempt } from "../parts/form.tsx";
+import { useAnswer, useAttempt } from "../parts/form.tsx";
 import { Fault, Waiting } from "../parts/notice.tsx";
+import { counted, sizeInWords } from "../parts/numbers.ts";
 import { type ApiDescription, bodySchema, type JsonSchema, operationsOf, resolve } from "../reference/api-description.ts";
 import { access, connection, mayAdminister } from "../state/page-session.ts";
 import { hrefOf } from "../state/route.ts";
@@ -140,30 +140,30 @@ interface BackupList {
 /** Backups of the embedded database: makes them while the server runs, and lists them. */
 function BackupPanel(): JSX.Element {
   const [list, setList] = useState<BackupList | undefined>(undefined);
-  const [isBusy, setBusy] = useState(false);
   const [said, setSaid] = useState("");
+  const [isMaking, setMaking] = useState(false);
   const { fault, attempt } = useAttempt();
 
   const read = (): Promise<void> => attempt(async () => setList(await call<BackupList>("GET", "/backups")));
   useEffect(() => void read(), []);
 
   async function make(): Promise<void> {
-    setBusy(true);
+    setMaking(true);
     setSaid("");
     await attempt(async () => {
       const { path, seconds } = await call<{ path: string; seconds: number }>("POST", "/backups");
       setSaid(`Done in ${seconds.toFixed(1)} s: ${path}`);
       setList(await call<BackupList>("GET", "/backups"));
     });
-    setBusy(false);
+    setMaking(false);
   }
 
   return (
     <section class="card schema-panel" aria-label="Backups">
       <div class="heading">
         <h2>Backups</h2>
-        <button type="button" disabled={isBusy || list?.isRunning === true} onClick={() => void make()}>
-          {isBusy || list?.isRunning === true ? "In progress …" : "Back up now"}
+        <button type="button" disabled={isMaking || list?.isRunning === true} onClick={() => void make()}>
+          {isMaking || list?.isRunning === true ? "In progress …" : "Back up now"}
         </button>
       </div>
       {fault !== "" && <Fault>{fault}</Fault>}
@@ -214,11 +214,7 @@ function BranchList(): JSX.Element {
 }
 
 function Branch({ place }: { place: Place }): JSX.Element {
-  const [state, setState] = useState<BranchState | undefined>(undefined);
-  const [fault, setFault] = useState("");
-  useEffect(() => {
-    call<BranchState>("GET", branchPath(place)).then(setState, (error: unknown) => setFault(messageOf(error)));
-  }, [place.database, place.branch]);
+  const { answer: state, fault } = useAnswer(() => call<BranchState>("GET", branchPath(place)), [place.database, place.branch]);
   return (
     <li class="column-line">
       <a class="column-name" href={hrefOf("schema", place)}>
@@ -234,8 +230,7 @@ function Branch({ place }: { place: Place }): JSX.Element {
 
 function inWords({ createdAt, version, schema: { tables } }: BranchState): string {
   const vectors = tables.flatMap(({ columns }) => columns.filter(({ type }) => type === "vector")).length;
-  const count = (many: number, one: string): string => `${many} ${one}${many === 1 ? "" : "s"}`;
-  return `${count(tables.length, "table")}, ${count(vectors, "column")} of vectors · schema ${version} · ${new Date(createdAt).toLocaleDateString()}`;
+  return `${counted(tables.length, "table")}, ${counted(vectors, "column")} of vectors · schema ${version} · ${new Date(createdAt).toLocaleDateString()}`;
 }
 
 const plain = (value: number): string => value.toLocaleString("en");
@@ -260,11 +255,7 @@ const OWN = [
 
 /** The server's limits: those that all requests share, from its metrics; those of one request, from its API description. */
 function LimitPanel({ metrics }: { metrics: Metrics }): JSX.Element {
-  const [api, setApi] = useState<ApiDescription | undefined>(undefined);
-  const [fault, setFault] = useState("");
-  useEffect(() => {
-    call<ApiDescription>("GET", "/openapi.json").then(setApi, (error: unknown) => setFault(messageOf(error)));
-  }, []);
+  const { answer: api, fault } = useAnswer(() => call<ApiDescription>("GET", "/openapi.json"), []);
   const shared = SHARED.map(({ name, metric, inWords }) => ({ name, value: total(metrics, metric), inWords }));
   const own = OWN.map(({ name, ...where }) => ({ name, value: api && mostOf(api, where), inWords: plain }));
   return (

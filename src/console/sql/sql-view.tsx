@@ -2,10 +2,10 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { ApiError, branchPath, call, messageOf, type Place } from "../api/client.ts";
-import { Field } from "../parts/form.tsx";
+import { Field, TextField } from "../parts/form.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Fault, Notice, Waiting } from "../parts/notice.tsx";
-import { shortNumber } from "../search/terms.ts";
+import { shortNumber } from "../parts/numbers.ts";
 import { mayWrite } from "../state/page-session.ts";
 import { route } from "../state/route.ts";
 import { currentTable, tables } from "../state/server-content.ts";
@@ -74,18 +74,14 @@ function Sql({ place }: { place: Place }): JSX.Element {
         />
         {fault !== undefined && <Fault>{fault.message}</Fault>}
         <div class="sql-controls">
-          <Field label="Parameters" fault={paramsFault}>
-            {(ids) => (
-              <input
-                {...ids}
-                class="code"
-                spellcheck={false}
-                placeholder='for $1, $2 …: [1, "red"]'
-                value={paramsText}
-                onInput={(event) => setParamsText(event.currentTarget.value)}
-              />
-            )}
-          </Field>
+          <TextField
+            label="Parameters"
+            fault={paramsFault}
+            class="code"
+            placeholder='for $1, $2 …: [1, "red"]'
+            value={paramsText}
+            onInput={setParamsText}
+          />
           {earlier.length > 0 && (
             <Field label="Earlier">
               {(ids) => (

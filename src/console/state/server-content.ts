@@ -32,6 +32,17 @@ export async function fetchTables(place: Place): Promise<readonly TableSchema[]>
   return (await call<{ schema: { tables: TableSchema[] } }>("GET", branchPath(place))).schema.tables;
 }
 
+/**
+ * The number of a table's records.
+ *
+ * @param path  of the table.
+ * @param filter  undefined: all are counted.
+ */
+export async function countOf(path: string, filter?: unknown): Promise<number> {
+  const count = filter === undefined ? "*" : { filter };
+  return (await call<{ aggs: { rows: number } }>("POST", `${path}/aggregate`, { aggs: { rows: { count } } })).aggs.rows;
+}
+
 let asked = 0;
 let shownPlace = "";
 
@@ -65,9 +76,13 @@ export function settleTable(): void {
   go(view, place, (withVectors ?? (found[0] as TableSchema)).name);
 }
 
-/** The first branch of the first database, main before others. */
+/** main before others. */
+export const firstBranch = (database: DatabaseEntry | undefined): string | undefined =>
+  database?.branches.includes("main") ? "main" : database?.branches[0];
+
+/** The first branch of the first database. */
 export function firstPlace(): Place | undefined {
   const database = databases.value?.[0];
-  const branch = database?.branches.includes("main") ? "main" : database?.branches[0];
+  const branch = firstBranch(database);
   return database === undefined || branch === undefined ? undefined : { database: database.name, branch };
 }

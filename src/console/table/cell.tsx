@@ -2,7 +2,9 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { messageOf, type Place } from "../api/client.ts";
-import { grouped, normOf, shortNumber } from "../search/terms.ts";
+import { Swatch } from "../parts/icons.tsx";
+import { shortNumber } from "../parts/numbers.ts";
+import { grouped, normOf } from "../search/terms.ts";
 import { hrefOf } from "../state/route.ts";
 import type { ColumnSchema } from "../state/server-content.ts";
 import { linkId, shortText, textOf } from "./cell-text.ts";
@@ -21,11 +23,7 @@ export function CellValue({ column, value, place }: { column: ColumnSchema; valu
   const text = shortText(column, value);
   return (
     <>
-      {/^#[0-9a-f]{6}$/i.test(text) && (
-        <svg class="swatch" viewBox="0 0 12 12" aria-hidden="true">
-          <circle cx="6" cy="6" r="5.500" fill={text} />
-        </svg>
-      )}
+      {/^#[0-9a-f]{6}$/i.test(text) && <Swatch color={text} />}
       <bdi>{text}</bdi>
     </>
   );

@@ -6,7 +6,7 @@
 import { computed, signal } from "@preact/signals";
 import { MAX_PAGE_OFFSET } from "../../records/request-limits.ts";
 import { ApiError, call, messageOf, type Place, tablePath } from "../api/client.ts";
-import type { ColumnSchema, TableSchema } from "../state/server-content.ts";
+import { type ColumnSchema, countOf, type TableSchema } from "../state/server-content.ts";
 
 /** Of a page, if its vectors are not long. */
 const PAGE_ROWS = 100;
@@ -182,15 +182,9 @@ export class RecordPages {
   }
 
   async #count(ticket: number): Promise<void> {
-    const { filter } = this.#question;
-    const count = filter === undefined ? "*" : { filter };
-    try {
-      const { aggs } = await call<{ aggs: { rows: number } }>("POST", `${this.#path}/aggregate`, { aggs: { rows: { count } } });
-      if (ticket === this.#asked) this.total.value = aggs.rows;
-    } catch {
-      // The table is shown without it.
-      if (ticket === this.#asked) this.total.value = undefined;
-    }
+    // The table is shown without it.
+    const count = await countOf(this.#path, this.#question.filter).catch(() => undefined);
+    if (ticket === this.#asked) this.total.value = count;
   }
 }
 
