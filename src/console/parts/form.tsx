@@ -1,4 +1,4 @@
-/** The parts of forms: labelled fields, a form for a single action, and work that the server may refuse. */
+/** The parts of forms: labelled fields, a form for a single action, and what the server answers or refuses. */
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useId, useState } from "preact/hooks";
 import { messageOf } from "../api/client.ts";

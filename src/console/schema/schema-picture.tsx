@@ -157,6 +157,7 @@ interface Link {
   readonly column: string;
 }
 
+/** Linked tables are in layers, in the direction of the links; tables without links are in rows below. */
 function drawSchema(all: readonly TableSchema[]): Picture {
   const tables = all.slice(0, MAX_DRAWN);
   const names = new Set(tables.map(({ name }) => name));

@@ -179,6 +179,7 @@ const TYPE_WORDS: Readonly<Record<ColumnSchema["type"], string>> = {
   link: "link to a record",
   vector: "vector, for search",
 };
+
 /** A new column: its name, type, and rules. The server decides what is allowed. */
 function ColumnForm({ tableNames, onSubmit, onCancel }: ColumnFormProps): JSX.Element {
   const [name, setName] = useState("");

@@ -103,7 +103,7 @@ interface PlotProps {
 }
 
 const HEIGHT = 150;
-/** Names of colours in tokens.css, and of classes in server.css. */
+/** Names of colours in base.css, and of classes in server.css. */
 const COLORS = ["--accent", "--negative", "--bad"] as const;
 
 /** A plot over time, drawn by uPlot on a canvas. The legend gives the latest values as text. */

@@ -1,4 +1,7 @@
-/** Exports what the filter selects; shows the progress, and can be stopped. */
+/**
+ * Exports what the filter selects as a file, read page by page and assembled by the browser; shows the progress, and
+ * can be stopped.
+ */
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { MAX_PAGE_SIZE } from "../../../records/request-limits.ts";
