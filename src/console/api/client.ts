@@ -1,4 +1,4 @@
-/** Requests to the server that the page came from. Uses its public HTTP API and nothing else. */
+/** Requests to the server that the page came from, and their paths. Uses its public HTTP API and nothing else. */
 import { type Access, connection, key, needsKey } from "../state/page-session.ts";
 
 type OperationFaults = readonly { readonly index: number; readonly message: string }[];
@@ -108,3 +108,17 @@ export const fetchAccess = (): Promise<Access> => call<Access>("GET", "/access")
 
 /** The displayable message of anything that was thrown. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** Of the paths. Names are encoded here and nowhere else. */
+export interface Place {
+  readonly database: string;
+  readonly branch: string;
+}
+
+const encode = encodeURIComponent;
+
+export const branchPath = ({ database, branch }: Place): string => `/db/${encode(database)}:${encode(branch)}`;
+
+export const tablePath = (place: Place, table: string): string => `${branchPath(place)}/tables/${encode(table)}`;
+
+export const recordPath = (place: Place, table: string, id: string): string => `${tablePath(place, table)}/data/${encode(id)}`;

@@ -1,6 +1,5 @@
 /** The same search in four languages, for the current place. Each runs as pasted. */
-import { apiBase } from "../api/client.ts";
-import { type Place, tablePath } from "../api/paths.ts";
+import { apiBase, type Place, tablePath } from "../api/client.ts";
 import type { Snippet } from "../parts/snippets.tsx";
 import { access } from "../state/page-session.ts";
 import type { TableSchema } from "../state/server-content.ts";

@@ -7,11 +7,8 @@ import type { ReadonlySignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { currentTheme } from "../state/theme.ts";
-import { drawNearest, type Ink, type Marks } from "./draw-nearest.ts";
-import { drawPoints, radiusFor } from "./draw-points.ts";
-import type { Plane } from "./messages.ts";
-import { idAt } from "./packed-ids.ts";
-import { Viewport } from "./viewport.ts";
+import { drawNearest, drawPoints, type Ink, type Marks, radiusFor, Viewport } from "./drawing.ts";
+import { idAt, type Plane } from "./messages.ts";
 
 interface MapCanvasProps {
   plane: Plane;

@@ -1,6 +1,5 @@
-/** Messages between the page and the map's worker. */
+/** What the page and the worker of the map tell each other. */
 import type { Similarity } from "lodestone";
-import type { PackedIds } from "./packed-ids.ts";
 import type { LegendEntry } from "./point-colors.ts";
 
 export interface LoadRequest {
@@ -33,7 +32,7 @@ export interface NearestRequest {
 }
 
 /** Asks for records by id: where they are, and their vectors. */
-export interface LookUpRequest {
+interface LookUpRequest {
   readonly kind: "look up";
   readonly ticket: number;
   readonly ids: readonly string[];
@@ -95,3 +94,38 @@ export type MapReply =
   | { readonly kind: "suggested"; readonly ticket: number; readonly ids: readonly string[] }
   /** Without a ticket it belongs to the load. */
   | { readonly kind: "fault"; readonly ticket: number | undefined; readonly message: string };
+
+/**
+ * Ids as bytes, which a worker transfers to the page without a copy. 100,000 strings would block the page
+ * while they are created there.
+ */
+interface PackedIds {
+  /** UTF-8, one id after the other. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** The end of each id, in bytes. */
+  readonly ends: Uint32Array<ArrayBuffer>;
+}
+
+export function packIds(ids: readonly string[]): PackedIds {
+  const bytes = new TextEncoder().encode(ids.join(""));
+  const ends = new Uint32Array(ids.length);
+  let end = 0;
+  for (const [row, id] of ids.entries()) {
+    end += utf8Length(id);
+    ends[row] = end;
+  }
+  return { bytes, ends };
+}
+
+export function idAt({ bytes, ends }: PackedIds, row: number): string {
+  return new TextDecoder().decode(bytes.subarray(row === 0 ? 0 : ends[row - 1], ends[row]));
+}
+
+function utf8Length(text: string): number {
+  let length = 0;
+  for (const character of text) {
+    const code = character.codePointAt(0) as number;
+    length += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  }
+  return length;
+}

@@ -4,13 +4,15 @@
  */
 import type { Similarity } from "lodestone";
 import { PendingCalls } from "../../threads/worker-calls.ts";
+import { type Place, tablePath } from "../api/client.ts";
+import { countOf } from "../state/server-content.ts";
 import type { FoundRecord, LoadRequest, MapReply, MapRequest, NearestReply, Plane, QuerySource } from "./messages.ts";
 
 export interface Nearest extends Omit<NearestReply, "kind" | "ticket"> {
   readonly source: QuerySource;
 }
 
-export interface NearestQuestion {
+interface NearestQuestion {
   readonly source: QuerySource;
   readonly size: number;
   readonly similarity: Similarity;
@@ -109,4 +111,11 @@ export class VectorMap {
         else this.#calls.reject(reply.ticket, new Error(reply.message));
     }
   }
+}
+
+/** Records that fit the filter and have a vector in the column. */
+export function countVectors(place: Place, table: string, column: string, filter: unknown): Promise<number> {
+  const hasVector = { $exists: column };
+  const all = filter === undefined ? hasVector : { $all: [hasVector, filter] };
+  return countOf(tablePath(place, table), all);
 }

@@ -1,8 +1,8 @@
 /** Describes what will be done, and does it once confirmed. Escape and Cancel do nothing. */
 
 import type { JSX } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { messageOf } from "../api/client.ts";
+import { useEffect, useId, useRef } from "preact/hooks";
+import { useAttempt } from "./form.tsx";
 import { Fault } from "./notice.tsx";
 
 export interface Confirmation {
@@ -21,25 +21,18 @@ export function ConfirmDialog({ confirmation, onClose }: { confirmation: Confirm
   const dialog = useRef<HTMLDialogElement>(null);
   const cancel = useRef<HTMLButtonElement>(null);
   const titleId = useId();
-  const [isBusy, setBusy] = useState(false);
-  const [fault, setFault] = useState("");
+  const { fault, isBusy, attempt } = useAttempt();
   useEffect(() => {
     dialog.current?.showModal();
     // The harmless choice has the focus.
     cancel.current?.focus();
   }, []);
-  async function agree(): Promise<void> {
-    setBusy(true);
-    setFault("");
-    try {
+  const agree = (): Promise<void> =>
+    attempt(async () => {
       await run();
       // Closed first, so that the focus returns to where it was.
       dialog.current?.close();
-    } catch (error) {
-      setFault(messageOf(error));
-      setBusy(false);
-    }
-  }
+    });
   return (
     <dialog ref={dialog} class="dialog" aria-labelledby={titleId} onClose={onClose}>
       <h2 id={titleId}>{title}</h2>

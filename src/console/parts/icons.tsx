@@ -43,3 +43,12 @@ export function Mark(): JSX.Element {
     </svg>
   );
 }
+
+/** An SVG, because its fill is an attribute: the page's policy allows that, but no inline style. */
+export function Swatch({ color }: { color: string }): JSX.Element {
+  return (
+    <svg class="swatch" viewBox="0 0 12 12" aria-hidden="true">
+      <circle cx="6" cy="6" r="5.500" fill={color} />
+    </svg>
+  );
+}

@@ -5,15 +5,24 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { isAllowed } from "../../key-scopes.ts";
 import { type Answer, apiBase, messageOf, send } from "../api/client.ts";
-import { Field } from "../parts/field.tsx";
+import { Field, submitting, TextField, useAttempt } from "../parts/form.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Fault } from "../parts/notice.tsx";
 import { Snippets } from "../parts/snippets.tsx";
 import { access } from "../state/page-session.ts";
 import { route } from "../state/route.ts";
-import { type ApiDescription, bodySchema, exampleOf, type Operation, type Parameter } from "./api-description.ts";
-import { curlOf, indented, pathOf } from "./request-text.ts";
-import { SchemaOutline } from "./schema-outline.tsx";
+import {
+  type ApiDescription,
+  bodySchema,
+  boundsInWords,
+  exampleOf,
+  type JsonSchema,
+  nameOfReference,
+  type Operation,
+  type Parameter,
+  resolve,
+  typeInWords,
+} from "./api-description.ts";
 
 interface Answered extends Answer {
   /** As measured by the page. */
@@ -29,9 +38,8 @@ export function OperationPanel({ operation, api }: { operation: Operation; api: 
   const [values, setValues] = useState<Readonly<Record<string, string>>>(() => startOf(parameters));
   const [body, setBody] = useState(() => (schema === undefined ? "" : JSON.stringify(exampleOf(schema, api), null, 2)));
   const [bodyFault, setBodyFault] = useState("");
-  const [fault, setFault] = useState("");
   const [answered, setAnswered] = useState<Answered | undefined>(undefined);
-  const [isBusy, setBusy] = useState(false);
+  const { fault, isBusy, attempt } = useAttempt();
   const path = pathOf(operation, values);
   const mayCall = access.value !== undefined && isAllowed(access.value.scope, operation["x-access"]);
   const snippets = useMemo(
@@ -39,47 +47,35 @@ export function OperationPanel({ operation, api }: { operation: Operation; api: 
     [path, body],
   );
 
-  async function submit(event: Event): Promise<void> {
-    event.preventDefault();
-    setFault("");
-    setBodyFault("");
-    if (schema !== undefined && body.trim() !== "") {
+  const submit = (): Promise<void> =>
+    attempt(async () => {
+      setBodyFault("");
+      const sent = schema === undefined || body.trim() === "" ? undefined : body;
       try {
-        JSON.parse(body);
+        if (sent !== undefined) JSON.parse(sent);
       } catch (error) {
         setBodyFault(`This is not JSON: ${messageOf(error)}`);
         return;
       }
-    }
-    setBusy(true);
-    const startedMs = performance.now();
-    try {
-      const answer = await send(operation.method, path, schema === undefined || body.trim() === "" ? undefined : body);
+      const startedMs = performance.now();
+      const answer = await send(operation.method, path, sent);
       setAnswered({ ...answer, ms: performance.now() - startedMs });
-    } catch (error) {
-      setFault(messageOf(error));
-    }
-    setBusy(false);
-  }
+    });
 
   return (
     <div class="operation-body">
-      <form class="schema-form" aria-label={`Try ${operation.operationId}`} onSubmit={(event) => void submit(event)}>
+      <form class="schema-form" aria-label={`Try ${operation.operationId}`} onSubmit={submitting(() => void submit())}>
         {parameters.length > 0 && (
           <div class="schema-fields">
             {parameters.map((parameter) => (
-              <Field key={parameter.name} label={parameter.name} hint={parameter.description}>
-                {(ids) => (
-                  <input
-                    {...ids}
-                    value={values[parameter.name] ?? ""}
-                    required={parameter.required === true}
-                    spellcheck={false}
-                    autocomplete="off"
-                    onInput={(event) => setValues({ ...values, [parameter.name]: event.currentTarget.value })}
-                  />
-                )}
-              </Field>
+              <TextField
+                key={parameter.name}
+                label={parameter.name}
+                hint={parameter.description}
+                required={parameter.required === true}
+                value={values[parameter.name] ?? ""}
+                onInput={(text) => setValues({ ...values, [parameter.name]: text })}
+              />
             ))}
           </div>
         )}
@@ -156,4 +152,107 @@ function startOf(parameters: readonly Parameter[]): Record<string, string> {
   const { place, table } = route.value;
   const here: Readonly<Record<string, string | undefined>> = { db: place?.database, branch: place?.branch, table, workspace: "local" };
   return Object.fromEntries(parameters.flatMap(({ name }) => (here[name] === undefined ? [] : [[name, here[name]]])));
+}
+
+interface SchemaOutlineProps {
+  schema: JsonSchema;
+  api: ApiDescription;
+  /** Names of the enclosing schemas: one that contains itself is named and not opened. */
+  within?: readonly string[];
+}
+
+/**
+ * A JSON Schema as an outline: members, their types, and their bounds. Named schemas open where they are
+ * used.
+ */
+export function SchemaOutline({ schema, api, within = [] }: SchemaOutlineProps): JSX.Element {
+  const shown = resolve(schema, api);
+  const inside = schema.$ref === undefined ? within : [...within, nameOfReference(schema.$ref)];
+  const choices = shown.anyOf ?? shown.oneOf;
+  const members = Object.entries(shown.properties ?? {});
+  return (
+    <div class="outline">
+      {shown.description !== undefined && <p class="muted small">{shown.description}</p>}
+      {choices?.map((choice, i) => (
+        <SchemaOutline key={i} schema={choice} api={api} within={inside} />
+      ))}
+      {choices === undefined && members.length === 0 && <p class="small code">{typeInWords(shown)}</p>}
+      {members.length > 0 && (
+        <ul>
+          {members.map(([name, member]) => (
+            <Member key={name} name={name} member={member} isRequired={shown.required?.includes(name) === true} api={api} within={inside} />
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+interface MemberProps {
+  name: string;
+  member: JsonSchema;
+  isRequired: boolean;
+  api: ApiDescription;
+  within: readonly string[];
+}
+
+function Member({ name, member, isRequired, api, within }: MemberProps): JSX.Element {
+  const bounds = boundsInWords(member);
+  const inner = member.type === "array" && member.items !== undefined ? member.items : member;
+  const isOpenable =
+    !(inner.$ref !== undefined && within.includes(nameOfReference(inner.$ref))) &&
+    (resolve(inner, api).properties !== undefined || (inner.$ref !== undefined && resolve(inner, api).description !== undefined));
+  return (
+    <li>
+      <p>
+        <code class="member">{name}</code> <span class="type">{typeInWords(member)}</span>
+        {isRequired && <span class="required"> required</span>}
+        {bounds !== "" && <span class="type"> · {bounds}</span>}
+      </p>
+      {member.description !== undefined && <p class="muted small">{member.description}</p>}
+      {isOpenable && (
+        <details>
+          <summary class="small">{inner.$ref === undefined ? "Its members" : nameOfReference(inner.$ref)}</summary>
+          <SchemaOutline schema={inner} api={api} within={within} />
+        </details>
+      )}
+    </li>
+  );
+}
+
+/** @param values of path and query parameters by name; a query parameter without one is left out. */
+function pathOf({ path, parameters = [] }: Operation, values: Readonly<Record<string, string>>): string {
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name] ?? ""));
+  const query = parameters
+    .filter((parameter) => parameter.in === "query" && (values[parameter.name] ?? "") !== "")
+    .map(({ name }) => `${name}=${encodeURIComponent(values[name] as string)}`);
+  return query.length === 0 ? filled : `${filled}?${query.join("&")}`;
+}
+
+/** The key itself is never part of it. */
+function curlOf(method: string, url: string, body: string, asksForKey: boolean): string {
+  const lines = [`curl -s ${method === "GET" ? "" : `-X ${method} `}${quoted(url)}`];
+  if (asksForKey) lines.push(`-H 'Authorization: Bearer <key>'`);
+  if (body.trim() !== "") lines.push("-H 'Content-Type: application/json'", `-d ${quoted(body.trim())}`);
+  return lines.join(" \\\n  ");
+}
+
+/** For a POSIX shell. */
+const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+
+/** Indents JSON without parsing it: parsed and written again, long numbers would lose digits. */
+function indented(json: string): string {
+  let [depth, text] = [0, ""];
+  const newLine = (): string => `\n${"  ".repeat(depth)}`;
+  for (const [token] of json.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[{[]\s*[}\]]|[{}[\],:]|[^\s{}[\],:"]+/g)) {
+    if (token === "{" || token === "[") {
+      depth++;
+      text += token + newLine();
+    } else if (token === "}" || token === "]") {
+      depth--;
+      text += newLine() + token;
+    } else if (token === ",") text += token + newLine();
+    else text += token === ":" ? ": " : token;
+  }
+  return text;
 }

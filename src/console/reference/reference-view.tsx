@@ -6,12 +6,12 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { call, messageOf } from "../api/client.ts";
-import { Field } from "../parts/field.tsx";
+import { TextField } from "../parts/form.tsx";
 import { Fault, Waiting } from "../parts/notice.tsx";
+import { counted } from "../parts/numbers.ts";
 import { connection } from "../state/page-session.ts";
 import { type ApiDescription, nameOfReference, type Operation, operationsOf } from "./api-description.ts";
-import { OperationPanel } from "./operation-panel.tsx";
-import { SchemaOutline } from "./schema-outline.tsx";
+import { OperationPanel, SchemaOutline } from "./operation-panel.tsx";
 
 export function ReferenceView(): JSX.Element {
   const [api, setApi] = useState<ApiDescription | undefined>(undefined);
@@ -33,17 +33,14 @@ export function ReferenceView(): JSX.Element {
         <h2>Every endpoint, to read and to try</h2>
         <a href="openapi.json">openapi.json</a>
       </div>
-      <Field label="Find" hint={`${found.length} ${found.length === 1 ? "endpoint" : "endpoints"}`}>
-        {(ids) => (
-          <input
-            {...ids}
-            type="search"
-            placeholder="vectorSearch, branch, DELETE …"
-            value={wanted}
-            onInput={(event) => setWanted(event.currentTarget.value)}
-          />
-        )}
-      </Field>
+      <TextField
+        label="Find"
+        hint={counted(found.length, "endpoint")}
+        type="search"
+        placeholder="vectorSearch, branch, DELETE …"
+        value={wanted}
+        onInput={setWanted}
+      />
       {tags.map((tag) => (
         <section key={tag} class="stack" aria-label={tag}>
           <h2>{tag}</h2>

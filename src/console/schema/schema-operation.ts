@@ -1,6 +1,8 @@
-/** Schema changes as `schema/apply` and `schema/compare` represent them, and each one in words. */
+/** Schema changes as `schema/apply` and `schema/compare` represent them: each one in words, and its consequences, shown before it is made. */
 import type { SchemaOperation } from "../../records/schema.ts";
-import type { ColumnSchema } from "../state/server-content.ts";
+import { branchPath, call, type Place, tablePath } from "../api/client.ts";
+import { counted } from "../parts/numbers.ts";
+import type { ColumnSchema, TableSchema } from "../state/server-content.ts";
 
 export type { SchemaOperation };
 
@@ -36,3 +38,84 @@ export function inWords(operation: SchemaOperation): { readonly sign: "+" | "−
 }
 
 export const isDestructive = (operation: SchemaOperation): boolean => "removeTable" in operation || "removeColumn" in operation;
+
+/** Each line needs a request for its numbers; beyond this many lines the text omits them. */
+const MOST_COUNTED = 50;
+
+/** Counts a table's records, and those with a value in `column` if it is given. */
+export async function countRecords(place: Place, table: string, column?: string): Promise<{ all: number; filled: number }> {
+  const filled = column === undefined ? {} : { filled: { count: { filter: { $exists: column } } } };
+  const { aggs } = await call<{ aggs: { all: number; filled?: number } }>("POST", `${tablePath(place, table)}/aggregate`, {
+    aggs: { all: { count: "*" }, ...filled },
+  });
+  return { all: aggs.all, filled: aggs.filled ?? 0 };
+}
+
+/**
+ * @param tables  the branch's current tables.
+ * @returns a sentence or two for each operation.
+ * @throws {ApiError} the server's objection to the operations, which it rehearses on the schema.
+ */
+export async function consequencesOf(
+  place: Place,
+  tables: readonly TableSchema[],
+  operations: readonly SchemaOperation[],
+): Promise<readonly string[]> {
+  await call("POST", `${branchPath(place)}/schema/preview`, { edits: { operations } });
+  const isThere = (table: string): boolean => tables.some(({ name }) => name === table);
+  return Promise.all(
+    operations.map((operation, i) =>
+      i < MOST_COUNTED ? consequenceOf(place, tables, isThere, operation) : `${inWords(operation).sign} ${inWords(operation).text}`,
+    ),
+  );
+}
+
+async function consequenceOf(
+  place: Place,
+  tables: readonly TableSchema[],
+  isThere: (table: string) => boolean,
+  operation: SchemaOperation,
+): Promise<string> {
+  if ("addTable" in operation) return `Creates the table ${operation.addTable.table}.`;
+  if ("removeTable" in operation) {
+    const { table } = operation.removeTable;
+    const { all } = await countRecords(place, table);
+    return `Deletes the table ${table} with ${counted(all, "record")}. This cannot be undone.`;
+  }
+  if ("renameTable" in operation) {
+    const { oldName, newName } = operation.renameTable;
+    const { all } = await countRecords(place, oldName);
+    const links = tables.flatMap(({ columns }) => columns.filter(({ link }) => link?.table === oldName)).length;
+    const said = links === 0 ? "" : ` ${counted(links, "column")} of links to it will point to ${newName}.`;
+    return `${oldName} will be called ${newName}, with its ${counted(all, "record")}.${said} Requests and SQL that say ${oldName} will be refused.`;
+  }
+  if ("addColumn" in operation) {
+    const { table, column } = operation.addColumn;
+    const what = `Adds the column ${column.name} (${typeInWords(column)}) to ${table}.`;
+    if (!isThere(table)) return what;
+    const { all } = await countRecords(place, table);
+    if (all === 0) return what;
+    const value = column.defaultValue === undefined ? "no value" : `the value ${column.defaultValue}`;
+    return `${what} The existing ${counted(all, "record")} will have ${value} in it.`;
+  }
+  if ("removeColumn" in operation) {
+    const { table, column } = operation.removeColumn;
+    const { all, filled } = await countRecords(place, table, column);
+    return `Deletes the column ${column} of ${table}, and the values that ${filled.toLocaleString("en")} of ${counted(all, "record")} have in it. This cannot be undone.`;
+  }
+  const { table, oldName, newName } = operation.renameColumn;
+  const { all, filled } = await countRecords(place, table, oldName);
+  return (
+    `${oldName} of ${table} will be called ${newName}; the values of ${filled.toLocaleString("en")} of ${counted(all, "record")} stay. ` +
+    `Requests and SQL that say ${oldName} will be refused.`
+  );
+}
+
+/** "3 tables with 1,234 records". */
+export async function contentOf(place: Place): Promise<string> {
+  const { schema } = await call<{ schema: { tables: TableSchema[] } }>("GET", branchPath(place));
+  const counts = await Promise.all(schema.tables.slice(0, MOST_COUNTED).map(({ name }) => countRecords(place, name)));
+  const records = counts.reduce((sum, { all }) => sum + all, 0);
+  const more = schema.tables.length > MOST_COUNTED ? "more than " : "";
+  return `${counted(schema.tables.length, "table")} with ${more}${counted(records, "record")}`;
+}

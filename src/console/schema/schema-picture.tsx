@@ -2,12 +2,14 @@
  * Tables and their links as a picture. Each table is itself a hyperlink, so that the keyboard can reach and
  * choose it.
  */
+
+import { Graph, layout } from "@dagrejs/dagre";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import type { Place } from "../api/paths.ts";
+import type { Place } from "../api/client.ts";
+import { counted } from "../parts/numbers.ts";
 import { hrefOf } from "../state/route.ts";
 import type { ColumnSchema, TableSchema } from "../state/server-content.ts";
-import { type Arrow, BOX_WIDTH, type Box, drawSchema, HEAD_HEIGHT, LINE_HEIGHT, MAX_DRAWN, MAX_LINES } from "./layout.ts";
 import { typeInWords } from "./schema-operation.ts";
 
 interface SchemaPictureProps {
@@ -59,7 +61,7 @@ function TableBox({ place, box: { table, x, y, height }, isChosen }: { place: Pl
   const { name, columns } = table;
   const lines = columns.slice(0, columns.length > MAX_LINES + 1 ? MAX_LINES : MAX_LINES + 1);
   const links = columns.flatMap(({ link }) => (link === undefined ? [] : [link.table]));
-  const said = `${name}, ${columns.length} ${columns.length === 1 ? "column" : "columns"}${links.length === 0 ? "" : `, links to ${links.join(", ")}`}`;
+  const said = `${name}, ${counted(columns.length, "column")}${links.length === 0 ? "" : `, links to ${links.join(", ")}`}`;
   return (
     <g class={`table-box${isChosen ? " chosen" : ""}`}>
       <a href={hrefOf("schema", place, name)} aria-label={said} aria-current={isChosen ? "true" : undefined}>
@@ -108,4 +110,116 @@ function pathOf({ points }: Arrow): string {
     else parts.push(`Q${point.x} ${point.y} ${(point.x + next.x) / 2} ${(point.y + next.y) / 2}`);
   }
   return parts.join("");
+}
+
+const BOX_WIDTH = 196;
+const HEAD_HEIGHT = 34;
+const LINE_HEIGHT = 21;
+/** Columns shown in a box; the others are counted. */
+const MAX_LINES = 8;
+
+/** More tables are not drawn: the picture would show nothing useful, and take long to lay out. */
+const MAX_DRAWN = 200;
+
+const GAP = 32;
+const LAYER_GAP = 54;
+const MARGIN = 12;
+const LOOP_WIDTH = 18;
+const ROW_WIDTH = 4 * (BOX_WIDTH + GAP);
+
+interface Box {
+  readonly table: TableSchema;
+  readonly x: number;
+  readonly y: number;
+  readonly height: number;
+}
+
+interface Arrow {
+  readonly from: string;
+  readonly to: string;
+  readonly column: string;
+  readonly points: readonly { readonly x: number; readonly y: number }[];
+}
+
+interface Picture {
+  readonly width: number;
+  readonly height: number;
+  readonly boxes: readonly Box[];
+  readonly arrows: readonly Arrow[];
+}
+
+const boxHeight = ({ columns }: TableSchema): number =>
+  HEAD_HEIGHT + Math.min(columns.length, MAX_LINES + 1) * LINE_HEIGHT + (columns.length === 0 ? 0 : 8);
+
+interface Link {
+  readonly from: string;
+  readonly to: string;
+  readonly column: string;
+}
+
+/** Linked tables are in layers, in the direction of the links; tables without links are in rows below. */
+function drawSchema(all: readonly TableSchema[]): Picture {
+  const tables = all.slice(0, MAX_DRAWN);
+  const names = new Set(tables.map(({ name }) => name));
+  const links = tables.flatMap(({ name, columns }) =>
+    columns.flatMap(({ name: column, link }): Link[] =>
+      link !== undefined && names.has(link.table) ? [{ from: name, to: link.table, column }] : [],
+    ),
+  );
+  const linked = new Set(links.flatMap(({ from, to }) => [from, to]));
+  const layers = layOut(
+    tables.filter(({ name }) => linked.has(name)),
+    links,
+  );
+  return withRows(
+    layers,
+    tables.filter(({ name }) => !linked.has(name)),
+  );
+}
+
+function layOut(tables: readonly TableSchema[], links: readonly Link[]): Picture {
+  if (tables.length === 0) return { width: 0, height: 0, boxes: [], arrows: [] };
+  const graph = new Graph({ multigraph: true });
+  graph.setGraph({ rankdir: "LR", nodesep: GAP, ranksep: LAYER_GAP, marginx: MARGIN, marginy: MARGIN });
+  for (const table of tables) graph.setNode(table.name, { width: BOX_WIDTH, height: boxHeight(table) });
+  for (const { from, to, column } of links) if (from !== to) graph.setEdge(from, to, {}, column);
+  layout(graph);
+  const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
+  const boxes = tables.map((table): Box => {
+    const node = graph.node(table.name) as { x: number; y: number; height: number };
+    return { table, x: node.x - BOX_WIDTH / 2, y: node.y - node.height / 2, height: node.height };
+  });
+  const arrows = links.map(({ from, to, column }): Arrow => {
+    if (from === to) return { from, to, column, points: loopOf(boxes.find(({ table }) => table.name === from) as Box) };
+    const { points } = graph.edge({ v: from, w: to, name: column }) as { points: Arrow["points"] };
+    return { from, to, column, points };
+  });
+  // A loop extends beyond the last layer.
+  return { width: width + LOOP_WIDTH - MARGIN, height, boxes, arrows };
+}
+
+/** The arrow of a table that links to itself: out at the top of its right side, and in again below. */
+function loopOf({ x, y }: Box): Arrow["points"] {
+  const right = x + BOX_WIDTH;
+  return [
+    { x: right, y: y + 8 },
+    { x: right + LOOP_WIDTH, y: y + 8 },
+    { x: right + LOOP_WIDTH, y: y + HEAD_HEIGHT - 8 },
+    { x: right, y: y + HEAD_HEIGHT - 8 },
+  ];
+}
+
+function withRows(layers: Picture, single: readonly TableSchema[]): Picture {
+  const boxes = [...layers.boxes];
+  const most = Math.max(layers.width, ROW_WIDTH);
+  let [x, y, width, rowHeight] = [MARGIN, layers.height + MARGIN, layers.width, 0];
+  for (const table of single) {
+    if (x + BOX_WIDTH > most) [x, y, rowHeight] = [MARGIN, y + rowHeight + GAP, 0];
+    const height = boxHeight(table);
+    boxes.push({ table, x, y, height });
+    width = Math.max(width, x + BOX_WIDTH + MARGIN);
+    rowHeight = Math.max(rowHeight, height);
+    x += BOX_WIDTH + GAP;
+  }
+  return { width, height: single.length === 0 ? layers.height : y + rowHeight + MARGIN, boxes, arrows: layers.arrows };
 }

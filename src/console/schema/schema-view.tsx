@@ -1,20 +1,18 @@
 /** Tables and their links as a picture, the branches, and changes to both. A change is described before it is made. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { call, messageOf } from "../api/client.ts";
-import { branchPath, type Place } from "../api/paths.ts";
+import { branchPath, call, messageOf, type Place } from "../api/client.ts";
 import { type Confirmation, ConfirmDialog } from "../parts/confirm-dialog.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Fault, Waiting } from "../parts/notice.tsx";
+import { counted } from "../parts/numbers.ts";
 import { mayAdminister } from "../state/page-session.ts";
 import { go, route } from "../state/route.ts";
 import { catalogFault, currentTable, loadTables, type TableSchema, tables } from "../state/server-content.ts";
 import { BranchForm, BranchPanel } from "./branch-panel.tsx";
-import { consequencesOf } from "./consequences.ts";
-import { NameForm } from "./name-form.tsx";
-import { isDestructive, type SchemaOperation } from "./schema-operation.ts";
+import { consequencesOf, isDestructive, type SchemaOperation } from "./schema-operation.ts";
 import { SchemaPicture } from "./schema-picture.tsx";
-import { TablePanel } from "./table-panel.tsx";
+import { NameForm, TablePanel } from "./table-panel.tsx";
 
 export function SchemaView(): JSX.Element {
   const { place } = route.value;
@@ -89,9 +87,7 @@ function Schema({ place, found, ask }: SchemaProps): JSX.Element {
     <div class="schema-grid">
       <div class="schema-main">
         <div class="heading">
-          <h2 class="small muted">
-            {found.length === 0 ? "No tables yet" : `${found.length.toLocaleString("en")} ${found.length === 1 ? "table" : "tables"}`}
-          </h2>
+          <h2 class="small muted">{found.length === 0 ? "No tables yet" : counted(found.length, "table")}</h2>
           {mayAdminister.value && !isAdding && (
             <button type="button" onClick={() => setAdding(true)}>
               <Icon name="plus" /> Table

@@ -1,17 +1,16 @@
 /** The map beside the results: asks before it loads much, shows its progress, then follows the pointer. */
-import type { ReadonlySignal } from "@preact/signals";
+import { type ReadonlySignal, useSignal } from "@preact/signals";
 import type { Similarity } from "lodestone";
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { apiBase, call, messageOf } from "../api/client.ts";
-import { type Place, tablePath } from "../api/paths.ts";
-import { countVectors } from "../map/count-vectors.ts";
-import type { Marks } from "../map/draw-nearest.ts";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { apiBase, call, messageOf, type Place, tablePath } from "../api/client.ts";
+import type { Marks } from "../map/drawing.ts";
 import { MapCanvas } from "../map/map-canvas.tsx";
 import type { Plane } from "../map/messages.ts";
 import { areColors, type LegendEntry } from "../map/point-colors.ts";
-import { type Nearest, VectorMap } from "../map/vector-map.ts";
-import { Select } from "../parts/field.tsx";
+import { countVectors, type Nearest, VectorMap } from "../map/vector-map.ts";
+import { Select } from "../parts/form.tsx";
+import { Swatch } from "../parts/icons.tsx";
 import { Fault } from "../parts/notice.tsx";
 import { key } from "../state/page-session.ts";
 import type { TableSchema } from "../state/server-content.ts";
@@ -213,9 +212,7 @@ function LegendLine({ entries }: { entries: readonly LegendEntry[] }): JSX.Eleme
     <ul class="legend" aria-label="Colours">
       {entries.map(({ value, color }) => (
         <li key={value}>
-          <svg class="swatch" viewBox="0 0 12 12" aria-hidden="true">
-            <circle cx="6" cy="6" r="5.500" fill={color} />
-          </svg>
+          <Swatch color={color} />
           <bdi>{value}</bdi>
         </li>
       ))}
@@ -234,4 +231,71 @@ async function findColorColumn(place: Place, table: TableSchema): Promise<string
     page: { size: PROBED_ROWS },
   });
   return names.find((name) => areColors(records.map((record) => record[name])));
+}
+
+const LIST_MS = 80;
+
+interface Pointed {
+  /** Of the latest answer; undefined when the pointer is elsewhere. */
+  readonly pointed: ReadonlySignal<Marks | undefined>;
+  /** The same, updated as often as the list. */
+  readonly hovered: Nearest | undefined;
+  readonly setHovered: (nearest: Nearest | undefined) => void;
+}
+
+/**
+ * The records nearest to the pointer on the map. The map draws every answer. The list and the terms, which are many
+ * elements and are read by people, take one answer per LIST_MS, and always the last. So a frame costs two canvases.
+ */
+export function usePointed(): Pointed {
+  const pointed = useSignal<Marks | undefined>(undefined);
+  const [hovered, show] = useState<Nearest | undefined>(undefined);
+  const paced = useMemo(() => new PacedValue(show), []);
+  useEffect(() => () => paced.stop(), []);
+  return {
+    pointed,
+    hovered,
+    setHovered(nearest) {
+      pointed.value = nearest && { neighbors: nearest.neighbors, from: nearest, highlighted: nearestOther(nearest) };
+      paced.take(nearest);
+    },
+  };
+}
+
+/** The record under the pointer, if there is one. */
+export const pointedRecord = ({ source }: Nearest): string | undefined => (source.from === "record" ? source.id : undefined);
+
+/** The nearest that is not the record under the pointer itself. */
+export const nearestOther = (nearest: Nearest): string | undefined => nearest.neighbors.find(({ id }) => id !== pointedRecord(nearest))?.id;
+
+/** Passes values on: the first at once, then at most one in LIST_MS, and none (undefined) at once. */
+class PacedValue {
+  readonly #show: (value: Nearest | undefined) => void;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #waiting: Nearest | undefined;
+
+  constructor(show: (value: Nearest | undefined) => void) {
+    this.#show = show;
+  }
+
+  take(value: Nearest | undefined): void {
+    if (value !== undefined && this.#timer !== undefined) {
+      this.#waiting = value;
+      return;
+    }
+    this.stop();
+    this.#show(value);
+    if (value !== undefined) this.#timer = setTimeout(() => this.#goOn(), LIST_MS);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#waiting = undefined;
+  }
+
+  #goOn(): void {
+    this.#timer = undefined;
+    if (this.#waiting !== undefined) this.take(this.#waiting);
+  }
 }

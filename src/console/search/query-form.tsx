@@ -1,7 +1,8 @@
 /** The query: a record, numbers or words; the column; the measure; and which records to search. */
 import type { Similarity } from "lodestone";
 import type { JSX } from "preact";
-import { Field, Select } from "../parts/field.tsx";
+import { Field, Select, submitting, TextField } from "../parts/form.tsx";
+import { Fault } from "../parts/notice.tsx";
 import { SIMILARITY_NAMES } from "./terms.ts";
 
 export interface QueryDraft {
@@ -44,14 +45,7 @@ export function QueryForm(props: QueryFormProps): JSX.Element {
     ...(hasText ? ([["words", "Words"]] as const) : []),
   ];
   return (
-    <form
-      class="card query-form"
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault();
-        onSubmit();
-      }}
-    >
+    <form class="card query-form" noValidate onSubmit={submitting(onSubmit)}>
       {ways.length > 1 && (
         <div class="segmented" role="group" aria-label="Search by">
           {ways.map(([by, said]) => (
@@ -76,36 +70,25 @@ export function QueryForm(props: QueryFormProps): JSX.Element {
             />
           </>
         )}
-        <Field label="Results" fault={faults.size}>
-          {(ids) => (
-            <input
-              {...ids}
-              inputMode="numeric"
-              class="narrow"
-              value={draft.size}
-              onInput={(event) => onChange({ size: event.currentTarget.value })}
-            />
-          )}
-        </Field>
+        <TextField
+          label="Results"
+          fault={faults.size}
+          inputMode="numeric"
+          class="narrow"
+          value={draft.size}
+          onInput={(size) => onChange({ size })}
+        />
       </div>
-      <Field label="Filter" fault={faults.filterText} hint="As the API takes it, in JSON; empty for all records.">
-        {(ids) => (
-          <input
-            {...ids}
-            class="code"
-            spellcheck={false}
-            autocomplete="off"
-            placeholder='{"family": "blue"}'
-            value={draft.filterText}
-            onInput={(event) => onChange({ filterText: event.currentTarget.value })}
-          />
-        )}
-      </Field>
-      {faults.general !== undefined && (
-        <p class="notice bad" role="alert">
-          {faults.general}
-        </p>
-      )}
+      <TextField
+        label="Filter"
+        fault={faults.filterText}
+        hint="As the API takes it, in JSON; empty for all records."
+        class="code"
+        placeholder='{"family": "blue"}'
+        value={draft.filterText}
+        onInput={(filterText) => onChange({ filterText })}
+      />
+      {faults.general !== undefined && <Fault>{faults.general}</Fault>}
       <button type="submit" class="primary" disabled={isBusy}>
         {isBusy ? "Searching …" : "Search"}
       </button>
@@ -115,26 +98,21 @@ export function QueryForm(props: QueryFormProps): JSX.Element {
 
 function RecordField({ draft, faults, suggestions, onChange }: QueryFormProps): JSX.Element {
   return (
-    <Field label="Record" fault={faults.recordId}>
-      {(ids) => (
-        <>
-          <input
-            {...ids}
-            list="record-ids"
-            autocomplete="off"
-            spellcheck={false}
-            placeholder="id"
-            value={draft.recordId}
-            onInput={(event) => onChange({ recordId: event.currentTarget.value })}
-          />
-          <datalist id="record-ids">
-            {suggestions.map((id) => (
-              <option key={id} value={id} />
-            ))}
-          </datalist>
-        </>
-      )}
-    </Field>
+    <>
+      <TextField
+        label="Record"
+        fault={faults.recordId}
+        list="record-ids"
+        placeholder="id"
+        value={draft.recordId}
+        onInput={(recordId) => onChange({ recordId })}
+      />
+      <datalist id="record-ids">
+        {suggestions.map((id) => (
+          <option key={id} value={id} />
+        ))}
+      </datalist>
+    </>
   );
 }
 
@@ -157,14 +135,13 @@ function VectorField({ draft, faults, onChange }: QueryFormProps): JSX.Element {
 function WordsField({ draft, faults, onChange }: QueryFormProps): JSX.Element {
   const isAlone = draft.by === "words";
   return (
-    <Field
+    <TextField
       label={isAlone ? "Words" : "And words"}
       fault={faults.words}
       hint={isAlone ? undefined : "Optional: joins both rankings, by the records' places in them."}
-    >
-      {(ids) => (
-        <input {...ids} autocomplete="off" value={draft.words} onInput={(event) => onChange({ words: event.currentTarget.value })} />
-      )}
-    </Field>
+      spellcheck
+      value={draft.words}
+      onInput={(words) => onChange({ words })}
+    />
   );
 }

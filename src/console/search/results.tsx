@@ -1,8 +1,13 @@
-/** The nearest records, best first, with scores as bars. */
+/** The results, and the parts of a score. */
+
+import type { Similarity } from "lodestone";
 import type { JSX } from "preact";
-import type { Fused, Part, Ranked } from "./fuse.ts";
-import { shortNumber } from "./terms.ts";
-import { Bar } from "./terms-panel.tsx";
+import { useState } from "preact/hooks";
+import { submitting, TextField, useAttempt } from "../parts/form.tsx";
+import { Swatch } from "../parts/icons.tsx";
+import { shortNumber } from "../parts/numbers.ts";
+import type { Fused, Part, Ranked } from "./run-search.ts";
+import { grouped, termsOf } from "./terms.ts";
 
 interface ResultsProps {
   title: string;
@@ -18,6 +23,7 @@ interface ResultsProps {
   onMoreLike: ((id: string) => void) | undefined;
 }
 
+/** The nearest records, best first, with scores as bars. */
 export function Results({ title, queryId, hits, said, colorOf, chosen, onChoose, onMoreLike }: ResultsProps): JSX.Element {
   // A query that finds itself would make all other bars too short to compare.
   const best = hits.find(({ id }) => id !== queryId)?.score ?? 1;
@@ -28,11 +34,12 @@ export function Results({ title, queryId, hits, said, colorOf, chosen, onChoose,
       <ol>
         {hits.map((hit, i) => {
           const { id, score } = hit;
+          const color = colorOf(id);
           return (
             <li key={id} class={id === chosen ? "chosen" : ""}>
               <span class="rank">{i + 1}</span>
               <button type="button" class="result-name" aria-pressed={id === chosen} title="Why is it near?" onClick={() => onChoose(id)}>
-                <Swatch color={colorOf(id)} />
+                {color !== undefined && <Swatch color={color} />}
                 <bdi>{id}</bdi>
               </button>
               {isFused(hit) ? <PartsBar hit={hit} best={best} /> : <Bar share={best === 0 ? 0 : score / best} />}
@@ -60,16 +67,6 @@ export function Results({ title, queryId, hits, said, colorOf, chosen, onChoose,
   );
 }
 
-/** An SVG, because its fill is an attribute: the page's policy allows that, but no inline style. */
-function Swatch({ color }: { color: string | undefined }): JSX.Element | null {
-  if (color === undefined) return null;
-  return (
-    <svg class="swatch" viewBox="0 0 12 12" aria-hidden="true">
-      <circle cx="6" cy="6" r="5.500" fill={color} />
-    </svg>
-  );
-}
-
 const isFused = (hit: Ranked | Fused): hit is Fused => "nearness" in hit;
 
 const partSaid = (name: string, part: Part | undefined): string =>
@@ -85,6 +82,119 @@ function PartsBar({ hit, best }: { hit: Fused; best: number }): JSX.Element {
       <rect class="track" width="100" height="8" rx="2" />
       <rect class="positive" width={width(hit.nearness)} height="8" />
       <rect class="words-part" x={width(hit.nearness)} width={width(hit.words)} height="8" />
+    </svg>
+  );
+}
+
+interface TermsPanelProps {
+  query: ArrayLike<number>;
+  queryName: string;
+  vector: ArrayLike<number>;
+  vectorName: string;
+  similarity: Similarity;
+  /** Another record takes the place of the vector. @throws why it cannot. */
+  onCompare: (id: string) => Promise<void>;
+}
+
+const MAX_BARS = 96;
+/** Up to this many dimensions, each has a line of its own, with its numbers. */
+const MAX_LINES = 8;
+
+/** Explains the distance of two records: a bar for each dimension's part in the sum. */
+export function TermsPanel({ query, queryName, vector, vectorName, similarity, onCompare }: TermsPanelProps): JSX.Element {
+  const { terms, sum, score, formula } = termsOf(query, vector, similarity);
+  const greatest = terms.reduce((most, term) => Math.max(most, Math.abs(term)), 0) || 1;
+  const lines = Array.from(terms, (term, j) => ({ term, j }));
+  const shown = lines.length <= MAX_LINES ? lines : lines.toSorted((a, b) => Math.abs(b.term) - Math.abs(a.term)).slice(0, MAX_LINES);
+  return (
+    <section class="card terms" aria-label="The terms of their distance">
+      <h2>
+        Why <bdi class="name">{vectorName}</bdi> is near <bdi class="name">{queryName}</bdi>
+      </h2>
+      <CompareForm onCompare={onCompare} />
+      <p class="formula">
+        score = {formula} = <strong>{shortNumber(score)}</strong>
+        <span class="muted"> · Σ = {shortNumber(sum)}</span>
+      </p>
+      {terms.length > MAX_LINES && <Spectrum terms={terms} />}
+      <table class="term-lines">
+        <caption class={terms.length > MAX_LINES ? "" : "hidden"}>
+          The {MAX_LINES} greatest of {terms.length} terms
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col">Dimension</th>
+            <th scope="col" class="number">
+              xᵢ
+            </th>
+            <th scope="col" class="number">
+              yᵢ
+            </th>
+            <th scope="col" class="number">
+              Term
+            </th>
+            <th scope="col">Part</th>
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map(({ term, j }) => (
+            <tr key={j}>
+              <th scope="row">{j}</th>
+              <td class="number">{shortNumber(query[j]!)}</td>
+              <td class="number">{shortNumber(vector[j]!)}</td>
+              <td class="number">{shortNumber(term)}</td>
+              <td>
+                <Bar share={term / greatest} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+/** Any two records can be compared, not only those that were found. */
+function CompareForm({ onCompare }: Pick<TermsPanelProps, "onCompare">): JSX.Element {
+  const [id, setId] = useState("");
+  const { fault, attempt } = useAttempt();
+  return (
+    <form class="compare" onSubmit={submitting(() => void attempt(() => onCompare(id.trim())))}>
+      <TextField label="Compare with" fault={fault} list="record-ids" placeholder="id of any record" required value={id} onInput={setId} />
+      <button type="submit">Compare</button>
+    </form>
+  );
+}
+
+/** A horizontal bar; what is below zero goes the other way, in another colour. */
+function Bar({ share }: { share: number }): JSX.Element {
+  const width = Math.max(0.5, Math.min(1, Math.abs(share)) * 100);
+  return (
+    <svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+      <rect class="track" width="100" height="8" rx="2" />
+      <rect class={share < 0 ? "negative" : "positive"} width={width} height="8" rx="2" />
+    </svg>
+  );
+}
+
+function Spectrum({ terms }: { terms: Float64Array }): JSX.Element {
+  const bars = grouped(terms, MAX_BARS);
+  const most = bars.reduce((top, { value }) => Math.max(top, Math.abs(value)), 0) || 1;
+  const hasNegative = bars.some(({ value }) => value < 0);
+  const zero = hasNegative ? 30 : 60;
+  // Two elements for all bars: they are rendered again in each frame in which the pointer moves over the map.
+  const barsOf = (part: (value: number) => number): string =>
+    bars.map(({ value }, i) => `M${i * 4 + 0.5} ${zero}h3v${((-part(value) / most) * zero).toFixed(2)}h-3z`).join("");
+  return (
+    <svg
+      class="spectrum"
+      viewBox={`0 0 ${bars.length * 4} 60`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={`The terms of ${terms.length} dimensions, in order`}
+    >
+      <path class="positive" d={barsOf((value) => Math.max(0, value))} />
+      <path class="negative" d={barsOf((value) => Math.min(0, value))} />
     </svg>
   );
 }

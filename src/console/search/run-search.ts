@@ -1,12 +1,10 @@
 /** Turns the user's input into the server's answer, and assigns a refusal to the field that it is about. */
 import type { Similarity } from "lodestone";
-import { ApiError, call, messageOf } from "../api/client.ts";
-import { type Place, recordPath, tablePath } from "../api/paths.ts";
-import { type Fused, fuse, type Ranked } from "./fuse.ts";
+import { ApiError, call, messageOf, type Place, recordPath, tablePath } from "../api/client.ts";
 import type { Faults, QueryDraft } from "./query-form.tsx";
 
 /** The point from which nearness is measured. */
-export interface QueryPoint {
+interface QueryPoint {
   readonly vector: readonly number[];
   readonly name: string;
   /** undefined if it is not a record. */
@@ -158,4 +156,50 @@ function fieldOf(message: string, by: QueryDraft["by"]): keyof Faults {
   if (message.startsWith("size") || message.startsWith("page")) return "size";
   if (message.startsWith("queryVector")) return by === "record" ? "recordId" : "vectorText";
   return by === "words" ? "words" : "general";
+}
+
+/** Of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009). */
+const RANK_OFFSET = 60;
+
+export interface Ranked {
+  readonly id: string;
+  readonly score: number;
+}
+
+/** A record's place in one of the lists. */
+export interface Part {
+  /** From 1. */
+  readonly rank: number;
+  /** The list's own score. */
+  readonly score: number;
+  /** Its share of the fused score. */
+  readonly contribution: number;
+}
+
+export interface Fused extends Ranked {
+  /** undefined if that list did not contain the record. */
+  readonly nearness: Part | undefined;
+  readonly words: Part | undefined;
+}
+
+/**
+ * Combines two rankings into one: a record gets 1 / (60 + its rank) from each list that contains it. So scores of different
+ * kinds need not be comparable, and the contribution of each list is visible.
+ *
+ * @returns best first; equal ones by id.
+ */
+function fuse(byNearness: readonly Ranked[], byWords: readonly Ranked[], size: number): readonly Fused[] {
+  const nearness = partsOf(byNearness);
+  const words = partsOf(byWords);
+  return [...new Set([...nearness.keys(), ...words.keys()])]
+    .map((id) => {
+      const parts = { nearness: nearness.get(id), words: words.get(id) };
+      return { id, score: (parts.nearness?.contribution ?? 0) + (parts.words?.contribution ?? 0), ...parts };
+    })
+    .toSorted((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1))
+    .slice(0, size);
+}
+
+function partsOf(ranked: readonly Ranked[]): ReadonlyMap<string, Part> {
+  return new Map(ranked.map(({ id, score }, i) => [id, { rank: i + 1, score, contribution: 1 / (RANK_OFFSET + i + 1) }]));
 }

@@ -1,9 +1,19 @@
-/** Search by example or by words, beside the map that shows why these are the nearest. */
+/** The search of the current table: the query, the results, and the map if the table has vectors. */
 import type { JSX } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { messageOf, type Place } from "../api/client.ts";
+import type { Marks } from "../map/drawing.ts";
+import { type FoundRecord, idAt } from "../map/messages.ts";
+import { hexOf } from "../map/point-colors.ts";
+import type { Nearest } from "../map/vector-map.ts";
 import { Notice, Waiting } from "../parts/notice.tsx";
+import { connection } from "../state/page-session.ts";
 import { route } from "../state/route.ts";
-import { currentTable, tables } from "../state/server-content.ts";
-import { hasText, TableSearch } from "./table-search.tsx";
+import { currentTable, type TableSchema, tables } from "../state/server-content.ts";
+import { type LoadedMap, MapPanel, nearestOther, pointedRecord, usePointed } from "./map-panel.tsx";
+import { type Faults, type QueryDraft, QueryForm } from "./query-form.tsx";
+import { Results, TermsPanel } from "./results.tsx";
+import { FieldFault, runSearch, type SearchAnswer, vectorOfRecord } from "./run-search.ts";
 
 export function SearchView(): JSX.Element {
   const { place } = route.value;
@@ -13,4 +23,267 @@ export function SearchView(): JSX.Element {
   if (!hasText(table) && !table.columns.some(({ type }) => type === "vector"))
     return <Notice>The table {table.name} has neither a column of vectors nor one of text, so there is nothing to search.</Notice>;
   return <TableSearch key={`${place.database}:${place.branch}/${table.name}`} place={place} table={table} />;
+}
+
+const hasText = (table: TableSchema): boolean =>
+  table.columns.some(({ type }) => type === "string" || type === "text" || type === "email" || type === "multiple");
+
+function firstDraft(table: TableSchema): QueryDraft {
+  const column = table.columns.find(({ type }) => type === "vector");
+  // In few dimensions people see distance; in many dimensions models express meaning by direction.
+  const isSmall = table.columns.some(({ vector }) => vector !== undefined && vector.dimension <= 8);
+  return {
+    column: column?.name ?? "",
+    similarity: isSmall ? "l2" : "cosineSimilarity",
+    size: "10",
+    filterText: "",
+    by: column === undefined ? "words" : "record",
+    recordId: "",
+    vectorText: "",
+    words: "",
+  };
+}
+
+/** Maximum number of ids offered while typing. */
+const MAX_SUGGESTIONS = 50;
+/** Of the demo. */
+const FIRST_RECORD = "rebeccapurple";
+
+/** The record whose distance from the query is explained. */
+interface Compared {
+  readonly id: string;
+  readonly column: string;
+  readonly vector: ArrayLike<number>;
+}
+
+function TableSearch({ place, table }: { place: Place; table: TableSchema }): JSX.Element {
+  const columns = table.columns.filter(({ type }) => type === "vector");
+  const [draft, setDraft] = useState<QueryDraft>(() => firstDraft(table));
+  const [faults, setFaults] = useState<Faults>({});
+  const [answer, setAnswer] = useState<SearchAnswer | undefined>(undefined);
+  const [isBusy, setBusy] = useState(false);
+  const [loaded, setLoaded] = useState<LoadedMap | undefined>(undefined);
+  const [settled, setSettled] = useState<Nearest | undefined>(undefined);
+  const { pointed, hovered, setHovered } = usePointed();
+  const [onMap, setOnMap] = useState<ReadonlyMap<string, FoundRecord>>(new Map());
+  const [suggestions, setSuggestions] = useState<readonly string[]>([]);
+  const [chosen, setChosen] = useState<string | undefined>(undefined);
+  const [compared, setCompared] = useState<Compared | undefined>(undefined);
+  const running = useRef<AbortController | undefined>(undefined);
+  const dimension = columns.find(({ name }) => name === draft.column)?.vector?.dimension ?? 0;
+
+  async function search(wanted: QueryDraft): Promise<void> {
+    running.current?.abort();
+    const controller = new AbortController();
+    running.current = controller;
+    setBusy(true);
+    setFaults({});
+    try {
+      const found = await runSearch(place, table.name, wanted, controller.signal);
+      setAnswer(found);
+      setChosen(found.hits.find(({ id }) => id !== found.point?.id)?.id);
+    } catch (error) {
+      if (controller.signal.aborted) return;
+      setFaults(error instanceof FieldFault ? { [error.field]: error.message } : { general: messageOf(error) });
+    }
+    setBusy(false);
+  }
+
+  function change(part: Partial<QueryDraft>): void {
+    const next = { ...draft, ...part };
+    setDraft(next);
+    // A choice from a list takes effect at once, typed text when it is submitted.
+    if (answer !== undefined && (part.similarity !== undefined || part.column !== undefined)) void search(next);
+  }
+
+  function pick(recordId: string): void {
+    const next: QueryDraft = { ...draft, by: "record", recordId };
+    setHovered(undefined);
+    setDraft(next);
+    void search(next);
+  }
+
+  // Begin with a result: the nearest records of some record.
+  useEffect(() => {
+    if (loaded === undefined || answer !== undefined || draft.recordId !== "" || draft.by !== "record") return;
+    const { ids, colors } = loaded.plane;
+    if (colors.length === 0) return;
+    void loaded.map.lookUp([FIRST_RECORD]).then(([known]) => {
+      pick(known === undefined ? idAt(ids, Math.floor(colors.length / 2)) : FIRST_RECORD);
+    });
+  }, [loaded]);
+
+  // Where the query lies in the plane, what the page's own library finds for it, and where the server's hits
+  // are.
+  useEffect(() => {
+    let isOver = false;
+    setSettled(undefined);
+    setOnMap(new Map());
+    if (loaded === undefined || answer === undefined) return;
+    const { hits, point, similarity } = answer;
+    const ids = hits.map(({ id }) => id);
+    void loaded.map.lookUp(ids).then((found) => {
+      if (!isOver) setOnMap(new Map(found.flatMap((record, i) => (record === undefined ? [] : [[ids[i] as string, record] as const]))));
+    });
+    if (point !== undefined) {
+      loaded.map.ask({
+        source: { from: "vector", vector: point.vector },
+        size: Math.max(1, hits.length),
+        similarity,
+        onAnswer: (nearest) => !isOver && setSettled(nearest),
+      });
+    }
+    return () => {
+      isOver = true;
+    };
+  }, [loaded, answer]);
+
+  useEffect(() => {
+    let isOver = false;
+    void loaded?.map.suggest(draft.recordId, MAX_SUGGESTIONS).then((ids) => !isOver && setSuggestions(ids));
+    return () => {
+      isOver = true;
+    };
+  }, [loaded, draft.recordId]);
+
+  const hits = hovered?.neighbors ?? answer?.hits ?? [];
+  const pointedId = hovered === undefined ? undefined : pointedRecord(hovered);
+  const why = hovered === undefined ? chosen : nearestOther(hovered);
+  const query = hovered?.query ?? answer?.point?.vector;
+  const queryName = hovered === undefined ? (answer?.point?.name ?? "") : (pointedId ?? "this place");
+
+  useEffect(() => {
+    if (why === undefined || query === undefined || (compared?.id === why && compared.column === draft.column)) return;
+    let isOver = false;
+    vectorOf(why).then(
+      (vector) => !isOver && setCompared({ id: why, column: draft.column, vector }),
+      () => !isOver && setCompared(undefined),
+    );
+    return () => {
+      isOver = true;
+    };
+  }, [loaded, why, query === undefined, draft.column]);
+
+  /** From the page if it has the vector, else from the server. */
+  async function vectorOf(id: string): Promise<ArrayLike<number>> {
+    const [record] = loaded === undefined ? [] : await loaded.map.lookUp([id]);
+    return record?.vector ?? vectorOfRecord(place, table.name, id, draft.column);
+  }
+
+  async function compareWith(id: string): Promise<void> {
+    setCompared({ id, column: draft.column, vector: await vectorOf(id) });
+    setChosen(id);
+  }
+
+  const marks = useMemo(() => marksOf(answer, settled, onMap, chosen), [answer, settled, onMap, chosen]);
+
+  // Recomputed only when it changes: the pointer over the map redraws the rest several times a second.
+  const isStuck = isBusy || connection.value === "lost";
+  const form = useMemo(
+    () => (
+      <QueryForm
+        draft={draft}
+        faults={faults}
+        columns={columns.map(({ name, vector }) => [name, `${name} · ${vector?.dimension}`] as const)}
+        hasText={hasText(table)}
+        suggestions={suggestions}
+        isBusy={isStuck}
+        onChange={change}
+        onSubmit={() => void search(draft)}
+      />
+    ),
+    [draft, faults, isStuck, loaded, answer, suggestions],
+  );
+
+  function colorOf(id: string): string | undefined {
+    const row = hovered?.neighbors.find((neighbor) => neighbor.id === id)?.row ?? onMap.get(id)?.row;
+    return row === undefined || loaded === undefined ? undefined : hexOf(loaded.plane.colors[row] as number);
+  }
+
+  return (
+    <div class="search-grid">
+      <div class="search-side">
+        {form}
+        {(answer !== undefined || hovered !== undefined) && (
+          <Results
+            title={
+              hovered === undefined
+                ? titleOf(answer as SearchAnswer)
+                : pointedId === undefined
+                  ? "Nearest to here"
+                  : `Nearest to ${pointedId}`
+            }
+            queryId={hovered === undefined ? answer?.point?.id : pointedId}
+            hits={hits}
+            said={
+              hovered === undefined
+                ? describe(answer as SearchAnswer, settled)
+                : `found in this page in ${hovered.ms.toFixed(2)} ms; click to keep it`
+            }
+            colorOf={colorOf}
+            chosen={why}
+            onChoose={setChosen}
+            onMoreLike={columns.length === 0 ? undefined : pick}
+          />
+        )}
+      </div>
+      {columns.length > 0 && (
+        <div class="search-main">
+          <MapPanel
+            place={place}
+            table={table}
+            column={draft.column}
+            dimension={dimension}
+            filter={answer?.filter}
+            similarity={draft.similarity}
+            marks={marks}
+            pointed={pointed}
+            onLoaded={setLoaded}
+            onHover={setHovered}
+            onPick={pick}
+          />
+          {query !== undefined && compared !== undefined && query.length === compared.vector.length && (
+            <TermsPanel
+              query={query}
+              queryName={queryName}
+              vector={compared.vector}
+              vectorName={compared.id}
+              similarity={draft.similarity}
+              onCompare={compareWith}
+            />
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** Marks show what the server found. Records that the page has not loaded have no place. */
+function marksOf(
+  answer: SearchAnswer | undefined,
+  settled: Nearest | undefined,
+  onMap: ReadonlyMap<string, FoundRecord>,
+  chosen: string | undefined,
+): Marks | undefined {
+  if (answer === undefined || (answer.point !== undefined && settled === undefined)) return undefined;
+  const neighbors = answer.hits.flatMap(({ id, score }) => {
+    const record = onMap.get(id);
+    return record === undefined ? [] : [{ id, score, row: record.row }];
+  });
+  return { neighbors, from: settled, highlighted: chosen };
+}
+
+function titleOf({ point, words }: SearchAnswer): string {
+  if (point === undefined) return `Found by “${words}”`;
+  return words === "" ? `Nearest to ${point.name}` : `Nearest to ${point.name}, and found by “${words}”`;
+}
+
+function describe(answer: SearchAnswer, settled: Nearest | undefined): string {
+  const count = answer.totalCount.toLocaleString("en");
+  const said = `${answer.point === undefined ? `${count} found` : `of ${count} records`}, by the server in ${answer.ms.toFixed(0)} ms`;
+  if (settled === undefined) return said;
+  const isSame =
+    settled.neighbors.length === answer.hits.length &&
+    settled.neighbors.every(({ id, score }, i) => id === answer.hits[i]?.id && score === answer.hits[i]?.score);
+  return isSame ? `${said}; this page found the same to the last bit in ${settled.ms.toFixed(2)} ms` : said;
 }

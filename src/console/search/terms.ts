@@ -49,10 +49,3 @@ export function grouped(terms: Float64Array, bars: number): readonly { from: num
     return { from, to, value: terms.subarray(from, to).reduce((sum, term) => sum + term, 0) };
   });
 }
-
-/** Six significant digits, without an exponent if that is readable. */
-export function shortNumber(value: number): string {
-  if (value === 0) return "0";
-  const size = Math.abs(value);
-  return size >= 1e-4 && size < 1e7 ? String(Number(value.toPrecision(5))) : value.toExponential(3);
-}

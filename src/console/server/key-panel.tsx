@@ -2,9 +2,9 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Scope } from "../../key-scopes.ts";
-import { call, messageOf } from "../api/client.ts";
+import { call } from "../api/client.ts";
 import { type Confirmation, ConfirmDialog } from "../parts/confirm-dialog.tsx";
-import { Select, TextField } from "../parts/field.tsx";
+import { Select, submitting, TextField, useAttempt } from "../parts/form.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Fault, Notice } from "../parts/notice.tsx";
 import { access } from "../state/page-session.ts";
@@ -24,18 +24,11 @@ interface KeyList {
 
 export function KeyPanel(): JSX.Element {
   const [list, setList] = useState<KeyList | undefined>(undefined);
-  const [fault, setFault] = useState("");
+  const { fault, attempt } = useAttempt();
   const [confirmation, ask] = useState<Confirmation | undefined>(undefined);
   const asksForKeys = access.value?.keyName !== null;
 
-  async function read(): Promise<void> {
-    try {
-      setList(await call<KeyList>("GET", "/keys"));
-      setFault("");
-    } catch (error) {
-      setFault(messageOf(error));
-    }
-  }
+  const read = (): Promise<void> => attempt(async () => setList(await call<KeyList>("GET", "/keys")));
   useEffect(() => {
     if (asksForKeys) void read();
   }, [asksForKeys]);
@@ -95,25 +88,20 @@ function KeyForm({ onMade }: { onMade: () => Promise<void> }): JSX.Element {
   const [name, setName] = useState("");
   const [scope, setScope] = useState<Scope>("read");
   const [database, setDatabase] = useState("");
-  const [fault, setFault] = useState("");
+  const { fault, attempt } = useAttempt();
   const [made, setMade] = useState<{ name: string; key: string } | undefined>(undefined);
 
-  async function submit(event: Event): Promise<void> {
-    event.preventDefault();
-    setFault("");
-    setMade(undefined);
-    try {
+  const make = (): Promise<void> =>
+    attempt(async () => {
+      setMade(undefined);
       const limit = database === "" ? {} : { databases: [database] };
       setMade(await call<{ name: string; key: string }>("POST", "/keys", { name, scope, ...limit }));
       setName("");
       await onMade();
-    } catch (error) {
-      setFault(messageOf(error));
-    }
-  }
+    });
 
   return (
-    <form class="schema-form" aria-label="New key" onSubmit={(event) => void submit(event)}>
+    <form class="schema-form" aria-label="New key" onSubmit={submitting(() => void make())}>
       <div class="schema-fields">
         <TextField label="Name of the new key" fault={fault} value={name} onInput={setName} />
         <Select

@@ -3,7 +3,7 @@
  * `#/table/demo:main/colors/red`.
  */
 import { signal } from "@preact/signals";
-import type { Place } from "../api/paths.ts";
+import type { Place } from "../api/client.ts";
 
 const VIEWS = ["home", "search", "table", "sql", "schema", "server", "reference"] as const;
 export type View = (typeof VIEWS)[number];

@@ -1,8 +1,7 @@
 /** What is on the server: databases, their branches, and the schema of the current branch. */
 import { computed, signal } from "@preact/signals";
 import type { ColumnSchema, TableSchema } from "../../records/schema.ts";
-import { ApiError, call, messageOf } from "../api/client.ts";
-import { branchPath, type Place } from "../api/paths.ts";
+import { ApiError, branchPath, call, messageOf, type Place } from "../api/client.ts";
 import { go, route } from "./route.ts";
 
 export type { ColumnSchema, TableSchema };
@@ -31,6 +30,17 @@ export async function loadDatabases(): Promise<void> {
 
 export async function fetchTables(place: Place): Promise<readonly TableSchema[]> {
   return (await call<{ schema: { tables: TableSchema[] } }>("GET", branchPath(place))).schema.tables;
+}
+
+/**
+ * The number of a table's records.
+ *
+ * @param path  of the table.
+ * @param filter  undefined: all are counted.
+ */
+export async function countOf(path: string, filter?: unknown): Promise<number> {
+  const count = filter === undefined ? "*" : { filter };
+  return (await call<{ aggs: { rows: number } }>("POST", `${path}/aggregate`, { aggs: { rows: { count } } })).aggs.rows;
 }
 
 let asked = 0;
@@ -66,9 +76,13 @@ export function settleTable(): void {
   go(view, place, (withVectors ?? (found[0] as TableSchema)).name);
 }
 
-/** The first branch of the first database, main before others. */
+/** main before others. */
+export const firstBranch = (database: DatabaseEntry | undefined): string | undefined =>
+  database?.branches.includes("main") ? "main" : database?.branches[0];
+
+/** The first branch of the first database. */
 export function firstPlace(): Place | undefined {
   const database = databases.value?.[0];
-  const branch = database?.branches.includes("main") ? "main" : database?.branches[0];
+  const branch = firstBranch(database);
   return database === undefined || branch === undefined ? undefined : { database: database.name, branch };
 }

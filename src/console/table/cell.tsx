@@ -1,12 +1,13 @@
 /** One cell: a value to read, or its text to edit, with the server's message below it. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { messageOf } from "../api/client.ts";
-import type { Place } from "../api/paths.ts";
+import { messageOf, type Place } from "../api/client.ts";
+import { Swatch } from "../parts/icons.tsx";
+import { shortNumber } from "../parts/numbers.ts";
+import { grouped, normOf } from "../search/terms.ts";
 import { hrefOf } from "../state/route.ts";
 import type { ColumnSchema } from "../state/server-content.ts";
 import { linkId, shortText, textOf } from "./cell-text.ts";
-import { VectorStrip } from "./vector-strip.tsx";
 
 export function CellValue({ column, value, place }: { column: ColumnSchema; value: unknown; place: Place }): JSX.Element | null {
   if (value === undefined || value === null) return <span class="muted">–</span>;
@@ -22,11 +23,7 @@ export function CellValue({ column, value, place }: { column: ColumnSchema; valu
   const text = shortText(column, value);
   return (
     <>
-      {/^#[0-9a-f]{6}$/i.test(text) && (
-        <svg class="swatch" viewBox="0 0 12 12" aria-hidden="true">
-          <circle cx="6" cy="6" r="5.500" fill={text} />
-        </svg>
-      )}
+      {/^#[0-9a-f]{6}$/i.test(text) && <Swatch color={text} />}
       <bdi>{text}</bdi>
     </>
   );
@@ -115,5 +112,42 @@ export function CellEditor({ column, value, onSave, onClose, saver }: CellEditor
         </button>
       </div>
     </div>
+  );
+}
+
+const MAX_BARS = 32;
+
+/** A vector as a small picture: a bar for each dimension (or group of them), and its norm. */
+function VectorStrip({ vector }: { vector: readonly number[] }): JSX.Element {
+  const bars = grouped(Float64Array.from(vector), MAX_BARS);
+  const most = bars.reduce((top, { value }) => Math.max(top, Math.abs(value)), 0) || 1;
+  const norm = shortNumber(normOf(vector));
+  return (
+    <span class="strip-cell">
+      <svg
+        class="vector-strip"
+        viewBox={`0 0 ${bars.length * 3} 20`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${vector.length} dimensions, norm ${norm}`}
+      >
+        {bars.map(({ from, value }, i) => {
+          const height = Math.max(0.5, (Math.abs(value) / most) * 10);
+          return (
+            <rect
+              key={from}
+              class={value < 0 ? "negative" : "positive"}
+              x={i * 3 + 0.3}
+              width="2.400"
+              y={value < 0 ? 10 : 10 - height}
+              height={height}
+            />
+          );
+        })}
+      </svg>
+      <span class="muted" title="Norm">
+        {norm}
+      </span>
+    </span>
   );
 }

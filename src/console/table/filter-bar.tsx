@@ -1,8 +1,7 @@
 /** A filter in the API's grammar, built by clicking or typed. */
-
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { Field } from "../parts/field.tsx";
+import { submitting, TextField } from "../parts/form.tsx";
 import type { ColumnSchema } from "../state/server-content.ts";
 import { fromText } from "./cell-text.ts";
 
@@ -42,26 +41,8 @@ export function FilterBar({ columns, text, fault, onChange, onApply }: FilterBar
     onApply(next);
   }
   return (
-    <form
-      class="filter-bar"
-      onSubmit={(event) => {
-        event.preventDefault();
-        onApply(text);
-      }}
-    >
-      <Field label="Filter" fault={fault}>
-        {(ids) => (
-          <input
-            {...ids}
-            class="code"
-            spellcheck={false}
-            autocomplete="off"
-            placeholder='{"column": {"$gt": 1}}'
-            value={text}
-            onInput={(event) => onChange(event.currentTarget.value)}
-          />
-        )}
-      </Field>
+    <form class="filter-bar" onSubmit={submitting(() => onApply(text))}>
+      <TextField label="Filter" fault={fault} class="code" placeholder='{"column": {"$gt": 1}}' value={text} onInput={onChange} />
       <button type="submit">Apply</button>
       <details class="builder">
         <summary>Build</summary>

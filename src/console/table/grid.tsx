@@ -1,10 +1,10 @@
 /** The spreadsheet: only the rows in view are in the page. Arrow keys move, Enter edits, Space selects. */
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Place } from "../api/paths.ts";
+import type { Place } from "../api/client.ts";
 import type { ColumnSchema } from "../state/server-content.ts";
 import { CellEditor, CellValue } from "./cell.tsx";
-import type { RecordQuestion, TableRecord } from "./record-page.ts";
+import type { RecordQuestion, TableRecord } from "./record-pages.ts";
 
 interface GridProps {
   place: Place;

@@ -4,11 +4,10 @@
  */
 import { signal } from "@preact/signals";
 import { MAX_OPERATIONS } from "../../records/request-limits.ts";
-import { call } from "../api/client.ts";
-import { branchPath, type Place, recordPath } from "../api/paths.ts";
+import { branchPath, call, type Place, recordPath } from "../api/client.ts";
 import type { ColumnSchema, TableSchema } from "../state/server-content.ts";
 import { linkId } from "./cell-text.ts";
-import type { TableRecord } from "./record-page.ts";
+import type { TableRecord } from "./record-pages.ts";
 
 type Operation = Readonly<Record<string, unknown>>;
 

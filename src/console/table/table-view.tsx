@@ -1,24 +1,19 @@
 /** A table as a spreadsheet. */
-
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ApiError, call, messageOf } from "../api/client.ts";
-import { type Place, recordPath } from "../api/paths.ts";
+import { ApiError, call, messageOf, type Place, recordPath, tablePath } from "../api/client.ts";
 import { lazyView } from "../lazy-view.tsx";
+import { ActionForm, TextField, useAttempt } from "../parts/form.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { Fault, Notice, Waiting } from "../parts/notice.tsx";
-import { useAttempt } from "../parts/use-attempt.ts";
 import { mayWrite } from "../state/page-session.ts";
 import { route } from "../state/route.ts";
 import { type ColumnSchema, currentTable, type TableSchema, tables } from "../state/server-content.ts";
 import { fromText, textOf } from "./cell-text.ts";
-import { hiddenColumns, keepHiddenColumns } from "./column-choice.ts";
 import { FilterBar } from "./filter-bar.tsx";
 import { Grid } from "./grid.tsx";
-import { InsertForm } from "./insert-form.tsx";
 import { RecordHistory } from "./record-history.ts";
-import type { RecordQuestion, TableRecord } from "./record-page.ts";
-import { RecordPages } from "./record-pages.ts";
+import { RecordPages, type RecordQuestion, type TableRecord } from "./record-pages.ts";
 import { ExportMenu } from "./transfer/export-menu.tsx";
 
 const ImportPanel = lazyView(async () => (await import("./transfer/import-panel.tsx")).ImportPanel);
@@ -242,4 +237,71 @@ function Columns({ columns, hidden, onToggle }: ColumnsProps): JSX.Element {
       </div>
     </details>
   );
+}
+
+interface InsertFormProps {
+  columns: readonly ColumnSchema[];
+  /** @throws what the server says against it. */
+  onInsert: (id: string, fields: Readonly<Record<string, unknown>>) => Promise<void>;
+  onClose: () => void;
+}
+
+/** A new record: a field for each column. */
+function InsertForm({ columns, onInsert, onClose }: InsertFormProps): JSX.Element {
+  const [texts, setTexts] = useState<Readonly<Record<string, string>>>({});
+  const { fault, attempt } = useAttempt();
+  async function insert(): Promise<void> {
+    const given = columns.filter(({ name }) => (texts[name] ?? "") !== "");
+    await onInsert(
+      texts.id ?? "",
+      Object.fromEntries(given.map((column) => [column.name, fromText(column, texts[column.name] as string)])),
+    );
+    onClose();
+  }
+  // The server names the column that it is about.
+  const column = columns.find(({ name }) => fault.includes(`"${name}"`) || fault.startsWith(`${name}:`));
+  const faulty = column?.name ?? (/\bid\b/.test(fault) ? "id" : undefined);
+  const set = (name: string, text: string): void => setTexts((old) => ({ ...old, [name]: text }));
+  return (
+    <ActionForm label="New record" look="card insert-form" verb="Insert" onSubmit={() => void attempt(insert)} onCancel={onClose}>
+      <h2>New record</h2>
+      <div class="insert-fields">
+        <TextField
+          label="id"
+          fault={faulty === "id" ? fault : ""}
+          hint="If it is empty, the server generates it."
+          value={texts.id ?? ""}
+          onInput={(text) => set("id", text)}
+        />
+        {columns.map((column) => (
+          <TextField
+            key={column.name}
+            label={`${column.name} (${column.type})`}
+            fault={faulty === column.name ? fault : ""}
+            hint={column.vector === undefined ? undefined : `${column.vector.dimension} numbers, as [1, 2, …]`}
+            value={texts[column.name] ?? ""}
+            onInput={(text) => set(column.name, text)}
+          />
+        ))}
+      </div>
+      {fault !== "" && faulty === undefined && <Fault>{fault}</Fault>}
+    </ActionForm>
+  );
+}
+
+const keyOf = (place: Place, table: string): string => `lodestone.hidden ${tablePath(place, table)}`;
+
+/** The hidden columns of a table, kept in this browser. */
+function hiddenColumns(place: Place, table: string): ReadonlySet<string> {
+  try {
+    const kept: unknown = JSON.parse(localStorage.getItem(keyOf(place, table)) ?? "[]");
+    return new Set(Array.isArray(kept) ? kept.map(String) : []);
+  } catch {
+    return new Set();
+  }
+}
+
+function keepHiddenColumns(place: Place, table: string, hidden: ReadonlySet<string>): void {
+  if (hidden.size === 0) localStorage.removeItem(keyOf(place, table));
+  else localStorage.setItem(keyOf(place, table), JSON.stringify([...hidden]));
 }

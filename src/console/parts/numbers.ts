@@ -1,0 +1,22 @@
+/** Numbers in words. */
+const KB = 1024;
+const MB = 1024 * KB;
+const GB = 1024 * MB;
+
+/** "3 kB", "1.5 MB", "192 MB", "2.3 GB". */
+export function sizeInWords(bytes: number): string {
+  if (bytes === 0) return "0 MB";
+  if (bytes >= GB) return `${(bytes / GB).toFixed(1)} GB`;
+  if (bytes >= MB) return `${(bytes / MB).toFixed(bytes < 10 * MB ? 1 : 0)} MB`;
+  return `${Math.ceil(bytes / KB)} kB`;
+}
+
+/** "1 table", "3 tables". */
+export const counted = (many: number, one: string): string => `${many.toLocaleString("en")} ${one}${many === 1 ? "" : "s"}`;
+
+/** Six significant digits, without an exponent if that is readable. */
+export function shortNumber(value: number): string {
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  return size >= 1e-4 && size < 1e7 ? String(Number(value.toPrecision(5))) : value.toExponential(3);
+}
