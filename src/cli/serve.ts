@@ -24,7 +24,7 @@ import type { RecordStore } from "../records/record-store.ts";
 import { openSearchStore } from "../search/open-search-store.ts";
 import type { StartEngine } from "../search/search-engine.ts";
 import type { SearchStore } from "../search/search-store.ts";
-import { lockSnapshots } from "../search/snapshot/lock-snapshots.ts";
+import { lockSnapshots } from "../search/snapshot/snapshot-schedule.ts";
 import { COMMIT } from "./build-identity.ts";
 import { DEMO_REF, demoCurl, loadDemoIntoStore } from "./load-demo.ts";
 import { endProcess } from "./process-end.ts";

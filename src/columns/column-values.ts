@@ -14,3 +14,8 @@ export type ColumnValues =
   | (Omissible & { readonly kind: "json"; readonly values: (string | null)[] }) // JSON text
   /** Rows that have a vector, as places in that order, and their elements, row-major. */
   | { readonly kind: "vector"; readonly dimension: number; readonly rows: Uint32Array; readonly elements: Float32Array };
+
+/** Values of another kind than the column's: a bug in the program, not a bad request. */
+export function mismatch(expected: string, from: ColumnValues): TypeError {
+  return new TypeError(`Values of kind ${from.kind} were given to a column of ${expected}.`);
+}

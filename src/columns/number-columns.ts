@@ -1,8 +1,7 @@
 /** Columns held in typed arrays. Rows beyond what was set are null. */
 import { clearBit, hasBit, maskWords, setBit } from "../filter/bit-mask.ts";
 import type { BoolColumn, FloatColumn, VectorColumn, WideColumn } from "../filter/mask-table.ts";
-import type { ColumnValues } from "./column-values.ts";
-import { mismatch } from "./mismatch.ts";
+import { type ColumnValues, mismatch } from "./column-values.ts";
 
 /** Arrays grow by doubling, so that adding rows one by one stays linear. */
 export function grownLength(length: number, needed: number): number {

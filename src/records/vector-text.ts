@@ -1,7 +1,7 @@
 /**
  * The form in which vectors leave the database: bytes in base64. Of the forms that were measured it is the
  * cheapest on this side, where the event loop waits (4 µs for 768 elements; hexadecimal 15, decimal numbers 70).
- * Whole tables of a server leave it as bytes (feed/copied-records.ts).
+ * Whole tables of a server leave it as bytes (feed/record-reader.ts).
  *
  * On the embedded engine the bytes are those that PostgreSQL has in memory; elsewhere they are those of its binary
  * protocol (array-header.ts). Both begin with five int32, of which only the second differs: in memory it is the

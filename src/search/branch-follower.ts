@@ -15,10 +15,9 @@ import type { BranchInfo, BranchRef } from "../records/schema.ts";
 import { BranchReader } from "./branch-reader.ts";
 import { branchKey, type FollowedRecords, type FollowedState } from "./followed-branch.ts";
 import { differsInParts, type FollowedSchema, type FollowedTable, inParts } from "./followed-schema.ts";
-import { IndexFullError } from "./index-full.ts";
 import { buffersOf, type ReadChanges, readChanges } from "./read-changes.ts";
 import { RoundTurns } from "./round-turns.ts";
-import { EngineChangedError, type SearchEngine } from "./search-engine.ts";
+import { EngineChangedError, IndexFullError, type SearchEngine } from "./search-engine.ts";
 import type { BranchKey, BranchStats } from "./search-messages.ts";
 import { SavedBranch, type SavedBranchOptions } from "./snapshot/saved-branch.ts";
 

@@ -9,9 +9,8 @@ import type { BranchRef } from "../records/schema.ts";
 import { BranchFaults } from "./branch-faults.ts";
 import { BranchFollower } from "./branch-follower.ts";
 import { branchKey, type FollowedRecords } from "./followed-branch.ts";
-import { IndexFullError } from "./index-full.ts";
 import { LagMeter } from "./lag-meter.ts";
-import type { SearchEngine } from "./search-engine.ts";
+import { IndexFullError, SearchDatabaseAwayError, type SearchEngine } from "./search-engine.ts";
 import type { BranchKey } from "./search-messages.ts";
 import type { BranchSearchStatus, SearchStoreStatus } from "./search-store.ts";
 import { Semaphore } from "./semaphore.ts";
@@ -95,8 +94,8 @@ export interface Followed {
   isBehind: boolean;
   /** When the pause after the last round ends. */
   nextRoundAt: number;
-  /** Set if the current fault is that a database is unreachable: which one. */
-  away: DatabaseAwayError["database"] | undefined;
+  /** Set if the current fault is that a database is unreachable. */
+  away: DatabaseAwayError | undefined;
   /** There is no memory for its index. */
   isFull: boolean;
 }
@@ -186,7 +185,7 @@ export class FollowedBranches {
       if ((isAwaited && !isReady) || follower.isReadAgain) pending.push(inWords(follower.key, branchFault ?? follower.progress));
       lagMs = Math.max(lagMs, lagOf({ lag, failingSince }));
       fault ??= branchFault;
-      isSearchDatabaseAway ||= away === "search database";
+      isSearchDatabaseAway ||= away instanceof SearchDatabaseAwayError;
       lagP99Ms = Math.max(lagP99Ms, lag.quantileMs(0.99));
       rows += follower.stats.vectors;
       memoryBytes += follower.stats.memoryBytes;
@@ -301,7 +300,7 @@ export class FollowedBranches {
       lag.fail();
       if (this.#isClosed) return;
       followed.failingSince ??= followed.lastRoundAt;
-      followed.away = error instanceof DatabaseAwayError ? error.database : undefined;
+      followed.away = error instanceof DatabaseAwayError ? error : undefined;
       followed.isFull = error instanceof IndexFullError;
       this.#faults.failed(follower.key, error);
       followed.nextRoundAt = performance.now() + FIRST_RETRY_MS;

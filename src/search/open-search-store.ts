@@ -8,10 +8,9 @@ import type { SharedSnapshot } from "../records/feed/feed-types.ts";
 import type { BranchInfo, BranchRef } from "../records/schema.ts";
 import { branchKey, type FollowedRecords } from "./followed-branch.ts";
 import { FIRST_RETRY_MS, type Followed, FollowedBranches, type FollowOptions } from "./followed-branches.ts";
-import { IndexFullError } from "./index-full.ts";
 import type { OwnAnswers, OwnCallOptions, OwnRecords, OwnSearch } from "./parts/local-part.ts";
 import { checkQueryVectors, checkSearch, type Query } from "./request-check.ts";
-import type { SearchEngine, StartEngine } from "./search-engine.ts";
+import { IndexFullError, type SearchEngine, type StartEngine } from "./search-engine.ts";
 import type { SearchAnswer, SearchJob, SearchOutcome } from "./search-messages.ts";
 import { SearchQueue } from "./search-queue.ts";
 import type {

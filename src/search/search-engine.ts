@@ -11,6 +11,7 @@
  * - `search` answers from one position, after all commits whose promises have resolved.
  */
 import { LodestoneError } from "../errors/lodestone-error.ts";
+import { DatabaseAwayError } from "../records/database-away.ts";
 import type { BranchKey, EngineCalls, Method } from "./search-messages.ts";
 
 export interface SearchEngine {
@@ -53,5 +54,22 @@ export type StartEngine = (events: EngineEvents) => SearchEngine;
 export class EngineChangedError extends LodestoneError {
   constructor(key: BranchKey) {
     super("UNAVAILABLE", `Another server has changed what is held of branch ${key}; try again in a moment.`, { retryAfterSeconds: 1 });
+  }
+}
+
+/** Retrying at once does not help. */
+const FULL_RETRY_SECONDS = 60;
+
+/** The branch's index does not fit into the memory limit for indexes. */
+export class IndexFullError extends LodestoneError {
+  constructor(cause: LodestoneError) {
+    super("UNAVAILABLE", cause.message, { retryAfterSeconds: FULL_RETRY_SECONDS, cause });
+  }
+}
+
+/** The database of `--search-url` is away, not the one that holds the records. */
+export class SearchDatabaseAwayError extends DatabaseAwayError {
+  constructor(cause?: unknown) {
+    super(cause, "search database");
   }
 }

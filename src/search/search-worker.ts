@@ -26,8 +26,7 @@ import {
   type WorkerOptions,
 } from "./search-messages.ts";
 import { BranchJournal, journalPath, removeDrafts, removeOtherFiles } from "./snapshot/branch-journal.ts";
-import { type RestoredBranch, readBranchSnapshot, writeBranchSnapshot } from "./snapshot/branch-snapshot.ts";
-import { SnapshotDraft } from "./snapshot/snapshot-draft.ts";
+import { type RestoredBranch, readBranchSnapshot, SnapshotDraft, writeBranchSnapshot } from "./snapshot/branch-snapshot.ts";
 
 const branches = new Map<BranchKey, BranchState>();
 const { shardedFromBytes, maxIndexBytes = Number.POSITIVE_INFINITY } = (workerData ?? {}) as WorkerOptions;

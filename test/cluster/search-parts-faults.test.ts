@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { partIndexOf } from "../../src/records/feed/part.ts";
-import { encodeCall } from "../../src/search/parts/part-wire.ts";
+import { encodeCall } from "../../src/search/parts/part-messages.ts";
 import { startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { describeWith } from "../support/requirements.ts";
 import { runCommand, type TestServer } from "../support/server.ts";

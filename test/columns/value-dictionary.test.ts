@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ValueDictionary } from "../../src/columns/value-dictionary.ts";
+import { ValueDictionary } from "../../src/columns/text-columns.ts";
 
 test("a dictionary continues beyond the size limit of a Map", () => {
   const dictionary = new ValueDictionary(4);

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { lockSnapshots } from "../../src/search/snapshot/lock-snapshots.ts";
+import { lockSnapshots } from "../../src/search/snapshot/snapshot-schedule.ts";
 import { item, REF, ROWS, snapshotStore } from "./snapshot-store.ts";
 
 let directory: string;

@@ -8,7 +8,7 @@ import type { Context, Middleware } from "koa";
 import type { AnswerBudget } from "../../budget/memory-budget.ts";
 import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { LocalPart } from "../../search/parts/local-part.ts";
-import { type CallHeader, decodeCall, encodeResults, PROTOCOL, split } from "../../search/parts/part-wire.ts";
+import { type CallHeader, decodeCall, encodeResults, PROTOCOL, split } from "../../search/parts/part-messages.ts";
 import { PEER_SCHEME, PEER_SEARCH_PATH, PEER_STATUS_PATH } from "../../search/parts/peer-client.ts";
 import { MAX_QUERY_VECTORS } from "../../search/request-check.ts";
 import { Admission } from "../admission/admission.ts";

@@ -12,8 +12,7 @@ import { COLUMN_TRAITS } from "../column-traits.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
 import { qualified, quoteIdentifier, quoteLiteral } from "../identifiers.ts";
 import type { BranchInfo, BranchRef, TableInfo } from "../schema.ts";
-import type { Fault } from "./check-fault.ts";
-import { checkViews } from "./check-views.ts";
+import { checkViews, type Fault } from "./check-views.ts";
 
 export interface BranchCheck {
   readonly faults: readonly Fault[];

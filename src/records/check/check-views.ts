@@ -6,7 +6,14 @@ import { SYSTEM_COLUMNS, systemColumnName } from "../../filter/system-columns.ts
 import type { Connection } from "../engine/engine.ts";
 import { qualified, quoteIdentifier, viewSchemaNameOf } from "../identifiers.ts";
 import type { BranchInfo, TableInfo } from "../schema.ts";
-import type { Fault } from "./check-fault.ts";
+
+/** What a check has found. */
+export interface Fault {
+  readonly table?: string;
+  readonly column?: string;
+  /** What is wrong, in a sentence. */
+  readonly message: string;
+}
 
 interface Column {
   readonly name: string;

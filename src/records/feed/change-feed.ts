@@ -12,11 +12,10 @@ import type { BranchInfo, BranchRef, TableInfo } from "../schema.ts";
 import { FeedTurn } from "./feed-turn.ts";
 import type { ChangeFeed, FeedBatch, FeedChanges, FeedPosition, FeedReadOptions, SharedSnapshot, SnapshotSharing } from "./feed-types.ts";
 import { type OutboxPage, type OutboxRow, readOutbox } from "./outbox.ts";
-import { partIndexOf } from "./part.ts";
+import { partIndexOf, readAtSnapshot, shareSnapshot } from "./part.ts";
 import { formatPosition, type Position, parsePosition, xmaxOf, xminOf } from "./position.ts";
 import { BATCH, RecordReader } from "./record-reader.ts";
 import { FeedRetention, type RetentionOptions } from "./retention.ts";
-import { readAtSnapshot, shareSnapshot } from "./shared-snapshot.ts";
 import { type WakeUpOptions, WakeUps } from "./wake-ups.ts";
 
 /** How large the values of a read may become before it is cut short. */

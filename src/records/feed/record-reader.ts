@@ -1,6 +1,6 @@
 /**
- * Reads records as columns of a FeedBatch, in statements of bounded size. Large records are read one by one
- * (large-records.ts).
+ * Reads records as columns of a FeedBatch, in statements of bounded size: as text, or whole tables of a server
+ * from a binary COPY (engine/copy-out.ts). Large records are read one by one (large-records.ts).
  */
 import { VALUE_KINDS } from "../../filter/column-path.ts";
 import { SYSTEM_COLUMN_TYPES, VERSION_COLUMNS } from "../../filter/system-columns.ts";
@@ -9,12 +9,10 @@ import { CopiedRows } from "../engine/copy-out.ts";
 import type { Connection, Engine, TransactionConnection } from "../engine/engine.ts";
 import { quoteIdentifier, quoteLiteral } from "../identifiers.ts";
 import type { ColumnInfo, TableInfo } from "../schema.ts";
-import { decodeVectors, vectorTextSql } from "../vector-text.ts";
-import { copiedTexts, copiedValueSql, toCopiedColumn, toList } from "./copied-records.ts";
+import { decodeVectors, readProtocolVector, vectorTextSql } from "../vector-text.ts";
 import type { FeedBatch, FeedColumn } from "./feed-types.ts";
 import { readLargeRecord } from "./large-records.ts";
 import { type Part, partCondition } from "./part.ts";
-import { microsecondsOf } from "./stored-timestamp.ts";
 
 /** Bounded, so that neither session nor event loop is held for long. */
 export const BATCH = { maxRecords: 2_000, maxBytes: 1_000_000 };
@@ -237,4 +235,81 @@ function vectorsOf(kind: Engine["kind"], dimension: number, texts: readonly (str
   const rows = texts.flatMap((text, row) => (text === null ? [] : [row]));
   const present = texts.filter((text) => text !== null);
   return { kind: "vector", dimension, rows: Uint32Array.from(rows), elements: decodeVectors(kind, dimension, present) };
+}
+
+/** A column's value as SQL, in the type that `toCopiedColumn` decodes. */
+function copiedValueSql(kind: Kind, quoted: string): string {
+  switch (kind) {
+    case "text":
+    case "json":
+      return `${quoted}::text`;
+    case "multiple":
+      return `array_to_json(${quoted})::text`;
+    case "int":
+      return `${quoted}::int8`;
+    case "float":
+      return `${quoted}::float8`;
+    default:
+      return quoted;
+  }
+}
+
+/** A column that is never null, as text. */
+function copiedTexts(rows: CopiedRows, column: number): string[] {
+  return rows.column(column).map((place) => textAt(rows, place));
+}
+
+/** @param dimension  of a vector; otherwise not used. */
+function toCopiedColumn(rows: CopiedRows, column: number, kind: Kind, dimension: number): FeedColumn {
+  const { bytes, view } = rows;
+  const places = rows.column(column);
+  const mapped = <Value>(read: (place: number) => Value): (Value | null)[] =>
+    places.map((place) => (rows.lengthAt(place) < 0 ? null : read(place)));
+  switch (kind) {
+    case "text":
+    case "json":
+      return { kind, values: mapped((place) => textAt(rows, place)) };
+    case "int":
+      return { kind, values: mapped((place) => view.getBigInt64(place)) };
+    case "datetime":
+      return { kind, values: mapped((place) => microsecondsOf(view.getBigInt64(place))) };
+    case "float":
+      return { kind, values: mapped((place) => view.getFloat64(place)) };
+    case "bool":
+      return { kind, values: mapped((place) => bytes[place] === 1) };
+    case "multiple":
+      return { kind, values: mapped((place) => toList(textAt(rows, place))) };
+    case "vector":
+      return toVectors(rows, places, dimension);
+  }
+}
+
+/** Of an array of texts as JSON. SQL can nest arrays; to the API `multiple` is one flat list. */
+function toList(json: string): (string | null)[] {
+  return (JSON.parse(json) as (string | null)[]).flat(6);
+}
+
+function textAt(rows: CopiedRows, place: number): string {
+  return rows.bytes.toString("utf8", place, place + rows.lengthAt(place));
+}
+
+function toVectors(rows: CopiedRows, places: readonly number[], dimension: number): FeedColumn {
+  const present = Uint32Array.from(places.keys()).filter((row) => rows.lengthAt(places[row]!) >= 0);
+  const elements = new Float32Array(present.length * dimension);
+  present.forEach((row, n) => {
+    const place = places[row]!;
+    readProtocolVector(rows.view, place, rows.lengthAt(place), elements.subarray(n * dimension, (n + 1) * dimension));
+  });
+  return { kind: "vector", dimension, rows: present, elements };
+}
+
+/** PostgreSQL counts from 2000-01-01, we count from 1970. */
+const EPOCH_MICROSECONDS = 946_684_800_000_000n;
+/** The infinities are what PostgreSQL itself uses for them. */
+const LATEST = 2n ** 63n - 1n;
+const EARLIEST = -(2n ** 63n);
+
+/** @param stored  a timestamptz as PostgreSQL stores and sends it. @returns microseconds since 1970. */
+function microsecondsOf(stored: bigint): bigint {
+  return stored === LATEST || stored === EARLIEST ? stored : stored + EPOCH_MICROSECONDS;
 }

@@ -2,8 +2,15 @@
 import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request as requestHttp } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
 import { LodestoneError } from "../../errors/lodestone-error.ts";
-import type { PartCall, PartCallOptions, PartResult, PartSource, PartStatus } from "./part-messages.ts";
-import { decodeResults, encodeCall } from "./part-wire.ts";
+import {
+  decodeResults,
+  encodeCall,
+  type PartCall,
+  type PartCallOptions,
+  type PartResult,
+  type PartSource,
+  type PartStatus,
+} from "./part-messages.ts";
 
 export const PEER_SEARCH_PATH = "/internal/part/search";
 export const PEER_STATUS_PATH = "/internal/part";

@@ -5,13 +5,20 @@
  * newer than the position in the header; none is older. After reading it, apply the changes since that
  * position before searching it. They bring every record that changed or was deleted during the write to its
  * current state, and then all rows are at one position again.
+ *
+ * A draft is a snapshot that is written while its branch is read from the records. When the reading ends
+ * little is left to do, so a stop soon afterwards leaves a complete snapshot on disk. It holds the batches in
+ * the order in which they were read, and the position at which the reading began. Its journal begins where
+ * the reading ended.
  */
+
+import { randomUUID } from "node:crypto";
 import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { FeedBatch, FeedPosition } from "../../records/feed/feed-types.ts";
 import { BranchState } from "../branch-state.ts";
 import type { FollowedSchema } from "../followed-schema.ts";
 import type { BranchKey } from "../search-messages.ts";
-import { draftPath, type JournalEnd, journalPath, readJournal } from "./branch-journal.ts";
+import { BranchJournal, draftPath, type JournalEnd, journalPath, readJournal, removeOtherFiles } from "./branch-journal.ts";
 import { readSnapshot, SnapshotWriter } from "./snapshot-file.ts";
 
 export interface SnapshotHeader {
@@ -64,7 +71,7 @@ export async function writeBranchSnapshot(
   }
 }
 
-export function vectorBytesOf({ columns }: FeedBatch): number {
+function vectorBytesOf({ columns }: FeedBatch): number {
   let bytes = 0;
   for (const column of columns.values()) if (column.kind === "vector") bytes += column.elements.byteLength;
   return bytes;
@@ -120,5 +127,92 @@ export async function readBranchSnapshot(
     throw new LodestoneError("CORRUPT", `The search snapshot ${path} cannot be used: ${(error as Error).message}`, { cause: error });
   } finally {
     await messages.return();
+  }
+}
+
+/** If more batches than this (some MiB) are not written yet, the next batch waits. */
+const MAX_BACKLOG_BATCHES = 8;
+
+export class SnapshotDraft {
+  readonly path: string;
+  readonly #key: BranchKey;
+  readonly #state: BranchState;
+  /** Where the reading began. */
+  readonly #position: FeedPosition;
+  readonly #id = randomUUID().slice(0, 8);
+  #writer: SnapshotWriter | undefined;
+  #writing: Promise<void> = Promise.resolve();
+  #backlog = 0;
+  #fault: unknown;
+
+  /** Nothing is written before the first batch. */
+  constructor(path: string, key: BranchKey, state: BranchState, position: FeedPosition) {
+    this.path = path;
+    this.#key = key;
+    this.#state = state;
+    this.#position = position;
+  }
+
+  /** Resolves when there is room for more; it does not wait for the write. */
+  async add(batch: FeedBatch): Promise<void> {
+    this.#backlog++;
+    this.#write(async () => {
+      const writer = this.#writer ?? (await this.#open());
+      await writer.write(batch, vectorBytesOf(batch));
+    });
+    this.#writing = this.#writing.then(() => {
+      this.#backlog--;
+    });
+    if (this.#backlog > MAX_BACKLOG_BATCHES) await this.#writing;
+  }
+
+  /** Creates the journal for what is applied after `position`, where the reading ended. */
+  async createJournal(position: FeedPosition): Promise<BranchJournal> {
+    const journal = await BranchJournal.create(journalPath(this.path, this.#id), this.#position);
+    await journal.append([], position);
+    return journal;
+  }
+
+  /** Makes it the branch's snapshot. @returns its position and size; null if it could not be written. */
+  async finish(journal: BranchJournal): Promise<{ readonly position: FeedPosition; readonly bytes: number } | null> {
+    let bytes: number | undefined;
+    this.#write(async () => {
+      bytes = await this.#writer?.finish();
+      this.#writer = undefined;
+    });
+    await this.#writing;
+    if (bytes === undefined) {
+      await this.abandon();
+      return null;
+    }
+    await removeOtherFiles(this.path, journal);
+    return { position: this.#position, bytes };
+  }
+
+  /** Never rejects. */
+  async abandon(): Promise<void> {
+    this.#fault ??= new Error("The draft was abandoned.");
+    await this.#writing;
+    // A file that cannot be removed is removed with the next snapshot.
+    await this.#writer?.abandon().catch(() => {});
+    this.#writer = undefined;
+  }
+
+  async #open(): Promise<SnapshotWriter> {
+    const { incarnation, version, schema } = this.#state;
+    this.#writer = await SnapshotWriter.create(this.path, draftPath(this.path, this.#id));
+    const header: SnapshotHeader = { key: this.#key, incarnation, version, schema, position: this.#position, journal: this.#id };
+    await this.#writer.write(header);
+    return this.#writer;
+  }
+
+  #write(step: () => Promise<void>): void {
+    this.#writing = this.#writing.then(async () => {
+      if (this.#fault !== undefined) return;
+      // On a failure, such as a full disk, there is no draft, and the snapshot is written later.
+      await step().catch((error: unknown) => {
+        this.#fault = error;
+      });
+    });
   }
 }

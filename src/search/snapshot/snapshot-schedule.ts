@@ -1,8 +1,16 @@
-/** Decides when snapshots are written and where, and deletes those that belong to no branch any more. */
+/**
+ * The directory of snapshots: decides when they are written and where, and deletes those that belong to no
+ * branch any more.
+ *
+ * Only one server writes there. Servers that share a database have no other lock, and are easily started with
+ * the same `--data-dir`. Two that write would not harm each other's answers, because every file is checksummed
+ * and belongs to one incarnation and part; but neither would find a usable snapshot.
+ */
 import { createHash } from "node:crypto";
-import { readdir, rm } from "node:fs/promises";
+import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { FaultListeners } from "../../errors/fault-state.ts";
+import { DirectoryHeldError, DirectoryLock } from "../../files/directory-lock.ts";
 import { BranchFaults } from "../branch-faults.ts";
 import type { BranchFollower } from "../branch-follower.ts";
 import type { BranchKey } from "../search-messages.ts";
@@ -132,4 +140,42 @@ export class SnapshotSchedule {
 /** Hashed, because branch names contain characters that are special to file systems. */
 export function snapshotFileName(key: BranchKey): string {
   return `${createHash("sha256").update(key).digest("hex").slice(0, 32)}.snapshot`;
+}
+
+export interface SnapshotLock {
+  /** Aborted when another server has taken it over. */
+  readonly lost: AbortSignal;
+  release(): void;
+}
+
+/**
+ * A holder in another container is not waited for: most likely it is the killed predecessor of this server, and
+ * a start should be quick.
+ *
+ * @param onNotice  told in a sentence why there are no snapshots, or when another server has taken them over.
+ * @returns undefined when another process holds the directory, or it cannot be written.
+ */
+export async function lockSnapshots(directory: string, onNotice: (sentence: string) => void): Promise<SnapshotLock | undefined> {
+  const lost = new AbortController();
+  const onLost = (): void => {
+    onNotice(
+      `Another server has taken over the search snapshots in ${directory}. This server goes on without snapshots, so its next start reads all records. Give each server a --data-dir of its own.`,
+    );
+    lost.abort();
+  };
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const lock = await DirectoryLock.acquire(directory, onLost, {
+      patienceMs: 0,
+      onFault: (error) => onNotice((error as Error).message),
+      onRecovery: onNotice,
+    });
+    return { lost: lost.signal, release: () => lock.release() };
+  } catch (error) {
+    const why = error instanceof DirectoryHeldError ? `are held by ${error.holder}` : `cannot be written (${(error as Error).message})`;
+    onNotice(
+      `The search snapshots in ${directory} ${why}. This server runs without snapshots, so its next start reads all records. Give it a --data-dir of its own.`,
+    );
+    return undefined;
+  }
 }

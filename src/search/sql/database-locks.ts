@@ -1,10 +1,11 @@
 /**
  * Locks between the servers that share one search database: one of them reads a branch, and the others wait
  * for it. They are session-level advisory locks of PostgreSQL on a connection of their own. A server that
- * ends or loses this connection loses its locks.
+ * ends or loses this connection loses its locks. Errors of that database are given their codes here.
  */
 import pg from "pg";
-import { asSearchError } from "./search-errors.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
+import { SearchDatabaseAwayError } from "../search-engine.ts";
 
 /** What is locked: the first key of the lock. */
 export const LOCKED = { branch: 0x10de_0001, generation: 0x10de_0002 } as const;
@@ -83,4 +84,27 @@ export class DatabaseLocks {
     }
     return session;
   }
+}
+
+/**
+ * A lost connection becomes UNAVAILABLE, and a time limit TIMEOUT. Other errors of the database are returned
+ * unchanged.
+ */
+export function asSearchError(error: unknown): unknown {
+  if (error instanceof LodestoneError) return error;
+  if (!(error instanceof pg.DatabaseError)) return new SearchDatabaseAwayError(error);
+  const code = error.code ?? "";
+  if (code === "57014") {
+    return new LodestoneError(
+      "TIMEOUT",
+      "The search ran past its time limit and was ended. Ask for fewer rows, or raise --statement-timeout.",
+      {
+        cause: error,
+      },
+    );
+  }
+  // A connection that broke, a server that shuts down or starts up, no free connection, a primary that became
+  // a standby.
+  if (code.startsWith("08") || code.startsWith("57P") || code === "53300" || code === "25006") return new SearchDatabaseAwayError(error);
+  return error;
 }

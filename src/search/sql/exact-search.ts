@@ -1,6 +1,6 @@
 /**
- * Finds the k best rows of a table in the search database. They are identical, in every bit, to those of a
- * search in memory.
+ * Answers searches of a branch from the search database: finds the k best rows of a table. They are identical,
+ * in every bit, to those of a search in memory.
  *
  * pgvector orders the rows by its float32 distance. Rows are fetched in that order, at first a few more than
  * k, then more and more, and scored again in float64 by the core's own sums. Once the k-th best score is
@@ -11,12 +11,18 @@
  * Held in memory: the candidates' ids and distances, PAGE_BYTES of vectors, and the best rows so far.
  */
 
+import pg from "pg";
+import { tooLarge } from "../../budget/memory-budget.ts";
 import { scorer, squares } from "../../core/exact.ts";
 import type { Similarity } from "../../core/similarity.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { compareText } from "../../text/code-point-order.ts";
+import type { FollowedSchema } from "../followed-schema.ts";
+import { type BranchKey, RESULT_BYTES, type SearchAnswer, type SearchJob, type SearchOutcome } from "../search-messages.ts";
 import { alwaysFetched, bestScoreBeyond, isOrdinaryQuery, ROW_KIND } from "./error-bounds.ts";
-import { type Condition, ROW } from "./filter-condition.ts";
-import type { Statements } from "./search-database.ts";
+import { type Condition, EVERY_ROW, filterCondition, ROW } from "./filter-condition.ts";
+import { SCHEMA, type SearchDatabase, type Statements } from "./search-database.ts";
+import { type BranchRow, countsFromJson, kindColumn, lockOf, schemaFromJson, tableName, valueColumn } from "./table-layout.ts";
 import { readVector, vectorText } from "./vector-array.ts";
 
 const PAGE_BYTES = 8 * 2 ** 20;
@@ -44,7 +50,7 @@ export interface ScoredRow {
 }
 
 /** How many rows have a vector and pass the condition. */
-export async function countRows(statements: Statements, { table, column, condition }: SearchedColumn): Promise<number> {
+async function countRows(statements: Statements, { table, column, condition }: SearchedColumn): Promise<number> {
   const [row] = await statements.query<{ count: string }>(
     `SELECT count(*)::text AS count FROM ${table} AS ${ROW} WHERE ${ROW}.${column} IS NOT NULL AND ${condition.text}`,
     condition.values,
@@ -56,7 +62,7 @@ export async function countRows(statements: Statements, { table, column, conditi
  * @param query  finite, and for the cosine not zero.
  * @returns best first; equal scores: lower id first.
  */
-export async function searchExactly(
+async function searchExactly(
   statements: Statements,
   searched: SearchedColumn,
   query: Float32Array,
@@ -217,5 +223,81 @@ class BestRows {
   #cut(): void {
     this.#rows.sort(compareRows);
     this.#rows.length = Math.min(this.#rows.length, this.#k);
+  }
+}
+
+const UNDEFINED_TABLE = "42P01";
+const UNDEFINED_COLUMN = "42703";
+
+export class BranchSearcher {
+  readonly #database: SearchDatabase;
+  /** Parsed schemas of the branches that were searched, one per version. */
+  readonly #schemas = new Map<BranchKey, { readonly generation: string; readonly version: string; readonly schema: FollowedSchema }>();
+
+  constructor(database: SearchDatabase) {
+    this.#database = database;
+  }
+
+  /** The branch was dropped. */
+  forget(key: BranchKey): void {
+    this.#schemas.delete(key);
+  }
+
+  /** The whole answer comes from one state of the branch. */
+  async search(job: SearchJob): Promise<SearchOutcome> {
+    let version = Number.POSITIVE_INFINITY;
+    try {
+      return await this.#database.read(lockOf(job.key), async (statements) => {
+        const branch = await this.#searchedBranch(statements, job.key);
+        if (branch === undefined || branch.incarnation !== job.incarnation) return { kind: "behind" };
+        version = branch.version;
+        const { generation, schema } = branch;
+        const table = [...schema.values()].find(({ id }) => id === job.tableId);
+        const dimension = [...(table?.columns.values() ?? [])].find(({ id }) => id === job.columnId)?.vector?.dimension;
+        if (table === undefined || dimension === undefined || job.queries.length !== job.count * dimension) return { kind: "behind" };
+        const searched = {
+          table: tableName(generation, table.id),
+          column: valueColumn(job.columnId),
+          kindColumn: kindColumn(job.columnId),
+          dimension,
+          vectorSchema: this.#database.vectorSchema,
+          condition: await filterCondition(statements, generation, schema, table, job.filter),
+        };
+        const { condition } = searched;
+        const totalCount = condition === EVERY_ROW ? (branch.counts.get(job.columnId) ?? 0) : await countRows(statements, searched);
+        const answers: SearchAnswer[] = [];
+        let bytes = 0;
+        for (let i = 0; i < job.count; i++) {
+          const query = job.queries.subarray(i * dimension, (i + 1) * dimension);
+          const best = totalCount === 0 ? [] : await searchExactly(statements, searched, query, job.similarity, job.offset + job.size);
+          const page = best.slice(job.offset).filter(({ score }) => job.minScore === undefined || score >= job.minScore);
+          for (const { id } of page) bytes += id.length + RESULT_BYTES;
+          if (bytes > job.maxBytes) throw tooLarge(job.maxBytes);
+          answers.push({ totalCount, ids: page.map(({ id }) => id), scores: Float64Array.from(page, ({ score }) => score) });
+        }
+        return { kind: "answers", answers, bytes, schemaVersion: branch.version, part: undefined };
+      });
+    } catch (error) {
+      if (error instanceof LodestoneError && error.code === "INVALID")
+        return { kind: "invalid", message: error.message, schemaVersion: version };
+      // What was searched was dropped between reading the branch's row and the search.
+      if (error instanceof pg.DatabaseError && (error.code === UNDEFINED_TABLE || error.code === UNDEFINED_COLUMN))
+        return { kind: "behind" };
+      throw error;
+    }
+  }
+
+  async #searchedBranch(statements: Statements, key: BranchKey) {
+    const cached = this.#schemas.get(key);
+    const [row] = await statements.query<Omit<BranchRow, "tables"> & { tables: string | null }>(
+      `SELECT generation::text, incarnation, version::text, counts::text AS counts,
+         CASE WHEN generation = $2::int8 AND version = $3::int8 THEN NULL ELSE tables::text END AS tables FROM ${SCHEMA}.branches WHERE key = $1`,
+      [key, cached?.generation ?? null, cached?.version ?? null],
+    );
+    if (row === undefined) return undefined;
+    const { generation, version, incarnation } = row;
+    const schema = row.tables === null ? cached!.schema : schemaFromJson(row.tables);
+    if (row.tables !== null) this.#schemas.set(key, { generation, version, schema });
+    return { generation, incarnation, version: Number(version), schema, counts: countsFromJson(row.counts) };
   }
 }

@@ -10,14 +10,13 @@ import type { QueryResultRow } from "pg";
 import pg from "pg";
 import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { foldFunctionSql } from "../../filter/fold.ts";
-import { DatabaseAwayError } from "../../records/database-away.ts";
 import { ConnectionPool } from "../../records/engine/server/connection-pool.ts";
 import { clientConfig, placeOf } from "../../records/engine/server/session-settings.ts";
 import { describeStartError } from "../../records/engine/server/start-errors.ts";
 import { quoteIdentifier } from "../../records/identifiers.ts";
+import { SearchDatabaseAwayError } from "../search-engine.ts";
 import { Semaphore } from "../semaphore.ts";
-import { DatabaseLocks } from "./database-locks.ts";
-import { asSearchError, searchDatabaseAway } from "./search-errors.ts";
+import { asSearchError, DatabaseLocks } from "./database-locks.ts";
 
 /** The schema that holds everything. */
 export const SCHEMA = "lodestone_search";
@@ -210,12 +209,12 @@ export class SearchDatabase {
   }
 
   async #connect(): Promise<pg.PoolClient> {
-    if (performance.now() < this.#awayUntil) throw searchDatabaseAway(undefined);
+    if (performance.now() < this.#awayUntil) throw new SearchDatabaseAwayError();
     try {
       return await this.#pool.connect();
     } catch (error) {
       const known = asSearchError(error);
-      if (known instanceof DatabaseAwayError) this.#awayUntil = performance.now() + AWAY_MS;
+      if (known instanceof SearchDatabaseAwayError) this.#awayUntil = performance.now() + AWAY_MS;
       throw known;
     }
   }

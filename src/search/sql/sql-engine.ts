@@ -14,11 +14,21 @@ import type { FeedBatch } from "../../records/feed/feed-types.ts";
 import type { FollowedSchema } from "../followed-schema.ts";
 import { EngineChangedError, type SearchEngine, type StartEngine } from "../search-engine.ts";
 import type { BranchKey, BranchStats, EngineCalls, Method, RestoredState } from "../search-messages.ts";
-import { addCounts, countsFromJson, countsToJson, lockOf, readBranch } from "./branch-row.ts";
-import { BranchSearcher } from "./branch-searcher.ts";
 import { type HeldLock, LOCKED } from "./database-locks.ts";
+import { BranchSearcher } from "./exact-search.ts";
 import { type OpenTransaction, SCHEMA, SearchDatabase, type SearchDatabaseOptions } from "./search-database.ts";
-import { createMissing, dropSurplus, existingGenerations, schemaFromJson, schemaToJson } from "./table-layout.ts";
+import {
+  addCounts,
+  countsFromJson,
+  countsToJson,
+  createMissing,
+  dropSurplus,
+  existingGenerations,
+  lockOf,
+  readBranch,
+  schemaFromJson,
+  schemaToJson,
+} from "./table-layout.ts";
 import { type VectorCounts, writeBatch } from "./write-batch.ts";
 
 /** What this process knows of a branch in the database. */

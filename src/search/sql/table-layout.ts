@@ -9,9 +9,15 @@
  *
  * Datetimes are microseconds since 1970, as in the feed. `id` is COLLATE "C", so that ties are ordered as
  * everywhere else.
+ *
+ * Each branch has one row, which says which tables it has and at which position of the change feed they are.
  */
+
+import { createHash } from "node:crypto";
+import type pg from "pg";
 import { VALUE_KINDS } from "../../filter/column-path.ts";
 import { FOLLOWED_SYSTEM_COLUMNS, type FollowedColumn, type FollowedSchema, type FollowedTable } from "../followed-schema.ts";
+import type { BranchKey } from "../search-messages.ts";
 import { SCHEMA, type SearchDatabase, type Statements } from "./search-database.ts";
 
 /** Stored inline in the row if a page has room: a search reads every one of them. */
@@ -202,4 +208,45 @@ export function schemaFromJson(text: string): FollowedSchema {
   return new Map(
     tables.map(({ id, name, columns }) => [name, { id, name, columns: new Map(columns.map((column) => [column.name, column])) }]),
   );
+}
+
+export interface BranchRow {
+  readonly generation: string;
+  readonly revision: string;
+  readonly incarnation: string;
+  readonly version: string;
+  readonly position: string;
+  readonly tables: string;
+  readonly counts: string;
+}
+
+const BRANCH_COLUMNS =
+  "generation::text, revision::text, incarnation, version::text, position, tables::text AS tables, counts::text AS counts";
+
+export async function readBranch(statements: Statements, key: BranchKey, lock = ""): Promise<BranchRow | undefined> {
+  const [row] = await statements.query<BranchRow & pg.QueryResultRow>(
+    `SELECT ${BRANCH_COLUMNS} FROM ${SCHEMA}.branches WHERE key = $1 ${lock}`,
+    [key],
+  );
+  return row;
+}
+
+/**
+ * The number of the branch's locks. Two branches may share a number; they then sometimes wait for each other.
+ */
+export function lockOf(key: BranchKey): number {
+  return createHash("sha256").update(key).digest().readInt32BE();
+}
+
+/** Adds the changes to the counts of vectors, by column id. */
+export function addCounts(counts: Map<number, number>, changed: ReadonlyMap<number, number>): void {
+  for (const [id, count] of changed) counts.set(id, (counts.get(id) ?? 0) + count);
+}
+
+export function countsToJson(counts: ReadonlyMap<number, number>): string {
+  return JSON.stringify(Object.fromEntries(counts));
+}
+
+export function countsFromJson(text: string): Map<number, number> {
+  return new Map(Object.entries(JSON.parse(text) as Record<string, number>).map(([id, count]) => [Number(id), count]));
 }
