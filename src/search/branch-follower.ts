@@ -1,6 +1,18 @@
 /**
  * Keeps one branch of the search engine up to date with the records. It reads the branch in full once, then
- * follows the change feed in rounds.
+ * follows the change feed in rounds: wait, read, apply, checkpoint.
+ *
+ *   wait        followed-branches.ts: a NOTIFY (records/feed/wake-ups.ts), a poll or a retry calls `sync`
+ *   restore     nothing is held: from what the engine keeps, or from a snapshot
+ *   build       nothing to restore, another incarnation, or a position too old for the feed: in full
+ *   read        `readChanges` calls the feed's `readSince` until a read is complete
+ *   alter       the read has another version of the schema: its new columns and tables, then read again
+ *   apply       one commit of the engine: from here on searches see the changes
+ *   checkpoint  the feed may discard them (`#acknowledge`; with snapshots, once they are on disk: saved-branch.ts)
+ *
+ * A failed round leaves what searches see; the next one begins at its position. Three things reset it to
+ * "nothing is held": the engine lost its data, another server changed it, or it has no room for the branch. A
+ * dropped branch is removed from the engine.
  *
  * A round reads all pending changes and applies them at once, so searches always see exactly one position of
  * the feed. If the schema has changed, new columns and tables are read first and applied in the same step. If
@@ -12,13 +24,17 @@ import type { FeedPosition, SharedSnapshot } from "../records/feed/feed-types.ts
 import type { Part } from "../records/feed/part.ts";
 import { isSeenBy } from "../records/feed/position.ts";
 import type { BranchInfo, BranchRef } from "../records/schema.ts";
-import { BranchReader } from "./branch-reader.ts";
-import { branchKey, type FollowedRecords, type FollowedState } from "./followed-branch.ts";
-import { differsInParts, type FollowedSchema, type FollowedTable, inParts } from "./followed-schema.ts";
-import { buffersOf, type ReadChanges, readChanges } from "./read-changes.ts";
-import { RoundTurns } from "./round-turns.ts";
+import { BranchReader, buffersOf, type ReadChanges, readChanges } from "./branch-reader.ts";
+import {
+  differsInParts,
+  type FollowedRecords,
+  type FollowedSchema,
+  type FollowedState,
+  type FollowedTable,
+  inParts,
+} from "./followed-schema.ts";
 import { EngineChangedError, IndexFullError, type SearchEngine } from "./search-engine.ts";
-import type { BranchKey, BranchStats } from "./search-messages.ts";
+import { type BranchKey, type BranchStats, branchKey } from "./search-messages.ts";
 import { SavedBranch, type SavedBranchOptions } from "./snapshot/saved-branch.ts";
 
 export interface FollowerOptions extends SavedBranchOptions {
@@ -311,5 +327,60 @@ export class BranchFollower {
     if (performance.now() - this.#acknowledgedAt < ACKNOWLEDGE_EVERY_MS) return;
     this.#acknowledgedAt = performance.now();
     await this.#records.feed.acknowledge(this.ref, position, incarnation);
+  }
+}
+
+/**
+ * Runs the rounds of one branch one at a time. Rounds that stop at a given snapshot go before rounds that
+ * advance as far as possible, because a branch cannot go back to a snapshot that it has passed.
+ */
+const HOLD_BACK_MS = 100;
+
+class RoundTurns {
+  #isRunning = false;
+  readonly #first: (() => void)[] = [];
+  readonly #others: (() => void)[] = [];
+  #heldBackUntil = Number.NEGATIVE_INFINITY;
+  #timer: NodeJS.Timeout | undefined;
+
+  run<Result>(round: () => Promise<Result>): Promise<Result> {
+    return this.#wait(this.#others, round);
+  }
+
+  runFirst<Result>(round: () => Promise<Result>): Promise<Result> {
+    this.#heldBackUntil = Number.NEGATIVE_INFINITY;
+    return this.#wait(this.#first, round);
+  }
+
+  /** A snapshot came too late, so another is likely to follow soon. Other rounds wait for it briefly. */
+  holdBack(): void {
+    this.#heldBackUntil = performance.now() + HOLD_BACK_MS;
+  }
+
+  async #wait<Result>(queue: (() => void)[], round: () => Promise<Result>): Promise<Result> {
+    await new Promise<void>((resolve) => {
+      queue.push(resolve);
+      this.#next();
+    });
+    try {
+      return await round();
+    } finally {
+      this.#isRunning = false;
+      this.#next();
+    }
+  }
+
+  #next(): void {
+    if (this.#isRunning) return;
+    const waitMs = this.#heldBackUntil - performance.now();
+    if (this.#first.length === 0 && this.#others.length > 0 && waitMs > 0) {
+      clearTimeout(this.#timer);
+      this.#timer = setTimeout(() => this.#next(), waitMs);
+      return;
+    }
+    const start = this.#first.shift() ?? this.#others.shift();
+    if (start === undefined) return;
+    this.#isRunning = true;
+    start();
   }
 }

@@ -1,16 +1,14 @@
 /**
- * Reads whole tables of a branch from the records into the engine: the branch in full, or what a change of its
- * schema has brought.
+ * Reads a branch from the records into the engine: in full (`build`), what a change of its schema has brought
+ * (`alter`), or the changes since the position that searches see (`readChanges`).
  */
 import { LodestoneError } from "../errors/lodestone-error.ts";
-import type { ChangeFeed, FeedBatch, FeedPosition } from "../records/feed/feed-types.ts";
+import type { ChangeFeed, FeedBatch, FeedPosition, SharedSnapshot } from "../records/feed/feed-types.ts";
 import type { Part } from "../records/feed/part.ts";
 import type { BranchInfo, BranchRef } from "../records/schema.ts";
-import { branchKey, type FollowedRecords, type FollowedState } from "./followed-branch.ts";
-import { differsInParts, followedSchema, missingData, partsOf } from "./followed-schema.ts";
-import { buffersOf } from "./read-changes.ts";
+import { differsInParts, type FollowedRecords, type FollowedState, followedSchema, missingData, partsOf } from "./followed-schema.ts";
 import type { SearchEngine } from "./search-engine.ts";
-import type { BranchKey, BranchStats } from "./search-messages.ts";
+import { type BranchKey, type BranchStats, branchKey } from "./search-messages.ts";
 
 /** If the schema changes during a read, the read is repeated, at most this often. */
 const MAX_SCHEMA_ATTEMPTS = 20;
@@ -148,4 +146,89 @@ function changing(key: BranchKey): LodestoneError {
   return new LodestoneError("UNAVAILABLE", `The schema of branch ${key} keeps changing; the search store tries again.`, {
     retryAfterSeconds: 1,
   });
+}
+
+export interface ReadChanges {
+  /** Batches that are not staged in the engine. */
+  readonly batches: readonly FeedBatch[];
+  readonly position: FeedPosition;
+  readonly version: number;
+  readonly isStaged: boolean;
+}
+
+/** Beyond this many, batches go to the engine one by one. */
+const MAX_COMMIT_BATCHES = 8;
+
+interface FollowedFrom {
+  readonly ref: BranchRef;
+  readonly key: BranchKey;
+  /** The state that searches see. */
+  readonly state: FollowedState;
+}
+
+/**
+ * Reads all changes since the state's position. Batches of every read but the last go to the engine at once
+ * and wait there for the commit (only the last are returned), because copying all of them together would block
+ * this thread. With a `snapshot` at or after the position, reads exactly the changes that it sees. null: the
+ * position is too old. If the schema has another version, only that version is returned.
+ */
+export async function readChanges(
+  feed: ChangeFeed,
+  engine: SearchEngine,
+  { ref, key, state }: FollowedFrom,
+  snapshot?: SharedSnapshot,
+): Promise<ReadChanges | null> {
+  const options = { parts: partsOf(state.schema), ...(snapshot && { snapshot }) };
+  let { position, version } = state;
+  let isStaged = false;
+  const unstage = async (): Promise<void> => {
+    if (isStaged) await engine.call("unstage", { key });
+    isStaged = false;
+  };
+  try {
+    for (;;) {
+      const changes = await feed.readSince(ref, position, state.incarnation, options);
+      if (changes === null) {
+        await unstage();
+        return null;
+      }
+      // Names are those of the schema at the time of the read, so batches that use older names are read
+      // again.
+      if (changes.schemaVersion !== version) {
+        await unstage();
+        version = changes.schemaVersion;
+        if (position !== state.position) {
+          position = state.position;
+          continue;
+        }
+      }
+      if (version !== state.version) return { batches: [], position, version, isStaged };
+      position = changes.position;
+      const { complete, batches } = changes;
+      const isFew = batches.length <= MAX_COMMIT_BATCHES;
+      if (complete && isFew) return { batches, position, version, isStaged };
+      for (const batch of batches) {
+        isStaged = true;
+        await engine.call("stage", { key, batch }, buffersOf([batch]));
+      }
+      if (complete) return { batches: [], position, version, isStaged };
+    }
+  } catch (error) {
+    await unstage().catch(() => {}); // an engine that is gone has nothing staged
+    throw error;
+  }
+}
+
+/** The buffers of the vectors, to be transferred to the engine instead of copied. */
+export function buffersOf(batches: readonly FeedBatch[]): ArrayBuffer[] {
+  const buffers = new Set<ArrayBuffer>();
+  for (const batch of batches) {
+    for (const column of batch.columns.values()) {
+      if (column.kind !== "vector") continue;
+      const { buffer, byteLength } = column.elements;
+      // A view into a larger buffer may share it with others.
+      if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffers.add(buffer);
+    }
+  }
+  return [...buffers];
 }

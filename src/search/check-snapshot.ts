@@ -12,8 +12,8 @@ import { quoted } from "../errors/value-in-words.ts";
 import type { FeedBatch } from "../records/feed/feed-types.ts";
 import type { BranchRef } from "../records/schema.ts";
 import { BranchState } from "./branch-state.ts";
-import { branchKey, type FollowedRecords } from "./followed-branch.ts";
-import { followedSchema } from "./followed-schema.ts";
+import { type FollowedRecords, followedSchema } from "./followed-schema.ts";
+import { branchKey } from "./search-messages.ts";
 import { readBranchSnapshot } from "./snapshot/branch-snapshot.ts";
 import { snapshotFileName } from "./snapshot/snapshot-schedule.ts";
 

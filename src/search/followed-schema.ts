@@ -1,12 +1,13 @@
 /**
- * The tables of a branch that the search store follows: those with a vector column, and all tables that their
+ * What the search store follows, and what it knows of a branch that it follows: above all the tables of a branch that the search store follows: those with a vector column, and all tables that their
  * links lead to (filters reach through links), each with all columns. Plain data, so it can be sent to the
  * worker as it is.
  */
 import { SYSTEM_COLUMN_TYPES, VERSION_COLUMNS } from "../filter/system-columns.ts";
 import type { FilterTable, FilterTableColumn } from "../filter/tree.ts";
+import type { ChangeFeed, FeedPosition } from "../records/feed/feed-types.ts";
 import type { Part } from "../records/feed/part.ts";
-import type { BranchInfo, ColumnType, TableInfo } from "../records/schema.ts";
+import type { BranchInfo, BranchRef, ColumnType, TableInfo } from "../records/schema.ts";
 
 export interface FollowedColumn extends FilterTableColumn {
   /** The catalog's id. System columns, which always exist, have negative ids. */
@@ -102,4 +103,24 @@ export function missingData(current: FollowedSchema, next: FollowedSchema): Miss
     if (columns.length > 0) missing.push({ table: table.name, columns, ...part });
   }
   return missing;
+}
+
+/** The part of the record store's interface that the search store needs. */
+export interface FollowedRecords {
+  readonly feed: ChangeFeed;
+  branch(ref: BranchRef): Promise<BranchInfo>;
+  currentBranch(ref: BranchRef): Promise<BranchInfo>;
+  allBranches(): Promise<readonly BranchRef[]>;
+}
+
+/** What the engine holds of a branch. */
+export interface FollowedState {
+  readonly incarnation: string;
+  readonly version: number;
+  readonly position: FeedPosition;
+  readonly schema: FollowedSchema;
+  /**
+   * False for a restored snapshot until the changes since then are applied. It is not searched before that.
+   */
+  readonly isWhole: boolean;
 }

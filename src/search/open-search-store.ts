@@ -6,12 +6,12 @@ import { LodestoneError } from "../errors/lodestone-error.ts";
 import { DatabaseAwayError } from "../records/database-away.ts";
 import type { SharedSnapshot } from "../records/feed/feed-types.ts";
 import type { BranchInfo, BranchRef } from "../records/schema.ts";
-import { branchKey, type FollowedRecords } from "./followed-branch.ts";
 import { FIRST_RETRY_MS, type Followed, FollowedBranches, type FollowOptions } from "./followed-branches.ts";
+import type { FollowedRecords } from "./followed-schema.ts";
 import type { OwnAnswers, OwnCallOptions, OwnRecords, OwnSearch } from "./parts/local-part.ts";
 import { checkQueryVectors, checkSearch, type Query } from "./request-check.ts";
 import { IndexFullError, type SearchEngine, type StartEngine } from "./search-engine.ts";
-import type { SearchAnswer, SearchJob, SearchOutcome } from "./search-messages.ts";
+import { branchKey, type SearchAnswer, type SearchJob, type SearchOutcome } from "./search-messages.ts";
 import { SearchQueue } from "./search-queue.ts";
 import type {
   BranchSearchStatus,

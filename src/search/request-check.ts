@@ -1,6 +1,9 @@
 /**
  * Checks a vector search as far as possible without the worker: its shape, and the column against the
  * branch's schema.
+ *
+ * The schema of `/vectorSearch` says the same of size, offset, minScore and similarityFunction. It stays here
+ * because the requests of other servers (http/parts) come by another way, where `request` is any object.
  */
 import { SIMILARITIES } from "../core/similarity.ts";
 import { LodestoneError } from "../errors/lodestone-error.ts";

@@ -4,12 +4,17 @@
  */
 import type { FeedBatch, FeedPosition } from "../records/feed/feed-types.ts";
 import type { Part } from "../records/feed/part.ts";
+import type { BranchRef } from "../records/schema.ts";
 import type { ErrorReply } from "../threads/worker-calls.ts";
 import type { FollowedSchema } from "./followed-schema.ts";
 import type { SimilarityFunction } from "./search-store.ts";
 
 /** Identifies one branch in the worker. */
 export type BranchKey = string;
+
+export function branchKey(ref: BranchRef): BranchKey {
+  return `${ref.database}:${ref.branch}`;
+}
 
 /**
  * One or several searches over one column and filter. Everything that does not depend on the schema has been

@@ -95,6 +95,7 @@ function replace(key: BranchKey, state: BranchState): void {
 function remove(key: BranchKey): void {
   endJournals(key);
   unfinished.delete(key);
+  staged.delete(key);
   const state = branches.get(key);
   if (state === undefined) return;
   branches.delete(key);
@@ -205,10 +206,10 @@ const handlers: Handlers = {
   },
 
   async commit({ key, schema, batches, position }: Commit): Promise<BranchStats> {
-    const state = branches.get(key);
-    if (state === undefined) throw room.refusal(key);
     const all = [...(staged.get(key) ?? []), ...batches];
     staged.delete(key);
+    const state = branches.get(key);
+    if (state === undefined) throw room.refusal(key);
     if (schema === undefined) {
       state.apply(all);
       crashPoint("search-apply");
@@ -302,7 +303,6 @@ const handlers: Handlers = {
   },
 
   drop({ key }) {
-    staged.delete(key);
     for (const journal of journals.get(key) ?? []) void journal.remove();
     remove(key);
     room.forget(key);

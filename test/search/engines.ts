@@ -1,6 +1,6 @@
 /** The search engines that one suite of tests is run over. */
 import { LodestoneError } from "../../src/errors/lodestone-error.ts";
-import type { FollowedRecords } from "../../src/search/followed-branch.ts";
+import type { FollowedRecords } from "../../src/search/followed-schema.ts";
 import { openSearchStore, type SearchStoreOptions } from "../../src/search/open-search-store.ts";
 import type { SearchStore } from "../../src/search/search-store.ts";
 import { startSqlEngine } from "../../src/search/sql/sql-engine.ts";

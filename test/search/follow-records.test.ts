@@ -9,7 +9,7 @@ import { Catalog } from "../../src/records/catalog/catalog.ts";
 import type { Connection } from "../../src/records/engine/engine.ts";
 import { RecordFeed } from "../../src/records/feed/change-feed.ts";
 import type { BranchRef, ColumnSchema } from "../../src/records/schema.ts";
-import type { FollowedRecords } from "../../src/search/followed-branch.ts";
+import type { FollowedRecords } from "../../src/search/followed-schema.ts";
 import type { SearchStore, SimilarityFunction } from "../../src/search/search-store.ts";
 import { referenceSearch } from "../reference.ts";
 import { describeOnBothEngines } from "../support/record-engines.ts";

@@ -7,13 +7,14 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { FeedBatch } from "../../src/records/feed/feed-types.ts";
 import type { BranchRef } from "../../src/records/schema.ts";
-import { branchKey } from "../../src/search/followed-branch.ts";
 import { IndexRoom } from "../../src/search/index-room.ts";
 import { openSearchStore } from "../../src/search/open-search-store.ts";
+import { branchKey } from "../../src/search/search-messages.ts";
 import type { SearchStore } from "../../src/search/search-store.ts";
 import { snapshotFileName } from "../../src/search/snapshot/snapshot-schedule.ts";
-import { startSearchWorker } from "../../src/search/worker-client.ts";
+import { startSearchWorker, WorkerClient } from "../../src/search/worker-client.ts";
 import { LIMIT_MS, until } from "../support/patience.ts";
 import { MemoryRecords } from "./memory-records.ts";
 
@@ -96,6 +97,31 @@ describe("the search store, when there is too little memory for all indexes", ()
         ),
       )
       .toBe(10);
+  });
+});
+
+describe("the search worker, when a branch has gone", () => {
+  it("applies nothing to its next copy that was staged for the former one", async () => {
+    const client = new WorkerClient({ onLost: () => {}, onRestart: () => {} }, () => startSearchWorker());
+    const key = "db:main";
+    const column = { id: 2, name: "v", type: "vector", vector: { dimension: 1 } } as const;
+    const schema = new Map([["items", { id: 1, name: "items", columns: new Map([["v", column]]) }]]);
+    const batch = (id: string): FeedBatch => ({
+      table: "items",
+      ids: [id],
+      columns: new Map([["v", { kind: "vector", dimension: 1, rows: Uint32Array.of(0), elements: Float32Array.of(1) }]]),
+      deleted: [],
+    });
+    try {
+      await client.call("stage", { key, batch: batch("stale") });
+      const position = "1:1:";
+      await expect(client.call("commit", { key, batches: [], position })).rejects.toMatchObject({ code: "OUT_OF_MEMORY" });
+      await client.call("begin", { build: 1, key, incarnation: "a", version: 1, tables: schema });
+      await client.call("install", { build: 1, key, position });
+      expect(await client.call("commit", { key, batches: [batch("fresh")], position })).toMatchObject({ vectors: 1 });
+    } finally {
+      await client.close();
+    }
   });
 });
 

@@ -5,9 +5,9 @@
 import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { FeedPosition } from "../../records/feed/feed-types.ts";
 import type { BranchRef } from "../../records/schema.ts";
-import { branchKey, type FollowedRecords, type FollowedState } from "../followed-branch.ts";
+import type { FollowedRecords, FollowedState } from "../followed-schema.ts";
 import type { SearchEngine } from "../search-engine.ts";
-import { type BranchKey, type BranchStats, MIN_SNAPSHOT_VECTORS, type RestoredState } from "../search-messages.ts";
+import { type BranchKey, type BranchStats, branchKey, MIN_SNAPSHOT_VECTORS, type RestoredState } from "../search-messages.ts";
 
 export interface SavedBranchOptions {
   /** Path of the branch's snapshot file; undefined: no snapshots. */
