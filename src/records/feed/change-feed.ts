@@ -26,6 +26,11 @@ const READ_BYTES = 4_000_000;
  */
 const FIRST_CHUNK = 64;
 
+export interface RecordFeedOptions extends RetentionOptions, WakeUpOptions {
+  /** How much a read that had to wait for so many milliseconds reads at once. */
+  readonly turnAfter?: (waitedMs: number) => FeedTurn;
+}
+
 interface BranchState {
   readonly snapshot: string;
   readonly branch: BranchInfo;
@@ -37,17 +42,19 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
   readonly #catalog: Catalog;
   readonly #retention: FeedRetention;
   readonly #wakeUps: WakeUps;
+  readonly #turnAfter: (waitedMs: number) => FeedTurn;
   /** As last read: schemas can be large, and seldom change. */
   readonly #branches = new Map<string, BranchInfo>();
 
-  private constructor(engine: Engine, catalog: Catalog, wakeUps: WakeUps, options: RetentionOptions) {
+  private constructor(engine: Engine, catalog: Catalog, wakeUps: WakeUps, options: RecordFeedOptions) {
     this.#engine = engine;
     this.#catalog = catalog;
     this.#wakeUps = wakeUps;
     this.#retention = new FeedRetention(engine, options);
+    this.#turnAfter = options.turnAfter ?? ((waitedMs) => new FeedTurn(waitedMs));
   }
 
-  static async open(engine: Engine, catalog: Catalog, options: RetentionOptions & WakeUpOptions = {}): Promise<RecordFeed> {
+  static async open(engine: Engine, catalog: Catalog, options: RecordFeedOptions = {}): Promise<RecordFeed> {
     return new RecordFeed(engine, catalog, await WakeUps.open(engine, catalog, options), options);
   }
 
@@ -209,7 +216,7 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
     const options = { readOnly: true, isolation: "repeatable read", urgent } as const;
     // On a server nobody waits for the session of another.
     const waitedMs = (): number => (this.#engine.kind === "embedded" ? performance.now() - askedAt : 0);
-    return this.#engine.transaction((connection) => work(connection, new FeedTurn(waitedMs())), options);
+    return this.#engine.transaction((connection) => work(connection, this.#turnAfter(waitedMs())), options);
   }
 }
 
