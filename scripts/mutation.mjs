@@ -28,7 +28,7 @@ const AREAS = {
     tests: ["datetime", "decimal", "json-document", "meaning", "parse", "pattern"].map((n) => `filter/${n}.test.ts`),
   },
   select: {
-    modules: ["bit-mask", "json-lookup", "mask", "mask-leaf", "predicate", "sql-condition"].map((n) => `filter/${n}`),
+    modules: ["bit-mask", "mask", "predicate", "sql-condition"].map((n) => `filter/${n}`),
     tests: ["filter/meaning.test.ts", "filter/sql-and-mask.test.ts"],
   },
   cursor: {

@@ -30,7 +30,7 @@ export interface Answer {
 }
 
 /**
- * @param path  with its names encoded; see paths.ts.
+ * @param path  with its names encoded.
  * @param body  as JSON text.
  * @returns whatever the server answers, refusals included.
  * @throws {ApiError} when the server could not be reached; the signal's reason.
