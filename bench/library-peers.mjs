@@ -2,8 +2,8 @@
  * The library beside others that search vectors in a page: the size of an install and of a bundle, the time
  * of building and of one search (CPU time of the thread), and the share of the exact ten nearest that is found.
  * Data: 10,000 × 384 vectors in 64 clusters, cosine, one thread of Chromium. usearch, which has no build for
- * pages, runs in Node. MiniSearch searches only text: sizes alone. Writes the table into docs/library.md and
- * README.md.
+ * pages, runs in Node. MiniSearch searches only text: sizes alone. Writes the table into
+ * docs/library.md.
  *
  * First run `npm ci --prefix bench/library-peers --ignore-scripts` and `npm run build`.
  */
@@ -260,10 +260,9 @@ const table = `10,000 × 384 vectors in 64 clusters, cosine, top 10; CPU times, 
 | | install, kB | bundle, kB gzipped | build, ms | one search, ms | recall@10 | |
 |---|---|---|---|---|---|---|
 ${lines.join("\n")}`;
-for (const path of [`${ROOT}docs/library.md`, `${ROOT}README.md`]) {
-  const text = readFileSync(path, "utf8");
-  writeFileSync(
-    path,
-    text.replace(/<!-- library-sizes -->[\s\S]*<!-- \/library-sizes -->/, `<!-- library-sizes -->\n${table}\n<!-- /library-sizes -->`),
-  );
-}
+const path = `${ROOT}docs/library.md`;
+const text = readFileSync(path, "utf8");
+writeFileSync(
+  path,
+  text.replace(/<!-- library-sizes -->[\s\S]*<!-- \/library-sizes -->/, `<!-- library-sizes -->\n${table}\n<!-- /library-sizes -->`),
+);

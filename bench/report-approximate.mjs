@@ -6,7 +6,7 @@ import { COLOURS, chart } from "./chart.mjs";
 import { describeRun, isBusy, medianOf } from "./machine.mjs";
 
 const OURS = "Lodestone";
-/** For the README's table: the time at which an index first reaches each recall. */
+/** For the headline: the time at which an index first reaches each recall. */
 const RECALLS = [0.95, 0.98, 0.985, 0.99];
 /** Below this recall an answer is hardly a top ten; the chart begins here. */
 const LEAST_RECALL = 0.85;
@@ -43,7 +43,7 @@ export async function reportApproximate(run) {
 
   function headline() {
     return [
-      "![Recall against the time of a query: HNSW at many settings, and exact search](docs/bench-approximate.svg)",
+      "![Recall against the time of a query: HNSW at many settings, and exact search](bench-approximate.svg)",
       "",
       `| cosine, top ${k}, one thread each | | build, s of CPU time | memory, MB | ${RECALLS.map((recall) => `recall ${recall}`).join(" | ")} | exact |`,
       `|---|---|---|---|${RECALLS.map(() => "---|").join("")}---|`,
@@ -82,8 +82,6 @@ export async function reportApproximate(run) {
 
   const full = [
     `Cells: recall: ${unit} per query (median). HNSW with M 16 and efConstruction 200, float32, one thread. ${where}.`,
-    "",
-    "![Recall against the time of a query](bench-approximate.svg)",
     "",
     ...sets.flatMap(table),
     `Versions: ${Object.entries(versions)

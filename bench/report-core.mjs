@@ -1,13 +1,12 @@
 /**
- * The part of bench:report for a run of `npm run bench`: a headline for the README, all figures for
- * docs/benchmarks.md, and a chart.
+ * The part of bench:report for a run of `npm run bench`: a headline, all figures, and a chart.
  */
 import { COLOURS, chart } from "./chart.mjs";
 import { describeRun, isBusy, medianOf } from "./machine.mjs";
 
 const PLANS = ["C", "relaxed", "simd", "other", "simd floats", "1 shard", "2 shards"];
 
-/** The README's rows: title, `what` and plan of the run. */
+/** The headline's rows: title, `what` and plan of the run. */
 const HEADLINE = [
   ["one query, cosine", "cosineSimilarity", "relaxed"],
   ["one query, cosine, without relaxed SIMD", "cosineSimilarity", "simd"],
@@ -19,7 +18,7 @@ const HEADLINE = [
 ];
 /** The chart's rows. */
 const CHARTED = HEADLINE.filter(([, what, plan]) => plan === "relaxed" && !what.includes("filter"));
-/** The sets of the README and the chart, beginning with those most like real data. */
+/** The sets of the headline and the chart, beginning with those most like real data. */
 const SETS = [
   ["LSA of text, 100000 × 768", "LSA of real text"],
   ["steep spectrum, 100000 × 768", "steep spectrum"],
@@ -57,7 +56,7 @@ export async function reportCore(run) {
       ? `in brackets the time ÷ that of a native C float32 scan${yardsticks.length > 0 ? ` (${scan} ms)` : ""} in the same run`
       : "times are left out";
     return [
-      "![An exact search relative to a native C scan](docs/bench-core.svg)",
+      "![An exact search relative to a native C scan](bench-core.svg)",
       "",
       `100,000 × 768 vectors, exact top ${k}; bytes of rows touched ÷ float32 bytes; ${explained}. ${where}.`,
       "",
@@ -114,8 +113,6 @@ export async function reportCore(run) {
     `Milliseconds per query, median <sub>10th–90th percentile</sub>, preceded in bold by the ratio of medians to C; *bytes* are those of rows that a search of the relaxed build touched ÷ those of the float32 data; top ${k}, one thread. ${where}, yardstick ${machine.yardstick ?? "none"}.`,
     "",
     ...descriptions,
-    "",
-    "![Time and bytes of an exact search relative to a native C scan](bench-core.svg)",
     "",
     table(),
     "",

@@ -1,11 +1,11 @@
 /**
- * The part of bench:report for the exact searches of `npm run bench:peers`: a headline for the README, all
- * figures for docs/benchmarks.md, and a chart of the largest set.
+ * The part of bench:report for the exact searches of `npm run bench:peers`: a headline, all figures, and a
+ * chart of the largest set.
  */
 import { COLOURS, chart } from "./chart.mjs";
 import { describeRun } from "./machine.mjs";
 
-/** Peers in the README's table: the fastest ones. */
+/** Peers in the headline: the fastest ones. */
 const HEADLINE_PEERS = 5;
 
 const isOurs = ({ name }) => name.startsWith("Lodestone");
@@ -34,7 +34,7 @@ export async function reportPeers(run) {
     const fastest = rows.filter((row) => !isOurs(row) && row.name !== "C").slice(0, HEADLINE_PEERS);
     const shown = rows.filter((row) => row === ours || row.name === "C" || fastest.includes(row));
     return [
-      "![Time of one exact search, Lodestone and its peers](docs/bench-peers.svg)",
+      "![Time of one exact search, Lodestone and its peers](bench-peers.svg)",
       "",
       `| exact, ${largest}, ${kind}, cosine, top ${k}, one thread each | ms a query | ÷ C | memory, MB | build, s |`,
       "|---|---|---|---|---|",
@@ -43,7 +43,7 @@ export async function reportPeers(run) {
         return `| ${name} | ${milliseconds(row.milliseconds.median)} | ${ratioOf(row)} | ${megabytes(row.memoryBytes)} | ${seconds(row.buildMs)} |`;
       }),
       "",
-      `The ${fastest.length} fastest peers; all of them are in [docs/benchmarks.md](docs/benchmarks.md). ${where}.`,
+      `The ${fastest.length} fastest peers; all of them are below. ${where}.`,
     ].join("\n");
   }
 
@@ -64,8 +64,6 @@ export async function reportPeers(run) {
 
   const full = [
     `${where}, ${machine.cores} cores, ${machine.memoryGB} GB, yardstick ${machine.yardstick ?? "none"}; ${kind}. Peers' rows may differ from the oracle's where exact scores are within ${tolerance} (they add up in float32); the last column says so, and where a second thread was used.`,
-    "",
-    "![Time of one exact search, Lodestone and its peers](bench-peers.svg)",
     "",
     ...sets.flatMap((set) => whats.filter((what) => rowsOf(set, what).length > 0).flatMap((what) => table(set, what))),
     `Versions: ${Object.entries(versions)

@@ -1,9 +1,8 @@
 /**
  * npm run bench:report: writes the results of the last `npm run bench` and `npm run bench:peers`
- * (bench/results) into the documents. The headline goes between `<!-- bench:core -->` and `<!-- /bench:core
- * -->` of README.md (and `bench:peers`, `bench:approximate`), all figures between the same marks of
- * docs/benchmarks.md, and the charts into docs/. A section without a run stays as it is. Figures of several
- * runs are never mixed in one section.
+ * (bench/results) into docs/benchmarks.md, between `<!-- bench:core -->` and `<!-- /bench:core -->` (and
+ * `bench:peers`, `bench:approximate`): chart and headline first, then all figures. A section without a run
+ * stays as it is. Figures of several runs are never mixed in one section.
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -13,14 +12,16 @@ import { reportPeers } from "./report-peers.mjs";
 
 const path = (relative) => fileURLToPath(new URL(relative, import.meta.url));
 
-function replaceSection(relative, name, text) {
+const DOCUMENT = "docs/benchmarks.md";
+
+function replaceSection(name, text) {
   const begin = `<!-- ${name} -->`;
   const end = `<!-- /${name} -->`;
-  const before = readFileSync(path(relative), "utf8");
+  const before = readFileSync(path(`../${DOCUMENT}`), "utf8");
   const from = before.indexOf(begin);
   const to = before.indexOf(end);
-  if (from === -1 || to < from) throw new Error(`${relative} has no ${begin} … ${end}; put both where the figures belong.`);
-  writeFileSync(path(relative), `${before.slice(0, from + begin.length)}\n${text}\n${before.slice(to)}`);
+  if (from === -1 || to < from) throw new Error(`${DOCUMENT} has no ${begin} … ${end}; put both where the figures belong.`);
+  writeFileSync(path(`../${DOCUMENT}`), `${before.slice(0, from + begin.length)}\n${text}\n${before.slice(to)}`);
 }
 
 const REPORTS = [
@@ -37,9 +38,8 @@ for (const { run, results, section, report } of REPORTS) {
   }
   const { headline, full, charts } = await report(JSON.parse(readFileSync(path(results), "utf8")));
   for (const [name, svg] of Object.entries(charts)) writeFileSync(path(`../docs/${name}`), svg);
-  replaceSection("../README.md", section, headline);
-  replaceSection("../docs/benchmarks.md", section, full);
-  console.log(`${section}: README.md, docs/benchmarks.md and ${Object.keys(charts).join(", ")} written.`);
+  replaceSection(section, `${headline}\n\n${full}`);
+  console.log(`${section}: ${DOCUMENT} and ${Object.keys(charts).join(", ")} written.`);
   written++;
 }
 if (written === 0) process.exit(1);

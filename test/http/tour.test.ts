@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startServer, type TestServer } from "../support/server.ts";
 
 /**
- * Runs the commands of the README's tour as a reader would paste them (with the port of the server under
+ * Runs the commands of docs/quick-start.md as a reader would paste them (with the port of the server under
  * test), and checks their output.
  */
 
@@ -22,7 +22,7 @@ function commandsOf(markdown: string): string[] {
   return blocks.flatMap((block) => block.split(/\n(?=(?:curl|npm) )/)).map((command) => command.trim());
 }
 
-const TOUR = /<!-- tour:begin -->\n([\s\S]*?)<!-- tour:end -->/.exec(read("README.md"))?.[1] ?? "";
+const TOUR = read("docs/quick-start.md");
 
 describe("the tour", () => {
   let server: TestServer;
