@@ -25,17 +25,47 @@ const DIMENSION = 384;
 const QUERIES = 50;
 const K = 10;
 
+const OURS = (init) => `import { init, VectorIndex } from "lodestone";
+    export async function open(dimension) {
+      init(${init});
+      const index = await VectorIndex.create({ dimension });
+      return {
+        add: (vectors) => vectors.forEach((vector, i) => index.upsert(String(i), vector)),
+        search: (query, k) => index.search(query, { k }).results.map(({ id }) => Number(id)),
+      };
+    }`;
+/** Where WebAssembly is forbidden, and what it has to be faster than: no packages of their own. */
+const WITHOUT_WASM = "lodestone without WebAssembly";
+const LOOP = "a plain loop over Float32Arrays";
+
 /**
  * Each used as its README shows: `add` takes Float32Arrays, `search` returns positions. Text, because esbuild
  * bundles it.
  */
 const CONTENDERS = {
-  lodestone: `import { VectorIndex } from "lodestone";
-    export async function open(dimension) {
-      const index = await VectorIndex.create({ dimension });
+  lodestone: OURS("{}"),
+  [WITHOUT_WASM]: OURS('{ build: "scalar" }'),
+  [LOOP]: `export async function open(dimension) {
+      let rows;
+      const norm = (x) => { let sum = 0; for (let i = 0; i < dimension; i++) sum += x[i] * x[i]; return Math.sqrt(sum); };
       return {
-        add: (vectors) => vectors.forEach((vector, i) => index.upsert(String(i), vector)),
-        search: (query, k) => index.search(query, { k }).results.map(({ id }) => Number(id)),
+        add(vectors) { rows = vectors.map((vector) => ({ vector, norm: norm(vector) })); },
+        search(query, k) {
+          const best = [];
+          const own = norm(query);
+          for (let row = 0; row < rows.length; row++) {
+            const { vector, norm } = rows[row];
+            let dot = 0;
+            for (let i = 0; i < dimension; i++) dot += vector[i] * query[i];
+            const score = dot / (norm * own);
+            if (best.length === k && score <= best[k - 1].score) continue;
+            let at = best.length;
+            while (at > 0 && best[at - 1].score < score) at--;
+            best.splice(at, 0, { row, score });
+            best.length = Math.min(best.length, k);
+          }
+          return best.map(({ row }) => row);
+        },
       };
     }`,
   "@orama/orama": `import { create, insert, searchVector } from "@orama/orama";
@@ -207,7 +237,8 @@ const browser = await chromium.launch({
 });
 for (const [name, source] of Object.entries(CONTENDERS)) {
   const text = await bundlePage(source);
-  const sizes = { name, installBytes: installedBytes(name), bundleBytes: gzipSync(text, { level: 9 }).length };
+  const isPackage = name !== WITHOUT_WASM && name !== LOOP;
+  const sizes = { name, installBytes: isPackage ? installedBytes(name) : undefined, bundleBytes: gzipSync(text, { level: 9 }).length };
   if (name === "minisearch") {
     rows.push({ ...sizes, note: "text only" });
     continue;

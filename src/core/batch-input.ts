@@ -15,14 +15,19 @@ export function checkMany(
   values: readonly (RowValues | undefined)[] | undefined,
   columns: RowColumns | undefined,
 ): (CheckedValues | undefined)[] | undefined {
-  if (!Array.isArray(ids)) throw new TypeError("ids is not an array; expected an array of strings.");
+  checkIds(ids);
   checkMatrix("matrix", matrix, ids.length, dimension);
-  for (const id of ids) checkId(id);
   if (values === undefined) return undefined;
   if (!Array.isArray(values)) throw new TypeError("values is not an array; expected one object for each id.");
   if (values.length !== ids.length) throw new RangeError(`values has ${values.length} elements; expected ${ids.length}, one for each id.`);
   const rowColumns = withColumns(columns, "values");
   return values.map((own: RowValues | undefined) => own && rowColumns.check(own));
+}
+
+/** @throws {TypeError | RangeError} if it is not an array of ids. */
+export function checkIds(ids: readonly string[]): void {
+  if (!Array.isArray(ids)) throw new TypeError("ids is not an array; expected an array of strings.");
+  for (const id of ids) checkId(id);
 }
 
 /** @throws {TypeError} if it is not a Uint8Array (of any realm). */

@@ -8,9 +8,10 @@
  */
 import { compareText } from "../text/code-point-order.ts";
 import type { AbortSignalLike } from "./abort-signal.ts";
-import { checkBytes, checkMany } from "./batch-input.ts";
+import { checkBytes, checkIds, checkMany } from "./batch-input.ts";
 import type { ByteSource, ByteStream } from "./byte-stream.ts";
 import { nodeModule } from "./node-modules.ts";
+import { CREATE_OPTIONS, checkMemoryBytes, checkOptions, LOAD_OPTIONS } from "./options.ts";
 import type { CheckedValues, RowColumns, RowValues } from "./row-columns.ts";
 import { checkId, RowDirectory } from "./row-directory.ts";
 import { maskOfShard, RowWrites, rowInShard, shardOfRow, VectorStaging } from "./row-writes.ts";
@@ -43,6 +44,9 @@ export interface ParallelVectorIndexOptions {
   columns?: RowColumns | undefined;
 }
 
+/** Vectors in one message to a worker. */
+const ENTRIES_PER_READ = 1000;
+
 export interface ParallelSearchOptions extends SearchOptions {
   /**
    * Cancels the call: the promise rejects at once with the signal's reason. A scan that has begun runs to its
@@ -55,6 +59,8 @@ export interface ParallelSearchOptions extends SearchOptions {
 export type LoadParallelIndexOptions = Omit<ParallelVectorIndexOptions, "dimension"> & TransferOptions;
 
 export class ParallelVectorIndex {
+  /** Bundlers rename classes. */
+  static readonly name: string = "ParallelVectorIndex";
   readonly dimension: number;
   readonly rows: RowDirectory;
   /** Which build of the core runs. All builds give identical answers. */
@@ -68,6 +74,9 @@ export class ParallelVectorIndex {
   #write = 0;
 
   readonly #columns: RowColumns | undefined;
+  #isFreed = false;
+  /** While many are deleted: the rows of each shard, to be sent together. */
+  #cleared: number[][] | undefined;
 
   private constructor(options: ParallelVectorIndexOptions, shards: readonly ShardClient[], build: Build) {
     this.dimension = options.dimension;
@@ -81,12 +90,14 @@ export class ParallelVectorIndex {
   }
 
   /**
-   * @throws {TypeError | RangeError} for a bad dimension or number of shards; {LodestoneError} UNAVAILABLE
-   *   when workers cannot be started.
+   * @throws {TypeError | RangeError} for a bad dimension, number of shards or memory limit, or an unknown option;
+   *   {LodestoneError} UNAVAILABLE when workers cannot be started.
    */
   static async create(options: ParallelVectorIndexOptions): Promise<ParallelVectorIndex> {
+    checkOptions(options, CREATE_OPTIONS);
     const { dimension, maximumMemoryBytes } = options;
     checkDimension(dimension);
+    checkMemoryBytes(maximumMemoryBytes);
     const count = options.shards ?? availableProcessors();
     if (!Number.isInteger(count) || count < 1 || count > 1024)
       throw new RangeError(`shards is ${count}; expected an integer from 1 to 1024.`);
@@ -103,6 +114,7 @@ export class ParallelVectorIndex {
 
   /** Number of ids with a vector in this index, including writes in progress. */
   get size(): number {
+    this.#checkUsable();
     return this.#rowWrites.size;
   }
 
@@ -122,21 +134,25 @@ export class ParallelVectorIndex {
   }
 
   async has(id: string): Promise<boolean> {
+    this.#checkUsable();
     const row = this.rows.rowOf(id);
     return row !== undefined && this.#rowWrites.has(row);
   }
 
   /** A copy of the stored float32 vector. */
   async get(id: string): Promise<Float32Array | undefined> {
+    this.#checkUsable();
     const row = this.rows.rowOf(id);
     if (row === undefined || !this.#rowWrites.has(row)) return undefined;
     return this.#read([row]);
   }
 
   /**
-   * Like `get` for each id, with one message to each worker; undefined for ids without a vector. @internal
+   * Like VectorIndex.getMany, with one message to each worker. The vectors share one buffer.
    */
   async getMany(ids: readonly string[]): Promise<(Float32Array | undefined)[]> {
+    this.#checkUsable();
+    checkIds(ids);
     const rows = ids.map((id) => this.rows.rowOf(id));
     const present = rows.filter((row): row is number => row !== undefined && this.#rowWrites.has(row));
     const matrix = await this.#read(present);
@@ -147,8 +163,31 @@ export class ParallelVectorIndex {
     });
   }
 
+  /** Like VectorIndex.entries, read in portions. */
+  async *entries(): AsyncIterableIterator<[string, Float32Array]> {
+    this.#checkUsable();
+    let ids: string[] = [];
+    for (const [id, row] of this.rows.entries()) {
+      if (this.#rowWrites.has(row)) ids.push(id);
+      if (ids.length < ENTRIES_PER_READ) continue;
+      yield* this.#entriesOf(ids);
+      ids = [];
+    }
+    yield* this.#entriesOf(ids);
+  }
+
+  [Symbol.asyncIterator](): AsyncIterableIterator<[string, Float32Array]> {
+    return this.entries();
+  }
+
+  async *#entriesOf(ids: readonly string[]): AsyncIterableIterator<[string, Float32Array]> {
+    const vectors = await this.getMany(ids);
+    for (const [i, id] of ids.entries()) if (vectors[i] !== undefined) yield [id, vectors[i].slice()];
+  }
+
   /** Like VectorIndex.getColumns. */
   async getColumns(id: string, names?: readonly string[]): Promise<Record<string, unknown> | undefined> {
+    this.#checkUsable();
     const row = this.rows.rowOf(id);
     const columns = withColumns(this.#columns, "getColumns");
     return row === undefined || !this.#rowWrites.has(row) ? undefined : columns.get(row, names);
@@ -156,6 +195,7 @@ export class ParallelVectorIndex {
 
   /** Like VectorIndex.upsert. */
   async upsert(id: string, vector: ArrayLike<number>, values?: RowValues): Promise<void> {
+    this.#checkUsable();
     checkId(id);
     const floats = toFloat32("vector", vector, this.dimension);
     await this.#set(this.#rowsFor([id]), [id], floats, values && [withColumns(this.#columns, "values").check(values)]);
@@ -166,6 +206,7 @@ export class ParallelVectorIndex {
    * that shard's ids are unchanged, and those of the other shards are stored.
    */
   async upsertMany(ids: readonly string[], matrix: Float32Array, values?: readonly (RowValues | undefined)[]): Promise<void> {
+    this.#checkUsable();
     const checked = checkMany(ids, matrix, this.dimension, values, this.#columns);
     await this.#set(this.#rowsFor(ids), ids, matrix, checked);
   }
@@ -180,12 +221,38 @@ export class ParallelVectorIndex {
 
   /** Removes the vector of `id`. @returns whether there was one. */
   async delete(id: string): Promise<boolean> {
-    const row = this.rows.rowOf(id);
-    if (row === undefined) return false;
-    const had = this.#rowWrites.has(row);
-    if (this.#ownsRows) this.rows.release(id);
-    else this.#clear(row);
-    return had;
+    this.#checkUsable();
+    return this.#deleteAll([id]) === 1;
+  }
+
+  /** Like VectorIndex.deleteMany, with one message to each worker. */
+  async deleteMany(ids: readonly string[]): Promise<number> {
+    this.#checkUsable();
+    checkIds(ids);
+    return this.#deleteAll(ids);
+  }
+
+  /** Like VectorIndex.clear. */
+  async clear(): Promise<void> {
+    this.#checkUsable();
+    this.#deleteAll(Array.from(this.rows.idsFromLast(), ([id]) => id));
+  }
+
+  #deleteAll(ids: readonly string[]): number {
+    const cleared: number[][] = this.#shards.map(() => []);
+    this.#cleared = cleared;
+    const before = this.#rowWrites.size;
+    for (const id of ids) {
+      const row = this.rows.rowOf(id);
+      if (row === undefined) continue;
+      if (this.#ownsRows) this.rows.release(id);
+      else this.#clear(row);
+    }
+    this.#cleared = undefined;
+    cleared.forEach((rows, shard) => {
+      if (rows.length > 0) this.#sendClear(shard, rows);
+    });
+    return before - this.#rowWrites.size;
   }
 
   /** Like VectorIndex.search, off this thread. @throws as VectorIndex.search; the signal's reason. */
@@ -224,13 +291,23 @@ export class ParallelVectorIndex {
 
   /** Like VectorIndex.fromStream. */
   static async fromStream(source: ByteSource, options: LoadParallelIndexOptions = {}): Promise<ParallelVectorIndex> {
-    return loadSnapshot(source, options, (dimension) => ParallelVectorIndex.create({ ...options, dimension }));
+    checkOptions(options, LOAD_OPTIONS);
+    const { shards, rows, maximumMemoryBytes, columns } = options;
+    return loadSnapshot(source, options, (dimension) =>
+      ParallelVectorIndex.create({ dimension, shards, rows, maximumMemoryBytes, columns }),
+    );
   }
 
   /** Ends the workers. The index cannot be used afterwards; a shared directory is left unchanged. */
   async free(): Promise<void> {
+    this.#isFreed = true;
     this.rows.detach(this.#holder);
     await Promise.all(this.#shards.map((shard) => shard.stop()));
+  }
+
+  /** As VectorIndex refuses. Calls that go to the workers are refused by them. */
+  #checkUsable(): void {
+    if (this.#isFreed) throw new TypeError("The index was freed; create another one.");
   }
 
   /** Vectors of live rows, f32[rows.length × dimension]. */
@@ -271,8 +348,14 @@ export class ParallelVectorIndex {
     if (!this.#rowWrites.has(row)) return;
     this.#rowWrites.clear(row, ++this.#write);
     const count = this.#shards.length;
+    const [shard, own] = [shardOfRow(row, count), rowInShard(row, count)];
+    if (this.#cleared !== undefined) this.#cleared[shard]!.push(own);
+    else this.#sendClear(shard, [own]);
+  }
+
+  #sendClear(shard: number, rows: readonly number[]): void {
     // This fails only if the worker is dead, and every later call reports that.
-    this.#shards[shardOfRow(row, count)]!.call<"clear">({ type: "clear", row: rowInShard(row, count) }).catch(() => {});
+    this.#shards[shard]!.call<"clear">({ type: "clear", rows: Uint32Array.from(rows) }).catch(() => {});
   }
 
   #rowsFor(ids: readonly string[]): number[] {
@@ -309,20 +392,23 @@ export class ParallelVectorIndex {
       const transfer = vectors.buffer instanceof ArrayBuffer ? [vectors.buffer, rows.buffer] : [rows.buffer];
       try {
         await this.#shards[shard]!.call<"set">({ type: "set", rows, ids: own.map((i) => ids[i]!), matrix: vectors }, transfer);
-      } catch (error) {
-        for (const i of own) {
-          const row = all[i]!;
-          if (!this.#rowWrites.isLast(row, write)) continue;
-          if (isNew[i] === 1) this.#forget(row);
-          else if (before.has(row)) this.#columns?.set(row, before.get(row) ?? this.#columns.check({}));
-        }
-        throw error;
       } finally {
         this.#staging.give(vectors);
       }
     });
-    const failed = (await Promise.allSettled(sent)).find((result) => result.status === "rejected");
-    if (failed !== undefined) throw failed.reason;
+    const settled = await Promise.allSettled(sent);
+    const failed = settled.find((result) => result.status === "rejected");
+    if (failed === undefined) return;
+    // From the last row to the first: the row released last is assigned to the next new id, and what found no
+    // room in a shard may find some at a lower row.
+    const undone = places.flatMap((own, shard) => (settled[shard]!.status === "rejected" ? own : [])).sort((a, b) => all[b]! - all[a]!);
+    for (const i of undone) {
+      const row = all[i]!;
+      if (!this.#rowWrites.isLast(row, write)) continue;
+      if (isNew[i] === 1) this.#forget(row);
+      else if (before.has(row)) this.#columns?.set(row, before.get(row) ?? this.#columns.check({}));
+    }
+    throw failed.reason;
   }
 
   /** Undoes the first write of a row, after it failed. */

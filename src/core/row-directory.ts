@@ -34,7 +34,9 @@ export class RowDirectory {
     return this.#ids.memoryBytes;
   }
 
+  /** @throws {TypeError} when id is not a string. */
   rowOf(id: string): number | undefined {
+    if (typeof id !== "string") throw notText(id);
     return this.#ids.rowOf(id);
   }
 
@@ -49,7 +51,7 @@ export class RowDirectory {
    *   place in code point order).
    */
   add(id: string): number {
-    const known = this.#ids.rowOf(id);
+    const known = this.rowOf(id);
     if (known !== undefined) return known;
     checkId(id);
     const row = this.#free.at(-1) ?? this.#ids.capacity;
@@ -63,7 +65,7 @@ export class RowDirectory {
    * existed.
    */
   release(id: string): boolean {
-    const row = this.#ids.rowOf(id);
+    const row = this.rowOf(id);
     if (row === undefined) return false;
     for (const holder of this.#holders) holder.clearRow(row);
     this.#ids.delete(id);
@@ -84,6 +86,14 @@ export class RowDirectory {
     }
   }
 
+  /** The last id first, as rows that are released last are assigned first. @internal */
+  *idsFromLast(): IterableIterator<[string, number]> {
+    for (let row = this.#ids.capacity - 1; row >= 0; row--) {
+      const id = this.#ids.idOf(row);
+      if (id !== undefined) yield [id, row];
+    }
+  }
+
   /** @internal Registers an index that shares the directory, to be told of released rows. */
   attach(holder: RowHolder): void {
     this.#holders.add(holder);
@@ -97,8 +107,12 @@ export class RowDirectory {
 
 /** @throws {TypeError | RangeError} for a value that cannot be an id. */
 export function checkId(id: string): void {
-  if (typeof id !== "string") throw new TypeError(`id is of type ${typeof id}; expected a string.`);
+  if (typeof id !== "string") throw notText(id);
   if (LONE_SURROGATE.test(id)) {
     throw new RangeError(`id ${JSON.stringify(id)} has a lone surrogate; ids are well-formed Unicode (see String.prototype.toWellFormed).`);
   }
+}
+
+function notText(id: unknown): TypeError {
+  return new TypeError(`id is of type ${typeof id}; expected a string.`);
 }

@@ -4,7 +4,7 @@
  * WASM builds, but it is slower.
  */
 import { LodestoneError } from "../errors/lodestone-error.ts";
-import { scorer, squares } from "./exact.ts";
+import { type RowsScorer, rowsScorer, squares } from "./exact.ts";
 import type { ShardHits, ShardOptions, ShardSearch, VectorShard } from "./vector-shard.ts";
 
 /** Target size of one block of rows, in bytes. */
@@ -28,12 +28,16 @@ export class ScalarShard implements VectorShard {
   #live = new Uint32Array(0);
   #size = 0;
   #isFreed = false;
+  /** Of the selected rows of one block. */
+  readonly #selected: { rows: Uint32Array; starts: Uint32Array; squares: Float64Array; scores: Float64Array };
 
   constructor(options: ShardOptions) {
     this.dimension = options.dimension;
     this.#isIdBefore = options.isIdBefore;
     this.#maximumBytes = options.maximumMemoryBytes ?? 2 ** 32;
     this.#blockRows = 2 ** Math.max(5, Math.floor(Math.log2(BLOCK_TARGET_BYTES / (4 * options.dimension))));
+    const [count, sums] = [this.#blockRows, () => new Float64Array(this.#blockRows)];
+    this.#selected = { rows: new Uint32Array(count), starts: new Uint32Array(count), squares: sums(), scores: sums() };
   }
 
   get capacity(): number {
@@ -41,6 +45,7 @@ export class ScalarShard implements VectorShard {
   }
 
   get size(): number {
+    this.#checkUsable();
     return this.#size;
   }
 
@@ -120,23 +125,32 @@ export class ScalarShard implements VectorShard {
   }
 
   #searchOne(query: Float32Array, { k, similarity, mask }: ShardSearch): ShardHits {
-    const score = scorer(similarity, query);
+    const score = rowsScorer(similarity, query);
     const best = new TopHits(k, this.#isIdBefore);
     let totalCount = 0;
-    for (let word = 0; word < this.#live.length; word++) {
-      let bits = this.#live[word]! & (mask === undefined ? -1 : (mask[word] ?? 0));
-      while (bits !== 0) {
-        const row = word * 32 + (31 - Math.clz32(bits & -bits));
-        bits &= bits - 1;
-        totalCount++;
-        const block = Math.floor(row / this.#blockRows);
-        const local = row % this.#blockRows;
-        best.offer({ row, score: score(this.#blocks[block]!, local * this.dimension, this.#squares[block]![local]!) });
-      }
-    }
+    for (let block = 0; block < this.#blocks.length; block++) totalCount += this.#searchBlock(block, mask, score, best);
     this.lastScan.bytes += totalCount * (4 * this.dimension + 8);
     const hits = best.sorted();
     return { totalCount, rows: Uint32Array.from(hits, (hit) => hit.row), scores: Float64Array.from(hits, (hit) => hit.score) };
+  }
+
+  /** Offers the selected rows of a block. @returns their number. */
+  #searchBlock(block: number, mask: Uint32Array | undefined, score: RowsScorer, best: TopHits): number {
+    const { rows, starts, squares: selectedSquares, scores } = this.#selected;
+    const first = block * this.#blockRows;
+    let count = 0;
+    for (let word = first / 32; word < (first + this.#blockRows) / 32; word++) {
+      let bits = this.#live[word]! & (mask === undefined ? -1 : (mask[word] ?? 0));
+      for (; bits !== 0; bits &= bits - 1) {
+        const row = word * 32 + (31 - Math.clz32(bits & -bits));
+        rows[count] = row;
+        starts[count] = (row - first) * this.dimension;
+        selectedSquares[count++] = this.#squares[block]![row - first]!;
+      }
+    }
+    score(this.#blocks[block]!, starts, count, selectedSquares, scores);
+    for (let i = 0; i < count; i++) if (scores[i]! >= best.threshold) best.offer({ row: rows[i]!, score: scores[i]! });
+    return count;
   }
 
   #checkUsable(): void {
@@ -149,7 +163,8 @@ class TopHits {
   readonly #k: number;
   readonly #compare: (a: Hit, b: Hit) => number;
   #hits: Hit[] = [];
-  #threshold = -1;
+  /** No row with a lower score can be among the k best. */
+  threshold = -1;
 
   constructor(k: number, isIdBefore: (rowA: number, rowB: number) => boolean) {
     this.#k = k;
@@ -157,11 +172,10 @@ class TopHits {
   }
 
   offer(hit: Hit): void {
-    if (hit.score < this.#threshold) return;
     this.#hits.push(hit);
     if (this.#hits.length >= 2 * this.#k) {
       this.sorted();
-      this.#threshold = this.#hits[this.#k - 1]!.score;
+      this.threshold = this.#hits[this.#k - 1]!.score;
     }
   }
 

@@ -1,4 +1,7 @@
 /** Checks the input of search and searchMany, for both kinds of index. */
+import { inWords } from "../errors/value-in-words.ts";
+import type { AbortSignalLike } from "./abort-signal.ts";
+import { checkOptions, checkSignal, SEARCH_OPTIONS } from "./options.ts";
 import type { RowColumns } from "./row-columns.ts";
 import type { RowDirectory } from "./row-directory.ts";
 import type { Similarity } from "./similarity.ts";
@@ -17,9 +20,9 @@ export type ColumnFilter = { readonly [name: string]: unknown };
 
 export interface SearchOptions {
   /** Maximum number of results; an integer of at least 1, default 10. */
-  k?: number;
+  k?: number | undefined;
   /** Default "cosineSimilarity". */
-  similarity?: Similarity;
+  similarity?: Similarity | undefined;
   filter?: SearchFilter | undefined;
   /** Number of best results to skip; default 0. */
   offset?: number | undefined;
@@ -32,7 +35,7 @@ export interface SearchOptions {
    * "sketches" first learns and makes sketches of all rows (docs/core.md), whether they pay or not. Default
    * "auto".
    */
-  plan?: Plan;
+  plan?: Plan | undefined;
 }
 
 export interface SearchHit {
@@ -58,10 +61,16 @@ export interface SearchPlan {
 }
 
 /**
- * @throws {TypeError | RangeError} for a bad k, similarity, filter, offset or threshold; {LodestoneError}
- *   INVALID for a bad filter over columns.
+ * @throws {TypeError | RangeError} for a bad k, similarity, filter, offset or threshold, or an unknown option;
+ *   {LodestoneError} INVALID for a bad filter over columns.
  */
-export function toSearchPlan(options: SearchOptions, rows: RowDirectory, rowColumns: RowColumns | undefined): SearchPlan {
+export function toSearchPlan(
+  options: SearchOptions & { signal?: AbortSignalLike | undefined },
+  rows: RowDirectory,
+  rowColumns: RowColumns | undefined,
+): SearchPlan {
+  checkOptions(options, SEARCH_OPTIONS);
+  checkSignal(options.signal);
   const { k = 10, similarity = "cosineSimilarity", filter, plan, offset = 0, scoreThreshold, columns } = options;
   checkK(k);
   similarityCode(similarity);
@@ -111,7 +120,13 @@ function toMask(filter: SearchFilter | undefined, rows: RowDirectory, columns: R
   if (typeof filter !== "function")
     throw new TypeError("filter is neither a Uint32Array over rows, nor a function of an id, nor an object of conditions.");
   const mask = new Uint32Array(Math.ceil(rows.capacity / 32));
-  for (const [id, row] of rows.entries()) if (filter(id)) mask[row >> 5]! |= 1 << (row & 31);
+  for (const [id, row] of rows.entries()) {
+    const isSelected: unknown = filter(id);
+    // A promise would select every row.
+    if (typeof isSelected === "object" && isSelected !== null)
+      throw new TypeError(`filter answered ${inWords(isSelected)} for an id; expected true or false, at once: it cannot be asynchronous.`);
+    if (isSelected) mask[row >> 5]! |= 1 << (row & 31);
+  }
   return mask;
 }
 

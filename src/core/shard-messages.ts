@@ -13,7 +13,7 @@ export type ShardRequest =
    * before any is set.
    */
   | { type: "set"; rows: Uint32Array; ids: string[]; matrix: Float32Array }
-  | { type: "clear"; row: number }
+  | { type: "clear"; rows: Uint32Array }
   /** Vectors of rows, f32[rows.length × dimension]; zeros for a row without a vector. */
   | { type: "read"; rows: Uint32Array }
   | { type: "search"; queries: Float32Array; search: Omit<ShardSearch, "exchange">; shard: number; exchange: SharedArrayBuffer | undefined }

@@ -39,7 +39,7 @@ async function handle(request: ShardRequest): Promise<unknown> {
       return undefined;
     }
     case "clear":
-      shard.clear(request.row);
+      for (const row of request.rows) shard.clear(row);
       return undefined;
     case "read": {
       const matrix = new Float32Array(request.rows.length * shard.dimension);

@@ -4,9 +4,10 @@
  * Answers equal those of an exhaustive float64 computation over the stored float32 values: same ids, same
  * order, same scores, whichever build runs.
  */
-import { checkBytes, checkMany } from "./batch-input.ts";
+import { checkBytes, checkIds, checkMany } from "./batch-input.ts";
 import type { ByteSource, ByteStream } from "./byte-stream.ts";
 import { createShard } from "./create-shard.ts";
+import { CREATE_OPTIONS, checkMemoryBytes, checkOptions, LOAD_OPTIONS } from "./options.ts";
 import type { RowColumns, RowValues } from "./row-columns.ts";
 import { checkId, RowDirectory } from "./row-directory.ts";
 import {
@@ -47,6 +48,8 @@ export interface VectorIndexOptions {
 export type LoadIndexOptions = Omit<VectorIndexOptions, "dimension"> & TransferOptions;
 
 export class VectorIndex {
+  /** Bundlers rename classes. */
+  static readonly name: string = "VectorIndex";
   /** Maps ids to rows. Use it to make masks. */
   readonly rows: RowDirectory;
   readonly #shard: VectorShard;
@@ -70,11 +73,14 @@ export class VectorIndex {
   }
 
   /**
-   * @throws {TypeError | RangeError} for a dimension that is not an integer from 1 to 10,000.
+   * @throws {TypeError | RangeError} for a dimension that is not an integer from 1 to 10,000, a bad memory
+   *   limit, or an unknown option.
    * @throws {LodestoneError} OUT_OF_MEMORY when the memory limit is too small for an empty index.
    */
   static async create(options: VectorIndexOptions): Promise<VectorIndex> {
+    checkOptions(options, CREATE_OPTIONS);
     checkDimension(options.dimension);
+    checkMemoryBytes(options.maximumMemoryBytes);
     const rows = options.rows ?? new RowDirectory();
     options.columns?.bind(rows);
     const shard = await createShard({
@@ -123,6 +129,24 @@ export class VectorIndex {
   get(id: string): Float32Array | undefined {
     const row = this.rows.rowOf(id);
     return row === undefined ? undefined : this.#shard.read(row);
+  }
+
+  /** Like `get` for each id; undefined for ids without a vector. */
+  getMany(ids: readonly string[]): (Float32Array | undefined)[] {
+    checkIds(ids);
+    return ids.map((id) => this.get(id));
+  }
+
+  /** Ids with a vector and copies of these, in no defined order. Do not change the index while iterating. */
+  *entries(): IterableIterator<[string, Float32Array]> {
+    for (const [id, row] of this.rows.entries()) {
+      const vector = this.#shard.read(row);
+      if (vector !== undefined) yield [id, vector];
+    }
+  }
+
+  [Symbol.iterator](): IterableIterator<[string, Float32Array]> {
+    return this.entries();
   }
 
   /**
@@ -207,6 +231,17 @@ export class VectorIndex {
     return had;
   }
 
+  /** Removes the vectors of `ids`. @returns how many there were. */
+  deleteMany(ids: readonly string[]): number {
+    checkIds(ids);
+    return ids.reduce((count, id) => count + (this.delete(id) ? 1 : 0), 0);
+  }
+
+  /** Removes all vectors. Their memory is used again by others. A shared directory keeps its ids. */
+  clear(): void {
+    for (const [id] of this.rows.idsFromLast()) this.delete(id);
+  }
+
   /**
    * The k best rows.
    *
@@ -263,7 +298,9 @@ export class VectorIndex {
    * source throws; the signal's reason.
    */
   static async fromStream(source: ByteSource, options: LoadIndexOptions = {}): Promise<VectorIndex> {
-    return loadSnapshot(source, options, (dimension) => VectorIndex.create({ ...options, dimension }));
+    checkOptions(options, LOAD_OPTIONS);
+    const { rows, maximumMemoryBytes, columns } = options;
+    return loadSnapshot(source, options, (dimension) => VectorIndex.create({ dimension, rows, maximumMemoryBytes, columns }));
   }
 
   /** Frees the memory. The index cannot be used afterwards; a shared directory is left unchanged. */

@@ -7,6 +7,7 @@
  *   scalar   plain JavaScript, where WebAssembly is missing or forbidden
  */
 import { LodestoneError } from "../errors/lodestone-error.ts";
+import { checkOptions } from "./options.ts";
 import { type UnpackedBuilds, unpackBuilds } from "./unpack-builds.ts";
 
 /**
@@ -51,8 +52,9 @@ let compiledAhead: WasmModule | undefined;
 let chosen: Promise<WasmModule | undefined> | undefined;
 let unpacked: UnpackedBuilds | undefined;
 
-/** Optional. Applies to indexes created afterwards. */
+/** Optional. Applies to indexes created afterwards. @throws {TypeError} for an unknown option. */
 export function init(options: InitOptions): void {
+  checkOptions(options, ["wasm", "build", "workerUrl"]);
   requested = { ...options };
   chosen = undefined;
 }
@@ -88,14 +90,26 @@ async function choose({ wasm, build }: InitOptions): Promise<WasmModule | undefi
     if (source !== undefined && isModule(source)) return source;
     return await WebAssembly.compile((source as BufferSource | undefined) ?? insideBytes(build));
   } catch (error) {
-    // A Content-Security-Policy forbids compilation, or the runtime has no SIMD or no WebAssembly.
-    if (wasm === undefined && build === undefined) return undefined;
-    const what = wasm === undefined ? `The ${build} build of the core` : "The WebAssembly given to init";
     const why = error instanceof Error ? error.message : String(error);
+    // A Content-Security-Policy forbids compilation, or the runtime has no SIMD or no WebAssembly.
+    if (wasm === undefined && build === undefined) {
+      warnOnce(
+        `lodestone: WebAssembly does not run here (${why}). Searches use plain JavaScript: the same answers, but many times slower.`,
+      );
+      return undefined;
+    }
+    const what = wasm === undefined ? `The ${build} build of the core` : "The WebAssembly given to init";
     throw new LodestoneError("UNAVAILABLE", `${what} does not run here: ${why}. Without init the best build that runs here is taken.`, {
       cause: error,
     });
   }
+}
+
+let hasWarned = false;
+
+function warnOnce(message: string): void {
+  if (!hasWarned) console.warn(message);
+  hasWarned = true;
 }
 
 /** Checked by tag, because a module may come from another realm, as in Jest. */

@@ -98,6 +98,9 @@ describeBuilds("ParallelVectorIndex", (build) => {
       { id: "1", score: 2 },
     ]);
     expect(index.rows.size).toBe(index.size);
+    // The rows of those that found no room are used again from the lowest one: there is room in the last pages.
+    for (let i = 0; i < 20; i++) await index.upsert(`new${i}`, vector);
+    expect(index.size).toBe(totalCount + 20);
     await index.free();
   });
 
@@ -117,6 +120,28 @@ describeBuilds("ParallelVectorIndex", (build) => {
     rows.release("y");
   });
 
+  it("reads, removes and goes over many, like VectorIndex", async () => {
+    const index = await ParallelVectorIndex.create({ dimension: 1, shards: 2 });
+    const ids = Array.from({ length: 3000 }, (_, i) => `id${i}`);
+    await index.upsertMany(
+      ids,
+      Float32Array.from(ids, (_, i) => i + 1),
+    );
+    expect(await index.getMany(["id2999", "x", "id0"])).toEqual([Float32Array.of(3000), undefined, Float32Array.of(1)]);
+    const read = new Map<string, number>();
+    for await (const [id, [value]] of index) read.set(id, value!);
+    expect(read).toEqual(new Map(ids.map((id, i) => [id, i + 1])));
+    const removed = index.deleteMany([...ids.slice(1000), "x", "id1000"]);
+    const after = index.search([1]);
+    expect([await removed, (await after).totalCount, index.size]).toEqual([2000, 1000, 1000]);
+    await expect(index.deleteMany(["id0", 5 as never])).rejects.toThrow(/^id is of type number/);
+    await index.clear();
+    expect([index.size, await index.search([1])]).toEqual([0, { totalCount: 0, results: [] }]);
+    await index.upsert("again", [1]);
+    expect([index.rows.size, index.rows.rowOf("again")]).toEqual([1, 0]);
+    await index.free();
+  });
+
   it("refuses bad input like VectorIndex, and any use after free", async () => {
     const index = await ParallelVectorIndex.create({ dimension: 2, shards: 1 });
     await expect(index.upsert("a", [1])).rejects.toThrow(/^vector has 1 element; expected 2/);
@@ -125,8 +150,17 @@ describeBuilds("ParallelVectorIndex", (build) => {
     await expect(ParallelVectorIndex.create({ dimension: 2, shards: 0 })).rejects.toThrow(
       /^shards is 0; expected an integer from 1 to 1024/,
     );
+    await expect(index.search([1, 2], { signal: 5 } as never)).rejects.toThrow(/^signal is 5; expected an AbortSignal/);
+    await expect(index.search([1, 2], { topK: 2 } as never)).rejects.toThrow(/^"topK" is not an option here/);
+    await expect(index.get(5 as never)).rejects.toThrow(/^id is of type number/);
+    await expect(ParallelVectorIndex.create({ dimension: 2, maximumMemoryBytes: -1 })).rejects.toThrow(/^maximumMemoryBytes is -1/);
+    await expect(ParallelVectorIndex.create({ dimension: 2, threads: 2 } as never)).rejects.toThrow(/^"threads" is not an option here/);
+    await index.upsert("a", [1, 2]);
     await index.free();
     await expect(index.search([1, 2])).rejects.toThrow(/freed/);
+    for (const use of [() => index.has("a"), () => index.get("a"), () => index.delete("a"), () => index.upsert("b", [1, 2])])
+      await expect(use()).rejects.toThrow(/freed/);
+    expect(() => index.size).toThrow(/freed/);
   });
 });
 

@@ -140,6 +140,18 @@ describeBuilds("VectorIndex", () => {
       [() => index.search([1, 2, 3], { similarity: "dot" as "l1" }), RangeError, /^similarity is "dot"; expected/],
       [() => index.search([1, 2, 3], { similarity: "__proto__" as "l1" }), RangeError, /^similarity is "__proto__"/],
       [() => index.search([1, 2, 3], { filter: "x" as unknown as Uint32Array }), TypeError, /^filter is neither/],
+      [() => index.search([1, 2, 3], { filter: async () => false } as never), TypeError, /^filter answered .* cannot be asynchronous/],
+      [() => index.search([1, 2, 3], { topK: 2 } as never), TypeError, /^"topK" is not an option here; expected "k", "similarity", /],
+      [() => index.search([1, 2, 3], null as never), TypeError, /^options is null; expected an object/],
+      [
+        () => index.toStream({ onprogress: () => {} } as never),
+        TypeError,
+        /^"onprogress" is not an option here; expected "signal", "onProgress"/,
+      ],
+      [() => index.toStream({ signal: 5 } as never), TypeError, /^signal is 5; expected an AbortSignal/],
+      [() => index.get(5 as never), TypeError, /^id is of type number; expected a string/],
+      [() => index.has(undefined as never), TypeError, /^id is of type undefined/],
+      [() => index.delete(null as never), TypeError, /^id is of type object/],
     ];
     for (const [act, type, message] of refused) {
       expect(act).toThrow(type);
@@ -150,6 +162,15 @@ describeBuilds("VectorIndex", () => {
       await expect(VectorIndex.create({ dimension })).rejects.toThrow(/^dimension is .*; expected an integer from 1 to 10000/);
     }
     await expect(VectorIndex.create({ dimension: "3" as unknown as number })).rejects.toThrow(TypeError);
+    await expect(VectorIndex.create(undefined as never)).rejects.toThrow(/^options is nothing; expected an object/);
+    await expect(VectorIndex.create({ dimension: 3, threads: 2 } as never)).rejects.toThrow(/^"threads" is not an option here/);
+    for (const maximumMemoryBytes of [-1, 0, Number.NaN, Infinity, 2 ** 33, null as never, "1 GB" as never]) {
+      await expect(VectorIndex.create({ dimension: 3, maximumMemoryBytes })).rejects.toThrow(
+        /^maximumMemoryBytes is .*; expected a number of bytes up to 4294967296/,
+      );
+    }
+    await expect(VectorIndex.fromBytes(index.toBytes(), { dimension: 3 } as never)).rejects.toThrow(/^"dimension" is not an option here/);
+    expect(VectorIndex.name).toBe("VectorIndex");
   });
 
   it("grows as needed; at the memory limit it says so, changes nothing and still answers", async () => {
@@ -179,10 +200,39 @@ describeBuilds("VectorIndex", () => {
     expect(index.has("again")).toBe(true);
   });
 
+  it("reads, removes and goes over many", async () => {
+    const rows = new RowDirectory();
+    for (const shared of [undefined, rows]) {
+      const index = await VectorIndex.create({ dimension: 2, rows: shared });
+      index.upsertMany(["a", "b", "c"], Float32Array.of(1, 2, 3, 4, 5, 6));
+      rows.add("without a vector");
+      expect(index.getMany(["c", "x", "a", "c"])).toEqual([Float32Array.of(5, 6), undefined, Float32Array.of(1, 2), Float32Array.of(5, 6)]);
+      expect([...index]).toEqual([...index.entries()]);
+      expect(new Map(index)).toEqual(
+        new Map([
+          ["a", Float32Array.of(1, 2)],
+          ["b", Float32Array.of(3, 4)],
+          ["c", Float32Array.of(5, 6)],
+        ]),
+      );
+      expect(index.deleteMany(["b", "x", "b"])).toBe(1);
+      expect(() => index.deleteMany(["a", 5 as never])).toThrow(/^id is of type number/);
+      expect([index.size, index.has("a")]).toEqual([2, true]);
+      index.clear();
+      expect([index.size, [...index], index.search([1, 2]).totalCount]).toEqual([0, [], 0]);
+      index.upsert("again", [1, 2]);
+      if (shared === undefined) expect([index.rows.size, index.rows.rowOf("again")]).toEqual([1, 0]);
+      index.free();
+    }
+    expect(rows.size).toBe(5);
+  });
+
   it("a freed index refuses to be used", async () => {
     const index = await VectorIndex.create({ dimension: 2 });
+    index.upsert("a", [1, 2]);
     index.free();
     expect(() => index.upsert("a", [1, 2])).toThrow(/^The index was freed; create another one\.$/);
     expect(() => index.search([1, 2])).toThrow(/freed/);
+    for (const use of [() => index.size, () => index.has("a"), () => index.delete("a")]) expect(use).toThrow(/freed/);
   });
 });
