@@ -18,9 +18,7 @@ import type { JsonSchema } from "../validation.ts";
 const QUERY: Readonly<Record<keyof TextQuery, JsonSchema>> = {
   query: {
     type: "string",
-    minLength: 1,
-    description:
-      "Words: a record is found if it has any of them, and ranks higher with more. In a table, an empty query finds every record.",
+    description: "Words: a record is found if it has any of them, and ranks higher with more. An empty query finds every record.",
   },
   fuzziness: { type: "integer", minimum: 0, maximum: 2, description: "How many letters of a word may differ. Default 1." },
   prefix: { enum: ["phrase", "disabled"], description: '"phrase": the last word may be the beginning of one. Default "disabled".' },
@@ -29,7 +27,7 @@ const QUERY: Readonly<Record<keyof TextQuery, JsonSchema>> = {
     description: "Marks what was found with <em>, in xata.highlight. Both are on by default.",
   },
   page: objectOf({
-    size: { type: "integer", minimum: 1, maximum: MAX_FOUND, description: `Default ${DEFAULT_FOUND}.` },
+    size: { type: "integer", minimum: 0, maximum: MAX_FOUND, description: `Default ${DEFAULT_FOUND}. With 0 only totalCount is found.` },
     offset: { type: "integer", minimum: 0, maximum: MAX_FOUND_OFFSET },
   }),
 };

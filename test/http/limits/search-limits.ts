@@ -195,11 +195,11 @@ export const SEARCH_LIMITS: Limit[] = [
   },
   {
     documented: "`page.size` of a text search",
-    value: "1 to 200",
-    min: 1,
+    value: "0 to 200",
+    min: 0,
     max: 200,
     request: (size) => api.textSearch({ page: { size } }),
-    refusal: "page.size: expected an integer from 1 to 200",
+    refusal: "page.size: expected an integer from 0 to 200",
   },
   {
     documented: "`page.offset` of a text search",

@@ -53,7 +53,7 @@ const BOOSTERS = ["valueBooster", "numericBooster", "dateBooster"] as const;
 
 export function readTextQuery({ query, fuzziness = 1, prefix, highlight, page }: TextQuery): SearchPlan {
   return {
-    terms: query === undefined ? undefined : readTerms(query, fuzziness, prefix === "phrase"),
+    terms: query === undefined || query === "" ? undefined : readTerms(query, fuzziness, prefix === "phrase"),
     highlight: highlight?.enabled ?? true,
     encodeHtml: highlight?.encodeHTML ?? true,
     size: page?.size ?? DEFAULT_FOUND,

@@ -217,6 +217,11 @@ describeOnBothEngines("free text search", (fixture) => {
     const all = await find("garden");
     const page = await inTable({ query: "garden", page: { size: 1, offset: 1 } });
     expect([page.records.map((record) => record.id), page.totalCount]).toEqual([[all[1]], 3]);
+    expect(await inTable({ query: "garden", page: { size: 0 } })).toEqual({ records: [], totalCount: 3 });
+    // As LangChain's store counts what can be found.
+    const { totalCount } = await inTable({});
+    expect(totalCount).toBeGreaterThan(3);
+    expect(await inTable({ query: "", page: { size: 0 } })).toEqual({ records: [], totalCount });
   });
 
   test("treats every text as words and nothing else", async () => {
