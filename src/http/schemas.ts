@@ -68,6 +68,8 @@ export const COLUMN: JsonSchema = {
     },
     ["name", "type"],
   ),
+  // Columns of these types have a member of that name.
+  "x-not-offered": TYPES_NOT_OFFERED,
 };
 
 export const COLUMNS: JsonSchema = { type: "array", items: COLUMN, maxItems: MAX_COLUMNS };

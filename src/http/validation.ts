@@ -37,7 +37,7 @@ export class SchemaFaultError extends LodestoneError {
 
 /**
  * What the schemas say beside JSON Schema. `x-beyond-maximum`: the retired service's text for a number above the maximum.
- * `x-not-offered`: sentences for values that the retired service took.
+ * `x-not-offered`: sentences for values and members that the retired service took.
  */
 const EXTENSIONS = ["x-beyond-maximum", "x-not-offered"];
 
@@ -98,6 +98,8 @@ function messageOf(error: ErrorObject): string {
     case "required":
       return "is required";
     case "additionalProperties": {
+      const notOffered = notOfferedIn(schema, error.params.additionalProperty);
+      if (notOffered !== undefined) return notOffered;
       const known = Object.keys((schema.properties as object | undefined) ?? {});
       return known.length === 0 ? "is not known here" : `is not known here; expected ${listOf(known, "or")}`;
     }
@@ -108,10 +110,7 @@ function messageOf(error: ErrorObject): string {
       return `expected an object with exactly one of ${listOf(known, "or")}, got ${names.length === 0 ? "none" : listOf(names.slice(0, 5), "and")}`;
     }
     case "enum": {
-      const notOffered = schema["x-not-offered"] as Readonly<Record<string, string>> | undefined;
-      const sentence = typeof error.data === "string" && notOffered !== undefined && Object.hasOwn(notOffered, error.data);
-      if (sentence) return notOffered[error.data as string] as string;
-      return `expected ${expectation(schema)}, got ${inWords(error.data)}`;
+      return notOfferedIn(schema, error.data) ?? `expected ${expectation(schema)}, got ${inWords(error.data)}`;
     }
     case "maxItems":
       return `expected at most ${grouped(schema.maxItems)} elements, got ${grouped((error.data as unknown[]).length)}`;
@@ -120,6 +119,11 @@ function messageOf(error: ErrorObject): string {
     default:
       return `expected ${expectation(schema)}, got ${inWords(error.data)}`;
   }
+}
+
+function notOfferedIn(schema: JsonSchema, asked: unknown): string | undefined {
+  const sentences = schema["x-not-offered"] as Readonly<Record<string, string>> | undefined;
+  return typeof asked === "string" && sentences !== undefined && Object.hasOwn(sentences, asked) ? sentences[asked] : undefined;
 }
 
 function expectation(schema: JsonSchema): string {

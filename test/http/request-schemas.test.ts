@@ -4,7 +4,9 @@ import { queryEndpoints } from "../../src/http/endpoints/query.ts";
 import { recordEndpoints } from "../../src/http/endpoints/records.ts";
 import { textSearchEndpoints } from "../../src/http/endpoints/text-search.ts";
 import { transactionEndpoints } from "../../src/http/endpoints/transaction.ts";
+import { COLUMN } from "../../src/http/schemas.ts";
 import { compileSchema } from "../../src/http/validation.ts";
+import { requireColumn } from "../../src/records/catalog/column-types.ts";
 
 /**
  * What requests about records look like is checked here alone, by the schemas of the endpoints: the record store takes
@@ -88,6 +90,17 @@ describe("schemas of requests about records", () => {
     ["searchBranch", { query: "x", tables: many(1001, "books") }, "tables: expected at most 1,000 elements, got 1,001"],
   ])("%s refuses %j", (name, body, message) => {
     expect(() => check(name, body)).toThrow(expect.objectContaining({ code: "INVALID", message: expect.stringContaining(message) }));
+  });
+
+  test("columns of types that are not offered are refused with what to use instead, whatever members they have", () => {
+    for (const column of [
+      { name: "portrait", type: "file" },
+      { name: "portrait", type: "file", file: { defaultPublicAccess: true } },
+    ]) {
+      expect(() => compileSchema(COLUMN)(column)).toThrow("File columns are not part of Lodestone. Keep files in an object store");
+      expect(() => requireColumn("authors", column)).toThrow("File columns are not part of Lodestone.");
+    }
+    expect(() => compileSchema(COLUMN)({ name: "a", type: "string", size: 5 })).toThrow('size: is not known here; expected "name"');
   });
 
   test("null for an optional member means that it is absent", () => {

@@ -46,9 +46,10 @@ export function requireColumn(table: string, given: unknown): ColumnSchema {
   };
   const system = isUnderscored(name) ? systemColumnNamed(name) : undefined;
   if (system !== undefined) return systemColumnSchema(system);
-  for (const key of Object.keys(column)) if (!COLUMN_KEYS.has(key)) fail(`unknown property "${key.slice(0, 80)}".`);
   const type = column.type;
+  // First: such columns have members that others do not have.
   if (Object.hasOwn(TYPES_NOT_OFFERED, type)) fail(TYPES_NOT_OFFERED[type]!);
+  for (const key of Object.keys(column)) if (!COLUMN_KEYS.has(key)) fail(`unknown property "${key.slice(0, 80)}".`);
   if (!COLUMN_TYPES.includes(type)) fail(`type is ${inWords(type)}; expected one of ${COLUMN_TYPES.join(", ")}.`);
 
   for (const flag of ["notNull", "unique"] as const) {
