@@ -182,7 +182,10 @@ class TransactionRunner {
     const found = new Map<string, JsonObject>(records.map((record) => [recordIdOf(record, systemNaming), record]));
     for (const id of ids) {
       const record = found.get(id);
-      this.results.push({ operation: "get", columns: record === undefined ? {} : exactly(first.columns, record, systemNaming) });
+      // An empty list, which the Python SDK sends when no columns are named: the id and the metadata, as everywhere else.
+      const isNamed = first.columns?.length !== 0;
+      const columns = record === undefined ? {} : isNamed ? exactly(first.columns, record, systemNaming) : record;
+      this.results.push({ operation: "get", columns });
     }
   }
 

@@ -59,6 +59,13 @@ describeOnBothEngines("transactions", (fixture) => {
     expect(await contents()).toEqual(before);
   });
 
+  test("answer a get of no columns with the id and the metadata", async () => {
+    expect(await run({ get: { table: "items", id: "a", columns: [] } }, { get: { table: "items", id: "gone", columns: [] } })).toEqual([
+      { operation: "get", columns: { id: "a", xata: expect.objectContaining({ version: 0 }) } },
+      { operation: "get", columns: {} },
+    ]);
+  });
+
   test("return the result of each operation in order", async () => {
     const results = await run(
       { insert: { table: "items", record: { name: "made" } } },
