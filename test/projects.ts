@@ -29,7 +29,7 @@ const REST: readonly string[] = [
   "http/client-gone",
   "http/descriptors",
   "http/durability",
-  "http/foreign-pages",
+  "http/cross-site-requests",
   "http/fuzz",
   "http/large-values",
   "http/limits",

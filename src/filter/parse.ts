@@ -1,5 +1,5 @@
 /**
- * Parses a filter of the API, checked against the schema, into one tree. The grammar is in api.md and in the
+ * Parses a filter of the API, checked against the schema, into one tree. The grammar is that of the
  * SDK's `FilterExpression`:
  *
  *   expression  {name: condition, $any|$all|$none|$not: expression | [expression], $exists|$notExists|$existsNot: name}   members ANDed

@@ -22,7 +22,7 @@
 
 import type { JsonDocument } from "./json-document.ts";
 
-/** The types of api.md, as far as the filter tells them apart. */
+/** The column types, as far as the filter tells them apart. */
 export type FilterColumnType =
   | "string"
   | "text"

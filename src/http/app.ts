@@ -20,10 +20,10 @@ import { readJson } from "./body/read-json.ts";
 import { networkOf, TrustedProxies } from "./connections/client-address.ts";
 import { connectionOf } from "./connections/client-connection.ts";
 import { consoleFiles } from "./console-files.ts";
+import { refuseCrossSiteRequests } from "./cross-site-requests.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { EndpointRouter } from "./endpoint-router.ts";
 import { createEndpoints } from "./endpoints/all.ts";
-import { refuseForeignPages } from "./foreign-pages.ts";
 import { DEFAULT_HTTP_LIMITS, type HttpLimits } from "./http-limits.ts";
 import { authorize, type Caller, Keyring } from "./keys/access-keys.ts";
 import type { KeyManager } from "./keys/key-manager.ts";
@@ -141,7 +141,7 @@ export function createApp(options: AppOptions): App {
   if (corsOrigins.length > 0) koa.use(corsMiddleware(corsOrigins));
   koa.use((ctx, next) => {
     refuseTransferCoding(ctx.req);
-    if (keyring.isOpen && !corsOrigins.includes("*")) refuseForeignPages(ctx, options.hostNames ?? [], corsOrigins);
+    if (keyring.isOpen && !corsOrigins.includes("*")) refuseCrossSiteRequests(ctx, options.hostNames ?? [], corsOrigins);
     refuseEmptyId(ctx);
     return next();
   });

@@ -52,13 +52,13 @@ const LIST_EVERY_POLLS = 6;
 const PAUSE_FACTOR = 4;
 const MIN_PAUSE_MS = 10;
 const MAX_PAUSE_MS = 25;
-export const FIRST_RETRY_MS = 50;
-const LAST_RETRY_MS = 5_000;
+export const FIRST_BACKOFF_MS = 50;
+const MAX_BACKOFF_MS = 5_000;
 /**
  * While the database is known to be unreachable an attempt costs nothing, and its return should be noticed
  * soon.
  */
-const LAST_AWAY_RETRY_MS = 500;
+const MAX_AWAY_BACKOFF_MS = 500;
 /**
  * On its own initiative the store reads at most this many branches in full, and follows at most this many, at
  * the same time. The record store has other clients to serve.
@@ -70,7 +70,7 @@ const ROUNDS_AT_ONCE = 16;
  * announcements.
  */
 const POLLS_PER_ROUND = 120;
-const LIST_RETRY_LIMIT_MS = 1_000;
+const MAX_LIST_BACKOFF_MS = 1_000;
 
 /** A branch and the state of following it. */
 export interface Followed {
@@ -85,7 +85,7 @@ export interface Followed {
   isAwaited: boolean;
   /** The timer of the next round, and when it fires. */
   scheduled: { readonly timer: NodeJS.Timeout; readonly at: number } | undefined;
-  retryMs: number;
+  backoffMs: number;
   /** When the first of the rounds failed that have failed since the last good one. */
   failingSince: number | undefined;
   lastRoundAt: number;
@@ -156,7 +156,7 @@ export class FollowedBranches {
       isReady: false,
       isAwaited: !this.#isListed,
       scheduled: undefined,
-      retryMs: FIRST_RETRY_MS,
+      backoffMs: FIRST_BACKOFF_MS,
       failingSince: undefined,
       lastRoundAt: Number.NEGATIVE_INFINITY,
       isInRound: false,
@@ -294,7 +294,7 @@ export class FollowedBranches {
       this.#faults.works(follower.key);
       followed.away = undefined;
       followed.failingSince = undefined;
-      followed.retryMs = FIRST_RETRY_MS;
+      followed.backoffMs = FIRST_BACKOFF_MS;
       if (follower.isGone && this.#branches.get(follower.key) === followed) this.#branches.delete(follower.key);
     } catch (error) {
       lag.fail();
@@ -303,17 +303,17 @@ export class FollowedBranches {
       followed.away = error instanceof DatabaseAwayError ? error : undefined;
       followed.isFull = error instanceof IndexFullError;
       this.#faults.failed(follower.key, error);
-      followed.nextRoundAt = performance.now() + FIRST_RETRY_MS;
+      followed.nextRoundAt = performance.now() + FIRST_BACKOFF_MS;
       // Random jitter, so that branches and servers do not retry in step.
-      const retryMs = followed.away !== undefined ? Math.min(followed.retryMs, LAST_AWAY_RETRY_MS) : followed.retryMs;
-      this.#schedule(followed, retryMs * (1 - Math.random() / 2));
-      followed.retryMs = Math.min(2 * followed.retryMs, LAST_RETRY_MS);
+      const backoffMs = followed.away !== undefined ? Math.min(followed.backoffMs, MAX_AWAY_BACKOFF_MS) : followed.backoffMs;
+      this.#schedule(followed, backoffMs * (1 - Math.random() / 2));
+      followed.backoffMs = Math.min(2 * followed.backoffMs, MAX_BACKOFF_MS);
     } finally {
       followed.isInRound = false;
     }
   }
 
-  async #list(retryMs = FIRST_RETRY_MS): Promise<void> {
+  async #list(backoffMs = FIRST_BACKOFF_MS): Promise<void> {
     try {
       for (const ref of await this.#records.allBranches()) {
         if (this.#isClosed) return;
@@ -325,7 +325,7 @@ export class FollowedBranches {
     } catch (error) {
       if (this.#isClosed) return;
       this.#listing.failed(error);
-      this.#after(retryMs * (1 - Math.random() / 2), () => void this.#list(Math.min(2 * retryMs, LIST_RETRY_LIMIT_MS)));
+      this.#after(backoffMs * (1 - Math.random() / 2), () => void this.#list(Math.min(2 * backoffMs, MAX_LIST_BACKOFF_MS)));
     }
   }
 

@@ -6,7 +6,7 @@ import { LodestoneError } from "../errors/lodestone-error.ts";
 import { DatabaseAwayError } from "../records/database-away.ts";
 import type { SharedSnapshot } from "../records/feed/feed-types.ts";
 import type { BranchInfo, BranchRef } from "../records/schema.ts";
-import { FIRST_RETRY_MS, type Followed, FollowedBranches, type FollowOptions } from "./followed-branches.ts";
+import { FIRST_BACKOFF_MS, type Followed, FollowedBranches, type FollowOptions } from "./followed-branches.ts";
 import type { FollowedRecords } from "./followed-schema.ts";
 import type { OwnAnswers, OwnCallOptions, OwnRecords, OwnSearch } from "./parts/local-part.ts";
 import { checkQueryVectors, checkSearch, type Query } from "./request-check.ts";
@@ -244,7 +244,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
         if (error instanceof DatabaseAwayError || error instanceof IndexFullError) throw error;
         this.#branches.retry(followed);
         // Pause, otherwise the next attempt would follow at once.
-        await new Promise((resolve) => setTimeout(resolve, FIRST_RETRY_MS));
+        await new Promise((resolve) => setTimeout(resolve, FIRST_BACKOFF_MS));
         return false;
       },
     );

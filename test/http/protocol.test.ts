@@ -54,7 +54,7 @@ describe("every answer", () => {
     expect((await server.get("/dbs", { "x-request-id": 'x" evil' })).headers["x-request-id"]).toMatch(/^[\w-]{36}$/);
   });
 
-  it("does not depend on the Host header if that is one of this machine's names or addresses (others: foreign-pages.test.ts)", async () => {
+  it("does not depend on the Host header if that is one of this machine's names or addresses (others: cross-site-requests.test.ts)", async () => {
     for (const host of ["workspace.us-east-1.localhost:8787", "a.b.localhost", "192.0.2.1"]) {
       expect((await server.get("/dbs", { host })).status).toBe(200);
     }

@@ -17,8 +17,8 @@ const ROUNDS_AT_ONCE = 2;
 const MAX_SEARCHES = 64;
 const MAX_ROUND_BYTES = 8 * 2 ** 20;
 /** The pause between attempts of one search. It grows with each attempt. */
-const RETRY_MS = 5;
-const LAST_RETRY_MS = 200;
+const FIRST_BACKOFF_MS = 5;
+const MAX_BACKOFF_MS = 200;
 /**
  * A search with less time left is rejected: the round would end at its deadline, and so would all other
  * searches of the round.
@@ -122,11 +122,11 @@ export class StrongRounds {
       return;
     }
     this.#retries++;
-    const retryMs = Math.min(RETRY_MS * waiting.attempts++, LAST_RETRY_MS) * Math.random();
+    const backoffMs = Math.min(FIRST_BACKOFF_MS * waiting.attempts++, MAX_BACKOFF_MS) * Math.random();
     setTimeout(() => {
       this.#waiting.unshift(waiting);
       this.#start();
-    }, retryMs);
+    }, backoffMs);
   }
 }
 

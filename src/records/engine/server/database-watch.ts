@@ -1,9 +1,9 @@
 /**
  * One connection that listens (LISTEN) and knows whether the database can be reached. When it is lost, it is
- * reopened by a small number of attempts, at growing intervals with jitter. Meanwhile every other caller is
+ * reopened by a small number of attempts, with backoff and jitter. Meanwhile every other caller is
  * told at once that the database is away, instead of trying for itself.
  *
- * Invariants: at most ATTEMPTS_AT_ONCE attempts run, and a new one starts at most every PAUSES_MS; `isAway`
+ * Invariants: at most ATTEMPTS_AT_ONCE attempts run, and a new one starts at most every BACKOFF_MS; `isAway`
  * is false while the connection is open; after a reconnect every listener is called with "", because it may
  * have missed something.
  */
@@ -17,7 +17,7 @@ const ATTEMPTS_AT_ONCE = 3;
  * Between the starts of attempts; the last value repeats. Each is shortened by up to a half, so that servers
  * do not fall into step.
  */
-const PAUSES_MS = [100, 200, 400, 500];
+const BACKOFF_MS = [100, 200, 400, 500];
 /** After this long without a connection or a refusal, waiting callers are told. */
 const SILENCE_MS = 1_000;
 const HEALTH_CHECK_EVERY_MS = 2_000;
@@ -136,7 +136,7 @@ export class DatabaseWatch {
     const silence = setTimeout(() => this.#setAway(new Error("no answer")), SILENCE_MS).unref();
     for (let n = 0; this.#client === null && !this.#isClosed; n++) {
       if (this.#attempts < ATTEMPTS_AT_ONCE) void this.#attempt();
-      const pauseMs = PAUSES_MS[Math.min(n, PAUSES_MS.length - 1)]! * (1 - Math.random() / 2);
+      const pauseMs = BACKOFF_MS[Math.min(n, BACKOFF_MS.length - 1)]! * (1 - Math.random() / 2);
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, pauseMs).unref();
         this.#endPause = () => {

@@ -1,7 +1,7 @@
 /** Who may call without a key, and which pages of browsers may call at all. */
 import { networkInterfaces } from "node:os";
 import { describe, expect, it } from "vitest";
-import { isTrustedHost } from "../../src/http/foreign-pages.ts";
+import { isTrustedHost } from "../../src/http/cross-site-requests.ts";
 import { runCommand, startServer } from "../support/server.ts";
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });

@@ -2,7 +2,7 @@
  * Keeps pages from elsewhere out of a server without keys, which trusts everyone who reaches it. Such pages reach
  * it through the browser of somebody on this machine:
  *
- * - with a request from another origin. CORS keeps the page from reading the answer; the check of `Origin` keeps it
+ * - by cross-site request forgery (CSRF): a request from another origin. CORS keeps the page from reading the answer; the check of `Origin` keeps it
  *   from writing, even where no preflight is sent.
  * - by DNS rebinding. The page's own name is made to resolve to 127.0.0.1, and to the browser the answers are then
  *   of the page's origin; it sends no `Origin` with a GET. Only the `Host` header shows it, because it contains that
@@ -25,7 +25,7 @@ const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?$/;
  * @param corsOrigins  origins that may call it.
  * @throws {LodestoneError} FORBIDDEN.
  */
-export function refuseForeignPages(ctx: Context, hostNames: readonly string[], corsOrigins: readonly string[]): void {
+export function refuseCrossSiteRequests(ctx: Context, hostNames: readonly string[], corsOrigins: readonly string[]): void {
   const strange = [ctx.req.headers.host, authorityOf(ctx.req.url)].find((name) => !isTrustedHost(name, hostNames));
   if (strange !== undefined) {
     throw new LodestoneError(
