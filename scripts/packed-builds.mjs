@@ -1,6 +1,7 @@
 /**
  * Packs both builds of the core into one text for the library, one after the other: they have most of their code in
- * common, which LZMA finds at any distance. The result is a fifth smaller than with deflate.
+ * common, which LZMA finds at any distance. Deflate looks back no further than 32 kB, and packs both into 41 kB in place
+ * of 22: the library would be 57 kB in place of 37.
  * src/core/unpack-builds.ts decodes it.
  */
 import { compress } from "lzma1";

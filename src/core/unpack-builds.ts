@@ -20,7 +20,7 @@ function decodeBase64(text: string): Uint8Array<ArrayBuffer> {
 }
 
 // Decodes LZMA (Igor Pavlov, "LZMA specification", in the public domain with the LZMA SDK). A page has to
-// load the builds of the core, and LZMA packs them a fifth smaller than deflate. Trusts its input, which is
+// load the builds of the core, and LZMA packs them into half of what deflate needs. Trusts its input, which is
 // the library's own. Literals by 3 bits of the byte before, positions modulo 4 (lc 3, lp 0, pb 2).
 
 /** Start offsets of the probabilities of each kind of bit: twelve states, four positions. */

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { memoryLimits } from "../../src/budget/memory-limits.ts";
 import { Admission, collectGarbage, ReleasedBodies } from "../../src/http/admission/admission.ts";
-import { memoryOf, shapeOf } from "../../src/http/body/json-memory.ts";
+import { memoryOf, shapeOf } from "../../src/http/body/read-json.ts";
 import { jsonPieces } from "../../src/records/json-pieces.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 
