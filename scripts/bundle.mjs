@@ -1,5 +1,6 @@
 /** One file out of what tsc wrote and the small packages that go into the library. */
 import { readFile } from "node:fs/promises";
+import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, transform } from "esbuild";
 
@@ -26,18 +27,18 @@ const loaderWithoutSideEffects = {
         if (!contents.includes(line)) throw new Error(`@assemblyscript/loader has changed; look again for: ${line}`);
         contents = contents.replace(line, instead);
       }
-      return { contents, loader: "js" };
+      return { contents: `/*! ${relative(ROOT, path)} */\n${contents}`, loader: "js" };
     });
   },
 };
 
-/** The declarations have the comments; the bundles do without. */
+/** The declarations have the comments; the bundles have the names of their parts, where `legalComments` keeps them. */
 const withoutComments = {
   name: "without-comments",
   setup({ onLoad }) {
     onLoad({ filter: /[\\/]dist[\\/].*\.js$/ }, async ({ path }) => {
       const { code } = await transform(await readFile(path, "utf8"), { minifyWhitespace: true, target: TARGET });
-      return { contents: code, loader: "js" };
+      return { contents: `/*! ${relative(ROOT, path)} */\n${code}`, loader: "js" };
     });
   },
 };

@@ -14,7 +14,9 @@ export async function stageLibrary(root, worker) {
   rmSync(to, { recursive: true, force: true });
   mkdirSync(`${to}dist`, { recursive: true });
   const entryPoints = [`${root}dist/index.js`];
-  await bundle({ entryPoints, format: "esm", minifySyntax: true, outfile: `${to}dist/index.js` });
+  // Names of functions, and of the sources, stay: for traces and profiles.
+  const readable = { minifySyntax: true, minifyWhitespace: true, legalComments: "inline" };
+  await bundle({ entryPoints, format: "esm", ...readable, outfile: `${to}dist/index.js` });
   await bundle({ entryPoints, format: "cjs", minify: true, outfile: `${to}dist/index.cjs` });
   await bundle({ entryPoints, format: "esm", minify: true, outfile: `${to}dist/lodestone.min.js` });
   await bundle({

@@ -100,7 +100,7 @@ describe("RowDirectory", () => {
     directory.add("�");
     directory.add("5");
     expect(directory.rowOf("\ud800")).toBeUndefined();
-    expect(directory.rowOf(5 as unknown as string)).toBeUndefined();
+    expect(() => directory.rowOf(5 as unknown as string)).toThrow(TypeError);
     expect(() => directory.add("a\udc00")).toThrow(RangeError);
     expect(() => directory.add(5 as unknown as string)).toThrow(TypeError);
     expect(directory.size).toBe(2);

@@ -38,8 +38,8 @@ describe("the library's package", () => {
       files().filter((path) => !/^(dist\/((core|library|columns|errors)\/[^/]+\.d\.c?ts$|[^/]+$)|assembly\/|[^/]+$)/.test(path)),
     ).toEqual([]);
     const text = readFileSync(join(installed, "dist/index.js"), "utf8");
-    // Above each part the bundler names its source.
-    const parts = [...text.matchAll(/^\/\/ ((?:dist|node_modules)\/.*)$/gm)].map(([, path]) => path);
+    // Before each part the bundle names its source.
+    const parts = [...text.matchAll(/\/\*! ((?:dist|node_modules)\/.*?) \*\//g)].map(([, path]) => path);
     expect(parts).toContain("dist/core/vector-index.js");
     const allowed = /^(dist\/((core|columns|errors|filter|library|text|threads)\/|[^/]+$)|node_modules\/@assemblyscript\/loader\/)/;
     expect(parts.filter((path) => !allowed.test(path ?? ""))).toEqual([]);

@@ -105,7 +105,7 @@ describe("results", () => {
       { operation: "insert", id: "g2", rows: 1 },
       { operation: "get", columns: { name: "exact", xata: { version: 0 } } },
       { operation: "get", columns: { xata } },
-      { operation: "get", columns: {} },
+      { operation: "get", columns: { id: "g2", xata } },
       { operation: "get", columns: { id: "g2", name: "exact", plan: "free", xata } },
     ]);
   });
