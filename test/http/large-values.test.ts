@@ -5,11 +5,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { describeWith } from "../support/requirements.ts";
-import { startServer, type TestServer } from "../support/server.ts";
+import { TestServer } from "../support/server.ts";
 
 const BRANCH = "/db/values:main";
 
-function behaves(start: () => Promise<TestServer>, bytes: number): void {
+function behaves(create: () => TestServer | Promise<TestServer>, bytes: number): void {
   let server: TestServer;
   let pid: number;
   const sql = (statement: string) => server.post(`${BRANCH}/sql`, { statement });
@@ -17,8 +17,9 @@ function behaves(start: () => Promise<TestServer>, bytes: number): void {
     server.post(`${BRANCH}/tables/h/vectorSearch`, { column: "v", queryVector: [1, 1], consistency: "strong", ...options });
 
   beforeAll(async () => {
-    server = await start();
-    ({ pid } = server);
+    server = await create();
+    // To store it may take as long as it takes.
+    await server.start(["--statement-timeout", "3600"]);
     await server.put(BRANCH);
     await server.put(`${BRANCH}/tables/h`, {
       columns: [
@@ -30,6 +31,10 @@ function behaves(start: () => Promise<TestServer>, bytes: number): void {
     await sql(`INSERT INTO "h" ("id", "l", "v") VALUES ('small', 'little', '{1,0}')`);
     expect((await sql(`INSERT INTO "h" ("id", "l", "o", "v") VALUES ('big', repeat('x', ${bytes}), 'small', '{1,1}')`)).status).toBe(200);
     for (let n = 0; n < 2; n++) expect((await sql(`UPDATE "h" SET "l" = repeat('y', ${bytes}) WHERE "id" = 'big'`)).status).toBe(200);
+    await server.end("SIGTERM");
+    await server.start();
+    await server.untilReady();
+    ({ pid } = server);
   });
   afterAll(() => server.stop());
 
@@ -69,16 +74,16 @@ function behaves(start: () => Promise<TestServer>, bytes: number): void {
   });
 }
 
-/** The limits of time are the product's: they end what takes ever more memory of the database. */
+/** Requests have the product's own limits of time: these end what takes ever more memory of the database. */
 const LIMITED = { env: { LODESTONE_STATEMENT_TIMEOUT: undefined } };
 
-describe("a value of 140 MB on the embedded engine", () => behaves(() => startServer(LIMITED), 140_000_000));
+describe("a value of 140 MB on the embedded engine", () => behaves(() => new TestServer(LIMITED), 140_000_000));
 
 describeWith("postgresql", "a value of 600 MB on a PostgreSQL server", (bin) => {
   let postgres: TestPostgres | undefined;
   afterAll(() => postgres?.stop());
   behaves(async () => {
     postgres = await startPostgres(bin);
-    return startServer({ ...LIMITED, databaseUrl: await postgres.createDatabase() });
+    return new TestServer({ ...LIMITED, databaseUrl: await postgres.createDatabase() });
   }, 600_000_000);
 });
