@@ -167,10 +167,10 @@ function listOf(names: readonly string[], conjunction: string): string {
 // names members, and nowhere else: values of records, filters and parameters keep their nulls.
 
 /** Removes nulls from the value, in place. */
-export type DropNulls = (value: unknown) => void;
+type DropNulls = (value: unknown) => void;
 
 /** undefined: nothing that the schema describes is optional. */
-export function nullDropper(schema: JsonSchema): DropNulls | undefined {
+function nullDropper(schema: JsonSchema): DropNulls | undefined {
   const alternatives = schema.anyOf as JsonSchema[] | undefined;
   if (alternatives !== undefined) return inTurn(alternatives.map(nullDropper));
   if (schema.items !== undefined) return ofItems(nullDropper(schema.items as JsonSchema));
