@@ -6,15 +6,18 @@
  * Lanes are local variables: sums that do not wait for each other take less time than the one sum of a plain
  * loop, where each addition waits for the one before. Two rows x and y at a time, so that an element of the query
  * is read once for both; four lanes at a time (of elements first + 0 to 3 mod 8), as registers are sixteen.
- * Each function goes over many rows, because engines optimize a loop inside of one function best.
+ * Each function goes over many rows, because engines optimize a loop inside of one function best. Rows and queries
+ * are padded with zeros to a multiple of eight elements, which changes no sum.
  */
 import type { Similarity } from "./similarity.ts";
 
-/** Sums of `count` rows, f32 in `data` from starts[r]. The query is float32 widened to float64. */
+/** The number of elements of a padded row. */
+export const paddedLength = (dimension: number): number => Math.ceil(dimension / 8) * 8;
+
+/** Sums of `count` padded rows, f32 in `data` from starts[r]. The query is float32 widened to float64. */
 type Sums = (data: Float32Array, starts: Uint32Array, count: number, query: Float64Array, sums: Float64Array) => void;
 
 const dots: Sums = (data, starts, count, query, sums) => {
-  const n = query.length;
   for (let r = 0; r < count; r += 2) {
     const x = starts[r]!;
     const y = starts[Math.min(r + 1, count - 1)]!;
@@ -31,8 +34,7 @@ const dots: Sums = (data, starts, count, query, sums) => {
       let y1 = 0;
       let y2 = 0;
       let y3 = 0;
-      let i = first;
-      for (; i + 3 < n; i += 8) {
+      for (let i = first; i < query.length; i += 8) {
         const q0 = query[i]!;
         x0 += data[x + i]! * q0;
         y0 += data[y + i]! * q0;
@@ -46,18 +48,6 @@ const dots: Sums = (data, starts, count, query, sums) => {
         x3 += data[x + i + 3]! * q3;
         y3 += data[y + i + 3]! * q3;
       }
-      if (i < n) {
-        x0 += data[x + i]! * query[i]!;
-        y0 += data[y + i]! * query[i]!;
-      }
-      if (i + 1 < n) {
-        x1 += data[x + i + 1]! * query[i + 1]!;
-        y1 += data[y + i + 1]! * query[i + 1]!;
-      }
-      if (i + 2 < n) {
-        x2 += data[x + i + 2]! * query[i + 2]!;
-        y2 += data[y + i + 2]! * query[i + 2]!;
-      }
       evenX += x0 + x2;
       oddX += x1 + x3;
       evenY += y0 + y2;
@@ -69,7 +59,6 @@ const dots: Sums = (data, starts, count, query, sums) => {
 };
 
 const sumsOfDistances: Sums = (data, starts, count, query, sums) => {
-  const n = query.length;
   for (let r = 0; r < count; r += 2) {
     const x = starts[r]!;
     const y = starts[Math.min(r + 1, count - 1)]!;
@@ -86,8 +75,7 @@ const sumsOfDistances: Sums = (data, starts, count, query, sums) => {
       let y1 = 0;
       let y2 = 0;
       let y3 = 0;
-      let i = first;
-      for (; i + 3 < n; i += 8) {
+      for (let i = first; i < query.length; i += 8) {
         const q0 = query[i]!;
         x0 += Math.abs(data[x + i]! - q0);
         y0 += Math.abs(data[y + i]! - q0);
@@ -101,18 +89,6 @@ const sumsOfDistances: Sums = (data, starts, count, query, sums) => {
         x3 += Math.abs(data[x + i + 3]! - q3);
         y3 += Math.abs(data[y + i + 3]! - q3);
       }
-      if (i < n) {
-        x0 += Math.abs(data[x + i]! - query[i]!);
-        y0 += Math.abs(data[y + i]! - query[i]!);
-      }
-      if (i + 1 < n) {
-        x1 += Math.abs(data[x + i + 1]! - query[i + 1]!);
-        y1 += Math.abs(data[y + i + 1]! - query[i + 1]!);
-      }
-      if (i + 2 < n) {
-        x2 += Math.abs(data[x + i + 2]! - query[i + 2]!);
-        y2 += Math.abs(data[y + i + 2]! - query[i + 2]!);
-      }
       evenX += x0 + x2;
       oddX += x1 + x3;
       evenY += y0 + y2;
@@ -124,7 +100,6 @@ const sumsOfDistances: Sums = (data, starts, count, query, sums) => {
 };
 
 const sumsOfSquaredDistances: Sums = (data, starts, count, query, sums) => {
-  const n = query.length;
   for (let r = 0; r < count; r += 2) {
     const x = starts[r]!;
     const y = starts[Math.min(r + 1, count - 1)]!;
@@ -141,8 +116,7 @@ const sumsOfSquaredDistances: Sums = (data, starts, count, query, sums) => {
       let y1 = 0;
       let y2 = 0;
       let y3 = 0;
-      let i = first;
-      for (; i + 3 < n; i += 8) {
+      for (let i = first; i < query.length; i += 8) {
         const q0 = query[i]!;
         x0 += square(data[x + i]! - q0);
         y0 += square(data[y + i]! - q0);
@@ -156,18 +130,6 @@ const sumsOfSquaredDistances: Sums = (data, starts, count, query, sums) => {
         x3 += square(data[x + i + 3]! - q3);
         y3 += square(data[y + i + 3]! - q3);
       }
-      if (i < n) {
-        x0 += square(data[x + i]! - query[i]!);
-        y0 += square(data[y + i]! - query[i]!);
-      }
-      if (i + 1 < n) {
-        x1 += square(data[x + i + 1]! - query[i + 1]!);
-        y1 += square(data[y + i + 1]! - query[i + 1]!);
-      }
-      if (i + 2 < n) {
-        x2 += square(data[x + i + 2]! - query[i + 2]!);
-        y2 += square(data[y + i + 2]! - query[i + 2]!);
-      }
       evenX += x0 + x2;
       oddX += x1 + x3;
       evenY += y0 + y2;
@@ -180,22 +142,24 @@ const sumsOfSquaredDistances: Sums = (data, starts, count, query, sums) => {
 
 const square = (z: number): number => z * z;
 
-const oneStart = new Uint32Array(1);
+const FIRST = new Uint32Array(1);
 const oneSum = new Float64Array(1);
 
 /** Σ x², added in the defined order. */
 export function squares(data: Float32Array, at: number, dimension: number): number {
-  oneStart[0] = at;
-  dots(data, oneStart, 1, Float64Array.from(data.subarray(at, at + dimension)), oneSum);
+  const row = new Float32Array(paddedLength(dimension));
+  row.set(data.subarray(at, at + dimension));
+  dots(row, FIRST, 1, Float64Array.from(row), oneSum);
   return oneSum[0]!;
 }
 
-/** Scores of `count` rows, f32 in `data` from starts[r], whose Σ x² are squares[r]. */
+/** Scores of `count` padded rows, f32 in `data` from starts[r], whose Σ x² are squares[r]. */
 export type RowsScorer = (data: Float32Array, starts: Uint32Array, count: number, squares: Float64Array, scores: Float64Array) => void;
 
 /** @returns the scorer of one query. */
 export function rowsScorer(similarity: Similarity, query: Float32Array): RowsScorer {
-  const wide = Float64Array.from(query);
+  const wide = new Float64Array(paddedLength(query.length));
+  wide.set(query);
   if (similarity !== "cosineSimilarity") {
     const sums = similarity === "l1" ? sumsOfDistances : sumsOfSquaredDistances;
     return (data, starts, count, _, scores) => {
@@ -216,11 +180,11 @@ export function rowsScorer(similarity: Similarity, query: Float32Array): RowsSco
 /** @returns the scorer of one query, row by row: (data, at) -> score of the row at `at`, whose Σ x² is `rowSquares`. */
 export function scorer(similarity: Similarity, query: Float32Array): (data: Float32Array, at: number, rowSquares: number) => number {
   const scoreRows = rowsScorer(similarity, query);
-  const [start, square, score] = [new Uint32Array(1), new Float64Array(1), new Float64Array(1)];
+  const [row, square, score] = [new Float32Array(paddedLength(query.length)), new Float64Array(1), new Float64Array(1)];
   return (data, at, rowSquares) => {
-    start[0] = at;
+    row.set(data.subarray(at, at + query.length));
     square[0] = rowSquares;
-    scoreRows(data, start, 1, square, score);
+    scoreRows(row, FIRST, 1, square, score);
     return score[0]!;
   };
 }

@@ -4,7 +4,7 @@
  * WASM builds, but it is slower.
  */
 import { LodestoneError } from "../errors/lodestone-error.ts";
-import { type RowsScorer, rowsScorer, squares } from "./exact.ts";
+import { paddedLength, type RowsScorer, rowsScorer, squares } from "./exact.ts";
 import type { ShardHits, ShardOptions, ShardSearch, VectorShard } from "./vector-shard.ts";
 
 /** Target size of one block of rows, in bytes. */
@@ -21,6 +21,8 @@ export class ScalarShard implements VectorShard {
   readonly dimension: number;
   readonly #isIdBefore: (rowA: number, rowB: number) => boolean;
   readonly #maximumBytes: number;
+  /** Elements from one row to the next. */
+  readonly #stride: number;
   /** Rows per block, a power of two. */
   readonly #blockRows: number;
   #blocks: Float32Array[] = [];
@@ -35,7 +37,8 @@ export class ScalarShard implements VectorShard {
     this.dimension = options.dimension;
     this.#isIdBefore = options.isIdBefore;
     this.#maximumBytes = options.maximumMemoryBytes ?? 2 ** 32;
-    this.#blockRows = 2 ** Math.max(5, Math.floor(Math.log2(BLOCK_TARGET_BYTES / (4 * options.dimension))));
+    this.#stride = paddedLength(options.dimension);
+    this.#blockRows = 2 ** Math.max(5, Math.floor(Math.log2(BLOCK_TARGET_BYTES / (4 * this.#stride))));
     const [count, sums] = [this.#blockRows, () => new Float64Array(this.#blockRows)];
     this.#selected = { rows: new Uint32Array(count), starts: new Uint32Array(count), squares: sums(), scores: sums() };
   }
@@ -54,7 +57,7 @@ export class ScalarShard implements VectorShard {
   }
 
   get #blockBytes(): number {
-    return this.#blockRows * (4 * this.dimension + 8);
+    return this.#blockRows * (4 * this.#stride + 8);
   }
 
   reserve(rows: number): void {
@@ -67,7 +70,7 @@ export class ScalarShard implements VectorShard {
       );
     }
     while (this.#blocks.length < wanted) {
-      this.#blocks.push(new Float32Array(this.#blockRows * this.dimension));
+      this.#blocks.push(new Float32Array(this.#blockRows * this.#stride));
       this.#squares.push(new Float64Array(this.#blockRows));
     }
     const words = this.capacity / 32;
@@ -81,7 +84,7 @@ export class ScalarShard implements VectorShard {
   set(row: number, vector: Float32Array): void {
     if (row >= this.capacity) this.reserve(row + 1);
     const block = this.#blocks[Math.floor(row / this.#blockRows)]!;
-    const at = (row % this.#blockRows) * this.dimension;
+    const at = (row % this.#blockRows) * this.#stride;
     block.set(vector, at);
     this.#squares[Math.floor(row / this.#blockRows)]![row % this.#blockRows] = squares(block, at, this.dimension);
     if (!this.has(row)) this.#size++;
@@ -102,7 +105,7 @@ export class ScalarShard implements VectorShard {
 
   read(row: number): Float32Array | undefined {
     if (!this.has(row)) return undefined;
-    const at = (row % this.#blockRows) * this.dimension;
+    const at = (row % this.#blockRows) * this.#stride;
     return this.#blocks[Math.floor(row / this.#blockRows)]!.slice(at, at + this.dimension);
   }
 
@@ -144,7 +147,7 @@ export class ScalarShard implements VectorShard {
       for (; bits !== 0; bits &= bits - 1) {
         const row = word * 32 + (31 - Math.clz32(bits & -bits));
         rows[count] = row;
-        starts[count] = (row - first) * this.dimension;
+        starts[count] = (row - first) * this.#stride;
         selectedSquares[count++] = this.#squares[block]![row - first]!;
       }
     }
