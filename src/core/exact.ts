@@ -6,7 +6,8 @@
  * Lanes are local variables: sums that do not wait for each other take less time than the one sum of a plain
  * loop, where each addition waits for the one before. Two rows x and y at a time, so that an element of the query
  * is read once for both; four lanes at a time (of elements first + 0 to 3 mod 8), as registers are sixteen.
- * Each function goes over many rows, because engines optimize a loop inside of one function best. Rows and queries
+ * Each function goes over many rows, because engines optimize a loop inside of one function best; the three differ only
+ * in their term, which as a function of its own would be called for each element. Rows and queries
  * are padded with zeros to a multiple of eight elements, which changes no sum.
  */
 import type { Similarity } from "./similarity.ts";
