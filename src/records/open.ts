@@ -14,7 +14,6 @@ import { summarizeRecords } from "./data/aggregate/summarize-records.ts";
 import { queryRecords } from "./data/read/query-records.ts";
 import { getRecord, getRecords, scanRecords } from "./data/read/read-records.ts";
 import { readVectors } from "./data/read/read-vectors.ts";
-import { searchBranchRecords, searchTableRecords } from "./data/text-search/search-text.ts";
 import { runTransaction } from "./data/transaction/record-transaction.ts";
 import { insertRecords } from "./data/write/bulk-insert.ts";
 import { deleteRecord, insertRecord, replaceRecord, updateRecord, upsertRecord } from "./data/write/write-record.ts";
@@ -164,9 +163,6 @@ function recordStoreOf(
     aggregate: (ref, name, request) => onTable(ref, name, (branch, table) => aggregateRecords(engine, branch, table, request)),
     summarize: (ref, name, request, options) =>
       onTable(ref, name, (branch, table) => summarizeRecords(engine, branch, table, request, options)),
-    searchTable: (ref, name, request, options) =>
-      onTable(ref, name, (branch, table) => searchTableRecords(engine, branch, table, request, options)),
-    searchBranch: (ref, request, options) => onBranch(ref, (branch) => searchBranchRecords(engine, branch, request, options)),
     sql: (ref, request) => {
       const running = onBranch(ref, (branch) => runSql(engine, branch, request, onFault));
       return isReading(request.statement) ? running : writing(ref, running);

@@ -15,7 +15,6 @@ import type { ReadOnlyOption } from "./read-only.ts";
 import type {
   AggregateRequest,
   AnswerOptions,
-  BranchSearchRequest,
   JsonObject,
   QueryRequest,
   QueryResponse,
@@ -24,8 +23,6 @@ import type {
   SqlRequest,
   SqlResponse,
   SummarizeRequest,
-  TextSearchRequest,
-  TextSearchResponse,
   TransactionOperation,
   TransactionResult,
   VectorPage,
@@ -128,13 +125,6 @@ export interface RecordStore {
   aggregate(ref: BranchRef, table: string, request: AggregateRequest): Promise<{ aggs: JsonObject }>;
   /** One row per group of equal `columns`, with a value for each of `summaries`. No columns: one row over all. */
   summarize(ref: BranchRef, table: string, request: SummarizeRequest, options?: AnswerOptions): Promise<{ summaries: JsonObject[] }>;
-  /**
-   * Free text search in one table. Records come whole, best first, with `xata.score`, `xata.table` and
-   * `xata.highlight`.
-   */
-  searchTable(ref: BranchRef, table: string, request: TextSearchRequest, options?: AnswerOptions): Promise<TextSearchResponse>;
-  /** The same over several tables; NOT_FOUND for one that does not exist. */
-  searchBranch(ref: BranchRef, request: BranchSearchRequest, options?: AnswerOptions): Promise<TextSearchResponse>;
   sql(ref: BranchRef, request: SqlRequest): Promise<SqlResponse>;
   /** Up to 1,000 statements as one transaction; the message names the one that failed. */
   sqlBatch(ref: BranchRef, request: SqlBatchRequest): Promise<SqlResponse[]>;

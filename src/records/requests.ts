@@ -108,39 +108,6 @@ export interface SummarizeRequest {
   consistency?: "strong" | "eventual";
 }
 
-/** What is searched for, and how: the same for a table and for a branch. */
-export interface TextQuery {
-  /** Without words every record is found that passes the filter; in a table only. */
-  query?: string;
-  /** How many letters may differ: 0, 1 (the default) or 2. */
-  fuzziness?: number;
-  /** "phrase": the last word may be the beginning of one. Default "disabled". */
-  prefix?: "phrase" | "disabled";
-  highlight?: { enabled?: boolean; encodeHTML?: boolean };
-  /** Default size 25, at most 200; offset at most 800. */
-  page?: { size?: number; offset?: number };
-}
-
-/** Where in a table. */
-export interface TextSearchScope {
-  filter?: JsonValue;
-  /** Columns, with a weight of 1 to 10: `"name"` or `{column, weight}`. Default: all with text, of weight 1. */
-  target?: readonly JsonValue[];
-  boosters?: readonly JsonValue[];
-}
-
-export interface TextSearchRequest extends TextQuery, TextSearchScope {}
-
-export interface BranchSearchRequest extends TextQuery {
-  /** Default: all of the branch. */
-  tables?: readonly (string | (TextSearchScope & { table: string }))[];
-}
-
-export interface TextSearchResponse {
-  records: JsonObject[];
-  totalCount: number;
-}
-
 export interface SqlStatement {
   statement: string;
   params?: readonly JsonValue[] | null;

@@ -40,6 +40,8 @@ import { SavedBranch, type SavedBranchOptions } from "./snapshot/saved-branch.ts
 export interface FollowerOptions extends SavedBranchOptions {
   /** Which part to hold of the tables that can be split into parts; undefined: all. */
   readonly part?: Part | undefined;
+  /** False: vectors are another store's, and this one has words only. */
+  readonly vectors?: boolean | undefined;
 }
 
 /**
@@ -49,6 +51,8 @@ export interface FollowerOptions extends SavedBranchOptions {
 const MAX_CHANGED_ATTEMPTS = 20;
 const CHANGED_RETRY_MS = 20;
 const ACKNOWLEDGE_EVERY_MS = 1_000;
+/** Words that did not fit into memory are not read again for so long. */
+const TEXTS_AGAIN_MS = 5 * 60_000;
 
 export class BranchFollower {
   readonly ref: BranchRef;
@@ -56,7 +60,7 @@ export class BranchFollower {
   readonly #records: FollowedRecords;
   readonly #engine: SearchEngine;
   #state: FollowedState | undefined;
-  #stats: BranchStats = { vectors: 0, memoryBytes: 0 };
+  #stats: BranchStats = { vectors: 0, texts: 0, memoryBytes: 0 };
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
   #isGone = false;
@@ -67,6 +71,10 @@ export class BranchFollower {
   readonly #turns = new RoundTurns();
   readonly #part: Part | undefined;
   readonly #reader: BranchReader;
+  /** Ids of the tables whose words are held or are to be. */
+  readonly #texts = new Set<number>();
+  /** The words of these tables did not fit; when they were asked for last. */
+  #textsRefused: { readonly error: LodestoneError; readonly at: number } | undefined;
   readonly #saved: SavedBranch;
   #acknowledgedAt = Number.NEGATIVE_INFINITY;
 
@@ -76,7 +84,8 @@ export class BranchFollower {
     this.#records = records;
     this.#engine = engine;
     this.#part = options.part;
-    this.#reader = new BranchReader(ref, records, engine, options.part);
+    const { part, vectors } = options;
+    this.#reader = new BranchReader(ref, records, engine, () => ({ part, texts: this.#texts, ...(vectors !== undefined && { vectors }) }));
     this.#saved = new SavedBranch(ref, records, engine, options);
   }
 
@@ -96,6 +105,21 @@ export class BranchFollower {
     if (this.#part === undefined) return 0;
     const hasVectors = ({ columns }: FollowedTable): boolean => [...columns.values()].some(({ vector }) => vector !== undefined);
     return [...(this.#state?.schema.values() ?? [])].filter((table) => table.part === undefined && hasVectors(table)).length;
+  }
+
+  /**
+   * Asks for the words of these tables. From the first search on they are held, as long as the branch is.
+   *
+   * @returns false: the next round reads them.
+   * @throws {IndexFullError} they did not fit into the memory for indexes lately.
+   */
+  holdsTexts(tables: readonly number[]): boolean {
+    if (this.#textsRefused !== undefined) {
+      if (performance.now() - this.#textsRefused.at < TEXTS_AGAIN_MS) throw new IndexFullError(this.#textsRefused.error);
+      this.#textsRefused = undefined;
+    }
+    for (const table of tables) this.#texts.add(table);
+    return this.#state !== undefined && !lacksTexts(this.#state.schema, tables);
   }
 
   /** True once the branch has been dropped. */
@@ -123,7 +147,7 @@ export class BranchFollower {
     this.#epoch++;
     this.#state = undefined;
     this.#saved.reset();
-    this.#stats = { vectors: 0, memoryBytes: 0 };
+    this.#stats = { vectors: 0, texts: 0, memoryBytes: 0 };
   }
 
   /**
@@ -198,6 +222,11 @@ export class BranchFollower {
       if (error instanceof LodestoneError && error.code === "OUT_OF_MEMORY") {
         this.reset();
         this.#building = undefined;
+        if (this.#texts.size > 0) {
+          // Perhaps the vectors fit alone.
+          this.#texts.clear();
+          this.#textsRefused = { error, at: performance.now() };
+        }
         throw new IndexFullError(error);
       }
       if (!(error instanceof LodestoneError && error.code === "NOT_FOUND")) throw error;
@@ -227,6 +256,7 @@ export class BranchFollower {
     const restored = await this.#saved.restore(incarnation);
     if (restored === null) return;
     const { version, schema, position, stats } = restored;
+    for (const { id, texts } of schema.values()) if (texts === true && this.#textsRefused === undefined) this.#texts.add(id);
     if (differsInParts(schema, this.#inParts(schema))) await this.#engine.call("drop", { key: this.key });
     else this.#enter({ incarnation, version, position, schema, isWhole: this.#engine.keepsState === true }, stats, epoch);
   }
@@ -269,9 +299,10 @@ export class BranchFollower {
     const epoch = this.#epoch;
     for (;;) {
       const state = this.#state!;
-      const read = await readChanges(this.#records.feed, this.#engine, { ref: this.ref, key: this.key, state });
+      const hasTexts = !lacksTexts(state.schema, [...this.#texts]);
+      const read = hasTexts ? await readChanges(this.#records.feed, this.#engine, { ref: this.ref, key: this.key, state }) : undefined;
       if (read === null) return false;
-      if (read.version !== state.version) {
+      if (read === undefined || read.version !== state.version) {
         const altered = await this.#reader.alter(state);
         if (altered === undefined) return false;
         this.#saved.changed();
@@ -316,6 +347,8 @@ export class BranchFollower {
     this.#state = state;
     this.#stats = stats;
     this.#isGone = false;
+    // Tables that are gone are asked for no longer.
+    for (const table of this.#texts) if (lacksTexts(state.schema, [table])) this.#texts.delete(table);
   }
 
   /**
@@ -328,6 +361,13 @@ export class BranchFollower {
     this.#acknowledgedAt = performance.now();
     await this.#records.feed.acknowledge(this.ref, position, incarnation);
   }
+}
+
+/** Whether any of these tables, by id, is there without its words, or is not there. */
+function lacksTexts(schema: FollowedSchema, tables: readonly number[]): boolean {
+  if (tables.length === 0) return false;
+  const held = new Set([...schema.values()].filter(({ texts }) => texts === true).map(({ id }) => id));
+  return tables.some((table) => !held.has(table));
 }
 
 /**

@@ -4,9 +4,16 @@
  */
 import { LodestoneError } from "../errors/lodestone-error.ts";
 import type { ChangeFeed, FeedBatch, FeedPosition, SharedSnapshot } from "../records/feed/feed-types.ts";
-import type { Part } from "../records/feed/part.ts";
 import type { BranchInfo, BranchRef } from "../records/schema.ts";
-import { differsInParts, type FollowedRecords, type FollowedState, followedSchema, missingData, partsOf } from "./followed-schema.ts";
+import {
+  differsInParts,
+  type FollowedRecords,
+  type FollowedScope,
+  type FollowedState,
+  followedSchema,
+  missingData,
+  partsOf,
+} from "./followed-schema.ts";
 import type { SearchEngine } from "./search-engine.ts";
 import { type BranchKey, type BranchStats, branchKey } from "./search-messages.ts";
 
@@ -28,15 +35,15 @@ export class BranchReader {
   readonly #key: BranchKey;
   readonly #records: FollowedRecords;
   readonly #engine: SearchEngine;
-  readonly #part: Part | undefined;
+  readonly #scope: () => FollowedScope;
   #loaded: { readonly table: string; readonly records: number } | undefined;
 
-  constructor(ref: BranchRef, records: FollowedRecords, engine: SearchEngine, part: Part | undefined) {
+  constructor(ref: BranchRef, records: FollowedRecords, engine: SearchEngine, scope: () => FollowedScope) {
     this.#ref = ref;
     this.#key = branchKey(ref);
     this.#records = records;
     this.#engine = engine;
-    this.#part = part;
+    this.#scope = scope;
   }
 
   /** How far `build` is, in words; undefined: it does not read. */
@@ -52,7 +59,7 @@ export class BranchReader {
   async build(first: BranchInfo, draftPath: string | undefined): Promise<ReachedState> {
     let info = first;
     for (let attempt = 0; attempt < MAX_SCHEMA_ATTEMPTS; attempt++) {
-      const schema = followedSchema(info, this.#part);
+      const schema = followedSchema(info, this.#scope());
       const build = nextBuild++;
       const { incarnation, version } = info;
       const begin = async (position: FeedPosition): Promise<void> => {
@@ -94,7 +101,7 @@ export class BranchReader {
     let info = await this.#records.currentBranch(this.#ref);
     for (let attempt = 0; attempt < MAX_SCHEMA_ATTEMPTS; attempt++) {
       if (info.incarnation !== incarnation) return undefined;
-      const schema = followedSchema(info, this.#part);
+      const schema = followedSchema(info, this.#scope());
       if (differsInParts(from.schema, schema)) return undefined;
       const missing = missingData(from.schema, schema);
       try {

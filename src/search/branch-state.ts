@@ -10,8 +10,10 @@ import { parseFilter } from "../filter/parse.ts";
 import type { FeedBatch } from "../records/feed/feed-types.ts";
 import { ColumnIndex } from "./column-index.ts";
 import { FOLLOWED_SYSTEM_COLUMNS, type FollowedColumn, type FollowedSchema, type FollowedTable } from "./followed-schema.ts";
-import { type BranchStats, type FoundAnswers, RESULT_BYTES, type SearchJob } from "./search-messages.ts";
+import { type BranchStats, type FoundAnswers, type FoundTexts, RESULT_BYTES, type SearchJob } from "./search-messages.ts";
 import { SearchTable } from "./table-index.ts";
+import { searchTexts, type TextJob } from "./text/search-texts.ts";
+import { isSearchedType } from "./text/table-texts.ts";
 
 export class BranchState {
   readonly incarnation: string;
@@ -21,6 +23,8 @@ export class BranchState {
   #tables = new Map<string, SearchTable>();
 
   readonly #shardedFromBytes: number | undefined;
+  /** Called from time to time while the words of many records are read. */
+  onGrowth: () => void = () => {};
 
   private constructor(incarnation: string, version: number, shardedFromBytes: number | undefined) {
     this.incarnation = incarnation;
@@ -70,7 +74,7 @@ export class BranchState {
     for (const table of schema.values()) {
       const old = before.get(table.id);
       const data = old === undefined ? newTable(indexes.rowsOf(table.id)) : this.#tables.get(old.name)!;
-      alterColumns(data, old, table, indexes);
+      alterColumns(data, old, table, indexes, () => this.onGrowth());
       tables.set(table.name, data);
       before.delete(table.id);
     }
@@ -111,6 +115,18 @@ export class BranchState {
     return { answers, bytes, ...of };
   }
 
+  /** undefined: all words have been read. Otherwise resolves when those of the present records have been. */
+  readsTexts(): Promise<unknown> | undefined {
+    const pending = [...this.#tables.values()].map(({ texts }) => texts?.pending).filter((wait) => wait !== undefined);
+    return pending.length === 0 ? undefined : Promise.all(pending);
+  }
+
+  /** See searchTexts. */
+  async searchTexts(job: TextJob): Promise<FoundTexts | undefined> {
+    const tables = await searchTexts(job, this.#schema, (name) => this.#tables.get(name)!);
+    return tables && { tables, schemaVersion: this.#version };
+  }
+
   /**
    * Yields batches from which `apply` can rebuild the table. Each batch is read when it is requested, so
    * changes made in between may or may not be included.
@@ -130,12 +146,14 @@ export class BranchState {
 
   get stats(): BranchStats {
     let vectors = 0;
+    let texts = 0;
     let memoryBytes = 0;
     for (const table of this.#tables.values()) {
       memoryBytes += table.memoryBytes;
+      if (table.texts !== undefined) texts += table.rows.size;
       for (const index of table.indexes.values()) vectors += index.size;
     }
-    return { vectors, memoryBytes };
+    return { vectors, texts, memoryBytes };
   }
 
   free(): void {
@@ -184,7 +202,13 @@ function newTable(rows: RowDirectory): SearchTable {
   return table;
 }
 
-function alterColumns(data: SearchTable, old: FollowedTable | undefined, table: FollowedTable, indexes: NewIndexes): void {
+function alterColumns(
+  data: SearchTable,
+  old: FollowedTable | undefined,
+  table: FollowedTable,
+  indexes: NewIndexes,
+  onGrowth: () => void,
+): void {
   const oldById = new Map([...(old?.columns.values() ?? [])].map((column) => [column.id, column]));
   const kept = new Map<string, string>();
   for (const column of table.columns.values()) {
@@ -197,6 +221,14 @@ function alterColumns(data: SearchTable, old: FollowedTable | undefined, table: 
     FOLLOWED_SYSTEM_COLUMNS.map((column) => column.name),
   );
   for (const column of table.columns.values()) {
-    if (!oldById.has(column.id)) data.addColumn(column.name, createColumn(column.type), indexes.index(column.id));
+    if (oldById.has(column.id)) continue;
+    data.addColumn(column.name, createColumn(column.type), indexes.index(column.id));
+    if (isSearchedType(column.type)) data.texts?.addColumn(column.name);
   }
+  if (table.texts !== true || data.texts !== undefined) return;
+  const searched = [...table.columns.values()].filter(({ type }) => isSearchedType(type));
+  data.readTexts(
+    searched.map(({ name }) => name),
+    onGrowth,
+  );
 }

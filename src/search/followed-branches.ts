@@ -38,6 +38,8 @@ export interface FollowOptions extends FaultListeners {
   readonly journalBytes?: number;
   /** Which part to hold of the tables that can be split into parts; default: all. */
   readonly part?: Part;
+  /** False: vectors are another store's; default true. */
+  readonly vectors?: boolean;
 }
 
 const DEFAULT_POLL_MS = 5_000;
@@ -148,6 +150,7 @@ export class FollowedBranches {
     const followed: Followed = {
       follower: new BranchFollower({ database: ref.database, branch: ref.branch }, this.#records, this.#engine, {
         part: this.#options.part,
+        vectors: this.#options.vectors,
         snapshotPath: this.#snapshots?.pathOf(key),
         journalBytes: this.#options.journalBytes,
         onFault: (error) => this.#options.onFault?.(error),

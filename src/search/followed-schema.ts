@@ -1,7 +1,7 @@
 /**
- * What the search store follows, and what it knows of a branch that it follows: above all the tables of a branch that the search store follows: those with a vector column, and all tables that their
- * links lead to (filters reach through links), each with all columns. Plain data, so it can be sent to the
- * worker as it is.
+ * What the search store follows of a branch: the tables with a vector column, those that have been searched for
+ * words, and all tables that their links lead to (filters reach through links), each with all columns. Plain data,
+ * so it can be sent to the worker as it is.
  */
 import { SYSTEM_COLUMN_TYPES, VERSION_COLUMNS } from "../filter/system-columns.ts";
 import type { FilterTable, FilterTableColumn } from "../filter/tree.ts";
@@ -21,6 +21,8 @@ export interface FollowedTable extends FilterTable {
   readonly columns: ReadonlyMap<string, FollowedColumn>;
   /** The part of its records that is held; undefined: all. */
   readonly part?: Part;
+  /** Its words are searched. */
+  readonly texts?: true;
 }
 
 /** By table name. */
@@ -36,23 +38,33 @@ export const FOLLOWED_SYSTEM_COLUMNS: readonly FollowedColumn[] = VERSION_COLUMN
   type: SYSTEM_COLUMN_TYPES[name],
 }));
 
-/**
- * @param part  the part that this server holds, if it is one of several. Tables that links lead to are always
- *   held in full, because filters reach any of their records.
- */
-export function followedSchema(branch: Pick<BranchInfo, "tables">, part?: Part): FollowedSchema {
+export interface FollowedScope {
+  /**
+   * The part that this server holds, if it is one of several. Tables that links lead to are always held in full,
+   * because filters reach any of their records.
+   */
+  readonly part?: Part | undefined;
+  /** Ids of the tables whose words are searched. */
+  readonly texts?: ReadonlySet<number>;
+  /** False: vectors are another store's. */
+  readonly vectors?: boolean;
+}
+
+export function followedSchema(branch: Pick<BranchInfo, "tables">, { part, texts, vectors = true }: FollowedScope = {}): FollowedSchema {
   const followed = new Map<string, FollowedTable>();
   const add = (table: TableInfo | undefined): void => {
     if (table === undefined || followed.has(table.name)) return;
     const columns = new Map<string, FollowedColumn>();
     for (const { id, name, type, link, vector } of table.columns.values()) {
+      if (type === "vector" && !vectors) continue;
       columns.set(name, { id, name, type, ...(link && { link }), ...(vector && { vector }) });
     }
-    followed.set(table.name, { id: table.id, name: table.name, columns });
+    followed.set(table.name, { id: table.id, name: table.name, columns, ...(texts?.has(table.id) === true && { texts: true }) });
     for (const column of columns.values()) if (column.link !== undefined) add(branch.tables.get(column.link.table));
   };
   for (const table of branch.tables.values()) {
-    for (const column of table.columns.values()) if (column.type === "vector") add(table);
+    if (texts?.has(table.id) === true) add(table);
+    for (const column of table.columns.values()) if (column.type === "vector" && vectors) add(table);
   }
   return part === undefined ? followed : inParts(followed, part);
 }

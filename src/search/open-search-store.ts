@@ -11,7 +11,15 @@ import type { FollowedRecords } from "./followed-schema.ts";
 import type { OwnAnswers, OwnCallOptions, OwnRecords, OwnSearch } from "./parts/local-part.ts";
 import { checkQueryVectors, checkSearch, type Query } from "./request-check.ts";
 import { IndexFullError, type SearchEngine, type StartEngine } from "./search-engine.ts";
-import { branchKey, type SearchAnswer, type SearchJob, type SearchOutcome } from "./search-messages.ts";
+import {
+  branchKey,
+  type NotAnswered,
+  RESULT_BYTES,
+  type SearchAnswer,
+  type SearchJob,
+  type SearchOutcome,
+  type TextSearchJob,
+} from "./search-messages.ts";
 import { SearchQueue } from "./search-queue.ts";
 import type {
   BranchSearchStatus,
@@ -21,6 +29,9 @@ import type {
   VectorSearchRequest,
   VectorSearchResponse,
 } from "./search-store.ts";
+import type { FoundText, ReadTables } from "./text/found-text.ts";
+import type { TextTableJob } from "./text/search-texts.ts";
+import type { TablePlan, TextPlan } from "./text/text-request.ts";
 import { startSearchWorker, WorkerClient } from "./worker-client.ts";
 
 export interface SearchStoreOptions extends FollowOptions {
@@ -57,6 +68,8 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
   readonly #engine: SearchEngine;
   readonly #queue: SearchQueue;
   readonly #branches: FollowedBranches;
+  /** Holds the words where this store holds no records, or a part of them; from the first search for words on. */
+  #wordStore: FollowingSearchStore | undefined;
   #isClosed = false;
 
   constructor(records: FollowedRecords, options: SearchStoreOptions) {
@@ -97,6 +110,11 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     return answers.map(toResponse);
   }
 
+  async textSearch(ref: BranchRef, plan: TextPlan, tables: ReadTables, options: SearchCallOptions = {}): Promise<FoundText[]> {
+    const words = this.#words();
+    return words === undefined ? this.#searchTexts(ref, plan, tables, options) : words.textSearch(ref, plan, tables, options);
+  }
+
   status(): SearchStoreStatus {
     return { ...this.#branches.status(), waiting: this.#queue.waiting };
   }
@@ -115,6 +133,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     this.#isClosed = true;
     await this.#branches.close();
     this.#queue.close(new LodestoneError("UNAVAILABLE", "The search store is closed."));
+    await this.#wordStore?.close();
     await this.#engine.close();
   }
 
@@ -188,17 +207,80 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     return (await this.#records.branch(ref).catch(() => undefined))?.version;
   }
 
+  #words(): FollowingSearchStore | undefined {
+    if (this.#engine.holdsTexts !== false && this.#options.part === undefined) return undefined;
+    if (this.#isClosed) throw new LodestoneError("UNAVAILABLE", "The search store is closed.");
+    if (this.#wordStore === undefined) {
+      const { startEngine: _engine, part: _part, snapshotDir: _directory, ...options } = this.#options;
+      const records: FollowedRecords = {
+        feed: this.#records.feed.forFollower("words"),
+        branch: (ref) => this.#records.branch(ref),
+        currentBranch: (ref) => this.#records.currentBranch(ref),
+        allBranches: () => this.#records.allBranches(),
+      };
+      this.#wordStore = new FollowingSearchStore(records, { ...options, vectors: false });
+    }
+    return this.#wordStore;
+  }
+
+  async #searchTexts(ref: BranchRef, plan: TextPlan, readTables: ReadTables, { signal, budget }: SearchCallOptions): Promise<FoundText[]> {
+    const deadline = performance.now() + (this.#options.waitMs ?? DEFAULT_WAIT_MS);
+    let mayWait = false;
+    for (let attempt = 0; ; attempt++) {
+      signal?.throwIfAborted();
+      if (this.#isClosed) throw new LodestoneError("UNAVAILABLE", "The search store is closed.");
+      const { info, checked: tables } = await this.#checked(ref, readTables);
+      const ids = tables.map(({ table }) => table.id);
+      const followed = this.#branches.follow(ref);
+      let isHeld = followed.follower.holdsTexts(ids);
+      // Everything acknowledged before now was committed before the round that begins now.
+      if (!isHeld || (plan.consistency === "strong" && attempt === 0)) while (!(await this.#catchUp(followed, deadline)));
+      isHeld = followed.follower.holdsTexts(ids);
+      if (isHeld && followed.follower.state?.incarnation === info.incarnation) {
+        const maxBytes = budget?.remaining ?? Number.POSITIVE_INFINITY;
+        const job: TextSearchJob = {
+          ...plan.job,
+          tables: tables.map(tableJob),
+          maxBytes,
+          key: branchKey(ref),
+          incarnation: info.incarnation,
+          mayWait,
+        };
+        const outcome = await this.#queue.run(() => this.#engine.call("searchTexts", job), signal, budget?.caller ?? "");
+        if (outcome.kind === "reading") {
+          const read = this.#engine.call("textsRead", { key: job.key }).then(() => true);
+          await this.#before(deadline, followed, read);
+          mayWait = true;
+          continue;
+        }
+        if (outcome.kind === "answers") {
+          let bytes = 0;
+          for (const table of outcome.tables) for (const id of table.ids) bytes += id.length + RESULT_BYTES;
+          budget?.charge(bytes);
+          return outcome.tables.map((table, i) => ({ ...table, plan: tables[i]! }));
+        }
+        const refused = refusalOf(outcome, info.version);
+        if (refused !== undefined && isSame(info, await this.#records.currentBranch(ref))) throw refused;
+      }
+      await this.#catchUp(followed, deadline);
+    }
+  }
+
   /** The catalog may not know yet what another server has just changed, so the database confirms each refusal. */
-  async #check({ ref, table, request, queries, maxBytes }: OwnSearch): Promise<{ info: BranchInfo; job: SearchJob }> {
-    const checked = (info: BranchInfo) => ({ info, job: { key: branchKey(ref), ...checkSearch(info, table, request, queries), maxBytes } });
+  async #checked<Checked>(ref: BranchRef, check: (info: BranchInfo) => Checked): Promise<{ info: BranchInfo; checked: Checked }> {
     const info = await this.#records.branch(ref);
     try {
-      return checked(info);
+      return { info, checked: check(info) };
     } catch (error) {
       const current = await this.#records.currentBranch(ref);
       if (isSame(info, current)) throw error;
-      return checked(current);
+      return { info: current, checked: check(current) };
     }
+  }
+
+  async #check({ ref, table, request, queries, maxBytes }: OwnSearch): Promise<{ info: BranchInfo; job: SearchJob }> {
+    const { info, checked } = await this.#checked(ref, (found) => checkSearch(found, table, request, queries));
+    return { info, job: { key: branchKey(ref), ...checked, maxBytes } };
   }
 
   async #search(
@@ -232,12 +314,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
 
   /** Runs one more round. false: it failed. @throws {LodestoneError} UNAVAILABLE past the deadline. */
   async #catchUp(followed: Followed, deadline: number): Promise<boolean> {
-    const { follower } = followed;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<"late">((resolve) => {
-      timer = setTimeout(() => resolve("late"), Math.max(deadline - performance.now(), 0));
-    });
-    const round = follower.sync().then(
+    const round = followed.follower.sync().then(
       () => true,
       async (error: unknown) => {
         // If the data cannot be had, fail at once.
@@ -248,15 +325,28 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
         return false;
       },
     );
-    round.catch(() => {}); // in case it fails after the deadline
-    const outcome = await Promise.race([round, late]).finally(() => clearTimeout(timer));
+    return this.#before(deadline, followed, round);
+  }
+
+  /** @throws {LodestoneError} UNAVAILABLE past the deadline. */
+  async #before(deadline: number, followed: Followed, work: Promise<boolean>): Promise<boolean> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<"late">((resolve) => {
+      timer = setTimeout(() => resolve("late"), Math.max(deadline - performance.now(), 0));
+    });
+    work.catch(() => {}); // in case it fails after the deadline
+    const outcome = await Promise.race([work, late]).finally(() => clearTimeout(timer));
     // A round may finish before the timer of a deadline that has passed. Nobody retries for ever.
     if (outcome !== "late" && performance.now() < deadline) return outcome;
     const fault = this.#branches.faultOf(followed);
     const why = fault === undefined ? "" : ` (${fault})`;
-    throw new LodestoneError("UNAVAILABLE", `The search store is still reading branch ${follower.key}${why}; try again in a moment.`, {
-      retryAfterSeconds: 1,
-    });
+    throw new LodestoneError(
+      "UNAVAILABLE",
+      `The search store is still reading branch ${followed.follower.key}${why}; try again in a moment.`,
+      {
+        retryAfterSeconds: 1,
+      },
+    );
   }
 }
 
@@ -267,12 +357,20 @@ function ownAnswers(job: SearchJob, outcome: SearchOutcome, version: number): Ow
     // Member by member: each search passes here, and a spread costs as much as checking its vector.
     return { answers, bytes, schemaVersion, part, incarnation: job.incarnation, tableId: job.tableId, columnId: job.columnId };
   }
+  return refusalOf(outcome, version);
+}
+
+function refusalOf(outcome: NotAnswered, version: number): LodestoneError | undefined {
   if (outcome.kind === "full") return new IndexFullError(new LodestoneError("OUT_OF_MEMORY", outcome.message));
   return outcome.kind === "invalid" && outcome.schemaVersion >= version ? new LodestoneError("INVALID", outcome.message) : undefined;
 }
 
 function isSame(one: BranchInfo, other: BranchInfo): boolean {
   return one.incarnation === other.incarnation && one.version === other.version;
+}
+
+function tableJob({ table, targets, filter, boosters, place }: TablePlan): TextTableJob {
+  return { tableId: table.id, targets: targets.map(({ column, weight }) => ({ columnId: column.id, weight })), filter, boosters, place };
 }
 
 /** The result offset is applied after merging the answers of all parts. */

@@ -20,6 +20,8 @@ export interface SearchEngine {
    * commit moves the position, so nothing is written while nothing changes. Default false.
    */
   readonly keepsState?: boolean;
+  /** False: words are another engine's. Default true. */
+  readonly holdsTexts?: boolean;
   /** How many searches it handles at once. Default: one, plus one that waits. */
   readonly searchesAtOnce?: number;
   /**

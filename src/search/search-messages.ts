@@ -8,6 +8,7 @@ import type { BranchRef } from "../records/schema.ts";
 import type { ErrorReply } from "../threads/worker-calls.ts";
 import type { FollowedSchema } from "./followed-schema.ts";
 import type { SimilarityFunction } from "./search-store.ts";
+import type { TextJob, TextTableAnswer } from "./text/search-texts.ts";
 
 /** Identifies one branch in the worker. */
 export type BranchKey = string;
@@ -38,8 +39,16 @@ export interface SearchJob {
   readonly maxBytes: number;
 }
 
-/** Branches with fewer vectors get no snapshot: reading the records is as fast as reading a file. */
-export const MIN_SNAPSHOT_VECTORS = 1_000;
+/** A search for words in tables of one branch. */
+export interface TextSearchJob extends TextJob {
+  readonly key: BranchKey;
+  readonly incarnation: string;
+  /** False: if many words are still to be read, the answer is "reading". */
+  readonly mayWait: boolean;
+}
+
+/** Branches with fewer vectors and searched texts get no snapshot: reading the records is as fast as reading a file. */
+export const MIN_SNAPSHOT_ROWS = 1_000;
 
 /** Bytes per result in an answer, besides its id. */
 export const RESULT_BYTES = 32;
@@ -60,8 +69,16 @@ export interface FoundAnswers {
   readonly part: Part | undefined;
 }
 
-export type SearchOutcome =
-  | ({ readonly kind: "answers" } & FoundAnswers)
+export interface FoundTexts {
+  /** In the order of the job. */
+  readonly tables: readonly TextTableAnswer[];
+  readonly schemaVersion: number;
+}
+
+export type SearchOutcome = ({ readonly kind: "answers" } & FoundAnswers) | NotAnswered;
+export type TextSearchOutcome = ({ readonly kind: "answers" } & FoundTexts) | { readonly kind: "reading" } | NotAnswered;
+
+export type NotAnswered =
   /** The worker does not have that version of the schema yet. */
   | { readonly kind: "behind" }
   /** There is no memory for the branch. */
@@ -90,6 +107,8 @@ export interface Commit {
 export interface BranchStats {
   /** Number of searchable vectors. */
   readonly vectors: number;
+  /** Number of records whose words are searched. */
+  readonly texts: number;
   readonly memoryBytes: number;
 }
 
@@ -154,6 +173,10 @@ export interface EngineCalls {
   leaveSnapshots(call: object): void;
   drop(call: { readonly key: BranchKey }): void;
   search(call: SearchJob): SearchOutcome;
+  /** Not of an engine that holds no words. */
+  searchTexts(call: TextSearchJob): TextSearchOutcome;
+  /** Resolves when the words of the branch's records have been read, as far as they are there now. */
+  textsRead(call: { readonly key: BranchKey }): void;
 }
 
 export type Method = keyof EngineCalls;

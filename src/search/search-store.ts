@@ -5,6 +5,8 @@
 import type { AnswerBudget } from "../budget/memory-budget.ts";
 import type { Similarity } from "../core/similarity.ts";
 import type { BranchRef } from "../records/schema.ts";
+import type { FoundText, ReadTables } from "./text/found-text.ts";
+import type { TextPlan } from "./text/text-request.ts";
 
 export type SimilarityFunction = Similarity;
 
@@ -96,6 +98,8 @@ export interface SearchStore {
     request: Omit<VectorSearchRequest, "queryVector"> & { queryVectors: readonly (readonly number[])[] },
     options?: SearchCallOptions,
   ): Promise<VectorSearchResponse[]>;
+  /** Records by their words, of each table the best, all tables at one position. */
+  textSearch(ref: BranchRef, plan: TextPlan, tables: ReadTables, options?: SearchCallOptions): Promise<FoundText[]>;
   status(): SearchStoreStatus;
   /** Of one branch that there is. */
   branchStatus(ref: BranchRef): BranchSearchStatus;

@@ -18,11 +18,10 @@ import {
   type Commit,
   type EngineCalls,
   type Method,
-  MIN_SNAPSHOT_VECTORS,
+  MIN_SNAPSHOT_ROWS,
+  type NotAnswered,
   type ReplyMessage,
   type RestoredState,
-  type SearchJob,
-  type SearchOutcome,
   type WorkerOptions,
 } from "./search-messages.ts";
 import { BranchJournal, journalPath, removeDrafts, removeOtherFiles } from "./snapshot/branch-journal.ts";
@@ -76,7 +75,9 @@ function endJournals(key: BranchKey): void {
 async function keepDraft(key: BranchKey, { state, draft }: Build, position: FeedPosition): Promise<void> {
   if (draft === undefined) return;
   const journal =
-    state.stats.vectors < MIN_SNAPSHOT_VECTORS ? undefined : await draft.createJournal(position).catch((): undefined => undefined); // a full disk, say
+    state.stats.vectors + state.stats.texts < MIN_SNAPSHOT_ROWS
+      ? undefined
+      : await draft.createJournal(position).catch((): undefined => undefined); // a full disk, say
   if (journal === undefined) return draft.abandon();
   if (branches.get(key) !== state || !ownsSnapshots) {
     await Promise.all([draft.abandon(), journal.remove()]);
@@ -90,6 +91,13 @@ function replace(key: BranchKey, state: BranchState): void {
   remove(key);
   branches.set(key, state);
   room.set(state, key, state.stats.memoryBytes);
+  state.onGrowth = () => {
+    try {
+      if (branches.get(key) === state) count(key, state);
+    } catch {
+      // It had to give way: the next change and the next search say so.
+    }
+  };
 }
 
 function remove(key: BranchKey): void {
@@ -160,7 +168,7 @@ async function readSnapshotWithinRoom(
 }
 
 /** These yield while they read or write files, so they do not block the queue. */
-const UNORDERED: ReadonlySet<Method> = new Set(["search", "snapshot", "restore", "flush", "leaveSnapshots"]);
+const UNORDERED: ReadonlySet<Method> = new Set(["search", "searchTexts", "textsRead", "snapshot", "restore", "flush", "leaveSnapshots"]);
 
 type Handlers = {
   [M in Method]: (argument: Parameters<EngineCalls[M]>[0]) => ReturnType<EngineCalls[M]> | Promise<ReturnType<EngineCalls[M]>>;
@@ -308,21 +316,36 @@ const handlers: Handlers = {
     room.forget(key);
   },
 
-  async search(job: SearchJob): Promise<SearchOutcome> {
+  search: (job) => answer(job, (state) => state.search(job)),
+
+  async searchTexts(job) {
     const state = branches.get(job.key);
-    if (state === undefined && room.isRefused(job.key)) return { kind: "full", message: room.refusal(job.key).message };
-    if (state === undefined || state.incarnation !== job.incarnation || unfinished.has(job.key)) return { kind: "behind" };
-    try {
-      const found = await state.search(job);
-      return found === undefined ? { kind: "behind" } : { kind: "answers", ...found };
-    } catch (error) {
-      if (error instanceof LodestoneError && error.code === "INVALID") {
-        return { kind: "invalid", message: error.message, schemaVersion: state.version };
-      }
-      throw error;
-    }
+    if (!job.mayWait && state?.readsTexts() !== undefined) return { kind: "reading" };
+    return answer(job, (found) => found.searchTexts(job));
+  },
+
+  async textsRead({ key }) {
+    await branches.get(key)?.readsTexts();
   },
 };
+
+async function answer<Found extends object>(
+  { key, incarnation }: { readonly key: BranchKey; readonly incarnation: string },
+  search: (state: BranchState) => Promise<Found | undefined>,
+): Promise<({ readonly kind: "answers" } & Found) | NotAnswered> {
+  const state = branches.get(key);
+  if (state === undefined && room.isRefused(key)) return { kind: "full", message: room.refusal(key).message };
+  if (state === undefined || state.incarnation !== incarnation || unfinished.has(key)) return { kind: "behind" };
+  try {
+    const found = await search(state);
+    return found === undefined ? { kind: "behind" } : { kind: "answers", ...found };
+  } catch (error) {
+    if (error instanceof LodestoneError && error.code === "INVALID") {
+      return { kind: "invalid", message: error.message, schemaVersion: state.version };
+    }
+    throw error;
+  }
+}
 
 function builtBy(build: number): Build {
   const found = builds.get(build);

@@ -11,12 +11,18 @@ import { clearBit, hasBit, setBit } from "../filter/bit-mask.ts";
 import type { MaskTable } from "../filter/mask-table.ts";
 import type { FeedBatch, FeedColumn } from "../records/feed/feed-types.ts";
 import type { ColumnIndex } from "./column-index.ts";
+import { TableTexts } from "./text/table-texts.ts";
 
 export class SearchTable implements MaskTable {
   readonly rows: RowDirectory;
   readonly columns = new Map<string, StoredColumn>();
   readonly indexes = new Map<string, ColumnIndex>();
+  /** Its text index, once a search has asked for words. */
+  #texts: TableTexts | undefined;
   #live = new Uint32Array(0);
+  #releases = 0;
+  /** By row: which of the releases was its last. */
+  #released = new Uint32Array(0);
 
   constructor(rows: RowDirectory) {
     this.rows = rows;
@@ -38,10 +44,33 @@ export class SearchTable implements MaskTable {
     return this.rows.idOf(row);
   }
 
+  /** Of rows, so far. */
+  get releases(): number {
+    return this.#releases;
+  }
+
+  /** Whether the row has held another record since there had been that many releases. */
+  wasReleasedSince(row: number, releases: number): boolean {
+    return (this.#released[row] ?? 0) > releases;
+  }
+
   column(name: string): StoredColumn {
     const column = this.columns.get(name);
     if (column === undefined) throw new TypeError(`The search store does not keep column ${JSON.stringify(name)}.`);
     return column;
+  }
+
+  get texts(): TableTexts | undefined {
+    return this.#texts;
+  }
+
+  /** Reads the words of these columns from now on, those of the records that are there in steps. */
+  readTexts(columns: readonly string[], onGrowth: () => void): void {
+    const texts = new TableTexts(this.columns, onGrowth);
+    this.#texts = texts;
+    for (const name of columns) texts.addColumn(name);
+    for (const [, row] of this.rows.entries()) texts.changed(row);
+    void texts.write();
   }
 
   /** Adds a column that has no value in any row yet. */
@@ -67,6 +96,7 @@ export class SearchTable implements MaskTable {
       if (to === undefined) void index.free();
       else this.indexes.set(to, index);
     }
+    this.#texts?.keepColumns(names);
   }
 
   /** Brings the batch's records to the state given there. Ignores columns that the table does not have. */
@@ -79,8 +109,10 @@ export class SearchTable implements MaskTable {
       const column = this.columns.get(name);
       if (column === undefined) continue;
       if (values.kind === "vector") this.#setVectors(name, column, batch.ids, rows, values);
+      else if (this.#texts?.has(name) === true && isTextColumn(column)) setTexts(column, rows, values, this.#texts);
       else for (let i = 0; i < rows.length; i++) column.set(rows[i]!, values, i);
     }
+    void this.#texts?.write();
   }
 
   /** The records of rows start to end − 1 as of the moment of the call, in the form that `apply` takes. */
@@ -109,8 +141,9 @@ export class SearchTable implements MaskTable {
   }
 
   get memoryBytes(): number {
-    let bytes = this.#live.byteLength + this.rows.memoryBytes;
+    let bytes = this.#live.byteLength + this.#released.byteLength + this.rows.memoryBytes;
     for (const column of this.columns.values()) bytes += column.memoryBytes;
+    bytes += this.#texts?.memoryBytes ?? 0;
     for (const index of this.indexes.values()) bytes += index.memoryBytes;
     return bytes;
   }
@@ -119,18 +152,26 @@ export class SearchTable implements MaskTable {
     for (const index of this.indexes.values()) void index.free();
     this.indexes.clear();
     this.columns.clear();
+    this.#texts?.free();
   }
 
   #remove(id: string): void {
     const row = this.rows.rowOf(id);
     if (row === undefined) return;
     for (const column of this.columns.values()) column.clear(row);
+    this.#texts?.removed(row);
     clearBit(this.#live, row);
+    this.#released[row] = ++this.#releases;
     this.rows.release(id);
   }
 
   #reserve(): void {
     this.#live = growMask(this.#live, this.capacity);
+    if (this.#released.length < this.#live.length * 32) {
+      const released = new Uint32Array(this.#live.length * 32);
+      released.set(this.#released);
+      this.#released = released;
+    }
     for (const column of this.columns.values()) column.reserve(this.capacity);
   }
 
@@ -194,6 +235,30 @@ export class SearchTable implements MaskTable {
     const elements = kept.length === vectors.rows.length ? vectors.elements : gather(vectors.elements, kept, dimension);
     index.setRows(searchableRows, searchable, elements);
   }
+}
+
+type TextColumn = StoredColumn & { readonly kind: "text" | "json" | "multiple" };
+
+const isTextColumn = (column: StoredColumn): column is TextColumn =>
+  column.kind === "text" || column.kind === "json" || column.kind === "multiple";
+
+/** Most changes of a record leave its texts as they are. */
+function setTexts(column: TextColumn, rows: readonly number[], values: FeedColumn, texts: TableTexts): void {
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i]!;
+    const before = codesOf(column, row);
+    column.set(row, values, i);
+    if (!isSame(before, codesOf(column, row))) texts.changed(row);
+  }
+}
+
+/** An unchanged value keeps its code while it is set again. */
+const codesOf = (column: TextColumn, row: number): number | Int32Array | undefined =>
+  column.kind === "multiple" ? column.items[row] : column.codes[row];
+
+function isSame(one: number | Int32Array | undefined, other: number | Int32Array | undefined): boolean {
+  if (typeof one !== "object" || typeof other !== "object") return one === other;
+  return one.length === other.length && one.every((code, i) => code === other[i]);
 }
 
 function areFinite(elements: Float32Array, start: number, count: number): boolean {

@@ -12,7 +12,12 @@ import { requireColumn } from "../../src/records/catalog/column-types.ts";
  * What requests about records look like is checked here alone, by the schemas of the endpoints: the record store takes
  * requests of these types, and checks what depends on the table.
  */
-const endpoints: readonly Endpoint[] = [...queryEndpoints(), ...recordEndpoints(), ...textSearchEndpoints(), ...transactionEndpoints()];
+const endpoints: readonly Endpoint[] = [
+  ...queryEndpoints(),
+  ...recordEndpoints(),
+  ...textSearchEndpoints({ search: undefined as never }),
+  ...transactionEndpoints(),
+];
 const schemaOf = (name: string) => endpoints.find((endpoint) => endpoint.name === name)!.body!.schema;
 const check = (name: string, body: unknown) => compileSchema(schemaOf(name))(body);
 

@@ -44,6 +44,7 @@ export class MemoryRecords {
   acknowledged = 0;
 
   readonly feed: ChangeFeed = {
+    forFollower: () => this.feed,
     onChange: (listener) => {
       this.#listeners.add(listener);
       return () => this.#listeners.delete(listener);

@@ -27,7 +27,7 @@ export function createEndpoints(services: Services): readonly Endpoint[] {
     ...migrationEndpoints(services),
     ...recordEndpoints(),
     ...queryEndpoints(),
-    ...textSearchEndpoints(),
+    ...textSearchEndpoints(services),
     ...vectorSearchEndpoints(services),
     ...vectorsEndpoints(),
     ...sqlEndpoints(),

@@ -2,26 +2,43 @@
  * Free text search in a table and in a branch. What targets and boosters may hold depends on the table, so the
  * record store checks it.
  */
+import { SYNTAXES } from "../../full-text/query.ts";
+import { LANGUAGES } from "../../full-text/stemmers.ts";
 import { MAX_COLUMNS } from "../../records/catalog/schema-editor.ts";
+import { searchBranch, searchTable } from "../../search/text/text-answer.ts";
 import {
+  type BranchSearchRequest,
   DEFAULT_FOUND,
   MAX_BOOSTERS,
   MAX_FOUND,
   MAX_FOUND_OFFSET,
   MAX_SEARCHED_TABLES,
-} from "../../records/data/text-search/text-search-request.ts";
-import type { BranchSearchRequest, TextQuery, TextSearchRequest, TextSearchScope } from "../../records/requests.ts";
+  type TextQuery,
+  type TextSearchRequest,
+  type TextSearchScope,
+} from "../../search/text/text-request.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
-import { FILTER, objectOf, RECORD } from "../schemas.ts";
+import { CONSISTENCY, FILTER, objectOf, RECORD } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";
+import type { Services } from "./services.ts";
 
 const QUERY: Readonly<Record<keyof TextQuery, JsonSchema>> = {
   query: {
     type: "string",
     description: "Words: a record is found if it has any of them, and ranks higher with more. An empty query finds every record.",
   },
-  fuzziness: { type: "integer", minimum: 0, maximum: 2, description: "How many letters of a word may differ. Default 1." },
+  fuzziness: {
+    type: "integer",
+    minimum: 0,
+    maximum: 2,
+    description: "How many edits a word may be away: a letter more, less or another one, or two neighbours transposed. Default 1.",
+  },
   prefix: { enum: ["phrase", "disabled"], description: '"phrase": the last word may be the beginning of one. Default "disabled".' },
+  syntax: {
+    enum: SYNTAXES,
+    description: 'websearch: "phrases in quotes" must be in a record, -words must not. Default words: the query is words and nothing else.',
+  },
+  language: { enum: LANGUAGES, description: "Words with the same stem match as well, for less than the same word. Default: none." },
   highlight: {
     ...objectOf({ enabled: { type: "boolean" }, encodeHTML: { type: "boolean" } }),
     description: "Marks what was found with <em>, in xata.highlight. Both are on by default.",
@@ -30,13 +47,19 @@ const QUERY: Readonly<Record<keyof TextQuery, JsonSchema>> = {
     size: { type: "integer", minimum: 0, maximum: MAX_FOUND, description: `Default ${DEFAULT_FOUND}. With 0 only totalCount is found.` },
     offset: { type: "integer", minimum: 0, maximum: MAX_FOUND_OFFSET },
   }),
+  explain: { type: "boolean", description: "What each word adds to the score in each column, in xata.explain." },
+  consistency: {
+    ...CONSISTENCY,
+    description: "strong, the default: the answer reflects every write acknowledged before the request.",
+  },
 };
 
 const SCOPE: Readonly<Record<keyof TextSearchScope, JsonSchema>> = {
   filter: FILTER,
   target: {
     type: "array",
-    description: 'Columns to look in: `"name"`, or `{"column": "name", "weight": 5}` with a weight of 1 to 10.',
+    description:
+      'Columns to look in: `"name"`, or `{"column": "name", "weight": 5}` with a weight of 1 to 10; `"*"` is all others with text.',
     maxItems: MAX_COLUMNS,
   },
   boosters: {
@@ -52,7 +75,7 @@ const FOUND: JsonSchema = {
   required: ["records", "totalCount"],
 };
 
-export function textSearchEndpoints(): Endpoint[] {
+export function textSearchEndpoints({ search }: Pick<Services, "search">): Endpoint[] {
   const tag = "Search and query";
   const responses = { 200: { description: "Records, best first, with xata.score, xata.table and xata.highlight.", schema: FOUND } };
   return [
@@ -65,8 +88,9 @@ export function textSearchEndpoints(): Endpoint[] {
       access: "read",
       body: { required: true, schema: objectOf<TextSearchRequest>({ ...QUERY, ...SCOPE }) },
       responses,
-      async handle({ records, ref, path, body, isSdk }) {
-        return { status: 200, body: await records.searchTable(ref, path.table as string, body, { jsonText: isSdk }) };
+      async handle({ records, ref, path, body, signal, budget, isSdk }) {
+        const context = { records, search, ref, signal, budget, options: { jsonText: isSdk } };
+        return { status: 200, body: await searchTable(context, path.table as string, body) };
       },
     }),
     endpoint<BranchSearchRequest>({
@@ -94,8 +118,8 @@ export function textSearchEndpoints(): Endpoint[] {
         ),
       },
       responses,
-      async handle({ records, ref, body, isSdk }) {
-        return { status: 200, body: await records.searchBranch(ref, body, { jsonText: isSdk }) };
+      async handle({ records, ref, body, signal, budget, isSdk }) {
+        return { status: 200, body: await searchBranch({ records, search, ref, signal, budget, options: { jsonText: isSdk } }, body) };
       },
     }),
   ];

@@ -40,7 +40,9 @@ interface BranchState {
 export class RecordFeed implements ChangeFeed, SnapshotSharing {
   readonly #engine: Engine;
   readonly #catalog: Catalog;
+  readonly #options: RecordFeedOptions;
   readonly #retention: FeedRetention;
+  readonly #others: RecordFeed[] = [];
   readonly #wakeUps: WakeUps;
   readonly #turnAfter: (waitedMs: number) => FeedTurn;
   /** As last read: schemas can be large, and seldom change. */
@@ -50,6 +52,7 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
     this.#engine = engine;
     this.#catalog = catalog;
     this.#wakeUps = wakeUps;
+    this.#options = options;
     this.#retention = new FeedRetention(engine, options);
     this.#turnAfter = options.turnAfter ?? ((waitedMs) => new FeedTurn(waitedMs));
   }
@@ -58,8 +61,15 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
     return new RecordFeed(engine, catalog, await WakeUps.open(engine, catalog, options), options);
   }
 
+  /** The same feed for a second follower in this process, with a position of its own. */
+  forFollower(name: string): RecordFeed {
+    const feed = new RecordFeed(this.#engine, this.#catalog, this.#wakeUps, { ...this.#options, name });
+    this.#others.push(feed);
+    return feed;
+  }
+
   async close(): Promise<void> {
-    await Promise.all([this.#wakeUps.close(), this.#retention.close()]);
+    await Promise.all([this.#wakeUps.close(), ...[this, ...this.#others].map((feed) => feed.#retention.close())]);
   }
 
   onChange(listener: (ref: BranchRef) => void): () => void {

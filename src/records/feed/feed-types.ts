@@ -109,6 +109,8 @@ export interface ChangeFeed {
    * the position is too old or of another incarnation, read all again.
    */
   readSince(ref: BranchRef, position: FeedPosition, incarnation: string, options?: FeedReadOptions): Promise<FeedChanges | null>;
+  /** The same feed for a second follower in this process, which acknowledges by itself. */
+  forFollower(name: string): ChangeFeed;
   /** Says that this follower will never ask from before `position`; outbox rows that nobody needs are removed. */
   acknowledge(ref: BranchRef, position: FeedPosition, incarnation: string): Promise<void>;
 }

@@ -27,6 +27,8 @@ const IS_SILENT = `seen_at < now() - interval '${LEASE}'
 const TRIMS_PER_HEARTBEAT = 100;
 
 export interface RetentionOptions extends FaultListeners {
+  /** Tells the followers of one process apart. */
+  readonly name?: string;
   readonly trimIntervalMs?: number;
   readonly heartbeatMs?: number;
 }
@@ -58,7 +60,7 @@ export class FeedRetention {
 
   constructor(engine: Engine, options: RetentionOptions = {}) {
     this.#engine = engine;
-    this.#follower = engine.kind === "embedded" ? "embedded" : randomUUID();
+    this.#follower = engine.kind === "embedded" ? `embedded${options.name ?? ""}` : randomUUID();
     this.#trimIntervalMs = options.trimIntervalMs ?? TRIM_INTERVAL_MS;
     this.#trims = new FaultState("Removing changes that every server has seen", options);
     this.#beats = new FaultState("Telling the other servers that this one still follows the changes", options);

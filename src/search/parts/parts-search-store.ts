@@ -22,6 +22,8 @@ import type {
   VectorSearchRequest,
   VectorSearchResponse,
 } from "../search-store.ts";
+import type { FoundText, ReadTables } from "../text/found-text.ts";
+import type { TextPlan } from "../text/text-request.ts";
 import { LocalPart } from "./local-part.ts";
 import { mergeAnswers, together } from "./merge-answers.ts";
 import type { PartResult, PartSearch } from "./part-messages.ts";
@@ -90,6 +92,10 @@ export class PartsSearchStore implements SearchStore {
   ): Promise<VectorSearchResponse[]> {
     const { queryVectors, ...rest } = request;
     return this.#search(ref, table, rest, checkQueryVectors(queryVectors), options);
+  }
+
+  textSearch(ref: BranchRef, plan: TextPlan, tables: ReadTables, options?: SearchCallOptions): Promise<FoundText[]> {
+    return this.#own.textSearch(ref, plan, tables, options);
   }
 
   status(): SearchStoreStatus {
@@ -186,7 +192,7 @@ export class PartsSearchStore implements SearchStore {
   }
 
   #isInParts(info: BranchInfo, table: string): boolean {
-    return followedSchema(info, this.#options.part).get(table)?.part !== undefined;
+    return followedSchema(info, { part: this.#options.part }).get(table)?.part !== undefined;
   }
 
   async #probe(): Promise<void> {

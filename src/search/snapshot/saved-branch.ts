@@ -7,7 +7,7 @@ import type { FeedPosition } from "../../records/feed/feed-types.ts";
 import type { BranchRef } from "../../records/schema.ts";
 import type { FollowedRecords, FollowedState } from "../followed-schema.ts";
 import type { SearchEngine } from "../search-engine.ts";
-import { type BranchKey, type BranchStats, branchKey, MIN_SNAPSHOT_VECTORS, type RestoredState } from "../search-messages.ts";
+import { type BranchKey, type BranchStats, branchKey, MIN_SNAPSHOT_ROWS, type RestoredState } from "../search-messages.ts";
 
 export interface SavedBranchOptions {
   /** Path of the branch's snapshot file; undefined: no snapshots. */
@@ -107,8 +107,8 @@ export class SavedBranch {
   }
 
   /** Whether a branch of that size is kept on disk at all. */
-  isKept({ vectors }: BranchStats): boolean {
-    return this.#path !== undefined && vectors >= MIN_SNAPSHOT_VECTORS;
+  isKept({ vectors, texts }: BranchStats): boolean {
+    return this.#path !== undefined && vectors + texts >= MIN_SNAPSHOT_ROWS;
   }
 
   /**

@@ -73,6 +73,8 @@ class SqlEngine implements SearchEngine {
     void this.#dropStrangers().catch(onFault);
   }
 
+  readonly holdsTexts = false;
+
   get searchesAtOnce(): number {
     return this.#database.searchesAtOnce;
   }
@@ -102,6 +104,8 @@ class SqlEngine implements SearchEngine {
     leaveSnapshots: async () => {},
     drop: ({ key }) => this.#drop(key),
     search: (job) => this.#searcher.search(job),
+    searchTexts: () => Promise.reject(new TypeError("The search database holds no words.")),
+    textsRead: async () => {},
   };
 
   async #begin({ build, key, incarnation, version, tables }: Parameters<EngineCalls["begin"]>[0]): Promise<void> {
@@ -327,5 +331,5 @@ function hasColumn(schema: FollowedSchema, columnId: number): boolean {
 function statsOf(counts: ReadonlyMap<number, number>): BranchStats {
   let vectors = 0;
   for (const count of counts.values()) vectors += count;
-  return { vectors, memoryBytes: 0 };
+  return { vectors, texts: 0, memoryBytes: 0 };
 }

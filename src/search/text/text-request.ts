@@ -1,27 +1,68 @@
 /**
- * A free text search, checked against the schema: the words, and for each table where to look for them and what
+ * A search for words, checked against the schema: what to look for, and for each table where to look and what
  * boosts a record.
  */
-import { LodestoneError } from "../../../errors/lodestone-error.ts";
-import { quoted, quotedNames } from "../../../errors/value-in-words.ts";
-import { unknownColumn } from "../../../filter/column-path.ts";
-import { parseTimestamp } from "../../../filter/datetime.ts";
-import { rootPlace } from "../../../filter/fault.ts";
-import { NUMBER_TYPES, PLAIN_TYPES, TEXT_TYPES } from "../../column-traits.ts";
-import type { BranchSearchRequest, TextQuery, TextSearchScope } from "../../requests.ts";
-import type { BranchInfo, ColumnInfo, ColumnType, TableInfo } from "../../schema.ts";
-import { type ColumnReference, resolveColumn } from "../sql-parts/column-reference.ts";
-import { type ColumnValue, toColumnValue } from "../values/column-value.ts";
-import { notExpected, parseDurationMs, withoutNulls } from "../values/request-parts.ts";
-import { type Term, termsOf } from "./words.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
+import { quoted, quotedNames } from "../../errors/value-in-words.ts";
+import { unknownColumn } from "../../filter/column-path.ts";
+import { parseTimestamp } from "../../filter/datetime.ts";
+import { rootPlace } from "../../filter/fault.ts";
+import { parseQuery, queryTerms, type Syntax } from "../../full-text/query.ts";
+import { type Language, loadStemmer } from "../../full-text/stemmers.ts";
+import type { Stemmer, Term } from "../../full-text/terms.ts";
+import { NUMBER_TYPES, PLAIN_TYPES } from "../../records/column-traits.ts";
+import { resolveColumn } from "../../records/data/sql-parts/column-reference.ts";
+import { toColumnValue } from "../../records/data/values/column-value.ts";
+import { notExpected, parseDurationMs, withoutNulls } from "../../records/data/values/request-parts.ts";
+import type { JsonValue } from "../../records/requests.ts";
+import type { BranchInfo, ColumnInfo, ColumnType, TableInfo } from "../../records/schema.ts";
+import type { Booster, Modifier } from "./boosts.ts";
+import type { TextJob } from "./search-texts.ts";
+import { isSearchedType, SEARCHED_TYPES } from "./table-texts.ts";
 
-export interface SearchPlan {
-  /** undefined: no words were given. Every record that passes the filter is found, in the order of its boosts. */
+export interface TextQuery {
+  /** Without words every record is found that passes the filter. */
+  query?: string;
+  /** How many edits may be between a word of the query and one of a record: 0, 1 (the default) or 2. */
+  fuzziness?: number;
+  /** "phrase": the last word may be the beginning of one. Default "disabled". */
+  prefix?: "phrase" | "disabled";
+  /** "websearch": "phrases" and -words. Default "words": a query is words and nothing else. */
+  syntax?: Syntax;
+  /** Words with the same stem match as well. */
+  language?: Language;
+  highlight?: { enabled?: boolean; encodeHTML?: boolean };
+  /** Default size 25, at most 200; offset at most 800. */
+  page?: { size?: number; offset?: number };
+  /** What made each score. */
+  explain?: boolean;
+  consistency?: "strong" | "eventual";
+}
+
+/** Where in a table. */
+export interface TextSearchScope {
+  filter?: JsonValue;
+  /** Columns, with a weight of 1 to 10: `"name"` or `{column, weight}`; `"*"`: all others. Default: all with text, of weight 1. */
+  target?: readonly JsonValue[];
+  boosters?: readonly JsonValue[];
+}
+
+export interface TextSearchRequest extends TextQuery, TextSearchScope {}
+
+export interface BranchSearchRequest extends TextQuery {
+  /** Default: all of the branch. */
+  tables?: readonly (string | (TextSearchScope & { table: string }))[];
+}
+
+export interface TextPlan {
   readonly terms: readonly Term[] | undefined;
+  readonly stemmer: Stemmer | undefined;
+  readonly job: Omit<TextJob, "tables" | "maxBytes">;
   readonly highlight: boolean;
   readonly encodeHtml: boolean;
   readonly size: number;
   readonly offset: number;
+  readonly consistency: "strong" | "eventual";
 }
 
 export interface TablePlan {
@@ -32,42 +73,39 @@ export interface TablePlan {
   readonly place: string;
 }
 
-export type Modifier = "none" | "log" | "log1p" | "ln" | "ln1p" | "square" | "sqrt" | "reciprocal";
-
-export type Booster = { readonly column: ColumnReference; readonly factor: number; readonly filter: unknown; readonly place: string } & (
-  | { readonly kind: "value"; readonly value: ColumnValue }
-  | { readonly kind: "numeric"; readonly modifier: Modifier }
-  | { readonly kind: "date"; readonly originMs: number; readonly scaleMs: number; readonly decay: number }
-);
-
-const MAX_QUERY_LENGTH = 2_000;
-const MAX_TERMS = 64;
+/** A query of a page of text is searched for its rarest words (full-text/query.ts). */
+const MAX_QUERY_LENGTH = 20_000;
 export const MAX_BOOSTERS = 32;
 export const MAX_SEARCHED_TABLES = 1_000;
 export const DEFAULT_FOUND = 25;
 export const MAX_FOUND = 200;
 export const MAX_FOUND_OFFSET = 800;
-const SEARCHED_TYPES: readonly ColumnType[] = [...TEXT_TYPES, "multiple"];
 const MODIFIERS: readonly string[] = ["none", "log", "log1p", "ln", "ln1p", "square", "sqrt", "reciprocal"];
 const BOOSTERS = ["valueBooster", "numericBooster", "dateBooster"] as const;
+const ALL_OTHERS = "*";
 
-export function readTextQuery({ query, fuzziness = 1, prefix, highlight, page }: TextQuery): SearchPlan {
-  return {
-    terms: query === undefined || query === "" ? undefined : readTerms(query, fuzziness, prefix === "phrase"),
-    highlight: highlight?.enabled ?? true,
-    encodeHtml: highlight?.encodeHTML ?? true,
-    size: page?.size ?? DEFAULT_FOUND,
-    offset: page?.offset ?? 0,
-  };
-}
-
-function readTerms(query: string, fuzziness: number, isPrefix: boolean): Term[] {
+/** @throws {LodestoneError} INVALID. */
+export async function readTextQuery(request: TextQuery): Promise<TextPlan> {
+  const { query = "", fuzziness = 1, prefix, syntax = "words", language, highlight, page, explain = false, consistency } = request;
   if (query.length > MAX_QUERY_LENGTH)
     throw new LodestoneError("INVALID", `query has ${query.length} characters; at most ${MAX_QUERY_LENGTH} are allowed.`);
-  const terms = termsOf(query, fuzziness, isPrefix);
-  if (terms.length > MAX_TERMS)
-    throw new LodestoneError("INVALID", `query has ${terms.length} different words; at most ${MAX_TERMS} are allowed.`);
-  return terms;
+  const stemmer = language === undefined ? undefined : await loadStemmer(language);
+  const parsed = parseQuery(query, syntax);
+  const terms = query === "" ? undefined : queryTerms(parsed, { fuzziness, prefix: prefix === "phrase", stemmer });
+  const size = page?.size ?? DEFAULT_FOUND;
+  const offset = page?.offset ?? 0;
+  const { required, excluded } = parsed;
+  return {
+    terms,
+    stemmer,
+    job: { terms, required, excluded, language, size: offset + size, explain },
+    highlight: highlight?.enabled ?? true,
+    encodeHtml: highlight?.encodeHTML ?? true,
+    size,
+    offset,
+    // As it has always been: a search sees what was written before it.
+    consistency: consistency ?? "strong",
+  };
 }
 
 export function readTables(branch: BranchInfo, tables: BranchSearchRequest["tables"]): TablePlan[] {
@@ -101,24 +139,33 @@ export function readScope(branch: BranchInfo, table: TableInfo, scope: TextSearc
 }
 
 function readTargets(table: TableInfo, target: TextSearchScope["target"], place: string): TablePlan["targets"] {
-  if (target === undefined) {
-    return [...table.columns.values()].filter((column) => SEARCHED_TYPES.includes(column.type)).map((column) => ({ column, weight: 1 }));
-  }
-  return target.map((item, index) => {
+  const targets = new Map<string, { column: ColumnInfo; weight: number }>();
+  /** Of the columns that no other item names. */
+  let otherWeight = target === undefined ? 1 : undefined;
+  target?.forEach((item, index) => {
     const at = `${place}[${index}]`;
     const { column: name, weight = 1 } = typeof item === "string" ? { column: item } : member(item, at);
     if (typeof name !== "string") throw notExpected(`${at}.column`, name, "the name of a column");
+    if (typeof weight !== "number" || !(weight >= 1 && weight <= 10)) throw notExpected(`${at}.weight`, weight, "a weight from 1 to 10");
+    if (name === ALL_OTHERS) {
+      otherWeight = weight;
+      return;
+    }
     const column = table.columns.get(name);
     if (column === undefined) throw unknownColumn(table, name, rootPlace(at));
-    if (!SEARCHED_TYPES.includes(column.type)) {
+    if (!isSearchedType(column.type)) {
       throw new LodestoneError(
         "INVALID",
         `${at}: column ${quoted(name)} is of type ${column.type}; words are in columns of type ${SEARCHED_TYPES.join(", ")}.`,
       );
     }
-    if (typeof weight !== "number" || !(weight >= 1 && weight <= 10)) throw notExpected(`${at}.weight`, weight, "a weight from 1 to 10");
-    return { column, weight };
+    if (targets.has(name)) throw new LodestoneError("INVALID", `${at}: column ${quoted(name)} is given twice; give it once.`);
+    targets.set(name, { column, weight });
   });
+  const others =
+    otherWeight === undefined ? [] : [...table.columns.values()].filter(({ name, type }) => isSearchedType(type) && !targets.has(name));
+  for (const column of others) targets.set(column.name, { column, weight: otherWeight! });
+  return [...targets.values()];
 }
 
 function readBoosters(branch: BranchInfo, table: TableInfo, boosters: TextSearchScope["boosters"], place: string): Booster[] {
@@ -151,13 +198,14 @@ function readBooster(
   };
   const factor = given.factor ?? (kind === "dateBooster" ? 1 : undefined);
   if (typeof factor !== "number" || !Number.isFinite(factor)) throw notExpected(`${place}.factor`, given.factor, "a number");
-  const common = { column, factor, filter: given.ifMatchesFilter, place };
+  const common = { column: given.column, factor, filter: given.ifMatchesFilter, place };
   switch (kind) {
     case "valueBooster": {
       requireType(...PLAIN_TYPES);
       if (given.value === undefined || given.value === null)
         throw notExpected(`${place}.value`, given.value, `a value of type ${column.type}`);
-      return { ...common, kind: "value", value: toColumnValue({ name: column.column, type: column.type }, given.value, `${place}.value`) };
+      toColumnValue({ name: column.column, type: column.type }, given.value, `${place}.value`);
+      return { ...common, kind: "value", value: given.value };
     }
     case "numericBooster": {
       requireType(...NUMBER_TYPES);

@@ -1,0 +1,267 @@
+/**
+ * Scores all records of a text index: BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009)
+ * of each column, with its weight, summed. Exhaustive, a term at a time. Statistics are those of the whole table,
+ * so a record has the same score under every filter and on every page.
+ *
+ * The same bits everywhere: frequencies are whole numbers (tenths of a match, see terms.ts), a record's
+ * contributions are added term by term and column by column in the order of the query, and the logarithm is made
+ * of additions, multiplications and divisions, which IEEE 754 defines to the last bit.
+ */
+import { grown, type Postings } from "./posting-lists.ts";
+import { editQuality, hasMoreBitsThan, letterSet, matchQuality, SAME_WORD, type Stemmer, type Term } from "./terms.ts";
+import type { TextView } from "./text-index.ts";
+
+/** Where a query looks. */
+export interface TextTarget {
+  readonly column: string;
+  readonly weight: number;
+}
+
+/** What one word of the query adds to the score of a record in one column. */
+export interface TextContribution {
+  readonly word: string;
+  readonly column: string;
+  /** How often the column has the word; words that match less well count less. */
+  readonly frequency: number;
+  /** Words of the column in this record, and in an average one. */
+  readonly length: number;
+  readonly averageLength: number;
+  /** Records of the table that have the word in a target column, and what BM25 makes of that. */
+  readonly documentFrequency: number;
+  readonly rarity: number;
+  readonly weight: number;
+  readonly score: number;
+}
+
+export interface TextScores {
+  /** Documents that match, each once, in no order. */
+  readonly documents: Uint32Array;
+  /** By document; 0 for those that do not match. */
+  readonly scores: Float64Array;
+}
+
+export interface ScoreOptions {
+  /** Records of the table, those without any word included. */
+  readonly records: number;
+  readonly stemmer?: Stemmer | undefined;
+  /** For these documents every contribution is written down. */
+  readonly explained?: ReadonlyMap<number, TextContribution[]>;
+}
+
+const K1 = 1.2;
+const B = 0.75;
+/** Words or postings looked at between two yields, about a tenth of a millisecond. */
+const STEP = 16_384;
+/** The cost of a stem, in postings. */
+const STEM_COST = 200;
+
+/** The matches of one term in one column. */
+interface Matches {
+  readonly target: TextTarget;
+  readonly documents: Uint32Array;
+  /** In tenths. */
+  readonly frequencies: Uint32Array;
+}
+
+/** Yields the postings and words looked at since the last time. */
+export function* scoreTexts(
+  index: TextView,
+  targets: readonly TextTarget[],
+  terms: readonly Term[],
+  { records, stemmer, explained }: ScoreOptions,
+): Generator<number, TextScores, undefined> {
+  const { end } = index;
+  const scores = new Float64Array(end);
+  const stamps = new Uint32Array(end);
+  const sums = new FrequencySums(end);
+  let matched = new Uint32Array(1024);
+  let count = 0;
+  let stamp = 0;
+  for (const term of terms) {
+    stamp++;
+    const words = yield* wordsMatching(index, term, stemmer);
+    if (words.length === 0) continue;
+    const found: Matches[] = [];
+    let documentFrequency = 0;
+    for (const target of targets) {
+      const matches = yield* sums.of(index, target, words);
+      found.push(matches);
+      for (const document of matches.documents) {
+        if (stamps[document] === stamp) continue;
+        stamps[document] = stamp;
+        documentFrequency++;
+      }
+    }
+    const rarity = naturalLog(1 + (records - documentFrequency + 0.5) / (documentFrequency + 0.5));
+    for (const { target, documents, frequencies } of found) {
+      const lengths = index.lengths(target.column);
+      const averageLength = index.averageLength(target.column);
+      for (let i = 0; i < documents.length; i++) {
+        const document = documents[i]!;
+        const frequency = frequencies[i]! / SAME_WORD;
+        const length = lengths[document]!;
+        const norm = K1 * (1 - B + (B * length) / averageLength);
+        const score = (target.weight * rarity * frequency * (K1 + 1)) / (frequency + norm);
+        if (scores[document] === 0) {
+          if (count === matched.length) matched = grown(matched, 2 * count);
+          matched[count++] = document;
+        }
+        scores[document]! += score;
+        explained?.get(document)?.push({
+          word: term.plain,
+          column: target.column,
+          frequency,
+          length,
+          averageLength,
+          documentFrequency,
+          rarity,
+          weight: target.weight,
+          score,
+        });
+      }
+      yield documents.length;
+    }
+  }
+  return { documents: matched.slice(0, count), scores };
+}
+
+/** Documents that have the word in any of the columns. */
+export function* documentsWith(index: TextView, columns: readonly string[], word: string): Generator<number, Set<number>, undefined> {
+  const documents = new Set<number>();
+  const id = index.wordId(word);
+  if (id === undefined) return documents;
+  for (const column of columns) {
+    const postings = index.postings(column, id);
+    if (postings === undefined) continue;
+    for (let i = 0; i < postings.count; i++) documents.add(postings.documents[i]!);
+    yield postings.count;
+  }
+  return documents;
+}
+
+interface MatchingWord {
+  readonly id: number;
+  /** In tenths. */
+  readonly quality: number;
+}
+
+function* wordsMatching(index: TextView, term: Term, stemmer: Stemmer | undefined): Generator<number, MatchingWord[], undefined> {
+  const found: MatchingWord[] = [];
+  const exact = index.wordId(term.plain);
+  if (exact !== undefined) found.push({ id: exact, quality: SAME_WORD });
+  const stemmed = new Set<number>();
+  if (term.stem !== undefined && stemmer !== undefined && term.isCharacter !== true) {
+    const words = index.wordsOfStem(term.stem, stemmer);
+    let next = words.next();
+    for (let made = 1; next.done !== true; made++, next = words.next()) if (made % 64 === 0) yield 64 * STEM_COST;
+    for (const id of next.value) {
+      if (id === exact) continue;
+      stemmed.add(id);
+      found.push({ id, quality: matchQuality(term, index.wordAt(id), stemmer) });
+    }
+  }
+  if (term.distance === 0 && !term.prefix && term.isCharacter !== true) return found;
+  const own = letterSet(term.plain);
+  const { distance, plain } = term;
+  const mayHaveMore = term.prefix || term.isCharacter === true;
+  for (let id = 0; id < index.wordCount; ) {
+    const { letters } = index;
+    const stop = Math.min(id + STEP, index.wordCount);
+    for (; id < stop; id++) {
+      const other = letters[id]!;
+      // The rest of the word may have letters of its own where a part will do.
+      if (hasMoreBitsThan(distance, own & ~other) || (!mayHaveMore && hasMoreBitsThan(distance, other & ~own))) continue;
+      if (id === exact || stemmed.has(id)) continue;
+      const word = index.wordAt(id);
+      const quality = mayHaveMore
+        ? matchQuality(term, word)
+        : Math.abs(word.length - plain.length) > distance
+          ? 0
+          : editQuality(term, word);
+      if (quality > 0) found.push({ id, quality });
+    }
+    yield STEP / 4;
+  }
+  return found;
+}
+
+/** How often each document has any of some words. */
+class FrequencySums {
+  readonly #sums: Uint32Array;
+  #touched = new Uint32Array(1024);
+
+  constructor(documents: number) {
+    this.#sums = new Uint32Array(documents);
+  }
+
+  *of(index: TextView, target: TextTarget, words: readonly MatchingWord[]): Generator<number, Matches, undefined> {
+    if (words.length === 1) {
+      const { id, quality } = words[0]!;
+      const matches = onlyLive(index, index.postings(target.column, id), quality);
+      yield matches.documents.length;
+      return { target, ...matches };
+    }
+    const sums = this.#sums;
+    let count = 0;
+    for (const { id, quality } of words) {
+      const postings = index.postings(target.column, id);
+      if (postings === undefined) continue;
+      const { count: length, documents, frequencies } = postings;
+      for (let i = 0; i < length; i++) {
+        const document = documents[i]!;
+        if (!index.isLive(document)) continue;
+        if (sums[document] === 0) {
+          if (count === this.#touched.length) this.#touched = grown(this.#touched, 2 * count);
+          this.#touched[count++] = document;
+        }
+        sums[document]! += quality * frequencies[i]!;
+      }
+      yield length;
+    }
+    const documents = this.#touched.slice(0, count);
+    const frequencies = new Uint32Array(count);
+    for (let i = 0; i < count; i++) {
+      frequencies[i] = sums[documents[i]!]!;
+      sums[documents[i]!] = 0;
+    }
+    return { target, documents, frequencies };
+  }
+}
+
+function onlyLive(index: TextView, postings: Postings | undefined, quality: number): Omit<Matches, "target"> {
+  if (postings === undefined) return { documents: new Uint32Array(0), frequencies: new Uint32Array(0) };
+  const documents = new Uint32Array(postings.count);
+  const frequencies = new Uint32Array(postings.count);
+  let count = 0;
+  for (let i = 0; i < postings.count; i++) {
+    if (!index.isLive(postings.documents[i]!)) continue;
+    documents[count] = postings.documents[i]!;
+    frequencies[count++] = quality * postings.frequencies[i]!;
+  }
+  return { documents: documents.subarray(0, count), frequencies: frequencies.subarray(0, count) };
+}
+
+const LN2 = Math.LN2;
+const SQRT2 = Math.SQRT2;
+const bits = new DataView(new ArrayBuffer(8));
+
+/**
+ * `Math.log`, of which each engine has its own: x = m · 2ᵉ with √½ < m ≤ √2, and ln m = 2 artanh((m − 1) / (m + 1))
+ * by its series. For x ≥ 1; within 2 units in the last place.
+ */
+export function naturalLog(x: number): number {
+  bits.setFloat64(0, x);
+  const high = bits.getUint32(0);
+  let exponent = (high >>> 20) - 1023;
+  bits.setUint32(0, (high & 0xfffff) | (1023 << 20));
+  let mantissa = bits.getFloat64(0);
+  if (mantissa > SQRT2) {
+    mantissa /= 2;
+    exponent++;
+  }
+  const s = (mantissa - 1) / (mantissa + 1);
+  const square = s * s;
+  let sum = 0;
+  for (let n = 23; n >= 1; n -= 2) sum = sum * square + 1 / n;
+  return exponent * LN2 + 2 * s * sum;
+}

@@ -1,0 +1,11 @@
+/** What a search for words finds, as the search store answers it. */
+import type { BranchInfo } from "../../records/schema.ts";
+import type { TextTableAnswer } from "./search-texts.ts";
+import type { TablePlan } from "./text-request.ts";
+
+export interface FoundText extends TextTableAnswer {
+  readonly plan: TablePlan;
+}
+
+/** Checks what is asked of the tables against the schema, which another server may have changed a moment ago. */
+export type ReadTables = (info: BranchInfo) => TablePlan[];

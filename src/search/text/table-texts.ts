@@ -1,0 +1,167 @@
+/**
+ * The text index of one followed table, and the rows that are still to be written to it. A change of a record only
+ * notes its row: reading texts takes longer than everything else that a change does. The rows are written in steps,
+ * with what the record says by then, and searches for words wait until none is left. So they see the position of
+ * the feed that everything else of the branch is at.
+ */
+import type { StoredColumn } from "../../columns/stored-column.ts";
+import type { FilterColumnType } from "../../filter/tree.ts";
+import type { IndexedText } from "../../full-text/text-index.ts";
+import { TextIndex } from "../../full-text/text-index.ts";
+import { TEXT_TYPES } from "../../records/column-traits.ts";
+import { Slices } from "../../threads/event-loop.ts";
+
+/** Types of columns with words; json is read as plain text. */
+export const SEARCHED_TYPES: readonly FilterColumnType[] = [...TEXT_TYPES, "multiple", "json"];
+
+export const isSearchedType = (type: FilterColumnType): boolean => SEARCHED_TYPES.includes(type);
+
+/** Work units of a row besides its text, and of a posting that is copied. */
+const ROW_UNITS = 64;
+/** A change of few rows is written at once. */
+const AT_ONCE_UNITS = 65_536;
+/** Growth is reported each time that so many units have been worked. */
+const REPORT_UNITS = 1 << 24;
+const ESCAPE = /\\(?:u([0-9a-f]{4})|(.))/gi;
+
+export class TableTexts {
+  readonly #index = new TextIndex();
+  readonly #columns: ReadonlyMap<string, StoredColumn>;
+  readonly #onGrowth: () => void;
+  readonly #dirty = new Set<number>();
+  #writing: number | undefined;
+  #running: Promise<void> | undefined;
+  #isFreed = false;
+  #fault: unknown;
+
+  /**
+   * @param columns  of the table; they may change later (`keepColumns`, `addColumn`).
+   * @param onGrowth  called from time to time while many rows are written.
+   */
+  constructor(columns: ReadonlyMap<string, StoredColumn>, onGrowth: () => void) {
+    this.#columns = columns;
+    this.#onGrowth = onGrowth;
+  }
+
+  get index(): TextIndex {
+    return this.#index;
+  }
+
+  get memoryBytes(): number {
+    return this.#index.memoryBytes + 40 * this.#dirty.size;
+  }
+
+  has(column: string): boolean {
+    return this.#index.has(column);
+  }
+
+  addColumn(name: string): void {
+    this.#again();
+    this.#index.addColumn(name);
+  }
+
+  keepColumns(names: ReadonlyMap<string, string>): void {
+    this.#again();
+    this.#index.keepColumns(names);
+  }
+
+  /** The row being written, whose columns have other names now. */
+  #again(): void {
+    if (this.#writing !== undefined) this.changed(this.#writing);
+  }
+
+  /** The texts of the row have changed. */
+  changed(row: number): void {
+    this.#index.remove(row);
+    this.#dirty.add(row);
+  }
+
+  removed(row: number): void {
+    this.#index.remove(row);
+    this.#dirty.delete(row);
+  }
+
+  /**
+   * undefined: the index has every change. Otherwise resolves when it has those made so far.
+   *
+   * @throws {LodestoneError} OUT_OF_MEMORY: the index has no room for them.
+   */
+  get pending(): Promise<void> | undefined {
+    if (this.#fault !== undefined) throw this.#fault;
+    return this.#dirty.size > 0 || this.#running !== undefined ? this.write() : undefined;
+  }
+
+  /** Writes the rows that have changed: a few at once, many in steps. Never rejects; `pending` says why it stopped. */
+  write(): Promise<void> {
+    if (this.#fault !== undefined || this.#dirty.size === 0) return this.#running ?? Promise.resolve();
+    this.#running ??= this.#writeAll()
+      .catch((error: unknown) => {
+        this.#fault = error;
+        this.free();
+      })
+      .finally(() => {
+        this.#running = undefined;
+      });
+    return this.#running;
+  }
+
+  free(): void {
+    this.#isFreed = true;
+    this.#dirty.clear();
+  }
+
+  async #writeAll(): Promise<void> {
+    let slices = new Slices(AT_ONCE_UNITS);
+    let units = 0;
+    const spend = async (spent: number): Promise<void> => {
+      units += spent;
+      if (units >= REPORT_UNITS) {
+        units = 0;
+        this.#onGrowth();
+      }
+      if (!slices.spend(spent)) return;
+      await slices.rest();
+      slices = new Slices();
+    };
+    while (!this.#isFreed) {
+      const [row] = this.#dirty;
+      if (row === undefined && !this.#index.wantsCompaction) return;
+      if (row === undefined) {
+        for (const copied of this.#index.compact())
+          if (this.#isFreed) return;
+          else await spend(copied);
+        continue;
+      }
+      this.#dirty.delete(row);
+      this.#writing = row;
+      for (const read of this.#index.set(row, this.#textsOf(row)))
+        if (this.#isFreed) return;
+        else await spend(read);
+      this.#writing = undefined;
+      await spend(ROW_UNITS);
+    }
+  }
+
+  #textsOf(row: number): Map<string, IndexedText> {
+    return new Map(this.#index.columns.map((name) => [name, this.textOf(name, row)]));
+  }
+
+  /** What the index reads of a column. */
+  textOf(column: string, row: number): IndexedText {
+    const values = this.#columns.get(column)?.get([row]);
+    if (values === undefined) return null;
+    if (values.kind === "json") {
+      const json = values.values[0] ?? null;
+      return json === null ? null : readableJson(json);
+    }
+    return values.kind === "text" || values.kind === "multiple" ? (values.values[0] ?? null) : null;
+  }
+}
+
+/** JSON as plain text: `"a\nb"` has the words a and b. */
+export function readableJson(json: string): string {
+  if (!json.includes("\\")) return json;
+  return json.replace(ESCAPE, (_, hex: string | undefined, letter: string | undefined) =>
+    hex !== undefined ? String.fromCharCode(Number.parseInt(hex, 16)) : letter === '"' || letter === "\\" || letter === "/" ? letter : " ",
+  );
+}

@@ -1,0 +1,208 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { parseQuery, queryTerms } from "../../src/full-text/query.ts";
+import { matchQuality, type Stemmer, type Term } from "../../src/full-text/terms.ts";
+import { type IndexedText, TextIndex } from "../../src/full-text/text-index.ts";
+import { naturalLog, scoreTexts, type TextContribution, type TextTarget } from "../../src/full-text/text-scores.ts";
+import { wordsOf } from "../../src/full-text/words.ts";
+import { runs } from "../support/random-runs.ts";
+
+type Texts = Readonly<Record<string, IndexedText>>;
+
+function finish<Result>(work: Generator<unknown, Result>): Result {
+  let step = work.next();
+  while (step.done !== true) step = work.next();
+  return step.value;
+}
+
+const stem: Stemmer = (word) => word.replace(/(s|ed)$/, "");
+
+/** BM25 as the documentation has it, over all records, in float64. */
+function oracle(records: ReadonlyMap<number, Texts>, targets: readonly TextTarget[], terms: readonly Term[]): Map<number, number> {
+  const wordsIn = (texts: Texts, column: string): string[] => {
+    const text = texts[column] ?? null;
+    return (typeof text === "string" ? [text] : (text ?? [])).flatMap((item) =>
+      item === null ? [] : wordsOf(item).map(({ plain }) => plain),
+    );
+  };
+  const scores = new Map<number, number>();
+  for (const term of terms) {
+    const frequency = (texts: Texts, column: string): number =>
+      wordsIn(texts, column).reduce((sum, word) => sum + matchQuality(term, word, stem), 0) / 10;
+    const having = [...records.values()].filter((texts) => targets.some(({ column }) => frequency(texts, column) > 0)).length;
+    const rarity = naturalLog(1 + (records.size - having + 0.5) / (having + 0.5));
+    for (const { column, weight } of targets) {
+      const lengths = [...records.values()].map((texts) => wordsIn(texts, column).length).filter((length) => length > 0);
+      const average = lengths.reduce((sum, length) => sum + length, 0) / lengths.length;
+      for (const [row, texts] of records) {
+        const f = frequency(texts, column);
+        if (f === 0) continue;
+        const score = (weight * rarity * f * 2.2) / (f + 1.2 * (0.25 + (0.75 * wordsIn(texts, column).length) / average));
+        scores.set(row, (scores.get(row) ?? 0) + score);
+      }
+    }
+  }
+  return scores;
+}
+
+function searched(index: TextIndex, records: number, targets: readonly TextTarget[], terms: readonly Term[]) {
+  const view = index.view();
+  const { documents, scores } = finish(scoreTexts(view, targets, terms, { records, stemmer: stem }));
+  return new Map([...documents].map((document) => [view.rowOf(document), scores[document]!]));
+}
+
+const word = fc.oneof(
+  fc.stringMatching(/^[ab]{1,5}(s|ed)?$/),
+  fc.constantFrom("the", "garden", "gardens", "Crème", "北京", "烤", "北京烤鸭", "서울", "สวัสดี"),
+);
+const text = fc.array(word, { maxLength: 8 }).map((words) => words.join(" "));
+const texts = fc.record({ title: fc.option(text), tags: fc.option(fc.array(fc.option(text), { maxLength: 2 })) });
+const change = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ kind: fc.constant("set" as const), row: fc.nat(20), texts }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("remove" as const), row: fc.nat(20) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("compact" as const) }) },
+);
+const query = fc.record({
+  words: fc.array(word, { minLength: 1, maxLength: 4 }),
+  fuzziness: fc.integer({ min: 0, max: 2 }),
+  prefix: fc.boolean(),
+  stemmer: fc.constantFrom(undefined, stem),
+  weights: fc.tuple(fc.constantFrom(1, 3), fc.constantFrom(1, 2.5)),
+});
+
+describe("a text index", () => {
+  test("scores as an oracle over all records does, to the last bit, after any changes", () => {
+    fc.assert(
+      fc.property(fc.array(change, { minLength: 1, maxLength: 40 }), query, (changes, { words, fuzziness, prefix, stemmer, weights }) => {
+        const index = new TextIndex();
+        for (const column of ["title", "tags"]) index.addColumn(column);
+        const records = new Map<number, Texts>();
+        for (const step of changes) {
+          if (step.kind === "compact") finish(index.compact());
+          else if (step.kind === "remove") {
+            index.remove(step.row);
+            records.delete(step.row);
+          } else {
+            finish(index.set(step.row, new Map<string, IndexedText>(Object.entries(step.texts))));
+            records.set(step.row, step.texts);
+          }
+        }
+        const terms = queryTerms(parseQuery(words.join(" "), "words"), { fuzziness, prefix, stemmer });
+        const targets = [
+          { column: "title", weight: weights[0] },
+          { column: "tags", weight: weights[1] },
+        ];
+        const found = searched(index, records.size, targets, terms);
+        const expected = oracle(records, targets, terms);
+        expect(new Set(found.keys())).toEqual(new Set(expected.keys()));
+        for (const [row, score] of expected) expect(found.get(row)).toBe(score);
+      }),
+      { numRuns: runs(300) },
+    );
+  });
+
+  test("explains a score by parts that add up to it", () => {
+    const index = new TextIndex();
+    for (const column of ["title", "body"]) index.addColumn(column);
+    finish(
+      index.set(
+        0,
+        new Map([
+          ["title", "a garden"],
+          ["body", "garden of gardens"],
+        ]),
+      ),
+    );
+    finish(index.set(1, new Map([["title", "time"]])));
+    const view = index.view();
+    const targets = [
+      { column: "title", weight: 3 },
+      { column: "body", weight: 1 },
+    ];
+    const terms = queryTerms(parseQuery("garden time", "words"), { fuzziness: 1, prefix: false });
+    const explained = new Map<number, TextContribution[]>([[0, []]]);
+    const { scores } = finish(scoreTexts(view, targets, terms, { records: 2, explained }));
+    const parts = explained.get(0)!;
+    expect(parts.map(({ word: found, column, frequency, documentFrequency }) => [found, column, frequency, documentFrequency])).toEqual([
+      ["garden", "title", 1, 1],
+      ["garden", "body", 1.6, 1],
+    ]);
+    expect(parts.reduce((sum, { score }) => sum + score, 0)).toBe(scores[0]);
+  });
+
+  test("leaves a search alone while records are written, removed and compacted", () => {
+    const index = new TextIndex();
+    index.addColumn("text");
+    for (let row = 0; row < 3_000; row++) finish(index.set(row, new Map([["text", `bee ${row % 7 === 0 ? "wasp" : ""} number${row}`]])));
+    const targets = [{ column: "text", weight: 1 }];
+    const terms = queryTerms(parseQuery("bee wasp number", "words"), { fuzziness: 1, prefix: true });
+    const view = index.view();
+    const before = finish(scoreTexts(view, targets, terms, { records: 3_000 }));
+    const work = scoreTexts(view, targets, terms, { records: 3_000 });
+    let row = 0;
+    let step = work.next();
+    for (; step.done !== true; step = work.next()) {
+      for (let i = 0; i < 200; i++, row++) {
+        index.remove(row);
+        finish(index.set(row, new Map([["text", "wasp"]])));
+      }
+      if (index.wantsCompaction) finish(index.compact());
+    }
+    expect(step.value).toEqual(before);
+  });
+
+  test("keeps up with rows that are removed while they are written, and while it is compacted", () => {
+    const index = new TextIndex();
+    index.addColumn("text");
+    const count = (query: string): number =>
+      searched(index, 10, [{ column: "text", weight: 1 }], queryTerms(parseQuery(query, "words"), { fuzziness: 0, prefix: false })).size;
+    const writing = index.set(1, new Map([["text", `bee ${"x ".repeat(100_000)}`]]));
+    writing.next();
+    index.remove(1);
+    finish(writing);
+    expect(count("bee")).toBe(0);
+    finish(index.set(1, new Map([["text", "bee"]])));
+    finish(index.set(2, new Map([["text", "bee wasp"]])));
+    const compacting = index.compact();
+    compacting.next();
+    index.remove(2);
+    finish(compacting);
+    expect([count("bee"), count("wasp")]).toEqual([1, 0]);
+    const abandoned = index.compact();
+    abandoned.next();
+    index.addColumn("more");
+    finish(abandoned);
+    finish(
+      index.set(
+        3,
+        new Map([
+          ["more", "ant"],
+          ["text", "bee"],
+        ]),
+      ),
+    );
+    expect(count("bee")).toBe(2);
+    index.keepColumns(new Map([["more", "text"]]));
+    expect([count("bee"), count("ant")]).toEqual([0, 1]);
+  });
+
+  test("takes a few bytes for each word of a record", () => {
+    const index = new TextIndex();
+    index.addColumn("text");
+    for (let row = 0; row < 20_000; row++) {
+      finish(index.set(row, new Map([["text", Array.from({ length: 10 }, (_, i) => `w${(row * (i + 7)) % 1_000}`).join(" ")]])));
+    }
+    // 10 words of a record, 3 bytes each.
+    expect(index.memoryBytes / 20_000).toBeLessThan(60);
+  });
+
+  test("computes logarithms from additions and multiplications", () => {
+    fc.assert(
+      fc.property(fc.double({ min: 1, max: 1e12, noNaN: true }), (x) => {
+        expect(Math.abs(naturalLog(x) - Math.log(x))).toBeLessThanOrEqual(4 * Number.EPSILON * Math.max(1, Math.log(x)));
+      }),
+      { numRuns: runs(1_000) },
+    );
+    expect(naturalLog(1)).toBe(0);
+  });
+});
