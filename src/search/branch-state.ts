@@ -12,6 +12,7 @@ import { ColumnIndex } from "./column-index.ts";
 import { FOLLOWED_SYSTEM_COLUMNS, type FollowedColumn, type FollowedSchema, type FollowedTable } from "./followed-schema.ts";
 import { type BranchStats, type FoundAnswers, type FoundTexts, RESULT_BYTES, type SearchJob } from "./search-messages.ts";
 import { SearchTable } from "./table-index.ts";
+import { Hold } from "./text/hold.ts";
 import { searchTexts, type TextJob } from "./text/search-texts.ts";
 import { isSearchedType } from "./text/table-texts.ts";
 
@@ -23,6 +24,10 @@ export class BranchState {
   #tables = new Map<string, SearchTable>();
 
   readonly #shardedFromBytes: number | undefined;
+  /** Searches of several steps, and changes. */
+  readonly hold = new Hold();
+  /** Of the feed; searches see everything up to it. */
+  position = "";
   /** Called from time to time while the words of many records are read. */
   onGrowth: () => void = () => {};
 
@@ -123,8 +128,12 @@ export class BranchState {
 
   /** See searchTexts. */
   async searchTexts(job: TextJob): Promise<FoundTexts | undefined> {
-    const tables = await searchTexts(job, this.#schema, (name) => this.#tables.get(name)!);
-    return tables && { tables, schemaVersion: this.#version };
+    const search = async (): Promise<FoundTexts | undefined> => {
+      const { position } = this;
+      const tables = await searchTexts(job, this.#schema, (name) => this.#tables.get(name)!);
+      return tables && { tables, position, schemaVersion: this.#version };
+    };
+    return job.vector === undefined ? search() : this.hold.read(search);
   }
 
   /**

@@ -112,7 +112,16 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
 
   async textSearch(ref: BranchRef, plan: TextPlan, tables: ReadTables, options: SearchCallOptions = {}): Promise<FoundText[]> {
     const words = this.#words();
-    return words === undefined ? this.#searchTexts(ref, plan, tables, options) : words.textSearch(ref, plan, tables, options);
+    if (words === undefined) return this.#searchTexts(ref, plan, tables, options);
+    const wordsOnly: ReadTables = (info) => {
+      const plans = tables(info);
+      if (plans.every(({ vector }) => vector === undefined)) return plans;
+      throw new LodestoneError(
+        "INVALID",
+        "vector: words and vectors are searched together by a server that holds all vectors in its memory, without --search-part and --search-url.",
+      );
+    };
+    return words.textSearch(ref, plan, wordsOnly, options);
   }
 
   status(): SearchStoreStatus {
@@ -240,6 +249,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
         const maxBytes = budget?.remaining ?? Number.POSITIVE_INFINITY;
         const job: TextSearchJob = {
           ...plan.job,
+          vector: tables[0]?.vector,
           tables: tables.map(tableJob),
           maxBytes,
           key: branchKey(ref),
@@ -257,7 +267,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
           let bytes = 0;
           for (const table of outcome.tables) for (const id of table.ids) bytes += id.length + RESULT_BYTES;
           budget?.charge(bytes);
-          return outcome.tables.map((table, i) => ({ ...table, plan: tables[i]! }));
+          return outcome.tables.map((table, i) => ({ ...table, plan: tables[i]!, position: outcome.position }));
         }
         const refused = refusalOf(outcome, info.version);
         if (refused !== undefined && isSame(info, await this.#records.currentBranch(ref))) throw refused;

@@ -72,6 +72,8 @@ export interface FoundAnswers {
 export interface FoundTexts {
   /** In the order of the job. */
   readonly tables: readonly TextTableAnswer[];
+  /** Of the feed: answers of one position are of the same records. */
+  readonly position: FeedPosition;
   readonly schemaVersion: number;
 }
 

@@ -1,6 +1,7 @@
 /**
- * The thread that holds the vectors and answers searches. Messages that change something are processed one at
- * a time, in order of arrival. A search runs to its end between two of them, and therefore sees one position.
+ * The thread that holds vectors and words, and answers searches. Messages that change a branch are processed one at
+ * a time, in order of arrival. A vector search takes all that it reads between two of them, and so sees one position;
+ * for searches of several steps see text/search-texts.ts and text/hold.ts.
  */
 import { randomUUID } from "node:crypto";
 import { parentPort, workerData } from "node:worker_threads";
@@ -193,6 +194,7 @@ const handlers: Handlers = {
     const built = builtBy(build);
     const { state } = built;
     builds.delete(build);
+    state.position = position;
     replace(key, state);
     room.forget(key);
     await keepDraft(key, built, position);
@@ -219,12 +221,18 @@ const handlers: Handlers = {
     const state = branches.get(key);
     if (state === undefined) throw room.refusal(key);
     if (schema === undefined) {
-      state.apply(all);
+      await state.hold.change(() => {
+        // It may have had to give way while the change waited.
+        if (branches.get(key) === state) state.apply(all);
+      });
+      if (branches.get(key) !== state) throw room.refusal(key);
+      state.position = position;
       crashPoint("search-apply");
       for (const journal of journals.get(key) ?? []) await journal.append(all, position);
     } else {
       endJournals(key);
-      await state.alter(schema.version, schema.tables, all);
+      await state.hold.change(() => state.alter(schema.version, schema.tables, all));
+      state.position = position;
     }
     unfinished.delete(key);
     return count(key, state);
@@ -355,12 +363,19 @@ function builtBy(build: number): Build {
 }
 
 const port = parentPort!;
-let changes: Promise<void> = Promise.resolve();
+/** The last change of each branch: those of one are made one after the other. */
+const changes = new Map<BranchKey, Promise<void>>();
 
 port.on("message", ({ number, method, argument }: CallMessage) => {
   const handle = handlers[method] as (argument: unknown) => unknown;
-  if (UNORDERED.has(method)) void reply(number, () => handle(argument));
-  else changes = changes.then(() => reply(number, () => handle(argument)));
+  if (UNORDERED.has(method)) return void reply(number, () => handle(argument));
+  const { key: named, build = -1 } = argument as { readonly key?: BranchKey; readonly build?: number };
+  const key = named ?? builds.get(build)?.key ?? "";
+  const change = (changes.get(key) ?? Promise.resolve()).then(() => reply(number, () => handle(argument)));
+  changes.set(key, change);
+  void change.then(() => {
+    if (changes.get(key) === change) changes.delete(key);
+  });
 });
 
 function reply(number: number, work: () => unknown): void | Promise<void> {

@@ -9,6 +9,7 @@ import type { StoredColumn } from "../columns/stored-column.ts";
 import type { RowDirectory } from "../core/row-directory.ts";
 import { clearBit, hasBit, setBit } from "../filter/bit-mask.ts";
 import type { MaskTable } from "../filter/mask-table.ts";
+import { idHash } from "../full-text/fusion.ts";
 import type { FeedBatch, FeedColumn } from "../records/feed/feed-types.ts";
 import type { ColumnIndex } from "./column-index.ts";
 import { TableTexts } from "./text/table-texts.ts";
@@ -20,8 +21,11 @@ export class SearchTable implements MaskTable {
   /** Its text index, once a search has asked for words. */
   #texts: TableTexts | undefined;
   #live = new Uint32Array(0);
+  #hashes = new Uint32Array(0);
+  /** Rows whose hash is to be made; undefined: nobody has asked for hashes. */
+  #unhashed: number[] | undefined;
   #releases = 0;
-  /** By row: which of the releases was its last. */
+  /** By row: which of the releases was its last. Only where words are searched. */
   #released = new Uint32Array(0);
 
   constructor(rows: RowDirectory) {
@@ -54,6 +58,28 @@ export class SearchTable implements MaskTable {
     return (this.#released[row] ?? 0) > releases;
   }
 
+  /** By row: `idHash` of its id. Made when first asked for. */
+  idHashes(): Uint32Array {
+    if (this.#hashes.length < this.capacity) {
+      const hashes = new Uint32Array(this.#live.length * 32);
+      hashes.set(this.#hashes);
+      this.#hashes = hashes;
+    }
+    if (this.#unhashed === undefined) {
+      this.#unhashed = [];
+      for (const [id, row] of this.rows.entries()) this.#hashes[row] = idHash(id);
+    }
+    for (const row of this.#unhashed) this.#hashes[row] = idHash(this.rows.idOf(row) ?? "");
+    this.#unhashed.length = 0;
+    return this.#hashes;
+  }
+
+  /** Rows that have a vector in the column of that index. */
+  vectorRows(index: ColumnIndex): Uint32Array {
+    for (const [name, other] of this.indexes) if (other === index) return (this.columns.get(name) as PresenceColumn).present;
+    throw new TypeError("The index is not of this table.");
+  }
+
   column(name: string): StoredColumn {
     const column = this.columns.get(name);
     if (column === undefined) throw new TypeError(`The search store does not keep column ${JSON.stringify(name)}.`);
@@ -68,6 +94,7 @@ export class SearchTable implements MaskTable {
   readTexts(columns: readonly string[], onGrowth: () => void): void {
     const texts = new TableTexts(this.columns, onGrowth);
     this.#texts = texts;
+    this.#released = new Uint32Array(this.#live.length * 32);
     for (const name of columns) texts.addColumn(name);
     for (const [, row] of this.rows.entries()) texts.changed(row);
     void texts.write();
@@ -104,7 +131,10 @@ export class SearchTable implements MaskTable {
     for (const id of batch.deleted) this.#remove(id);
     const rows = batch.ids.map((id) => this.rows.add(id));
     this.#reserve();
-    for (const row of rows) setBit(this.#live, row);
+    for (const row of rows) {
+      if (this.#unhashed !== undefined && !hasBit(this.#live, row)) this.#unhashed.push(row);
+      setBit(this.#live, row);
+    }
     for (const [name, values] of batch.columns) {
       const column = this.columns.get(name);
       if (column === undefined) continue;
@@ -141,7 +171,7 @@ export class SearchTable implements MaskTable {
   }
 
   get memoryBytes(): number {
-    let bytes = this.#live.byteLength + this.#released.byteLength + this.rows.memoryBytes;
+    let bytes = this.#live.byteLength + this.#released.byteLength + this.#hashes.byteLength + this.rows.memoryBytes;
     for (const column of this.columns.values()) bytes += column.memoryBytes;
     bytes += this.#texts?.memoryBytes ?? 0;
     for (const index of this.indexes.values()) bytes += index.memoryBytes;
@@ -161,13 +191,13 @@ export class SearchTable implements MaskTable {
     for (const column of this.columns.values()) column.clear(row);
     this.#texts?.removed(row);
     clearBit(this.#live, row);
-    this.#released[row] = ++this.#releases;
+    if (this.#texts !== undefined) this.#released[row] = ++this.#releases;
     this.rows.release(id);
   }
 
   #reserve(): void {
     this.#live = growMask(this.#live, this.capacity);
-    if (this.#released.length < this.#live.length * 32) {
+    if (this.#texts !== undefined && this.#released.length < this.capacity) {
       const released = new Uint32Array(this.#live.length * 32);
       released.set(this.#released);
       this.#released = released;

@@ -2,6 +2,8 @@
  * Free text search in a table and in a branch. What targets and boosters may hold depends on the table, so the
  * record store checks it.
  */
+import { SIMILARITIES } from "../../core/similarity.ts";
+import { FUSION_METHODS } from "../../full-text/fusion.ts";
 import { SYNTAXES } from "../../full-text/query.ts";
 import { LANGUAGES } from "../../full-text/stemmers.ts";
 import { MAX_COLUMNS } from "../../records/catalog/schema-editor.ts";
@@ -18,7 +20,7 @@ import {
   type TextSearchScope,
 } from "../../search/text/text-request.ts";
 import { type Endpoint, endpoint } from "../endpoint.ts";
-import { CONSISTENCY, FILTER, objectOf, RECORD } from "../schemas.ts";
+import { COLUMN_NAME, CONSISTENCY, FILTER, objectOf, RECORD } from "../schemas.ts";
 import type { JsonSchema } from "../validation.ts";
 import type { Services } from "./services.ts";
 
@@ -47,6 +49,7 @@ const QUERY: Readonly<Record<keyof TextQuery, JsonSchema>> = {
     size: { type: "integer", minimum: 0, maximum: MAX_FOUND, description: `Default ${DEFAULT_FOUND}. With 0 only totalCount is found.` },
     offset: { type: "integer", minimum: 0, maximum: MAX_FOUND_OFFSET },
   }),
+  minScore: { type: "number", description: "Leave out results below this score; totalCount counts them." },
   explain: { type: "boolean", description: "What each word adds to the score in each column, in xata.explain." },
   consistency: {
     ...CONSISTENCY,
@@ -69,9 +72,36 @@ const SCOPE: Readonly<Record<keyof TextSearchScope, JsonSchema>> = {
   },
 };
 
+const HYBRID: Readonly<Record<"vector" | "fusion", JsonSchema>> = {
+  vector: {
+    ...objectOf(
+      {
+        column: { ...COLUMN_NAME, description: "A column of type vector." },
+        queryVector: { type: "array", items: { type: "number" }, description: "As many finite numbers as the column's dimension." },
+        similarityFunction: { enum: SIMILARITIES },
+      },
+      ["column", "queryVector"],
+    ),
+    description: "Words and vectors in one search: records near this vector are found, too, and both scores are made one.",
+  },
+  fusion: {
+    ...objectOf({
+      method: { enum: FUSION_METHODS },
+      vectorWeight: { type: "number", minimum: 0, maximum: 1 },
+      k: { type: "integer", minimum: 1, maximum: 10_000 },
+    }),
+    description:
+      'How: "standardized" adds the z-scores of both (the default), "rrf" 1 / (k + rank) of each, "linear" the scores. Default vectorWeight 0.5, k 60.',
+  },
+};
+
 const FOUND: JsonSchema = {
   type: "object",
-  properties: { records: { type: "array", items: RECORD }, totalCount: { type: "integer" } },
+  properties: {
+    records: { type: "array", items: RECORD },
+    totalCount: { type: "integer" },
+    position: { type: "string", description: "With vector: pages with the same position are of the same state of the records." },
+  },
   required: ["records", "totalCount"],
 };
 
@@ -86,7 +116,7 @@ export function textSearchEndpoints({ search }: Pick<Services, "search">): Endpo
       summary: "Free text search in a table",
       tag,
       access: "read",
-      body: { required: true, schema: objectOf<TextSearchRequest>({ ...QUERY, ...SCOPE }) },
+      body: { required: true, schema: objectOf<TextSearchRequest>({ ...QUERY, ...SCOPE, ...HYBRID }) },
       responses,
       async handle({ records, ref, path, body, signal, budget, isSdk }) {
         const context = { records, search, ref, signal, budget, options: { jsonText: isSdk } };

@@ -4,7 +4,7 @@
  * answer is that of one position of the feed.
  */
 import { tooLarge } from "../../budget/memory-budget.ts";
-import { hasBit } from "../../filter/bit-mask.ts";
+import { clearBit, hasBit } from "../../filter/bit-mask.ts";
 import { compileToMask } from "../../filter/mask.ts";
 import { parseFilter } from "../../filter/parse.ts";
 import { hasPhrase, type Phrase, rarestTerms } from "../../full-text/query.ts";
@@ -16,7 +16,9 @@ import { Slices } from "../../threads/event-loop.ts";
 import type { FollowedSchema } from "../followed-schema.ts";
 import { RESULT_BYTES } from "../search-messages.ts";
 import type { SearchTable } from "../table-index.ts";
+import { type BestRow, BestRows } from "./best-rows.ts";
 import { type Booster, boostsOf } from "./boosts.ts";
+import { type HalfScore, searchHybrid, type VectorHalf } from "./hybrid.ts";
 
 export interface TextTableJob {
   readonly tableId: number;
@@ -38,14 +40,22 @@ export interface TextJob {
   readonly language: string | undefined;
   /** How many of the best of each table. */
   readonly size: number;
+  /** With words and a vector in one search; of one table. */
+  readonly vector?: VectorHalf | undefined;
+  /** Results below are left out. */
+  readonly minScore: number | undefined;
   readonly explain: boolean;
   /** Size limit of the answer, counted as RESULT_BYTES for each result plus its id. */
   readonly maxBytes: number;
 }
 
-/** What made the score of a result; the parts add up to it in this order. */
+/**
+ * What made the score of a result: of a search for words alone their scores, otherwise the contributions of the two
+ * halves, and the boost. They add up to it in this order.
+ */
 export interface TextExplanation {
-  readonly words: readonly TextContribution[];
+  readonly vector?: HalfScore | undefined;
+  readonly text?: (Partial<HalfScore> & { readonly words: readonly TextContribution[] }) | undefined;
   readonly boost: number;
 }
 
@@ -62,6 +72,8 @@ interface Begun {
   readonly data: SearchTable;
   readonly targets: readonly TextTarget[];
   readonly view: TextView;
+  /** By id. */
+  readonly columnNames: ReadonlyMap<number, string>;
   readonly records: number;
   /** See SearchTable. */
   readonly releases: number;
@@ -82,17 +94,85 @@ export async function searchTexts(
   const begun = await beginAll(job.tables, schema, tableNamed);
   if (begun === undefined) return undefined;
   const slices = new Slices();
+  const finish = async <Result>(work: Generator<number, Result, undefined>): Promise<Result> => {
+    let step = work.next();
+    for (; step.done !== true; step = work.next()) if (slices.spend(step.value)) await slices.rest();
+    return step.value;
+  };
   const answers: TextTableAnswer[] = [];
   let bytes = 0;
   for (const table of begun) {
-    const work = searchTable(table, job, stemmer);
-    let step = work.next();
-    for (; step.done !== true; step = work.next()) if (slices.spend(step.value)) await slices.rest();
-    for (const id of step.value.ids) bytes += id.length + RESULT_BYTES;
+    const found = await (job.vector === undefined
+      ? finish(searchTable(table, job, stemmer))
+      : searchBoth(table, job, job.vector, stemmer, finish, () => slices.rest()));
+    if (found === undefined) return undefined;
+    const answer = job.minScore === undefined ? found : atLeast(job.minScore, found);
+    for (const id of answer.ids) bytes += id.length + RESULT_BYTES;
     if (bytes > job.maxBytes) throw tooLarge(job.maxBytes);
-    answers.push(step.value);
+    answers.push(answer);
   }
   return answers;
+}
+
+function atLeast(minScore: number, { ids, scores, explanations, ...answer }: TextTableAnswer): TextTableAnswer {
+  const first = scores.findIndex((score) => score < minScore);
+  const end = first === -1 ? scores.length : first;
+  return {
+    ...answer,
+    ids: ids.slice(0, end),
+    scores: scores.slice(0, end),
+    ...(explanations && { explanations: explanations.slice(0, end) }),
+  };
+}
+
+async function searchBoth(
+  table: Begun,
+  job: TextJob,
+  half: VectorHalf,
+  stemmer: Stemmer | undefined,
+  finish: <Result>(work: Generator<number, Result, undefined>) => Promise<Result>,
+  rest: () => Promise<void>,
+): Promise<TextTableAnswer | undefined> {
+  const { data, targets, view, records, boosts } = table;
+  const column = table.columnNames.get(half.columnId);
+  const index = column === undefined ? undefined : data.indexes.get(column);
+  if (index === undefined || index.dimension !== half.query.length) return undefined;
+  const columns = targets.map((target) => target.column);
+  const terms = rarestTerms(job.terms ?? [], view, columns);
+  const { documents, scores: byDocument } = await finish(scoreTexts(view, targets, terms, { records, stemmer }));
+  const mask = await finish(havingPhrases(table, job, columns));
+  const rows = Uint32Array.from(documents, (document) => view.rowOf(document));
+  const scores = Float64Array.from(documents, (document) => byDocument[document]!);
+  const search = { data, index, half, text: { rows, scores }, mask, boosts, size: job.size };
+  const { totalCount, hits } = await searchHybrid(search, rest);
+  const answer = answerOf(data, totalCount, hits);
+  if (!job.explain) return answer;
+  const documentOf = new Map<number, number>();
+  rows.forEach((row, i) => {
+    documentOf.set(row, documents[i]!);
+  });
+  const explained = new Map(hits.map(({ row }): [number, TextContribution[]] => [documentOf.get(row) ?? -1, []]));
+  await finish(scoreTexts(view, targets, terms, { records, stemmer, explained }));
+  const explanations = hits.map(({ row, vector, text, boost }): TextExplanation => {
+    const words = explained.get(documentOf.get(row) ?? -1) ?? [];
+    return { ...(vector && { vector }), ...(text && { text: { ...text, words } }), boost };
+  });
+  return { ...answer, explanations };
+}
+
+/** The rows that pass the filter, have every required phrase and none that is excluded. */
+function* havingPhrases(table: Begun, job: TextJob, columns: readonly string[]): Generator<number, Uint32Array, undefined> {
+  const tests = yield* phrasesOf(table, job, columns);
+  if (tests.length === 0) return table.mask;
+  const mask = table.mask.slice();
+  const documents = new Map<number, number>();
+  for (let document = 0; document < table.view.end; document++)
+    if (table.view.isLive(document)) documents.set(table.view.rowOf(document), document);
+  for (let row = 0; row < 32 * mask.length; row++) {
+    if (hasBit(mask, row) && !(yield* passes(tests, documents.get(row) ?? -1, row))) clearBit(mask, row);
+    if (row % 16_384 === 0) yield 16_384;
+  }
+  return mask;
 }
 
 /** Waits until the words of all tables are those of the records, then takes all at once. */
@@ -127,6 +207,7 @@ async function beginAll(
       data,
       targets,
       view: data.texts.index.view(),
+      columnNames: names,
       records: data.rows.size,
       releases: data.releases,
       mask: compileToMask(parseFilter(job.filter, table, schema, `${job.place}filter`), table.name, tables),
@@ -138,24 +219,17 @@ async function beginAll(
 
 const tableOf = ({ tableId }: TextTableJob, schema: FollowedSchema) => [...schema.values()].find(({ id }) => id === tableId);
 
-interface Hit {
-  readonly row: number;
-  readonly id: string;
-  readonly score: number;
-  readonly document: number;
-}
-
 function* searchTable(table: Begun, job: TextJob, stemmer: Stemmer | undefined): Generator<number, TextTableAnswer, undefined> {
   const { data, targets, view, records, releases, mask, boosts } = table;
-  const best = new BestHits(job.size, data, releases);
+  const best = new BestRows(job.size, data, releases);
   let totalCount = 0;
   if (job.terms === undefined) {
     for (let row = 0; row < 32 * mask.length; row++) {
       if (!hasBit(mask, row)) continue;
       totalCount++;
-      best.add(row, boosts?.[row] ?? 0, -1);
+      best.add(row, boosts?.[row] ?? 0);
     }
-    return answerOf(totalCount, best.inOrder());
+    return answerOf(data, totalCount, best.inOrder());
   }
   const columns = targets.map(({ column }) => column);
   const terms = rarestTerms(job.terms, view, columns);
@@ -170,15 +244,17 @@ function* searchTable(table: Begun, job: TextJob, stemmer: Stemmer | undefined):
     if (i % 16_384 === 0) yield 16_384;
   }
   const hits = best.inOrder();
-  if (!job.explain) return answerOf(totalCount, hits);
+  if (!job.explain) return answerOf(data, totalCount, hits);
   const explained = new Map<number, TextContribution[]>(hits.map(({ document }) => [document, []]));
   yield* scoreTexts(view, targets, terms, { records, stemmer, explained });
-  const explanations = hits.map(({ document, row }) => ({ words: explained.get(document)!, boost: boosts?.[row] ?? 0 }));
-  return { ...answerOf(totalCount, hits), explanations };
+  const explanations = hits.map(({ document, row }): TextExplanation => {
+    return { text: { score: scores[document]!, words: explained.get(document)! }, boost: boosts?.[row] ?? 0 };
+  });
+  return { ...answerOf(data, totalCount, hits), explanations };
 }
 
-function answerOf(totalCount: number, hits: readonly Hit[]): TextTableAnswer {
-  return { totalCount, ids: hits.map(({ id }) => id), scores: Float64Array.from(hits, ({ score }) => score) };
+function answerOf(data: SearchTable, totalCount: number, hits: readonly Pick<BestRow, "row" | "score">[]): TextTableAnswer {
+  return { totalCount, ids: hits.map(({ row }) => data.idOf(row)!), scores: Float64Array.from(hits, ({ score }) => score) };
 }
 
 /** A phrase that records must have, or must not have. */
@@ -228,49 +304,4 @@ function* hasIt({ phrase, candidates, table }: PhraseTest, document: number, row
     }
   }
   return false;
-}
-
-/** The best so far: a list that is sorted and cut when it has grown to several times the size that is wanted. */
-class BestHits {
-  readonly #size: number;
-  readonly #data: SearchTable;
-  readonly #releases: number;
-  #hits: { readonly row: number; readonly score: number; readonly document: number }[] = [];
-  /** Once there are enough: a lower score is not among the best. */
-  #least = Number.NEGATIVE_INFINITY;
-
-  constructor(size: number, data: SearchTable, releases: number) {
-    this.#size = size;
-    this.#data = data;
-    this.#releases = releases;
-  }
-
-  add(row: number, score: number, document: number): void {
-    if (score < this.#least) return;
-    this.#hits.push({ row, score, document });
-    if (this.#hits.length >= 4 * this.#size + 64) this.#cut();
-  }
-
-  /** Those whose record has been deleted meanwhile are left out. */
-  inOrder(): Hit[] {
-    this.#cut();
-    return this.#hits.flatMap((hit) => {
-      return this.#isGone(hit.row) ? [] : [{ ...hit, id: this.#data.idOf(hit.row)! }];
-    });
-  }
-
-  #cut(): void {
-    this.#hits.sort((a, b) => b.score - a.score || this.#byId(a.row, b.row));
-    this.#hits = this.#hits.slice(0, this.#size);
-    if (this.#hits.length === this.#size && this.#size > 0) this.#least = this.#hits.at(-1)!.score;
-  }
-
-  #isGone(row: number): boolean {
-    return this.#data.wasReleasedSince(row, this.#releases);
-  }
-
-  #byId(a: number, b: number): number {
-    if (this.#isGone(a) || this.#isGone(b)) return a - b;
-    return this.#data.rows.isBefore(a, b) ? -1 : 1;
-  }
 }

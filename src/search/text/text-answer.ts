@@ -27,6 +27,8 @@ import {
 export interface TextSearchResponse {
   records: JsonObject[];
   totalCount: number;
+  /** With `vector`: pages with the same position are of the same state of the records. */
+  position?: string;
 }
 
 /** Where a search is run, and for whom. */
@@ -70,7 +72,8 @@ async function search(context: TextSearchContext, request: TextQuery, tables: Re
   // Stable: equal scores stay in the order of the tables, and of ids within.
   hits.sort((a, b) => b.score - a.score);
   const page = hits.slice(plan.offset, plan.offset + plan.size);
-  if (page.length === 0) return { totalCount, records: [] };
+  const position = found[0]?.plan.vector === undefined ? {} : { position: found[0].position };
+  if (page.length === 0) return { totalCount, records: [], ...position };
   const slices = new Slices(SLICE_UNITS, budget?.caller);
   const matcher = new TermMatcher(plan.terms ?? [], plan.stemmer);
   const { systemNaming } = await records.branch(ref);
@@ -90,7 +93,7 @@ async function search(context: TextSearchContext, request: TextQuery, tables: Re
       if (record !== undefined) complete.set(hit, await withFound(record, hit, plan, systemNaming, matcher, slices));
     }
   }
-  return { totalCount, records: page.map((hit) => complete.get(hit)).filter((record) => record !== undefined) };
+  return { totalCount, records: page.map((hit) => complete.get(hit)).filter((record) => record !== undefined), ...position };
 }
 
 async function withFound(

@@ -7,6 +7,7 @@ import { quoted, quotedNames } from "../../errors/value-in-words.ts";
 import { unknownColumn } from "../../filter/column-path.ts";
 import { parseTimestamp } from "../../filter/datetime.ts";
 import { rootPlace } from "../../filter/fault.ts";
+import type { Fusion } from "../../full-text/fusion.ts";
 import { parseQuery, queryTerms, type Syntax } from "../../full-text/query.ts";
 import { type Language, loadStemmer } from "../../full-text/stemmers.ts";
 import type { Stemmer, Term } from "../../full-text/terms.ts";
@@ -16,7 +17,10 @@ import { toColumnValue } from "../../records/data/values/column-value.ts";
 import { notExpected, parseDurationMs, withoutNulls } from "../../records/data/values/request-parts.ts";
 import type { JsonValue } from "../../records/requests.ts";
 import type { BranchInfo, ColumnInfo, ColumnType, TableInfo } from "../../records/schema.ts";
+import { checkSearch } from "../request-check.ts";
+import type { SimilarityFunction } from "../search-store.ts";
 import type { Booster, Modifier } from "./boosts.ts";
+import type { VectorHalf } from "./hybrid.ts";
 import type { TextJob } from "./search-texts.ts";
 import { isSearchedType, SEARCHED_TYPES } from "./table-texts.ts";
 
@@ -34,6 +38,8 @@ export interface TextQuery {
   highlight?: { enabled?: boolean; encodeHTML?: boolean };
   /** Default size 25, at most 200; offset at most 800. */
   page?: { size?: number; offset?: number };
+  /** Results with a lower score are left out; totalCount counts them. */
+  minScore?: number;
   /** What made each score. */
   explain?: boolean;
   consistency?: "strong" | "eventual";
@@ -47,7 +53,11 @@ export interface TextSearchScope {
   boosters?: readonly JsonValue[];
 }
 
-export interface TextSearchRequest extends TextQuery, TextSearchScope {}
+export interface TextSearchRequest extends TextQuery, TextSearchScope {
+  /** Records near this vector are found as well, and both scores made one. */
+  vector?: { column: string; queryVector: readonly number[]; similarityFunction?: SimilarityFunction };
+  fusion?: Partial<Fusion>;
+}
 
 export interface BranchSearchRequest extends TextQuery {
   /** Default: all of the branch. */
@@ -71,6 +81,7 @@ export interface TablePlan {
   readonly targets: readonly { readonly column: ColumnInfo; readonly weight: number }[];
   readonly boosters: readonly Booster[];
   readonly place: string;
+  readonly vector: VectorHalf | undefined;
 }
 
 /** A query of a page of text is searched for its rarest words (full-text/query.ts). */
@@ -86,7 +97,18 @@ const ALL_OTHERS = "*";
 
 /** @throws {LodestoneError} INVALID. */
 export async function readTextQuery(request: TextQuery): Promise<TextPlan> {
-  const { query = "", fuzziness = 1, prefix, syntax = "words", language, highlight, page, explain = false, consistency } = request;
+  const {
+    query = "",
+    fuzziness = 1,
+    prefix,
+    syntax = "words",
+    language,
+    highlight,
+    page,
+    explain = false,
+    minScore,
+    consistency,
+  } = request;
   if (query.length > MAX_QUERY_LENGTH)
     throw new LodestoneError("INVALID", `query has ${query.length} characters; at most ${MAX_QUERY_LENGTH} are allowed.`);
   const stemmer = language === undefined ? undefined : await loadStemmer(language);
@@ -98,7 +120,7 @@ export async function readTextQuery(request: TextQuery): Promise<TextPlan> {
   return {
     terms,
     stemmer,
-    job: { terms, required, excluded, language, size: offset + size, explain },
+    job: { terms, required, excluded, language, size: offset + size, minScore, explain },
     highlight: highlight?.enabled ?? true,
     encodeHtml: highlight?.encodeHTML ?? true,
     size,
@@ -128,14 +150,36 @@ export function readTables(branch: BranchInfo, tables: BranchSearchRequest["tabl
 }
 
 /** @param place What messages put before the names of members: "" or `tables[0].`. */
-export function readScope(branch: BranchInfo, table: TableInfo, scope: TextSearchScope, place: string): TablePlan {
+export function readScope(
+  branch: BranchInfo,
+  table: TableInfo,
+  scope: TextSearchScope & Pick<TextSearchRequest, "vector" | "fusion">,
+  place: string,
+): TablePlan {
   return {
     table,
     filter: scope.filter,
     targets: readTargets(table, scope.target, `${place}target`),
     boosters: readBoosters(branch, table, scope.boosters, `${place}boosters`),
     place,
+    vector: scope.vector === undefined ? undefined : readVector(branch, table, scope.vector, scope.fusion),
   };
+}
+
+function readVector(
+  branch: BranchInfo,
+  table: TableInfo,
+  { column, queryVector, similarityFunction }: NonNullable<TextSearchRequest["vector"]>,
+  { method = "standardized", vectorWeight = 0.5, k = 60 }: Partial<Fusion> = {},
+): VectorHalf {
+  try {
+    const request = { column, ...(similarityFunction !== undefined && { similarityFunction }) };
+    const { columnId, queries, similarity } = checkSearch(branch, table.name, request, [{ name: "queryVector", vector: queryVector }]);
+    return { columnId, query: queries, similarity, fusion: { method, vectorWeight, k } };
+  } catch (error) {
+    if (!(error instanceof LodestoneError) || error.code !== "INVALID") throw error;
+    throw new LodestoneError("INVALID", `vector.${error.message}`);
+  }
 }
 
 function readTargets(table: TableInfo, target: TextSearchScope["target"], place: string): TablePlan["targets"] {

@@ -1,0 +1,59 @@
+/** The best rows so far: a list that is sorted and cut when it has grown to several times the size that is wanted. */
+import type { SearchTable } from "../table-index.ts";
+
+export interface BestRow {
+  readonly row: number;
+  readonly score: number;
+  /** Of the text index; NO_DOCUMENT where the words do not matter. */
+  readonly document: number;
+}
+
+const NO_DOCUMENT = -1;
+
+export class BestRows {
+  readonly #size: number;
+  readonly #data: SearchTable;
+  readonly #releases: number;
+  #rows: BestRow[] = [];
+  #least = Number.NEGATIVE_INFINITY;
+
+  /** Rows are those that the table has now. */
+  constructor(size: number, data: SearchTable, releases = data.releases) {
+    this.#size = size;
+    this.#data = data;
+    this.#releases = releases;
+  }
+
+  /** Once there are enough: a lower score is not among the best. */
+  get least(): number {
+    if (this.#rows.length > this.#size) this.#cut();
+    return this.#least;
+  }
+
+  add(row: number, score: number, document = NO_DOCUMENT): void {
+    if (score < this.#least) return;
+    this.#rows.push({ row, score, document });
+    if (this.#rows.length >= 4 * this.#size + 64) this.#cut();
+  }
+
+  /** Best first, equal scores by id. Those whose record has been deleted meanwhile are left out. */
+  inOrder(): BestRow[] {
+    this.#cut();
+    return this.#rows.filter(({ row }) => !this.#isGone(row));
+  }
+
+  #cut(): void {
+    this.#rows.sort((a, b) => b.score - a.score || this.#byId(a.row, b.row));
+    this.#rows = this.#rows.slice(0, this.#size);
+    if (this.#rows.length === this.#size && this.#size > 0) this.#least = this.#rows.at(-1)!.score;
+  }
+
+  #isGone(row: number): boolean {
+    return this.#data.wasReleasedSince(row, this.#releases);
+  }
+
+  #byId(a: number, b: number): number {
+    if (a === b || this.#isGone(a) || this.#isGone(b)) return a - b;
+    return this.#data.rows.isBefore(a, b) ? -1 : 1;
+  }
+}
