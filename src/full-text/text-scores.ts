@@ -72,7 +72,8 @@ export function* scoreTexts(
 ): Generator<number, TextScores, undefined> {
   const { end } = index;
   const scores = new Float64Array(end);
-  const stamps = new Uint32Array(end);
+  // In one column each document is found once.
+  const stamps = targets.length > 1 ? new Uint32Array(end) : undefined;
   const sums = new FrequencySums(end);
   let matched = new Uint32Array(1024);
   let count = 0;
@@ -86,11 +87,13 @@ export function* scoreTexts(
     for (const target of targets) {
       const matches = yield* sums.of(index, target, words);
       found.push(matches);
-      for (const document of matches.documents) {
-        if (stamps[document] === stamp) continue;
-        stamps[document] = stamp;
-        documentFrequency++;
-      }
+      if (stamps === undefined) documentFrequency = matches.documents.length;
+      else
+        for (const document of matches.documents) {
+          if (stamps[document] === stamp) continue;
+          stamps[document] = stamp;
+          documentFrequency++;
+        }
     }
     const rarity = naturalLog(1 + (records - documentFrequency + 0.5) / (documentFrequency + 0.5));
     for (const { target, documents, frequencies } of found) {
@@ -187,11 +190,13 @@ function* wordsMatching(index: TextView, term: Term, stemmer: Stemmer | undefine
 
 /** How often each document has any of some words. */
 class FrequencySums {
-  readonly #sums: Uint32Array;
+  readonly #end: number;
+  /** By document. Made for the first term that several words match. */
+  #sums: Uint32Array | undefined;
   #touched = new Uint32Array(1024);
 
-  constructor(documents: number) {
-    this.#sums = new Uint32Array(documents);
+  constructor(end: number) {
+    this.#end = end;
   }
 
   *of(index: TextView, target: TextTarget, words: readonly MatchingWord[]): Generator<number, Matches, undefined> {
@@ -201,6 +206,7 @@ class FrequencySums {
       yield matches.documents.length;
       return { target, ...matches };
     }
+    this.#sums ??= new Uint32Array(this.#end);
     const sums = this.#sums;
     let count = 0;
     for (const { id, quality } of words) {

@@ -205,4 +205,26 @@ describe("a text index", () => {
     );
     expect(naturalLog(1)).toBe(0);
   });
+
+  test("reads texts, scores and compacts in short steps, so that others are served in between", () => {
+    const index = new TextIndex();
+    index.addColumn("text");
+    const long = Array.from({ length: 200_000 }, (_, i) => `w${i}`).join(" ");
+    const most = (work: Generator<number, unknown>): [steps: number, most: number] => {
+      let [steps, greatest] = [0, 0];
+      for (const units of work) {
+        steps++;
+        greatest = Math.max(greatest, units);
+      }
+      return [steps, greatest];
+    };
+    const [reads, read] = most(index.set(0, new Map([["text", long]])));
+    expect(reads).toBeGreaterThan(15);
+    expect(read).toBeLessThanOrEqual(65_536);
+    const terms = queryTerms(parseQuery("w1 w22 w333 w4444", "words"), { fuzziness: 2, prefix: true });
+    const [looks, looked] = most(scoreTexts(index.view(), [{ column: "text", weight: 1 }], terms, { records: 1 }));
+    expect(looks).toBeGreaterThan(4 * 12);
+    expect(looked).toBeLessThanOrEqual(65_536);
+    expect(most(index.compact())[0]).toBe(200_000);
+  });
 });

@@ -6,6 +6,7 @@ import { LANGUAGES, loadStemmer } from "../../src/full-text/stemmers.ts";
 import { editDistance, matchQuality, type Term, TermMatcher } from "../../src/full-text/terms.ts";
 import { plain, visitWords, wordsOf } from "../../src/full-text/words.ts";
 import { Slices } from "../../src/threads/event-loop.ts";
+import { turnsDuring } from "../support/event-loop.ts";
 import { runs } from "../support/random-runs.ts";
 
 const termsOf = (query: string, fuzziness: number, prefix: boolean): Term[] =>
@@ -169,5 +170,10 @@ describe("highlights", () => {
     const [fragment] = await marked(`${"长".repeat(500)}北京${"文".repeat(500)}`, termsOf("北京", 0, false));
     expect(fragment).toContain("<em>北京</em>");
     expect(fragment!.length).toBeLessThan(220);
+  });
+
+  test("of megabytes are marked in slices, between which others are served", async () => {
+    const text = `${" ".repeat(8_000_000)}thirty`;
+    expect(await turnsDuring(() => marked(text, termsOf("thirty", 0, false)))).toBeGreaterThan(10);
   });
 });

@@ -26,6 +26,8 @@ const TESTED_APART = [
   "memory of all answers together (`--max-memory`)",
   // large-records.test.ts, large-values.test.ts
   "a value that filters of searches see",
+  // text-search.test.ts: not refused
+  "different words of a `query`",
 ];
 
 /** Limits of time and concurrency, tested in load-limits.test.ts, connections.test.ts, search-queue.test.ts and slow-open.test.ts. */

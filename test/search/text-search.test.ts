@@ -165,8 +165,12 @@ for (const [name, options] of STORES) {
       expect(await scores({ page: { size: 1, offset: 2 } })).toEqual(Object.fromEntries(Object.entries(all).slice(2, 3)));
       const boosters = [{ numericBooster: { column: "pages", factor: 0.25 } }];
       for (const { xata } of (await inTable({ query: "garden time", explain: true, boosters })).records) {
-        const { score, explain } = xata as { score: number; explain: { words: { score: number }[]; boost: number } };
-        expect(explain.words.reduce((sum, part) => sum + part.score, 0) + explain.boost).toBe(score);
+        const { score, explain } = xata as {
+          score: number;
+          explain: { text: { score: number; words: { score: number }[] }; boost: number };
+        };
+        expect(explain.text.words.reduce((sum, part) => sum + part.score, 0)).toBe(explain.text.score);
+        expect(explain.text.score + explain.boost).toBe(score);
       }
     });
 

@@ -141,8 +141,12 @@ async function searchBoth(
   const terms = rarestTerms(job.terms ?? [], view, columns);
   const { documents, scores: byDocument } = await finish(scoreTexts(view, targets, terms, { records, stemmer }));
   const mask = await finish(havingPhrases(table, job, columns));
-  const rows = Uint32Array.from(documents, (document) => view.rowOf(document));
-  const scores = Float64Array.from(documents, (document) => byDocument[document]!);
+  const rows = new Uint32Array(documents.length);
+  const scores = new Float64Array(documents.length);
+  for (let i = 0; i < documents.length; i++) {
+    rows[i] = view.rowOf(documents[i]!);
+    scores[i] = byDocument[documents[i]!]!;
+  }
   const search = { data, index, half, text: { rows, scores }, mask, boosts, size: job.size };
   const { totalCount, hits } = await searchHybrid(search, rest);
   const answer = answerOf(data, totalCount, hits);

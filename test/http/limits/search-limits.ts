@@ -173,17 +173,10 @@ export const SEARCH_LIMITS: Limit[] = [
   },
   {
     documented: "`query`",
-    value: "2,000 characters",
-    max: 2000,
+    value: "20,000 characters",
+    max: 20_000,
     request: (n) => api.textSearch({ query: "word".padEnd(n, " word") }),
-    refusal: "query has 2001 characters; at most 2000",
-  },
-  {
-    documented: "different words of a `query`",
-    value: "64",
-    max: 64,
-    request: (n) => api.textSearch({ query: repeat(n, (i) => `w${i}`).join(" ") }),
-    refusal: "query has 65 different words; at most 64",
+    refusal: "query has 20001 characters; at most 20000",
   },
   {
     documented: "`fuzziness`",
@@ -223,5 +216,21 @@ export const SEARCH_LIMITS: Limit[] = [
     max: 10,
     request: (weight) => api.textSearch({ target: [{ column: "s", weight }] }),
     refusal: "a weight from 1 to 10",
+  },
+  {
+    documented: "`fusion.vectorWeight`",
+    value: "0 to 1",
+    min: 0,
+    max: 1,
+    request: (vectorWeight) => api.textSearch({ vector: { column: "v", queryVector: [1, 0] }, fusion: { vectorWeight } }),
+    refusal: "fusion.vectorWeight: expected a number from 0 to 1",
+  },
+  {
+    documented: "`fusion.k`",
+    value: "1 to 10,000",
+    min: 1,
+    max: 10_000,
+    request: (k) => api.textSearch({ vector: { column: "v", queryVector: [1, 0] }, fusion: { method: "rrf", k } }),
+    refusal: /fusion\.k: expected an integer from 1 to 10,?000/,
   },
 ];
