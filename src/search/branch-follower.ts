@@ -122,6 +122,13 @@ export class BranchFollower {
     return this.#state !== undefined && !lacksTexts(this.#state.schema, tables);
   }
 
+  /** Their words did not fit: they are asked for no longer, for a while. */
+  refuseTexts(error: LodestoneError): IndexFullError {
+    this.#texts.clear();
+    this.#textsRefused = { error, at: performance.now() };
+    return new IndexFullError(error);
+  }
+
   /** True once the branch has been dropped. */
   get isGone(): boolean {
     return this.#isGone;
@@ -214,7 +221,8 @@ export class BranchFollower {
     let info: BranchInfo;
     try {
       info = await this.#records.branch(this.ref);
-      if (this.#state === undefined) await this.#restore(info);
+      // A snapshot may have the words that did not fit.
+      if (this.#state === undefined && this.#textsRefused === undefined) await this.#restore(info);
       if (this.#state === undefined || this.#state.incarnation !== info.incarnation) await this.#build(info);
       if (await this.#follow()) return;
       await this.#build(await this.#records.currentBranch(this.ref));
@@ -222,11 +230,8 @@ export class BranchFollower {
       if (error instanceof LodestoneError && error.code === "OUT_OF_MEMORY") {
         this.reset();
         this.#building = undefined;
-        if (this.#texts.size > 0) {
-          // Perhaps the vectors fit alone.
-          this.#texts.clear();
-          this.#textsRefused = { error, at: performance.now() };
-        }
+        // Perhaps the vectors fit alone.
+        if (this.#texts.size > 0) this.refuseTexts(error);
         throw new IndexFullError(error);
       }
       if (!(error instanceof LodestoneError && error.code === "NOT_FOUND")) throw error;
@@ -299,7 +304,7 @@ export class BranchFollower {
     const epoch = this.#epoch;
     for (;;) {
       const state = this.#state!;
-      const hasTexts = !lacksTexts(state.schema, [...this.#texts]);
+      const hasTexts = !lacksTexts(state.schema, [...this.#texts]) && (this.#texts.size > 0 || !hasAnyTexts(state.schema));
       const read = hasTexts ? await readChanges(this.#records.feed, this.#engine, { ref: this.ref, key: this.key, state }) : undefined;
       if (read === null) return false;
       if (read === undefined || read.version !== state.version) {
@@ -362,6 +367,8 @@ export class BranchFollower {
     await this.#records.feed.acknowledge(this.ref, position, incarnation);
   }
 }
+
+const hasAnyTexts = (schema: FollowedSchema): boolean => [...schema.values()].some(({ texts }) => texts === true);
 
 /** Whether any of these tables, by id, is there without its words, or is not there. */
 function lacksTexts(schema: FollowedSchema, tables: readonly number[]): boolean {

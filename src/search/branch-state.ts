@@ -5,6 +5,7 @@
 import { tooLarge } from "../budget/memory-budget.ts";
 import { createColumn } from "../columns/stored-column.ts";
 import { RowDirectory } from "../core/row-directory.ts";
+import type { LodestoneError } from "../errors/lodestone-error.ts";
 import { compileToMask } from "../filter/mask.ts";
 import { parseFilter } from "../filter/parse.ts";
 import type { FeedBatch } from "../records/feed/feed-types.ts";
@@ -26,6 +27,8 @@ export class BranchState {
   readonly #shardedFromBytes: number | undefined;
   /** Searches of several steps, and changes. */
   readonly hold = new Hold();
+  #lacksRecords = false;
+  readonly #emptied = new Set<string>();
   /** Of the feed; searches see everything up to it. */
   position = "";
   /** Called from time to time while the words of many records are read. */
@@ -59,7 +62,7 @@ export class BranchState {
 
   /** Searches after the call see all of it. */
   apply(batches: readonly FeedBatch[]): void {
-    for (const batch of batches) this.#tables.get(batch.table)?.apply(batch);
+    for (const batch of batches) if (!this.#emptied.has(batch.table)) this.#tables.get(batch.table)?.apply(batch);
   }
 
   /** Like SearchTable.settled. Await it after each `apply` and `alter`, before the next one. */
@@ -84,6 +87,10 @@ export class BranchState {
       before.delete(table.id);
     }
     for (const gone of before.values()) this.#tables.get(gone.name)?.free();
+    if ([...schema.values()].every(({ texts }) => texts !== true)) {
+      this.#lacksRecords = false;
+      this.#emptied.clear();
+    }
     this.#schema = schema;
     this.#tables = tables;
     this.#version = version;
@@ -124,6 +131,45 @@ export class BranchState {
   readsTexts(): Promise<unknown> | undefined {
     const pending = [...this.#tables.values()].map(({ texts }) => texts?.pending).filter((wait) => wait !== undefined);
     return pending.length === 0 ? undefined : Promise.all(pending);
+  }
+
+  /** Bytes that are held for words alone; 0 when there are none, or they have been dropped. */
+  get textBytes(): number {
+    if (this.#lacksRecords) return 0;
+    let bytes = 0;
+    for (const [name, table] of this.#tables)
+      if (table.texts !== undefined) bytes += this.#isForWords(name) ? table.memoryBytes : table.texts.memoryBytes;
+    return bytes;
+  }
+
+  /** Frees what is held for words alone. Searches for words are told why; the next change of the schema may ask for them again. */
+  dropTexts(error: LodestoneError): void {
+    this.#lacksRecords = true;
+    for (const [name, table] of this.#tables) {
+      table.texts?.fail(error);
+      if (table.texts === undefined || !this.#isForWords(name)) continue;
+      table.free();
+      const empty = newTable(new RowDirectory());
+      for (const column of this.#schema.get(name)!.columns.values()) empty.addColumn(column.name, createColumn(column.type));
+      empty.readTexts([], () => {});
+      empty.texts?.fail(error);
+      this.#tables.set(name, empty);
+      this.#emptied.add(name);
+    }
+  }
+
+  /** Its words, and records that are there for them, have been dropped: it is not what its schema says. */
+  get lacksRecords(): boolean {
+    return this.#lacksRecords;
+  }
+
+  /** Neither its vectors are searched, nor does a link lead to it. */
+  #isForWords(name: string): boolean {
+    if (this.#tables.get(name)!.indexes.size > 0) return false;
+    for (const table of this.#schema.values()) {
+      for (const { link } of table.columns.values()) if (link?.table === name && table.name !== name) return false;
+    }
+    return true;
   }
 
   /** See searchTexts. */
@@ -234,6 +280,7 @@ function alterColumns(
     data.addColumn(column.name, createColumn(column.type), indexes.index(column.id));
     if (isSearchedType(column.type)) data.texts?.addColumn(column.name);
   }
+  if (table.texts !== true) data.forgetTexts();
   if (table.texts !== true || data.texts !== undefined) return;
   const searched = [...table.columns.values()].filter(({ type }) => isSearchedType(type));
   data.readTexts(

@@ -40,6 +40,10 @@ export class IndexRoom<Holder extends { readonly incarnation: string }> {
     this.#held.delete(holder);
   }
 
+  get isFull(): boolean {
+    return this.#total > this.#limitBytes;
+  }
+
   /**
    * The holder that has to be evicted so that the others fit; undefined when all fit. From now on it counts
    * as evicted, and its branch as one that does not fit.
@@ -76,6 +80,15 @@ export class IndexRoom<Holder extends { readonly incarnation: string }> {
   /** Call this when the branch fits again, or no longer exists. */
   forget(key: BranchKey): void {
     this.#refused.delete(key);
+  }
+
+  /** Words give way before vectors do: they are held because somebody has searched for some. */
+  textRefusal(key: BranchKey): LodestoneError {
+    return new LodestoneError(
+      "OUT_OF_MEMORY",
+      `The words of branch ${key} cannot be searched: indexes may take ${Math.floor(this.#limitBytes / 2 ** 20)} MiB at most (--max-memory). ` +
+        "Its records are complete. Delete what is not needed, or give the server more memory.",
+    );
   }
 
   refusal(key: BranchKey): LodestoneError {

@@ -256,7 +256,12 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
           incarnation: info.incarnation,
           mayWait,
         };
-        const outcome = await this.#queue.run(() => this.#engine.call("searchTexts", job), signal, budget?.caller ?? "");
+        const outcome = await this.#queue
+          .run(() => this.#engine.call("searchTexts", job), signal, budget?.caller ?? "")
+          .catch((error: unknown) => {
+            const isFull = error instanceof LodestoneError && error.code === "OUT_OF_MEMORY";
+            throw isFull ? followed.follower.refuseTexts(error) : error;
+          });
         if (outcome.kind === "reading") {
           const read = this.#engine.call("textsRead", { key: job.key }).then(() => true);
           await this.#before(deadline, followed, read);

@@ -131,6 +131,7 @@ function count(key: BranchKey, state: BranchState, leastBytes = 0): BranchStats 
   const { stats } = state;
   room.set(state, key, Math.max(stats.memoryBytes, leastBytes));
   let isGone = false;
+  if (room.isFull) dropTexts();
   for (let other = room.giveWay(); other !== undefined; other = room.giveWay()) {
     isGone ||= other === state;
     restoring.delete(other);
@@ -139,6 +140,18 @@ function count(key: BranchKey, state: BranchState, leastBytes = 0): BranchStats 
   }
   if (isGone) throw room.refusal(key);
   return stats;
+}
+
+/** Words give way first, those of the branch that has most of them. */
+function dropTexts(): void {
+  while (room.isFull) {
+    const having = [...branches].filter(([, state]) => state.textBytes > 0).sort(([, a], [, b]) => b.textBytes - a.textBytes);
+    const [most] = having;
+    if (most === undefined) return;
+    const [key, state] = most;
+    state.dropTexts(room.textRefusal(key));
+    room.set(state, key, state.stats.memoryBytes);
+  }
 }
 
 /**
@@ -261,7 +274,7 @@ const handlers: Handlers = {
 
   async snapshot({ key, path, position }) {
     const state = branches.get(key);
-    if (state === undefined || !ownsSnapshots) return null;
+    if (state === undefined || state.lacksRecords || !ownsSnapshots) return null;
     const drafted = drafts.get(key);
     if (drafted !== undefined) {
       const saved = await drafted.draft.finish(drafted.journal);

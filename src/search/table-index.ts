@@ -100,6 +100,13 @@ export class SearchTable implements MaskTable {
     void texts.write();
   }
 
+  /** Reads words no longer. */
+  forgetTexts(): void {
+    this.#texts?.free();
+    this.#texts = undefined;
+    this.#released = new Uint32Array(0);
+  }
+
   /** Adds a column that has no value in any row yet. */
   addColumn(name: string, column: StoredColumn, index?: ColumnIndex): void {
     column.reserve(this.capacity);

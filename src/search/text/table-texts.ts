@@ -25,7 +25,7 @@ const REPORT_UNITS = 1 << 24;
 const ESCAPE = /\\(?:u([0-9a-f]{4})|(.))/gi;
 
 export class TableTexts {
-  readonly #index = new TextIndex();
+  #index = new TextIndex();
   readonly #columns: ReadonlyMap<string, StoredColumn>;
   readonly #onGrowth: () => void;
   readonly #dirty = new Set<number>();
@@ -72,6 +72,7 @@ export class TableTexts {
 
   /** The texts of the row have changed. */
   changed(row: number): void {
+    if (this.#isFreed) return;
     this.#index.remove(row);
     this.#dirty.add(row);
   }
@@ -96,13 +97,21 @@ export class TableTexts {
     if (this.#fault !== undefined || this.#dirty.size === 0) return this.#running ?? Promise.resolve();
     this.#running ??= this.#writeAll()
       .catch((error: unknown) => {
-        this.#fault = error;
-        this.free();
+        this.fail(error);
       })
       .finally(() => {
         this.#running = undefined;
       });
     return this.#running;
+  }
+
+  /** Holds nothing from now on; searches are told why. */
+  fail(error: unknown): void {
+    this.#fault = error;
+    this.free();
+    const { columns } = this.#index;
+    this.#index = new TextIndex();
+    for (const column of columns) this.#index.addColumn(column);
   }
 
   free(): void {
