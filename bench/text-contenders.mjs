@@ -15,7 +15,7 @@ const load = (path) => import(new URL(`node_modules/${path}`, PEERS).href);
 export const TEXT_PEERS = ["MiniSearch", "Orama", "SQLite FTS5", "SQLite FTS5, porter"];
 
 /** Runs a generator of steps to its end. */
-export function finish(work) {
+function finish(work) {
   let step = work.next();
   while (step.done !== true) step = work.next();
   return step.value;
