@@ -179,7 +179,10 @@ export class BranchState {
       const tables = await searchTexts(job, this.#schema, (name) => this.#tables.get(name)!);
       return tables && { tables, position, schemaVersion: this.#version };
     };
-    return job.vector === undefined ? search() : this.hold.read(search);
+    if (job.vector === undefined) return search();
+    // Here, so that changes need not wait for it.
+    for (let pending = this.readsTexts(); pending !== undefined; pending = this.readsTexts()) await pending;
+    return this.hold.read(search);
   }
 
   /**

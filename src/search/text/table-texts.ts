@@ -94,7 +94,8 @@ export class TableTexts {
 
   /** Writes the rows that have changed: a few at once, many in steps. Never rejects; `pending` says why it stopped. */
   write(): Promise<void> {
-    if (this.#fault !== undefined || this.#dirty.size === 0) return this.#running ?? Promise.resolve();
+    const isIdle = this.#dirty.size === 0 && !this.#index.wantsCompaction;
+    if (this.#fault !== undefined || isIdle) return this.#running ?? Promise.resolve();
     this.#running ??= this.#writeAll()
       .catch((error: unknown) => {
         this.fail(error);
