@@ -7,6 +7,7 @@
  * contributions are added term by term and column by column in the order of the query, and the logarithm is made
  * of additions, multiplications and divisions, which IEEE 754 defines to the last bit.
  */
+import { intersect, maskWords, setBit } from "../filter/bit-mask.ts";
 import { grown, type Postings } from "./posting-lists.ts";
 import { editQuality, hasMoreBitsThan, letterSet, matchQuality, SAME_WORD, type Stemmer, type Term } from "./terms.ts";
 import type { TextView } from "./text-index.ts";
@@ -128,18 +129,19 @@ export function* scoreTexts(
   return { documents: matched.slice(0, count), scores };
 }
 
-/** Documents that have the word in any of the columns. */
-export function* documentsWith(index: TextView, columns: readonly string[], word: string): Generator<number, Set<number>, undefined> {
-  const documents = new Set<number>();
-  const id = index.wordId(word);
-  if (id === undefined) return documents;
-  for (const column of columns) {
-    const postings = index.postings(column, id);
-    if (postings === undefined) continue;
-    for (let i = 0; i < postings.count; i++) documents.add(postings.documents[i]!);
-    yield postings.count;
+/** A bit for each document: whether it has all of the words in the column. */
+export function* documentsWith(index: TextView, column: string, words: readonly string[]): Generator<number, Uint32Array, undefined> {
+  let documents: Uint32Array | undefined;
+  for (const word of new Set(words)) {
+    const having = new Uint32Array(maskWords(index.end));
+    const id = index.wordId(word);
+    const postings = id === undefined ? undefined : index.postings(column, id);
+    const count = postings?.count ?? 0;
+    for (let i = 0; i < count; i++) setBit(having, postings!.documents[i]!);
+    documents = documents === undefined ? having : intersect(documents, having);
+    yield count + having.length;
   }
-  return documents;
+  return documents ?? new Uint32Array(maskWords(index.end));
 }
 
 interface MatchingWord {

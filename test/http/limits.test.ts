@@ -28,6 +28,8 @@ const TESTED_APART = [
   "a value that filters of searches see",
   // text-search.test.ts: not refused
   "different words of a `query`",
+  // text-work.test.ts
+  "words, postings and characters that a text search looks at",
 ];
 
 /** Limits of time and concurrency, tested in load-limits.test.ts, connections.test.ts, search-queue.test.ts and slow-open.test.ts. */

@@ -4,6 +4,7 @@
  * answer is that of one position of the feed.
  */
 import { tooLarge } from "../../budget/memory-budget.ts";
+import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { clearBit, hasBit } from "../../filter/bit-mask.ts";
 import { compileToMask } from "../../filter/mask.ts";
 import { parseFilter } from "../../filter/parse.ts";
@@ -67,6 +68,10 @@ export interface TextTableAnswer {
   readonly explanations?: readonly TextExplanation[];
 }
 
+/** Some ten seconds of work, on whatever machine: postings, words and characters looked at. */
+const MAX_UNITS = 2 ** 30;
+const NO_DOCUMENT = -1;
+
 interface Begun {
   readonly job: TextTableJob;
   readonly data: SearchTable;
@@ -83,20 +88,28 @@ interface Begun {
 
 /**
  * @returns undefined when a table, one of its columns or its words are not there (yet, or any more).
- * @throws {LodestoneError} INVALID for a filter, TOO_LARGE.
+ * @param maxUnits  for tests.
+ * @throws {LodestoneError} INVALID for a filter, TOO_LARGE, TIMEOUT.
  */
 export async function searchTexts(
   job: TextJob,
   schema: FollowedSchema,
   tableNamed: (name: string) => SearchTable,
+  maxUnits = MAX_UNITS,
 ): Promise<TextTableAnswer[] | undefined> {
   const stemmer = job.language === undefined ? undefined : await loadStemmer(job.language);
   const begun = await beginAll(job.tables, schema, tableNamed);
   if (begun === undefined) return undefined;
   const slices = new Slices();
+  let units = 0;
   const finish = async <Result>(work: Generator<number, Result, undefined>): Promise<Result> => {
     let step = work.next();
-    for (; step.done !== true; step = work.next()) if (slices.spend(step.value)) await slices.rest();
+    for (; step.done !== true; step = work.next()) {
+      units += step.value;
+      if (units > maxUnits)
+        throw new LodestoneError("TIMEOUT", "The search looks at too many words; ask for fewer words, phrases or columns.");
+      if (slices.spend(step.value)) await slices.rest();
+    }
     return step.value;
   };
   const answers: TextTableAnswer[] = [];
@@ -173,7 +186,7 @@ function* havingPhrases(table: Begun, job: TextJob, columns: readonly string[]):
   for (let document = 0; document < table.view.end; document++)
     if (table.view.isLive(document)) documents.set(table.view.rowOf(document), document);
   for (let row = 0; row < 32 * mask.length; row++) {
-    if (hasBit(mask, row) && !(yield* passes(tests, documents.get(row) ?? -1, row))) clearBit(mask, row);
+    if (hasBit(mask, row) && !(yield* passes(tests, documents.get(row) ?? NO_DOCUMENT, row))) clearBit(mask, row);
     if (row % 16_384 === 0) yield 16_384;
   }
   return mask;
@@ -266,7 +279,7 @@ interface PhraseTest {
   readonly phrase: Phrase;
   readonly isWanted: boolean;
   /** Those that have all of its words in one column, by column. */
-  readonly candidates: readonly { readonly column: string; readonly documents: ReadonlySet<number> }[];
+  readonly candidates: readonly { readonly column: string; readonly documents: Uint32Array }[];
   readonly table: Begun;
 }
 
@@ -277,16 +290,8 @@ function* phrasesOf(table: Begun, { required, excluded }: TextJob, columns: read
     [excluded, false],
   ] as const) {
     for (const phrase of phrases) {
-      const candidates: { column: string; documents: ReadonlySet<number> }[] = [];
-      for (const column of columns) {
-        let documents: ReadonlySet<number> | undefined;
-        for (const word of new Set(phrase)) {
-          const having = yield* documentsWith(table.view, [column], word);
-          const before: ReadonlySet<number> | undefined = documents;
-          documents = before === undefined ? having : new Set([...having].filter((document) => before.has(document)));
-        }
-        candidates.push({ column, documents: documents ?? new Set() });
-      }
+      const candidates: { column: string; documents: Uint32Array }[] = [];
+      for (const column of columns) candidates.push({ column, documents: yield* documentsWith(table.view, column, phrase) });
       tests.push({ phrase, isWanted, candidates, table });
     }
   }
@@ -300,7 +305,7 @@ function* passes(tests: readonly PhraseTest[], document: number, row: number): G
 
 function* hasIt({ phrase, candidates, table }: PhraseTest, document: number, row: number): Generator<number, boolean, undefined> {
   for (const { column, documents } of candidates) {
-    if (!documents.has(document)) continue;
+    if (document === NO_DOCUMENT || !hasBit(documents, document)) continue;
     if (phrase.length === 1) return true;
     const text = table.data.texts!.textOf(column, row);
     for (const item of typeof text === "string" ? [text] : (text ?? [])) {

@@ -86,6 +86,7 @@ export interface TablePlan {
 
 /** A query of a page of text is searched for its rarest words (full-text/query.ts). */
 const MAX_QUERY_LENGTH = 20_000;
+const MAX_PHRASES = 32;
 export const MAX_BOOSTERS = 32;
 export const MAX_SEARCHED_TABLES = 1_000;
 export const DEFAULT_FOUND = 25;
@@ -113,6 +114,9 @@ export async function readTextQuery(request: TextQuery): Promise<TextPlan> {
     throw new LodestoneError("INVALID", `query has ${query.length} characters; at most ${MAX_QUERY_LENGTH} are allowed.`);
   const stemmer = language === undefined ? undefined : await loadStemmer(language);
   const parsed = parseQuery(query, syntax);
+  const phrases = parsed.required.length + parsed.excluded.length;
+  if (phrases > MAX_PHRASES)
+    throw new LodestoneError("INVALID", `query has ${phrases} phrases and -words; at most ${MAX_PHRASES} are allowed.`);
   const terms = query === "" ? undefined : queryTerms(parsed, { fuzziness, prefix: prefix === "phrase", stemmer });
   const size = page?.size ?? DEFAULT_FOUND;
   const offset = page?.offset ?? 0;

@@ -179,6 +179,13 @@ export const SEARCH_LIMITS: Limit[] = [
     refusal: "query has 20001 characters; at most 20000",
   },
   {
+    documented: "phrases and -words of a `query`",
+    value: "32",
+    max: 32,
+    request: (n) => api.textSearch({ query: repeat(n, (i) => `-w${i}`).join(" "), syntax: "websearch" }),
+    refusal: "query has 33 phrases and -words; at most 32",
+  },
+  {
     documented: "`fuzziness`",
     value: "0 to 2",
     min: 0,

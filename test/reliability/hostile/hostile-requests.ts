@@ -38,10 +38,23 @@ const nestedFilter = (levels: number, inner: object): object => {
 const numbers = (random: Random, dimension: number): number[] => times(dimension, () => random.next() * 2 - 1);
 
 const KINDS: Readonly<Record<string, Make>> = {
-  "text search: 64 words, fuzziness 2": (random) =>
+  "text search: 1,024 words, fuzziness 2": (random) =>
     post("/tables/texts/search", {
-      query: words(random, near(random, 64)),
+      query: times(near(random, 1_024), (i) => `${words(random, 1)}${i}`).join(" "),
       fuzziness: 2,
+      language: random.of([undefined, "english"]),
+      page: { size: 200, offset: random.of([0, 800]) },
+    }),
+  "text search: phrases in long texts": () =>
+    post("/search", { query: `"yyyyy yyyyy" -"w x y" ${'"w w" '.repeat(30)}`, syntax: "websearch", page: { size: 200 } }),
+  "words and vectors": (random) =>
+    post(`/tables/${random.of(["small", "big", "written"])}/search`, {
+      query: `${words(random, 60)} yyyyy`,
+      fuzziness: 2,
+      prefix: "phrase",
+      vector: { column: "v", queryVector: numbers(random, VECTOR.small) },
+      fusion: { method: random.of(["standardized", "rrf", "linear"]), vectorWeight: random.of([0, 0.5, 1]) },
+      explain: true,
       page: { size: 200, offset: random.of([0, 800]) },
     }),
   "text search: all tables": (random) =>
