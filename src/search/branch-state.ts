@@ -176,7 +176,11 @@ export class BranchState {
   async searchTexts(job: TextJob): Promise<FoundTexts | undefined> {
     const search = async (): Promise<FoundTexts | undefined> => {
       const { position } = this;
-      const tables = await searchTexts(job, this.#schema, (name) => this.#tables.get(name)!);
+      const tables = await searchTexts(
+        job,
+        () => this.#schema,
+        (name) => this.#tables.get(name)!,
+      );
       return tables && { tables, position, schemaVersion: this.#version };
     };
     if (job.vector === undefined) return search();

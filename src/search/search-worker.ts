@@ -361,6 +361,8 @@ async function answer<Found extends object>(
     const found = await search(state);
     return found === undefined ? { kind: "behind" } : { kind: "answers", ...found };
   } catch (error) {
+    // It had to give way, or was replaced, between two steps of the search.
+    if (branches.get(key) !== state) return { kind: "behind" };
     if (error instanceof LodestoneError && error.code === "INVALID") {
       return { kind: "invalid", message: error.message, schemaVersion: state.version };
     }

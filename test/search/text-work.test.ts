@@ -33,7 +33,12 @@ it("a search that looks at too many words ends with an error, however fast the m
       explain: false,
       maxBytes: Number.POSITIVE_INFINITY,
     };
-    return searchTexts(job, schema, () => table, maxUnits);
+    return searchTexts(
+      job,
+      () => schema,
+      () => table,
+      maxUnits,
+    );
   };
   expect((await search("bee", 100_000))![0]!.totalCount).toBe(1_000);
   await expect(search("bee wasp", 3_000)).rejects.toMatchObject({ code: "TIMEOUT", message: expect.stringContaining("too many words") });

@@ -20,6 +20,7 @@ import type { SearchTable } from "../table-index.ts";
 import { type BestRow, BestRows } from "./best-rows.ts";
 import { type Booster, boostsOf } from "./boosts.ts";
 import { type HalfScore, searchHybrid, type VectorHalf } from "./hybrid.ts";
+import type { TableTexts } from "./table-texts.ts";
 
 export interface TextTableJob {
   readonly tableId: number;
@@ -75,6 +76,7 @@ const NO_DOCUMENT = -1;
 interface Begun {
   readonly job: TextTableJob;
   readonly data: SearchTable;
+  readonly texts: TableTexts;
   readonly targets: readonly TextTarget[];
   readonly view: TextView;
   /** By id. */
@@ -87,18 +89,19 @@ interface Begun {
 }
 
 /**
+ * @param schemaNow  it may change while words are read.
  * @returns undefined when a table, one of its columns or its words are not there (yet, or any more).
  * @param maxUnits  for tests.
  * @throws {LodestoneError} INVALID for a filter, TOO_LARGE, TIMEOUT.
  */
 export async function searchTexts(
   job: TextJob,
-  schema: FollowedSchema,
+  schemaNow: () => FollowedSchema,
   tableNamed: (name: string) => SearchTable,
   maxUnits = MAX_UNITS,
 ): Promise<TextTableAnswer[] | undefined> {
   const stemmer = job.language === undefined ? undefined : await loadStemmer(job.language);
-  const begun = await beginAll(job.tables, schema, tableNamed);
+  const begun = await beginAll(job.tables, schemaNow, tableNamed);
   if (begun === undefined) return undefined;
   const slices = new Slices();
   let units = 0;
@@ -195,17 +198,18 @@ function* havingPhrases(table: Begun, job: TextJob, columns: readonly string[]):
 /** Waits until the words of all tables are those of the records, then takes all at once. */
 async function beginAll(
   jobs: readonly TextTableJob[],
-  schema: FollowedSchema,
+  schemaNow: () => FollowedSchema,
   tableNamed: (name: string) => SearchTable,
 ): Promise<Begun[] | undefined> {
   for (;;) {
     const pending = jobs.map((job) => {
-      const table = tableOf(job, schema);
+      const table = tableOf(job, schemaNow());
       return table === undefined ? undefined : tableNamed(table.name).texts?.pending;
     });
     if (pending.every((wait) => wait === undefined)) break;
     await Promise.all(pending);
   }
+  const schema = schemaNow();
   const begun: Begun[] = [];
   for (const job of jobs) {
     const table = tableOf(job, schema);
@@ -222,6 +226,7 @@ async function beginAll(
     begun.push({
       job,
       data,
+      texts: data.texts,
       targets,
       view: data.texts.index.view(),
       columnNames: names,
@@ -261,13 +266,14 @@ function* searchTable(table: Begun, job: TextJob, stemmer: Stemmer | undefined):
     if (i % 16_384 === 0) yield 16_384;
   }
   const hits = best.inOrder();
-  if (!job.explain) return answerOf(data, totalCount, hits);
+  const answer = answerOf(data, totalCount, hits);
+  if (!job.explain) return answer;
   const explained = new Map<number, TextContribution[]>(hits.map(({ document }) => [document, []]));
   yield* scoreTexts(view, targets, terms, { records, stemmer, explained });
   const explanations = hits.map(({ document, row }): TextExplanation => {
     return { text: { score: scores[document]!, words: explained.get(document)! }, boost: boosts?.[row] ?? 0 };
   });
-  return { ...answerOf(data, totalCount, hits), explanations };
+  return { ...answer, explanations };
 }
 
 function answerOf(data: SearchTable, totalCount: number, hits: readonly Pick<BestRow, "row" | "score">[]): TextTableAnswer {
@@ -307,7 +313,7 @@ function* hasIt({ phrase, candidates, table }: PhraseTest, document: number, row
   for (const { column, documents } of candidates) {
     if (document === NO_DOCUMENT || !hasBit(documents, document)) continue;
     if (phrase.length === 1) return true;
-    const text = table.data.texts!.textOf(column, row);
+    const text = table.texts.textOf(column, row);
     for (const item of typeof text === "string" ? [text] : (text ?? [])) {
       if (item !== null && (yield* hasPhrase(item, phrase))) return true;
     }
