@@ -8,6 +8,8 @@ import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { clearBit, hasBit } from "../../filter/bit-mask.ts";
 import { compileToMask } from "../../filter/mask.ts";
 import { parseFilter } from "../../filter/parse.ts";
+import { type BestRow, BestRows } from "../../full-text/best-rows.ts";
+import type { HalfScore } from "../../full-text/hybrid.ts";
 import { hasPhrase, type Phrase, rarestTerms } from "../../full-text/query.ts";
 import { loadStemmer } from "../../full-text/stemmers.ts";
 import type { Stemmer, Term } from "../../full-text/terms.ts";
@@ -17,10 +19,9 @@ import { Slices } from "../../threads/event-loop.ts";
 import type { FollowedSchema } from "../followed-schema.ts";
 import { RESULT_BYTES } from "../search-messages.ts";
 import type { SearchTable } from "../table-index.ts";
-import { type BestRow, BestRows } from "./best-rows.ts";
 import { type Booster, boostsOf } from "./boosts.ts";
-import { type HalfScore, searchHybrid, type VectorHalf } from "./hybrid.ts";
 import type { TableTexts } from "./table-texts.ts";
+import { searchBothHalves, type VectorHalf } from "./vector-half.ts";
 
 export interface TextTableJob {
   readonly tableId: number;
@@ -163,8 +164,8 @@ async function searchBoth(
     rows[i] = view.rowOf(documents[i]!);
     scores[i] = byDocument[documents[i]!]!;
   }
-  const search = { data, index, half, text: { rows, scores }, mask, boosts, size: job.size };
-  const { totalCount, hits } = await searchHybrid(search, rest);
+  const search = { text: { rows, scores }, mask, boosts, size: job.size };
+  const { totalCount, hits } = await searchBothHalves(data, index, half, search, rest);
   const answer = answerOf(data, totalCount, hits);
   if (!job.explain) return answer;
   const documentOf = new Map<number, number>();
@@ -243,7 +244,10 @@ const tableOf = ({ tableId }: TextTableJob, schema: FollowedSchema) => [...schem
 
 function* searchTable(table: Begun, job: TextJob, stemmer: Stemmer | undefined): Generator<number, TextTableAnswer, undefined> {
   const { data, targets, view, records, releases, mask, boosts } = table;
-  const best = new BestRows(job.size, data, releases);
+  const best = new BestRows(job.size, {
+    isBefore: (a, b) => data.rows.isBefore(a, b),
+    isGone: (row) => data.wasReleasedSince(row, releases),
+  });
   let totalCount = 0;
   if (job.terms === undefined) {
     for (let row = 0; row < 32 * mask.length; row++) {

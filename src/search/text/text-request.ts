@@ -20,9 +20,9 @@ import type { BranchInfo, ColumnInfo, ColumnType, TableInfo } from "../../record
 import { checkSearch } from "../request-check.ts";
 import type { SimilarityFunction } from "../search-store.ts";
 import type { Booster, Modifier } from "./boosts.ts";
-import type { VectorHalf } from "./hybrid.ts";
 import type { TextJob } from "./search-texts.ts";
 import { isSearchedType, SEARCHED_TYPES } from "./table-texts.ts";
+import type { VectorHalf } from "./vector-half.ts";
 
 export interface TextQuery {
   /** Without words every record is found that passes the filter. */

@@ -1,5 +1,12 @@
 /** The best rows so far: a list that is sorted and cut when it has grown to several times the size that is wanted. */
-import type { SearchTable } from "../table-index.ts";
+
+/** Of the records that rows hold. */
+export interface RowOrder {
+  /** By id, ascending. */
+  isBefore(a: number, b: number): boolean;
+  /** Whether its record has been deleted since the search began. Absent: nothing changes meanwhile. */
+  isGone?(row: number): boolean;
+}
 
 export interface BestRow {
   readonly row: number;
@@ -12,16 +19,13 @@ const NO_DOCUMENT = -1;
 
 export class BestRows {
   readonly #size: number;
-  readonly #data: SearchTable;
-  readonly #releases: number;
+  readonly #order: RowOrder;
   #rows: BestRow[] = [];
   #least = Number.NEGATIVE_INFINITY;
 
-  /** Rows are those that the table has now. */
-  constructor(size: number, data: SearchTable, releases = data.releases) {
+  constructor(size: number, order: RowOrder) {
     this.#size = size;
-    this.#data = data;
-    this.#releases = releases;
+    this.#order = order;
   }
 
   /** Once there are enough: a lower score is not among the best. */
@@ -49,11 +53,11 @@ export class BestRows {
   }
 
   #isGone(row: number): boolean {
-    return this.#data.wasReleasedSince(row, this.#releases);
+    return this.#order.isGone?.(row) === true;
   }
 
   #byId(a: number, b: number): number {
     if (a === b || this.#isGone(a) || this.#isGone(b)) return a - b;
-    return this.#data.rows.isBefore(a, b) ? -1 : 1;
+    return this.#order.isBefore(a, b) ? -1 : 1;
   }
 }

@@ -11,18 +11,33 @@
  * So the answer is that of scoring every record, and each step is a vector search with its own proofs. Ranks (rrf)
  * need all scores, and are searched for piece by piece.
  */
-import { clearBit, hasBit, maskWords, setBit } from "../../filter/bit-mask.ts";
-import { contribution, type Fusion, rankContribution, ranksOf, SAMPLE_SIZE, type Spread, spreadOf } from "../../full-text/fusion.ts";
-import type { ColumnIndex } from "../column-index.ts";
-import type { SimilarityFunction } from "../search-store.ts";
-import type { SearchTable } from "../table-index.ts";
-import { BestRows } from "./best-rows.ts";
+import { clearBit, hasBit, maskWords, setBit } from "../filter/bit-mask.ts";
+import { BestRows, type RowOrder } from "./best-rows.ts";
+import { contribution, type Fusion, rankContribution, ranksOf, SAMPLE_SIZE, type Spread, spreadOf } from "./fusion.ts";
 
-export interface VectorHalf {
-  readonly columnId: number;
-  readonly query: Float32Array;
-  readonly similarity: SimilarityFunction;
-  readonly fusion: Fusion;
+/** The records that are searched. Nothing changes before the search has ended. */
+export interface HybridSource extends RowOrder {
+  /** Rows are below this. */
+  readonly capacity: number;
+  /** By row: `idHash` of its id. */
+  idHashes(): Uint32Array;
+  /** Rows that have a vector. */
+  vectorRows(): Uint32Array;
+}
+
+/** A search by the vector alone. */
+export interface Ask {
+  /** Rows that can be found. */
+  readonly mask: Uint32Array;
+  readonly k: number;
+}
+
+export interface Nearest {
+  /** Rows of the mask that have a vector. */
+  readonly total: number;
+  /** The k best of them, best first, equal scores by id. */
+  readonly rows: ArrayLike<number>;
+  readonly scores: Float64Array;
 }
 
 /** What the words give: rows that match, each once, and their scores. */
@@ -52,15 +67,22 @@ export interface HybridHit {
 }
 
 export interface HybridSearch {
-  readonly data: SearchTable;
-  readonly index: ColumnIndex;
-  readonly half: VectorHalf;
+  readonly source: HybridSource;
+  readonly fusion: Fusion;
   readonly text: TextHalf;
   /** Rows that can be found. */
   readonly mask: Uint32Array;
   readonly boosts: Float64Array | undefined;
   readonly size: number;
 }
+
+export interface HybridAnswer {
+  readonly totalCount: number;
+  readonly hits: HybridHit[];
+}
+
+/** Yields what is asked of the vectors, several at once; nothing: others may work in between. Takes the answers. */
+export type HybridSteps = Generator<readonly Ask[], HybridAnswer, readonly Nearest[]>;
 
 /** Rows of one block; the next is four times as long. */
 const FIRST_BLOCK = 1_024;
@@ -71,14 +93,15 @@ const FIRST_ASKED = 64;
 const PIECE_ROWS = 16_384;
 /** Bounds are computed in another order than scores, and may be off by roundings. */
 const SLACK = 1e-9;
+const NO_SCORES = new Float64Array(0);
 
-export async function searchHybrid(search: HybridSearch, rest: () => Promise<void>): Promise<{ totalCount: number; hits: HybridHit[] }> {
-  const { mask, text, data, half } = search;
+export function searchHybrid(search: HybridSearch): HybridSteps {
+  const { mask, text, source } = search;
   const rows = text.rows.filter((row) => hasBit(mask, row));
-  const scores = new Float64Array(data.capacity);
+  const scores = new Float64Array(source.capacity);
   for (let i = 0; i < text.rows.length; i++) scores[text.rows[i]!] = text.scores[i]!;
-  const run = half.fusion.method === "rrf" ? searchByRank : searchByScore;
-  return run(search, { rows, scores }, rest);
+  const run = search.fusion.method === "rrf" ? searchByRank : searchByScore;
+  return run(search, { rows, scores });
 }
 
 /** Rows that match and pass the filter, and the scores of their words by row; 0 for those without a match. */
@@ -94,35 +117,24 @@ function scoresOf({ rows, scores }: Words): Float64Array {
   return found;
 }
 
-/** Scores of the vectors of some rows, best first. */
-async function nearest(
-  { data, index, half }: HybridSearch,
-  filter: Uint32Array,
-  k: number,
-): Promise<{ total: number; rows: number[]; scores: Float64Array }> {
-  const [answer] = await index.searchMany([half.query], { k, similarity: half.similarity, filter });
-  const { totalCount, results } = answer!;
-  return { total: totalCount, rows: results.map(({ id }) => data.rowOf(id)!), scores: Float64Array.from(results, ({ score }) => score) };
+function* nearest(mask: Uint32Array, k: number): Generator<readonly Ask[], Nearest, readonly Nearest[]> {
+  const [answer] = yield [{ mask, k }];
+  return answer!;
 }
 
-async function searchByScore(
-  search: HybridSearch,
-  words: Words,
-  rest: () => Promise<void>,
-): Promise<{ totalCount: number; hits: HybridHit[] }> {
-  const { half, mask, boosts, data, size } = search;
-  const { method, vectorWeight } = half.fusion;
+function* searchByScore(search: HybridSearch, words: Words): HybridSteps {
+  const { source, fusion, mask, boosts, size } = search;
+  const { method, vectorWeight } = fusion;
   const textWeight = 1 - vectorWeight;
   const rows = countBits(mask);
   const textSpread = spreadOf(scoresOf(words), rows, method);
   // Together: shards answer both at once.
-  const [vectorSpread, first] = await Promise.all([
-    method === "standardized" ? sampleSpread(search) : spreadOf(new Float64Array(0), 0, method),
-    nearest(search, mask, Math.max(size, 1)),
-  ]);
+  const first = { mask, k: Math.max(size, 1) };
+  const [byVector, sample] = yield method === "standardized" ? [first, { mask: sampleOf(search), k: SAMPLE_SIZE }] : [first];
+  const vectorSpread = spreadOf(sample?.scores ?? NO_SCORES, sample?.scores.length ?? 0, method);
   const ofVector = (score: number): number => contribution(score, vectorSpread, vectorWeight);
   const ofText = (row: number): number => contribution(words.scores[row]!, textSpread, textWeight);
-  const best = new BestRows(Math.max(size, 1), data);
+  const best = new BestRows(Math.max(size, 1), source);
   const vectors = new Map<number, number>();
   const add = (row: number, vector: number | undefined): void => {
     if (vector !== undefined) vectors.set(row, vector);
@@ -130,27 +142,30 @@ async function searchByScore(
   };
   const canReach = (bound: number): boolean => bound + SLACK * (Math.abs(bound) + 1) >= best.least;
 
+  const done = mask.slice();
+  const addAll = ({ rows, scores }: Nearest): void => {
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i]!;
+      if (!hasBit(done, row)) continue;
+      clearBit(done, row);
+      add(row, scores[i]!);
+    }
+  };
+
   // 1. By vector. As long as the last one could still be better than the worst result, there may be more.
   const textOfNone = contribution(0, textSpread, textWeight);
-  const done = mask.slice();
-  let total = 0;
-  let greatest = Number.NEGATIVE_INFINITY;
-  for (let k = Math.max(size, 1), near = first; ; k *= 2, near = await nearest(search, mask, k)) {
-    total = near.total;
-    greatest = near.scores[0] ?? greatest;
-    near.rows.forEach((row, i) => {
-      if (!hasBit(done, row)) return;
-      clearBit(done, row);
-      add(row, near.scores[i]!);
-    });
+  const total = byVector!.total;
+  const greatest = byVector!.scores[0];
+  for (let k = first.k, near = byVector!; ; k *= 2, near = yield* nearest(mask, k)) {
+    addAll(near);
     const last = near.scores.at(-1);
     if (near.rows.length < k || last === undefined || boosts !== undefined || !canReach(ofVector(last) + textOfNone)) break;
-    await rest();
+    yield [];
   }
 
   // 2. By words and boosts: those that can be results at all.
-  const mostOfVector = greatest === Number.NEGATIVE_INFINITY ? 0 : Math.max(ofVector(greatest), 0);
-  const bonuses = new Float64Array(data.capacity);
+  const mostOfVector = greatest === undefined ? 0 : Math.max(ofVector(greatest), 0);
+  const bonuses = new Float64Array(source.capacity);
   const left: number[] = [];
   for (const row of boosts === undefined ? words.rows : rowsOf(mask)) {
     if (!hasBit(done, row)) continue;
@@ -163,19 +178,15 @@ async function searchByScore(
   for (let start = 0, length = FIRST_BLOCK; start < order.length; start += length, length *= BLOCK_GROWTH) {
     const most = greatestFrom(start);
     if (!canReach(most + mostOfVector)) break;
-    const block = new Uint32Array(maskWords(data.capacity));
+    const block = new Uint32Array(maskWords(source.capacity));
     for (let i = start; i < Math.min(start + length, order.length); i++) setBit(block, order[i]!);
     for (let k = Math.max(FIRST_ASKED, size); ; k *= 4) {
-      const near = await nearest(search, block, k);
-      near.rows.forEach((row, i) => {
-        if (!hasBit(done, row)) return;
-        clearBit(done, row);
-        add(row, near.scores[i]!);
-      });
+      const near = yield* nearest(block, k);
+      addAll(near);
       const last = near.scores.at(-1);
       if (near.rows.length < k || last === undefined || !canReach(most + ofVector(last))) break;
     }
-    await rest();
+    yield [];
   }
   const alone = rowsWithoutVector(search, words);
   for (const row of alone) add(row, undefined);
@@ -232,27 +243,21 @@ function scored(score: number, spread: Spread, weight: number, method: Fusion["m
   return { score, ...(method === "standardized" && spread), weight, contribution: contribution(score, spread, weight) };
 }
 
-async function searchByRank(
-  search: HybridSearch,
-  words: Words,
-  rest: () => Promise<void>,
-): Promise<{ totalCount: number; hits: HybridHit[] }> {
-  const { half, mask, boosts, data, size } = search;
-  const { vectorWeight, k } = half.fusion;
+function* searchByRank(search: HybridSearch, words: Words): HybridSteps {
+  const { source, fusion, mask, boosts, size } = search;
+  const { vectorWeight, k } = fusion;
   const textWeight = 1 - vectorWeight;
   const vectors = new Map<number, number>();
-  for (let start = 0; start < data.capacity; start += PIECE_ROWS) {
+  for (let start = 0; start < source.capacity; start += PIECE_ROWS) {
     const piece = new Uint32Array(mask.length);
     piece.set(mask.subarray(start >>> 5, (start + PIECE_ROWS) >>> 5), start >>> 5);
-    const near = await nearest(search, piece, PIECE_ROWS);
-    near.rows.forEach((row, i) => {
-      vectors.set(row, near.scores[i]!);
-    });
-    await rest();
+    const { rows, scores } = yield* nearest(piece, PIECE_ROWS);
+    for (let i = 0; i < rows.length; i++) vectors.set(rows[i]!, scores[i]!);
+    yield [];
   }
   const vectorRank = ranksOf(Float64Array.from(vectors.values()));
   const textRank = ranksOf(scoresOf(words));
-  await rest();
+  yield [];
   const ofVector = (row: number): HalfScore | undefined => {
     const score = vectors.get(row);
     if (score === undefined) return undefined;
@@ -265,7 +270,7 @@ async function searchByRank(
     const rank = textRank(score);
     return { score, rank, weight: textWeight, contribution: rankContribution(rank, textWeight, k) };
   };
-  const best = new BestRows(Math.max(size, 1), data);
+  const best = new BestRows(Math.max(size, 1), source);
   let totalCount = 0;
   for (const row of new Set([...vectors.keys(), ...words.rows])) {
     totalCount++;
@@ -278,29 +283,27 @@ async function searchByRank(
   return { totalCount, hits };
 }
 
-/** Mean and deviation of the vector scores of a sample that is the same wherever the records are. */
-async function sampleSpread(search: HybridSearch): Promise<Spread> {
-  const { data, mask } = search;
-  const hashes = data.idHashes();
-  const having = data.vectorRows(search.index);
+/** The rows whose scores tell how vector scores are spread: the same records wherever they are. */
+function sampleOf({ source, mask }: HybridSearch): Uint32Array {
+  const hashes = source.idHashes();
+  const having = source.vectorRows();
   const lowest: number[] = [];
   const rows = countBits(mask);
   // Hashes are spread evenly: most rows are above this, and need not be sorted.
   for (let most = rows <= 2 * SAMPLE_SIZE ? 2 ** 32 : (1.5 * 2 ** 32 * SAMPLE_SIZE) / rows; ; most *= 4) {
     lowest.length = 0;
-    for (let row = 0; row < data.capacity; row++) if (hashes[row]! <= most && hasBit(mask, row) && hasBit(having, row)) lowest.push(row);
+    for (let row = 0; row < source.capacity; row++) if (hashes[row]! <= most && hasBit(mask, row) && hasBit(having, row)) lowest.push(row);
     if (lowest.length >= SAMPLE_SIZE || most >= 2 ** 32) break;
   }
-  lowest.sort((a, b) => hashes[a]! - hashes[b]! || (data.rows.isBefore(a, b) ? -1 : 1));
-  const sample = new Uint32Array(maskWords(data.capacity));
+  lowest.sort((a, b) => hashes[a]! - hashes[b]! || (source.isBefore(a, b) ? -1 : 1));
+  const sample = new Uint32Array(maskWords(source.capacity));
   for (const row of lowest.slice(0, SAMPLE_SIZE)) setBit(sample, row);
-  const { scores } = await nearest(search, sample, SAMPLE_SIZE);
-  return spreadOf(scores, scores.length, "standardized");
+  return sample;
 }
 
 /** Records with a match that the vector search does not count. */
-function rowsWithoutVector({ data, index }: HybridSearch, words: Words): Uint32Array {
-  const having = data.vectorRows(index);
+function rowsWithoutVector({ source }: HybridSearch, words: Words): Uint32Array {
+  const having = source.vectorRows();
   return words.rows.filter((row) => !hasBit(having, row));
 }
 
