@@ -26,6 +26,7 @@ import {
 } from "./search-input.ts";
 import { ShardClient } from "./shard-client.ts";
 import type { ShardAnswer } from "./shard-messages.ts";
+import type { Similarity } from "./similarity.ts";
 import { createExchange } from "./threshold-exchange.ts";
 import { gatherRows, joined, loadSnapshot, snapshotPieces, snapshotStream, type TransferOptions, type TransferSource } from "./transfer.ts";
 import { checkDimension, toFloat32 } from "./vector-input.ts";
@@ -263,6 +264,27 @@ export class ParallelVectorIndex {
   /** Like VectorIndex.searchMany. */
   async searchMany(queries: readonly ArrayLike<number>[], options: ParallelSearchOptions = {}): Promise<SearchResult[]> {
     return this.#search(queries, options, (i) => `queries[${i}]`);
+  }
+
+  /** Like VectorIndex.scoreRows. @internal */
+  async scoreRows(query: Float32Array, rows: Uint32Array, similarity: Similarity): Promise<Float64Array> {
+    const count = this.#shards.length;
+    const parts: number[][] = this.#shards.map(() => []);
+    for (let i = 0; i < rows.length; i++) parts[shardOfRow(rows[i]!, count)]!.push(rowInShard(rows[i]!, count));
+    const answers = await Promise.all(
+      parts.map((own, i) =>
+        own.length === 0
+          ? new Float64Array(0)
+          : this.#shards[i]!.call<"score">({ type: "score", query, rows: Uint32Array.from(own), similarity }),
+      ),
+    );
+    const next = answers.map(() => 0);
+    const scores = new Float64Array(rows.length);
+    for (let i = 0; i < rows.length; i++) {
+      const shard = shardOfRow(rows[i]!, count);
+      scores[i] = answers[shard]![next[shard]!++]!;
+    }
+    return scores;
   }
 
   /**

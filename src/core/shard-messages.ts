@@ -3,6 +3,7 @@
  * order.
  */
 import type { ErrorReply } from "../threads/worker-calls.ts";
+import type { Similarity } from "./similarity.ts";
 import type { ShardSearch } from "./vector-shard.ts";
 import type { Build, WasmModule } from "./wasm-module.ts";
 
@@ -17,6 +18,8 @@ export type ShardRequest =
   /** Vectors of rows, f32[rows.length × dimension]; zeros for a row without a vector. */
   | { type: "read"; rows: Uint32Array }
   | { type: "search"; queries: Float32Array; search: Omit<ShardSearch, "exchange">; shard: number; exchange: SharedArrayBuffer | undefined }
+  /** Of one query, see score-rows.ts. */
+  | { type: "score"; query: Float32Array; rows: Uint32Array; similarity: Similarity }
   | { type: "memory" };
 
 /** One worker's answer: ids and scores, best first. */
@@ -32,6 +35,7 @@ export interface ShardResults {
   clear: undefined;
   read: Float32Array;
   search: ShardAnswer[];
+  score: Float64Array;
   memory: number;
 }
 

@@ -10,6 +10,7 @@ import { compareText } from "../text/code-point-order.ts";
 import { describeError } from "../threads/worker-calls.ts";
 import { createShardOf } from "./create-shard.ts";
 import { nodeModule } from "./node-modules.ts";
+import { scoreRows } from "./score-rows.ts";
 import type { ShardReply, ShardRequest } from "./shard-messages.ts";
 import { ThresholdExchange } from "./threshold-exchange.ts";
 import type { VectorShard } from "./vector-shard.ts";
@@ -55,6 +56,8 @@ async function handle(request: ShardRequest): Promise<unknown> {
         .search(queries, { ...search, exchange: exchange && new ThresholdExchange(exchange, request.shard, search.k) })
         .map(({ totalCount, rows, scores }) => ({ totalCount, ids: Array.from(rows, (row) => ids[row]), scores }));
     }
+    case "score":
+      return scoreRows(shard, request.query, request.rows, request.similarity);
     case "memory":
       return shard.memoryBytes;
   }

@@ -10,6 +10,7 @@ import { createShard } from "./create-shard.ts";
 import { CREATE_OPTIONS, checkMemoryBytes, checkOptions, LOAD_OPTIONS } from "./options.ts";
 import type { RowColumns, RowValues } from "./row-columns.ts";
 import { checkId, RowDirectory } from "./row-directory.ts";
+import { scoreRows } from "./score-rows.ts";
 import {
   type SearchOptions,
   type SearchPlan,
@@ -20,6 +21,7 @@ import {
   toSearchResult,
   withColumns,
 } from "./search-input.ts";
+import type { Similarity } from "./similarity.ts";
 import type { SnapshotWant } from "./snapshot.ts";
 import { gatherRows, loadSnapshot, snapshotBytes, snapshotStream, type TransferOptions, type TransferSource } from "./transfer.ts";
 import { checkDimension, toFloat32 } from "./vector-input.ts";
@@ -259,6 +261,11 @@ export class VectorIndex {
    */
   searchMany(queries: readonly ArrayLike<number>[], options: SearchOptions = {}): SearchResult[] {
     return this.#search(queries, options, (i) => `queries[${i}]`);
+  }
+
+  /** See scoreRows. Nothing is checked. @internal */
+  scoreRows(query: Float32Array, rows: Uint32Array, similarity: Similarity): Float64Array {
+    return scoreRows(this.#shard, query, rows, similarity);
   }
 
   /**

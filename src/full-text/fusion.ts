@@ -57,8 +57,9 @@ export function spreadOf(scores: Float64Array, count: number, method: FusionMeth
     const whole = Math.round(score * scale);
     const square = whole * whole;
     sum += whole;
-    high += Math.floor(square / HALF);
-    low += square % HALF;
+    const upper = Math.floor(square / HALF);
+    high += upper;
+    low += square - upper * HALF;
   }
   const mean = sum / count;
   const variance = (high * HALF + low) / count - mean * mean;

@@ -10,6 +10,7 @@ import { availableParallelism } from "node:os";
 import { ParallelVectorIndex } from "../core/parallel-vector-index.ts";
 import type { RowDirectory } from "../core/row-directory.ts";
 import type { SearchOptions, SearchResult } from "../core/search-input.ts";
+import type { Similarity } from "../core/similarity.ts";
 import { VectorIndex } from "../core/vector-index.ts";
 import { LodestoneError } from "../errors/lodestone-error.ts";
 
@@ -84,6 +85,12 @@ export class ColumnIndex {
   async searchMany(queries: readonly Float32Array[], options: SearchOptions): Promise<SearchResult[]> {
     if (this.#index instanceof VectorIndex) return this.#index.searchMany(queries, options);
     return this.#read(this.#index.searchMany(queries, options));
+  }
+
+  /** See scoreRows in core/score-rows.ts; as searchMany otherwise. */
+  async scoreRows(query: Float32Array, rows: Uint32Array, similarity: Similarity): Promise<Float64Array> {
+    if (this.#index instanceof VectorIndex) return this.#index.scoreRows(query, rows, similarity);
+    return this.#read(this.#index.scoreRows(query, rows, similarity));
   }
 
   /**
