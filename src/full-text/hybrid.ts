@@ -25,6 +25,8 @@ export interface HybridSource extends RowOrder {
   idHashes(): Uint32Array;
   /** Rows that have a vector. */
   vectorRows(): Uint32Array;
+  /** No more of the best by vector can be asked for; default: all can. */
+  readonly mostNearest?: number;
 }
 
 /** What is asked of the vectors in one step. */
@@ -142,7 +144,8 @@ function* searchByScore(search: HybridSearch, halves: Halves): HybridSteps {
     length *= 2;
     return block;
   };
-  let k = Math.min(size, mask.length * 32) + ASKED_BEYOND;
+  const most = source.mostNearest ?? Number.POSITIVE_INFINITY;
+  let k = Math.min(size + ASKED_BEYOND, most);
   for (const row of sample) clearBit(left, row);
   let asked = joined(sample, nextBlock());
   let answer = yield { k, rows: asked };
@@ -167,7 +170,9 @@ function* searchByScore(search: HybridSearch, halves: Halves): HybridSteps {
     const least = answer.scores.at(-1);
     const bonus = place < order.length ? greatestFrom(place) : bonusOfNone;
     if (answer.rows.length < k || least === undefined || !canReach(bonus + ofVector(least))) break;
-    k *= ASKED_GROWTH;
+    // All by bonus are there, and of the others those with the best vectors, equal ones by id: more are not needed.
+    if (k === most && place >= order.length) break;
+    k = Math.min(k * ASKED_GROWTH, most);
     asked = nextBlock();
     answer = yield { k, rows: asked };
   }

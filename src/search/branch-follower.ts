@@ -60,6 +60,7 @@ export class BranchFollower {
   readonly #records: FollowedRecords;
   readonly #engine: SearchEngine;
   #state: FollowedState | undefined;
+  #changes = 0;
   #stats: BranchStats = { vectors: 0, texts: 0, memoryBytes: 0 };
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
@@ -92,6 +93,11 @@ export class BranchFollower {
   /**
    * The incarnation and version of the schema that searches see; undefined until the branch has been read.
    */
+  /** Counts what has changed what searches see, its schema included: while it stays, so does what they see. */
+  get changes(): number {
+    return this.#changes;
+  }
+
   get state(): { readonly incarnation: string; readonly version: number } | undefined {
     return this.#state;
   }
@@ -330,6 +336,7 @@ export class BranchFollower {
     const position = this.#engine.keepsState === true && !hasChanged ? state.position : read.position;
     let stats = this.#stats;
     if (hasChanged || !state.isWhole) {
+      this.#changes++;
       stats = await this.#engine.call("commit", { key: this.key, batches, position }, buffersOf(batches));
       if (hasChanged) this.#saved.changed();
     }
@@ -344,6 +351,7 @@ export class BranchFollower {
   }
 
   #enter(state: FollowedState, stats: BranchStats, epoch: number): void {
+    if (this.#state?.version !== state.version || this.#state.incarnation !== state.incarnation) this.#changes++;
     if (epoch !== this.#epoch) {
       throw new LodestoneError("UNAVAILABLE", "The search store is starting again after a fault; try again in a moment.", {
         retryAfterSeconds: 1,

@@ -46,7 +46,7 @@ export interface FollowedScope {
   readonly part?: Part | undefined;
   /** Ids of the tables whose words are searched. */
   readonly texts?: ReadonlySet<number>;
-  /** False: vectors are another store's. */
+  /** False: vectors are another store's; this one knows which records have them. */
   readonly vectors?: boolean;
 }
 
@@ -56,8 +56,7 @@ export function followedSchema(branch: Pick<BranchInfo, "tables">, { part, texts
     if (table === undefined || followed.has(table.name)) return;
     const columns = new Map<string, FollowedColumn>();
     for (const { id, name, type, link, vector } of table.columns.values()) {
-      if (type === "vector" && !vectors) continue;
-      columns.set(name, { id, name, type, ...(link && { link }), ...(vector && { vector }) });
+      columns.set(name, { id, name, type, ...(link && { link }), ...(vector && vectors && { vector }) });
     }
     followed.set(table.name, { id: table.id, name: table.name, columns, ...(texts?.has(table.id) === true && { texts: true }) });
     for (const column of columns.values()) if (column.link !== undefined) add(branch.tables.get(column.link.table));

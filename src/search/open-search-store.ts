@@ -30,6 +30,7 @@ import type {
   VectorSearchResponse,
 } from "./search-store.ts";
 import type { FoundText, ReadTables } from "./text/found-text.ts";
+import { openRemoteVectors, type VectorSearch, withoutRanks } from "./text/remote-vectors.ts";
 import type { TextTableJob } from "./text/search-texts.ts";
 import type { TablePlan, TextPlan } from "./text/text-request.ts";
 import { startSearchWorker, WorkerClient } from "./worker-client.ts";
@@ -51,11 +52,15 @@ export interface SearchStoreOptions extends FollowOptions {
   readonly maxIndexBytes?: number;
   /** The engine that holds the vectors; default: a worker thread of this process. */
   readonly startEngine?: StartEngine;
+  /** Searches the vectors of all records where this store holds a part of them; default: this store. */
+  readonly searchVectors?: Pick<SearchStore, "vectorSearch">;
   /** Starts the search worker. For tests that need to end it. @internal */
   readonly startWorker?: () => Worker;
 }
 
 const DEFAULT_WAIT_MS = 10_000;
+/** While records change, a search of halves that two stores hold is done again so often. */
+const TRIES_AT_ONE_POSITION = 4;
 
 /** Resolves at once. The branches are read in the background; `status().ready` turns true when all are. */
 export async function openSearchStore(records: FollowedRecords, options: SearchStoreOptions = {}): Promise<SearchStore> {
@@ -113,15 +118,9 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
   async textSearch(ref: BranchRef, plan: TextPlan, tables: ReadTables, options: SearchCallOptions = {}): Promise<FoundText[]> {
     const words = this.#words();
     if (words === undefined) return this.#searchTexts(ref, plan, tables, options);
-    const wordsOnly: ReadTables = (info) => {
-      const plans = tables(info);
-      if (plans.every(({ vector }) => vector === undefined)) return plans;
-      throw new LodestoneError(
-        "INVALID",
-        "vector: words and vectors are searched together by a server that holds all vectors in its memory, without --search-part and --search-url.",
-      );
-    };
-    return words.textSearch(ref, plan, wordsOnly, options);
+    const search = this.#options.searchVectors ?? this;
+    const searchVectors: VectorSearch = (table, request) => search.vectorSearch(ref, table, request, options);
+    return words.#searchTexts(ref, plan, withoutRanks(tables), options, searchVectors);
   }
 
   status(): SearchStoreStatus {
@@ -220,9 +219,9 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     if (this.#engine.holdsTexts !== false && this.#options.part === undefined) return undefined;
     if (this.#isClosed) throw new LodestoneError("UNAVAILABLE", "The search store is closed.");
     if (this.#wordStore === undefined) {
-      const { startEngine: _engine, part: _part, snapshotDir: _directory, ...options } = this.#options;
+      const { startEngine: _engine, part: _part, snapshotDir: _directory, searchVectors: _vectors, ...options } = this.#options;
       const records: FollowedRecords = {
-        feed: this.#records.feed.forFollower("words"),
+        feed: this.#records.feed.forFollower("words", { vectorsPresentOnly: true }),
         branch: (ref) => this.#records.branch(ref),
         currentBranch: (ref) => this.#records.currentBranch(ref),
         allBranches: () => this.#records.allBranches(),
@@ -232,9 +231,20 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
     return this.#wordStore;
   }
 
-  async #searchTexts(ref: BranchRef, plan: TextPlan, readTables: ReadTables, { signal, budget }: SearchCallOptions): Promise<FoundText[]> {
+  /**
+   * @param searchVectors  where another store holds the vectors. It sees everything that was acknowledged before it is
+   *   called, and so does this one before and after: if it is at the same position then, both halves were.
+   */
+  async #searchTexts(
+    ref: BranchRef,
+    plan: TextPlan,
+    readTables: ReadTables,
+    { signal, budget }: SearchCallOptions,
+    searchVectors?: VectorSearch,
+  ): Promise<FoundText[]> {
     const deadline = performance.now() + (this.#options.waitMs ?? DEFAULT_WAIT_MS);
     let mayWait = false;
+    let moved = 0;
     for (let attempt = 0; ; attempt++) {
       signal?.throwIfAborted();
       if (this.#isClosed) throw new LodestoneError("UNAVAILABLE", "The search store is closed.");
@@ -243,13 +253,17 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
       const followed = this.#branches.follow(ref);
       let isHeld = followed.follower.holdsTexts(ids);
       // Everything acknowledged before now was committed before the round that begins now.
-      if (!isHeld || (plan.consistency === "strong" && attempt === 0)) while (!(await this.#catchUp(followed, deadline)));
+      const isStrong = (plan.consistency === "strong" && attempt === 0) || searchVectors !== undefined;
+      if (!isHeld || isStrong) while (!(await this.#catchUp(followed, deadline)));
       isHeld = followed.follower.holdsTexts(ids);
       if (isHeld && followed.follower.state?.incarnation === info.incarnation) {
         const maxBytes = budget?.remaining ?? Number.POSITIVE_INFINITY;
+        const half = tables[0]?.vector;
+        const { changes } = followed.follower;
+        const remote = searchVectors && half && openRemoteVectors(tables[0]!, half, searchVectors);
         const job: TextSearchJob = {
           ...plan.job,
-          vector: tables[0]?.vector,
+          vector: remote ? remote.half : half,
           tables: tables.map(tableJob),
           maxBytes,
           key: branchKey(ref),
@@ -257,11 +271,12 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
           mayWait,
         };
         const outcome = await this.#queue
-          .run(() => this.#engine.call("searchTexts", job), signal, budget?.caller ?? "")
+          .run(() => this.#engine.call("searchTexts", job, remote ? [remote.half.port] : []), signal, budget?.caller ?? "")
           .catch((error: unknown) => {
             const isFull = error instanceof LodestoneError && error.code === "OUT_OF_MEMORY";
             throw isFull ? followed.follower.refuseTexts(error) : error;
-          });
+          })
+          .finally(() => remote?.close());
         if (outcome.kind === "reading") {
           const read = this.#engine.call("textsRead", { key: job.key }).then(() => true);
           await this.#before(deadline, followed, read);
@@ -269,10 +284,18 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
           continue;
         }
         if (outcome.kind === "answers") {
+          let { position }: { position: string | undefined } = outcome;
+          if (remote) {
+            while (!(await this.#catchUp(followed, deadline)));
+            if (followed.follower.changes !== changes) {
+              if (++moved < TRIES_AT_ONE_POSITION) continue;
+              position = undefined;
+            }
+          }
           let bytes = 0;
           for (const table of outcome.tables) for (const id of table.ids) bytes += id.length + RESULT_BYTES;
           budget?.charge(bytes);
-          return outcome.tables.map((table, i) => ({ ...table, plan: tables[i]!, position: outcome.position }));
+          return outcome.tables.map((table, i) => ({ ...table, plan: tables[i]!, position }));
         }
         const refused = refusalOf(outcome, info.version);
         if (refused !== undefined && isSame(info, await this.#records.currentBranch(ref))) throw refused;

@@ -10,6 +10,7 @@
  * - `restore` recovers what an earlier process left, if the engine keeps anything.
  * - `search` answers from one position, after all commits whose promises have resolved.
  */
+import type { TransferListItem } from "node:worker_threads";
 import { LodestoneError } from "../errors/lodestone-error.ts";
 import { DatabaseAwayError } from "../records/database-away.ts";
 import type { BranchKey, EngineCalls, Method } from "./search-messages.ts";
@@ -25,14 +26,14 @@ export interface SearchEngine {
   /** How many searches it handles at once. Default: one, plus one that waits. */
   readonly searchesAtOnce?: number;
   /**
-   * @param transfer  buffers of the argument; the engine owns them from now on.
+   * @param transfer  buffers and ports of the argument; the engine owns them from now on.
    * @throws {LodestoneError} UNAVAILABLE while the engine cannot be reached; otherwise whatever the call
    *   itself rejects with.
    */
   call<M extends Method>(
     method: M,
     argument: Parameters<EngineCalls[M]>[0],
-    transfer?: readonly ArrayBuffer[],
+    transfer?: readonly TransferListItem[],
   ): Promise<ReturnType<EngineCalls[M]>>;
   close(): Promise<void>;
 }

@@ -74,10 +74,9 @@ export class SearchTable implements MaskTable {
     return this.#hashes;
   }
 
-  /** Rows that have a vector in the column of that index. */
-  vectorRows(index: ColumnIndex): Uint32Array {
-    for (const [name, other] of this.indexes) if (other === index) return (this.columns.get(name) as PresenceColumn).present;
-    throw new TypeError("The index is not of this table.");
+  /** Rows that have a vector in that column. */
+  vectorRows(name: string): Uint32Array {
+    return (this.column(name) as StoredColumn & PresenceColumn).present;
   }
 
   column(name: string): StoredColumn {
@@ -236,9 +235,13 @@ export class SearchTable implements MaskTable {
     rows: readonly number[],
     vectors: Extract<FeedColumn, { kind: "vector" }>,
   ): void {
+    if (!(column instanceof PresenceColumn)) throw new TypeError(`Column ${JSON.stringify(name)} holds no vectors.`);
     const index = this.indexes.get(name);
-    if (index === undefined || !(column instanceof PresenceColumn))
-      throw new TypeError(`Column ${JSON.stringify(name)} has no vector index.`);
+    if (index === undefined) {
+      for (const row of rows) column.clear(row);
+      for (const i of vectors.rows) column.mark(rows[i]!);
+      return;
+    }
     const { dimension } = index;
     // Nearly always: each record has a vector that can be searched.
     if (vectors.dimension === dimension && vectors.rows.length === ids.length && areFinite(vectors.elements, 0, vectors.elements.length)) {

@@ -1,5 +1,5 @@
 /** The main thread's side of the search worker: sends calls, and starts a new worker when one dies. */
-import { Worker } from "node:worker_threads";
+import { type TransferListItem, Worker } from "node:worker_threads";
 import { LodestoneError } from "../errors/lodestone-error.ts";
 import { PendingCalls, rebuildError } from "../threads/worker-calls.ts";
 import type { EngineEvents, SearchEngine } from "./search-engine.ts";
@@ -53,7 +53,7 @@ export class WorkerClient implements SearchEngine {
   call<M extends Method>(
     method: M,
     argument: Parameters<EngineCalls[M]>[0],
-    transfer: readonly ArrayBuffer[] = [],
+    transfer: readonly TransferListItem[] = [],
   ): Promise<ReturnType<EngineCalls[M]>> {
     const worker = this.#worker;
     if (worker === undefined) return Promise.reject(unavailable(this.#isClosed ? "is closed" : "is starting again after a fault"));

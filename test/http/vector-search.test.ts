@@ -11,8 +11,9 @@ import { describeExhaustive } from "./vector-search/exhaustive.ts";
 import { describeRefusals } from "./vector-search/refusals.ts";
 import { describeScores } from "./vector-search/scores.ts";
 import { SearchClient, type SearchService, startOne, startOnSearchUrl, startParts } from "./vector-search/search-service.ts";
+import { describeWordsToo } from "./vector-search/words-too.ts";
 
-function describeVectorSearch(start: () => Promise<SearchService>): void {
+function describeVectorSearch(start: () => Promise<SearchService>, holdsAll = false): void {
   let service: SearchService;
   const client = new SearchClient(() => service);
   beforeAll(async () => {
@@ -24,10 +25,11 @@ function describeVectorSearch(start: () => Promise<SearchService>): void {
   describeAnswers(client);
   describeExhaustive(client);
   describeBeside(client);
+  describeWordsToo(client, holdsAll);
   describeRefusals(client);
 }
 
-describeOnce("Vector search over memory", () => describeVectorSearch(() => startOne()));
+describeOnce("Vector search over memory", () => describeVectorSearch(() => startOne(), true));
 
 for (const [name, start] of SEARCH_SERVERS)
   describeLater(`Vector search over ${name}`, () => describeVectorSearch(() => startOnSearchUrl(start)));

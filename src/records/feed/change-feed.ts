@@ -29,6 +29,8 @@ const FIRST_CHUNK = 64;
 export interface RecordFeedOptions extends RetentionOptions, WakeUpOptions {
   /** How much a read that had to wait for so many milliseconds reads at once. */
   readonly turnAfter?: (waitedMs: number) => FeedTurn;
+  /** See RecordReader. */
+  readonly vectorsPresentOnly?: boolean;
 }
 
 interface BranchState {
@@ -62,8 +64,8 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
   }
 
   /** The same feed for a second follower in this process, with a position of its own. */
-  forFollower(name: string): RecordFeed {
-    const feed = new RecordFeed(this.#engine, this.#catalog, this.#wakeUps, { ...this.#options, name });
+  forFollower(name: string, { vectorsPresentOnly = false } = {}): RecordFeed {
+    const feed = new RecordFeed(this.#engine, this.#catalog, this.#wakeUps, { ...this.#options, name, vectorsPresentOnly });
     this.#others.push(feed);
     return feed;
   }
@@ -99,7 +101,7 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
     await this.#retention.follow(registered.branch, registered.snapshot);
     const start = await this.#read((connection) => this.#readState(connection, ref));
     await onStart?.(formatPosition({ snapshot: start.snapshot }));
-    const readers = tables.map((table) => readerOf(this.#engine.kind, start.branch, table));
+    const readers = tables.map((table) => readerOf(this.#engine.kind, start.branch, table, this.#options));
     for (const reader of readers) {
       const readTurn = (after: string | undefined): Promise<TableTurn> =>
         retryInSmallerBatches((isCareful) =>
@@ -182,7 +184,7 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
         const page = await readOutbox(connection, state.branch.schemaName, at);
         const read = await readValues(connection, page.rows, size, isCareful, (physicalName) =>
           readers === undefined
-            ? readerOfPhysical(this.#engine.kind, state.branch, physicalName, parts)
+            ? readerOfPhysical(this.#engine.kind, state.branch, physicalName, parts, this.#options)
             : readers.find((reader) => reader.table.physicalName === physicalName),
         );
         batches.push(...read.batches);
@@ -372,9 +374,11 @@ function readerOfPhysical(
   branch: BranchInfo,
   physicalName: string,
   parts: FeedReadOptions["parts"],
+  { vectorsPresentOnly }: RecordFeedOptions,
 ): RecordReader | undefined {
   for (const table of branch.tables.values()) {
-    if (table.physicalName === physicalName) return new RecordReader(engine, branch.schemaName, table, { part: parts?.get(table.name) });
+    if (table.physicalName === physicalName)
+      return new RecordReader(engine, branch.schemaName, table, { part: parts?.get(table.name), vectorsPresentOnly });
   }
   return undefined;
 }
@@ -383,6 +387,7 @@ function readerOf(
   engine: Engine["kind"],
   branch: BranchInfo,
   { table: name, columns, part }: Parameters<ChangeFeed["readAll"]>[1][number],
+  { vectorsPresentOnly }: RecordFeedOptions,
 ): RecordReader {
   const table = branch.tables.get(name);
   if (table === undefined) throw changedMeanwhile(branch.ref, `Table "${name}" does not exist`);
@@ -391,7 +396,7 @@ function readerOf(
       throw changedMeanwhile(branch.ref, `Column "${column}" does not exist in table "${name}"`);
     }
   }
-  return new RecordReader(engine, branch.schemaName, table, { names: columns, part });
+  return new RecordReader(engine, branch.schemaName, table, { names: columns, part, vectorsPresentOnly });
 }
 
 function requireSame(before: BranchInfo, now: BranchInfo): void {

@@ -109,8 +109,11 @@ export interface ChangeFeed {
    * the position is too old or of another incarnation, read all again.
    */
   readSince(ref: BranchRef, position: FeedPosition, incarnation: string, options?: FeedReadOptions): Promise<FeedChanges | null>;
-  /** The same feed for a second follower in this process, which acknowledges by itself. */
-  forFollower(name: string): ChangeFeed;
+  /**
+   * The same feed for a second follower in this process, which acknowledges by itself. With `vectorsPresentOnly`
+   * vectors come with dimension 0: only which records have one.
+   */
+  forFollower(name: string, options?: { readonly vectorsPresentOnly?: boolean }): ChangeFeed;
   /** Says that this follower will never ask from before `position`; outbox rows that nobody needs are removed. */
   acknowledge(ref: BranchRef, position: FeedPosition, incarnation: string): Promise<void>;
 }

@@ -39,6 +39,12 @@ interface ReadColumn {
   readonly isUnbounded: boolean;
 }
 
+export interface ReadOptions {
+  readonly names?: readonly string[] | undefined;
+  readonly part?: Part | undefined;
+  readonly vectorsPresentOnly?: boolean | undefined;
+}
+
 export interface RecordPiece {
   readonly batch: FeedBatch;
   /** The id to read on from; undefined when there are no more. */
@@ -58,14 +64,10 @@ export class RecordReader {
 
   /**
    * `names`: the columns to read, system columns among them; undefined for all. Names that the table does not
-   * have are an error of the caller's.
+   * have are an error of the caller's. `vectorsPresentOnly`: of vectors it is read whether they are there; they come
+   * with dimension 0.
    */
-  constructor(
-    engine: Engine["kind"],
-    schemaName: string,
-    table: TableInfo,
-    { names, part }: { names?: readonly string[] | undefined; part?: Part | undefined } = {},
-  ) {
+  constructor(engine: Engine["kind"], schemaName: string, table: TableInfo, { names, part, vectorsPresentOnly = false }: ReadOptions = {}) {
     this.#schemaName = schemaName;
     this.table = table;
     this.part = part;
@@ -73,7 +75,9 @@ export class RecordReader {
     this.#sized = [...table.columns.values()].filter((column) => wanted(column.name));
     this.#columns = [
       ...VERSION_COLUMNS.filter(wanted).map((name) => readColumn(engine, name, name, VALUE_KINDS[SYSTEM_COLUMN_TYPES[name]], 0)),
-      ...this.#sized.map((c) => readColumn(engine, c.name, c.physicalName, VALUE_KINDS[c.type], c.vector?.dimension ?? 0)),
+      ...this.#sized.map((c) =>
+        readColumn(engine, c.name, c.physicalName, VALUE_KINDS[c.type], vectorsPresentOnly ? 0 : (c.vector?.dimension ?? 0)),
+      ),
     ];
   }
 
@@ -181,8 +185,11 @@ function readColumn(engine: Engine["kind"], name: string, physicalName: string, 
     case "datetime":
       // As PostgreSQL stores it. Arithmetic on numbers of any size, which `extract` gives, takes four times as long.
       return { ...column, value: `encode(timestamptz_send(${quoted}), 'hex')` };
-    case "vector":
-      return { ...column, value: vectorTextSql(engine, quoted) };
+    case "vector": {
+      if (dimension > 0) return { ...column, value: vectorTextSql(engine, quoted) };
+      const isThere = `CASE WHEN ${quoted} IS NOT NULL THEN '' END`;
+      return { ...column, value: isThere, copied: isThere };
+    }
     default:
       return { ...column, value: quoted };
   }
@@ -234,7 +241,8 @@ function toMicroseconds(hex: string): bigint {
 function vectorsOf(kind: Engine["kind"], dimension: number, texts: readonly (string | null)[]): FeedColumn {
   const rows = texts.flatMap((text, row) => (text === null ? [] : [row]));
   const present = texts.filter((text) => text !== null);
-  return { kind: "vector", dimension, rows: Uint32Array.from(rows), elements: decodeVectors(kind, dimension, present) };
+  const elements = dimension === 0 ? new Float32Array(0) : decodeVectors(kind, dimension, present);
+  return { kind: "vector", dimension, rows: Uint32Array.from(rows), elements };
 }
 
 /** A column's value as SQL, in the type that `toCopiedColumn` decodes. */
@@ -296,10 +304,11 @@ function textAt(rows: CopiedRows, place: number): string {
 function toVectors(rows: CopiedRows, places: readonly number[], dimension: number): FeedColumn {
   const present = Uint32Array.from(places.keys()).filter((row) => rows.lengthAt(places[row]!) >= 0);
   const elements = new Float32Array(present.length * dimension);
-  present.forEach((row, n) => {
-    const place = places[row]!;
-    readProtocolVector(rows.view, place, rows.lengthAt(place), elements.subarray(n * dimension, (n + 1) * dimension));
-  });
+  if (dimension > 0)
+    present.forEach((row, n) => {
+      const place = places[row]!;
+      readProtocolVector(rows.view, place, rows.lengthAt(place), elements.subarray(n * dimension, (n + 1) * dimension));
+    });
   return { kind: "vector", dimension, rows: present, elements };
 }
 

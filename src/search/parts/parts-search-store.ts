@@ -62,7 +62,7 @@ export class PartsSearchStore implements SearchStore {
   constructor(records: PartedRecords, options: PartsOptions) {
     this.#records = records;
     this.#options = options;
-    this.#own = new FollowingSearchStore(records, options);
+    this.#own = new FollowingSearchStore(records, { ...options, searchVectors: this });
     this.local = new LocalPart(options.part, this.#own);
     const { index: ownIndex, of } = options.part;
     this.#parts = options.peers.map((urls, index) => {

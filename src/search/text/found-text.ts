@@ -5,8 +5,8 @@ import type { TablePlan } from "./text-request.ts";
 
 export interface FoundText extends TextTableAnswer {
   readonly plan: TablePlan;
-  /** Of the feed: answers of one position are of the same records. */
-  readonly position: string;
+  /** Of the feed: answers of one position are of the same records. undefined: records changed between its two halves. */
+  readonly position: string | undefined;
 }
 
 /** Checks what is asked of the tables against the schema, which another server may have changed a moment ago. */

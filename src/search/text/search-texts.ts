@@ -152,8 +152,7 @@ async function searchBoth(
 ): Promise<TextTableAnswer | undefined> {
   const { data, targets, view, records, boosts } = table;
   const column = table.columnNames.get(half.columnId);
-  const index = column === undefined ? undefined : data.indexes.get(column);
-  if (index === undefined || index.dimension !== half.query.length) return undefined;
+  if (column === undefined || !data.columns.has(column)) return undefined;
   const columns = targets.map((target) => target.column);
   const terms = rarestTerms(job.terms ?? [], view, columns);
   const { documents, scores: byDocument } = await finish(scoreTexts(view, targets, terms, { records, stemmer }));
@@ -165,7 +164,9 @@ async function searchBoth(
     scores[i] = byDocument[documents[i]!]!;
   }
   const search = { text: { rows, scores }, mask, boosts, size: job.size };
-  const { totalCount, hits } = await searchBothHalves(data, index, half, search, rest);
+  const both = await searchBothHalves(data, column, half, search, rest);
+  if (both === undefined) return undefined;
+  const { totalCount, hits } = both;
   const answer = answerOf(data, totalCount, hits);
   if (!job.explain) return answer;
   const documentOf = new Map<number, number>();

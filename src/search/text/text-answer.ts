@@ -27,7 +27,10 @@ import {
 export interface TextSearchResponse {
   records: JsonObject[];
   totalCount: number;
-  /** With `vector`: pages with the same position are of the same state of the records. */
+  /**
+   * With `vector`: pages with the same position are of the same state of the records. Left out where other servers or
+   * another database hold the vectors, and records changed while both halves were searched.
+   */
   position?: string;
 }
 
@@ -72,7 +75,7 @@ async function search(context: TextSearchContext, request: TextQuery, tables: Re
   // Stable: equal scores stay in the order of the tables, and of ids within.
   hits.sort((a, b) => b.score - a.score);
   const page = hits.slice(plan.offset, plan.offset + plan.size);
-  const position = found[0]?.plan.vector === undefined ? {} : { position: found[0].position };
+  const position = found[0]?.plan.vector === undefined || found[0].position === undefined ? {} : { position: found[0].position };
   if (page.length === 0) return { totalCount, records: [], ...position };
   const slices = new Slices(SLICE_UNITS, budget?.caller);
   const matcher = new TermMatcher(plan.terms ?? [], plan.stemmer);
