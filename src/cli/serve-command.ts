@@ -2,8 +2,8 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { pino } from "pino";
 import { LEAST_MEMORY_BYTES } from "../budget/memory-limits.ts";
+import { DEFAULT_PORT } from "./api-client.ts";
 import { COMMIT } from "./build-identity.ts";
-import { DEFAULT_PORT } from "./default-port.ts";
 import { endProcess } from "./process-end.ts";
 import { parsePart, parsePeers } from "./search-part.ts";
 import type { ServeOptions } from "./serve.ts";

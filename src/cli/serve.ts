@@ -26,7 +26,7 @@ import type { StartEngine } from "../search/search-engine.ts";
 import type { SearchStore } from "../search/search-store.ts";
 import { lockSnapshots } from "../search/snapshot/snapshot-schedule.ts";
 import { COMMIT } from "./build-identity.ts";
-import { DEMO_REF, demoCurl, loadDemoIntoStore } from "./load-demo.ts";
+import { DEMO_REF, demoCurl, loadDemoIntoStore } from "./demo-command.ts";
 import { endProcess } from "./process-end.ts";
 import { enableRelaxedSimd } from "./relaxed-simd.ts";
 import { type SearchPartOptions, searchPartSettings } from "./search-part.ts";
