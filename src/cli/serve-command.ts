@@ -1,7 +1,7 @@
 /** `lodestone serve`: its options, each with an environment variable. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { pino } from "pino";
-import { LEAST_MEMORY_BYTES } from "../budget/memory-limits.ts";
+import { LEAST_MEMORY_BYTES } from "../budget/process-limits.ts";
 import { DEFAULT_PORT } from "./api-client.ts";
 import { COMMIT } from "./build-identity.ts";
 import { endProcess } from "./process-end.ts";

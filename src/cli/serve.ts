@@ -6,9 +6,8 @@
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Logger } from "pino";
-import { descriptorLimits, mostOpenFiles } from "../budget/descriptor-limits.ts";
 import { MemoryBudget } from "../budget/memory-budget.ts";
-import { memoryLimits } from "../budget/memory-limits.ts";
+import { descriptorLimits, memoryLimits, mostOpenFiles } from "../budget/process-limits.ts";
 import { createApp } from "../http/app.ts";
 import { TrustedProxies } from "../http/connections/client-address.ts";
 import { CONSOLE_PATH } from "../http/console-files.ts";

@@ -4,7 +4,7 @@
  */
 import { type FaultListeners, FaultState } from "../errors/fault-state.ts";
 import { DatabaseAwayError } from "../records/database-away.ts";
-import type { Part } from "../records/feed/part.ts";
+import type { Part } from "../records/feed/feed-types.ts";
 import type { BranchRef } from "../records/schema.ts";
 import { BranchFaults } from "./branch-faults.ts";
 import { BranchFollower } from "./branch-follower.ts";

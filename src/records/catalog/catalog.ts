@@ -13,13 +13,14 @@ import {
   type BranchRow,
   CREATED_AT,
   dropBranchOf,
+  dropViews,
   findBranch,
+  replaceViews,
   requireDatabase,
   requireTable,
   restoreRole,
   toBranchInfo,
 } from "./branch-rows.ts";
-import { dropViews, replaceViews } from "./branch-views.ts";
 import { copyTables, moveBranch } from "./copy-branch.ts";
 import { EMPTY_DOCUMENT, namingOf } from "./document.ts";
 import { describeChange } from "./history/compare.ts";
