@@ -99,7 +99,7 @@ export class ServerEngine implements Engine {
     this.#statementTimeoutMs = options.statementTimeoutMs;
     this.#settings = sessionSettings(options.statementTimeoutMs);
     const { poolSize = DEFAULT_POOL_SIZE, sqlPoolSize = DEFAULT_SQL_POOL_SIZE } = options;
-    const limits = { waitMs: CONNECT_TIMEOUT_MS, busy: ALL_BUSY };
+    const limits = { waitMs: CONNECT_TIMEOUT_MS, busy: () => ALL_BUSY };
     this.#turns = new FairTurns({ ...limits, places: poolSize });
     this.#sqlTurns = new FairTurns({ ...limits, places: sqlPoolSize, placesPerGroup: CONNECTIONS_PER_BRANCH });
     this.#pool = new ConnectionPool({ ...config, max: poolSize }, (client) => this.#prepare(client));
