@@ -70,3 +70,14 @@ export function interruptStatement({ memory, queryCancelPending, interruptPendin
   Atomics.store(memory, queryCancelPending, 1);
   Atomics.store(memory, interruptPending, 1);
 }
+
+/** In memory of their own, which can be transferred. */
+export function joinedBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const joined = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    joined.set(part, at);
+    at += part.length;
+  }
+  return joined;
+}
