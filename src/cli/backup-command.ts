@@ -11,8 +11,8 @@ import { syncDirectory } from "../files/replace-file.ts";
 import { copyBackup } from "../records/engine/embedded/backup.ts";
 import { openRecordStore } from "../records/open.ts";
 import type { ApiClient } from "./api-client.ts";
-import { checkStore, countOfFaults } from "./check-store.ts";
-import { INTERRUPTED_EXIT_CODE, onInterrupt } from "./interrupt.ts";
+import { checkStore, countOfFaults } from "./check-command.ts";
+import { INTERRUPTED_EXIT_CODE, onInterrupt } from "./process-end.ts";
 
 export function backupCommand(command: Command, clientOf: (options: { url: string; apiKey?: string }) => ApiClient): Command {
   return command

@@ -8,11 +8,10 @@ import type { Writable } from "node:stream";
 import type { Command } from "commander";
 import { LodestoneError } from "../errors/lodestone-error.ts";
 import type { BranchRef, TableSchema } from "../records/schema.ts";
-import type { ApiClient } from "./api-client.ts";
-import { INTERRUPTED_EXIT_CODE, onInterrupt } from "./interrupt.ts";
+import { type ApiClient, tableRecords } from "./api-client.ts";
+import { parseTarget } from "./arguments.ts";
+import { INTERRUPTED_EXIT_CODE, onInterrupt } from "./process-end.ts";
 import { grouped } from "./progress.ts";
-import { tableRecords } from "./table-records.ts";
-import { parseTarget } from "./target.ts";
 
 interface ExportFlags {
   url: string;

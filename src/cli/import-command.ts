@@ -6,16 +6,14 @@ import { LodestoneError } from "../errors/lodestone-error.ts";
 import { quoted } from "../errors/value-in-words.ts";
 import type { BranchRef } from "../records/schema.ts";
 import type { ApiClient } from "./api-client.ts";
-import { batchOption } from "./batch-option.ts";
-import { encodingOption } from "./encoding-option.ts";
+import { batchOption, encodingOption, parseTableTarget, parseTarget } from "./arguments.ts";
 import { planSteps, prepareTables, readFolder } from "./import/import-folder.ts";
 import { FolderJournal } from "./import/import-state.ts";
 import { FORMATS, type Format, type ImportOptions, type ImportOutcome, type ImportProgress, runImport } from "./import/run-import.ts";
 import { SourceFiles } from "./import/source-files.ts";
 import type { Encoding } from "./import/text-encoding.ts";
-import { INTERRUPTED_EXIT_CODE, onInterrupt } from "./interrupt.ts";
+import { INTERRUPTED_EXIT_CODE, onInterrupt } from "./process-end.ts";
 import { grouped, type Progress, startProgress } from "./progress.ts";
-import { parseTableTarget, parseTarget } from "./target.ts";
 
 interface ImportFlags {
   url: string;

@@ -5,16 +5,13 @@ import { LodestoneError } from "../errors/lodestone-error.ts";
 import { quoted } from "../errors/value-in-words.ts";
 import type { BranchRef } from "../records/schema.ts";
 import type { ApiClient } from "./api-client.ts";
-import { batchOption } from "./batch-option.ts";
-import { encodingOption } from "./encoding-option.ts";
+import { batchOption, encodingOption, parseTarget } from "./arguments.ts";
 import { SourceFiles } from "./import/source-files.ts";
 import type { Encoding } from "./import/text-encoding.ts";
-import { INTERRUPTED_EXIT_CODE, onInterrupt } from "./interrupt.ts";
-import type { MigrationSource } from "./migrate/migration-source.ts";
-import { openMigrationSource } from "./migrate/open-source.ts";
+import { type MigrationSource, openMigrationSource } from "./migrate/open-source.ts";
 import { runMigration } from "./migrate/run-migration.ts";
+import { INTERRUPTED_EXIT_CODE, onInterrupt } from "./process-end.ts";
 import { grouped, type Progress, startProgress } from "./progress.ts";
-import { parseTarget } from "./target.ts";
 
 interface MigrateFlags {
   url: string;

@@ -1,9 +1,8 @@
 /** The command line. This folder is the only place that reads argv and the environment. */
 import { readFileSync } from "node:fs";
 import { Command, Option } from "commander";
-import { ApiClient } from "./api-client.ts";
+import { ApiClient, DEFAULT_PORT } from "./api-client.ts";
 import { buildInWords } from "./build-identity.ts";
-import { DEFAULT_PORT } from "./default-port.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { version: string };
 

@@ -13,71 +13,36 @@ export interface Progress {
 }
 
 export function startProgress(total: number, start: number, stream: NodeJS.WriteStream = process.stderr): Progress {
-  return stream.isTTY ? new BarProgress(total, start, stream) : new LineProgress(total, start, stream);
-}
-
-class Rate {
-  readonly #startedMs = performance.now();
-  readonly #total: number;
-  readonly #start: number;
-
-  constructor(total: number, start: number) {
-    this.#total = total;
-    this.#start = start;
-  }
-
-  describe(done: number, records: number): { percent: string; perSecond: string; left: string } {
-    const elapsedSeconds = Math.max(0.001, (performance.now() - this.#startedMs) / 1000);
-    const percent = this.#total === 0 ? 100 : (100 * done) / this.#total;
-    const speed = (done - this.#start) / elapsedSeconds;
+  const startedMs = performance.now();
+  const describe = (done: number, records: number): { percent: string; records: string; perSecond: string; left: string } => {
+    const elapsedSeconds = Math.max(0.001, (performance.now() - startedMs) / 1000);
+    const percent = total === 0 ? 100 : (100 * done) / total;
+    const speed = (done - start) / elapsedSeconds;
     return {
       percent: `${percent.toFixed(1)} %`,
+      records: grouped(records),
       perSecond: `${grouped(Math.round(records / elapsedSeconds))}/s`,
-      left: speed > 0 ? duration((this.#total - done) / speed) : "?",
+      left: speed > 0 ? duration((total - done) / speed) : "?",
+    };
+  };
+  if (!stream.isTTY) {
+    let lastMs = startedMs;
+    return {
+      update(done, records) {
+        if (performance.now() - lastMs < LINE_INTERVAL_MS) return;
+        lastMs = performance.now();
+        const said = describe(done, records);
+        stream.write(`${said.percent} | ${said.records} records | ${said.perSecond} | ${said.left} left\n`);
+      },
+      stop() {},
     };
   }
-}
-
-class BarProgress implements Progress {
-  readonly #bar: SingleBar;
-  readonly #rate: Rate;
-
-  constructor(total: number, start: number, stream: NodeJS.WriteStream) {
-    this.#rate = new Rate(total, start);
-    this.#bar = new SingleBar(
-      { stream, format: "{bar} {percent} | {records} records | {perSecond} | {left} left", hideCursor: true, fps: 5, gracefulExit: false },
-      Presets.shades_classic,
-    );
-    this.#bar.start(Math.max(1, total), start, { records: "0", perSecond: "", left: "?", percent: "0 %" });
-  }
-
-  update(done: number, records: number): void {
-    this.#bar.update(done, { records: grouped(records), ...this.#rate.describe(done, records) });
-  }
-
-  stop(): void {
-    this.#bar.stop();
-  }
-}
-
-class LineProgress implements Progress {
-  readonly #rate: Rate;
-  readonly #stream: NodeJS.WriteStream;
-  #lastMs = performance.now();
-
-  constructor(total: number, start: number, stream: NodeJS.WriteStream) {
-    this.#rate = new Rate(total, start);
-    this.#stream = stream;
-  }
-
-  update(done: number, records: number): void {
-    if (performance.now() - this.#lastMs < LINE_INTERVAL_MS) return;
-    this.#lastMs = performance.now();
-    const { percent, perSecond, left } = this.#rate.describe(done, records);
-    this.#stream.write(`${percent} | ${grouped(records)} records | ${perSecond} | ${left} left\n`);
-  }
-
-  stop(): void {}
+  const bar = new SingleBar(
+    { stream, format: "{bar} {percent} | {records} records | {perSecond} | {left} left", hideCursor: true, fps: 5, gracefulExit: false },
+    Presets.shades_classic,
+  );
+  bar.start(Math.max(1, total), start, { records: "0", perSecond: "", left: "?", percent: "0 %" });
+  return { update: (done, records) => bar.update(done, describe(done, records)), stop: () => bar.stop() };
 }
 
 export const grouped = (value: number): string => value.toLocaleString("en-US");

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { InvalidArgumentError } from "commander";
 import { LodestoneError } from "../errors/lodestone-error.ts";
-import type { Part } from "../records/feed/part.ts";
+import type { Part } from "../records/feed/feed-types.ts";
 
 export interface SearchPartOptions {
   readonly databaseUrl?: string;

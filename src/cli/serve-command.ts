@@ -1,9 +1,9 @@
 /** `lodestone serve`: its options, each with an environment variable. */
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { pino } from "pino";
-import { LEAST_MEMORY_BYTES } from "../budget/memory-limits.ts";
+import { LEAST_MEMORY_BYTES } from "../budget/process-limits.ts";
+import { DEFAULT_PORT } from "./api-client.ts";
 import { COMMIT } from "./build-identity.ts";
-import { DEFAULT_PORT } from "./default-port.ts";
 import { endProcess } from "./process-end.ts";
 import { parsePart, parsePeers } from "./search-part.ts";
 import type { ServeOptions } from "./serve.ts";
@@ -15,128 +15,112 @@ export function serveCommand(command: Command, version: string): void {
     .description(
       "Run the server. While it starts it says what it is doing, each step at once and again every five seconds: in the log, or on a terminal.",
     )
+    .addOption(option("--host <host>", "address to listen on (default: localhost, IPv4 and IPv6); any other than loopback requires keys"))
+    .addOption(option("--port <port>", "port to listen on", parsePort).default(DEFAULT_PORT))
+    .addOption(option("--data-dir <folder>", "where the embedded database lives").default("./data"))
+    .addOption(option("--database-url <url>", "a PostgreSQL server (15 or later) instead of the embedded database"))
     .addOption(
-      new Option("--host <host>", "address to listen on (default: localhost, IPv4 and IPv6); any other than loopback requires keys").env(
-        "LODESTONE_HOST",
+      option(
+        "--database-connections <count>",
+        "maximum number of connections to the PostgreSQL server, besides the one that listens",
+        parseCount,
+      ).default(10),
+    )
+    .addOption(
+      option(
+        "--sql-connections <count>",
+        "maximum number of connections for SQL over HTTP, which log in as the roles of branches",
+        parseCount,
+      ).default(8),
+    )
+    .addOption(
+      option(
+        "--search-part <i/n>",
+        "hold the vectors of one part of the records, 0/4 to 3/4, and ask the other servers for the rest",
+        parsePart,
       ),
     )
-    .addOption(new Option("--port <port>", "port to listen on").env("LODESTONE_PORT").argParser(parsePort).default(DEFAULT_PORT))
-    .addOption(new Option("--data-dir <folder>", "where the embedded database lives").env("LODESTONE_DATA_DIR").default("./data"))
     .addOption(
-      new Option("--database-url <url>", "a PostgreSQL server (15 or later) instead of the embedded database").env(
-        "LODESTONE_DATABASE_URL",
-      ),
-    )
-    .addOption(
-      new Option("--database-connections <count>", "maximum number of connections to the PostgreSQL server, besides the one that listens")
-        .env("LODESTONE_DATABASE_CONNECTIONS")
-        .argParser(parseCount)
-        .default(10),
-    )
-    .addOption(
-      new Option("--sql-connections <count>", "maximum number of connections for SQL over HTTP, which log in as the roles of branches")
-        .env("LODESTONE_SQL_CONNECTIONS")
-        .argParser(parseCount)
-        .default(8),
-    )
-    .addOption(
-      new Option("--search-part <i/n>", "hold the vectors of one part of the records, 0/4 to 3/4, and ask the other servers for the rest")
-        .env("LODESTONE_SEARCH_PART")
-        .argParser(parsePart),
-    )
-    .addOption(
-      new Option(
+      option(
         "--search-peers <urls>",
         'the servers of all parts, the same list for each server: "http://a,http://b" for two parts; servers that hold the same part are separated by "|"',
-      )
-        .env("LODESTONE_SEARCH_PEERS")
-        .argParser(parsePeers),
+        parsePeers,
+      ),
     )
+    .addOption(option("--search-secret-file <file>", "the file with the secret that the servers share, of at least 32 characters"))
     .addOption(
-      new Option("--search-secret-file <file>", "the file with the secret that the servers share, of at least 32 characters").env(
-        "LODESTONE_SEARCH_SECRET_FILE",
+      option(
+        "--search-url <url>",
+        "another PostgreSQL with pgvector (0.5 or later; Citus spreads it over machines) that holds the vectors and answers searches, in place of this process's memory",
       ),
     )
     .addOption(
-      new Option(
-        "--search-url <url>",
-        "another PostgreSQL with pgvector (0.5 or later; Citus spreads it over machines) that holds the vectors and answers searches, in place of this process's memory",
-      ).env("LODESTONE_SEARCH_URL"),
-    )
-    .addOption(
-      new Option(
+      option(
         "--search-connections <count>",
         "maximum number of connections to it, besides the one that holds locks; half of them are for searches only",
-      )
-        .env("LODESTONE_SEARCH_CONNECTIONS")
-        .argParser(parseCount)
-        .default(8),
+        parseCount,
+      ).default(8),
     )
-    .addOption(list("--api-key <key>", "require this key (repeatable); scope admin", "LODESTONE_API_KEY"))
-    .addOption(new Option("--key-file <file>", "require one of the keys in this file (see lodestone keys)").env("LODESTONE_KEY_FILE"))
-    .addOption(
-      list("--cors-origin <origin>", 'allow pages of this origin to call the server (repeatable; "*" for all)', "LODESTONE_CORS_ORIGIN"),
-    )
+    .addOption(list("--api-key <key>", "require this key (repeatable); scope admin"))
+    .addOption(option("--key-file <file>", "require one of the keys in this file (see lodestone keys)"))
+    .addOption(list("--cors-origin <origin>", 'allow pages of this origin to call the server (repeatable; "*" for all)'))
     .addOption(
       list(
         "--trust-proxy <networks>",
         "believe the X-Forwarded-For of proxies at these addresses, such as 10.0.0.7 or 10.0.0.0/8 (repeatable)",
-        "LODESTONE_TRUST_PROXY",
       ),
     )
     .addOption(
-      new Option(
+      option(
         "--statement-timeout <seconds>",
         "cancel statements that run longer (default: 60; 10 for SQL over HTTP on the embedded database, where statements wait for each other)",
-      )
-        .env("LODESTONE_STATEMENT_TIMEOUT")
-        .argParser(parseSeconds),
+        parseSeconds,
+      ),
     )
     .addOption(
-      new Option("--snapshot-interval <seconds>", "how often to write snapshots of changed search indexes, for fast starts")
-        .env("LODESTONE_SNAPSHOT_INTERVAL")
-        .argParser(parseSeconds)
-        .default(300),
+      option(
+        "--snapshot-interval <seconds>",
+        "how often to write snapshots of changed search indexes, for fast starts",
+        parseSeconds,
+      ).default(300),
     )
     .addOption(
-      new Option(
+      option(
         "--journal-size <size>",
         "write a new snapshot of a search index when the journal of changes after it is larger than this (default: half of the index, at least 16MB)",
-      )
-        .env("LODESTONE_JOURNAL_SIZE")
-        .argParser(parseFileSize),
+        parseFileSize,
+      ),
     )
     .addOption(
-      new Option("--max-lag <seconds>", "report not ready (/readyz) while searches are further behind the records than this")
-        .env("LODESTONE_MAX_LAG")
-        .argParser(parseSeconds)
-        .default(30),
+      option(
+        "--max-lag <seconds>",
+        "report not ready (/readyz) while searches are further behind the records than this",
+        parseSeconds,
+      ).default(30),
     )
     .addOption(
-      new Option("--max-requests <count>", "requests processed at once; further ones are answered 429 and not processed")
-        .env("LODESTONE_MAX_REQUESTS")
-        .argParser(parseCount)
-        .default(256),
+      option("--max-requests <count>", "requests processed at once; further ones are answered 429 and not processed", parseCount).default(
+        256,
+      ),
     )
     .addOption(
-      new Option(
+      option(
         "--max-memory <size>",
         "memory that this process may take: bounds answers, bodies, the embedded database and indexes (default: what the machine or its control group has)",
-      )
-        .env("LODESTONE_MAX_MEMORY")
-        .argParser(parseMemory),
+        parseMemory,
+      ),
     )
     .addOption(
-      new Option("--log-level <level>", "what to log on stderr, as JSON lines")
-        .env("LODESTONE_LOG_LEVEL")
+      option("--log-level <level>", "what to log on stderr, as JSON lines")
         .choices(["fatal", "error", "warn", "info", "debug", "silent"])
         .default(process.stderr.isTTY ? "warn" : "info", "warn on a terminal, else info"),
     )
     .addOption(
-      new Option("--shutdown-timeout <seconds>", "end the process, whatever still hangs, this long after it was asked to stop")
-        .env("LODESTONE_SHUTDOWN_TIMEOUT")
-        .argParser(parseSeconds)
-        .default(30),
+      option(
+        "--shutdown-timeout <seconds>",
+        "end the process, whatever still hangs, this long after it was asked to stop",
+        parseSeconds,
+      ).default(30),
     )
     .option("--no-console", "do not serve the console under /console")
     .option("--demo", "also load the demo: the 148 CSS named colours as Lab vectors in demo:main")
@@ -196,6 +180,11 @@ function parseFileSize(text: string): number {
 
 const collect = (value: string, previous: string[]): string[] => [...previous, ...value.split(",").filter((part) => part !== "")];
 
+/** Its variable is its name in capitals behind LODESTONE_, as LODESTONE_DATA_DIR of --data-dir. */
+function option(flags: string, description: string, parse: (text: string) => unknown = (text) => text): Option {
+  const made = new Option(flags, description).argParser(parse);
+  return made.env(`LODESTONE_${made.name().toUpperCase().replaceAll("-", "_")}`);
+}
+
 /** A repeatable option. Its variable may hold several values, separated by commas. */
-const list = (flags: string, description: string, variable: string): Option =>
-  new Option(flags, description).env(variable).argParser(collect).default([], "none");
+const list = (flags: string, description: string): Option => option(flags, description).argParser(collect).default([], "none");

@@ -12,9 +12,10 @@ export class FairShares {
   readonly #held = new Map<string, number>();
   #total = 0;
 
-  constructor(capacity: number) {
+  /** @param kept  of the capacity, for callers who hold less than their share. */
+  constructor(capacity: number, kept = Math.floor(capacity / 4)) {
     this.#capacity = capacity;
-    this.#common = capacity - Math.floor(capacity / 4);
+    this.#common = capacity - kept;
   }
 
   get total(): number {

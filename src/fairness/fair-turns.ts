@@ -7,22 +7,28 @@ import { LodestoneError } from "../errors/lodestone-error.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { FairShares } from "./fair-shares.ts";
 
-/** Charged when work begins, until its real duration is known. */
-const EXPECTED_MS = 10;
+/** The time of a work is expected to be the average of about so many. */
+const AVERAGED_OVER = 32;
 
 interface Waiting {
   readonly group: string | undefined;
-  readonly begin: () => void;
+  /** @param expectedMs  what is charged until the work's real duration is known. */
+  readonly begin: (expectedMs: number) => void;
+  readonly giveUp: (reason: unknown) => void;
 }
 
 export interface FairTurnsOptions {
   readonly places: number;
+  /** True: one caller may have all places, if nobody else waits. */
+  readonly allToOne?: boolean;
   /** Of the places those that one group of works may have. */
   readonly placesPerGroup?: number;
-  /** Nobody waits longer than this for a place. */
-  readonly waitMs: number;
-  /** What the OVERLOADED error says then. */
-  readonly busy: string;
+  /** How many works may wait, which callers share. Beyond it they are refused. Default: no bound. */
+  readonly mostWaiting?: number;
+  /** Nobody waits longer than this for a place. Default: no bound. */
+  readonly waitMs?: number;
+  /** What the OVERLOADED error says then. @param seconds  until those who wait may have ended. */
+  readonly busy: (waiting: number, seconds: number) => string;
 }
 
 export class FairTurns {
@@ -31,10 +37,13 @@ export class FairTurns {
   /** Of the groups that hold places. */
   readonly #groups = new Map<string, FairShares>();
   readonly #queue = new FairQueue<Waiting>();
+  readonly #waiting: FairShares;
+  #averageMs = 0;
 
   constructor(options: FairTurnsOptions) {
     this.#options = options;
-    this.#places = new FairShares(options.places);
+    this.#places = new FairShares(options.places, options.allToOne === true ? 0 : undefined);
+    this.#waiting = new FairShares(options.mostWaiting ?? Number.MAX_SAFE_INTEGER);
   }
 
   get waiting(): number {
@@ -54,12 +63,14 @@ export class FairTurns {
     group?: string,
   ): Promise<Result> {
     signal?.throwIfAborted();
-    await this.#turn(caller, signal, group);
+    const expectedMs = await this.#turn(caller, signal, group);
     const startedAt = performance.now();
     const isOver: Promise<void>[] = [];
     const leave = (): void => {
+      const elapsedMs = performance.now() - startedAt;
+      this.#averageMs += (elapsedMs - this.#averageMs) / AVERAGED_OVER;
       this.#give(caller, group);
-      this.#queue.charge(caller, performance.now() - startedAt - EXPECTED_MS);
+      this.#queue.charge(caller, elapsedMs - expectedMs);
       this.#fill();
     };
     try {
@@ -70,39 +81,59 @@ export class FairTurns {
     }
   }
 
-  #turn(caller: string, signal: AbortSignal | undefined, group: string | undefined): Promise<void> {
+  /** Rejects all works that wait. */
+  close(reason: Error): void {
+    for (const entry of this.#queue.drain()) entry.giveUp(reason);
+  }
+
+  /** Resolves when the work may begin, to what was charged for it. */
+  #turn(caller: string, signal: AbortSignal | undefined, group: string | undefined): Promise<number> {
     return new Promise((resolve, reject) => {
-      const giveUp = (reason: unknown): void => {
-        stop();
-        this.#queue.delete(caller, entry);
-        reject(reason);
-      };
-      const onAbort = (): void => giveUp(signal!.reason);
-      const { waitMs, busy } = this.#options;
-      const timer = setTimeout(() => giveUp(new LodestoneError("OVERLOADED", busy, { retryAfterSeconds: 1 })), waitMs);
+      let timer: NodeJS.Timeout | undefined;
+      let waits: "not yet" | "yes" | "no longer" = "not yet";
       const stop = (): void => {
         clearTimeout(timer);
         signal?.removeEventListener("abort", onAbort);
+        if (waits === "yes") this.#waiting.give(caller);
+        waits = "no longer";
       };
       const entry: Waiting = {
         group,
-        begin: () => {
+        begin: (expectedMs) => {
           stop();
-          resolve();
+          resolve(expectedMs);
+        },
+        giveUp: (reason) => {
+          stop();
+          this.#queue.delete(caller, entry);
+          reject(reason);
         },
       };
-      signal?.addEventListener("abort", onAbort, { once: true });
+      const onAbort = (): void => entry.giveUp(signal!.reason);
       this.#queue.push(caller, entry);
       this.#fill();
+      if (waits !== "not yet") return;
+      if (!this.#waiting.take(caller)) return entry.giveUp(this.#overloaded(this.#queue.size - 1));
+      waits = "yes";
+      signal?.addEventListener("abort", onAbort, { once: true });
+      const { waitMs } = this.#options;
+      if (waitMs !== undefined) timer = setTimeout(() => entry.giveUp(this.#overloaded(this.#queue.size)), waitMs);
     });
+  }
+
+  #overloaded(waiting: number): LodestoneError {
+    const { places, busy } = this.#options;
+    const retryAfterSeconds = Math.max(1, Math.ceil((waiting * this.#averageMs) / (1_000 * places)));
+    return new LodestoneError("OVERLOADED", busy(waiting, retryAfterSeconds), { retryAfterSeconds });
   }
 
   #fill(): void {
     for (;;) {
-      const next = this.#queue.shift(EXPECTED_MS, (caller, { group }) => this.#hasRoom(caller, group));
+      const expectedMs = this.#averageMs;
+      const next = this.#queue.shift(expectedMs, (caller, { group }) => this.#hasRoom(caller, group));
       if (next === undefined) return;
       this.#take(next.caller, next.item.group);
-      next.item.begin();
+      next.item.begin(expectedMs);
     }
   }
 

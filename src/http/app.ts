@@ -9,7 +9,7 @@ import cors from "@koa/cors";
 import Koa, { type Context } from "koa";
 import type { Logger } from "pino";
 import { type AnswerBudget, MemoryBudget } from "../budget/memory-budget.ts";
-import { memoryLimits } from "../budget/memory-limits.ts";
+import { memoryLimits } from "../budget/process-limits.ts";
 import { LodestoneError } from "../errors/lodestone-error.ts";
 import { crashPoint } from "../files/fault-points.ts";
 import type { RecordStore } from "../records/record-store.ts";

@@ -20,8 +20,7 @@
  * then replaces the old copy.
  */
 import { LodestoneError } from "../errors/lodestone-error.ts";
-import type { FeedPosition, SharedSnapshot } from "../records/feed/feed-types.ts";
-import type { Part } from "../records/feed/part.ts";
+import type { FeedPosition, Part, SharedSnapshot } from "../records/feed/feed-types.ts";
 import { isSeenBy } from "../records/feed/position.ts";
 import type { BranchInfo, BranchRef } from "../records/schema.ts";
 import { BranchReader, buffersOf, type ReadChanges, readChanges } from "./branch-reader.ts";

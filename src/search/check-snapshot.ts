@@ -106,32 +106,18 @@ function addVectors(hashes: readonly Hash[], { dimension, rows, elements }: Extr
   for (const [row, hash] of hashes.entries()) if (!present.has(row)) hash.update("n");
   for (const [place, row] of rows.entries()) {
     const vector = elements.subarray(place * dimension, (place + 1) * dimension);
-    addBytes(hashes[row]!, "v", new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength));
-  }
-}
-
-function addValue(hash: Hash, value: string | number | bigint | boolean | (string | null)[] | null): void {
-  if (value === null) hash.update("n");
-  else if (typeof value === "string") addText(hash, value);
-  else if (typeof value === "number") hash.update(float64(value));
-  else if (typeof value === "boolean") hash.update(value ? "t" : "f");
-  else if (typeof value === "bigint") addBytes(hash, "i", Buffer.from(String(value)));
-  else {
-    hash.update(`a${value.length}:`);
-    for (const item of value) addValue(hash, item);
+    hashes[row]!.update("v").update(new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength));
   }
 }
 
 /** -0 is another value than 0, as in PostgreSQL's text form; all NaN are one. */
-function float64(value: number): Buffer {
-  const bytes = Buffer.alloc(9, Number.isNaN(value) ? "N" : "d");
-  if (!Number.isNaN(value)) bytes.writeDoubleLE(value, 1);
-  return bytes;
+function addValue(hash: Hash, value: string | number | bigint | boolean | (string | null)[] | null): void {
+  if (Array.isArray(value)) {
+    hash.update(`a${value.length}:`);
+    for (const item of value) addValue(hash, item);
+  } else addText(hash, Object.is(value, -0) ? "-0" : String(value), value === null ? "null" : typeof value);
 }
 
-const addText = (hash: Hash, text: string): void => addBytes(hash, "s", Buffer.from(text));
-
-function addBytes(hash: Hash, tag: string, bytes: Uint8Array): void {
-  hash.update(`${tag}${bytes.byteLength}:`);
-  hash.update(bytes);
+function addText(hash: Hash, text: string, tag = "name"): void {
+  hash.update(`${tag}${text.length}:${text}`);
 }

@@ -4,7 +4,7 @@
  */
 import { type FaultListeners, FaultState } from "../errors/fault-state.ts";
 import { DatabaseAwayError } from "../records/database-away.ts";
-import type { Part } from "../records/feed/part.ts";
+import type { Part } from "../records/feed/feed-types.ts";
 import type { BranchRef } from "../records/schema.ts";
 import { BranchFaults } from "./branch-faults.ts";
 import { BranchFollower } from "./branch-follower.ts";
@@ -116,7 +116,6 @@ export class FollowedBranches {
   readonly #branches = new Map<BranchKey, Followed>();
   readonly #builds = new Semaphore(BUILDS_AT_ONCE);
   readonly #rounds = new Semaphore(ROUNDS_AT_ONCE);
-  readonly #timers = new Set<NodeJS.Timeout>();
   readonly #stopListening: () => void;
   readonly #faults: BranchFaults;
   readonly #listing: FaultState;
@@ -239,8 +238,6 @@ export class FollowedBranches {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#stopListening();
-    for (const timer of this.#timers) clearTimeout(timer);
-    this.#timers.clear();
     await this.#snapshots?.close();
   }
 
@@ -268,7 +265,7 @@ export class FollowedBranches {
     const at = performance.now() + delayMs;
     const { scheduled } = followed;
     if (this.#isClosed || (scheduled !== undefined && scheduled.at <= at)) return;
-    if (scheduled !== undefined) this.#forget(scheduled.timer);
+    clearTimeout(scheduled?.timer);
     const timer = this.#after(delayMs, () => {
       followed.scheduled = undefined;
       void this.#round(followed);
@@ -323,7 +320,7 @@ export class FollowedBranches {
         this.follow(ref);
       }
       this.#isListed = true;
-      await this.#snapshots?.removeStrangers();
+      await this.#snapshots?.removeOrphans();
       this.#listing.works();
     } catch (error) {
       if (this.#isClosed) return;
@@ -347,17 +344,8 @@ export class FollowedBranches {
 
   /** Like setTimeout, but does nothing once the store is closed. */
   #after(delayMs: number, work: () => void): NodeJS.Timeout {
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer);
+    return setTimeout(() => {
       if (!this.#isClosed) work();
-    }, delayMs);
-    timer.unref();
-    this.#timers.add(timer);
-    return timer;
-  }
-
-  #forget(timer: NodeJS.Timeout): void {
-    clearTimeout(timer);
-    this.#timers.delete(timer);
+    }, delayMs).unref();
   }
 }

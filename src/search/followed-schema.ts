@@ -5,8 +5,7 @@
  */
 import { SYSTEM_COLUMN_TYPES, VERSION_COLUMNS } from "../filter/system-columns.ts";
 import type { FilterTable, FilterTableColumn } from "../filter/tree.ts";
-import type { ChangeFeed, FeedPosition } from "../records/feed/feed-types.ts";
-import type { Part } from "../records/feed/part.ts";
+import type { ChangeFeed, FeedPosition, Part } from "../records/feed/feed-types.ts";
 import type { BranchInfo, BranchRef, ColumnType, TableInfo } from "../records/schema.ts";
 
 export interface FollowedColumn extends FilterTableColumn {

@@ -3,6 +3,7 @@
  */
 import type { Worker } from "node:worker_threads";
 import { LodestoneError } from "../errors/lodestone-error.ts";
+import type { FairTurns } from "../fairness/fair-turns.ts";
 import { DatabaseAwayError } from "../records/database-away.ts";
 import type { SharedSnapshot } from "../records/feed/feed-types.ts";
 import type { BranchInfo, BranchRef } from "../records/schema.ts";
@@ -20,7 +21,7 @@ import {
   type SearchOutcome,
   type TextSearchJob,
 } from "./search-messages.ts";
-import { SearchQueue } from "./search-queue.ts";
+import { searchQueue } from "./search-queue.ts";
 import type {
   BranchSearchStatus,
   SearchCallOptions,
@@ -71,7 +72,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
   readonly #records: FollowedRecords;
   readonly #options: SearchStoreOptions;
   readonly #engine: SearchEngine;
-  readonly #queue: SearchQueue;
+  readonly #queue: FairTurns;
   readonly #branches: FollowedBranches;
   /** Holds the words where this store holds no records, or a part of them; from the first search for words on. */
   #wordStore: FollowingSearchStore | undefined;
@@ -91,7 +92,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
       },
       onRestart: () => this.#branches.resume(),
     });
-    this.#queue = new SearchQueue(options.maxWaiting, this.#engine.searchesAtOnce);
+    this.#queue = searchQueue(options.maxWaiting, this.#engine.searchesAtOnce);
     this.#branches = new FollowedBranches(records, this.#engine, options);
   }
 
@@ -271,7 +272,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
           mayWait,
         };
         const outcome = await this.#queue
-          .run(() => this.#engine.call("searchTexts", job, remote ? [remote.half.port] : []), signal, budget?.caller ?? "")
+          .run(budget?.caller ?? "", signal, () => this.#engine.call("searchTexts", job, remote ? [remote.half.port] : []))
           .catch((error: unknown) => {
             const isFull = error instanceof LodestoneError && error.code === "OUT_OF_MEMORY";
             throw isFull ? followed.follower.refuseTexts(error) : error;
@@ -341,7 +342,7 @@ export class FollowingSearchStore implements SearchStore, OwnRecords {
       // Everything acknowledged before now was committed before the round that begins now.
       if (consistency === "strong" && attempt === 0) while (!(await this.#catchUp(followed, deadline)));
       if (followed.follower.state?.incarnation === info.incarnation) {
-        const outcome = await this.#queue.run(() => this.#engine.call("search", job), signal, caller);
+        const outcome = await this.#queue.run(caller, signal, () => this.#engine.call("search", job));
         const found = ownAnswers(job, outcome, info.version);
         if (found instanceof LodestoneError && isSame(info, await this.#records.currentBranch(ref))) throw found;
         if (found !== undefined && !(found instanceof LodestoneError)) return found;

@@ -2,8 +2,7 @@
  * The requests of the search store to an engine, which are also the messages between main thread and search
  * worker. All data can be structured-cloned; large buffers are transferred.
  */
-import type { FeedBatch, FeedPosition } from "../records/feed/feed-types.ts";
-import type { Part } from "../records/feed/part.ts";
+import type { FeedBatch, FeedPosition, Part } from "../records/feed/feed-types.ts";
 import type { BranchRef } from "../records/schema.ts";
 import type { ErrorReply } from "../threads/worker-calls.ts";
 import type { FollowedSchema } from "./followed-schema.ts";

@@ -3,33 +3,39 @@
  * a time, in order of arrival. A vector search takes all that it reads between two of them, and so sees one position;
  * for searches of several steps see text/search-texts.ts and text/hold.ts.
  */
-import { randomUUID } from "node:crypto";
 import { parentPort, workerData } from "node:worker_threads";
 import { LodestoneError } from "../errors/lodestone-error.ts";
 import { crashPoint } from "../files/fault-points.ts";
-import type { FeedBatch, FeedPosition } from "../records/feed/feed-types.ts";
+import type { FeedBatch } from "../records/feed/feed-types.ts";
 import { describeError } from "../threads/worker-calls.ts";
 import { BranchState } from "./branch-state.ts";
 import { isLost } from "./column-index.ts";
 import { IndexRoom } from "./index-room.ts";
-import {
-  type BranchKey,
-  type BranchStats,
-  type CallMessage,
-  type Commit,
-  type EngineCalls,
-  type Method,
-  MIN_SNAPSHOT_ROWS,
-  type NotAnswered,
-  type ReplyMessage,
-  type RestoredState,
-  type WorkerOptions,
+import type {
+  BranchKey,
+  BranchStats,
+  CallMessage,
+  Commit,
+  EngineCalls,
+  Method,
+  NotAnswered,
+  ReplyMessage,
+  RestoredState,
+  WorkerOptions,
 } from "./search-messages.ts";
-import { BranchJournal, journalPath, removeDrafts, removeOtherFiles } from "./snapshot/branch-journal.ts";
-import { type RestoredBranch, readBranchSnapshot, SnapshotDraft, writeBranchSnapshot } from "./snapshot/branch-snapshot.ts";
+import { BranchFiles } from "./snapshot/branch-files.ts";
+import { removeDrafts } from "./snapshot/branch-journal.ts";
+import { type RestoredBranch, readBranchSnapshot, SnapshotDraft } from "./snapshot/branch-snapshot.ts";
 
-const branches = new Map<BranchKey, BranchState>();
-const { shardedFromBytes, maxIndexBytes = Number.POSITIVE_INFINITY } = (workerData ?? {}) as WorkerOptions;
+interface HeldBranch {
+  readonly state: BranchState;
+  /** New ones when changes no longer continue them. */
+  files: BranchFiles;
+  /** Batches read for a coming commit. */
+  staged: FeedBatch[];
+  /** Restored from a snapshot, and no commit has brought it to one position yet. */
+  isUnfinished: boolean;
+}
 
 interface Build {
   readonly key: BranchKey;
@@ -37,79 +43,48 @@ interface Build {
   readonly draft: SnapshotDraft | undefined;
 }
 
+const { shardedFromBytes, maxIndexBytes = Number.POSITIVE_INFINITY } = (workerData ?? {}) as WorkerOptions;
+const branches = new Map<BranchKey, HeldBranch>();
 const builds = new Map<number, Build>();
 const room = new IndexRoom<BranchState>(maxIndexBytes);
-/** Batches read for a coming commit. */
-const staged = new Map<BranchKey, FeedBatch[]>();
 
 /** States that are being read from a snapshot. One that has to give way leaves the set, and its reading ends. */
 const restoring = new Set<BranchState>();
 
-/** Branches restored from a snapshot that no commit has brought to one position yet. */
-const unfinished = new Set<BranchKey>();
-
-/** The journals of a branch: one behind its snapshot, and one behind the snapshot being written. */
-const journals = new Map<BranchKey, Set<BranchJournal>>();
-
-/** Drafts that contain the whole branch, with a journal behind them, but are not its snapshot yet. */
-const drafts = new Map<BranchKey, { readonly draft: SnapshotDraft; readonly journal: BranchJournal }>();
-
-/** Resolves when the journals that were ended are closed. */
-let journalsEnded: Promise<unknown> = Promise.resolve();
+/** Resolves when the files that were ended are closed. */
+let filesEnded: Promise<void> = Promise.resolve();
 
 /** False once the files of snapshots are another server's. */
 let ownsSnapshots = true;
 
-/**
- * Changes applied from now on do not continue the snapshots. What is on disk stays: a snapshot with its journal leads
- * to the position at which the journal ends, and the feed keeps all changes since.
- */
-function endJournals(key: BranchKey): void {
-  const drafted = drafts.get(key);
-  const ended = [...(journals.get(key) ?? [])].map((journal) => (journal === drafted?.journal ? journal.remove() : journal.close()));
-  journalsEnded = Promise.allSettled([journalsEnded, ...ended, drafted?.draft.abandon()]);
-  journals.delete(key);
-  drafts.delete(key);
+function endFiles(held: HeldBranch, isDropped = false): void {
+  const before = filesEnded;
+  filesEnded = held.files.end(isDropped).then(() => before);
+  held.files = new BranchFiles(ownsSnapshots);
 }
 
-/** Smaller branches get no draft: reading the records is as fast as reading a file. */
-async function keepDraft(key: BranchKey, { state, draft }: Build, position: FeedPosition): Promise<void> {
-  if (draft === undefined) return;
-  const journal =
-    state.stats.vectors + state.stats.texts < MIN_SNAPSHOT_ROWS
-      ? undefined
-      : await draft.createJournal(position).catch((): undefined => undefined); // a full disk, say
-  if (journal === undefined) return draft.abandon();
-  if (branches.get(key) !== state || !ownsSnapshots) {
-    await Promise.all([draft.abandon(), journal.remove()]);
-    return;
-  }
-  journals.set(key, new Set([journal]));
-  drafts.set(key, { draft, journal });
-}
-
-function replace(key: BranchKey, state: BranchState): void {
+function replace(key: BranchKey, state: BranchState): HeldBranch {
   remove(key);
-  branches.set(key, state);
+  const held = { state, files: new BranchFiles(ownsSnapshots), staged: [], isUnfinished: false };
+  branches.set(key, held);
   room.set(state, key, state.stats.memoryBytes);
   state.onGrowth = () => {
     try {
-      if (branches.get(key) === state) count(key, state);
+      if (branches.get(key) === held) enforceLimit(key, state);
     } catch {
       // It had to give way: the next change and the next search say so.
     }
   };
+  return held;
 }
 
 function remove(key: BranchKey): void {
-  endJournals(key);
-  unfinished.delete(key);
-  staged.delete(key);
-  const state = branches.get(key);
-  if (state === undefined) return;
+  const held = branches.get(key);
+  if (held === undefined) return;
+  endFiles(held);
   branches.delete(key);
-  room.delete(state);
-  state.free();
+  room.delete(held.state);
+  held.state.free();
 }
 
 function endBuild(build: number): void {
@@ -123,11 +98,11 @@ function endBuild(build: number): void {
 }
 
 /**
- * Updates the index's memory use, and drops indexes that no longer fit.
+ * Updates the index's memory use, and evicts indexes that no longer fit.
  * @param leastBytes  what it is known to take in the end.
  * @throws {LodestoneError} OUT_OF_MEMORY when this one is among them.
  */
-function count(key: BranchKey, state: BranchState, leastBytes = 0): BranchStats {
+function enforceLimit(key: BranchKey, state: BranchState, leastBytes = 0): BranchStats {
   const { stats } = state;
   room.set(state, key, Math.max(stats.memoryBytes, leastBytes));
   let isGone = false;
@@ -135,7 +110,7 @@ function count(key: BranchKey, state: BranchState, leastBytes = 0): BranchStats 
   for (let other = room.giveWay(); other !== undefined; other = room.giveWay()) {
     isGone ||= other === state;
     restoring.delete(other);
-    for (const [branch, found] of branches) if (found === other) remove(branch);
+    for (const [branch, found] of branches) if (found.state === other) remove(branch);
     for (const [build, found] of builds) if (found.state === other) endBuild(build);
   }
   if (isGone) throw room.refusal(key);
@@ -145,10 +120,10 @@ function count(key: BranchKey, state: BranchState, leastBytes = 0): BranchStats 
 /** Words give way first, those of the branch that has most of them. */
 function dropTexts(): void {
   while (room.isFull) {
-    const having = [...branches].filter(([, state]) => state.textBytes > 0).sort(([, a], [, b]) => b.textBytes - a.textBytes);
-    const [most] = having;
+    const having = [...branches].filter(([, { state }]) => state.textBytes > 0);
+    const [most] = having.sort(([, { state: a }], [, { state: b }]) => b.textBytes - a.textBytes);
     if (most === undefined) return;
-    const [key, state] = most;
+    const [key, { state }] = most;
     state.dropTexts(room.textRefusal(key));
     room.set(state, key, state.stats.memoryBytes);
   }
@@ -170,7 +145,7 @@ async function readSnapshotWithinRoom(
       if (reading === undefined) restoring.add(state);
       else if (!restoring.has(state)) throw room.refusal(key); // another branch has grown meanwhile
       reading = state;
-      const { memoryBytes } = count(key, state, leastBytes);
+      const { memoryBytes } = enforceLimit(key, state, leastBytes);
       Atomics.store(percent, 0, Math.min(99, Math.floor((100 * memoryBytes) / leastBytes)));
     });
   } finally {
@@ -199,19 +174,18 @@ const handlers: Handlers = {
     const { key, state, draft } = builtBy(build);
     state.apply([batch]);
     await state.settled();
-    count(key, state);
+    enforceLimit(key, state);
     await draft?.add(batch);
   },
 
   async install({ build, key, position }): Promise<BranchStats> {
-    const built = builtBy(build);
-    const { state } = built;
+    const { state, draft } = builtBy(build);
     builds.delete(build);
     state.position = position;
-    replace(key, state);
+    const { files } = replace(key, state);
     room.forget(key);
-    await keepDraft(key, built, position);
-    return count(key, state);
+    if (draft !== undefined) await files.keep(draft, state.stats, position);
+    return enforceLimit(key, state);
   },
 
   abandon({ build }) {
@@ -219,120 +193,72 @@ const handlers: Handlers = {
   },
 
   stage({ key, batch }) {
-    const batches = staged.get(key) ?? [];
-    batches.push(batch);
-    staged.set(key, batches);
+    branches.get(key)?.staged.push(batch); // one that had to give way is told so by the commit
   },
 
   unstage({ key }) {
-    staged.delete(key);
+    const held = branches.get(key);
+    if (held !== undefined) held.staged = [];
   },
 
   async commit({ key, schema, batches, position }: Commit): Promise<BranchStats> {
-    const all = [...(staged.get(key) ?? []), ...batches];
-    staged.delete(key);
-    const state = branches.get(key);
-    if (state === undefined) throw room.refusal(key);
+    const held = branches.get(key);
+    if (held === undefined) throw room.refusal(key);
+    const { state } = held;
+    const all = [...held.staged, ...batches];
+    held.staged = [];
     if (schema === undefined) {
       await state.hold.change(() => {
         // It may have had to give way while the change waited.
-        if (branches.get(key) === state) state.apply(all);
+        if (branches.get(key) === held) state.apply(all);
       });
-      if (branches.get(key) !== state) throw room.refusal(key);
+      if (branches.get(key) !== held) throw room.refusal(key);
       state.position = position;
       crashPoint("search-apply");
-      for (const journal of journals.get(key) ?? []) await journal.append(all, position);
+      await held.files.append(all, position);
     } else {
-      endJournals(key);
+      endFiles(held);
       await state.hold.change(() => state.alter(schema.version, schema.tables, all));
       state.position = position;
     }
-    unfinished.delete(key);
-    return count(key, state);
+    held.isUnfinished = false;
+    return enforceLimit(key, state);
   },
 
   async restore({ key, incarnation, path, percent }): Promise<RestoredState | null> {
     if (path === undefined) return null;
     room.require(key, incarnation);
-    await journalsEnded;
+    await filesEnded;
     // The first time there is no folder; and what cannot be removed is no reason not to read the snapshot.
     await removeDrafts(path).catch(() => {});
     const restored = await readSnapshotWithinRoom(path, key, incarnation, percent);
     if (restored === null) return null;
-    const { state, position } = restored;
-    replace(key, state);
-    unfinished.add(key);
-    if (restored.journal !== undefined) {
-      const journal = await BranchJournal.resume(restored.journal);
-      // The branch's state may have been replaced meanwhile.
-      if (branches.get(key) === state && ownsSnapshots) journals.set(key, new Set([journal]));
-      else await journal.close();
-    }
+    const { state, position, journal } = restored;
+    const held = replace(key, state);
+    held.isUnfinished = true;
+    if (journal !== undefined) await held.files.resume(journal);
     room.forget(key);
-    return { version: state.version, schema: state.schema, position, stats: count(key, state) };
+    return { version: state.version, schema: state.schema, position, stats: enforceLimit(key, state) };
   },
 
   async snapshot({ key, path, position }) {
-    const state = branches.get(key);
-    if (state === undefined || state.lacksRecords || !ownsSnapshots) return null;
-    const drafted = drafts.get(key);
-    if (drafted !== undefined) {
-      const saved = await drafted.draft.finish(drafted.journal);
-      if (drafts.get(key) !== drafted) return null;
-      drafts.delete(key);
-      if (saved !== null) return saved;
-      endJournals(key);
-    }
-    const id = randomUUID().slice(0, 8);
-    const journal = await BranchJournal.create(journalPath(path, id), position);
-    if (branches.get(key) !== state || !ownsSnapshots) {
-      await journal.remove();
-      return null;
-    }
-    const before = [...(journals.get(key) ?? [])];
-    const current = new Set([...before, journal]);
-    journals.set(key, current);
-    const isCurrent = (): boolean => branches.get(key) === state && journals.get(key) === current;
-    const bytes = await writeBranchSnapshot(path, key, state, position, id, isCurrent).catch(async (error: unknown) => {
-      current.delete(journal);
-      await journal.remove();
-      throw error;
-    });
-    if (bytes === null) {
-      current.delete(journal);
-      await journal.remove();
-      return null;
-    }
-    if (!isCurrent()) return null;
-    for (const old of before) {
-      current.delete(old);
-      await old.remove();
-    }
-    await removeOtherFiles(path, journal);
-    return { position, bytes };
+    const held = branches.get(key);
+    return held === undefined || held.state.lacksRecords ? null : held.files.save(path, key, held.state, position);
   },
 
   async flush({ key }) {
-    const journal = [...(journals.get(key) ?? [])][0];
-    if (journal === undefined || drafts.has(key)) return null;
-    try {
-      return await journal.sync();
-    } catch (error) {
-      // A full disk, say. What was written before is good; the next snapshot will have a new journal.
-      journals.get(key)?.delete(journal);
-      await journal.close();
-      throw error;
-    }
+    return branches.get(key)?.files.flush() ?? null;
   },
 
   leaveSnapshots() {
     ownsSnapshots = false;
-    for (const key of journals.keys()) endJournals(key);
+    for (const held of branches.values()) endFiles(held);
     for (const { draft } of builds.values()) void draft?.abandon();
   },
 
   drop({ key }) {
-    for (const journal of journals.get(key) ?? []) void journal.remove();
+    const held = branches.get(key);
+    if (held !== undefined) endFiles(held, true);
     remove(key);
     room.forget(key);
   },
@@ -340,13 +266,12 @@ const handlers: Handlers = {
   search: (job) => answer(job, (state) => state.search(job)),
 
   async searchTexts(job) {
-    const state = branches.get(job.key);
-    if (!job.mayWait && state?.readsTexts() !== undefined) return { kind: "reading" };
+    if (!job.mayWait && branches.get(job.key)?.state.readsTexts() !== undefined) return { kind: "reading" };
     return answer(job, (found) => found.searchTexts(job));
   },
 
   async textsRead({ key }) {
-    await branches.get(key)?.readsTexts();
+    await branches.get(key)?.state.readsTexts();
   },
 };
 
@@ -354,15 +279,16 @@ async function answer<Found extends object>(
   { key, incarnation }: { readonly key: BranchKey; readonly incarnation: string },
   search: (state: BranchState) => Promise<Found | undefined>,
 ): Promise<({ readonly kind: "answers" } & Found) | NotAnswered> {
-  const state = branches.get(key);
-  if (state === undefined && room.isRefused(key)) return { kind: "full", message: room.refusal(key).message };
-  if (state === undefined || state.incarnation !== incarnation || unfinished.has(key)) return { kind: "behind" };
+  const held = branches.get(key);
+  if (held === undefined && room.isRefused(key)) return { kind: "full", message: room.refusal(key).message };
+  if (held === undefined || held.state.incarnation !== incarnation || held.isUnfinished) return { kind: "behind" };
+  const { state } = held;
   try {
     const found = await search(state);
     return found === undefined ? { kind: "behind" } : { kind: "answers", ...found };
   } catch (error) {
     // It had to give way, or was replaced, between two steps of the search.
-    if (branches.get(key) !== state) return { kind: "behind" };
+    if (branches.get(key) !== held) return { kind: "behind" };
     if (error instanceof LodestoneError && error.code === "INVALID") {
       return { kind: "invalid", message: error.message, schemaVersion: state.version };
     }

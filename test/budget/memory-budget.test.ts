@@ -1,7 +1,7 @@
 /** The memory budget on its own: what is charged, refused, shared and given back. */
 import { describe, expect, it } from "vitest";
 import { FREE_BYTES, MEMORY_PER_BYTE, MemoryBudget } from "../../src/budget/memory-budget.ts";
-import { memoryLimits } from "../../src/budget/memory-limits.ts";
+import { memoryLimits } from "../../src/budget/process-limits.ts";
 import { Reading } from "../../src/records/engine/reading.ts";
 
 const MIB = 2 ** 20;

@@ -8,7 +8,7 @@ class Works {
   readonly #ends = new Map<string, () => void>();
 
   constructor(options: { places: number; placesPerGroup?: number; waitMs?: number }) {
-    this.#turns = new FairTurns({ waitMs: 3_600_000, busy: "all are busy", ...options });
+    this.#turns = new FairTurns({ waitMs: 3_600_000, busy: () => "all are busy", ...options });
   }
 
   get waiting(): number {

@@ -3,7 +3,7 @@
  * limits exhausts it.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { memoryLimits } from "../../src/budget/memory-limits.ts";
+import { memoryLimits } from "../../src/budget/process-limits.ts";
 import { Admission, collectGarbage, ReleasedBodies } from "../../src/http/admission/admission.ts";
 import { memoryOf, shapeOf } from "../../src/http/body/read-json.ts";
 import { jsonPieces } from "../../src/records/json-pieces.ts";

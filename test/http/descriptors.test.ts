@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { descriptorLimits, mostOpenFiles } from "../../src/budget/descriptor-limits.ts";
+import { descriptorLimits, mostOpenFiles } from "../../src/budget/process-limits.ts";
 import { startServer, type TestServer } from "../support/server.ts";
 
 /** A server that may open 1,024 files, with more connections than that, and a database of more files than are left. */

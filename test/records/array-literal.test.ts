@@ -2,8 +2,7 @@
 import { PGlite } from "@electric-sql/pglite";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readArray, readArrayInSteps } from "../../src/records/array-literal.ts";
-import { parseItems, parseTextArray } from "../../src/records/postgres-text.ts";
+import { parseItems, parseTextArray, readArray, readArrayInSteps } from "../../src/records/postgres-text.ts";
 import { runs } from "../support/random-runs.ts";
 
 const texts = (text: string) => readArray(text, (element) => element);

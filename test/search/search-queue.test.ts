@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { SearchQueue } from "../../src/search/search-queue.ts";
+import { searchQueue } from "../../src/search/search-queue.ts";
 
 /** Work that ends when told to. */
 function controlled() {
@@ -14,11 +14,11 @@ function controlled() {
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-describe("SearchQueue", () => {
+describe("the queue of searches", () => {
   test("sends two ahead and the rest in order", async () => {
-    const queue = new SearchQueue();
+    const queue = searchQueue();
     const { started, work, end } = controlled();
-    const all = ["a", "b", "c", "d"].map((name) => queue.run(work(name)));
+    const all = ["a", "b", "c", "d"].map((name) => queue.run("", undefined, work(name)));
     await settled();
     expect(started).toEqual(["a", "b"]);
     expect(queue.waiting).toBe(2);
@@ -30,24 +30,24 @@ describe("SearchQueue", () => {
     end("c");
     end("d");
     expect(await Promise.all(all)).toEqual(["a", "b", "c", "d"]);
-    const last = queue.run(work("e"));
+    const last = queue.run("", undefined, work("e"));
     await settled();
     end("e");
     expect(await last).toBe("e");
   });
 
   test("refuses what is too much, with the time to wait, and accepts more once there is room", async () => {
-    const queue = new SearchQueue(2);
+    const queue = searchQueue(2);
     const { started, work, end } = controlled();
-    const all = ["a", "b", "c", "d"].map((name) => queue.run(work(name)));
-    await expect(queue.run(work("e"))).rejects.toMatchObject({
+    const all = ["a", "b", "c", "d"].map((name) => queue.run("", undefined, work(name)));
+    await expect(queue.run("", undefined, work("e"))).rejects.toMatchObject({
       code: "OVERLOADED",
       message: "2 searches are waiting already; try again in 1 s.",
       retryAfterSeconds: 1,
     });
     end("a");
     await settled();
-    const next = queue.run(work("f"));
+    const next = queue.run("", undefined, work("f"));
     for (const name of ["b", "c", "d", "f"]) {
       await settled();
       end(name);
@@ -57,12 +57,12 @@ describe("SearchQueue", () => {
   });
 
   test("lets go of a caller who gave up while waiting, and does not begin its work", async () => {
-    const queue = new SearchQueue();
+    const queue = searchQueue();
     const { started, work, end } = controlled();
     const controller = new AbortController();
-    const [a, b] = [queue.run(work("a")), queue.run(work("b"))];
-    const given = queue.run(work("c"), controller.signal);
-    const d = queue.run(work("d"));
+    const [a, b] = [queue.run("", undefined, work("a")), queue.run("", undefined, work("b"))];
+    const given = queue.run("", controller.signal, work("c"));
+    const d = queue.run("", undefined, work("d"));
     controller.abort(new Error("gone"));
     await expect(given).rejects.toThrow("gone");
     expect(queue.waiting).toBe(1);
@@ -72,15 +72,15 @@ describe("SearchQueue", () => {
     }
     await Promise.all([a, b, d]);
     expect(started).toEqual(["a", "b", "d"]);
-    await expect(queue.run(work("e"), controller.signal)).rejects.toThrow("gone");
+    await expect(queue.run("", controller.signal, work("e"))).rejects.toThrow("gone");
   });
 
   test("takes turns between callers, and keeps places for them", async () => {
-    const queue = new SearchQueue(8);
+    const queue = searchQueue(8);
     const { started, work, end } = controlled();
-    const greedy = Array.from({ length: 8 }, (_, i) => queue.run(work(`g${i}`), undefined, "greedy"));
-    await expect(queue.run(work("g8"), undefined, "greedy")).rejects.toMatchObject({ code: "OVERLOADED" });
-    const modest = ["m0", "m1"].map((name) => queue.run(work(name), undefined, "modest"));
+    const greedy = Array.from({ length: 8 }, (_, i) => queue.run("greedy", undefined, work(`g${i}`)));
+    await expect(queue.run("greedy", undefined, work("g8"))).rejects.toMatchObject({ code: "OVERLOADED" });
+    const modest = ["m0", "m1"].map((name) => queue.run("modest", undefined, work(name)));
     for (const name of ["g0", "g1"]) end(name);
     await settled();
     expect(started).toContain("m0");
@@ -93,16 +93,16 @@ describe("SearchQueue", () => {
   });
 
   test("continues after work that fails", async () => {
-    const queue = new SearchQueue();
-    const failures = Array.from({ length: 5 }, () => queue.run(() => Promise.reject(new Error("no"))));
+    const queue = searchQueue();
+    const failures = Array.from({ length: 5 }, () => queue.run("", undefined, () => Promise.reject(new Error("no"))));
     for (const failure of failures) await expect(failure).rejects.toThrow("no");
-    expect(await queue.run(async () => 1)).toBe(1);
+    expect(await queue.run("", undefined, async () => 1)).toBe(1);
   });
 
   test("refuses waiting work when it is closed", async () => {
-    const queue = new SearchQueue();
+    const queue = searchQueue();
     const { work, end } = controlled();
-    const [a, b, c] = ["a", "b", "c"].map((name) => queue.run(work(name)));
+    const [a, b, c] = ["a", "b", "c"].map((name) => queue.run("", undefined, work(name)));
     queue.close(new Error("closed"));
     await expect(c).rejects.toThrow("closed");
     end("a");

@@ -4,9 +4,10 @@
  */
 import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { quoted } from "../../errors/value-in-words.ts";
-import { parseItems, parseTextArray, toRfc3339 } from "../../records/postgres-text.ts";
+import { parseItems, toRfc3339 } from "../../records/postgres-text.ts";
 import type { JsonObject, JsonValue } from "../../records/requests.ts";
 import type { ColumnSchema, ColumnType } from "../../records/schema.ts";
+import { csvValue } from "./csv-value.ts";
 import { type DumpFile, type DumpTable, openDumpFile } from "./dump/dump-file.ts";
 import { importedName } from "./hosted-columns.ts";
 import { type Line, lines } from "./jsonl-source.ts";
@@ -72,31 +73,14 @@ export function decodeCell(cell: string): string | null {
   return cell.replace(/\\(.)/gs, (_, character: string) => ESCAPES[character] ?? character);
 }
 
+/** What a dump has is exact; a cell of CSV may be less so (csv-value.ts). An empty text is a text, whatever its type. */
 function convert(cell: string | null, type: ColumnType | undefined, name: string, place: string): JsonValue {
-  if (cell === null) return null;
+  if (cell === null || cell === "") return cell;
   const refuse = (expected: string): never => {
     throw new SourceError(place, `${name}: expected ${expected}, got ${quoted(cell)}`);
   };
-  switch (type) {
-    case "int":
-    case "float": {
-      const value = Number(cell);
-      if (cell.trim() === "" || !Number.isFinite(value)) return refuse("a number");
-      // Beyond 2^53 a double would round; the text keeps every digit.
-      return type === "int" && !Number.isSafeInteger(value) ? cell : value;
-    }
-    case "bool":
-      return cell === "t" || cell === "f" ? cell === "t" : refuse("t or f");
-    case "datetime":
-      return toRfc3339(cell) ?? refuse("a timestamp or a date");
-    case "multiple":
-      return parseItems(cell) ?? refuse("an array of texts as in {a,b}");
-    case "vector": {
-      // pgvector's own text has brackets.
-      const elements = parseTextArray(cell.replace(/^\[(.*)\]$/s, "{$1}"))?.map(Number);
-      return elements?.every((element) => Number.isFinite(element)) ? elements : refuse("numbers as in {0.1,0.2}");
-    }
-    default:
-      return cell;
-  }
+  if (type === "bool" && cell !== "t" && cell !== "f") return refuse("t or f");
+  if (type === "datetime") return toRfc3339(cell) ?? refuse("a timestamp or a date");
+  if (type === "multiple") return parseItems(cell) ?? refuse("an array of texts as in {a,b}");
+  return csvValue(cell, type, name, place);
 }

@@ -6,6 +6,7 @@
 import { createHash } from "node:crypto";
 import { readFile, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { replaceFile } from "../../files/replace-file.ts";
 import type { SourcePosition } from "./source.ts";
 import type { SourceFiles } from "./source-files.ts";
@@ -57,16 +58,8 @@ export class ImportJournal {
     } catch {
       return undefined;
     }
-    const { file } = state;
-    const fits =
-      state.version === 1 &&
-      state.target === this.#target &&
-      file?.path === this.#file.path &&
-      file.size === this.#file.size &&
-      file.mtimeMs === this.#file.mtimeMs &&
-      file.encoding === this.#file.encoding &&
-      Number.isSafeInteger(state.position?.offset);
-    return fits ? state : undefined;
+    const isOurs = state.version === 1 && state.target === this.#target && isDeepStrictEqual(state.file, this.#file);
+    return isOurs && Number.isSafeInteger(state.position?.offset) ? state : undefined;
   }
 
   async save(idSeed: string, position: SourcePosition): Promise<void> {

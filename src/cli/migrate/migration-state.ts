@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { replaceFile } from "../../files/replace-file.ts";
 import { newIdSeed } from "../import/run-import.ts";
-import type { MigrationSource } from "./migration-source.ts";
+import type { MigrationSource } from "./open-source.ts";
 
 interface State {
   readonly version: 1;

@@ -1,11 +1,13 @@
 /**
  * Finds out what a path holds (a dump, or a folder of CSV or JSON Lines files with a schema) and reads from it
- * what a migration needs.
+ * what a migration needs: the tables with their columns as they will be here, the records of each, and what is left
+ * out and why.
  */
 import { readdir, stat } from "node:fs/promises";
 import { basename, extname, join } from "node:path";
 import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { isUnderscored } from "../../filter/system-columns.ts";
+import type { ColumnSchema } from "../../records/schema.ts";
 import { openCsv } from "../import/csv-source.ts";
 import { openDumpFile } from "../import/dump/dump-file.ts";
 import { dumpTableSource } from "../import/dump-source.ts";
@@ -13,9 +15,32 @@ import { importedName } from "../import/hosted-columns.ts";
 import { openJsonl } from "../import/jsonl-source.ts";
 import type { Source } from "../import/source.ts";
 import type { SourceFiles } from "../import/source-files.ts";
+import type { Encoding } from "../import/text-encoding.ts";
 import { readDumpSchema } from "./dump-schema.ts";
-import type { MigrationSource, MigrationTable } from "./migration-source.ts";
 import { readSchemaFile, type SchemaFile } from "./schema-file.ts";
+
+export interface MigrationTable {
+  readonly name: string;
+  readonly columns: readonly ColumnSchema[];
+  /**
+   * The file with its records, for messages and for noticing that it has changed; undefined: the schema has the
+   * table, but no file has its records.
+   */
+  readonly file: string | undefined;
+  /** Columns of the file that are not migrated. */
+  readonly skipColumns: readonly string[];
+  readonly open: () => Promise<Source>;
+}
+
+export interface MigrationSource {
+  readonly tables: readonly MigrationTable[];
+  /** Sentences. */
+  readonly leftOut: readonly string[];
+  /** As it was asked for. */
+  readonly encoding: Encoding | undefined;
+  /** Whether the source calls its metadata xata_id and so on. */
+  readonly isUnderscored: boolean;
+}
 
 const SCHEMA_NAMES = ["schema.json", "xata.ts", "xata.js", "xata.mjs"];
 const RECORD_FILES = new Set([".csv", ".jsonl", ".ndjson"]);

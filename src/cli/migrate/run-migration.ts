@@ -14,8 +14,8 @@ import { type ApiClient, ApiError, branchPath } from "../api-client.ts";
 import { planSteps, prepareTables } from "../import/import-folder.ts";
 import { type ImportProgress, runImport } from "../import/run-import.ts";
 import type { SourceFiles } from "../import/source-files.ts";
-import type { MigrationSource, MigrationTable } from "./migration-source.ts";
 import { MigrationState } from "./migration-state.ts";
+import type { MigrationSource, MigrationTable } from "./open-source.ts";
 import { type Verification, verifyTable } from "./verify-table.ts";
 
 export interface MigrationOptions {

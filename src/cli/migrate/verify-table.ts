@@ -4,9 +4,8 @@ import { createHash } from "node:crypto";
 import { parseTimestamp } from "../../filter/datetime.ts";
 import type { JsonObject, JsonValue } from "../../records/requests.ts";
 import type { BranchRef, ColumnSchema } from "../../records/schema.ts";
-import type { ApiClient } from "../api-client.ts";
-import { tableRecords } from "../table-records.ts";
-import type { MigrationTable } from "./migration-source.ts";
+import { type ApiClient, tableRecords } from "../api-client.ts";
+import type { MigrationTable } from "./open-source.ts";
 
 export interface Verification {
   readonly source: Checksum;

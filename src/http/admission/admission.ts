@@ -12,7 +12,7 @@
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { MEMORY_PER_BODY_BYTE } from "../../budget/memory-limits.ts";
+import { MEMORY_PER_BODY_BYTE } from "../../budget/process-limits.ts";
 import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { FairShares } from "../../fairness/fair-shares.ts";
 import type { HttpLimits } from "../http-limits.ts";

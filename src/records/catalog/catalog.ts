@@ -6,20 +6,20 @@
 import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
 import { formatBranchRef, newRoleName, parseBranchRef, requireBranchRef, requireDatabaseName, schemaNameOf } from "../identifiers.ts";
-import type { BranchInfo, BranchRef, TableInfo } from "../schema.ts";
+import type { BranchInfo, BranchRef } from "../schema.ts";
 import { BranchCache } from "./branch-cache.ts";
 import {
   BRANCH_COLUMNS,
   type BranchRow,
   CREATED_AT,
   dropBranchOf,
+  dropViews,
   findBranch,
+  replaceViews,
   requireDatabase,
-  requireTable,
   restoreRole,
   toBranchInfo,
 } from "./branch-rows.ts";
-import { dropViews, replaceViews } from "./branch-views.ts";
 import { copyTables, moveBranch } from "./copy-branch.ts";
 import { EMPTY_DOCUMENT, namingOf } from "./document.ts";
 import { describeChange } from "./history/compare.ts";
@@ -86,11 +86,6 @@ export class Catalog {
   async current(ref: BranchRef): Promise<BranchInfo> {
     requireBranchRef(ref);
     return this.#engine.kind === "embedded" ? this.#cache.get(ref) : this.#cache.refresh(ref);
-  }
-
-  async table(ref: BranchRef, name: string): Promise<{ branch: BranchInfo; table: TableInfo }> {
-    const branch = await this.branch(ref);
-    return { branch, table: requireTable(branch, name) };
   }
 
   async listDatabases(): Promise<{ name: string; createdAt: string }[]> {

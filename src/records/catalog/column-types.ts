@@ -8,10 +8,9 @@ import { jsonDepth } from "../../text/json-scan.ts";
 import { isWholeNumber } from "../../text/whole-number.ts";
 import { COLUMN_TRAITS, COLUMN_TYPES } from "../column-traits.ts";
 import { constraintName, physicalNameOf, qualified, quoteIdentifier, quoteLiteral, requireColumnName } from "../identifiers.ts";
-import { MAX_JSON_DEPTH } from "../json-depth.ts";
 import { parseTextArray, toRfc3339 } from "../postgres-text.ts";
 import type { ColumnInfo, ColumnSchema, ColumnType } from "../schema.ts";
-import { jsonLimitStatement } from "./json-limits.ts";
+import { jsonLimitStatement, MAX_JSON_DEPTH } from "./json-limits.ts";
 
 /**
  * One @, no white space, something on both sides. The same in the dialects of PostgreSQL and JavaScript, and

@@ -6,8 +6,7 @@ import { SYSTEM_COLUMNS } from "../../filter/system-columns.ts";
 import type { Connection } from "../engine/engine.ts";
 import { physicalNameOf, qualified, quoteIdentifier, schemaNameOf } from "../identifiers.ts";
 import type { BranchRef } from "../schema.ts";
-import type { BranchRow } from "./branch-rows.ts";
-import { dropViews, replaceViews } from "./branch-views.ts";
+import { type BranchRow, dropViews, replaceViews } from "./branch-rows.ts";
 import type { BranchDocument } from "./document.ts";
 import { bareTableStatement, columnStatements, feedFunctionStatement, primaryKeyStatement, tableGuardStatements } from "./table-ddl.ts";
 

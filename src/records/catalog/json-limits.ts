@@ -1,7 +1,16 @@
-/** The limit on nesting, as a rule of each json column. */
+/**
+ * How deep JSON may be nested in a json column, whoever writes it: so everything that is recursive can read, answer
+ * and copy what is stored. It is a rule of each json column.
+ */
 import type { Connection } from "../engine/engine.ts";
 import { constraintName, qualified, quoteIdentifier } from "../identifiers.ts";
-import { jsonDepthCondition } from "../json-depth.ts";
+
+/** Levels of objects and arrays. */
+export const MAX_JSON_DEPTH = 128;
+
+/** The condition in PostgreSQL, for a jsonb expression: true for null. The outermost is level 0. */
+const jsonDepthCondition = (expression: string): string =>
+  `NOT pg_catalog.jsonb_path_exists(${expression}, 'strict $.**{${MAX_JSON_DEPTH}}.type() ? (@ == "array" || @ == "object")')`;
 
 /** NOT VALID: it holds for everything that is written from now on; existing values are not read. */
 export function jsonLimitStatement(schemaName: string, physicalTable: string, physicalColumn: string): string {

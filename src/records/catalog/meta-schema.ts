@@ -8,7 +8,7 @@
  */
 import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
-import { TIMELINE } from "../engine/timeline.ts";
+import { TIMELINE } from "../engine/pinned-settings.ts";
 import { installFunctions } from "./functions.ts";
 import { MIGRATIONS_TABLE } from "./history/history.ts";
 import { addMissingJsonLimits } from "./json-limits.ts";

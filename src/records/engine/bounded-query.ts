@@ -17,8 +17,7 @@
 import type pg from "pg";
 import type { BoundedQuery, BoundedResult } from "./engine.ts";
 import { decodeTexts, hasLongText, UndecodedText, withEncodedTexts } from "./long-texts.ts";
-import { longRowsOf, type ProtocolConnection } from "./protocol-connection.ts";
-import { Submittable, submit } from "./submittable.ts";
+import { longRowsOf, type ProtocolConnection, Submittable, submit } from "./protocol-connection.ts";
 
 /** Resolves to the type oid of each parameter. */
 class DescribeQuery extends Submittable<number[]> {

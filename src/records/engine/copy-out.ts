@@ -5,8 +5,7 @@
  * by row (reply.ts).
  */
 import type pg from "pg";
-import type { ProtocolConnection } from "./protocol-connection.ts";
-import { Submittable, submit } from "./submittable.ts";
+import { type ProtocolConnection, Submittable, submit } from "./protocol-connection.ts";
 
 /** A page of records is about two. */
 const FIRST_BYTES = 2 ** 20;

@@ -6,7 +6,7 @@
 
 import { decodeUtf8, encodeUtf8 } from "../../text/utf8-in-slices.ts";
 import { Slices } from "../../threads/event-loop.ts";
-import { escapedItem } from "../array-literal.ts";
+import { escapedItem } from "../postgres-text.ts";
 
 /** In characters, or bytes. Shorter ones take a millisecond. */
 export const LONG_TEXT = 1 << 18;

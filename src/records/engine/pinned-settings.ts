@@ -47,3 +47,10 @@ const WATCHED = [
  */
 export const SESSION_STATE = `SELECT pg_catalog.concat_ws('|', current_user, session_user, pg_catalog.string_agg(coalesce(pg_catalog.current_setting(name, true), ''), '|')) AS state
   FROM pg_catalog.unnest('{${WATCHED.join(",")}}'::pg_catalog.text[]) AS name`;
+
+/**
+ * SQL for the timeline on which a primary writes (int4). It grows by one with every promotion. It is taken
+ * from the name of the WAL file, which is right at once; pg_control_checkpoint() learns of a promotion only
+ * at the next checkpoint.
+ */
+export const TIMELINE = `('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int4`;

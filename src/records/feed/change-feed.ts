@@ -1,6 +1,5 @@
 /**
- * The change feed on either engine. feed-types.ts says what it promises; position.ts and outbox.ts say why no
- * change is skipped.
+ * The change feed on either engine. feed-types.ts says what it promises; position.ts says why no change is skipped.
  */
 import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { systemColumnType } from "../../filter/system-columns.ts";
@@ -11,9 +10,8 @@ import { formatBranchRef } from "../identifiers.ts";
 import type { BranchInfo, BranchRef, TableInfo } from "../schema.ts";
 import { FeedTurn } from "./feed-turn.ts";
 import type { ChangeFeed, FeedBatch, FeedChanges, FeedPosition, FeedReadOptions, SharedSnapshot, SnapshotSharing } from "./feed-types.ts";
-import { type OutboxPage, type OutboxRow, readOutbox } from "./outbox.ts";
 import { partIndexOf, readAtSnapshot, shareSnapshot } from "./part.ts";
-import { formatPosition, type Position, parsePosition, xmaxOf, xminOf } from "./position.ts";
+import { formatPosition, type OutboxPage, type OutboxRow, type Position, parsePosition, readOutbox, xmaxOf, xminOf } from "./position.ts";
 import { BATCH, RecordReader } from "./record-reader.ts";
 import { FeedRetention, type RetentionOptions } from "./retention.ts";
 import { type WakeUpOptions, WakeUps } from "./wake-ups.ts";

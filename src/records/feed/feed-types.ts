@@ -10,7 +10,6 @@
  */
 import type { ColumnValues } from "../../columns/column-values.ts";
 import type { BranchRef, TableInfo } from "../schema.ts";
-import type { Part } from "./part.ts";
 
 /** Opaque to followers; may be kept on disk with `BranchInfo.incarnation`. */
 export type FeedPosition = string;
@@ -47,6 +46,13 @@ export interface FeedChanges {
    */
   readonly complete: boolean;
   readonly batches: readonly FeedBatch[];
+}
+
+/** Of the records of a table; part.ts says which are in it. */
+export interface Part {
+  /** From 0. */
+  readonly index: number;
+  readonly of: number;
 }
 
 /** What a read is limited to. */

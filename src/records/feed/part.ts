@@ -9,13 +9,7 @@
 import { createHash } from "node:crypto";
 import { LodestoneError } from "../../errors/lodestone-error.ts";
 import type { Connection, Engine } from "../engine/engine.ts";
-import type { SharedSnapshot } from "./feed-types.ts";
-
-export interface Part {
-  /** From 0. */
-  readonly index: number;
-  readonly of: number;
-}
+import type { Part, SharedSnapshot } from "./feed-types.ts";
 
 const HASH_BYTES = 4;
 

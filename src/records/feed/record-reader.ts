@@ -4,15 +4,15 @@
  */
 import { VALUE_KINDS } from "../../filter/column-path.ts";
 import { SYSTEM_COLUMN_TYPES, VERSION_COLUMNS } from "../../filter/system-columns.ts";
+import { decodeVectors, readProtocolVector, vectorTextSql } from "../binary-arrays.ts";
 import { boundedPage, mayHaveMore, PAGE_BYTES, type PageBounds, RECORD_BYTES } from "../bounded-page.ts";
 import { CopiedRows } from "../engine/copy-out.ts";
 import type { Connection, Engine, TransactionConnection } from "../engine/engine.ts";
 import { quoteIdentifier, quoteLiteral } from "../identifiers.ts";
 import type { ColumnInfo, TableInfo } from "../schema.ts";
-import { decodeVectors, readProtocolVector, vectorTextSql } from "../vector-text.ts";
-import type { FeedBatch, FeedColumn } from "./feed-types.ts";
+import type { FeedBatch, FeedColumn, Part } from "./feed-types.ts";
 import { readLargeRecord } from "./large-records.ts";
-import { type Part, partCondition } from "./part.ts";
+import { partCondition } from "./part.ts";
 
 /** Bounded, so that neither session nor event loop is held for long. */
 export const BATCH = { maxRecords: 2_000, maxBytes: 1_000_000 };

@@ -14,8 +14,7 @@ import {
   ALLOWED_VALUE_FUNCTIONS,
   REFUSED_COLUMNS,
 } from "./allowed-names.ts";
-import { fieldRule, isKnownNode, REFUSALS } from "./grammar.ts";
-import { locationOf, Refusal, strings, type Tree, unwrap } from "./statement-tree.ts";
+import { fieldRule, isKnownNode, locationOf, REFUSALS, Refusal, strings, type Tree, unwrap } from "./grammar.ts";
 
 /**
  * `pg` reads the number of parameters that PostgreSQL describes as a signed 16-bit integer. Beyond it pg's

@@ -9,7 +9,7 @@
 import { parentPort } from "node:worker_threads";
 import { hasSqlDetails, loadModule, parseSync } from "libpg-query";
 import { analyse, type StatementAnalysis } from "./analyse.ts";
-import { Refusal } from "./statement-tree.ts";
+import { Refusal } from "./grammar.ts";
 
 export type ParseReply =
   /** The first message: from now on statements are parsed. */

@@ -33,7 +33,7 @@ export interface ParsingCaller {
 const turns = new FairTurns({
   places: 1,
   waitMs: TURN_WAIT_MS,
-  busy:
+  busy: () =>
     "The parser of statements has been busy with statements of others, and with earlier ones of yours. " +
     "Nothing was changed: send shorter ones, or try again.",
 });

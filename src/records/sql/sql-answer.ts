@@ -4,10 +4,9 @@
  */
 import { VERSION_COLUMNS } from "../../filter/system-columns.ts";
 import type { Slices } from "../../threads/event-loop.ts";
-import { readArray, readArrayInSteps } from "../array-literal.ts";
 import type { BoundedResult } from "../engine/engine.ts";
 import { readJson } from "../exact-json.ts";
-import { toRfc3339 } from "../postgres-text.ts";
+import { readArray, readArrayInSteps, toRfc3339 } from "../postgres-text.ts";
 import type { JsonValue, SqlRequest, SqlResponse, SqlValue } from "../requests.ts";
 
 export const MAX_RESULT_ROWS = 1_000;

@@ -1,8 +1,7 @@
 /** The part that this process holds. */
 import type { AnswerBudget } from "../../budget/memory-budget.ts";
 import { LodestoneError } from "../../errors/lodestone-error.ts";
-import type { SharedSnapshot } from "../../records/feed/feed-types.ts";
-import type { Part } from "../../records/feed/part.ts";
+import type { Part, SharedSnapshot } from "../../records/feed/feed-types.ts";
 import { formatBranchRef } from "../../records/identifiers.ts";
 import type { BranchRef } from "../../records/schema.ts";
 import type { Query } from "../request-check.ts";

@@ -8,8 +8,7 @@
  *   …  numbers              f32 of all queries, or f64 of all scores, little-endian, in the order of the JSON
  */
 import { type ErrorCode, LodestoneError } from "../../errors/lodestone-error.ts";
-import type { SharedSnapshot } from "../../records/feed/feed-types.ts";
-import type { Part } from "../../records/feed/part.ts";
+import type { Part, SharedSnapshot } from "../../records/feed/feed-types.ts";
 import type { BranchRef } from "../../records/schema.ts";
 import type { SearchAnswer } from "../search-messages.ts";
 import type { VectorSearchRequest } from "../search-store.ts";

@@ -1,6 +1,6 @@
 /** One part and all servers that hold it. They are tried in turn; those that failed recently come last. */
 import { LodestoneError } from "../../errors/lodestone-error.ts";
-import type { Part } from "../../records/feed/part.ts";
+import type { Part } from "../../records/feed/feed-types.ts";
 import { formatPart, type PartCall, type PartCallOptions, type PartResult, type PartSource } from "./part-messages.ts";
 import type { PeerClient } from "./peer-client.ts";
 

@@ -7,8 +7,7 @@
  * full (see followed-schema.ts).
  */
 import { LodestoneError } from "../../errors/lodestone-error.ts";
-import type { SnapshotSharing } from "../../records/feed/feed-types.ts";
-import type { Part } from "../../records/feed/part.ts";
+import type { Part, SnapshotSharing } from "../../records/feed/feed-types.ts";
 import type { BranchInfo, BranchRef } from "../../records/schema.ts";
 import { type FollowedRecords, followedSchema } from "../followed-schema.ts";
 import { FollowingSearchStore, type SearchStoreOptions, toResponse } from "../open-search-store.ts";

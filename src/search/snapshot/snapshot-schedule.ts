@@ -58,7 +58,7 @@ export class SnapshotSchedule {
   }
 
   /** Deletes the files of branches that are not followed (any more). */
-  async removeStrangers(): Promise<void> {
+  async removeOrphans(): Promise<void> {
     const known = new Set([...this.#followers()].map((follower) => snapshotFileName(follower.key)));
     const files = await readdir(this.#directory).catch((error: NodeJS.ErrnoException) => {
       if (error.code === "ENOENT") return [];

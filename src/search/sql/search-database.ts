@@ -12,7 +12,7 @@ import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { foldFunctionSql } from "../../filter/fold.ts";
 import { ConnectionPool } from "../../records/engine/server/connection-pool.ts";
 import { clientConfig, placeOf } from "../../records/engine/server/session-settings.ts";
-import { describeStartError } from "../../records/engine/server/start-errors.ts";
+import { describeStartError } from "../../records/engine/server/start-checks.ts";
 import { quoteIdentifier } from "../../records/identifiers.ts";
 import { SearchDatabaseAwayError } from "../search-engine.ts";
 import { Semaphore } from "../semaphore.ts";

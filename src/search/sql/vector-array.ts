@@ -2,7 +2,8 @@
  * Vectors in pgvector's binary form (`vector_recv`, `vector_send`): int16 dimension, int16 0, then the
  * elements as big-endian float32. It is lossless and takes a quarter of the bytes of decimal numbers.
  */
-import { ARRAY_HEADER_BYTES, writeArrayHeader } from "../../records/array-header.ts";
+
+import { ARRAY_HEADER_BYTES, writeArrayHeader } from "../../records/binary-arrays.ts";
 import type { FeedColumn } from "../../records/feed/feed-types.ts";
 
 type VectorColumn = Extract<FeedColumn, { kind: "vector" }>;
@@ -10,7 +11,7 @@ type VectorColumn = Extract<FeedColumn, { kind: "vector" }>;
 const HEADER_BYTES = 4;
 
 /**
- * A parameter of type `vector[]` in PostgreSQL's binary form of arrays (array-header.ts). `pg` sends a Buffer as
+ * A parameter of type `vector[]` in PostgreSQL's binary form of arrays (binary-arrays.ts). `pg` sends a Buffer as
  * binary.
  *
  * @param count  rows, in the order of the batch.

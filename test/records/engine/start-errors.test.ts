@@ -5,7 +5,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openEngine } from "../../../src/records/engine/open-engine.ts";
-import { describeStartError } from "../../../src/records/engine/server/start-errors.ts";
+import { describeStartError } from "../../../src/records/engine/server/start-checks.ts";
 import { freePort } from "../../support/ports.ts";
 import { startPostgres, type TestPostgres } from "../../support/postgres.ts";
 import { describeWith } from "../../support/requirements.ts";

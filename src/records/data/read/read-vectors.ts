@@ -4,10 +4,10 @@
  */
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { quoted } from "../../../errors/value-in-words.ts";
+import { decodeVectors, vectorTextSql } from "../../binary-arrays.ts";
 import type { Engine } from "../../engine/engine.ts";
 import type { VectorPage, VectorsRequest } from "../../requests.ts";
 import type { BranchInfo, ColumnInfo, TableInfo } from "../../schema.ts";
-import { decodeVectors, vectorTextSql } from "../../vector-text.ts";
 import { compileFilter, Parameters, quotedColumn, ROW, relation } from "../sql-parts/statement-parts.ts";
 
 /** Of the elements of a page, as float32. */

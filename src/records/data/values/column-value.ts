@@ -6,9 +6,9 @@
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { inWords, quoted } from "../../../errors/value-in-words.ts";
 import { formatTimestamp, isTimestampForm, parseTimestamp } from "../../../filter/datetime.ts";
-import { ARRAY_HEADER_BYTES, writeArrayHeader } from "../../array-header.ts";
-import { escapedItem } from "../../array-literal.ts";
+import { ARRAY_HEADER_BYTES, writeArrayHeader } from "../../binary-arrays.ts";
 import { EMAIL } from "../../catalog/column-types.ts";
+import { escapedItem } from "../../postgres-text.ts";
 import type { ColumnSchema } from "../../schema.ts";
 import { jsonOf } from "./json-column-text.ts";
 import { LongJson } from "./long-json.ts";

@@ -5,7 +5,7 @@
 
 import { DepthScan } from "../../../text/json-scan.ts";
 import { Slices } from "../../../threads/event-loop.ts";
-import { MAX_JSON_DEPTH } from "../../json-depth.ts";
+import { MAX_JSON_DEPTH } from "../../catalog/json-limits.ts";
 import { isHeavierThan, jsonPieces } from "../../json-pieces.ts";
 
 /**

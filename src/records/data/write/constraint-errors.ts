@@ -4,7 +4,7 @@
  */
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { quoted } from "../../../errors/value-in-words.ts";
-import { MAX_JSON_DEPTH } from "../../json-depth.ts";
+import { MAX_JSON_DEPTH } from "../../catalog/json-limits.ts";
 import type { ColumnInfo, TableInfo } from "../../schema.ts";
 
 /** A rule that a write broke. `value` is the text of the offending value where PostgreSQL tells it. */

@@ -6,17 +6,23 @@
  * moment of the first start therefore leaves either nothing or a good directory. The next start removes what
  * such a kill left (under the lock).
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import type { FaultListeners } from "../../../errors/fault-state.ts";
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
+import { DirectoryLock, isDirectoryHeld } from "../../../files/directory-lock.ts";
 import { crashPoint } from "../../../files/fault-points.ts";
 import { replaceFile, syncDirectory } from "../../../files/replace-file.ts";
+import { makeRoom } from "./disk-reserve.ts";
+import { unpackDatabase } from "./pristine-database.ts";
 
 /**
  * Incremented when what Lodestone keeps in the directory changes in a way that an older version cannot read.
  */
 const DATA_FORMAT = 1;
+/** The major version of PostgreSQL inside the pinned PGlite. */
+const POSTGRES_MAJOR = "18";
 
 const pglite = JSON.parse(readFileSync(new URL("../package.json", import.meta.resolve("@electric-sql/pglite")), "utf8")) as {
   version: string;
@@ -34,7 +40,7 @@ interface Marker {
 const markerPath = (dataDir: string): string => join(dataDir, "lodestone.json");
 export const pgDataPath = (dataDir: string): string => join(dataDir, "postgres");
 
-export function removeLeftovers(dataDir: string): void {
+function removeLeftovers(dataDir: string): void {
   for (const name of readdirSync(dataDir))
     if (name.startsWith("postgres.new-")) rmSync(join(dataDir, name), { recursive: true, force: true });
 }
@@ -45,13 +51,13 @@ export function removeLeftovers(dataDir: string): void {
  * @returns true when there is a database, false when there is none yet.
  * @throws {LodestoneError} CORRUPT
  */
-export async function checkDataDirectory(dataDir: string, supportedMajor: string): Promise<boolean> {
+async function checkDataDirectory(dataDir: string): Promise<boolean> {
   if (!existsSync(join(pgDataPath(dataDir), "PG_VERSION"))) return false;
   const major = readFileSync(join(pgDataPath(dataDir), "PG_VERSION"), "utf8").trim();
-  if (major !== supportedMajor) {
+  if (major !== POSTGRES_MAJOR) {
     throw new LodestoneError(
       "CORRUPT",
-      `The data directory ${dataDir} was written by PostgreSQL ${major}; this version of Lodestone runs PostgreSQL ${supportedMajor}. ` +
+      `The data directory ${dataDir} was written by PostgreSQL ${major}; this version of Lodestone runs PostgreSQL ${POSTGRES_MAJOR}. ` +
         "Export the data with the version that wrote it (lodestone export) and import it into a new directory.",
     );
   }
@@ -83,7 +89,7 @@ export async function checkDataDirectory(dataDir: string, supportedMajor: string
 }
 
 /** Moves a finished directory into place. */
-export async function publish(dataDir: string, built: string): Promise<void> {
+async function publish(dataDir: string, built: string): Promise<void> {
   crashPoint("first-start-built");
   renameSync(built, pgDataPath(dataDir));
   await syncDirectory(dataDir);
@@ -126,6 +132,40 @@ export async function walBytesOf(dataDir: string): Promise<number> {
   return bytes;
 }
 
-export function ensureDirectory(path: string): void {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
+export interface OpenDirectory {
+  readonly dataDir: string;
+  readonly pgDataDirectory: string;
+  readonly lock: DirectoryLock;
+}
+
+/** @param onLockLost  called when another process took over the directory: nothing may be written any more. */
+export async function openDataDirectory(
+  options: { dataDir: string; onStep?: ((words: string) => void) | undefined } & FaultListeners,
+  onLockLost: () => void,
+): Promise<OpenDirectory> {
+  const dataDir = resolve(options.dataDir);
+  options.onStep?.(`opening the data directory ${dataDir}`);
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  // The lock itself needs a little.
+  if (!isDirectoryHeld(dataDir)) makeRoom(dataDir);
+  const lock = await DirectoryLock.acquire(dataDir, onLockLost, { onFault: options.onFault, onRecovery: options.onRecovery });
+  try {
+    removeLeftovers(dataDir);
+    if (!(await checkDataDirectory(dataDir))) {
+      options.onStep?.("making the database");
+      await makeDatabase(dataDir);
+    }
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+  return { dataDir, pgDataDirectory: pgDataPath(dataDir), lock };
+}
+
+async function makeDatabase(dataDir: string): Promise<void> {
+  const built = mkdtempSync(join(dataDir, "postgres.new-"));
+  await unpackDatabase(built);
+  // A directory without PG_VERSION comes from an interrupted copy by hand: it holds no database.
+  if (existsSync(pgDataPath(dataDir))) rmSync(pgDataPath(dataDir), { recursive: true });
+  await publish(dataDir, built);
 }

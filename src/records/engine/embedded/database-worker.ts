@@ -8,13 +8,19 @@
 import { readlinkSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
-import { descriptorLimits } from "../../../budget/descriptor-limits.ts";
+import { descriptorLimits } from "../../../budget/process-limits.ts";
 import { holdPoint } from "../../../files/fault-points.ts";
 import { DurableNodeFS } from "./durable-node-fs.ts";
-import { interruptStatement } from "./interrupt-statement.ts";
 import { Reply, type ReplyPort } from "./reply.ts";
 import { withSharedMemory } from "./shared-memory.ts";
-import { type FromWorker, type InterruptFlags, MAX_UNREAD_BYTES, type ToWorker, type WorkerInput } from "./worker-messages.ts";
+import {
+  type FromWorker,
+  type InterruptFlags,
+  interruptStatement,
+  MAX_UNREAD_BYTES,
+  type ToWorker,
+  type WorkerInput,
+} from "./worker-messages.ts";
 
 const input = workerData as WorkerInput;
 const port = parentPort!;

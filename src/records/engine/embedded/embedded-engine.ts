@@ -19,12 +19,11 @@ import {
 import { isReading } from "../engine-for-caller.ts";
 import { runTransaction } from "../run-transaction.ts";
 import { backupTo } from "./backup.ts";
-import { removeTemporaryFiles, walBytesOf, wasShutDown } from "./data-directory.ts";
+import { type OpenDirectory, openDataDirectory, removeTemporaryFiles, walBytesOf, wasShutDown } from "./data-directory.ts";
 import { DiskReserve, type DiskReserveOptions, makeRoom } from "./disk-reserve.ts";
 import { DEFAULT_MEMORY_BYTES, EmbeddedSession } from "./embedded-session.ts";
 import { confinedRoleOid, leaveJail, sessionState, verifyJail } from "./jail.ts";
 import { Maintenance, type MaintenanceHost, type MaintenanceOptions } from "./maintenance.ts";
-import { type OpenDirectory, openDataDirectory } from "./open-directory.ts";
 import { SessionLife, type SessionLifeOptions, type SessionOpener } from "./session-life.ts";
 import { type Turn, withTimeLimit } from "./time-limit.ts";
 import type { UnitOptions, Work } from "./unit.ts";

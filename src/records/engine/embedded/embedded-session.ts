@@ -135,22 +135,12 @@ export class EmbeddedSession implements TransactionConnection {
     if (answer?.rows[0]?.n !== 1) this.#fail("it answered wrongly after an error of stack depth");
   }
 
-  async query<Row extends object>(text: string, values?: readonly unknown[], options: QueryOptions = {}): Promise<QueryResult<Row>> {
-    this.#requireGoing();
-    try {
-      return await querySession(this.#client, this.#readings, text, values, options);
-    } catch (error) {
-      throw this.#seen(error);
-    }
+  query<Row extends object>(text: string, values?: readonly unknown[], options: QueryOptions = {}): Promise<QueryResult<Row>> {
+    return this.#run(() => querySession(this.#client, this.#readings, text, values, options));
   }
 
-  async queryBounded(query: BoundedQuery): Promise<BoundedResult> {
-    this.#requireGoing();
-    try {
-      return await this.#readings.run(query.budget, false, () => runBounded(this.#client, query));
-    } catch (error) {
-      throw this.#seen(error);
-    }
+  queryBounded(query: BoundedQuery): Promise<BoundedResult> {
+    return this.#run(() => this.#readings.run(query.budget, false, () => runBounded(this.#client, query)));
   }
 
   /**
@@ -219,14 +209,15 @@ export class EmbeddedSession implements TransactionConnection {
     this.#client.connection.stream.destroy();
   }
 
-  #requireGoing(): void {
+  async #run<Result>(run: () => Promise<Result>): Promise<Result> {
     const refusal = this.#failure ?? this.#interruption;
     if (refusal !== null) throw refusal;
-  }
-
-  #seen(error: unknown): unknown {
-    if ((error as { code?: string }).code === STACK_DEPTH_EXCEEDED) this.#isInDoubt = true;
-    return this.#failure ?? asServiceError(error);
+    try {
+      return await run();
+    } catch (error) {
+      if ((error as { code?: string }).code === STACK_DEPTH_EXCEEDED) this.#isInDoubt = true;
+      throw this.#failure ?? asServiceError(error);
+    }
   }
 
   #count(bytes: number): void {

@@ -10,9 +10,8 @@
  */
 import { readFileSync } from "node:fs";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
-import { interruptStatement } from "./interrupt-statement.ts";
 import { COMPUTED_MS, DEAF_MS, IDLE, type InterrupterInput, SETTING, STATE, WANTED } from "./interrupter.ts";
-import type { InterruptFlags } from "./worker-messages.ts";
+import { type InterruptFlags, interruptStatement } from "./worker-messages.ts";
 
 /**
  * An interruption is repeated, because PostgreSQL forgets one that comes between two messages of a statement.

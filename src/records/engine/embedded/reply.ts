@@ -3,6 +3,8 @@
  * fast as the main thread takes them, and without rows beyond the statement's allowance (engine/reading.ts).
  * Such a row is recognised by the first bytes of its message and never copied.
  */
+import { joinedBytes } from "./worker-messages.ts";
+
 const REPLY_CHUNK_BYTES = 1 << 20;
 /** The type byte and the length, which counts itself and what follows. */
 const HEADER_BYTES = 5;
@@ -61,12 +63,7 @@ export class Reply {
   /** Posts what has been collected. */
   send(): void {
     if (this.#length === 0) return;
-    const out = new Uint8Array(this.#length);
-    let at = 0;
-    for (const part of this.#parts) {
-      out.set(part, at);
-      at += part.length;
-    }
+    const out = joinedBytes(this.#parts);
     this.#parts = [];
     this.#length = 0;
     this.#port.post(out);

@@ -46,10 +46,9 @@ export function withSharedMemory(source: NodeJS.TypedArray | ArrayBuffer): Uint8
     }
     const limits = importedMemory(reader);
     if (limits === undefined) break;
-    const shared = [HAS_MAXIMUM | IS_SHARED, ...leb128(limits.minimum), ...leb128(limits.maximum ?? MOST_PAGES)];
-    const newLength = leb128(length + shared.length - (limits.end - limits.start));
-    const parts = [wasm.subarray(0, lengthAt), newLength, wasm.subarray(start, limits.start), shared, wasm.subarray(limits.end)];
-    return joined(parts);
+    const shared = Uint8Array.of(HAS_MAXIMUM | IS_SHARED, ...leb128(limits.minimum), ...leb128(limits.maximum ?? MOST_PAGES));
+    const newLength = Uint8Array.from(leb128(length + shared.length - (limits.end - limits.start)));
+    return Buffer.concat([wasm.subarray(0, lengthAt), newLength, wasm.subarray(start, limits.start), shared, wasm.subarray(limits.end)]);
   }
   return new Uint8Array(wasm);
 }
@@ -112,15 +111,5 @@ function leb128(number: number): number[] {
   let left = number;
   for (; left >= 128; left = Math.floor(left / 128)) bytes.push((left % 128) + 128);
   bytes.push(left);
-  return bytes;
-}
-
-function joined(parts: readonly (Uint8Array | readonly number[])[]): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
   return bytes;
 }

@@ -1,6 +1,7 @@
 /** The stream that the `pg` client takes for a socket: a Duplex over the worker's message port. */
 import { Duplex } from "node:stream";
 import type { Worker } from "node:worker_threads";
+import { joinedBytes } from "./worker-messages.ts";
 
 /**
  * Bytes passed on in one turn of the event loop: a few milliseconds of reading messages and making values.
@@ -71,14 +72,4 @@ export function wireTo(worker: Worker, unread: Int32Array, onWrite: (bytes: numb
     ref: () => duplex,
     unref: () => duplex,
   });
-}
-
-function joinedBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const joined = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    joined.set(part, at);
-    at += part.length;
-  }
-  return joined;
 }

@@ -1,5 +1,4 @@
-/** What travels between the engine and the worker thread that runs PostgreSQL. */
-
+/** What travels between the engine and the worker thread that runs PostgreSQL: messages, and interruptions. */
 import type { MessagePort } from "node:worker_threads";
 
 export interface WorkerInput {
@@ -60,3 +59,25 @@ export type FromWorker =
  * memory.
  */
 export const MAX_UNREAD_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Asks the statement that PostgreSQL is computing to end with an error, as a signal would on a server.
+ *
+ * May be called from any thread. PostgreSQL sees the request at the next row or page. A request that comes
+ * while nothing is computed is forgotten when the next statement is read.
+ */
+export function interruptStatement({ memory, queryCancelPending, interruptPending }: InterruptFlags): void {
+  Atomics.store(memory, queryCancelPending, 1);
+  Atomics.store(memory, interruptPending, 1);
+}
+
+/** In memory of their own, which can be transferred. */
+export function joinedBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const joined = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    joined.set(part, at);
+    at += part.length;
+  }
+  return joined;
+}

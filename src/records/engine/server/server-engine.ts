@@ -24,10 +24,9 @@ import { runTransaction } from "../run-transaction.ts";
 import { BranchLogins, CONNECTIONS_PER_BRANCH } from "./branch-logins.ts";
 import { ConnectionPool } from "./connection-pool.ts";
 import { DatabaseWatch } from "./database-watch.ts";
-import { requireSessions } from "./pooler-check.ts";
 import { rememberStart, ServerSession } from "./server-session.ts";
 import { CONNECT_TIMEOUT_MS, clientConfig, placeOf, resetStatements, sessionSettings, sessionStatements } from "./session-settings.ts";
-import { describeStartError } from "./start-errors.ts";
+import { describeStartError, requireSessions, requireUsable } from "./start-checks.ts";
 import { terminateBackend, untilEnded } from "./terminate-backend.ts";
 
 export interface ServerEngineOptions {
@@ -39,7 +38,6 @@ export interface ServerEngineOptions {
   readonly sqlPoolSize?: number | undefined;
 }
 
-const MINIMUM_MAJOR = 15;
 const DEFAULT_POOL_SIZE = 10;
 const DEFAULT_SQL_POOL_SIZE = 8;
 const RETRYABLE = new Set(["40001", "40P01"]); // serialization failure, deadlock
@@ -101,7 +99,7 @@ export class ServerEngine implements Engine {
     this.#statementTimeoutMs = options.statementTimeoutMs;
     this.#settings = sessionSettings(options.statementTimeoutMs);
     const { poolSize = DEFAULT_POOL_SIZE, sqlPoolSize = DEFAULT_SQL_POOL_SIZE } = options;
-    const limits = { waitMs: CONNECT_TIMEOUT_MS, busy: ALL_BUSY };
+    const limits = { waitMs: CONNECT_TIMEOUT_MS, busy: () => ALL_BUSY };
     this.#turns = new FairTurns({ ...limits, places: poolSize });
     this.#sqlTurns = new FairTurns({ ...limits, places: sqlPoolSize, placesPerGroup: CONNECTIONS_PER_BRANCH });
     this.#pool = new ConnectionPool({ ...config, max: poolSize }, (client) => this.#prepare(client));
@@ -350,18 +348,3 @@ const unavailable = (cause: unknown): LodestoneError =>
   new LodestoneError("UNAVAILABLE", "The database cannot be reached at the moment. The request may not have been applied: try again.", {
     cause,
   });
-
-/** @throws {LodestoneError} UNAVAILABLE: too old, or another encoding. */
-async function requireUsable(client: pg.ClientBase): Promise<void> {
-  const { rows } = await client.query<{ version: number; encoding: string }>(
-    "SELECT current_setting('server_version_num')::int4 AS version, current_setting('server_encoding') AS encoding",
-  );
-  const { version, encoding } = rows[0]!;
-  if (encoding !== "UTF8") throw new LodestoneError("UNAVAILABLE", `The database has the encoding ${encoding}; Lodestone needs UTF8.`);
-  if (version < MINIMUM_MAJOR * 10_000) {
-    throw new LodestoneError(
-      "UNAVAILABLE",
-      `The database is PostgreSQL ${Math.floor(version / 10_000)}; Lodestone needs PostgreSQL ${MINIMUM_MAJOR} or later.`,
-    );
-  }
-}

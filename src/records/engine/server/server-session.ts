@@ -42,28 +42,22 @@ export class ServerSession implements TransactionConnection {
     return this.#failure;
   }
 
-  async query<Row extends object>(text: string, values?: readonly unknown[], options: QueryOptions = {}): Promise<QueryResult<Row>> {
-    if (this.#failure !== null) throw this.#failure;
-    try {
-      return await querySession(this.#client, this.#readings, text, values, options);
-    } catch (error) {
-      throw this.#failure ?? error;
-    }
+  query<Row extends object>(text: string, values?: readonly unknown[], options: QueryOptions = {}): Promise<QueryResult<Row>> {
+    return this.#send(() => querySession(this.#client, this.#readings, text, values, options));
   }
 
-  async queryBounded(query: BoundedQuery): Promise<BoundedResult> {
-    if (this.#failure !== null) throw this.#failure;
-    try {
-      return await this.#readings.run(query.budget, false, () => runBounded(this.#client, query));
-    } catch (error) {
-      throw this.#failure ?? error;
-    }
+  queryBounded(query: BoundedQuery): Promise<BoundedResult> {
+    return this.#send(() => this.#readings.run(query.budget, false, () => runBounded(this.#client, query)));
   }
 
-  async copyOut(select: string): Promise<Buffer> {
+  copyOut(select: string): Promise<Buffer> {
+    return this.#send(() => this.#readings.run(undefined, false, () => copyOut(this.#client, select)));
+  }
+
+  async #send<Result>(run: () => Promise<Result>): Promise<Result> {
     if (this.#failure !== null) throw this.#failure;
     try {
-      return await this.#readings.run(undefined, false, () => copyOut(this.#client, select));
+      return await run();
     } catch (error) {
       throw this.#failure ?? error;
     }

@@ -2,8 +2,7 @@
 import pg from "pg";
 import { LodestoneError } from "../../../errors/lodestone-error.ts";
 import { quoteIdentifier, quoteLiteral } from "../../identifiers.ts";
-import { PINNED_SETTINGS, SESSION_STATE } from "../pinned-settings.ts";
-import { TIMELINE } from "../timeline.ts";
+import { PINNED_SETTINGS, SESSION_STATE, TIMELINE } from "../pinned-settings.ts";
 
 export const CONNECT_TIMEOUT_MS = 10_000;
 

@@ -1,2 +1,0 @@
-/** Where `lodestone serve` listens, and where the other commands look for it. */
-export const DEFAULT_PORT = 8787;

@@ -1,0 +1,117 @@
+/** The files of one branch that the worker holds: the journals that get its changes, and its draft. */
+import { randomUUID } from "node:crypto";
+import type { FeedBatch, FeedPosition } from "../../records/feed/feed-types.ts";
+import type { BranchState } from "../branch-state.ts";
+import { type BranchKey, type BranchStats, MIN_SNAPSHOT_ROWS } from "../search-messages.ts";
+import { BranchJournal, type JournalEnd, journalPath, removeOtherFiles } from "./branch-journal.ts";
+import { type SnapshotDraft, writeBranchSnapshot } from "./branch-snapshot.ts";
+
+/** What the disk has afterwards. */
+interface Saved {
+  readonly position: FeedPosition;
+  readonly bytes: number;
+}
+
+export class BranchFiles {
+  /** One behind the snapshot, and one behind the snapshot being written. */
+  readonly #journals = new Set<BranchJournal>();
+  /** A draft that contains the whole branch, with a journal behind it, but is not its snapshot yet. */
+  #drafted: { readonly draft: SnapshotDraft; readonly journal: BranchJournal } | undefined;
+  #hasEnded: boolean;
+
+  /** @param isOurs  false: the files of snapshots are another server's, and nothing is written. */
+  constructor(isOurs: boolean) {
+    this.#hasEnded = !isOurs;
+  }
+
+  /**
+   * Changes applied from now on do not continue the files. What is on disk stays: a snapshot with its journal leads
+   * to the position at which the journal ends, and the feed keeps all changes since.
+   *
+   * @param isDropped  the branch is gone, and so are its journals.
+   * @returns when the journals are closed. Never rejects.
+   */
+  async end(isDropped = false): Promise<void> {
+    this.#hasEnded = true;
+    const [journals, drafted] = [[...this.#journals], this.#drafted];
+    this.#journals.clear();
+    this.#drafted = undefined;
+    const ended = journals.map((journal) => (isDropped || journal === drafted?.journal ? journal.remove() : journal.close()));
+    await Promise.allSettled([...ended, drafted?.draft.abandon()]);
+  }
+
+  /** Takes over the draft of a branch that was read. Smaller ones get none: reading the records is as fast as reading a file. */
+  async keep(draft: SnapshotDraft, { vectors, texts }: BranchStats, position: FeedPosition): Promise<void> {
+    const journal = vectors + texts < MIN_SNAPSHOT_ROWS ? undefined : await draft.createJournal(position).catch((): undefined => undefined); // a full disk, say
+    if (journal === undefined) return draft.abandon();
+    if (this.#hasEnded) {
+      await Promise.all([draft.abandon(), journal.remove()]);
+      return;
+    }
+    this.#journals.add(journal);
+    this.#drafted = { draft, journal };
+  }
+
+  /** Continues the journal of the snapshot that the branch was restored from. */
+  async resume(end: JournalEnd): Promise<void> {
+    const journal = await BranchJournal.resume(end);
+    // The branch's state may have been replaced meanwhile.
+    if (this.#hasEnded) await journal.close();
+    else this.#journals.add(journal);
+  }
+
+  async append(batches: readonly FeedBatch[], position: FeedPosition): Promise<void> {
+    for (const journal of this.#journals) await journal.append(batches, position);
+  }
+
+  /** Makes the draft the branch's snapshot, or writes one. null: abandoned, because the files have ended meanwhile. */
+  async save(path: string, key: BranchKey, state: BranchState, position: FeedPosition): Promise<Saved | null> {
+    const drafted = this.#drafted;
+    if (drafted !== undefined) {
+      const saved = await drafted.draft.finish(drafted.journal);
+      if (this.#drafted !== drafted) return null;
+      this.#drafted = undefined;
+      if (saved !== null) return saved;
+      this.#journals.delete(drafted.journal);
+      await drafted.journal.close();
+    }
+    if (this.#hasEnded) return null;
+    const id = randomUUID().slice(0, 8);
+    const journal = await BranchJournal.create(journalPath(path, id), position);
+    if (this.#hasEnded) {
+      await journal.remove();
+      return null;
+    }
+    const before = [...this.#journals];
+    this.#journals.add(journal);
+    const isCurrent = (): boolean => !this.#hasEnded;
+    const bytes = await writeBranchSnapshot(path, key, state, position, id, isCurrent).catch(async (error: unknown) => {
+      await this.#remove(journal);
+      throw error;
+    });
+    if (bytes === null) await this.#remove(journal);
+    if (bytes === null || !isCurrent()) return null;
+    for (const old of before) await this.#remove(old);
+    await removeOtherFiles(path, journal);
+    return { position, bytes };
+  }
+
+  /** Writes to disk what was appended. null: there is no snapshot that it would continue. */
+  async flush(): Promise<Saved | null> {
+    const [journal] = this.#journals;
+    if (journal === undefined || this.#drafted !== undefined) return null;
+    try {
+      return await journal.sync();
+    } catch (error) {
+      // A full disk, say. What was written before is good; the next snapshot will have a new journal.
+      this.#journals.delete(journal);
+      await journal.close();
+      throw error;
+    }
+  }
+
+  async #remove(journal: BranchJournal): Promise<void> {
+    this.#journals.delete(journal);
+    await journal.remove();
+  }
+}
