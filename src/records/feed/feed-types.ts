@@ -111,6 +111,6 @@ export interface ChangeFeed {
   readSince(ref: BranchRef, position: FeedPosition, incarnation: string, options?: FeedReadOptions): Promise<FeedChanges | null>;
   /** The same feed for a second follower in this process, which acknowledges by itself. */
   forFollower(name: string): ChangeFeed;
-  /** Says that this follower will never ask from before `position`; outbox rows that nobody needs are removed. */
+  /** Says that this follower will never ask from before `position`; outbox rows that nobody needs are removed. Of a dropped branch: nothing. */
   acknowledge(ref: BranchRef, position: FeedPosition, incarnation: string): Promise<void>;
 }
