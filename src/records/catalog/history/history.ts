@@ -66,7 +66,6 @@ export async function copyHistory(connection: Connection, fromSchema: string, to
 }
 
 interface Row {
-  position: string;
   id: string;
   parent_id: string | null;
   title: string | null;
@@ -75,7 +74,7 @@ interface Row {
   created_at: string;
 }
 
-const SELECT_MIGRATIONS = `SELECT position::text, id, title, message, operations,
+const SELECT_MIGRATIONS = `SELECT id, title, message, operations,
   to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS created_at,
   (SELECT p.id FROM lodestone.migrations p WHERE p.schema_name = m.schema_name AND p.position = m.position - 1) AS parent_id
   FROM lodestone.migrations m`;
