@@ -26,6 +26,7 @@ export type ErrorCode =
 /** One failed operation of a transaction or bulk request. */
 export interface OperationError {
   index: number;
+  code: ErrorCode;
   message: string;
   /** HTTP-like status of this operation alone, for clients that read it. */
   status?: number;

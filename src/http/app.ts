@@ -271,7 +271,7 @@ export function createApp(options: AppOptions): App {
         ctx.status = 204;
         return;
       }
-      throw new HttpError(405, `${ctx.method} is not possible here; expected ${methods.join(", ")}.`, { Allow: allow });
+      throw new HttpError("METHOD_NOT_ALLOWED", `${ctx.method} is not possible here; expected ${methods.join(", ")}.`, { Allow: allow });
     }
     keyring.authenticate(ctx.get("authorization"));
     const sentence = notOffered(ctx.path);
@@ -339,7 +339,7 @@ function checkBody(body: unknown, validate: Validate, indexedBy: string | undefi
     if (!(error instanceof SchemaFaultError) || indexedBy === undefined || error.steps[0] !== indexedBy || error.steps[1] === undefined)
       throw error;
     throw new LodestoneError("INVALID", error.message, {
-      errors: [{ index: Number(error.steps[1]), message: error.message, status: 400 }],
+      errors: [{ index: Number(error.steps[1]), code: "INVALID", message: error.message, status: 400 }],
     });
   }
 }

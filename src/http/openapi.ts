@@ -6,6 +6,7 @@
 import { COLUMN_NAME_PATTERN, NAME_PATTERN } from "../records/identifiers.ts";
 import type { Endpoint, QueryParameter } from "./endpoint.ts";
 import { ERROR, NAMED_SCHEMAS } from "./schemas.ts";
+import { API_ERRORS } from "./status.ts";
 import type { JsonSchema } from "./validation.ts";
 
 const NAMES = new Map<unknown, string>(Object.entries(NAMED_SCHEMAS).map(([name, schema]) => [schema, name]));
@@ -30,20 +31,14 @@ const QUERY_SCHEMAS: Readonly<Record<QueryParameter["kind"], JsonSchema>> = {
   text: { type: "string" },
 };
 
-/** Errors that any endpoint may answer with; those particular to one endpoint are declared with it. */
-const ERROR_DESCRIPTIONS: Readonly<Record<number, string>> = {
-  400: "The request is wrong; the message names the field. Nothing was changed.",
-  401: "No API key, or a wrong one.",
-  403: "The given key may not do this.",
-  404: "The database, branch, table, column or record does not exist; the message says which.",
-  413: "The body is too large.",
-  415: "The body is not JSON.",
-  422: "It conflicts with the current state.",
-  429: "Beyond capacity, not processed; X-RateLimit-Reset says in how many seconds to try again.",
-  503: "Starting, shutting down, or the database cannot be reached.",
-  504: "Ran past its time limit and was rolled back.",
-  507: "A vector column has outgrown the memory of the search store; the records are not affected.",
-};
+/** Errors that any endpoint may answer with, by status; those particular to one endpoint are declared with it. */
+const ERROR_DESCRIPTIONS = new Map<number, string>();
+for (const { status, meaning } of Object.values(API_ERRORS)) {
+  const known = ERROR_DESCRIPTIONS.get(status);
+  // A method that is not there is no operation's answer.
+  if (status !== API_ERRORS.METHOD_NOT_ALLOWED.status)
+    ERROR_DESCRIPTIONS.set(status, known === undefined ? meaning : `${known} Or: ${meaning}`);
+}
 
 export function describeApi(endpoints: readonly Endpoint[], version: string): object {
   const paths: Record<string, Record<string, unknown>> = {};
@@ -98,7 +93,7 @@ function describeEndpoint(endpoint: Endpoint): object {
 function describeResponses(endpoint: Endpoint): Record<string, unknown> {
   const responses: Record<string, unknown> = {};
   if (endpoint.access !== "public") {
-    for (const [status, description] of Object.entries(ERROR_DESCRIPTIONS)) {
+    for (const [status, description] of ERROR_DESCRIPTIONS) {
       responses[status] = { description, content: json(withReferences(ERROR)) };
     }
   }

@@ -8,6 +8,7 @@ import { MAX_COLUMNS } from "../records/catalog/schema-editor.ts";
 import { COLUMN_TYPES } from "../records/column-traits.ts";
 import { COLUMN_NAME_PATTERN, NAME_PATTERN } from "../records/identifiers.ts";
 import { MAX_SELECTED } from "../records/request-limits.ts";
+import { API_ERRORS } from "./status.ts";
 import type { JsonSchema } from "./validation.ts";
 
 /**
@@ -24,11 +25,13 @@ export function objectOf<T extends object>(
 export const NAME: JsonSchema = { type: "string", pattern: NAME_PATTERN };
 export const COLUMN_NAME: JsonSchema = { type: "string", pattern: COLUMN_NAME_PATTERN };
 
+const ERROR_CODE: JsonSchema = { enum: Object.keys(API_ERRORS) };
+
 export const ERROR: JsonSchema = {
   type: "object",
   description: "What went wrong. `id` is the request's id, also in the header X-Request-Id and in the server's log.",
-  properties: { id: { type: "string" }, message: { type: "string" } },
-  required: ["id", "message"],
+  properties: { id: { type: "string" }, code: ERROR_CODE, message: { type: "string" } },
+  required: ["id", "code", "message"],
 };
 
 export const OPERATION_ERRORS: JsonSchema = {
@@ -36,16 +39,17 @@ export const OPERATION_ERRORS: JsonSchema = {
   description: "Which operations (or records) failed, by their index in the request. Nothing was applied.",
   properties: {
     id: { type: "string" },
+    code: ERROR_CODE,
     errors: {
       type: "array",
       items: {
         type: "object",
-        properties: { index: { type: "integer" }, message: { type: "string" }, status: { type: "integer" } },
-        required: ["index", "message"],
+        properties: { index: { type: "integer" }, code: ERROR_CODE, message: { type: "string" }, status: { type: "integer" } },
+        required: ["index", "code", "message"],
       },
     },
   },
-  required: ["id", "errors"],
+  required: ["id", "code", "errors"],
 };
 
 export const COLUMN: JsonSchema = {

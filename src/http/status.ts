@@ -1,30 +1,37 @@
 /** The one place where error codes become HTTP statuses and error bodies. A client sees a message only when the error was meant for it. */
 import { type ErrorCode, LodestoneError } from "../errors/lodestone-error.ts";
 
-const STATUS_OF_CODE: Readonly<Record<ErrorCode, number>> = {
-  INVALID: 400,
-  UNAUTHORIZED: 401,
-  FORBIDDEN: 403,
-  NOT_FOUND: 404,
-  CONFLICT: 422,
-  TOO_LARGE: 413,
-  UNSUPPORTED_MEDIA_TYPE: 415,
-  OVERLOADED: 429,
-  CORRUPT: 500,
-  UNAVAILABLE: 503,
-  TIMEOUT: 504,
-  OUT_OF_MEMORY: 507,
+/** What programs compare. The last three are HTTP's own; no other layer has them. */
+export type ApiErrorCode = ErrorCode | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "INTERNAL";
+
+/** The one table of codes: docs/reference shows it, and a test compares the two. */
+export const API_ERRORS: Readonly<Record<ApiErrorCode, { readonly status: number; readonly meaning: string }>> = {
+  INVALID: { status: 400, meaning: "The request is wrong; the message names the field. Nothing was changed." },
+  UNAUTHORIZED: { status: 401, meaning: "No API key, or a wrong one." },
+  FORBIDDEN: { status: 403, meaning: "The given key may not do this." },
+  NOT_FOUND: { status: 404, meaning: "The database, branch, table, column or record does not exist; the message says which." },
+  METHOD_NOT_ALLOWED: { status: 405, meaning: "The path has no such method; the header Allow lists those that it has." },
+  REQUEST_TIMEOUT: { status: 408, meaning: "The body did not arrive in time." },
+  TOO_LARGE: { status: 413, meaning: "The body or the answer is too large. Nothing was changed." },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, meaning: "The body is not JSON." },
+  CONFLICT: { status: 422, meaning: "It conflicts with the current state: the name or id is taken, or ifVersion differs." },
+  OVERLOADED: { status: 429, meaning: "Beyond capacity, not processed; X-RateLimit-Reset says in how many seconds to try again." },
+  INTERNAL: { status: 500, meaning: "A fault of the server; its log has the cause under the request's id." },
+  CORRUPT: { status: 500, meaning: "Something on the server's disk fails its checks." },
+  UNAVAILABLE: { status: 503, meaning: "Starting, shutting down, or the database cannot be reached. Retry-After says when to try again." },
+  TIMEOUT: { status: 504, meaning: "Ran past its time limit and was rolled back." },
+  OUT_OF_MEMORY: { status: 507, meaning: "A search index has outgrown its memory; the records are not affected." },
 };
 
-/** Errors that only HTTP knows (405, 408): they have a status but no code of the domain. */
+/** Errors that only HTTP knows. */
 export class HttpError extends Error {
-  readonly status: number;
+  readonly code: ApiErrorCode;
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
+  constructor(code: ApiErrorCode, message: string, headers: Readonly<Record<string, string>> = {}) {
     super(message);
     this.name = "HttpError";
-    this.status = status;
+    this.code = code;
     this.headers = headers;
   }
 }
@@ -40,26 +47,27 @@ export class ClientGoneError extends Error {
 export interface ErrorAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** `{id, message}`, or `{id, errors}` when single operations failed. */
+  /** `{id, code, message}`, or `{id, code, errors}` when single operations failed. */
   readonly body: object;
   /** True for what no request should be able to cause: logged with its stack, told to the client only by its id. */
   readonly unexpected: boolean;
 }
 
 export function answerError(error: unknown, requestId: string): ErrorAnswer {
+  const id = requestId;
   if (error instanceof HttpError) {
-    return { status: error.status, headers: error.headers, body: { id: requestId, message: error.message }, unexpected: false };
+    const { code, message, headers } = error;
+    return { status: API_ERRORS[code].status, headers, body: { id, code, message }, unexpected: false };
   }
   if (error instanceof LodestoneError) {
     const isIndexed = error.errors !== undefined && error.errors.length > 0;
-    // A transaction or bulk request that fails at one operation is invalid as a whole (400), whatever the
-    // single error is.
-    const status = isIndexed && STATUS_OF_CODE[error.code] < 500 ? 400 : STATUS_OF_CODE[error.code];
-    const body = isIndexed ? { id: requestId, errors: error.errors } : { id: requestId, message: error.message };
-    return { status, headers: headersOf(error), body, unexpected: error.code === "CORRUPT" };
+    // A transaction or bulk request that fails at one operation is invalid as a whole, whatever the single error is.
+    const code = isIndexed && API_ERRORS[error.code].status < 500 ? "INVALID" : error.code;
+    const body = isIndexed ? { id, code, errors: error.errors } : { id, code, message: error.message };
+    return { status: API_ERRORS[code].status, headers: headersOf(error), body, unexpected: error.code === "CORRUPT" };
   }
-  const message = `Internal error. It is in the server's log under the request id ${requestId}.`;
-  return { status: 500, headers: {}, body: { id: requestId, message }, unexpected: true };
+  const message = `Internal error. It is in the server's log under the request id ${id}.`;
+  return { status: API_ERRORS.INTERNAL.status, headers: {}, body: { id, code: "INTERNAL", message }, unexpected: true };
 }
 
 function headersOf(error: LodestoneError): Record<string, string> {

@@ -17,6 +17,7 @@ import { readVectors } from "./data/read/read-vectors.ts";
 import { runTransaction } from "./data/transaction/record-transaction.ts";
 import { insertRecords } from "./data/write/bulk-insert.ts";
 import { deleteRecord, insertRecord, replaceRecord, updateRecord, upsertRecord } from "./data/write/write-record.ts";
+import { isMissingRelation } from "./engine/database-errors.ts";
 import type { Engine } from "./engine/engine.ts";
 import { engineForCaller, isReading } from "./engine/engine-for-caller.ts";
 import { type EngineOptions, openEngine } from "./engine/open-engine.ts";
@@ -47,12 +48,9 @@ export async function openRecordStore(options: EngineOptions, copy: { readonly i
   }
 }
 
-/** The database says that a table or column does not exist. */
-const STALE = new Set(["42P01", "42703", "3F000"]);
-
 /** The reason may be that our cache is older than another server's change. Nothing was changed. */
 function mayBeStale(error: unknown): boolean {
-  return STALE.has(sqlStateOf(error)) || (error instanceof LodestoneError && error.code === "INVALID");
+  return isMissingRelation(error) || (error instanceof LodestoneError && error.code === "INVALID");
 }
 
 /**
@@ -188,9 +186,4 @@ function recordStoreOf(
       await closed;
     },
   };
-}
-
-function sqlStateOf(error: unknown): string {
-  const cause = error instanceof LodestoneError ? error.cause : error;
-  return String((cause as { code?: unknown } | null | undefined)?.code ?? "");
 }

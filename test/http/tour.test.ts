@@ -94,7 +94,7 @@ describe("the tour", () => {
   });
 
   it("shows what an error looks like", () => {
-    expect(answer(13)).toEqual({ id: expect.any(String), message: expect.stringMatching(/2 elements.*dimension 3/) });
+    expect(answer(13)).toEqual({ id: expect.any(String), code: "INVALID", message: expect.stringMatching(/2 elements.*dimension 3/) });
     expect(answers).toHaveLength(14);
   });
 });

@@ -107,9 +107,23 @@ describe("aggregate", () => {
     });
   });
 
-  test("percentiles interpolate, and are keyed by the requested numbers with a decimal", async () => {
-    expect(await aggregate({ p: { percentiles: { column: "index", percentiles: [0, 25, 50, 99.5, 100] } } })).toEqual({
-      p: { values: { "0.0": 2, "25.0": 3, "50.0": 6, "99.5": expect.closeTo(11.92, 6), "100.0": 12 } },
+  test("percentiles are those of the SDK's own test, and keyed by the requested numbers with a decimal", async () => {
+    const percentiles = [10, 20, 30, 40, 50, 60, 70, 80, 90, 99.5];
+    expect(await aggregate({ p: { percentiles: { column: "index", percentiles } } })).toEqual({
+      p: {
+        values: {
+          "10.0": 2,
+          "20.0": 2.5,
+          "30.0": 3,
+          "40.0": 4.5,
+          "50.0": 6,
+          "60.0": 7,
+          "70.0": 8,
+          "80.0": 10,
+          "90.0": 12,
+          "99.5": 12,
+        },
+      },
     });
   });
 
@@ -362,6 +376,8 @@ describe("summarize", () => {
       { id: "b" },
     ]);
     expect(await summarize({ columns: ["name"], filter: { id: "nobody" } })).toEqual([]);
+    // As in the service's own documentation: nothing but a page.
+    expect(await summarize({ pagination: { size: 2 } })).toHaveLength(2);
     await world.client.db.users.create(Array.from({ length: 30 }, (_, i) => ({ id: `s${i}`, name: `many ${String(i).padStart(2, "0")}` })));
     const { summaries } = await world.client.db.users.summarize({ columns: ["name"], filter: { name: { $startsWith: "many" } } as never });
     expect(summaries.map(({ name }) => name)).toEqual(Array.from({ length: 20 }, (_, i) => `many ${String(i).padStart(2, "0")}`));

@@ -31,7 +31,7 @@ test("an error has status, message, errors, and the request id of the answer's h
   expect(error.toString()).toContain(`[400] (${error.requestId})`);
 
   const answer = await world.plain("POST", "/tables/teams/data", { index: "x" });
-  expect(answer.body).toEqual({ id: answer.headers.get("x-request-id"), message: error.message });
+  expect(answer.body).toEqual({ id: answer.headers.get("x-request-id"), code: "INVALID", message: error.message });
 });
 
 test("each request has its own id, even if it succeeds", async () => {
@@ -42,7 +42,7 @@ test("each request has its own id, even if it succeeds", async () => {
 test("a failed transaction has errors with their positions, and a message", async () => {
   const error = await failure(world.client.transactions.run([{ get: { table: "planets", id: "x" } }] as never));
   expect(error.status).toBe(400);
-  expect(error.errors).toEqual([{ index: 0, message: expect.stringContaining("planets") }]);
+  expect(error.errors).toEqual([{ index: 0, code: "NOT_FOUND", message: expect.stringContaining("planets") }]);
 });
 
 test("a database or branch that does not exist is a 404 that names it", async () => {

@@ -300,6 +300,33 @@ describe("schema edits", () => {
     ]);
   });
 
+  test("migrations/apply skips the columns that every table has, and refuses a primary key of another type or name", async () => {
+    await create("keys");
+    const apply = (...columns: object[]) =>
+      world.api.migrations.applyMigration({
+        pathParams: at("keys"),
+        // As pgroll describes the tables of the service, checks included.
+        body: { operations: [{ create_table: { name: "posts", columns: columns as never } }] },
+      });
+    await expect(apply({ name: "id", type: "serial", pk: true })).rejects.toMatchObject({
+      status: 400,
+      message: expect.stringMatching(/create_table\.columns\[0\]\.type is "serial"; every table has a column "id" of type text/),
+    });
+    await expect(apply({ name: "code", type: "text", pk: true })).rejects.toMatchObject({
+      status: 400,
+      message: expect.stringMatching(/columns\[0\]\.pk: the primary key of every table is "id", a text\./),
+    });
+    expect(await tablesOf("keys")).toEqual([]);
+    await apply(
+      { name: "id", type: "text", pk: true },
+      { name: "xata_id", type: "text", unique: true, default: "'rec_' || xata_private.xid()", check: { name: "c", constraint: "true" } },
+      { name: "xata_version", type: "integer", default: "0" },
+      { name: "xata_createdat", type: "timestamptz", default: "now()" },
+      { name: "title", type: "text", nullable: true },
+    );
+    expect(await tablesOf("keys")).toEqual([{ name: "posts", columns: [{ name: "title", type: "text" }] }]);
+  });
+
   test("an SDK client built on what was set up works at once", async () => {
     const { BaseClient } = await import("@xata.io/client");
     const client = new BaseClient({ databaseURL: `http://w.r.localhost:${world.port}/db/copy`, apiKey: "k", branch: "main" });

@@ -97,7 +97,9 @@ function collect(request: IncomingMessage, limits: BodyLimits, onArrival: (bytes
     const chunks: Buffer[] = [];
     let byteLength = 0;
     const late = (waitedMs: number) =>
-      finish(() => reject(new HttpError(408, `The body did not arrive within ${waitedMs / 1000} s.`, { Connection: "close" })));
+      finish(() =>
+        reject(new HttpError("REQUEST_TIMEOUT", `The body did not arrive within ${waitedMs / 1000} s.`, { Connection: "close" })),
+      );
     const totalTimer = setTimeout(() => late(limits.bodyTimeoutMs), limits.bodyTimeoutMs);
     const idleTimer = setTimeout(() => late(limits.bodyIdleTimeoutMs), limits.bodyIdleTimeoutMs);
     const finish = (settle: () => void) => {

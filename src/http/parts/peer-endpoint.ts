@@ -107,7 +107,8 @@ export function peerEndpoint({ access, limits, isDraining, openBudget }: PeerEnd
     if (method === undefined) return next();
     ctx.state.endpoint = { name: "askPart", path: ctx.path };
     authenticate(ctx);
-    if (ctx.method !== method) throw new HttpError(405, `${ctx.method} is not possible here; expected ${method}.`, { Allow: method });
+    if (ctx.method !== method)
+      throw new HttpError("METHOD_NOT_ALLOWED", `${ctx.method} is not possible here; expected ${method}.`, { Allow: method });
     if (isDraining()) throw new LodestoneError("UNAVAILABLE", "The server is shutting down.");
     if (method === "GET") {
       ctx.body = local.status;

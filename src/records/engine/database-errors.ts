@@ -29,6 +29,17 @@ export function asServiceError(error: unknown): unknown {
   });
 }
 
+const UNDEFINED_TABLE = "42P01";
+const UNDEFINED_COLUMN = "42703";
+const UNDEFINED_SCHEMA = "3F000";
+const UNDEFINED = [UNDEFINED_TABLE, UNDEFINED_COLUMN, UNDEFINED_SCHEMA];
+
+/** The database says that a schema, a table or a column does not exist. */
+export function isMissingRelation(error: unknown): boolean {
+  const cause = error instanceof LodestoneError ? error.cause : error;
+  return UNDEFINED.includes(String((cause as { code?: unknown } | null | undefined)?.code));
+}
+
 /**
  * Made only when needed: an error's stack costs more than a short statement's share of the event loop.
  *

@@ -5,13 +5,14 @@ import { LodestoneError } from "../../errors/lodestone-error.ts";
 import { systemColumnType } from "../../filter/system-columns.ts";
 import { findBranch, toBranchInfo } from "../catalog/branch-rows.ts";
 import type { Catalog } from "../catalog/catalog.ts";
+import { isMissingRelation } from "../engine/database-errors.ts";
 import type { Connection, Engine, TransactionConnection } from "../engine/engine.ts";
 import { formatBranchRef } from "../identifiers.ts";
 import type { BranchInfo, BranchRef, TableInfo } from "../schema.ts";
 import { FeedTurn } from "./feed-turn.ts";
 import type { ChangeFeed, FeedBatch, FeedChanges, FeedPosition, FeedReadOptions, SharedSnapshot, SnapshotSharing } from "./feed-types.ts";
 import { partIndexOf, readAtSnapshot, shareSnapshot } from "./part.ts";
-import { formatPosition, type OutboxPage, type OutboxRow, type Position, parsePosition, readOutbox, xmaxOf, xminOf } from "./position.ts";
+import { advance, formatPosition, type OutboxRow, type Position, parsePosition, readOutbox, xmaxOf, xminOf } from "./position.ts";
 import { BATCH, RecordReader } from "./record-reader.ts";
 import { FeedRetention, type RetentionOptions } from "./retention.ts";
 import { type WakeUpOptions, WakeUps } from "./wake-ups.ts";
@@ -155,9 +156,12 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
   async acknowledge(ref: BranchRef, position: FeedPosition, incarnation: string): Promise<void> {
     const parsed = parsePosition(position);
     if (parsed === undefined) throw new LodestoneError("INVALID", `"${position.slice(0, 80)}" is not a position of a change feed.`);
-    const branch = await this.#catalog.branch(ref);
-    // A position has no meaning in another life of the branch.
-    if (branch.incarnation === incarnation) await this.#retention.acknowledge(branch, parsed.snapshot);
+    const branch = await this.#catalog.branch(ref).catch((error: unknown) => {
+      if (error instanceof LodestoneError && error.code === "NOT_FOUND") return undefined;
+      throw error;
+    });
+    // A position has no meaning in another life of the branch, and a branch that was dropped keeps nothing.
+    if (branch?.incarnation === incarnation) await this.#retention.acknowledge(branch, parsed.snapshot);
   }
 
   shareSnapshot(): Promise<SharedSnapshot & { end(): Promise<void> }> {
@@ -226,7 +230,12 @@ export class RecordFeed implements ChangeFeed, SnapshotSharing {
     const options = { readOnly: true, isolation: "repeatable read", urgent } as const;
     // On a server nobody waits for the session of another.
     const waitedMs = (): number => (this.#engine.kind === "embedded" ? performance.now() - askedAt : 0);
-    return this.#engine.transaction((connection) => work(connection, this.#turnAfter(waitedMs())), options);
+    const read = (): Promise<Result> => this.#engine.transaction((connection) => work(connection, this.#turnAfter(waitedMs())), options);
+    return read().catch((error: unknown) => {
+      // A snapshot still shows a branch or table that is dropped meanwhile, but its relation is gone. The next one knows.
+      if (!isMissingRelation(error)) throw error;
+      return read();
+    });
   }
 }
 
@@ -260,24 +269,6 @@ async function readPieces(
 function isReachable(position: Position, state: BranchState): boolean {
   const latest = position.partial?.target ?? position.snapshot;
   return xminOf(position.snapshot) >= state.horizon && xmaxOf(latest) <= xmaxOf(state.snapshot);
-}
-
-/** The position after the first `taken` rows of the page. @param formerTarget  of the read before, which was cut short. */
-function advance(
-  position: Position,
-  snapshot: string,
-  { rows, mayHaveMore }: OutboxPage,
-  taken: number,
-  formerTarget: string | undefined,
-): { position: Position; complete: boolean } {
-  const target = position.partial?.target ?? snapshot;
-  if (taken === rows.length && !mayHaveMore) {
-    // All that the target sees is delivered. If it is the target of a former read, some values may be later than
-    // it: then one more read completes it.
-    return { position: { snapshot: target }, complete: position.partial === undefined || target !== formerTarget };
-  }
-  const { txid, seq } = rows[taken - 1]!;
-  return { position: { snapshot: position.snapshot, partial: { target, txid, seq } }, complete: false };
 }
 
 /**

@@ -120,6 +120,6 @@ export interface ChangeFeed {
    * vectors come with dimension 0: only which records have one.
    */
   forFollower(name: string, options?: { readonly vectorsPresentOnly?: boolean }): ChangeFeed;
-  /** Says that this follower will never ask from before `position`; outbox rows that nobody needs are removed. */
+  /** Says that this follower will never ask from before `position`; outbox rows that nobody needs are removed. Of a dropped branch: nothing. */
   acknowledge(ref: BranchRef, position: FeedPosition, incarnation: string): Promise<void>;
 }

@@ -110,3 +110,21 @@ export async function readOutbox(connection: Connection, schemaName: string, pos
     mayHaveMore: rows.length === MAX_ROWS || idBytes >= MAX_ID_BYTES,
   };
 }
+
+/** The position after the first `taken` rows of the page. @param formerTarget  of the read before, which was cut short. */
+export function advance(
+  position: Position,
+  snapshot: string,
+  { rows, mayHaveMore }: OutboxPage,
+  taken: number,
+  formerTarget: string | undefined,
+): { position: Position; complete: boolean } {
+  const target = position.partial?.target ?? snapshot;
+  if (taken === rows.length && !mayHaveMore) {
+    // All that the target sees is delivered. If it is the target of a former read, some values may be later than
+    // it: then one more read completes it.
+    return { position: { snapshot: target }, complete: position.partial === undefined || target !== formerTarget };
+  }
+  const { txid, seq } = rows[taken - 1]!;
+  return { position: { snapshot: position.snapshot, partial: { target, txid, seq } }, complete: false };
+}

@@ -158,6 +158,7 @@ export class FeedRetention {
     await connection.query(
       `INSERT INTO lodestone.followers (schema_name, follower, seen_below)
        SELECT schema_name, $3, $4::xid8 FROM lodestone.branches WHERE schema_name = $1 AND incarnation = $2::uuid
+       FOR KEY SHARE -- waits for a branch that is being dropped: the foreign key would refuse it
        ON CONFLICT (schema_name, follower) DO UPDATE SET seen_below = excluded.seen_below, seen_at = now()`,
       [schemaName, incarnation, this.#follower, String(xmin)],
     );

@@ -4,7 +4,8 @@
  * operations; everything else (raw SQL, indexes, constraints over several columns) is rejected by name.
  */
 import { LodestoneError } from "../../errors/lodestone-error.ts";
-import { inWords } from "../../errors/value-in-words.ts";
+import { inWords, quoted } from "../../errors/value-in-words.ts";
+import { SYSTEM_COLUMN_TYPES, systemColumnNamed } from "../../filter/system-columns.ts";
 import { isObject } from "../../text/json-object.ts";
 import type { ColumnType } from "../schema.ts";
 
@@ -81,13 +82,25 @@ function translate(operation: unknown, path: string): unknown[] {
   }
 }
 
-/** Columns that every table of the API has are skipped: pgroll's own descriptions list them. */
+/** Columns that every table of the API has are skipped, if they are what those are: pgroll's own descriptions list them. */
 function addColumn(table: unknown, given: unknown, path: string): unknown[] {
   if (!isObject(given)) throw invalid(`${path} has to be an object like {"name": "title", "type": "text"}.`);
   const { name, type, nullable, unique, references, check, pk } = given;
-  if (name === "id" || pk === true) return [];
-  if (check !== undefined) throw invalid(`${path}.check is not possible.`);
   const known = typeof type === "string" ? TYPES[type.toLowerCase()] : undefined;
+  const system = typeof name === "string" ? systemColumnNamed(name) : undefined;
+  if (system !== undefined) {
+    const own = SYSTEM_COLUMN_TYPES[system];
+    if (known === own || (known === "text" && own === "string")) return [];
+    throw invalid(
+      `${path}.type is ${inWords(type)}; every table has a column ${quoted(system)} of type ${own === "string" ? "text" : own}, which the service fills. Leave this one out, or give it another name.`,
+    );
+  }
+  if (pk === true) {
+    throw invalid(
+      `${path}.pk: the primary key of every table is "id", a text. Leave pk out; for other values that are all different, use unique: true.`,
+    );
+  }
+  if (check !== undefined) throw invalid(`${path}.check is not possible.`);
   if (known === undefined) throw invalid(`${path}.type is ${inWords(type)}; expected one of ${Object.keys(TYPES).join(", ")}.`);
   const target = isObject(references) ? references.table : undefined;
   const column = {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { Catalog } from "../../../src/records/catalog/catalog.ts";
 import { RecordFeed } from "../../../src/records/feed/change-feed.ts";
 import { FeedTurn } from "../../../src/records/feed/feed-turn.ts";
@@ -22,7 +22,7 @@ const EVERY_TYPE: readonly ColumnSchema[] = [
   { name: "address.city", type: "string" },
 ];
 
-describeOnBothEngines("The change feed", (fixture) => {
+describeOnBothEngines("The change feed", (fixture, kind) => {
   let catalog: Catalog;
   let feed: RecordFeed;
   let branches = 0;
@@ -298,8 +298,50 @@ describeOnBothEngines("The change feed", (fixture) => {
       await follower.start(["t"]);
       await catalog.dropBranch(ref);
       await expect(feed.readSince(ref, follower.position, follower.incarnation)).rejects.toMatchObject({ code: "NOT_FOUND" });
+      // A snapshot that is written meanwhile acknowledges what it holds.
+      await feed.acknowledge(ref, follower.position, follower.incarnation);
       await catalog.createBranch(ref);
       expect(await feed.readSince(ref, follower.position, follower.incarnation)).toBeNull();
+    });
+  });
+
+  describe("a branch that is dropped while it is read", () => {
+    test("is NOT_FOUND, although the snapshot of the read still shows it", async () => {
+      const { ref } = await newBranch({ t: [] });
+      const follower = new Follower(feed, ref);
+      await follower.start(["t"]);
+      const transaction = fixture.engine.transaction.bind(fixture.engine);
+      let dropped: Promise<void> | undefined;
+      vi.spyOn(fixture.engine, "transaction").mockImplementationOnce((work, options) =>
+        transaction((connection) => {
+          const query: typeof connection.query = async (...given) => {
+            const answer = await connection.query<never>(...given);
+            dropped ??= catalog.dropBranch(ref);
+            // The embedded database has one session: there the drop waits for the read.
+            if (kind === "server") await dropped;
+            return answer;
+          };
+          return work({ ...connection, query });
+        }, options),
+      );
+      const read = feed.readSince(ref, follower.position, follower.incarnation);
+      if (kind === "server") await expect(read).rejects.toMatchObject({ code: "NOT_FOUND" });
+      else expect(await read).toMatchObject({ complete: true });
+      await dropped;
+    });
+
+    test("is NOT_FOUND when the drop commits after the follower has asked that changes be kept", async () => {
+      const { ref } = await newBranch({ t: [] });
+      let read: Promise<unknown> | undefined;
+      await fixture.engine.transaction(async (connection) => {
+        await connection.query("DELETE FROM lodestone.branches WHERE database = $1 AND branch = $2", [ref.database, ref.branch]);
+        read = new Follower(feed, ref).start(["t"]);
+        read.catch(() => {}); // awaited below
+        if (kind === "embedded") return;
+        const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%lodestone.followers%'";
+        await expect.poll(async () => (await fixture.engine.query(waiting)).rows).toHaveLength(1);
+      });
+      await expect(read).rejects.toMatchObject({ code: "NOT_FOUND" });
     });
   });
 

@@ -99,8 +99,8 @@ describeOnBothEngines("Schema operations", (fixture) => {
       await editor.addColumn("groups", { name: "boss", type: "link", link: { table: "groups" } });
     });
     await store.apply(ref, [{ removeColumn: { table: "groups", column: "boss" } }], "operations", { title: "no bosses" });
-    const history = await store.list(ref, { limit: 10 });
-    expect(history.map(({ operations, title }) => ({ operations, title }))).toEqual([
+    const recent = await store.list(ref, { limit: 10 });
+    expect(recent.map(({ operations, title }) => ({ operations, title }))).toEqual([
       { title: "no bosses", operations: [{ removeColumn: { table: "groups", column: "boss" } }] },
       {
         title: undefined,
@@ -115,17 +115,23 @@ describeOnBothEngines("Schema operations", (fixture) => {
         operations: [{ addTable: { table: "teams" } }, { addColumn: { table: "teams", column: { name: "title", type: "string" } } }],
       },
     ]);
-    expect(history.map(({ parentId }) => parentId)).toEqual([history[1]?.id, history[2]?.id, undefined]);
-    for (const { checksum, parentId, operations } of history) expect(checksum).toBe(checksumOf(parentId, operations));
-    expect((await store.list(ref, { limit: 10, before: history[0]?.id ?? "" })).map(({ id }) => id)).toEqual([
-      history[1]?.id,
-      history[2]?.id,
+    expect(recent.map(({ parentId }) => parentId)).toEqual([recent[1]?.id, recent[2]?.id, undefined]);
+    for (const { checksum, parentId, operations } of recent) expect(checksum).toBe(checksumOf(parentId, operations));
+    expect((await store.list(ref, { limit: 10, before: recent[0]?.id ?? "" })).map(({ id }) => id)).toEqual([
+      recent[1]?.id,
+      recent[2]?.id,
     ]);
-    expect((await store.list(ref, { limit: 10, since: history[1]?.id ?? "" })).map(({ id }) => id)).toEqual([history[0]?.id]);
+    expect((await store.list(ref, { limit: 10, since: recent[1]?.id ?? "" })).map(({ id }) => id)).toEqual([recent[0]?.id]);
+
+    // The tenth change comes after the ninth.
+    for (let n = 4; n <= 12; n++) await store.apply(ref, [{ addTable: { table: `t${n}` } }], "operations", { title: String(n) });
+    const titles = (await store.list(ref, { limit: 9 })).map(({ title }) => title);
+    expect(titles).toEqual(["12", "11", "10", "9", "8", "7", "6", "5", "4"]);
+    const history = await store.list(ref, { limit: 12 });
 
     const copy = { database: ref.database, branch: `copy${count++}` };
     await catalog.createBranch(copy, { from: ref.branch });
-    expect((await store.list(copy, { limit: 10 })).map(({ id }) => id)).toEqual(history.map(({ id }) => id));
+    expect((await store.list(copy, { limit: 12 })).map(({ id }) => id)).toEqual(history.map(({ id }) => id));
     await catalog.dropBranch(copy);
     await expect(store.list(copy, { limit: 10 })).rejects.toMatchObject({ code: "NOT_FOUND" });
     await catalog.close();

@@ -13,6 +13,7 @@ import { columnSql } from "../sql-parts/column-reference.ts";
 import { ROW } from "../sql-parts/statement-parts.ts";
 import { type Aggregation, type BucketAggregation, readAggregations, type ValueAggregation } from "./aggregation-request.ts";
 import { GroupedSource } from "./grouped-query.ts";
+import { decodePercentiles, percentilesSql } from "./percentiles.ts";
 
 /** Buckets of one aggregation, over all its parents. */
 const MAX_BUCKETS = 10_000;
@@ -83,12 +84,16 @@ class AggregateRun {
     const values = valuesOf(aggs);
     if (values.length === 0) return;
     const source = new GroupedSource(this.#branch, this.#table, this.#filter);
-    const list = values.map(([, agg], index) => `${valueSql(agg, source)} AS a${index}`).join(", ");
-    const { rows } = await connection.query<Record<string, string | null>>(`SELECT ${list} FROM ${source.from}`, source.parameters.values, {
-      raw: true,
-    });
+    const list = values.map(([, agg], index) => `${valueSql(agg, source, [])} AS a${index}`).join(", ");
+    const groupBy = source.counts.length > 0 ? ` GROUP BY ${source.counts.join(", ")}` : "";
+    const { rows } = await connection.query<Record<string, string | null>>(
+      `SELECT ${list} FROM ${source.from}${groupBy}`,
+      source.parameters.values,
+      { raw: true },
+    );
     values.forEach(([name, agg], index) => {
-      setOwn(root, name, decodeValue(agg, rows[0]![`a${index}`]!));
+      // With GROUP BY there is no row for no records.
+      setOwn(root, name, decodeValue(agg, rows[0]?.[`a${index}`] ?? null));
     });
   }
 
@@ -109,11 +114,12 @@ class AggregateRun {
       ...outerKeys.map((sql, index) => `(${sql})::text AS p${index}`),
       `(${key})::text AS k`,
       "count(*)::text AS n",
-      ...values.map(([, value], index) => `${valueSql(value, source)} AS a${index}`),
+      ...values.map(([, value], index) => `${valueSql(value, source, [...outerKeys, key])} AS a${index}`),
       // The rank is what topValues cuts by, and the order of the answer.
       `row_number() OVER (${outerKeys.length > 0 ? `PARTITION BY ${outerKeys.join(", ")} ` : ""}ORDER BY ${agg.bucket.by === "value" ? "count(*) DESC, " : ""}${key}) AS rank`,
     ];
-    const grouped = `SELECT ${columns.join(", ")} FROM ${source.from} WHERE ${where.join(" AND ")} GROUP BY ${[...outerKeys, key].join(", ")}`;
+    const groupBy = [...outerKeys, key, ...source.counts].join(", ");
+    const grouped = `SELECT ${columns.join(", ")} FROM ${source.from} WHERE ${where.join(" AND ")} GROUP BY ${groupBy}`;
     const cut = agg.bucket.by === "value" ? ` WHERE g.rank <= ${agg.bucket.size}` : "";
     const { rows } = await connection.query<Record<string, string | null>>(
       `SELECT g.* FROM (${grouped}) AS g${cut} ORDER BY g.rank LIMIT ${MAX_BUCKETS + 1}`,
@@ -209,7 +215,8 @@ function decodeKey(agg: BucketAggregation, text: string): JsonValue {
   }
 }
 
-function valueSql(agg: ValueAggregation, source: GroupedSource): string {
+/** @param keys  of the group, as the source names them. */
+function valueSql(agg: ValueAggregation, source: GroupedSource, keys: readonly string[]): string {
   switch (agg.kind) {
     case "count":
       return agg.filter === undefined || agg.filter === null
@@ -220,8 +227,8 @@ function valueSql(agg: ValueAggregation, source: GroupedSource): string {
     case "average":
       return `avg(${source.column(agg.column)})::float8::text`;
     case "percentiles": {
-      const fractions = agg.percentiles.map((percentile) => `${percentile / 100}`).join(", ");
-      return `(percentile_cont(ARRAY[${fractions}]::float8[]) WITHIN GROUP (ORDER BY ${source.column(agg.column)}::float8))::text`;
+      const value = source.column(agg.column);
+      return percentilesSql(agg.percentiles, value, source.count(value, keys));
     }
     case "min":
     case "max": {
@@ -239,14 +246,11 @@ function valueSql(agg: ValueAggregation, source: GroupedSource): string {
  */
 function decodeValue(agg: ValueAggregation, text: string | null): JsonValue {
   switch (agg.kind) {
-    case "percentiles": {
-      const elements = text === null ? [] : text.slice(1, -1).split(",");
-      return {
-        values: Object.fromEntries(
-          agg.percentiles.map((percentile, index) => [percentileKey(percentile), numberOrNull(elements[index] ?? null)]),
-        ),
-      };
-    }
+    case "percentiles":
+      return { values: decodePercentiles(agg.percentiles, text) };
+    case "count":
+    case "uniqueCount":
+      return Number(text ?? 0);
     case "min":
     case "max":
     case "sum":
@@ -261,9 +265,4 @@ function decodeValue(agg: ValueAggregation, text: string | null): JsonValue {
 function numberOrNull(text: string | null): number | null {
   const number = text === null ? Number.NaN : Number(text);
   return Number.isFinite(number) ? number : null;
-}
-
-/** `50.0`, `99.9`: always with a decimal, as the retired service wrote it and the SDK's users read it. */
-function percentileKey(percentile: number): string {
-  return Number.isInteger(percentile) ? percentile.toFixed(1) : String(percentile);
 }

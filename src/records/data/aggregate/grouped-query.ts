@@ -17,6 +17,8 @@ export class GroupedSource {
   readonly table: TableInfo;
   readonly #filter: string;
   readonly #expressions = new Map<string, string>();
+  readonly #counts = new Map<string, string>();
+  readonly #windows: string[] = [];
 
   constructor(branch: BranchInfo, table: TableInfo, filter: unknown) {
     this.branch = branch;
@@ -43,8 +45,30 @@ export class GroupedSource {
     return this.value(compileFilter(this.branch, this.table, filter, ROW, this.parameters, place));
   }
 
+  /**
+   * `b.n0`: how many records of the group have the value, on each of its records. The position of a percentile
+   * depends on it, and an aggregate cannot contain another one. The statement has to group by `counts`, too.
+   *
+   * @param value  as `value` and `column` return it; so are `keys`, which make the group.
+   */
+  count(value: string, keys: readonly string[]): string {
+    let name = this.#counts.get(value);
+    if (name === undefined) {
+      name = `b.n${this.#counts.size}`;
+      const partition = keys.length === 0 ? "" : `PARTITION BY ${keys.join(", ")}`;
+      this.#counts.set(value, name);
+      this.#windows.push(`count(${value}) OVER (${partition}) AS ${name.slice(2)}`);
+    }
+    return name;
+  }
+
+  get counts(): readonly string[] {
+    return [...this.#counts.values()];
+  }
+
   get from(): string {
     const list = [...this.#expressions].map(([sql, name]) => `${sql} AS ${name.slice(2)}`).join(", ");
-    return `(SELECT ${list} FROM ${relation(this.branch, this.table)} AS ${ROW} WHERE ${this.#filter}) AS b`;
+    const records = `(SELECT ${list} FROM ${relation(this.branch, this.table)} AS ${ROW} WHERE ${this.#filter}) AS b`;
+    return this.#windows.length === 0 ? records : `(SELECT b.*, ${this.#windows.join(", ")} FROM ${records}) AS b`;
   }
 }

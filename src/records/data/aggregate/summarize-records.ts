@@ -160,7 +160,9 @@ const TYPES: Readonly<Record<Summary["kind"], readonly ColumnType[] | undefined>
 };
 
 function readSummarizeRequest(branch: BranchInfo, table: TableInfo, request: SummarizeRequest): SummarizePlan {
-  const columns = readColumns(branch, table, request.columns ?? []);
+  // Without both, one row for each combination of values, as the retired service documented it for a `page` alone.
+  const isBare = request.columns === undefined && Object.keys(request.summaries ?? {}).length === 0;
+  const columns = readColumns(branch, table, request.columns ?? (isBare ? ["*"] : []));
   const summaries = readSummaries(branch, table, request.summaries ?? {}, columns);
   if (columns.length === 0 && summaries.length === 0) {
     throw new LodestoneError("INVALID", 'summarize needs columns to group by, or summaries such as {"total": {"count": "*"}}.');

@@ -98,7 +98,7 @@ class TransactionRunner {
     } catch (error) {
       if (!(error instanceof LodestoneError) || PASSED_ON.has(error.code)) throw error;
       const [failed] = error.errors ?? [];
-      throw transactionFailed([failed ?? { index, message: error.message }], error);
+      throw transactionFailed([failed ?? { index, code: error.code, message: error.message }], error);
     }
   }
 
@@ -226,7 +226,7 @@ function atOperation(operations: readonly { readonly index: number }[], error: u
   const within = error.errors?.[0];
   const { index } = operations[within?.index ?? 0]!;
   const message = within?.message ?? error.message;
-  return new LodestoneError(error.code, message, { errors: [{ index, message }], cause: error });
+  return new LodestoneError(error.code, message, { errors: [{ index, code: error.code, message }], cause: error });
 }
 
 /**

@@ -59,7 +59,7 @@ export async function readOperations(branch: BranchInfo, operations: readonly Tr
       read.push(await readOperation(branch, operation, index));
     } catch (error) {
       if (!(error instanceof LodestoneError)) throw error;
-      errors.push({ index, message: error.message });
+      errors.push({ index, code: error.code, message: error.message });
     }
   }
   if (errors.length > 0) throw transactionFailed(errors);

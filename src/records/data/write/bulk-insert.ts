@@ -84,7 +84,7 @@ function readRecords(table: TableInfo, records: readonly unknown[]): EncodedReco
       encoded.push(one);
     } catch (error) {
       if (!(error instanceof LodestoneError)) throw error;
-      errors.push({ index, message: error.message, status: 400 });
+      errors.push({ index, code: error.code, message: error.message, status: 400 });
     }
   });
   if (errors.length === 0) return encoded;
@@ -167,8 +167,9 @@ export function explainBulk(table: TableInfo, records: readonly EncodedRecord[],
     if (column === undefined || value === undefined) return false;
     return column === "id" ? record.id === value : String(record.values.get(column) ?? "") === value;
   });
-  const errors = index === -1 ? [] : [{ index, message: fault.error.message, status: fault.error.code === "CONFLICT" ? 422 : 400 }];
-  return new LodestoneError(fault.error.code, index === -1 ? fault.error.message : `records[${index}]: ${fault.error.message}`, {
+  const { code, message } = fault.error;
+  const errors = index === -1 ? [] : [{ index, code, message, status: code === "CONFLICT" ? 422 : 400 }];
+  return new LodestoneError(code, index === -1 ? message : `records[${index}]: ${message}`, {
     ...(errors.length > 0 ? { errors } : {}),
     cause: error,
   });

@@ -92,7 +92,7 @@ describeOnBothEngines("groups of records", (fixture) => {
         average: 3.8,
         products: 3,
         shops: 2,
-        percentiles: { values: { "0.0": -3, "50.0": 2, "99.5": expect.closeTo(11.9, 9) } },
+        percentiles: { values: { "0.0": -3, "50.0": 2, "99.5": 12 } },
       });
       expect(await aggregate(aggs, { product: "nothing" })).toEqual({
         all: 0,
@@ -107,6 +107,44 @@ describeOnBothEngines("groups of records", (fixture) => {
         shops: 0,
         percentiles: { values: { "0.0": null, "50.0": null, "99.5": null } },
       });
+    });
+
+    test("percentiles are those of the rule, in groups and whatever the number of values", async () => {
+      const values = Array.from({ length: 60 }, (_, n) => ((n * 37) % 61) - 20.5);
+      await fixture.createTable("readings", [
+        { name: "sensor", type: "string" },
+        { name: "value", type: "float" },
+      ]);
+      // The n-th sensor has n values, and one record without.
+      const records = Array.from({ length: 10 }, (_, n) =>
+        [...values.slice(0, n), null].map((value) => ({ sensor: `s${n}`, value })),
+      ).flat();
+      await insertRecords(fixture.engine, fixture.branch, fixture.table("readings"), records);
+      const percentiles = [0, 0.1, 10, 25, 33.3, 50, 75, 99.9, 100];
+      const aggs = { p: { percentiles: { column: "value", percentiles } } };
+      const { aggs: found } = await aggregateRecords(fixture.engine, fixture.branch, fixture.table("readings"), {
+        aggs: { ...aggs, bySensor: { topValues: { column: "sensor", size: 10, aggs } } },
+      });
+      const expected = (given: number[]) => {
+        const sorted = given.toSorted((a, b) => a - b);
+        return percentiles.map((percentile) => {
+          if (sorted.length === 0) return null;
+          const position = Math.min(Math.max((percentile / 100) * sorted.length - 0.5, 0), sorted.length - 1);
+          const [below, above] = [sorted[Math.floor(position)]!, sorted[Math.ceil(position)]!];
+          return expect.closeTo(below + (above - below) * (position % 1), 9);
+        });
+      };
+      type Found = { readonly values: Record<string, number | null> };
+      const of = (p: unknown): (number | null)[] =>
+        percentiles.map((n) => (p as Found).values[Number.isInteger(n) ? `${n}.0` : String(n)]!);
+      const numbers = records.map(({ value }) => value).filter((value) => value !== null);
+      expect(of(found.p)).toEqual(expected(numbers));
+      const groups = (found.bySensor as unknown as { values: { $key: string; $count: number; p: unknown }[] }).values;
+      expect(groups).toHaveLength(10);
+      for (const { $key, $count, p } of groups) {
+        expect($count).toBe(Number($key.slice(1)) + 1);
+        expect(of(p)).toEqual(expected(values.slice(0, $count - 1)));
+      }
     });
 
     test("returns the most frequent values, ties ordered by value, with nested aggregations", async () => {
@@ -322,6 +360,13 @@ describeOnBothEngines("groups of records", (fixture) => {
       expect(await summarize({ columns: ["config", "paid"], filter: { id: "r0" } })).toEqual([{ config: { level: 0 }, paid: true }]);
     });
 
+    test("without columns and summaries returns the combinations of all columns, a page of them", async () => {
+      expect(await summarize({ page: { size: 4 } })).toEqual(await summarize({ columns: ["*"], page: { size: 4 } }));
+      expect(await summarize({ page: { size: 4 } })).toHaveLength(4);
+      expect(await summarize({})).toHaveLength(6);
+      expect(await summarize({ summaries: {}, filter: { product: "fig" } })).toMatchObject([{ product: "fig", shop: { id: "s1" } }]);
+    });
+
     test("without columns returns one row, even over nothing", async () => {
       const summaries = {
         all: { count: "*" },
@@ -365,7 +410,7 @@ describeOnBothEngines("groups of records", (fixture) => {
     });
 
     test.each<[SummarizeRequest, string]>([
-      [{}, "summarize needs columns to group by, or summaries"],
+      [{ columns: [] }, "summarize needs columns to group by, or summaries"],
       [{ columns: ["nope"] }, 'columns[0]: table "sales" has no column "nope"'],
       [
         { summaries: { x: { median: "amount" } } },
