@@ -46,7 +46,11 @@ describeWith("clients", "agents", (modules) => {
   test("the inspector lists the tools and calls one, over both", async () => {
     const inspect = async (...args: string[]) => {
       const env = { PATH: process.env.PATH, LODESTONE_API_KEY: KEY };
-      const { stdout } = await run(process.execPath, [join(modules, "@modelcontextprotocol/inspector-cli/build/cli.js"), ...args], { env });
+      const { stdout } = await run(
+        process.execPath,
+        [join(modules, "@modelcontextprotocol/inspector/cli/build/cli.js"), "--cli", ...args],
+        { env },
+      );
       return JSON.parse(stdout);
     };
     for (const target of [
