@@ -138,10 +138,8 @@ export function serveCommand(command: Command, version: string): void {
         .argParser(parseSeconds)
         .default(30),
     )
-    .addOption(
-      new Option("--mcp-write", "let agents that use /mcp insert and delete records, too, where their key may").env("LODESTONE_MCP_WRITE"),
-    )
     .option("--no-console", "do not serve the console under /console")
+    .option("--mcp-write", "let agents that use /mcp insert and delete records, too, where their key may")
     .option("--demo", "also load the demo: the 148 CSS named colours as Lab vectors in demo:main")
     .action((options: Omit<ServeOptions, "version">) => run({ ...options, version }));
 }

@@ -4,10 +4,18 @@ import type { Api } from "../../mcp/api.ts";
 import { refuseForeignOrigin } from "../cross-site-requests.ts";
 import { type ApiRequest, type Endpoint, endpoint } from "../endpoint.ts";
 import { answerError } from "../status.ts";
+import type { JsonSchema } from "../validation.ts";
 import type { Services } from "./services.ts";
 
 /** What the protocol reads of a request's headers. The key is not among them. */
 const HEADERS = ["accept", "content-type", "mcp-protocol-version", "mcp-method", "mcp-name"];
+
+const RPC_ERROR: JsonSchema = {
+  type: "object",
+  description: "An error of JSON-RPC 2.0.",
+  properties: { jsonrpc: { const: "2.0" }, error: { type: "object" }, id: { type: ["string", "number", "null"] } },
+  required: ["jsonrpc", "error"],
+};
 
 export function mcpEndpoints({ version, agentsWrite = false, corsOrigins = [] }: Services): Endpoint[] {
   return [
@@ -20,8 +28,11 @@ export function mcpEndpoints({ version, agentsWrite = false, corsOrigins = [] }:
       access: "read",
       body: { required: true, schema: { type: "object", description: "One JSON-RPC message." } },
       responses: {
-        200: { description: "One JSON-RPC message, or an event stream that ends with it.", schema: { type: "object" } },
+        200: { description: "One JSON-RPC message, as JSON or as an event stream that ends with it." },
         202: { description: "A notification was received." },
+        400: { description: "No message of the protocol, or of a revision that is not spoken. Nothing was changed.", schema: RPC_ERROR },
+        404: { description: "The protocol, or this server, has no such method.", schema: RPC_ERROR },
+        406: { description: "The client must accept JSON and event streams.", schema: RPC_ERROR },
       },
       async handle(request) {
         // The protocol asks for it, whether or not there are keys.
